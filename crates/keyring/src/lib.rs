@@ -1,0 +1,1 @@
+//! Key slots and where keys come from.

@@ -1,0 +1,1 @@
+//! One short adapter per engine.

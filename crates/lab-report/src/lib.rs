@@ -1,0 +1,1 @@
+//! Results file to terminal tables and HTML; no I/O.

@@ -1,0 +1,1 @@
+//! Engine trait, schedule, workers, results file, statistics.

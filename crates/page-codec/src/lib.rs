@@ -1,0 +1,1 @@
+//! Bytes of header, page, WAL frame and journal record; no I/O.

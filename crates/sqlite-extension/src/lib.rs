@@ -1,0 +1,1 @@
+//! Entry point: the VFS as a loadable extension for any SQLite.

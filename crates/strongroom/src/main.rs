@@ -1,0 +1,3 @@
+//! The program: sub-commands, prompts and progress.
+
+fn main() {}

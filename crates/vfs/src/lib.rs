@@ -1,0 +1,1 @@
+//! SQLite's C ABI and the encrypting shim over a base VFS.

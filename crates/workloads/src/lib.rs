@@ -1,0 +1,1 @@
+//! Workloads as pure generators of SQL.

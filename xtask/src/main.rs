@@ -1,0 +1,3 @@
+//! Automation: test, tidy, bench, vectors.
+
+fn main() {}
