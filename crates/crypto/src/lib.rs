@@ -1,1 +1,29 @@
 //! Ciphers, key derivation and key wrapping behind typed seal and open; no I/O.
+//!
+//! Nothing here draws randomness: nonces and salts come from the caller, so every function is
+//! a function of its arguments and every test can be repeated.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`cipher`] | names and codes of the page ciphers |
+//! | [`page`] | sealing and opening of one page, bound to its place |
+//! | [`mask`] | hiding of small fields that SQLite derives from plaintext |
+//! | [`kdf`] | keys from passphrases and from other keys |
+//! | [`wrap`] | a key encrypted under another key |
+//! | [`mac`] | checksum and message authentication of headers |
+//! | [`secret`] | types that hold keys and passphrases and wipe them |
+//!
+//! # What is wiped, and what cannot be
+//! [`secret::Key`], [`secret::SecretBytes`] and every intermediate key that this crate holds are
+//! overwritten when they are dropped. Two places are out of reach from safe code: copies that the
+//! compiler leaves on the stack when a value moves, and the state that the cipher libraries keep
+//! on the stack during one call.
+#![forbid(unsafe_code)]
+
+pub mod cipher;
+pub mod kdf;
+pub mod mac;
+pub mod mask;
+pub mod page;
+pub mod secret;
+pub mod wrap;

@@ -1,0 +1,292 @@
+//! Sealing and opening of one page (or frame, or record), bound to the place where it lies.
+//!
+//! # Nonces
+//! A unit is stored with a nonce of 12 bytes, which the caller draws at random for every sealing.
+//! What a cipher sees is longer: the stored nonce followed by the 20 bytes of [`Place`].
+//!
+//! | cipher | nonce | key |
+//! |---|---|---|
+//! | AEGIS-256, AEGIS-256X2 | all 32 bytes | the key |
+//! | XChaCha20-Poly1305 | the first 24 bytes | the key |
+//! | AES-256-GCM | the stored 12 bytes | a sub-key of kind and `location >> 10` |
+//!
+//! The AES-256-GCM sub-key and nonce are those of XAES-256-GCM (C2SP) for the 24-byte nonce
+//! `location >> 10` (8 bytes, little-endian), kind, three zeros, stored nonce.
+//!
+//! # Limits
+//! A nonce may repeat neither within one place nor, with AES-256-GCM, within one group of 1,024
+//! places of one kind. NIST SP 800-38D, section 8.3, allows 2^32 sealings with random 96-bit
+//! nonces per key, here per group: change the key before a group of 1,024 pages has been written
+//! that often. With the other ciphers the place is part of the nonce and the same count holds for
+//! each single place.
+//!
+//! The associated data is what the caller gives, followed by the bytes of the place; so the
+//! context is bound too where the nonce has no room for it.
+
+mod group;
+
+use aegis::aegis256::Aegis256;
+use aegis::aegis256x2::Aegis256X2;
+use chacha20poly1305::aead::AeadInOut;
+use chacha20poly1305::aead::inout::InOutBuf;
+use chacha20poly1305::{KeyInit, XChaCha20Poly1305};
+use zeroize::Zeroize;
+
+use self::group::GroupKeys;
+use crate::cipher::Cipher;
+use crate::secret::Key;
+
+/// Size of a stored nonce, in bytes.
+pub const NONCE_SIZE: usize = 12;
+
+/// Size of a tag, in bytes.
+pub const TAG_SIZE: usize = 16;
+
+/// The stored part of a nonce: random, new for every sealing.
+pub type Nonce = [u8; NONCE_SIZE];
+
+/// What proves that a sealed unit is whole, in its place, and of the right key.
+pub type Tag = [u8; TAG_SIZE];
+
+/// The most associated data that a caller may add, in bytes.
+pub const ASSOCIATED_SIZE_MAX: usize = 64;
+
+const PLACE_SIZE: usize = 20;
+
+/// A sealed unit did not open: the key, the place, the associated data, the nonce, the tag or the
+/// ciphertext is not the one of the sealing. Which of them, no one can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not authentic: wrong key, or damaged or moved data; check the key or restore a backup")]
+pub struct NotAuthentic;
+
+/// Where a sealed unit lies: part of nonce and associated data, so a unit moved elsewhere does
+/// not open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// What sort of unit it is: page, frame, record.
+    pub kind: u8,
+    /// Its number among the units of its kind.
+    pub location: u64,
+    /// What else tells it from others, such as the salt of a log; zero if nothing does.
+    pub context: u64,
+}
+
+impl Place {
+    /// Location (8 bytes, little-endian), kind, three zeros, context (8 bytes, little-endian).
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; PLACE_SIZE] {
+        let mut bytes = [0; PLACE_SIZE];
+        bytes[..8].copy_from_slice(&self.location.to_le_bytes());
+        bytes[8] = self.kind;
+        bytes[12..].copy_from_slice(&self.context.to_le_bytes());
+        bytes
+    }
+}
+
+/// Seals and opens units under one key. One per file handle.
+///
+/// It is `&mut` because it keeps the sub-keys of AES-256-GCM that it has derived.
+pub struct PageSealer(Engine);
+
+enum Engine {
+    Aegis256X2(Key),
+    Aegis256(Key),
+    Aes256Gcm(Box<GroupKeys>),
+    XChaCha20Poly1305(XChaCha20Poly1305),
+}
+
+impl PageSealer {
+    /// Prepares `cipher` with `key`.
+    #[must_use]
+    pub fn new(cipher: Cipher, key: &Key) -> Self {
+        Self(match cipher {
+            Cipher::Aegis256X2 => Engine::Aegis256X2(key.duplicate()),
+            Cipher::Aegis256 => Engine::Aegis256(key.duplicate()),
+            Cipher::Aes256Gcm => Engine::Aes256Gcm(Box::new(GroupKeys::new(key))),
+            Cipher::XChaCha20Poly1305 => {
+                Engine::XChaCha20Poly1305(XChaCha20Poly1305::new(key.expose().into()))
+            }
+        })
+    }
+
+    /// The cipher that this sealer was made for.
+    #[must_use]
+    pub fn cipher(&self) -> Cipher {
+        match self.0 {
+            Engine::Aegis256X2(_) => Cipher::Aegis256X2,
+            Engine::Aegis256(_) => Cipher::Aegis256,
+            Engine::Aes256Gcm(_) => Cipher::Aes256Gcm,
+            Engine::XChaCha20Poly1305(_) => Cipher::XChaCha20Poly1305,
+        }
+    }
+
+    /// Encrypts `plaintext` into `ciphertext` and returns the tag.
+    ///
+    /// `nonce` must be new. `associated` is authenticated and not kept; the place is appended to
+    /// it here.
+    ///
+    /// # Panics
+    /// If the two buffers differ in length, or `associated` is longer than
+    /// [`ASSOCIATED_SIZE_MAX`].
+    #[must_use]
+    pub fn seal(
+        &mut self,
+        nonce: &Nonce,
+        place: Place,
+        associated: &[u8],
+        plaintext: &[u8],
+        ciphertext: &mut [u8],
+    ) -> Tag {
+        assert_eq!(
+            plaintext.len(),
+            ciphertext.len(),
+            "a sealed unit keeps its length"
+        );
+        let nonce = LongNonce::new(nonce, place);
+        let associated = Associated::new(associated, place);
+        match &mut self.0 {
+            Engine::Aegis256X2(key) => {
+                let mut encryptor = Aegis256X2::<TAG_SIZE>::new(key.expose(), nonce.all())
+                    .encryptor(associated.bytes());
+                encryptor.update(plaintext, ciphertext);
+                encryptor.finalize()
+            }
+            Engine::Aegis256(key) => {
+                let mut encryptor = Aegis256::<TAG_SIZE>::new(key.expose(), nonce.all())
+                    .encryptor(associated.bytes());
+                encryptor.update(plaintext, ciphertext);
+                encryptor.finalize()
+            }
+            Engine::Aes256Gcm(keys) => keys.seal(
+                place,
+                nonce.stored(),
+                associated.bytes(),
+                plaintext,
+                ciphertext,
+            ),
+            Engine::XChaCha20Poly1305(cipher) => {
+                let buffer = InOutBuf::new(plaintext, ciphertext).expect("lengths are equal");
+                cipher
+                    .encrypt_inout_detached(nonce.extended().into(), associated.bytes(), buffer)
+                    .expect("a unit is shorter than the 256 GiB of the cipher")
+                    .into()
+            }
+        }
+    }
+
+    /// Decrypts `ciphertext` into `plaintext` if it is authentic.
+    ///
+    /// `ciphertext` may be memory that another process writes to: it is read once, so what was
+    /// authenticated is what was decrypted.
+    ///
+    /// # Errors
+    /// [`NotAuthentic`]; `plaintext` is then all zeros.
+    ///
+    /// # Panics
+    /// If the two buffers differ in length, or `associated` is longer than
+    /// [`ASSOCIATED_SIZE_MAX`].
+    pub fn open(
+        &mut self,
+        nonce: &Nonce,
+        place: Place,
+        associated: &[u8],
+        ciphertext: &[u8],
+        tag: &Tag,
+        plaintext: &mut [u8],
+    ) -> Result<(), NotAuthentic> {
+        assert_eq!(
+            ciphertext.len(),
+            plaintext.len(),
+            "a sealed unit keeps its length"
+        );
+        let nonce = LongNonce::new(nonce, place);
+        let associated = Associated::new(associated, place);
+        let is_authentic = match &mut self.0 {
+            // AEGIS decrypts and authenticates in one pass that reads each byte once, so it may
+            // work straight from memory that can change under it.
+            Engine::Aegis256X2(key) => {
+                let mut decryptor = Aegis256X2::<TAG_SIZE>::new(key.expose(), nonce.all())
+                    .decryptor(associated.bytes(), plaintext);
+                decryptor.update(ciphertext).is_ok() && decryptor.finalize(tag).is_ok()
+            }
+            Engine::Aegis256(key) => {
+                let mut decryptor = Aegis256::<TAG_SIZE>::new(key.expose(), nonce.all())
+                    .decryptor(associated.bytes(), plaintext);
+                decryptor.update(ciphertext).is_ok() && decryptor.finalize(tag).is_ok()
+            }
+            // The other two authenticate first and decrypt afterwards, or interleave both: they
+            // work on a copy, lest the source change in between.
+            Engine::Aes256Gcm(keys) => {
+                plaintext.copy_from_slice(ciphertext);
+                keys.open(place, nonce.stored(), associated.bytes(), tag, plaintext)
+            }
+            Engine::XChaCha20Poly1305(cipher) => {
+                plaintext.copy_from_slice(ciphertext);
+                cipher
+                    .decrypt_inout_detached(
+                        nonce.extended().into(),
+                        associated.bytes(),
+                        (&mut *plaintext).into(),
+                        tag.into(),
+                    )
+                    .is_ok()
+            }
+        };
+        if is_authentic {
+            return Ok(());
+        }
+        plaintext.zeroize();
+        Err(NotAuthentic)
+    }
+}
+
+/// Stored nonce and place, of which each cipher takes as much as it has room for.
+struct LongNonce([u8; NONCE_SIZE + PLACE_SIZE]);
+
+impl LongNonce {
+    fn new(stored: &Nonce, place: Place) -> Self {
+        let mut bytes = [0; NONCE_SIZE + PLACE_SIZE];
+        bytes[..NONCE_SIZE].copy_from_slice(stored);
+        bytes[NONCE_SIZE..].copy_from_slice(&place.to_bytes());
+        Self(bytes)
+    }
+
+    fn all(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    fn extended(&self) -> &[u8; 24] {
+        self.0.first_chunk().expect("32 bytes hold 24")
+    }
+
+    fn stored(&self) -> &Nonce {
+        self.0.first_chunk().expect("32 bytes hold 12")
+    }
+}
+
+/// The caller's associated data and the place, side by side on the stack.
+struct Associated {
+    bytes: [u8; ASSOCIATED_SIZE_MAX + PLACE_SIZE],
+    size: usize,
+}
+
+impl Associated {
+    fn new(given: &[u8], place: Place) -> Self {
+        assert!(
+            given.len() <= ASSOCIATED_SIZE_MAX,
+            "associated data of at most 64 bytes"
+        );
+        let size = given.len() + PLACE_SIZE;
+        let mut bytes = [0; ASSOCIATED_SIZE_MAX + PLACE_SIZE];
+        bytes[..given.len()].copy_from_slice(given);
+        bytes[given.len()..size].copy_from_slice(&place.to_bytes());
+        Self { bytes, size }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.size]
+    }
+}
+
+#[cfg(test)]
+mod tests;
