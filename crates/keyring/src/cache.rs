@@ -1,0 +1,125 @@
+//! Master keys of the files that this process has open, so that a second connection with the same
+//! secret costs no second derivation.
+//!
+//! Invariants:
+//! 1. An entry lives while a [`Lease`] on its file does; the last lease to go wipes it.
+//! 2. A secret is remembered as an HMAC under a random key of this process, never as itself.
+
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use crypto::secret::Key;
+
+use crate::{Credential, EntropyError};
+
+type FileId = [u8; 16];
+type Fingerprint = [u8; 32];
+
+struct Opened {
+    fingerprint: Fingerprint,
+    slot: usize,
+    generation_salt: [u8; 16],
+    kek: Key,
+}
+
+#[derive(Default)]
+struct Entry {
+    leases: usize,
+    opened: Vec<Opened>,
+}
+
+static ENTRIES: LazyLock<Mutex<HashMap<FileId, Entry>>> = LazyLock::new(Mutex::default);
+static FINGERPRINT_KEY: Mutex<Option<Key>> = Mutex::new(None);
+
+/// Keeps the derived keys of one file in memory while it lives.
+#[derive(Debug)]
+pub struct Lease {
+    file_id: FileId,
+}
+
+impl Lease {
+    /// Registers one more user of the file.
+    pub fn new(file_id: FileId) -> Self {
+        entries().entry(file_id).or_default().leases += 1;
+        Lease { file_id }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let mut entries = entries();
+        if let Some(entry) = entries.get_mut(&self.file_id) {
+            entry.leases -= 1;
+            if entry.leases == 0 {
+                entries.remove(&self.file_id);
+            }
+        }
+    }
+}
+
+/// The slot key that this secret gave before, for a slot with this salt.
+pub(crate) fn recall(
+    file_id: &FileId,
+    slot: usize,
+    salt: &[u8; 16],
+    fingerprint: &Fingerprint,
+) -> Option<Key> {
+    entries().get(file_id)?.opened.iter().find_map(|opened| {
+        (opened.slot == slot
+            && opened.generation_salt == *salt
+            && opened.fingerprint == *fingerprint)
+            .then(|| opened.kek.duplicate())
+    })
+}
+
+/// Remembers a derived slot key for as long as a lease on the file lives.
+pub(crate) fn remember(
+    file_id: &FileId,
+    slot: usize,
+    salt: &[u8; 16],
+    fingerprint: Fingerprint,
+    kek: &Key,
+) {
+    if let Some(entry) = entries().get_mut(file_id) {
+        entry.opened.retain(|opened| opened.slot != slot);
+        let (generation_salt, kek) = (*salt, kek.duplicate());
+        entry.opened.push(Opened {
+            fingerprint,
+            slot,
+            generation_salt,
+            kek,
+        });
+    }
+}
+
+/// How many files have derived keys in memory; for tests and status.
+pub fn cached_files() -> usize {
+    entries().len()
+}
+
+/// The name under which a secret is remembered in this process.
+pub(crate) fn fingerprint(credential: &Credential) -> Result<Fingerprint, EntropyError> {
+    let mut guard = FINGERPRINT_KEY
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let key = match &*guard {
+        Some(key) => key.duplicate(),
+        None => {
+            let key = crate::random_key()?;
+            *guard = Some(key.duplicate());
+            key
+        }
+    };
+    drop(guard);
+    Ok(match credential {
+        Credential::Passphrase(secret) => crypto::mac::authenticate(&key, secret.expose()),
+        Credential::RawKey(raw) | Credential::KeyFile(raw) => {
+            crypto::mac::authenticate(&key, raw.expose())
+        }
+    })
+}
+
+fn entries() -> MutexGuard<'static, HashMap<FileId, Entry>> {
+    // Nothing that panics runs while the lock is held.
+    ENTRIES.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,58 @@
+//! What a user holds: a passphrase or a 256-bit key.
+
+use crypto::secret::{Key, SecretBytes};
+use page_codec::header::SlotKind;
+
+/// A secret that opens a key slot. Wiped when dropped; never printed.
+#[derive(Debug)]
+pub enum Credential {
+    /// Stretched by Argon2id.
+    Passphrase(SecretBytes),
+    /// Used as it is.
+    RawKey(Key),
+    /// The same, from a file; only the name of the slot differs.
+    KeyFile(Key),
+}
+
+impl Credential {
+    /// A passphrase.
+    pub fn passphrase(bytes: impl Into<Vec<u8>>) -> Self {
+        Credential::Passphrase(SecretBytes::new(bytes.into()))
+    }
+
+    /// A 256-bit key.
+    pub fn raw_key(key: Key) -> Self {
+        Credential::RawKey(key)
+    }
+
+    /// A 256-bit key that was read from a file.
+    pub fn key_file(key: Key) -> Self {
+        Credential::KeyFile(key)
+    }
+
+    /// The kind of slot that this fills.
+    pub fn slot_kind(&self) -> SlotKind {
+        match self {
+            Credential::Passphrase(_) => SlotKind::Passphrase,
+            Credential::RawKey(_) => SlotKind::RawKey,
+            Credential::KeyFile(_) => SlotKind::KeyFile,
+        }
+    }
+
+    /// A second copy of the secret, for a second owner.
+    pub fn duplicate(&self) -> Self {
+        match self {
+            Credential::Passphrase(secret) => Credential::Passphrase(secret.duplicate()),
+            Credential::RawKey(key) => Credential::RawKey(key.duplicate()),
+            Credential::KeyFile(key) => Credential::KeyFile(key.duplicate()),
+        }
+    }
+
+    /// Whether the slot is of a kind that this may open.
+    pub(crate) fn fits(&self, kind: SlotKind) -> bool {
+        match kind {
+            SlotKind::Passphrase => matches!(self, Credential::Passphrase(_)),
+            SlotKind::RawKey | SlotKind::KeyFile => !matches!(self, Credential::Passphrase(_)),
+        }
+    }
+}

@@ -1,0 +1,551 @@
+//! Key slots: created, opened, added, replaced, removed. None of this touches a page.
+//!
+//! The master key is random and never changes hands: each slot holds it wrapped under a key that
+//! its own secret gives, and it wraps the data keys of the epochs.
+
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use crypto::cipher::Cipher;
+use crypto::kdf::Argon2idParameters;
+use crypto::secret::{Key, SecretBytes};
+use page_codec::header::{EPOCH_COUNT, EpochEntry, Header, SLOT_COUNT, Slot, SlotKind};
+use page_codec::page::EpochKey;
+use thiserror::Error;
+
+use crate::{Credential, EntropyError, cache, random_array, random_key};
+
+/// The keys of a file, out of its header.
+pub struct Unlocked {
+    master: Key,
+    slot: usize,
+    kek: Key,
+    /// Data keys, the current one among them.
+    pub epochs: Vec<EpochKey>,
+    /// Keeps derived keys cached; the last one dropped wipes them.
+    pub lease: cache::Lease,
+}
+
+impl Unlocked {
+    /// The slot that opened the file.
+    pub fn slot(&self) -> usize {
+        self.slot
+    }
+
+    /// The slot that opened `from`, for the header of a new file: whoever opens the one opens the
+    /// other, and no secret is asked for twice.
+    pub fn inherited(&self, from: &Header) -> Option<InheritedSlot> {
+        let slot = from.slots[self.slot].as_ref()?;
+        let (kind, kdf, salt) = (slot.kind, slot.kdf, slot.salt);
+        Some(InheritedSlot {
+            kind,
+            kdf,
+            salt,
+            kek: self.kek.duplicate(),
+        })
+    }
+}
+
+/// What a new file takes over from the slot of another.
+pub struct InheritedSlot {
+    kind: SlotKind,
+    kdf: Option<Argon2idParameters>,
+    salt: [u8; 16],
+    kek: Key,
+}
+
+/// Why a header does not open.
+#[derive(Debug, Error)]
+pub enum UnlockError {
+    /// No slot answers to the secret.
+    #[error("wrong key: none of this file's key slots opens with it")]
+    WrongKey,
+    /// There is no slot of this kind at all.
+    #[error("wrong key: this file has no key slot for a {0}")]
+    NoSlotOfKind(&'static str),
+    /// A slot opened, yet the header is not what the key's owner wrote.
+    #[error(
+        "the key is right, but the header of this file was altered; restore its first 4,096 bytes from a backup"
+    )]
+    HeaderAltered,
+    /// The derivation failed, as when memory is short.
+    #[error("the key derivation failed: {0}")]
+    Derivation(#[from] crypto::kdf::KdfError),
+    /// No random bytes.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
+}
+
+/// Why slots cannot be changed.
+#[derive(Debug, Error)]
+pub enum SlotError {
+    /// All slots are in use.
+    #[error("all {SLOT_COUNT} key slots are in use; remove one first")]
+    Full,
+    /// There is no such slot.
+    #[error("there is no key in slot {0}")]
+    Empty(usize),
+    /// It is the last one.
+    #[error(
+        "slot {0} is the only key left; add another before you remove it, or nobody could open the file again"
+    )]
+    Last(usize),
+    /// Derivation or randomness failed.
+    #[error(transparent)]
+    Unlock(#[from] UnlockError),
+}
+
+impl From<EntropyError> for SlotError {
+    fn from(error: EntropyError) -> Self {
+        SlotError::Unlock(error.into())
+    }
+}
+
+/// A header for a new file, with one slot, and its keys.
+///
+/// # Errors
+/// When randomness or the derivation fails.
+pub fn create(
+    cipher: Cipher,
+    page_size: u32,
+    credential: &Credential,
+) -> Result<(Header, Unlocked), UnlockError> {
+    let salt = random_array()?;
+    let kdf = cost_for(credential)?;
+    let kek = slot_key(credential, kdf, &salt)?;
+    create_with(
+        cipher,
+        page_size,
+        InheritedSlot {
+            kind: credential.slot_kind(),
+            kdf,
+            salt,
+            kek,
+        },
+    )
+}
+
+/// A header for a new file whose one slot opens as the slot of another file does.
+///
+/// # Errors
+/// When randomness fails.
+pub fn create_with(
+    cipher: Cipher,
+    page_size: u32,
+    inherited: InheritedSlot,
+) -> Result<(Header, Unlocked), UnlockError> {
+    let (file_id, master, data_key) = (random_array()?, random_key()?, random_key()?);
+    let epoch = 1;
+    let nonce = random_array()?;
+    let associated = EpochEntry::associated_data(&file_id, epoch);
+    let wrapped = crypto::wrap::wrap_key(
+        &epoch_kek(&master, &file_id),
+        &nonce,
+        &associated,
+        &data_key,
+    );
+    let mut epochs = [const { None }; EPOCH_COUNT];
+    epochs[0] = Some(EpochEntry {
+        epoch,
+        nonce,
+        wrapped,
+    });
+    let mut header = Header {
+        page_size,
+        cipher,
+        must_understand: 0,
+        may_ignore: 0,
+        current_epoch: epoch,
+        generation: 1,
+        file_id,
+        epochs,
+        slots: [const { None }; SLOT_COUNT],
+        tag: [0; 32],
+    };
+    let InheritedSlot {
+        kind,
+        kdf,
+        salt,
+        kek,
+    } = inherited;
+    fill_slot(
+        &mut header,
+        0,
+        Slot {
+            kind,
+            kdf,
+            salt,
+            nonce: random_array()?,
+            wrapped: [0; 48],
+        },
+        &kek,
+        &master,
+    );
+    authenticate(&mut header, &master);
+    let lease = cache::Lease::new(file_id);
+    let epochs = vec![EpochKey { epoch, data_key }];
+    Ok((
+        header,
+        Unlocked {
+            master,
+            slot: 0,
+            kek,
+            epochs,
+            lease,
+        },
+    ))
+}
+
+/// Sets the page size of a header that is not yet on disk.
+pub fn set_page_size(header: &mut Header, unlocked: &Unlocked, page_size: u32) {
+    header.page_size = page_size;
+    authenticate(header, &unlocked.master);
+}
+
+/// Opens a header.
+///
+/// # Errors
+/// [`UnlockError::WrongKey`] and its relatives; each says what to do.
+pub fn unlock(header: &Header, credential: &Credential) -> Result<Unlocked, UnlockError> {
+    let lease = cache::Lease::new(header.file_id);
+    let fingerprint = match credential {
+        Credential::Passphrase(_) => Some(cache::fingerprint(credential)?),
+        // Deriving from a raw key costs less than remembering it.
+        Credential::RawKey(_) | Credential::KeyFile(_) => None,
+    };
+    let mut tried = false;
+    for (index, slot) in header.slots.iter().enumerate() {
+        let Some(slot) = slot.as_ref().filter(|slot| credential.fits(slot.kind)) else {
+            continue;
+        };
+        tried = true;
+        let cached =
+            fingerprint.and_then(|print| cache::recall(&header.file_id, index, &slot.salt, &print));
+        let kek = match cached {
+            Some(kek) => kek,
+            None => slot_key(credential, slot.kdf, &slot.salt)?,
+        };
+        if let Some(master) = open_slot(header, index, slot, &kek) {
+            if let Some(print) = fingerprint {
+                cache::remember(&header.file_id, index, &slot.salt, print, &kek);
+            }
+            return open_header(header, master, index, kek, lease);
+        }
+    }
+    if tried {
+        Err(UnlockError::WrongKey)
+    } else {
+        Err(UnlockError::NoSlotOfKind(credential.slot_kind().name()))
+    }
+}
+
+/// Opens a header by the derived key of a slot of another file (see [`Unlocked::inherited`]).
+pub fn unlock_inherited(header: &Header, inherited: &InheritedSlot) -> Option<Unlocked> {
+    let lease = cache::Lease::new(header.file_id);
+    let (index, slot) = header.slots.iter().enumerate().find_map(|(index, slot)| {
+        let slot = slot.as_ref().filter(|slot| slot.salt == inherited.salt)?;
+        Some((index, slot))
+    })?;
+    let master = open_slot(header, index, slot, &inherited.kek)?;
+    open_header(header, master, index, inherited.kek.duplicate(), lease).ok()
+}
+
+/// Adds a slot; returns its number.
+///
+/// # Errors
+/// When all slots are in use, or the derivation fails.
+pub fn add(
+    header: &mut Header,
+    unlocked: &Unlocked,
+    credential: &Credential,
+) -> Result<usize, SlotError> {
+    let index = header
+        .slots
+        .iter()
+        .position(Option::is_none)
+        .ok_or(SlotError::Full)?;
+    put(header, unlocked, credential, index)?;
+    Ok(index)
+}
+
+/// Puts another secret into the slot that opened the file; the old one opens nothing any more.
+///
+/// # Errors
+/// When the derivation fails.
+pub fn replace(
+    header: &mut Header,
+    unlocked: &mut Unlocked,
+    credential: &Credential,
+) -> Result<usize, SlotError> {
+    let index = unlocked.slot;
+    unlocked.kek = put(header, unlocked, credential, index)?;
+    Ok(index)
+}
+
+/// Empties a slot.
+///
+/// # Errors
+/// When it is empty or the last one.
+pub fn remove(header: &mut Header, unlocked: &Unlocked, index: usize) -> Result<(), SlotError> {
+    if header.slots.get(index).is_none_or(Option::is_none) {
+        return Err(SlotError::Empty(index));
+    }
+    if header.slots.iter().flatten().count() == 1 {
+        return Err(SlotError::Last(index));
+    }
+    header.slots[index] = None;
+    header.generation += 1;
+    authenticate(header, &unlocked.master);
+    Ok(())
+}
+
+/// Whether a header that was read again is still by the owner of the master key.
+pub fn is_authentic(header: &Header, unlocked: &Unlocked) -> bool {
+    is_tagged_by(header, &unlocked.master)
+}
+
+fn put(
+    header: &mut Header,
+    unlocked: &Unlocked,
+    credential: &Credential,
+    index: usize,
+) -> Result<Key, SlotError> {
+    let kdf = cost_for(credential)?;
+    let salt = random_array()?;
+    let kek = slot_key(credential, kdf, &salt)?;
+    let kind = credential.slot_kind();
+    let slot = Slot {
+        kind,
+        kdf,
+        salt,
+        nonce: random_array()?,
+        wrapped: [0; 48],
+    };
+    fill_slot(header, index, slot, &kek, &unlocked.master);
+    header.generation += 1;
+    authenticate(header, &unlocked.master);
+    Ok(kek)
+}
+
+fn fill_slot(header: &mut Header, index: usize, mut slot: Slot, kek: &Key, master: &Key) {
+    let associated = slot.associated_data(&header.file_id, index);
+    slot.wrapped = crypto::wrap::wrap_key(kek, &slot.nonce, &associated, master);
+    header.slots[index] = Some(slot);
+}
+
+fn open_slot(header: &Header, index: usize, slot: &Slot, kek: &Key) -> Option<Key> {
+    let associated = slot.associated_data(&header.file_id, index);
+    crypto::wrap::unwrap_key(kek, &slot.nonce, &associated, &slot.wrapped).ok()
+}
+
+fn open_header(
+    header: &Header,
+    master: Key,
+    slot: usize,
+    kek: Key,
+    lease: cache::Lease,
+) -> Result<Unlocked, UnlockError> {
+    if !is_tagged_by(header, &master) {
+        return Err(UnlockError::HeaderAltered);
+    }
+    let epoch_kek = epoch_kek(&master, &header.file_id);
+    let mut epochs = Vec::with_capacity(EPOCH_COUNT);
+    for entry in header.epochs.iter().flatten() {
+        let associated = EpochEntry::associated_data(&header.file_id, entry.epoch);
+        let data_key =
+            crypto::wrap::unwrap_key(&epoch_kek, &entry.nonce, &associated, &entry.wrapped)
+                .map_err(|_| UnlockError::HeaderAltered)?;
+        epochs.push(EpochKey {
+            epoch: entry.epoch,
+            data_key,
+        });
+    }
+    if !epochs.iter().any(|key| key.epoch == header.current_epoch) {
+        return Err(UnlockError::HeaderAltered);
+    }
+    Ok(Unlocked {
+        master,
+        slot,
+        kek,
+        epochs,
+        lease,
+    })
+}
+
+fn slot_key(
+    credential: &Credential,
+    kdf: Option<Argon2idParameters>,
+    salt: &[u8; 16],
+) -> Result<Key, UnlockError> {
+    match (credential, kdf) {
+        (Credential::Passphrase(secret), Some(parameters)) => Ok(
+            crypto::kdf::derive_from_passphrase(secret, salt, parameters)?,
+        ),
+        (Credential::RawKey(key) | Credential::KeyFile(key), None) => Ok(crypto::kdf::derive_key(
+            key,
+            salt,
+            b"strongroom raw key slot 1",
+        )),
+        (Credential::Passphrase(_), None)
+        | (Credential::RawKey(_) | Credential::KeyFile(_), Some(_)) => Err(UnlockError::WrongKey),
+    }
+}
+
+fn epoch_kek(master: &Key, file_id: &[u8; 16]) -> Key {
+    crypto::kdf::derive_key(master, file_id, b"strongroom data key wrap 1")
+}
+
+fn header_key(master: &Key, file_id: &[u8; 16]) -> Key {
+    crypto::kdf::derive_key(master, file_id, b"strongroom header tag 1")
+}
+
+fn authenticate(header: &mut Header, master: &Key) {
+    let key = header_key(master, &header.file_id);
+    header.tag = crypto::mac::authenticate(&key, &header.authenticated_bytes());
+}
+
+fn is_tagged_by(header: &Header, master: &Key) -> bool {
+    let key = header_key(master, &header.file_id);
+    crypto::mac::verify(&key, &header.authenticated_bytes(), &header.tag)
+}
+
+fn cost_for(credential: &Credential) -> Result<Option<Argon2idParameters>, UnlockError> {
+    match credential {
+        Credential::Passphrase(_) => Ok(Some(calibrated()?)),
+        Credential::RawKey(_) | Credential::KeyFile(_) => Ok(None),
+    }
+}
+
+/// Passes that take about a sixth of a second on this machine, measured once in a process; never
+/// fewer than the default, which is above the floor.
+fn calibrated() -> Result<Argon2idParameters, UnlockError> {
+    const TARGET_MS: u128 = 160;
+    const PASSES_MAX: u32 = 16;
+    static MEASURED: OnceLock<Argon2idParameters> = OnceLock::new();
+    if let Some(parameters) = MEASURED.get() {
+        return Ok(*parameters);
+    }
+    let default = Argon2idParameters::DEFAULT;
+    let start = Instant::now();
+    crypto::kdf::derive_from_passphrase(
+        &SecretBytes::new(b"calibration".to_vec()),
+        &[0; 16],
+        default,
+    )?;
+    let pass_ms = start.elapsed().as_millis().max(1) / u128::from(default.passes);
+    let passes = u32::try_from(TARGET_MS / pass_ms.max(1)).unwrap_or(PASSES_MAX);
+    let passes = passes.clamp(default.passes, PASSES_MAX);
+    Ok(*MEASURED.get_or_init(|| Argon2idParameters { passes, ..default }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(byte: u8) -> Credential {
+        Credential::raw_key(Key::from_bytes([byte; 32]))
+    }
+
+    fn new_file() -> (Header, Unlocked) {
+        create(Cipher::Aegis256X2, 4096, &raw(1)).expect("creates")
+    }
+
+    #[test]
+    fn each_slot_opens_with_its_own_secret_only() {
+        let (mut header, unlocked) = new_file();
+        let passphrase = Credential::passphrase("correct horse");
+        assert_eq!(add(&mut header, &unlocked, &passphrase).expect("adds"), 1);
+        assert_eq!(unlock(&header, &passphrase).expect("opens").slot(), 1);
+        assert_eq!(unlock(&header, &raw(1)).expect("opens").slot(), 0);
+        assert!(matches!(
+            unlock(&header, &raw(2)),
+            Err(UnlockError::WrongKey)
+        ));
+        assert!(matches!(
+            unlock(&header, &Credential::passphrase("wrong")),
+            Err(UnlockError::WrongKey)
+        ));
+    }
+
+    #[test]
+    fn a_replaced_or_removed_secret_opens_nothing() {
+        let (mut header, mut unlocked) = new_file();
+        replace(&mut header, &mut unlocked, &raw(2)).expect("replaces");
+        assert!(matches!(
+            unlock(&header, &raw(1)),
+            Err(UnlockError::WrongKey)
+        ));
+        let second = add(&mut header, &unlocked, &raw(3)).expect("adds");
+        remove(&mut header, &unlocked, 0).expect("removes");
+        assert!(matches!(
+            unlock(&header, &raw(2)),
+            Err(UnlockError::WrongKey)
+        ));
+        assert_eq!(unlock(&header, &raw(3)).expect("opens").slot(), second);
+        assert!(matches!(
+            remove(&mut header, &unlocked, second),
+            Err(SlotError::Last(_))
+        ));
+        assert!(matches!(
+            remove(&mut header, &unlocked, 0),
+            Err(SlotError::Empty(0))
+        ));
+    }
+
+    #[test]
+    fn slots_run_out_with_an_error() {
+        let (mut header, unlocked) = new_file();
+        for byte in 2..=SLOT_COUNT as u8 {
+            add(&mut header, &unlocked, &raw(byte)).expect("adds");
+        }
+        assert!(matches!(
+            add(&mut header, &unlocked, &raw(99)),
+            Err(SlotError::Full)
+        ));
+    }
+
+    #[test]
+    fn an_altered_header_is_told_from_a_wrong_key() {
+        let (mut header, _unlocked) = new_file();
+        header.cipher = Cipher::Aes256Gcm;
+        assert!(matches!(
+            unlock(&header, &raw(1)),
+            Err(UnlockError::HeaderAltered)
+        ));
+    }
+
+    #[test]
+    fn a_slot_does_not_open_in_another_file() {
+        let ((one, _), (mut other, _)) = (new_file(), new_file());
+        other.slots = one.slots.clone();
+        assert!(matches!(
+            unlock(&other, &raw(1)),
+            Err(UnlockError::WrongKey)
+        ));
+    }
+
+    #[test]
+    fn derived_keys_are_cached_while_the_file_is_open_and_then_forgotten() {
+        let passphrase = Credential::passphrase("cached");
+        let (header, unlocked) = create(Cipher::Aegis256, 4096, &passphrase).expect("creates");
+        let print = cache::fingerprint(&passphrase).expect("entropy");
+        let salt = header.slots[0].as_ref().expect("filled").salt;
+        let recall = || cache::recall(&header.file_id, 0, &salt, &print);
+        assert!(recall().is_none(), "creating remembers nothing by itself");
+        let second = unlock(&header, &passphrase).expect("opens");
+        assert!(recall().is_some());
+        drop(unlocked);
+        assert!(recall().is_some(), "one user is left");
+        drop(second);
+        assert!(recall().is_none(), "the last user wipes it");
+    }
+
+    #[test]
+    fn another_file_may_inherit_the_slot() {
+        let (header, unlocked) = new_file();
+        let inherited = unlocked.inherited(&header).expect("open slot");
+        let (copy, _) = create_with(Cipher::Aegis256, 512, inherited).expect("creates");
+        assert_ne!(copy.file_id, header.file_id);
+        unlock(&copy, &raw(1)).expect("the same secret opens both");
+    }
+}

@@ -1,0 +1,638 @@
+//! The header region: the first 4,096 bytes of an encrypted database, in two equal copies.
+//!
+//! Invariants:
+//! 1. A copy is *intact* when its magic, version and checksum are right. The checksum needs no
+//!    key: it tells damage from age, nothing more.
+//! 2. Of two intact copies the one with the higher generation is in force.
+//! 3. A header is *authentic* only after its tag was verified with the master key; the keyring
+//!    does that when it unlocks. Until then no field may be trusted beyond the bounds that
+//!    [`HeaderRegion::parse`] has checked.
+
+use crypto::cipher::Cipher;
+use crypto::kdf::Argon2idParameters;
+use thiserror::Error;
+
+/// Bytes before the first page.
+pub const REGION_SIZE: usize = 4096;
+/// Bytes of one of the two copies.
+pub const COPY_SIZE: usize = REGION_SIZE / 2;
+/// The first bytes of every encrypted database. CR, LF and SUB reveal a text-mode transfer.
+pub const MAGIC: [u8; 16] = *b"Strongroom db\r\n\x1a";
+/// The first bytes of a plain SQLite database (sqlite.org/fileformat2.html, section 1.3).
+pub const PLAIN_SQLITE_MAGIC: [u8; 16] = *b"SQLite format 3\0";
+/// The version this code writes and the only one it reads.
+pub const FORMAT_VERSION: u32 = 1;
+/// Key slots in a header.
+pub const SLOT_COUNT: usize = 8;
+/// Data keys in a header: the current one, and the former one while pages are resealed.
+pub const EPOCH_COUNT: usize = 2;
+/// Features that a reader has to know, or else must refuse the file. None exist yet.
+pub const KNOWN_MUST_UNDERSTAND: u32 = 0;
+
+/// Bytes of one key slot.
+pub const SLOT_SIZE: usize = 160;
+/// Bytes of one entry of the epoch table.
+pub const EPOCH_SIZE: usize = 80;
+
+const OFFSET_MAGIC: usize = 0;
+const OFFSET_VERSION: usize = OFFSET_MAGIC + 16;
+const OFFSET_PAGE_SIZE: usize = OFFSET_VERSION + 4;
+const OFFSET_CIPHER: usize = OFFSET_PAGE_SIZE + 4;
+const OFFSET_TRAILER_SIZE: usize = OFFSET_CIPHER + 1;
+const OFFSET_ZERO_1: usize = OFFSET_TRAILER_SIZE + 1;
+const OFFSET_MUST_UNDERSTAND: usize = OFFSET_ZERO_1 + 2;
+const OFFSET_MAY_IGNORE: usize = OFFSET_MUST_UNDERSTAND + 4;
+const OFFSET_CURRENT_EPOCH: usize = OFFSET_MAY_IGNORE + 4;
+const OFFSET_GENERATION: usize = OFFSET_CURRENT_EPOCH + 4;
+const OFFSET_FILE_ID: usize = OFFSET_GENERATION + 8;
+const OFFSET_EPOCHS: usize = OFFSET_FILE_ID + 16;
+const OFFSET_SLOTS: usize = OFFSET_EPOCHS + EPOCH_COUNT * EPOCH_SIZE;
+const OFFSET_ZERO_2: usize = OFFSET_SLOTS + SLOT_COUNT * SLOT_SIZE;
+const OFFSET_TAG: usize = COPY_SIZE - 64;
+const OFFSET_CHECKSUM: usize = COPY_SIZE - 32;
+
+/// One copy of the header.
+pub const COPY_FIELDS: &[(usize, usize, &str)] = &[
+    (OFFSET_MAGIC, 16, "magic"),
+    (OFFSET_VERSION, 4, "format version"),
+    (OFFSET_PAGE_SIZE, 4, "page size"),
+    (OFFSET_CIPHER, 1, "cipher"),
+    (OFFSET_TRAILER_SIZE, 1, "trailer size"),
+    (OFFSET_ZERO_1, 2, "zero"),
+    (OFFSET_MUST_UNDERSTAND, 4, "must-understand features"),
+    (OFFSET_MAY_IGNORE, 4, "may-ignore features"),
+    (OFFSET_CURRENT_EPOCH, 4, "current epoch"),
+    (OFFSET_GENERATION, 8, "generation"),
+    (OFFSET_FILE_ID, 16, "file id"),
+    (OFFSET_EPOCHS, EPOCH_COUNT * EPOCH_SIZE, "epoch table"),
+    (OFFSET_SLOTS, SLOT_COUNT * SLOT_SIZE, "key slots"),
+    (OFFSET_ZERO_2, OFFSET_TAG - OFFSET_ZERO_2, "zero"),
+    (OFFSET_TAG, 32, "tag"),
+    (OFFSET_CHECKSUM, 32, "checksum"),
+];
+
+const SLOT_KIND: usize = 0;
+const SLOT_ZERO_1: usize = SLOT_KIND + 1;
+const SLOT_MEMORY: usize = SLOT_ZERO_1 + 3;
+const SLOT_PASSES: usize = SLOT_MEMORY + 4;
+const SLOT_LANES: usize = SLOT_PASSES + 4;
+const SLOT_SALT: usize = SLOT_LANES + 4;
+const SLOT_NONCE: usize = SLOT_SALT + 16;
+const SLOT_WRAPPED: usize = SLOT_NONCE + 24;
+const SLOT_ZERO_2: usize = SLOT_WRAPPED + 48;
+
+/// One key slot.
+pub const SLOT_FIELDS: &[(usize, usize, &str)] = &[
+    (SLOT_KIND, 1, "kind"),
+    (SLOT_ZERO_1, 3, "zero"),
+    (SLOT_MEMORY, 4, "Argon2id memory in KiB"),
+    (SLOT_PASSES, 4, "Argon2id passes"),
+    (SLOT_LANES, 4, "Argon2id lanes"),
+    (SLOT_SALT, 16, "salt"),
+    (SLOT_NONCE, 24, "wrap nonce"),
+    (SLOT_WRAPPED, 48, "wrapped master key"),
+    (SLOT_ZERO_2, SLOT_SIZE - SLOT_ZERO_2, "zero"),
+];
+
+const EPOCH_NUMBER: usize = 0;
+const EPOCH_STATE: usize = EPOCH_NUMBER + 4;
+const EPOCH_NONCE: usize = EPOCH_STATE + 4;
+const EPOCH_WRAPPED: usize = EPOCH_NONCE + 24;
+
+/// One entry of the epoch table.
+pub const EPOCH_FIELDS: &[(usize, usize, &str)] = &[
+    (EPOCH_NUMBER, 4, "epoch"),
+    (EPOCH_STATE, 4, "state"),
+    (EPOCH_NONCE, 24, "wrap nonce"),
+    (EPOCH_WRAPPED, 48, "wrapped data key"),
+];
+
+/// What opens a key slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotKind {
+    /// Argon2id over a passphrase.
+    Passphrase,
+    /// A 256-bit key given as such.
+    RawKey,
+    /// A 256-bit key that lives in a file; opens exactly as a raw key does.
+    KeyFile,
+}
+
+impl SlotKind {
+    /// The name that people and JSON see.
+    pub fn name(self) -> &'static str {
+        match self {
+            SlotKind::Passphrase => "passphrase",
+            SlotKind::RawKey => "raw-key",
+            SlotKind::KeyFile => "key-file",
+        }
+    }
+
+    fn code(self) -> u8 {
+        match self {
+            SlotKind::Passphrase => 1,
+            SlotKind::RawKey => 2,
+            SlotKind::KeyFile => 3,
+        }
+    }
+
+    fn from_code(code: u8) -> Option<Self> {
+        [SlotKind::Passphrase, SlotKind::RawKey, SlotKind::KeyFile]
+            .into_iter()
+            .find(|kind| kind.code() == code)
+    }
+}
+
+/// A filled key slot: the master key, wrapped under what the user holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// What opens it.
+    pub kind: SlotKind,
+    /// Cost of the derivation; `None` for raw keys.
+    pub kdf: Option<Argon2idParameters>,
+    /// Salt of the derivation.
+    pub salt: [u8; 16],
+    /// Nonce of the wrapping.
+    pub nonce: [u8; 24],
+    /// The master key, sealed (XChaCha20-Poly1305).
+    pub wrapped: [u8; 48],
+}
+
+impl Slot {
+    fn write(&self, out: &mut [u8]) {
+        out[SLOT_KIND] = self.kind.code();
+        let kdf = self.kdf.unwrap_or(Argon2idParameters {
+            memory_kib: 0,
+            passes: 0,
+            lanes: 0,
+        });
+        put_u32(out, SLOT_MEMORY, kdf.memory_kib);
+        put_u32(out, SLOT_PASSES, kdf.passes);
+        put_u32(out, SLOT_LANES, kdf.lanes);
+        out[SLOT_SALT..SLOT_NONCE].copy_from_slice(&self.salt);
+        out[SLOT_NONCE..SLOT_WRAPPED].copy_from_slice(&self.nonce);
+        out[SLOT_WRAPPED..SLOT_ZERO_2].copy_from_slice(&self.wrapped);
+    }
+
+    fn read(bytes: &[u8]) -> Result<Option<Slot>, HeaderError> {
+        if bytes[SLOT_KIND] == 0 {
+            return Ok(None);
+        }
+        let kind = SlotKind::from_code(bytes[SLOT_KIND]).ok_or(HeaderError::Damaged)?;
+        let parameters = Argon2idParameters {
+            memory_kib: get_u32(bytes, SLOT_MEMORY),
+            passes: get_u32(bytes, SLOT_PASSES),
+            lanes: get_u32(bytes, SLOT_LANES),
+        };
+        let kdf = match kind {
+            SlotKind::Passphrase => {
+                parameters
+                    .check()
+                    .map_err(|_| HeaderError::DerivationCost)?;
+                Some(parameters)
+            }
+            SlotKind::RawKey | SlotKind::KeyFile => None,
+        };
+        Ok(Some(Slot {
+            kind,
+            kdf,
+            salt: get(bytes, SLOT_SALT),
+            nonce: get(bytes, SLOT_NONCE),
+            wrapped: get(bytes, SLOT_WRAPPED),
+        }))
+    }
+
+    /// What the wrapping binds besides the key: this file, this slot, this cost.
+    pub fn associated_data(&self, file_id: &[u8; 16], index: usize) -> Vec<u8> {
+        let mut bytes = [0; SLOT_SIZE];
+        self.write(&mut bytes);
+        let mut data = b"strongroom key slot 1".to_vec();
+        data.extend_from_slice(file_id);
+        data.push(index as u8);
+        data.extend_from_slice(&bytes[..SLOT_NONCE]);
+        data
+    }
+}
+
+/// A data key of the file, wrapped under the master key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EpochEntry {
+    /// Number of the epoch; never zero, never used twice in a file.
+    pub epoch: u32,
+    /// Nonce of the wrapping.
+    pub nonce: [u8; 24],
+    /// The data key, sealed (XChaCha20-Poly1305).
+    pub wrapped: [u8; 48],
+}
+
+impl EpochEntry {
+    fn write(&self, out: &mut [u8]) {
+        put_u32(out, EPOCH_NUMBER, self.epoch);
+        put_u32(out, EPOCH_STATE, 1);
+        out[EPOCH_NONCE..EPOCH_WRAPPED].copy_from_slice(&self.nonce);
+        out[EPOCH_WRAPPED..EPOCH_SIZE].copy_from_slice(&self.wrapped);
+    }
+
+    fn read(bytes: &[u8]) -> Result<Option<EpochEntry>, HeaderError> {
+        match (get_u32(bytes, EPOCH_STATE), get_u32(bytes, EPOCH_NUMBER)) {
+            (0, 0) => Ok(None),
+            (1, epoch) if epoch != 0 => Ok(Some(EpochEntry {
+                epoch,
+                nonce: get(bytes, EPOCH_NONCE),
+                wrapped: get(bytes, EPOCH_WRAPPED),
+            })),
+            _ => Err(HeaderError::Damaged),
+        }
+    }
+
+    /// What the wrapping binds besides the key: this file, this epoch.
+    pub fn associated_data(file_id: &[u8; 16], epoch: u32) -> Vec<u8> {
+        let mut data = b"strongroom data key 1".to_vec();
+        data.extend_from_slice(file_id);
+        data.extend_from_slice(&epoch.to_le_bytes());
+        data
+    }
+}
+
+/// The fields of the header, decoded and within bounds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Bytes of a page: a power of two from 512 to 65,536.
+    pub page_size: u32,
+    /// The cipher of all pages.
+    pub cipher: Cipher,
+    /// Features a reader has to know; see [`KNOWN_MUST_UNDERSTAND`].
+    pub must_understand: u32,
+    /// Features a reader may ignore.
+    pub may_ignore: u32,
+    /// The epoch under which pages are sealed now.
+    pub current_epoch: u32,
+    /// Counts header writes.
+    pub generation: u64,
+    /// Random name of the file; part of what every seal binds.
+    pub file_id: [u8; 16],
+    /// Data keys.
+    pub epochs: [Option<EpochEntry>; EPOCH_COUNT],
+    /// Key slots.
+    pub slots: [Option<Slot>; SLOT_COUNT],
+    /// HMAC-SHA256 of everything before it, under a key derived from the master key.
+    pub tag: [u8; 32],
+}
+
+/// What is wrong with a header.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum HeaderError {
+    /// The file is a plain SQLite database.
+    #[error(
+        "this is a plain SQLite database, not an encrypted one; `strongroom encrypt` makes an encrypted copy"
+    )]
+    PlainSqlite,
+    /// The first bytes are nobody's.
+    #[error(
+        "this is not a Strongroom file: its first bytes are neither a Strongroom header nor SQLite's"
+    )]
+    NotStrongroom,
+    /// Both copies are damaged.
+    #[error(
+        "the header of this Strongroom file is damaged in both of its copies; restore the file (or its first 4,096 bytes) from a backup"
+    )]
+    Damaged,
+    /// A later version wrote the file.
+    #[error(
+        "this file has Strongroom format version {0}, and this program knows version 1 only; use a newer Strongroom"
+    )]
+    NewerVersion(u32),
+    /// The file needs a feature that this version lacks.
+    #[error(
+        "this file needs features ({0:#x}) that this version of Strongroom does not know; use a newer Strongroom"
+    )]
+    UnknownFeatures(u32),
+    /// A key slot asks for a derivation outside the limits.
+    #[error(
+        "a key slot of this file asks for a key derivation outside the permitted cost; the header has been altered"
+    )]
+    DerivationCost,
+}
+
+impl Header {
+    /// One copy without tag and checksum: what the tag is computed over.
+    pub fn authenticated_bytes(&self) -> Vec<u8> {
+        let mut out = vec![0; OFFSET_TAG];
+        out[OFFSET_MAGIC..OFFSET_VERSION].copy_from_slice(&MAGIC);
+        put_u32(&mut out, OFFSET_VERSION, FORMAT_VERSION);
+        put_u32(&mut out, OFFSET_PAGE_SIZE, self.page_size);
+        out[OFFSET_CIPHER] = self.cipher.code();
+        out[OFFSET_TRAILER_SIZE] = crate::page::TRAILER_SIZE as u8;
+        put_u32(&mut out, OFFSET_MUST_UNDERSTAND, self.must_understand);
+        put_u32(&mut out, OFFSET_MAY_IGNORE, self.may_ignore);
+        put_u32(&mut out, OFFSET_CURRENT_EPOCH, self.current_epoch);
+        out[OFFSET_GENERATION..OFFSET_FILE_ID].copy_from_slice(&self.generation.to_le_bytes());
+        out[OFFSET_FILE_ID..OFFSET_EPOCHS].copy_from_slice(&self.file_id);
+        for (index, entry) in self.epochs.iter().enumerate() {
+            if let Some(entry) = entry {
+                entry.write(&mut out[OFFSET_EPOCHS + index * EPOCH_SIZE..][..EPOCH_SIZE]);
+            }
+        }
+        for (index, slot) in self.slots.iter().enumerate() {
+            if let Some(slot) = slot {
+                slot.write(&mut out[OFFSET_SLOTS + index * SLOT_SIZE..][..SLOT_SIZE]);
+            }
+        }
+        out
+    }
+
+    /// One whole copy, ready to be written.
+    pub fn to_copy(&self) -> Vec<u8> {
+        let mut out = self.authenticated_bytes();
+        out.extend_from_slice(&self.tag);
+        let checksum = crypto::mac::checksum(&out);
+        out.extend_from_slice(&checksum);
+        out
+    }
+
+    fn from_copy(bytes: &[u8]) -> Result<Header, HeaderError> {
+        if bytes[..OFFSET_VERSION] != MAGIC {
+            return Err(HeaderError::NotStrongroom);
+        }
+        // Version and checksum stand at the same offsets in every version to come, so that an old
+        // program can tell a newer file from a damaged one.
+        if crypto::mac::checksum(&bytes[..OFFSET_CHECKSUM]) != get::<32>(bytes, OFFSET_CHECKSUM) {
+            return Err(HeaderError::Damaged);
+        }
+        let version = get_u32(bytes, OFFSET_VERSION);
+        if version != FORMAT_VERSION {
+            return Err(HeaderError::NewerVersion(version));
+        }
+        let must_understand = get_u32(bytes, OFFSET_MUST_UNDERSTAND);
+        if must_understand & !KNOWN_MUST_UNDERSTAND != 0 {
+            return Err(HeaderError::UnknownFeatures(must_understand));
+        }
+        let page_size = get_u32(bytes, OFFSET_PAGE_SIZE);
+        if !is_page_size(page_size)
+            || usize::from(bytes[OFFSET_TRAILER_SIZE]) != crate::page::TRAILER_SIZE
+        {
+            return Err(HeaderError::Damaged);
+        }
+        let mut epochs = [const { None }; EPOCH_COUNT];
+        for (index, entry) in epochs.iter_mut().enumerate() {
+            *entry = EpochEntry::read(&bytes[OFFSET_EPOCHS + index * EPOCH_SIZE..][..EPOCH_SIZE])?;
+        }
+        let mut slots = [const { None }; SLOT_COUNT];
+        for (index, slot) in slots.iter_mut().enumerate() {
+            *slot = Slot::read(&bytes[OFFSET_SLOTS + index * SLOT_SIZE..][..SLOT_SIZE])?;
+        }
+        Ok(Header {
+            page_size,
+            cipher: Cipher::from_code(bytes[OFFSET_CIPHER]).ok_or(HeaderError::Damaged)?,
+            must_understand,
+            may_ignore: get_u32(bytes, OFFSET_MAY_IGNORE),
+            current_epoch: get_u32(bytes, OFFSET_CURRENT_EPOCH),
+            generation: u64::from_le_bytes(get(bytes, OFFSET_GENERATION)),
+            file_id: get(bytes, OFFSET_FILE_ID),
+            epochs,
+            slots,
+            tag: get(bytes, OFFSET_TAG),
+        })
+    }
+}
+
+/// Both copies of the header, as read from a file.
+#[derive(Clone, Debug)]
+pub struct HeaderRegion {
+    /// The header in force.
+    pub header: Header,
+    /// Which copy it came from, 0 or 1.
+    pub copy_in_force: usize,
+    /// Per copy, whether it is intact.
+    pub intact: [bool; 2],
+}
+
+impl HeaderRegion {
+    /// Decodes the first [`REGION_SIZE`] bytes of a file.
+    ///
+    /// # Errors
+    /// Says which of the known conditions the bytes are in; never panics, whatever the bytes.
+    pub fn parse(bytes: &[u8]) -> Result<HeaderRegion, HeaderError> {
+        if bytes.len() < REGION_SIZE {
+            return Err(refuse(bytes));
+        }
+        let copies =
+            [0, 1].map(|index| Header::from_copy(&bytes[index * COPY_SIZE..][..COPY_SIZE]));
+        let intact = [copies[0].is_ok(), copies[1].is_ok()];
+        match copies {
+            [Ok(first), Ok(second)] if second.generation > first.generation => Ok(HeaderRegion {
+                header: second,
+                copy_in_force: 1,
+                intact,
+            }),
+            [Ok(header), _] => Ok(HeaderRegion {
+                header,
+                copy_in_force: 0,
+                intact,
+            }),
+            [Err(_), Ok(header)] => Ok(HeaderRegion {
+                header,
+                copy_in_force: 1,
+                intact,
+            }),
+            [Err(first), Err(second)] => Err(more_telling(bytes, first, second)),
+        }
+    }
+
+    /// The region that holds one header twice.
+    pub fn to_bytes(header: &Header) -> Vec<u8> {
+        let mut bytes = header.to_copy();
+        bytes.extend_from_within(..);
+        bytes
+    }
+}
+
+/// Whether SQLite allows pages of this size.
+pub fn is_page_size(bytes: u32) -> bool {
+    bytes.is_power_of_two() && (512..=65_536).contains(&bytes)
+}
+
+/// Whether the first bytes of a file claim to be a Strongroom header, intact or not.
+pub fn claims_to_be_strongroom(bytes: &[u8]) -> bool {
+    let magic_at = |offset: usize| bytes.get(offset..offset + 16) == Some(&MAGIC[..]);
+    magic_at(0) || magic_at(COPY_SIZE)
+}
+
+fn refuse(bytes: &[u8]) -> HeaderError {
+    if bytes.starts_with(&PLAIN_SQLITE_MAGIC) {
+        HeaderError::PlainSqlite
+    } else if claims_to_be_strongroom(bytes) {
+        HeaderError::Damaged
+    } else {
+        HeaderError::NotStrongroom
+    }
+}
+
+fn more_telling(bytes: &[u8], first: HeaderError, second: HeaderError) -> HeaderError {
+    let silent = [HeaderError::NotStrongroom, HeaderError::Damaged];
+    match (silent.contains(&first), silent.contains(&second)) {
+        (false, _) => first,
+        (true, false) => second,
+        (true, true) => refuse(bytes),
+    }
+}
+
+fn put_u32(out: &mut [u8], offset: usize, value: u32) {
+    out[offset..offset + 4].copy_from_slice(&value.to_le_bytes());
+}
+
+fn get_u32(bytes: &[u8], offset: usize) -> u32 {
+    u32::from_le_bytes(get(bytes, offset))
+}
+
+fn get<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
+    let mut out = [0; N];
+    out.copy_from_slice(&bytes[offset..offset + N]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(crate) fn sample(generation: u64) -> Header {
+        let slot = Slot {
+            kind: SlotKind::Passphrase,
+            kdf: Some(Argon2idParameters::DEFAULT),
+            salt: [1; 16],
+            nonce: [2; 24],
+            wrapped: [3; 48],
+        };
+        let mut slots = [const { None }; SLOT_COUNT];
+        slots[2] = Some(slot);
+        Header {
+            page_size: 4096,
+            cipher: Cipher::Aegis256,
+            must_understand: 0,
+            may_ignore: 5,
+            current_epoch: 1,
+            generation,
+            file_id: [7; 16],
+            epochs: [
+                Some(EpochEntry {
+                    epoch: 1,
+                    nonce: [8; 24],
+                    wrapped: [9; 48],
+                }),
+                None,
+            ],
+            slots,
+            tag: [4; 32],
+        }
+    }
+
+    #[test]
+    fn layouts_are_contiguous_and_complete() {
+        let sizes = [
+            COPY_SIZE,
+            SLOT_SIZE,
+            EPOCH_SIZE,
+            crate::page::TRAILER_SIZE,
+            24,
+        ];
+        for ((name, fields), size) in crate::LAYOUTS.iter().zip(sizes) {
+            let mut next = 0;
+            for (offset, length, field) in *fields {
+                assert_eq!(*offset, next, "{name}: {field}");
+                next += length;
+            }
+            assert_eq!(next, size, "{name}");
+        }
+    }
+
+    #[test]
+    fn survives_the_round_trip() {
+        let header = sample(3);
+        let region = HeaderRegion::parse(&HeaderRegion::to_bytes(&header)).expect("intact");
+        assert_eq!(region.header, header);
+        assert_eq!(region.intact, [true, true]);
+    }
+
+    #[test]
+    fn any_damaged_byte_of_one_copy_leaves_the_other_in_force() {
+        let header = sample(3);
+        let good = HeaderRegion::to_bytes(&header);
+        for offset in 0..REGION_SIZE {
+            let mut bytes = good.clone();
+            bytes[offset] ^= 0x40;
+            let region = HeaderRegion::parse(&bytes).expect("one copy is intact");
+            assert_eq!(region.header, header);
+            assert_eq!(
+                region.intact.iter().filter(|intact| **intact).count(),
+                1,
+                "{offset}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_higher_generation_is_in_force() {
+        let (old, new) = (sample(3), sample(4));
+        for (bytes, expected) in [
+            ([old.to_copy(), new.to_copy()].concat(), 1),
+            ([new.to_copy(), old.to_copy()].concat(), 0),
+        ] {
+            let region = HeaderRegion::parse(&bytes).expect("intact");
+            assert_eq!(
+                (region.header.generation, region.copy_in_force),
+                (4, expected)
+            );
+        }
+    }
+
+    #[test]
+    fn four_conditions_are_four_errors() {
+        let mut plain = vec![0; REGION_SIZE];
+        plain[..16].copy_from_slice(&PLAIN_SQLITE_MAGIC);
+        assert_eq!(
+            HeaderRegion::parse(&plain).unwrap_err(),
+            HeaderError::PlainSqlite
+        );
+        assert_eq!(
+            HeaderRegion::parse(&[b'x'; REGION_SIZE]).unwrap_err(),
+            HeaderError::NotStrongroom
+        );
+        let mut damaged = HeaderRegion::to_bytes(&sample(1));
+        damaged[100] ^= 1;
+        damaged[COPY_SIZE + 100] ^= 1;
+        assert_eq!(
+            HeaderRegion::parse(&damaged).unwrap_err(),
+            HeaderError::Damaged
+        );
+        let mut newer = sample(1).to_copy();
+        newer[OFFSET_VERSION] = 2;
+        let checksum = crypto::mac::checksum(&newer[..OFFSET_CHECKSUM]);
+        newer[OFFSET_CHECKSUM..].copy_from_slice(&checksum);
+        newer.extend_from_within(..);
+        assert_eq!(
+            HeaderRegion::parse(&newer).unwrap_err(),
+            HeaderError::NewerVersion(2)
+        );
+        let mut unknown = sample(1);
+        unknown.must_understand = 2;
+        assert_eq!(
+            HeaderRegion::parse(&HeaderRegion::to_bytes(&unknown)).unwrap_err(),
+            HeaderError::UnknownFeatures(2)
+        );
+    }
+
+    #[test]
+    fn a_slot_may_not_ask_for_unbounded_work() {
+        let mut greedy = sample(1);
+        let slot = greedy.slots[2].as_mut().expect("filled");
+        slot.kdf = Some(Argon2idParameters {
+            memory_kib: u32::MAX,
+            passes: 1,
+            lanes: 1,
+        });
+        assert_eq!(
+            HeaderRegion::parse(&HeaderRegion::to_bytes(&greedy)).unwrap_err(),
+            HeaderError::DerivationCost
+        );
+    }
+}

@@ -1,0 +1,190 @@
+//! The rollback journal (sqlite.org/fileformat2.html, section 3), told apart write by write.
+//!
+//! A record is a page number (4 bytes), a page image and a checksum (4 bytes). The image is
+//! sealed. The checksum is linear in the plaintext, so it is hidden by a word of key stream that
+//! belongs to the image's own nonce. Headers and the record that names a super-journal hold
+//! nothing that comes from content and stay as SQLite writes them.
+//!
+//! SQLite writes and reads the three parts of a record in order, each with a call of its own;
+//! [`Cursor`] follows these calls. Whatever it does not recognise it refuses: a page image must
+//! not reach the disk in clear because it came in an order that nobody expected.
+
+/// The first bytes of a journal header.
+pub const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+/// Bytes of a header that carry fields; zeros follow up to the sector size.
+pub const HEADER_FIELDS_SIZE: usize = 28;
+
+/// SQLite's lock byte: no page image may stand for the page that holds it
+/// (sqlite.org/fileformat2.html, section 1.5).
+const LOCK_BYTE: u64 = 0x4000_0000;
+
+/// What a write or read of the journal is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Nothing that comes from content.
+    Clear,
+    /// The image of this page.
+    Image(u32),
+    /// The checksum behind the image of this page.
+    Checksum(u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expect {
+    Anything,
+    ImageAt(u64, u32),
+    ChecksumAt(u64, u32),
+    NameAt(u64),
+}
+
+/// Follows the calls of one open journal.
+#[derive(Clone, Copy, Debug)]
+pub struct Cursor {
+    expect: Expect,
+}
+
+impl Default for Cursor {
+    fn default() -> Self {
+        Cursor {
+            expect: Expect::Anything,
+        }
+    }
+}
+
+impl Cursor {
+    /// Classifies a write of `data` at `offset`, or `None` when it must be refused.
+    pub fn write(&mut self, offset: u64, data: &[u8], page_size: u32) -> Option<Part> {
+        let expect = std::mem::replace(&mut self.expect, Expect::Anything);
+        match expect {
+            Expect::ImageAt(at, page) if at == offset && data.len() == page_size as usize => {
+                self.expect = Expect::ChecksumAt(offset + data.len() as u64, page);
+                return Some(Part::Image(page));
+            }
+            Expect::ChecksumAt(at, page) if at == offset && data.len() == 4 => {
+                return Some(Part::Checksum(page));
+            }
+            Expect::NameAt(at) if at == offset => return Some(Part::Clear),
+            Expect::Anything | Expect::ImageAt(..) | Expect::ChecksumAt(..) | Expect::NameAt(_) => {
+            }
+        }
+        if let Ok(number) = <[u8; 4]>::try_from(data) {
+            self.expect_after_number(offset, u32::from_be_bytes(number), page_size);
+            return Some(Part::Clear);
+        }
+        is_header_piece(data).then_some(Part::Clear)
+    }
+
+    /// Classifies a read of `length` bytes at `offset`. `number_before` reads the four bytes that
+    /// stand before `offset`: the page number, if this is an image.
+    pub fn read(
+        &mut self,
+        offset: u64,
+        length: usize,
+        page_size: u32,
+        number_before: impl FnOnce() -> Option<u32>,
+    ) -> Part {
+        let expect = std::mem::replace(&mut self.expect, Expect::Anything);
+        match expect {
+            Expect::ChecksumAt(at, page) if at == offset && length == 4 => Part::Checksum(page),
+            Expect::Anything | Expect::ImageAt(..) | Expect::ChecksumAt(..) | Expect::NameAt(_) => {
+                if length != page_size as usize {
+                    return Part::Clear;
+                }
+                match number_before() {
+                    Some(page) if !is_lock_page(page, page_size) => {
+                        self.expect = Expect::ChecksumAt(offset + length as u64, page);
+                        Part::Image(page)
+                    }
+                    Some(_) | None => Part::Clear,
+                }
+            }
+        }
+    }
+
+    fn expect_after_number(&mut self, offset: u64, page: u32, page_size: u32) {
+        self.expect = if is_lock_page(page, page_size) {
+            Expect::NameAt(offset + 4)
+        } else {
+            Expect::ImageAt(offset + 4, page)
+        };
+    }
+}
+
+fn is_lock_page(page: u32, page_size: u32) -> bool {
+    u64::from(page) == LOCK_BYTE / u64::from(page_size) + 1
+}
+
+/// Headers come in pieces of up to a sector: fields first, zeros behind.
+fn is_header_piece(data: &[u8]) -> bool {
+    let fields = data.len().min(HEADER_FIELDS_SIZE);
+    data.len() <= HEADER_FIELDS_SIZE
+        || ((data.starts_with(&MAGIC) || data[..fields].iter().all(|byte| *byte == 0))
+            && data[fields..].iter().all(|byte| *byte == 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> Vec<u8> {
+        let mut header = vec![0; 512];
+        header[..8].copy_from_slice(&MAGIC);
+        header[8..28].fill(3);
+        header
+    }
+
+    #[test]
+    fn follows_a_record() {
+        let mut cursor = Cursor::default();
+        assert_eq!(cursor.write(0, &header(), 512), Some(Part::Clear));
+        assert_eq!(
+            cursor.write(512, &7u32.to_be_bytes(), 512),
+            Some(Part::Clear)
+        );
+        assert_eq!(cursor.write(516, &[1; 512], 512), Some(Part::Image(7)));
+        assert_eq!(cursor.write(1028, &[2; 4], 512), Some(Part::Checksum(7)));
+        assert_eq!(
+            cursor.write(1032, &8u32.to_be_bytes(), 512),
+            Some(Part::Clear)
+        );
+        assert_eq!(cursor.write(1036, &header(), 512), Some(Part::Image(8)));
+    }
+
+    #[test]
+    fn refuses_an_image_out_of_order() {
+        let mut cursor = Cursor::default();
+        assert_eq!(cursor.write(516, &[1; 512], 512), None);
+        assert_eq!(
+            cursor.write(512, &7u32.to_be_bytes(), 512),
+            Some(Part::Clear)
+        );
+        assert_eq!(cursor.write(520, &[1; 512], 512), None);
+        assert_eq!(
+            cursor.write(512, &7u32.to_be_bytes(), 4096),
+            Some(Part::Clear)
+        );
+        assert_eq!(cursor.write(516, &[1; 512], 4096), None);
+    }
+
+    #[test]
+    fn knows_the_name_of_a_super_journal() {
+        let mut cursor = Cursor::default();
+        let lock_page = (LOCK_BYTE / 512 + 1) as u32;
+        assert_eq!(
+            cursor.write(512, &lock_page.to_be_bytes(), 512),
+            Some(Part::Clear)
+        );
+        assert_eq!(cursor.write(516, &[b'n'; 512], 512), Some(Part::Clear));
+        assert_eq!(cursor.write(1028, &[b'n'; 512], 512), None);
+    }
+
+    #[test]
+    fn reads_follow_writes() {
+        let mut cursor = Cursor::default();
+        assert_eq!(cursor.read(0, 8, 512, || None), Part::Clear);
+        assert_eq!(cursor.read(512, 4, 512, || None), Part::Clear);
+        assert_eq!(cursor.read(516, 512, 512, || Some(7)), Part::Image(7));
+        assert_eq!(cursor.read(1028, 4, 512, || None), Part::Checksum(7));
+        assert_eq!(cursor.read(1028, 4, 512, || None), Part::Clear);
+    }
+}
