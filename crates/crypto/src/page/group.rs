@@ -52,7 +52,7 @@ impl GroupKeys {
     pub(super) fn new(key: &Key) -> Self {
         Self {
             derivation: XaesDerivation::new(key),
-            slots: Box::new([const { None }; SLOTS]),
+            slots: [const { None }; SLOTS],
         }
     }
 
