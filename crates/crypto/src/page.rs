@@ -22,14 +22,18 @@
 //!
 //! The associated data is what the caller gives, followed by the bytes of the place; so the
 //! context is bound too where the nonce has no room for it.
+//!
+//! # One reading
+//! Sealing and opening copy the unit to its destination and work there. So the source may be
+//! memory that another process writes to, such as a map of the file: what was authenticated is
+//! what was decrypted. The copy also costs less than it saves, above all for pages that are not
+//! in the cache: it streams, while a cipher waits for each line (`examples/page_cost.rs`).
 
+mod extended;
 mod group;
 
 use aegis::aegis256::Aegis256;
 use aegis::aegis256x2::Aegis256X2;
-use chacha20poly1305::aead::AeadInOut;
-use chacha20poly1305::aead::inout::InOutBuf;
-use chacha20poly1305::{KeyInit, XChaCha20Poly1305};
 use zeroize::Zeroize;
 
 use self::group::GroupKeys;
@@ -92,7 +96,7 @@ enum Engine {
     Aegis256X2(Key),
     Aegis256(Key),
     Aes256Gcm(Box<GroupKeys>),
-    XChaCha20Poly1305(XChaCha20Poly1305),
+    XChaCha20Poly1305(Key),
 }
 
 impl PageSealer {
@@ -103,9 +107,7 @@ impl PageSealer {
             Cipher::Aegis256X2 => Engine::Aegis256X2(key.duplicate()),
             Cipher::Aegis256 => Engine::Aegis256(key.duplicate()),
             Cipher::Aes256Gcm => Engine::Aes256Gcm(Box::new(GroupKeys::new(key))),
-            Cipher::XChaCha20Poly1305 => {
-                Engine::XChaCha20Poly1305(XChaCha20Poly1305::new(key.expose().into()))
-            }
+            Cipher::XChaCha20Poly1305 => Engine::XChaCha20Poly1305(key.duplicate()),
         })
     }
 
@@ -142,42 +144,27 @@ impl PageSealer {
             ciphertext.len(),
             "a sealed unit keeps its length"
         );
+        ciphertext.copy_from_slice(plaintext);
         let nonce = LongNonce::new(nonce, place);
         let associated = Associated::new(associated, place);
+        let associated = associated.bytes();
         match &mut self.0 {
             Engine::Aegis256X2(key) => {
-                let mut encryptor = Aegis256X2::<TAG_SIZE>::new(key.expose(), nonce.all())
-                    .encryptor(associated.bytes());
-                encryptor.update(plaintext, ciphertext);
-                encryptor.finalize()
+                Aegis256X2::new(key.expose(), nonce.all()).encrypt_in_place(ciphertext, associated)
             }
             Engine::Aegis256(key) => {
-                let mut encryptor = Aegis256::<TAG_SIZE>::new(key.expose(), nonce.all())
-                    .encryptor(associated.bytes());
-                encryptor.update(plaintext, ciphertext);
-                encryptor.finalize()
+                Aegis256::new(key.expose(), nonce.all()).encrypt_in_place(ciphertext, associated)
             }
-            Engine::Aes256Gcm(keys) => keys.seal(
-                place,
-                nonce.stored(),
-                associated.bytes(),
-                plaintext,
-                ciphertext,
-            ),
-            Engine::XChaCha20Poly1305(cipher) => {
-                let buffer = InOutBuf::new(plaintext, ciphertext).expect("lengths are equal");
-                cipher
-                    .encrypt_inout_detached(nonce.extended().into(), associated.bytes(), buffer)
-                    .expect("a unit is shorter than the 256 GiB of the cipher")
-                    .into()
+            Engine::Aes256Gcm(keys) => keys.seal(place, nonce.stored(), associated, ciphertext),
+            Engine::XChaCha20Poly1305(key) => {
+                extended::seal(key, nonce.extended(), associated, ciphertext)
             }
         }
     }
 
     /// Decrypts `ciphertext` into `plaintext` if it is authentic.
     ///
-    /// `ciphertext` may be memory that another process writes to: it is read once, so what was
-    /// authenticated is what was decrypted.
+    /// `ciphertext` may be memory that another process writes to: it is read once.
     ///
     /// # Errors
     /// [`NotAuthentic`]; `plaintext` is then all zeros.
@@ -199,37 +186,20 @@ impl PageSealer {
             plaintext.len(),
             "a sealed unit keeps its length"
         );
+        plaintext.copy_from_slice(ciphertext);
         let nonce = LongNonce::new(nonce, place);
         let associated = Associated::new(associated, place);
+        let associated = associated.bytes();
         let is_authentic = match &mut self.0 {
-            // AEGIS decrypts and authenticates in one pass that reads each byte once, so it may
-            // work straight from memory that can change under it.
-            Engine::Aegis256X2(key) => {
-                let mut decryptor = Aegis256X2::<TAG_SIZE>::new(key.expose(), nonce.all())
-                    .decryptor(associated.bytes(), plaintext);
-                decryptor.update(ciphertext).is_ok() && decryptor.finalize(tag).is_ok()
-            }
-            Engine::Aegis256(key) => {
-                let mut decryptor = Aegis256::<TAG_SIZE>::new(key.expose(), nonce.all())
-                    .decryptor(associated.bytes(), plaintext);
-                decryptor.update(ciphertext).is_ok() && decryptor.finalize(tag).is_ok()
-            }
-            // The other two authenticate first and decrypt afterwards, or interleave both: they
-            // work on a copy, lest the source change in between.
-            Engine::Aes256Gcm(keys) => {
-                plaintext.copy_from_slice(ciphertext);
-                keys.open(place, nonce.stored(), associated.bytes(), tag, plaintext)
-            }
-            Engine::XChaCha20Poly1305(cipher) => {
-                plaintext.copy_from_slice(ciphertext);
-                cipher
-                    .decrypt_inout_detached(
-                        nonce.extended().into(),
-                        associated.bytes(),
-                        (&mut *plaintext).into(),
-                        tag.into(),
-                    )
-                    .is_ok()
+            Engine::Aegis256X2(key) => Aegis256X2::new(key.expose(), nonce.all())
+                .decrypt_in_place(plaintext, tag, associated)
+                .is_ok(),
+            Engine::Aegis256(key) => Aegis256::new(key.expose(), nonce.all())
+                .decrypt_in_place(plaintext, tag, associated)
+                .is_ok(),
+            Engine::Aes256Gcm(keys) => keys.open(place, nonce.stored(), associated, tag, plaintext),
+            Engine::XChaCha20Poly1305(key) => {
+                extended::open(key, nonce.extended(), associated, tag, plaintext)
             }
         };
         if is_authentic {

@@ -56,21 +56,20 @@ impl GroupKeys {
         }
     }
 
+    /// Seals in place.
     pub(super) fn seal(
         &mut self,
         place: Place,
         nonce: &Nonce,
         associated: &[u8],
-        plaintext: &[u8],
-        ciphertext: &mut [u8],
+        content: &mut [u8],
     ) -> Tag {
         let mut tag = [0; TAG_SIZE];
         self.key(Group::of(place))
-            .seal_out_of_place_scatter(
+            .seal_in_place_scatter(
                 GcmNonce::assume_unique_for_key(*nonce),
                 Aad::from(associated),
-                plaintext,
-                ciphertext,
+                content,
                 &[],
                 &mut tag,
             )
