@@ -1,1 +1,409 @@
 //! Where a key comes from: a file, a descriptor, the environment, a command.
+//!
+//! Every read is bounded, every buffer is wiped, and no error repeats what was read.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crypto::secret::{KEY_SIZE, Key, SecretBytes};
+use thiserror::Error;
+use zeroize::{Zeroize, Zeroizing};
+
+/// The most that is read from any source.
+pub const SOURCE_SIZE_MAX: usize = 64 * 1024;
+
+/// Where a key or a passphrase is to be read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeySource {
+    /// A file.
+    File(PathBuf),
+    /// A file descriptor that the caller of this process opened.
+    Descriptor(i32),
+    /// An environment variable.
+    Environment(String),
+    /// The standard output of a command, run by the system's shell.
+    Command(String),
+}
+
+/// Why a source gave no key or passphrase.
+#[derive(Debug, Error)]
+pub enum KeySourceError {
+    /// The file could not be opened or read.
+    #[error("cannot read the key file {path}: {source}; check the name and its permissions")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The descriptor could not be read.
+    #[error(
+        "cannot read file descriptor {descriptor}: {source}; open it in the calling shell, \
+         for example with `{descriptor}<FILE`"
+    )]
+    Descriptor {
+        /// The number.
+        descriptor: i32,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The variable does not exist, or is not Unicode.
+    #[error("the environment variable {name} is not set (or is not Unicode text); set it")]
+    Environment {
+        /// The variable.
+        name: String,
+    },
+    /// The command could not be run or read.
+    #[error("cannot run the key command: {source}")]
+    CommandStart {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The command ended with a failure.
+    #[error("the key command failed ({status}); its output is not used. Run it by hand to see why")]
+    CommandFailed {
+        /// How it ended.
+        status: std::process::ExitStatus,
+    },
+    /// More bytes than any key or passphrase has.
+    #[error("{place} gives more than 64 KiB; that is no key. Check that it is the right one")]
+    TooLong {
+        /// The source, in words.
+        place: String,
+    },
+    /// Not 32 bytes, not 64 hexadecimal digits.
+    #[error(
+        "{place} does not hold a key: 32 bytes or 64 hexadecimal digits are wanted, {size} bytes \
+         were read. `strongroom key generate FILE` writes a new one; a passphrase is given by \
+         --passphrase-file and the like"
+    )]
+    NotAKey {
+        /// The source, in words.
+        place: String,
+        /// Bytes read.
+        size: usize,
+    },
+    /// Nothing, or nothing but a line end.
+    #[error("{place} holds an empty passphrase; write one there")]
+    EmptyPassphrase {
+        /// The source, in words.
+        place: String,
+    },
+}
+
+impl KeySource {
+    /// Reads a 256-bit key: 32 bytes, or 64 hexadecimal digits with or without a line end.
+    ///
+    /// # Errors
+    /// When the source cannot be read or does not hold a key.
+    pub fn read_raw_key(&self) -> Result<Key, KeySourceError> {
+        let bytes = self.read()?;
+        parse_raw_key(&bytes).ok_or_else(|| KeySourceError::NotAKey {
+            place: self.place(),
+            size: bytes.len(),
+        })
+    }
+
+    /// Reads a passphrase: everything, without one closing line end.
+    ///
+    /// # Errors
+    /// When the source cannot be read or is empty.
+    pub fn read_passphrase(&self) -> Result<SecretBytes, KeySourceError> {
+        let bytes = self.read()?;
+        let passphrase = without_line_end(&bytes);
+        if passphrase.is_empty() {
+            return Err(KeySourceError::EmptyPassphrase {
+                place: self.place(),
+            });
+        }
+        Ok(SecretBytes::new(passphrase.to_vec()))
+    }
+
+    /// A sentence for the user when others on this machine can read the source, else `None`.
+    pub fn exposure(&self) -> Option<ExposedKeyFile> {
+        match self {
+            KeySource::File(path) => exposed_file(path),
+            KeySource::Descriptor(_) | KeySource::Environment(_) | KeySource::Command(_) => None,
+        }
+    }
+
+    fn place(&self) -> String {
+        match self {
+            KeySource::File(path) => path.display().to_string(),
+            KeySource::Descriptor(descriptor) => format!("file descriptor {descriptor}"),
+            KeySource::Environment(name) => format!("the environment variable {name}"),
+            KeySource::Command(_) => "the key command".to_owned(),
+        }
+    }
+
+    fn read(&self) -> Result<Zeroizing<Vec<u8>>, KeySourceError> {
+        let bytes = match self {
+            KeySource::File(path) => read_file(path).map_err(|source| KeySourceError::File {
+                path: path.clone(),
+                source,
+            })?,
+            KeySource::Descriptor(descriptor) => {
+                let descriptor = *descriptor;
+                read_file(&PathBuf::from(format!("/dev/fd/{descriptor}")))
+                    .map_err(|source| KeySourceError::Descriptor { descriptor, source })?
+            }
+            KeySource::Environment(name) => std::env::var(name)
+                .map(|text| Zeroizing::new(text.into_bytes()))
+                .map_err(|_| KeySourceError::Environment { name: name.clone() })?,
+            KeySource::Command(command) => read_command(command)?,
+        };
+        if bytes.len() > SOURCE_SIZE_MAX {
+            return Err(KeySourceError::TooLong {
+                place: self.place(),
+            });
+        }
+        Ok(bytes)
+    }
+}
+
+/// A key file that others than its owner may read.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error(
+    "the key file {path} can be read by other users of this machine (mode {mode:03o}); \
+     `chmod 600` on it closes that"
+)]
+pub struct ExposedKeyFile {
+    path: PathBuf,
+    mode: u32,
+}
+
+/// The key that a text or 32 bytes stand for, if they stand for one.
+pub fn parse_raw_key(bytes: &[u8]) -> Option<Key> {
+    if bytes.len() == KEY_SIZE {
+        return Key::from_slice(bytes);
+    }
+    let digits = without_line_end(bytes);
+    if digits.len() != 2 * KEY_SIZE {
+        return None;
+    }
+    let mut key = Zeroizing::new([0; KEY_SIZE]);
+    for (byte, pair) in key.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
+    }
+    Key::from_slice(&key[..])
+}
+
+fn nibble(digit: u8) -> Option<u8> {
+    char::from(digit)
+        .to_digit(16)
+        .and_then(|value| u8::try_from(value).ok())
+}
+
+fn without_line_end(bytes: &[u8]) -> &[u8] {
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    bytes.strip_suffix(b"\r").unwrap_or(bytes)
+}
+
+/// Reads into a buffer that never grows, so that no copy stays behind in freed memory.
+fn read_bounded(reader: &mut impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
+    let mut bytes = Zeroizing::new(vec![0; SOURCE_SIZE_MAX + 1]);
+    let mut size = 0;
+    while size < bytes.len() {
+        match reader.read(&mut bytes[size..]) {
+            Ok(0) => break,
+            Ok(read) => size += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes[size..].zeroize();
+    bytes.truncate(size);
+    Ok(bytes)
+}
+
+fn read_file(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
+    read_bounded(&mut File::open(path)?)
+}
+
+fn read_command(command: &str) -> Result<Zeroizing<Vec<u8>>, KeySourceError> {
+    let failed_to_start = |source| KeySourceError::CommandStart { source };
+    let (shell, flag) = if cfg!(windows) {
+        ("cmd", "/C")
+    } else {
+        ("sh", "-c")
+    };
+    let mut child = Command::new(shell)
+        .args([flag, command])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(failed_to_start)?;
+    let output = match child.stdout.take() {
+        Some(mut pipe) => read_bounded(&mut pipe),
+        None => Ok(Zeroizing::new(Vec::new())),
+    };
+    let status = child.wait().map_err(failed_to_start)?;
+    let output = output.map_err(failed_to_start)?;
+    // A command that was cut off while writing ends with a failure too: length says more.
+    if output.len() <= SOURCE_SIZE_MAX && !status.success() {
+        return Err(KeySourceError::CommandFailed { status });
+    }
+    Ok(output)
+}
+
+#[cfg(unix)]
+fn exposed_file(path: &Path) -> Option<ExposedKeyFile> {
+    use std::os::unix::fs::MetadataExt;
+    let mode = std::fs::metadata(path).ok()?.mode() & 0o777;
+    (mode & 0o044 != 0).then(|| ExposedKeyFile {
+        path: path.to_owned(),
+        mode,
+    })
+}
+
+#[cfg(not(unix))]
+fn exposed_file(_path: &Path) -> Option<ExposedKeyFile> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const HEX: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1F";
+
+    /// A file of its own for each test, removed at the end.
+    struct TemporaryFile(PathBuf);
+
+    impl TemporaryFile {
+        fn new(name: &str, bytes: &[u8]) -> Self {
+            let name = format!("strongroom-source-{}-{name}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            fs::write(&path, bytes).unwrap();
+            TemporaryFile(path)
+        }
+
+        fn source(&self) -> KeySource {
+            KeySource::File(self.0.clone())
+        }
+    }
+
+    impl Drop for TemporaryFile {
+        fn drop(&mut self) {
+            let _ = fs::remove_file(&self.0);
+        }
+    }
+
+    fn expected_key() -> Vec<u8> {
+        (0..32).collect()
+    }
+
+    #[test]
+    fn a_key_file_holds_bytes_or_digits() {
+        let contents: [Vec<u8>; 4] = [
+            expected_key(),
+            HEX.into(),
+            format!("{HEX}\n").into(),
+            format!("{HEX}\r\n").into(),
+        ];
+        for (index, bytes) in contents.iter().enumerate() {
+            let file = TemporaryFile::new(&format!("good-{index}"), bytes);
+            let key = file.source().read_raw_key().unwrap();
+            assert_eq!(key.expose()[..], expected_key()[..]);
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused_without_repeating_it() {
+        for (index, text) in [
+            "",
+            "secretword",
+            &HEX[..63],
+            &format!("{HEX}0"),
+            &HEX.replace('0', "g"),
+        ]
+        .iter()
+        .enumerate()
+        {
+            let file = TemporaryFile::new(&format!("bad-{index}"), text.as_bytes());
+            let error = file.source().read_raw_key().unwrap_err();
+            assert!(matches!(error, KeySourceError::NotAKey { .. }));
+            assert!(!error.to_string().contains("secretword"));
+        }
+    }
+
+    #[test]
+    fn one_line_end_of_a_passphrase_goes() {
+        let file = TemporaryFile::new("passphrase", b" two words \n\n");
+        let passphrase = file.source().read_passphrase().unwrap();
+        assert_eq!(passphrase.expose(), b" two words \n");
+        let empty = TemporaryFile::new("empty", b"\n");
+        let error = empty.source().read_passphrase().unwrap_err();
+        assert!(matches!(error, KeySourceError::EmptyPassphrase { .. }));
+    }
+
+    #[test]
+    fn an_endless_source_is_cut_off() {
+        let source = KeySource::File(PathBuf::from("/dev/zero"));
+        if cfg!(unix) {
+            let error = source.read_passphrase().unwrap_err();
+            assert!(matches!(error, KeySourceError::TooLong { .. }));
+            let command = KeySource::Command("cat /dev/zero".to_owned());
+            let error = command.read_passphrase().unwrap_err();
+            assert!(matches!(error, KeySourceError::TooLong { .. }));
+        }
+    }
+
+    #[test]
+    fn a_command_gives_its_output_only_when_it_succeeds() {
+        let good = KeySource::Command("echo correct horse".to_owned());
+        assert_eq!(good.read_passphrase().unwrap().expose(), b"correct horse");
+        let bad = KeySource::Command("echo correct horse; exit 3".to_owned());
+        let error = bad.read_passphrase().unwrap_err();
+        assert!(matches!(error, KeySourceError::CommandFailed { .. }));
+        assert!(!error.to_string().contains("horse"));
+    }
+
+    #[test]
+    fn a_missing_source_is_named() {
+        let file = KeySource::File(PathBuf::from("/nowhere/key"));
+        assert!(
+            file.read_raw_key()
+                .unwrap_err()
+                .to_string()
+                .contains("/nowhere/key")
+        );
+        let variable = KeySource::Environment("STRONGROOM_NO_SUCH_VARIABLE".to_owned());
+        let message = variable.read_raw_key().unwrap_err().to_string();
+        assert!(message.contains("STRONGROOM_NO_SUCH_VARIABLE"));
+        let descriptor = KeySource::Descriptor(987);
+        assert!(
+            descriptor
+                .read_raw_key()
+                .unwrap_err()
+                .to_string()
+                .contains("987")
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_descriptor_is_read() {
+        use std::os::fd::AsRawFd;
+        let file = TemporaryFile::new("descriptor", HEX.as_bytes());
+        let open = File::open(&file.0).unwrap();
+        let key = KeySource::Descriptor(open.as_raw_fd())
+            .read_raw_key()
+            .unwrap();
+        assert_eq!(key.expose()[..], expected_key()[..]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_key_file_open_to_others_is_noticed() {
+        use std::os::unix::fs::PermissionsExt;
+        let file = TemporaryFile::new("mode", HEX.as_bytes());
+        for (mode, exposed) in [(0o600, false), (0o640, true), (0o604, true), (0o400, false)] {
+            fs::set_permissions(&file.0, fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(file.source().exposure().is_some(), exposed, "{mode:o}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Operations on whole files: encrypt, decrypt, verify, keys, inspect.
