@@ -46,3 +46,40 @@ fn inner(key: &Key, nonce: &[u8; 24]) -> (LessSafeKey, ChaChaNonce) {
         ChaChaNonce::assume_unique_for_key(inner_nonce),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use chacha20poly1305::aead::AeadInOut;
+    use chacha20poly1305::{KeyInit, XChaCha20Poly1305};
+
+    use super::*;
+
+    /// That library is proven against the draft's vector in `tests/vectors.rs`.
+    #[test]
+    fn the_two_halves_make_xchacha20_poly1305() {
+        for size in [0_u8, 1, 63, 64, 65, 200] {
+            let key = [size ^ 0x55; 32];
+            let nonce = std::array::from_fn(|index| size.wrapping_mul(3) ^ index as u8);
+            let plaintext: Vec<u8> = (0..size).collect();
+
+            let mut expected = plaintext.clone();
+            let expected_tag = XChaCha20Poly1305::new(&key.into())
+                .encrypt_inout_detached(&nonce.into(), b"data", expected.as_mut_slice().into())
+                .unwrap();
+
+            let mut content = plaintext.clone();
+            let key = Key::from_bytes(key);
+            let tag = seal(&key, &nonce, b"data", &mut content);
+            assert_eq!(
+                (&content, &tag[..]),
+                (&expected, &expected_tag[..]),
+                "{size} bytes"
+            );
+            assert!(
+                open(&key, &nonce, b"data", &tag, &mut content),
+                "{size} bytes"
+            );
+            assert_eq!(content, plaintext, "{size} bytes");
+        }
+    }
+}

@@ -54,76 +54,94 @@ fn pages_of_every_size_come_back() {
     }
 }
 
+/// Whether opening fails and leaves no plaintext behind.
+fn is_refused(
+    sealer: &mut PageSealer,
+    nonce: &Nonce,
+    place: Place,
+    associated: &[u8],
+    ciphertext: &[u8],
+    tag: &Tag,
+) -> bool {
+    let mut opened = vec![0xff; ciphertext.len()];
+    let outcome = sealer.open(nonce, place, associated, ciphertext, tag, &mut opened);
+    outcome == Err(NotAuthentic) && opened.iter().all(|byte| *byte == 0)
+}
+
+fn with_flipped_bit(bytes: &[u8], bit: usize) -> Vec<u8> {
+    let mut damaged = bytes.to_vec();
+    damaged[bit / 8] ^= 1 << (bit % 8);
+    damaged
+}
+
 #[test]
-fn any_change_is_refused_and_leaves_no_plaintext() {
+fn any_flipped_bit_is_refused() {
     let plaintext = page(512);
     for cipher in Cipher::ALL {
-        let (ciphertext, tag) = sealed(cipher, &plaintext);
+        let (text, tag) = sealed(cipher, &plaintext);
         let mut sealer = PageSealer::new(cipher, &key());
-        let mut refused = |nonce: &Nonce, place, associated: &[u8], text: &[u8], tag: &Tag| {
-            let mut opened = vec![0xff; text.len()];
-            let outcome = sealer.open(nonce, place, associated, text, tag, &mut opened);
-            outcome == Err(NotAuthentic) && opened.iter().all(|byte| *byte == 0)
-        };
-
-        for bit in 0..plaintext.len() * 8 {
-            let mut damaged = ciphertext.clone();
-            damaged[bit / 8] ^= 1 << (bit % 8);
-            assert!(
-                refused(&NONCE, PLACE, b"file", &damaged, &tag),
-                "{cipher:?} bit {bit}"
-            );
+        for bit in 0..text.len() * 8 {
+            let damaged = with_flipped_bit(&text, bit);
+            let refused = is_refused(&mut sealer, &NONCE, PLACE, b"file", &damaged, &tag);
+            assert!(refused, "{cipher:?} ciphertext bit {bit}");
         }
         for bit in 0..TAG_SIZE * 8 {
-            let mut damaged = tag;
-            damaged[bit / 8] ^= 1 << (bit % 8);
-            assert!(
-                refused(&NONCE, PLACE, b"file", &ciphertext, &damaged),
-                "{cipher:?} {bit}"
-            );
+            let damaged = with_flipped_bit(&tag, bit).try_into().unwrap();
+            let refused = is_refused(&mut sealer, &NONCE, PLACE, b"file", &text, &damaged);
+            assert!(refused, "{cipher:?} tag bit {bit}");
         }
         for bit in 0..NONCE_SIZE * 8 {
-            let mut damaged = NONCE;
-            damaged[bit / 8] ^= 1 << (bit % 8);
-            assert!(
-                refused(&damaged, PLACE, b"file", &ciphertext, &tag),
-                "{cipher:?} {bit}"
-            );
+            let damaged = with_flipped_bit(&NONCE, bit).try_into().unwrap();
+            let refused = is_refused(&mut sealer, &damaged, PLACE, b"file", &text, &tag);
+            assert!(refused, "{cipher:?} nonce bit {bit}");
         }
-        for elsewhere in [
-            Place { kind: 2, ..PLACE },
-            Place {
-                location: PLACE.location ^ 1,
+    }
+}
+
+#[test]
+fn another_place_is_refused() {
+    let plaintext = page(512);
+    for cipher in Cipher::ALL {
+        let (text, tag) = sealed(cipher, &plaintext);
+        let mut sealer = PageSealer::new(cipher, &key());
+        let mut refused = |place, associated: &[u8]| {
+            is_refused(&mut sealer, &NONCE, place, associated, &text, &tag)
+        };
+        for bit in 0..64 {
+            let location = Place {
+                location: PLACE.location ^ (1 << bit),
                 ..PLACE
-            },
-            Place {
-                location: PLACE.location ^ (1 << 63),
+            };
+            assert!(refused(location, b"file"), "{cipher:?} {location:?}");
+            let context = Place {
+                context: PLACE.context ^ (1 << bit),
                 ..PLACE
-            },
-            Place {
-                context: PLACE.context ^ 1,
-                ..PLACE
-            },
-            Place {
-                context: PLACE.context ^ (1 << 63),
-                ..PLACE
-            },
-        ] {
-            assert!(
-                refused(&NONCE, elsewhere, b"file", &ciphertext, &tag),
-                "{elsewhere:?}"
-            );
+            };
+            assert!(refused(context, b"file"), "{cipher:?} {context:?}");
         }
-        for other in [&b"filf"[..], b"fil", b"file\0", b""] {
-            assert!(
-                refused(&NONCE, PLACE, other, &ciphertext, &tag),
-                "{cipher:?} {other:?}"
-            );
+        for bit in 0..8 {
+            let kind = Place {
+                kind: PLACE.kind ^ (1 << bit),
+                ..PLACE
+            };
+            assert!(refused(kind, b"file"), "{cipher:?} {kind:?}");
         }
-        assert!(
-            refused(&NONCE, PLACE, b"file", &ciphertext[..511], &tag),
-            "{cipher:?}"
-        );
+        for associated in [&b"filf"[..], b"fil", b"file\0", b""] {
+            assert!(refused(PLACE, associated), "{cipher:?} {associated:?}");
+        }
+    }
+}
+
+#[test]
+fn another_length_is_refused() {
+    let plaintext = page(512);
+    for cipher in Cipher::ALL {
+        let (text, tag) = sealed(cipher, &plaintext);
+        let mut sealer = PageSealer::new(cipher, &key());
+        for other in [&text[..511], &text[..496], &[], &[&text[..], &[0]].concat()] {
+            let refused = is_refused(&mut sealer, &NONCE, PLACE, b"file", other, &tag);
+            assert!(refused, "{cipher:?} {} bytes", other.len());
+        }
     }
 }
 
