@@ -1,1 +1,31 @@
 //! One short adapter per engine.
+//!
+//! An engine belongs to a *family*, which is a file here: `sqlite` is the SQLite that is linked into
+//! the program, as it comes; `strongroom` is the same SQLite on encrypted files. Both speak through
+//! [`connection`], so that nothing but the file layer differs between them.
+
+mod connection;
+mod sqlite;
+
+use lab::engine::Engine;
+
+/// The engines of a run for which none are named; the reference engine comes first.
+pub const DEFAULT: [&str; 3] = ["sqlite", "sqlite-again", "sqlite-nosync"];
+
+/// All engines there are.
+pub fn all() -> Vec<Box<dyn Engine>> {
+    let mut engines: Vec<Box<dyn Engine>> = Vec::new();
+    engines.extend(sqlite::family().into_iter().map(boxed));
+    engines
+}
+
+fn boxed<E: Engine + 'static>(engine: E) -> Box<dyn Engine> {
+    Box::new(engine)
+}
+
+/// The engine of that name.
+pub fn named(name: &str) -> Option<Box<dyn Engine>> {
+    all()
+        .into_iter()
+        .find(|engine| engine.profile().name == name)
+}

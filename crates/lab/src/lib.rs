@@ -1,1 +1,20 @@
 //! Engine trait, schedule, workers, results file, statistics.
+//!
+//! - An *engine* is opened, given statements and closed ([`engine`]).
+//! - A *pass* is one engine running all tests of a workload on a new database in a process of its
+//!   own ([`worker`]). A *round* is one pass of each engine, in an order that changes from round to
+//!   round ([`schedule`]).
+//! - A *sample* is what one test cost; where it begins and ends is fixed in one place ([`measure`]).
+//! - Every pass is appended to the results file as soon as it ends ([`results`], [`run`]); all that
+//!   is said about it is a pure function of that file ([`comparison`], [`statistics`]).
+
+pub mod answer;
+pub mod comparison;
+pub mod engine;
+pub mod machine;
+pub mod measure;
+pub mod results;
+pub mod run;
+pub mod schedule;
+pub mod statistics;
+pub mod worker;

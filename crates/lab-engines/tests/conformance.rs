@@ -1,0 +1,144 @@
+//! What every engine must do, shown on each of them.
+
+use std::fs;
+use std::path::Path;
+
+use lab::answer::{Answers, Value};
+use lab::engine::{Durability, Engine, EngineError};
+
+const CANARY: &str = "a row that says thousand";
+
+fn each(check: impl Fn(&dyn Engine, &Path)) {
+    let engines = lab_engines::all();
+    assert!(engines.len() >= 3);
+    for engine in engines {
+        let name = engine.profile().name.clone();
+        println!("engine {name}");
+        let folder = tempfile::Builder::new()
+            .prefix("odd name %20?&")
+            .tempdir()
+            .unwrap();
+        check(engine.as_ref(), folder.path());
+    }
+}
+
+fn answers(engine: &dyn Engine, folder: &Path, statements: &[&str]) -> Answers {
+    let mut answers = Answers::default();
+    let mut connection = engine.open(folder).unwrap();
+    connection.run(statements, &mut answers).unwrap();
+    connection.close().unwrap();
+    answers
+}
+
+#[test]
+fn rows_keep_their_types_and_survive_closing() {
+    each(|engine, folder| {
+        engine.create(folder).unwrap();
+        let insert = format!("INSERT INTO t VALUES(1, 2.5, '{CANARY}', x'00ff', NULL);");
+        let create = "CREATE TABLE t(a INTEGER, b REAL, c TEXT, d BLOB, e TEXT);";
+        assert_eq!(answers(engine, folder, &[create, &insert]).row_count(), 0);
+        let found = answers(engine, folder, &["SELECT * FROM t;"]);
+        assert_eq!(
+            found.values(),
+            [
+                Value::Integer(1),
+                Value::Real(2.5),
+                Value::Text(CANARY.into()),
+                Value::Blob(vec![0, 255]),
+                Value::Null,
+            ]
+        );
+    });
+}
+
+#[test]
+fn a_failing_statement_is_named() {
+    each(|engine, folder| {
+        engine.create(folder).unwrap();
+        let mut connection = engine.open(folder).unwrap();
+        let failure = connection.run(
+            &[
+                "CREATE TABLE t(a);",
+                "SELECT nothing FROM t;",
+                "DROP TABLE t;",
+            ],
+            &mut Answers::default(),
+        );
+        let Err(EngineError::Statement {
+            number, statement, ..
+        }) = failure
+        else {
+            panic!("{failure:?}");
+        };
+        assert_eq!((number, statement.as_str()), (2, "SELECT nothing FROM t;"));
+        // Nothing after the failing statement has run.
+        connection
+            .run(&["SELECT * FROM t;"], &mut Answers::default())
+            .unwrap();
+    });
+}
+
+#[test]
+fn the_reported_settings_agree_with_the_profile() {
+    each(|engine, folder| {
+        engine.create(folder).unwrap();
+        let settings = engine.open(folder).unwrap().settings().unwrap();
+        let of = |name: &str| {
+            settings
+                .iter()
+                .find(|setting| setting.0 == name)
+                .map(|setting| setting.1.as_str())
+        };
+        let synchronous = match engine.profile().durability {
+            Durability::Full => "2",
+            Durability::None => "0",
+        };
+        assert_eq!(of("synchronous"), Some(synchronous));
+        assert_eq!(of("journal_mode"), Some("delete"));
+        assert_eq!(of("page_size"), Some("4096"));
+        assert_eq!(of("cache_size"), Some("-2000"));
+        assert!(of("sqlite").is_some());
+        assert_eq!(of("strongroom_cipher"), engine.profile().cipher.as_deref());
+    });
+}
+
+#[test]
+fn rows_can_be_read_on_the_disk_exactly_where_there_is_no_cipher() {
+    each(|engine, folder| {
+        engine.create(folder).unwrap();
+        let insert = format!("INSERT INTO t VALUES('{CANARY}');");
+        answers(engine, folder, &["CREATE TABLE t(a);", &insert]);
+        let readable = fs::read_dir(folder).unwrap().any(|entry| {
+            let bytes = fs::read(entry.unwrap().path()).unwrap();
+            bytes
+                .windows(CANARY.len())
+                .any(|window| window == CANARY.as_bytes())
+        });
+        assert_eq!(readable, engine.profile().cipher.is_none());
+    });
+}
+
+#[test]
+fn names_and_bases_fit_together() {
+    let engines = lab_engines::all();
+    let names: Vec<&str> = engines
+        .iter()
+        .map(|engine| engine.profile().name.as_str())
+        .collect();
+    for engine in &engines {
+        let profile = engine.profile();
+        assert_eq!(
+            names.iter().filter(|name| **name == profile.name).count(),
+            1
+        );
+        if let Some(base) = &profile.base {
+            assert!(names.contains(&base.as_str()), "{base}");
+        }
+        assert_eq!(
+            lab_engines::named(&profile.name).unwrap().profile(),
+            profile
+        );
+    }
+    assert!(lab_engines::DEFAULT.iter().all(|name| names.contains(name)));
+    assert!(lab_engines::named("sqlite ").is_none());
+}

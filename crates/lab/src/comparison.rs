@@ -1,0 +1,347 @@
+//! From a results file to what can be said: a pure function.
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Profile;
+use crate::measure::Sample;
+use crate::results::{Header, Pass, Results, TestSample};
+use crate::statistics::{Ratio, mean_ratio, median, paired_ratio};
+
+/// Shortest time a ratio is computed from: the resolution of the processor clock, nanoseconds.
+const CLOCK_RESOLUTION_NS: u64 = 1000;
+
+/// All engines side by side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// What was run, where.
+    pub header: Header,
+    /// The engines, in the order of the header.
+    pub engines: Vec<EngineSummary>,
+    /// Rounds in which every engine had its pass.
+    pub rounds: usize,
+    /// Largest share of time that the host took in a pass.
+    pub stolen_share_max: Option<f64>,
+    /// Smallest and largest load at the beginning of a pass.
+    pub load: Option<(f64, f64)>,
+}
+
+/// One engine over all rounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EngineSummary {
+    /// What it is.
+    pub profile: Profile,
+    /// The engine its ratios are to; `None` for an engine without a base in this run.
+    pub base: Option<String>,
+    /// Settings as it reported them in its first pass.
+    pub settings: Vec<(String, String)>,
+    /// A cell per test of the workload.
+    pub cells: Vec<Cell>,
+    /// Geometric mean of the wall ratios of the tests that are right.
+    pub wall_mean: Option<Ratio>,
+    /// Geometric mean of the processor-time ratios of the tests that are right.
+    pub cpu_mean: Option<Ratio>,
+    /// Median over rounds of the sum of all tests, wall, seconds.
+    pub wall_total_s: Option<f64>,
+    /// Median over rounds of the sum of all tests, processor time, seconds.
+    pub cpu_total_s: Option<f64>,
+    /// Median time to create the database, seconds.
+    pub creating_s: Option<f64>,
+    /// Median time to open it once it is there, seconds.
+    pub opening_s: Option<f64>,
+    /// Median of the largest memory of a pass, bytes.
+    pub peak_memory_bytes: Option<f64>,
+    /// Median bytes moved by read calls in all tests.
+    pub read_bytes: Option<f64>,
+    /// Median bytes moved by write calls in all tests.
+    pub written_bytes: Option<f64>,
+    /// Whether words of the rows could be read in its files, where it closed them.
+    pub readable_on_disk: Option<bool>,
+    /// Passes that ended.
+    pub passes: usize,
+    /// Test runs whose answer was looked at and right.
+    pub answers_right: usize,
+    /// Facts about the tables that were looked up.
+    pub facts: usize,
+    /// What went wrong in passes that did not end.
+    pub failures: Vec<String>,
+}
+
+impl EngineSummary {
+    /// How many tests have an answer that is not right.
+    pub fn wrong_count(&self) -> usize {
+        self.cells
+            .iter()
+            .filter(|cell| cell.wrong.is_some())
+            .count()
+    }
+}
+
+/// One engine in one test.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Median wall time, seconds.
+    pub wall_s: Option<f64>,
+    /// Median processor time, seconds.
+    pub cpu_s: Option<f64>,
+    /// Wall time over that of the base, rounds paired.
+    pub wall_ratio: Option<Ratio>,
+    /// Processor time over that of the base, rounds paired.
+    pub cpu_ratio: Option<Ratio>,
+    /// Why the answer is wrong; such a test has no ratios.
+    pub wrong: Option<String>,
+}
+
+/// Says what the results file holds.
+pub fn compare(results: &Results) -> Comparison {
+    let header = &results.header;
+    let mut engines: Vec<EngineSummary> = header
+        .engines
+        .iter()
+        .map(|profile| summary(profile, results))
+        .collect();
+    for place in 0..engines.len() {
+        let Some(base) = engines[place].base.clone() else {
+            continue;
+        };
+        let base_wrong: Vec<bool> = engines
+            .iter()
+            .find(|engine| engine.profile.name == base)
+            .map(|engine| {
+                engine
+                    .cells
+                    .iter()
+                    .map(|cell| cell.wrong.is_some())
+                    .collect()
+            })
+            .unwrap_or_default();
+        add_ratios(&mut engines[place], &base, &base_wrong, results);
+    }
+    let loads: Vec<f64> = results
+        .passes
+        .iter()
+        .filter_map(|pass| pass.began.load)
+        .collect();
+    Comparison {
+        header: header.clone(),
+        rounds: complete_rounds(results),
+        stolen_share_max: results
+            .passes
+            .iter()
+            .filter_map(|pass| pass.stolen_share)
+            .max_by(f64::total_cmp),
+        load: loads
+            .iter()
+            .copied()
+            .min_by(f64::total_cmp)
+            .zip(loads.iter().copied().max_by(f64::total_cmp)),
+        engines,
+    }
+}
+
+fn complete_rounds(results: &Results) -> usize {
+    let last = results
+        .passes
+        .iter()
+        .map(|pass| pass.round)
+        .max()
+        .map_or(0, |round| round + 1);
+    (0..last)
+        .filter(|&round| {
+            results
+                .header
+                .engines
+                .iter()
+                .all(|engine| results.has(round, &engine.name))
+        })
+        .count()
+}
+
+fn passes_of<'a>(results: &'a Results, engine: &str) -> impl Iterator<Item = &'a Pass> {
+    results
+        .passes
+        .iter()
+        .filter(move |pass| pass.engine == engine)
+}
+
+fn sample_of(pass: &Pass, test: usize) -> Option<&TestSample> {
+    pass.tests
+        .iter()
+        .find(|sample| sample.number as usize == test + 1)
+}
+
+/// The answer that all others are held against: that of the first engine that has one which does
+/// not contradict a known fact.
+fn reference_answer(results: &Results, test: usize) -> Option<(&str, &str)> {
+    results.header.engines.iter().find_map(|engine| {
+        passes_of(results, &engine.name)
+            .filter_map(|pass| sample_of(pass, test))
+            .find(|sample| sample.contradiction.is_none())
+            .map(|sample| (engine.name.as_str(), sample.answer.as_str()))
+    })
+}
+
+fn wrong_because(sample: &TestSample, reference: Option<(&str, &str)>) -> Option<String> {
+    if let Some(contradiction) = &sample.contradiction {
+        return Some(contradiction.clone());
+    }
+    match reference {
+        Some((engine, answer)) if answer != sample.answer => {
+            Some(format!("{} rows, not those of {engine}", sample.rows))
+        }
+        _ => None,
+    }
+}
+
+fn seconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e9
+}
+
+/// Median over passes of what `pick` finds in each.
+fn median_of<'a>(
+    passes: impl Iterator<Item = &'a Pass>,
+    pick: impl Fn(&Pass) -> Option<f64>,
+) -> Option<f64> {
+    median(&passes.filter_map(pick).collect::<Vec<f64>>())
+}
+
+/// Everything about an engine that needs no other engine but the reference.
+fn summary(profile: &Profile, results: &Results) -> EngineSummary {
+    let name = &profile.name;
+    let tests = results.header.workload.tests.len();
+    let ended = |pass: &&Pass| pass.failure.is_none() && pass.tests.len() == tests;
+    let median_ended = |pick: &dyn Fn(&Pass) -> Option<f64>| {
+        median_of(passes_of(results, name).filter(ended), pick)
+    };
+    let wall_of = |pick: &dyn Fn(&Pass) -> Option<Sample>| {
+        median_of(passes_of(results, name), |pass| {
+            pick(pass).map(|one| seconds(one.wall_ns))
+        })
+    };
+    let sum = |pass: &Pass, pick: &dyn Fn(&Sample) -> Option<u64>| -> Option<f64> {
+        let parts = pass.tests.iter().map(|test| pick(&test.sample));
+        parts
+            .collect::<Option<Vec<u64>>>()
+            .map(|parts| parts.iter().sum::<u64>() as f64)
+    };
+    let cells: Vec<Cell> = (0..tests).map(|test| cell(name, test, results)).collect();
+    let answers_right = (0..tests)
+        .map(|test| {
+            let reference = reference_answer(results, test);
+            passes_of(results, name)
+                .filter_map(|pass| sample_of(pass, test))
+                .filter(|sample| wrong_because(sample, reference).is_none())
+                .count()
+        })
+        .sum();
+    let known = |base: &&String| results.header.engines.iter().any(|one| one.name == **base);
+    EngineSummary {
+        profile: profile.clone(),
+        base: profile.base.as_ref().filter(known).cloned(),
+        settings: passes_of(results, name)
+            .find(|pass| !pass.settings.is_empty())
+            .map(|pass| pass.settings.clone())
+            .unwrap_or_default(),
+        cells,
+        wall_mean: None,
+        cpu_mean: None,
+        wall_total_s: median_ended(&|pass| sum(pass, &|one| Some(one.wall_ns)).map(|ns| ns / 1e9)),
+        cpu_total_s: median_ended(&|pass| sum(pass, &|one| Some(one.cpu_ns())).map(|ns| ns / 1e9)),
+        creating_s: wall_of(&|pass| pass.creating),
+        opening_s: wall_of(&|pass| pass.opening),
+        peak_memory_bytes: median_ended(&|pass| {
+            pass.tests
+                .iter()
+                .filter_map(|test| test.sample.peak_memory_bytes)
+                .max()
+                .map(to_float)
+        }),
+        read_bytes: median_ended(&|pass| sum(pass, &|one| one.read_bytes)),
+        written_bytes: median_ended(&|pass| sum(pass, &|one| one.written_bytes)),
+        readable_on_disk: passes_of(results, name)
+            .filter_map(|pass| {
+                pass.closing
+                    .as_ref()
+                    .map(|closing| closing.readable_on_disk)
+            })
+            .reduce(|any, one| any || one),
+        passes: passes_of(results, name).filter(ended).count(),
+        answers_right,
+        facts: passes_of(results, name)
+            .flat_map(|pass| &pass.tests)
+            .map(|test| test.facts)
+            .sum(),
+        failures: passes_of(results, name)
+            .filter_map(|pass| pass.failure.clone())
+            .collect(),
+    }
+}
+
+fn to_float(bytes: u64) -> f64 {
+    bytes as f64
+}
+
+fn cell(engine: &str, test: usize, results: &Results) -> Cell {
+    let reference = reference_answer(results, test);
+    let samples: Vec<&TestSample> = passes_of(results, engine)
+        .filter_map(|pass| sample_of(pass, test))
+        .collect();
+    let times = |pick: &dyn Fn(&Sample) -> u64| {
+        median(
+            &samples
+                .iter()
+                .map(|one| seconds(pick(&one.sample)))
+                .collect::<Vec<f64>>(),
+        )
+    };
+    Cell {
+        wall_s: times(&|sample| sample.wall_ns),
+        cpu_s: times(&|sample| sample.cpu_ns()),
+        wrong: samples
+            .iter()
+            .find_map(|sample| wrong_because(sample, reference)),
+        ..Cell::default()
+    }
+}
+
+fn wall_ns(sample: &Sample) -> u64 {
+    sample.wall_ns
+}
+
+/// Ratios test by test and their geometric means, from the rounds in which both engines have them.
+fn add_ratios(engine: &mut EngineSummary, base: &str, base_wrong: &[bool], results: &Results) {
+    let name = engine.profile.name.clone();
+    let seed = results.header.seed;
+    let pair = |round: u32, test: usize, pick: fn(&Sample) -> u64| {
+        let of = |engine: &str| {
+            let pass = passes_of(results, engine).find(|pass| pass.round == round)?;
+            let time = pick(&sample_of(pass, test)?.sample);
+            Some(time.max(CLOCK_RESOLUTION_NS) as f64)
+        };
+        Some((of(&name)?, of(base)?))
+    };
+    let rounds: Vec<u32> = passes_of(results, &name).map(|pass| pass.round).collect();
+    let right: Vec<usize> = (0..engine.cells.len())
+        .filter(|&test| engine.cells[test].wrong.is_none())
+        .filter(|&test| !base_wrong.get(test).copied().unwrap_or(true))
+        .collect();
+    for &test in &right {
+        let ratio = |pick| {
+            let pairs: Vec<_> = rounds
+                .iter()
+                .filter_map(|&round| pair(round, test, pick))
+                .collect();
+            paired_ratio(&pairs, seed)
+        };
+        engine.cells[test].wall_ratio = ratio(wall_ns);
+        engine.cells[test].cpu_ratio = ratio(Sample::cpu_ns);
+    }
+    let mean = |pick| {
+        let whole: Vec<Vec<(f64, f64)>> = rounds
+            .iter()
+            .filter_map(|&round| right.iter().map(|&test| pair(round, test, pick)).collect())
+            .collect();
+        mean_ratio(&whole, seed)
+    };
+    engine.wall_mean = mean(wall_ns);
+    engine.cpu_mean = mean(Sample::cpu_ns);
+}

@@ -1,0 +1,252 @@
+//! The results file: JSON lines, first a header, then a line per pass as it ended.
+//!
+//! A line is complete when it ends in a line feed; what stands after the last one is the remains of
+//! an interrupted write and is not read.
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Profile;
+use crate::machine::Machine;
+use crate::measure::Sample;
+
+/// Raised when a reader of the old kind would misread a file of the new kind.
+pub const FORMAT: u32 = 1;
+
+/// One line of the file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "kebab-case")]
+pub enum Record {
+    /// The first line.
+    Header(Header),
+    /// The run goes on after an interruption.
+    Resumed(Moment),
+    /// One engine ran all tests.
+    Pass(Pass),
+}
+
+/// What is run, by what, where.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// [`FORMAT`] of the writer.
+    pub format: u32,
+    /// When and under which load the run began.
+    pub began: Moment,
+    /// The program that measures.
+    pub program: Program,
+    /// The workload.
+    pub workload: WorkloadHead,
+    /// The engines, the reference engine first.
+    pub engines: Vec<Profile>,
+    /// Seed of the order of the engines and of the bootstrap.
+    pub seed: u64,
+    /// The machine.
+    pub machine: Machine,
+}
+
+impl Header {
+    /// True when passes of both files may stand side by side: the same program, workload, engines,
+    /// order and machine.
+    pub fn same_experiment(&self, other: &Self) -> bool {
+        let began = self.began;
+        *self
+            == Self {
+                began,
+                ..other.clone()
+            }
+    }
+}
+
+/// A time and the load at that time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Moment {
+    /// Seconds since 1970-01-01 00:00 UTC.
+    pub unix_seconds: u64,
+    /// Mean number of runnable processes of the last minute.
+    pub load: Option<f64>,
+}
+
+/// The measuring program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// Its version.
+    pub version: String,
+    /// SHA-256 of its file, so that samples of two builds are never mixed.
+    pub sha256: String,
+}
+
+/// The workload, in brief.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkloadHead {
+    /// Its name.
+    pub name: String,
+    /// SHA-256 of its scripts.
+    pub sha256: String,
+    /// Titles of its tests, the first being test 1.
+    pub tests: Vec<String>,
+}
+
+impl From<&workloads::Workload> for WorkloadHead {
+    fn from(workload: &workloads::Workload) -> Self {
+        Self {
+            name: workload.name.to_owned(),
+            sha256: workload.sha256.to_owned(),
+            tests: workload
+                .tests
+                .iter()
+                .map(|test| test.title.to_owned())
+                .collect(),
+        }
+    }
+}
+
+/// One engine, all tests, a new database, a process of its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pass {
+    /// Counts from 0.
+    pub round: u32,
+    /// The engine's name.
+    pub engine: String,
+    /// Its place in the round, from 0.
+    pub place: usize,
+    /// When it began.
+    pub began: Moment,
+    /// Share of the machine's processor time that the host gave to others meanwhile.
+    pub stolen_share: Option<f64>,
+    /// What creating the database cost.
+    pub creating: Option<Sample>,
+    /// What opening it cost, once it was there.
+    pub opening: Option<Sample>,
+    /// Settings as the engine reported them.
+    pub settings: Vec<(String, String)>,
+    /// The tests that ended, in order.
+    pub tests: Vec<TestSample>,
+    /// What closing cost, and what lay on the disk then.
+    pub closing: Option<Closing>,
+    /// Why the pass ended early.
+    pub failure: Option<String>,
+}
+
+/// What one test cost, and what it answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestSample {
+    /// Counts from 1.
+    pub number: u32,
+    /// The cost.
+    pub sample: Sample,
+    /// Rows fetched.
+    pub rows: usize,
+    /// Digest of the rows.
+    pub answer: String,
+    /// Known facts that were looked up after the test.
+    pub facts: usize,
+    /// The first fact that did not hold.
+    pub contradiction: Option<String>,
+}
+
+/// The end of a pass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Closing {
+    /// What closing cost.
+    pub sample: Sample,
+    /// Size of the files the engine left.
+    pub file_bytes: u64,
+    /// True when words of the stored rows could be read in those files.
+    pub readable_on_disk: bool,
+}
+
+/// A results file, read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Results {
+    /// Its first line.
+    pub header: Header,
+    /// Its passes, in the order in which they ended.
+    pub passes: Vec<Pass>,
+    /// Times at which the run was taken up again.
+    pub resumed: Vec<Moment>,
+    /// Length of the complete lines, bytes.
+    pub complete_bytes: u64,
+}
+
+/// Why a results file cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// No complete first line.
+    #[error("the results file has no header; remove it to begin anew")]
+    NoHeader,
+    /// A line is no record.
+    #[error("line {line} of the results file is not a record of this program; move the file away")]
+    Line {
+        /// Its number, from 1.
+        line: usize,
+        /// What the parser says.
+        source: serde_json::Error,
+    },
+    /// A header where none may stand.
+    #[error("line {line} of the results file is a second header; move the file away")]
+    SecondHeader {
+        /// Its number, from 1.
+        line: usize,
+    },
+    /// Another format.
+    #[error("the results file has format {found}, this program reads {FORMAT}; move the file away")]
+    Format {
+        /// The format it says it has.
+        found: u32,
+    },
+}
+
+impl Results {
+    /// Reads the text of a results file.
+    ///
+    /// # Errors
+    /// When a complete line is not what it should be.
+    pub fn parse(text: &str) -> Result<Self, ReadError> {
+        let complete = text.rfind('\n').map_or(0, |end| end + 1);
+        let mut lines = text[..complete].lines().zip(1..);
+        let parse = |text: &str, line| {
+            serde_json::from_str(text).map_err(|source| ReadError::Line { line, source })
+        };
+        let header = match lines.next() {
+            Some((text, line)) => match parse(text, line)? {
+                Record::Header(header) => header,
+                Record::Pass(_) | Record::Resumed(_) => return Err(ReadError::NoHeader),
+            },
+            None => return Err(ReadError::NoHeader),
+        };
+        if header.format != FORMAT {
+            return Err(ReadError::Format {
+                found: header.format,
+            });
+        }
+        let complete_bytes = complete as u64;
+        let mut results = Self {
+            header,
+            passes: vec![],
+            resumed: vec![],
+            complete_bytes,
+        };
+        for (text, line) in lines {
+            match parse(text, line)? {
+                Record::Header(_) => return Err(ReadError::SecondHeader { line }),
+                Record::Resumed(moment) => results.resumed.push(moment),
+                Record::Pass(pass) => results.passes.push(pass),
+            }
+        }
+        Ok(results)
+    }
+
+    /// True when that engine has had its pass of that round.
+    pub fn has(&self, round: u32, engine: &str) -> bool {
+        self.passes
+            .iter()
+            .any(|pass| pass.round == round && pass.engine == engine)
+    }
+}
+
+impl Record {
+    /// The record as a line, with its line feed.
+    pub fn to_line(&self) -> String {
+        let text = serde_json::to_string(self).expect("records hold no map with foreign keys");
+        text + "\n"
+    }
+}

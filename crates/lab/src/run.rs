@@ -1,0 +1,397 @@
+//! The run: rounds, passes, and the file they are appended to.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::machine::{Ticks, load_one_minute};
+use crate::results::{Header, Moment, Pass, ReadError, Record, Results};
+use crate::schedule;
+use crate::worker::{Reply, Request};
+
+/// Name of the results file in the folder of a run.
+pub const RESULTS_FILE: &str = "results.jsonl";
+
+/// Folder of the database of the pass under way, inside the folder of the run.
+const PASS_FOLDER: &str = "pass-under-way";
+
+/// What is to be run.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The first line of the results file.
+    pub header: Header,
+    /// How many rounds there shall be.
+    pub rounds: u32,
+    /// Folder of the results file and of the databases.
+    pub folder: PathBuf,
+    /// The program that becomes a worker, and its arguments.
+    pub worker: Vec<PathBuf>,
+    /// Begin anew even where an interrupted run could be continued.
+    pub fresh: bool,
+}
+
+/// Progress of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress<'a> {
+    /// The round under way, from 0.
+    pub round: u32,
+    /// The engine under way.
+    pub engine: &'a str,
+    /// Passes that ended before this one, of this run and of those it continues.
+    pub passes_done: usize,
+    /// Passes there will be in all.
+    pub passes: usize,
+    /// Tests that ended in this pass.
+    pub tests_done: usize,
+    /// An estimate from the passes so far, where there are any.
+    pub time_left: Option<Duration>,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// All that was measured, now and before.
+    pub results: Results,
+    /// Passes that were taken over from an interrupted run.
+    pub passes_resumed: usize,
+    /// Where an older results file went.
+    pub set_aside: Option<PathBuf>,
+}
+
+/// Why a run cannot go on. A failing engine is not among these: it is a result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A file or folder of the run cannot be used.
+    #[error("cannot use {path}; choose another folder with --out or free some space", path = .path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Somebody else writes there.
+    #[error("another run writes to {path}; wait for it or choose another folder with --out", path = .path.display())]
+    Busy {
+        /// The results file.
+        path: PathBuf,
+    },
+    /// The results file was damaged.
+    #[error("cannot continue from {path}", path = .path.display())]
+    Results {
+        /// The results file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ReadError,
+    },
+    /// The plan names no program.
+    #[error("cannot start a worker process")]
+    Worker(#[source] io::Error),
+}
+
+/// Runs what is missing and returns everything.
+///
+/// # Errors
+/// When files cannot be written or no worker can be started.
+pub fn run(plan: &Plan, tell: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, RunError> {
+    fs::create_dir_all(&plan.folder).map_err(|source| at(&plan.folder, source))?;
+    let mut journal = Journal::open(plan)?;
+    let passes_resumed = journal.results.passes.len();
+    let mut pace = Pace::default();
+    let count = plan.header.engines.len();
+    for round in 0..plan.rounds {
+        let order = schedule::order(plan.header.seed, round, count);
+        for (place, &engine) in order.iter().enumerate() {
+            let engine = &plan.header.engines[engine].name;
+            if journal.results.has(round, engine) {
+                continue;
+            }
+            let progress = Progress {
+                round,
+                engine,
+                passes_done: journal.results.passes.len(),
+                passes: plan.rounds as usize * count,
+                tests_done: 0,
+                time_left: pace.time_left(plan, &journal.results),
+            };
+            let began = Instant::now();
+            let pass = run_pass(plan, round, place, progress, tell)?;
+            pace.note(engine, began.elapsed());
+            journal.append(pass)?;
+        }
+    }
+    Ok(Outcome {
+        results: journal.results,
+        passes_resumed,
+        set_aside: journal.set_aside,
+    })
+}
+
+fn at(path: &Path, source: io::Error) -> RunError {
+    RunError::File {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// Now, and how busy the machine is.
+pub fn moment() -> Moment {
+    let unix_seconds = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
+    Moment {
+        unix_seconds,
+        load: load_one_minute(),
+    }
+}
+
+/// How long a pass of each engine takes.
+#[derive(Default)]
+struct Pace {
+    seen: HashMap<String, (Duration, u32)>,
+}
+
+impl Pace {
+    fn note(&mut self, engine: &str, took: Duration) {
+        let entry = self.seen.entry(engine.to_owned()).or_default();
+        entry.0 += took;
+        entry.1 += 1;
+    }
+
+    /// Mean time of each engine, the mean of all for an engine not yet seen.
+    fn time_left(&self, plan: &Plan, results: &Results) -> Option<Duration> {
+        let (total, passes) = self.seen.values().fold((Duration::ZERO, 0), |sum, one| {
+            (sum.0 + one.0, sum.1 + one.1)
+        });
+        let mean = total.checked_div(passes)?;
+        let left = (0..plan.rounds).flat_map(|round| {
+            plan.header
+                .engines
+                .iter()
+                .filter(move |engine| !results.has(round, &engine.name))
+        });
+        Some(
+            left.map(|engine| {
+                self.seen
+                    .get(&engine.name)
+                    .map_or(mean, |(total, passes)| *total / *passes)
+            })
+            .sum(),
+        )
+    }
+}
+
+/// The results file, open for appending and locked.
+struct Journal {
+    path: PathBuf,
+    file: File,
+    results: Results,
+    set_aside: Option<PathBuf>,
+}
+
+impl Journal {
+    /// Continues the file that is there, or sets it aside and begins a new one.
+    fn open(plan: &Plan) -> Result<Self, RunError> {
+        let path = plan.folder.join(RESULTS_FILE);
+        if let Some(journal) = Self::resume(plan, &path)? {
+            return Ok(journal);
+        }
+        let set_aside = set_aside(&path)?;
+        let header = plan.header.clone();
+        let results = Results {
+            header,
+            passes: vec![],
+            resumed: vec![],
+            complete_bytes: 0,
+        };
+        let file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .open(&path)
+            .map_err(|source| at(&path, source))?;
+        lock(&file, &path)?;
+        let mut journal = Self {
+            path,
+            file,
+            results,
+            set_aside,
+        };
+        journal.write(&Record::Header(plan.header.clone()))?;
+        Ok(journal)
+    }
+
+    /// The file that is there, if it is of the same experiment and lacks something.
+    fn resume(plan: &Plan, path: &Path) -> Result<Option<Self>, RunError> {
+        let mut file = match OpenOptions::new().read(true).append(true).open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => return Err(at(path, source)),
+        };
+        lock(&file, path)?;
+        let mut text = String::new();
+        file.read_to_string(&mut text)
+            .map_err(|source| at(path, source))?;
+        let Ok(results) = Results::parse(&text) else {
+            // Of another version, or cut off within its first line: kept, but not continued.
+            return Ok(None);
+        };
+        let complete = (0..plan.rounds).all(|round| {
+            plan.header
+                .engines
+                .iter()
+                .all(|engine| results.has(round, &engine.name))
+        });
+        if plan.fresh || complete || !results.header.same_experiment(&plan.header) {
+            return Ok(None);
+        }
+        file.set_len(results.complete_bytes)
+            .and_then(|()| file.seek(io::SeekFrom::End(0)).map(drop))
+            .map_err(|source| at(path, source))?;
+        let mut journal = Self {
+            path: path.to_owned(),
+            file,
+            results,
+            set_aside: None,
+        };
+        let now = moment();
+        journal.write(&Record::Resumed(now))?;
+        journal.results.resumed.push(now);
+        Ok(Some(journal))
+    }
+
+    fn append(&mut self, pass: Pass) -> Result<(), RunError> {
+        self.write(&Record::Pass(pass.clone()))?;
+        self.results.passes.push(pass);
+        Ok(())
+    }
+
+    fn write(&mut self, record: &Record) -> Result<(), RunError> {
+        self.file
+            .write_all(record.to_line().as_bytes())
+            .map_err(|source| at(&self.path, source))
+    }
+}
+
+fn lock(file: &File, path: &Path) -> Result<(), RunError> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(RunError::Busy {
+            path: path.to_owned(),
+        }),
+        Err(TryLockError::Error(source)) => Err(at(path, source)),
+    }
+}
+
+/// Gives an existing file the next free number. Nothing measured is ever overwritten.
+fn set_aside(path: &Path) -> Result<Option<PathBuf>, RunError> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let free = (1u32..)
+        .map(|number| path.with_extension(format!("{number}.jsonl")))
+        .find(|candidate| !candidate.exists())
+        .expect("there are more numbers than files");
+    fs::rename(path, &free).map_err(|source| at(path, source))?;
+    Ok(Some(free))
+}
+
+fn run_pass<'a>(
+    plan: &Plan,
+    round: u32,
+    place: usize,
+    mut progress: Progress<'a>,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> Result<Pass, RunError> {
+    tell(progress);
+    let base = plan.folder.join(PASS_FOLDER);
+    let folder = base.join("database");
+    remove_folder(&base)?;
+    fs::create_dir_all(&folder).map_err(|source| at(&folder, source))?;
+    let mut pass = Pass {
+        round,
+        engine: progress.engine.to_owned(),
+        place,
+        began: moment(),
+        stolen_share: None,
+        creating: None,
+        opening: None,
+        settings: vec![],
+        tests: vec![],
+        closing: None,
+        failure: None,
+    };
+    let ticks = Ticks::now();
+    let log = base.join("worker.log");
+    let mut child = start_worker(plan, progress.engine, &folder, &log)?;
+    if let Some(output) = child.stdout.take() {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            take_reply(&mut pass, &line);
+            progress.tests_done = pass.tests.len();
+            tell(progress);
+        }
+    }
+    let status = child.wait().map_err(RunError::Worker)?;
+    pass.stolen_share = ticks
+        .zip(Ticks::now())
+        .and_then(|(before, after)| after.stolen_share_since(before));
+    if pass.failure.is_none() && (pass.closing.is_none() || !status.success()) {
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        pass.failure = Some(format!("the worker ended early ({status}) {}", said.trim()));
+    }
+    remove_folder(&base)?;
+    Ok(pass)
+}
+
+fn remove_folder(path: &Path) -> Result<(), RunError> {
+    match fs::remove_dir_all(path) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(at(path, source)),
+    }
+}
+
+fn take_reply(pass: &mut Pass, line: &str) {
+    match serde_json::from_str(line) {
+        Ok(Reply::Opened {
+            creating,
+            opening,
+            settings,
+        }) => {
+            pass.creating = Some(creating);
+            pass.opening = Some(opening);
+            pass.settings = settings;
+        }
+        Ok(Reply::Test(sample)) => pass.tests.push(sample),
+        Ok(Reply::Closed(closing)) => pass.closing = Some(closing),
+        Ok(Reply::Failed { message }) => pass.failure = Some(message),
+        Err(_) => pass.failure = Some(format!("the worker said something unknown: {line}")),
+    }
+}
+
+/// Starts the worker and hands it its request.
+fn start_worker(plan: &Plan, engine: &str, folder: &Path, log: &Path) -> Result<Child, RunError> {
+    let nothing = || RunError::Worker(io::ErrorKind::NotFound.into());
+    let (program, arguments) = plan.worker.split_first().ok_or_else(nothing)?;
+    let folder = folder.canonicalize().map_err(|source| at(folder, source))?;
+    let request = Request {
+        engine: engine.to_owned(),
+        workload: plan.header.workload.name.clone(),
+        folder: folder.clone(),
+    };
+    let log = File::create(log).map_err(|source| at(log, source))?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .spawn()
+        .map_err(RunError::Worker)?;
+    if let Some(mut input) = child.stdin.take() {
+        let text = serde_json::to_string(&request).map_err(|error| at(&folder, error.into()))?;
+        // A worker that dies before it reads is reported as ended early, with its own words.
+        drop(input.write_all(text.as_bytes()));
+    }
+    Ok(child)
+}

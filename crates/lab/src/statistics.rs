@@ -1,0 +1,217 @@
+//! Ratios of paired samples, with intervals.
+//!
+//! The unit is the round: a new process and a new database for each engine. A ratio is the median
+//! over rounds of the logarithm of (engine / base) within the same round, turned back into a ratio.
+//! From [`ROUNDS_FOR_INTERVAL`] rounds on it carries a 95 % percentile bootstrap interval over
+//! [`RESAMPLES`] resamples of the rounds; with fewer rounds there is no interval, as a bootstrap of
+//! so few points claims more than it knows. A mean over tests is the geometric mean of the tests'
+//! ratios, and its interval resamples whole rounds, because the tests of one round share its luck.
+
+use serde::{Deserialize, Serialize};
+
+use crate::schedule::Random;
+
+/// Fewest rounds for which an interval is given.
+pub const ROUNDS_FOR_INTERVAL: usize = 10;
+
+/// Resamples of a bootstrap.
+pub const RESAMPLES: usize = 4000;
+
+/// Shares of the resamples below and above a 95 % interval.
+const TAILS: [f64; 2] = [0.025, 0.975];
+
+/// How many times as long one engine takes as another.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    /// The estimate.
+    pub value: f64,
+    /// The 95 % interval, where there were enough rounds.
+    pub interval: Option<(f64, f64)>,
+    /// Rounds it rests on.
+    pub rounds: usize,
+}
+
+impl Ratio {
+    /// True when the interval shuts out "no difference".
+    pub fn excludes_one(&self) -> bool {
+        self.interval
+            .is_some_and(|(low, high)| low > 1.0 || high < 1.0)
+    }
+}
+
+/// The middle value, or the mean of the two middle ones; `None` for an empty list.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 {
+        sorted.get(middle).copied()
+    } else {
+        Some((sorted.get(middle.checked_sub(1)?)? + sorted.get(middle)?) / 2.0)
+    }
+}
+
+/// The ratio of one test. Each pair is (engine, base) of one round, in the same positive unit.
+pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
+    let rounds: Vec<Vec<(f64, f64)>> = pairs.iter().map(|&pair| vec![pair]).collect();
+    mean_ratio(&rounds, seed)
+}
+
+/// The geometric mean over tests of the tests' ratios.
+///
+/// One entry per round; in it one (engine, base) pair per test, every round with the same tests.
+/// `None` without rounds, without tests, or with rounds of different lengths.
+pub fn mean_ratio(rounds: &[Vec<(f64, f64)>], seed: u64) -> Option<Ratio> {
+    let logarithms: Vec<Vec<f64>> = rounds
+        .iter()
+        .map(|round| {
+            round
+                .iter()
+                .map(|(engine, base)| (engine / base).ln())
+                .collect()
+        })
+        .collect();
+    let test_count = logarithms.first()?.len();
+    if test_count == 0 || logarithms.iter().any(|round| round.len() != test_count) {
+        return None;
+    }
+    let all: Vec<usize> = (0..rounds.len()).collect();
+    let value = mean_of_medians(&logarithms, &all, test_count)?.exp();
+    let interval = if rounds.len() >= ROUNDS_FOR_INTERVAL {
+        bootstrap(&logarithms, test_count, seed)
+    } else {
+        None
+    };
+    Some(Ratio {
+        value,
+        interval,
+        rounds: rounds.len(),
+    })
+}
+
+/// The mean over tests of the median over the chosen rounds.
+fn mean_of_medians(logarithms: &[Vec<f64>], chosen: &[usize], test_count: usize) -> Option<f64> {
+    let mut column = Vec::with_capacity(chosen.len());
+    let mut sum = 0.0;
+    for test in 0..test_count {
+        column.clear();
+        column.extend(chosen.iter().map(|&round| logarithms[round][test]));
+        sum += median(&column)?;
+    }
+    Some(sum / test_count as f64)
+}
+
+fn bootstrap(logarithms: &[Vec<f64>], test_count: usize, seed: u64) -> Option<(f64, f64)> {
+    let mut random = Random::seeded(seed);
+    let rounds = logarithms.len();
+    let mut estimates = (0..RESAMPLES)
+        .map(|_| {
+            let chosen: Vec<usize> = (0..rounds).map(|_| random.below(rounds)).collect();
+            mean_of_medians(logarithms, &chosen, test_count)
+        })
+        .collect::<Option<Vec<f64>>>()?;
+    estimates.sort_unstable_by(f64::total_cmp);
+    let [low, high] = TAILS.map(|share| {
+        let place = (share * (RESAMPLES - 1) as f64).round() as usize;
+        estimates[place].exp()
+    });
+    Some((low, high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_of_odd_even_and_empty_lists() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median(&[]), None);
+    }
+
+    #[test]
+    fn a_ratio_is_the_median_of_the_rounds_ratios() {
+        let ratio = paired_ratio(&[(2.0, 1.0), (30.0, 10.0), (400.0, 100.0)], 1).unwrap();
+        assert!((ratio.value - 3.0).abs() < 1e-12);
+        assert_eq!(ratio.rounds, 3);
+        assert_eq!(ratio.interval, None);
+        assert_eq!(paired_ratio(&[], 1), None);
+    }
+
+    #[test]
+    fn a_round_that_was_slow_for_both_changes_nothing() {
+        let calm = [(1.1, 1.0); 11];
+        let mut shaken = calm;
+        shaken[4] = (110.0, 100.0);
+        assert_eq!(
+            paired_ratio(&calm, 1).map(|ratio| (ratio.value * 1e9).round()),
+            paired_ratio(&shaken, 1).map(|ratio| (ratio.value * 1e9).round())
+        );
+    }
+
+    #[test]
+    fn an_interval_needs_ten_rounds() {
+        let pairs = [(1.0, 1.0); 10];
+        assert_eq!(paired_ratio(&pairs[..9], 1).unwrap().interval, None);
+        assert_eq!(paired_ratio(&pairs, 1).unwrap().interval, Some((1.0, 1.0)));
+    }
+
+    #[test]
+    fn the_mean_over_tests_is_geometric() {
+        let ratio = mean_ratio(
+            &[vec![(2.0, 1.0), (1.0, 2.0)], vec![(4.0, 2.0), (3.0, 6.0)]],
+            1,
+        );
+        assert!((ratio.unwrap().value - 1.0).abs() < 1e-12);
+        assert_eq!(mean_ratio(&[vec![(1.0, 1.0)], vec![]], 1), None);
+        assert_eq!(mean_ratio(&[vec![]], 1), None);
+    }
+
+    /// Equal engines under noise that both share and noise of their own.
+    fn equal_engines(seed: u64, rounds: usize, tests: usize) -> Vec<Vec<(f64, f64)>> {
+        let mut random = Random::seeded(seed);
+        let mut noise = move |size: f64| {
+            let unit = random.below(1 << 30) as f64 / f64::from(1 << 30);
+            ((unit - 0.5) * size).exp()
+        };
+        (0..rounds)
+            .map(|_| {
+                let shared = noise(2.0);
+                (0..tests)
+                    .map(|_| (shared * noise(0.1), shared * noise(0.1)))
+                    .collect()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn equal_engines_are_rarely_called_different() {
+        let wrongly = (0..100)
+            .filter(|&seed| {
+                mean_ratio(&equal_engines(seed, 10, 1), seed)
+                    .unwrap()
+                    .excludes_one()
+            })
+            .count();
+        // 5 are expected; a percentile bootstrap of a median is a little off with ten rounds.
+        assert!(wrongly <= 12, "{wrongly} of 100");
+    }
+
+    #[test]
+    fn a_difference_of_a_tenth_is_seen_through_noise() {
+        let ratio_with = |seed| {
+            let mut rounds = equal_engines(seed, 12, 15);
+            rounds.iter_mut().flatten().for_each(|pair| pair.0 *= 1.1);
+            mean_ratio(&rounds, seed).unwrap()
+        };
+        let ratios: Vec<Ratio> = (0..30).map(ratio_with).collect();
+        assert!(ratios.iter().all(Ratio::excludes_one));
+        let covering = ratios
+            .iter()
+            .filter_map(|ratio| ratio.interval)
+            .filter(|&(low, high)| low < 1.1 && 1.1 < high)
+            .count();
+        // 28 or 29 are expected.
+        assert!(covering >= 24, "{covering} of 30");
+    }
+}

@@ -1,0 +1,207 @@
+//! One pass, in a process of its own.
+//!
+//! The worker reads one request from its standard input and writes a line of JSON for each thing
+//! that is done. If it dies, the lines up to then are what is known.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use workloads::{Fact, Test, Workload};
+
+use crate::answer::{Answers, Value};
+use crate::engine::{Connection, Engine, EngineError, whole_message};
+use crate::measure::{Meter, Sample};
+use crate::results::{Closing, TestSample};
+
+/// What a worker is to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// Name of the engine.
+    pub engine: String,
+    /// Name of the workload.
+    pub workload: String,
+    /// An empty folder for the database.
+    pub folder: PathBuf,
+}
+
+/// What a worker has done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "done", rename_all = "kebab-case")]
+pub enum Reply {
+    /// The database is open.
+    Opened {
+        /// What creating it cost.
+        creating: Sample,
+        /// What opening it cost, once it was there.
+        opening: Sample,
+        /// Settings as the engine reports them.
+        settings: Vec<(String, String)>,
+    },
+    /// A test has ended.
+    Test(TestSample),
+    /// The database is closed; the last line of a pass without failure.
+    Closed(Closing),
+    /// The engine failed; the last line.
+    Failed {
+        /// Why.
+        message: String,
+    },
+}
+
+/// Why a worker could not do its work. A failure of the engine is not among these: it is a reply.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// The request could not be read.
+    #[error("the worker got no request; it is started by `compare`, not by hand")]
+    Request(#[source] serde_json::Error),
+    /// Standard input or output failed.
+    #[error("the worker lost the program that started it")]
+    Pipe(#[from] io::Error),
+    /// No such engine.
+    #[error("there is no engine `{name}`")]
+    Engine {
+        /// The name asked for.
+        name: String,
+    },
+    /// No such workload.
+    #[error("there is no workload `{name}`")]
+    Workload {
+        /// The name asked for.
+        name: String,
+    },
+}
+
+/// Does what the request on `input` asks for and tells it on `output`.
+///
+/// # Errors
+/// When there is nobody to tell, or no such engine or workload.
+pub fn serve(
+    mut input: impl Read,
+    output: &mut dyn Write,
+    engine_named: impl Fn(&str) -> Option<Box<dyn Engine>>,
+) -> Result<(), WorkerError> {
+    let mut text = String::new();
+    input.read_to_string(&mut text)?;
+    let request: Request = serde_json::from_str(&text).map_err(WorkerError::Request)?;
+    let engine = engine_named(&request.engine).ok_or_else(|| WorkerError::Engine {
+        name: request.engine.clone(),
+    })?;
+    let workload = workloads::named(&request.workload).ok_or_else(|| WorkerError::Workload {
+        name: request.workload.clone(),
+    })?;
+    let mut tell = |reply: &Reply| -> io::Result<()> {
+        serde_json::to_writer(&mut *output, reply)?;
+        output.write_all(b"\n")?;
+        output.flush()
+    };
+    match pass(engine.as_ref(), &workload, &request.folder, &mut tell) {
+        Ok(()) => Ok(()),
+        Err(PassError::Engine(error)) => Ok(tell(&Reply::Failed {
+            message: whole_message(&error),
+        })?),
+        Err(PassError::Pipe(error)) => Err(error.into()),
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum PassError {
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    Pipe(#[from] io::Error),
+}
+
+fn pass(
+    engine: &dyn Engine,
+    workload: &Workload,
+    folder: &Path,
+    tell: &mut dyn FnMut(&Reply) -> io::Result<()>,
+) -> Result<(), PassError> {
+    let meter = Meter::start();
+    engine.create(folder)?;
+    let creating = meter.stop();
+    let meter = Meter::start();
+    let mut connection = engine.open(folder)?;
+    let opening = meter.stop();
+    let settings = connection.settings()?;
+    tell(&Reply::Opened {
+        creating,
+        opening,
+        settings,
+    })?;
+    for test in &workload.tests {
+        let sample = run_test(connection.as_mut(), test)?;
+        tell(&Reply::Test(sample))?;
+    }
+    let meter = Meter::start();
+    connection.close()?;
+    let sample = meter.stop();
+    let (file_bytes, readable_on_disk) = look_at_files(folder, workload.canary.as_bytes())?;
+    tell(&Reply::Closed(Closing {
+        sample,
+        file_bytes,
+        readable_on_disk,
+    }))?;
+    Ok(())
+}
+
+/// Runs one test and then looks up what is known about the tables.
+fn run_test(connection: &mut dyn Connection, test: &Test) -> Result<TestSample, EngineError> {
+    let statements: Vec<&str> = test.statements().collect();
+    let mut answers = Answers::default();
+    let meter = Meter::start();
+    connection.run(&statements, &mut answers)?;
+    let sample = meter.stop();
+    let mut contradiction = None;
+    for fact in &test.oracle {
+        let found = contradicts(connection, fact)?;
+        contradiction = contradiction.or(found);
+    }
+    Ok(TestSample {
+        number: test.number,
+        sample,
+        rows: answers.row_count(),
+        answer: answers.digest(),
+        facts: test.oracle.len(),
+        contradiction,
+    })
+}
+
+/// What the engine says instead of the known fact, if it does.
+fn contradicts(
+    connection: &mut dyn Connection,
+    fact: &Fact,
+) -> Result<Option<String>, EngineError> {
+    let mut answers = Answers::default();
+    connection.run(&[fact.query], &mut answers)?;
+    let known: Vec<Value> = fact
+        .row
+        .iter()
+        .map(|&number| Value::Integer(number))
+        .collect();
+    if answers.row_count() == 1 && answers.values() == known {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "{}: {:?} instead of {:?}",
+        fact.query,
+        answers.values(),
+        fact.row
+    )))
+}
+
+/// The size of all files in the folder, and whether any of them shows the canary.
+fn look_at_files(folder: &Path, canary: &[u8]) -> io::Result<(u64, bool)> {
+    let (mut total, mut readable) = (0, false);
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            let bytes = fs::read(entry.path())?;
+            total += bytes.len() as u64;
+            readable |= bytes.windows(canary.len()).any(|window| window == canary);
+        }
+    }
+    Ok((total, readable))
+}

@@ -1,0 +1,196 @@
+//! From samples to statements: who is slower, and who is wrong.
+
+use lab::comparison::{Comparison, compare};
+use lab::engine::{Durability, Profile};
+use lab::machine::{Disk, Machine};
+use lab::measure::Sample;
+use lab::results::{
+    FORMAT, Header, Moment, Pass, Program, ReadError, Record, Results, TestSample, WorkloadHead,
+};
+
+fn profile(name: &str, base: Option<&str>) -> Profile {
+    Profile {
+        name: name.into(),
+        description: String::new(),
+        base: base.map(str::to_owned),
+        durability: Durability::Full,
+        cipher: None,
+        control: false,
+    }
+}
+
+fn header() -> Header {
+    Header {
+        format: FORMAT,
+        began: Moment {
+            unix_seconds: 1,
+            load: Some(0.5),
+        },
+        program: Program {
+            version: "0".into(),
+            sha256: "00".into(),
+        },
+        workload: WorkloadHead {
+            name: "pair".into(),
+            sha256: "11".into(),
+            tests: vec!["first".into(), "second".into()],
+        },
+        engines: vec![profile("plain", None), profile("sealed", Some("plain"))],
+        seed: 1,
+        machine: Machine {
+            cpu: "c".into(),
+            cores: 2,
+            memory_bytes: None,
+            operating_system: "o".into(),
+            kernel: "k".into(),
+            disk: Disk {
+                file_system: "f".into(),
+                device: "d".into(),
+            },
+        },
+    }
+}
+
+fn pass(round: u32, engine: &str, milliseconds: [u64; 2]) -> Pass {
+    let tests = (1..)
+        .zip(milliseconds)
+        .map(|(number, milliseconds)| TestSample {
+            number,
+            sample: Sample {
+                wall_ns: milliseconds * 1_000_000,
+                user_ns: milliseconds * 500_000,
+                ..Sample::default()
+            },
+            rows: 1,
+            answer: format!("answer {number}"),
+            facts: 1,
+            contradiction: None,
+        });
+    Pass {
+        round,
+        engine: engine.into(),
+        place: 0,
+        began: Moment {
+            unix_seconds: 2,
+            load: Some(1.5),
+        },
+        stolen_share: None,
+        creating: None,
+        opening: Some(Sample {
+            wall_ns: 1_000_000,
+            ..Sample::default()
+        }),
+        settings: vec![],
+        tests: tests.collect(),
+        closing: None,
+        failure: None,
+    }
+}
+
+fn results(passes: Vec<Pass>) -> Results {
+    Results {
+        header: header(),
+        passes,
+        resumed: vec![],
+        complete_bytes: 0,
+    }
+}
+
+fn compared(passes: Vec<Pass>) -> Comparison {
+    compare(&results(passes))
+}
+
+#[test]
+fn times_are_medians_and_ratios_are_paired() {
+    let comparison = compared(vec![
+        pass(0, "plain", [10, 100]),
+        pass(0, "sealed", [20, 100]),
+        pass(1, "sealed", [60, 100]),
+        pass(1, "plain", [30, 100]),
+        pass(2, "plain", [10, 100]),
+        pass(2, "sealed", [20, 100]),
+    ]);
+    let sealed = &comparison.engines[1];
+    assert_eq!(sealed.cells[0].wall_s, Some(0.020));
+    assert_eq!(sealed.cells[0].cpu_s, Some(0.010));
+    assert!((sealed.cells[0].wall_ratio.unwrap().value - 2.0).abs() < 1e-9);
+    assert!((sealed.wall_mean.unwrap().value - 2f64.sqrt()).abs() < 1e-9);
+    assert!((sealed.cpu_mean.unwrap().value - 2f64.sqrt()).abs() < 1e-9);
+    assert_eq!(comparison.engines[0].wall_mean, None);
+    assert_eq!(comparison.rounds, 3);
+}
+
+#[test]
+fn an_answer_unlike_the_reference_is_wrong_and_wins_nothing() {
+    let mut wrong = pass(0, "sealed", [1, 100]);
+    wrong.tests[0].answer = "another".into();
+    let comparison = compared(vec![pass(0, "plain", [10, 100]), wrong]);
+    let sealed = &comparison.engines[1];
+    assert!(sealed.cells[0].wrong.as_ref().unwrap().contains("plain"));
+    assert_eq!(sealed.cells[0].wall_ratio, None);
+    assert_eq!(sealed.wrong_count(), 1);
+    assert_eq!(sealed.answers_right, 1);
+    // The mean rests on the other test alone.
+    assert!((sealed.wall_mean.unwrap().value - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_reference_that_contradicts_the_facts_is_wrong_itself() {
+    let mut wrong = pass(0, "plain", [1, 100]);
+    wrong.tests[0].contradiction = Some("3 instead of 4".into());
+    wrong.tests[0].answer = "another".into();
+    let comparison = compared(vec![wrong, pass(0, "sealed", [10, 100])]);
+    assert!(comparison.engines[0].cells[0].wrong.is_some());
+    assert_eq!(comparison.engines[1].cells[0].wrong, None);
+    assert_eq!(comparison.engines[1].cells[0].wall_ratio, None);
+}
+
+#[test]
+fn a_failed_pass_leaves_the_other_rounds() {
+    let mut failed = pass(0, "sealed", [20, 100]);
+    failed.tests.pop();
+    failed.failure = Some("killed".into());
+    let comparison = compared(vec![
+        pass(0, "plain", [10, 100]),
+        failed,
+        pass(1, "plain", [10, 100]),
+        pass(1, "sealed", [30, 100]),
+    ]);
+    let sealed = &comparison.engines[1];
+    assert_eq!(sealed.failures, ["killed"]);
+    assert_eq!(sealed.passes, 1);
+    assert_eq!(sealed.cells[0].wall_ratio.unwrap().rounds, 2);
+    assert_eq!(sealed.wall_mean.unwrap().rounds, 1);
+}
+
+#[test]
+fn a_file_is_read_up_to_its_last_complete_line() {
+    let one = pass(0, "plain", [10, 100]);
+    let mut text = Record::Header(header()).to_line();
+    text += &Record::Pass(one.clone()).to_line();
+    let complete = text.len() as u64;
+    text += "{\"record\":\"pass\",\"rou";
+    let read = Results::parse(&text).unwrap();
+    assert_eq!(read.passes, [one]);
+    assert_eq!(read.complete_bytes, complete);
+    assert!(read.has(0, "plain") && !read.has(0, "sealed") && !read.has(1, "plain"));
+}
+
+#[test]
+fn damaged_files_are_told_apart() {
+    let head = Record::Header(header()).to_line();
+    assert!(matches!(Results::parse(""), Err(ReadError::NoHeader)));
+    assert!(matches!(
+        Results::parse("{}\n"),
+        Err(ReadError::Line { line: 1, .. })
+    ));
+    assert!(matches!(
+        Results::parse(&format!("{head}{head}")),
+        Err(ReadError::SecondHeader { line: 2 })
+    ));
+    let newer = head.replace("\"format\":1", "\"format\":2");
+    assert!(matches!(
+        Results::parse(&newer),
+        Err(ReadError::Format { found: 2 })
+    ));
+}
