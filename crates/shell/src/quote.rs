@@ -11,10 +11,16 @@ pub fn identifier(name: &str) -> String {
 /// A name as it is where SQL allows that, else in double quotes.
 pub fn identifier_if_needed(name: &str) -> String {
     let mut bytes = name.bytes();
-    let plain = bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_')
+    let plain = bytes
+        .next()
+        .is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_')
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && !KEYWORDS.contains(&name.to_ascii_uppercase().as_str());
-    if plain { name.to_owned() } else { identifier(name) }
+    if plain {
+        name.to_owned()
+    } else {
+        identifier(name)
+    }
 }
 
 /// Text in single quotes. `text` must hold no NUL, which no SQL text can carry.
@@ -47,8 +53,10 @@ fn one_line(text: &str) -> String {
             continue;
         }
         let stand_in = unused_stand_in(&expression, name);
-        expression =
-            format!("replace({},'{stand_in}',char({code}))", expression.replace(line_end, &stand_in));
+        expression = format!(
+            "replace({},'{stand_in}',char({code}))",
+            expression.replace(line_end, &stand_in)
+        );
     }
     expression
 }
@@ -58,27 +66,96 @@ fn unused_stand_in(text: &str, name: &str) -> String {
         return name.to_owned();
     }
     let candidates = (0u64..).map(|number| format!("{name}{number}_"));
-    candidates.into_iter().find(|candidate| !text.contains(candidate)).unwrap_or_default()
+    candidates
+        .into_iter()
+        .find(|candidate| !text.contains(candidate))
+        .unwrap_or_default()
 }
 
 /// Bytes as lower-case hexadecimal digits.
 pub fn hexadecimal(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
+        .collect()
 }
 
 /// The words that SQLite reserves: <https://www.sqlite.org/lang_keywords.html>, those that
 /// cannot stand as a name without quotes.
 const KEYWORDS: &[&str] = &[
-    "ADD", "ALL", "ALTER", "AND", "AS", "AUTOINCREMENT", "BETWEEN", "CASE", "CHECK", "COLLATE",
-    "COMMIT", "CONSTRAINT", "CREATE", "CROSS", "CURRENT_DATE", "CURRENT_TIME",
-    "CURRENT_TIMESTAMP", "DEFAULT", "DEFERRABLE", "DELETE", "DISTINCT", "DROP", "ELSE", "ESCAPE",
-    "EXCEPT", "EXISTS", "FOREIGN", "FROM", "FULL", "GROUP", "HAVING", "IN", "INDEX", "INDEXED",
-    "INNER", "INSERT", "INTERSECT", "INTO", "IS", "ISNULL", "JOIN", "LEFT", "LIMIT", "NATURAL",
-    "NOT", "NOTHING", "NOTNULL", "NULL", "ON", "OR", "ORDER", "OUTER", "PRIMARY", "REFERENCES",
-    "RETURNING", "RIGHT", "ROWID", "SELECT", "SET", "TABLE", "THEN", "TO", "TRANSACTION", "UNION",
-    "UNIQUE", "UPDATE", "USING", "VALUES", "WHEN", "WHERE", "WITHIN",
+    "ADD",
+    "ALL",
+    "ALTER",
+    "AND",
+    "AS",
+    "AUTOINCREMENT",
+    "BETWEEN",
+    "CASE",
+    "CHECK",
+    "COLLATE",
+    "COMMIT",
+    "CONSTRAINT",
+    "CREATE",
+    "CROSS",
+    "CURRENT_DATE",
+    "CURRENT_TIME",
+    "CURRENT_TIMESTAMP",
+    "DEFAULT",
+    "DEFERRABLE",
+    "DELETE",
+    "DISTINCT",
+    "DROP",
+    "ELSE",
+    "ESCAPE",
+    "EXCEPT",
+    "EXISTS",
+    "FOREIGN",
+    "FROM",
+    "FULL",
+    "GROUP",
+    "HAVING",
+    "IN",
+    "INDEX",
+    "INDEXED",
+    "INNER",
+    "INSERT",
+    "INTERSECT",
+    "INTO",
+    "IS",
+    "ISNULL",
+    "JOIN",
+    "LEFT",
+    "LIMIT",
+    "NATURAL",
+    "NOT",
+    "NOTHING",
+    "NOTNULL",
+    "NULL",
+    "ON",
+    "OR",
+    "ORDER",
+    "OUTER",
+    "PRIMARY",
+    "REFERENCES",
+    "RETURNING",
+    "RIGHT",
+    "ROWID",
+    "SELECT",
+    "SET",
+    "TABLE",
+    "THEN",
+    "TO",
+    "TRANSACTION",
+    "UNION",
+    "UNIQUE",
+    "UPDATE",
+    "USING",
+    "VALUES",
+    "WHEN",
+    "WHERE",
+    "WITHIN",
 ];
 
 #[cfg(test)]
@@ -90,7 +167,9 @@ mod tests {
 
     fn evaluate(expression: &str) -> Value {
         let connection = Connection::open_in_memory().unwrap();
-        connection.query_row(&format!("SELECT {expression}"), [], |row| row.get(0)).unwrap()
+        connection
+            .query_row(&format!("SELECT {expression}"), [], |row| row.get(0))
+            .unwrap()
     }
 
     #[test]

@@ -167,7 +167,10 @@ impl Scanner {
     }
 
     fn rest_of_word(&mut self, rest: &[u8]) -> Word {
-        let length = rest.iter().position(|&byte| !is_word_byte(byte)).unwrap_or(rest.len());
+        let length = rest
+            .iter()
+            .position(|&byte| !is_word_byte(byte))
+            .unwrap_or(rest.len());
         self.position += length - 1;
         let word = &rest[..length];
         let is = |keyword: &str| word.eq_ignore_ascii_case(keyword.as_bytes());
@@ -250,9 +253,18 @@ mod tests {
             update b set c = case when 1 then 2 end; select 'end;'; end;";
         assert_eq!(statements(trigger), [trigger]);
         assert_eq!(statements("create trigger t begin select 1; end").len(), 0);
-        assert_eq!(statements("explain create trigger t begin select 1; end;").len(), 1);
-        assert_eq!(statements("create table trigger_log(a); select 1;").len(), 2);
-        assert_eq!(statements("create trigger t begin select 1; -- x\n /* y */ end ;").len(), 1);
+        assert_eq!(
+            statements("explain create trigger t begin select 1; end;").len(),
+            1
+        );
+        assert_eq!(
+            statements("create table trigger_log(a); select 1;").len(),
+            2
+        );
+        assert_eq!(
+            statements("create trigger t begin select 1; -- x\n /* y */ end ;").len(),
+            1
+        );
     }
 
     #[test]
