@@ -149,7 +149,7 @@ pub fn derive_key(secret: &Key, salt: &[u8], info: &[u8]) -> Key {
 /// Derivation of AES-256-GCM keys as in XAES-256-GCM (C2SP): NIST SP 800-108 in counter mode
 /// with CMAC-AES256, spelled out.
 ///
-/// The state is two AES keys; one derivation is two block encryptions.
+/// It keeps an AES key and a mask; one derivation is two block encryptions.
 pub struct XaesDerivation {
     cipher: Aes256,
     /// The first sub-key of CMAC: the encryption of the zero block, doubled.

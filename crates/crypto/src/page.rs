@@ -32,6 +32,8 @@
 mod extended;
 mod group;
 
+use std::fmt;
+
 use aegis::aegis256::Aegis256;
 use aegis::aegis256x2::Aegis256X2;
 use zeroize::Zeroize;
@@ -207,6 +209,12 @@ impl PageSealer {
         }
         plaintext.zeroize();
         Err(NotAuthentic)
+    }
+}
+
+impl fmt::Debug for PageSealer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "PageSealer({}, ..)", self.cipher().name())
     }
 }
 
