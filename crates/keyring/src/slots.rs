@@ -9,7 +9,7 @@ use std::time::Instant;
 use crypto::cipher::Cipher;
 use crypto::kdf::Argon2idParameters;
 use crypto::secret::{Key, SecretBytes};
-use page_codec::header::{EPOCH_COUNT, EpochEntry, Header, SLOT_COUNT, Slot, SlotKind};
+use page_codec::header::{EPOCH_COUNT, EpochEntry, Header, SLOT_COUNT, Slot, SlotKind, UNFINISHED};
 use page_codec::page::EpochKey;
 use thiserror::Error;
 
@@ -154,7 +154,7 @@ pub fn create_with(
         page_size,
         cipher,
         must_understand: 0,
-        may_ignore: 0,
+        may_ignore: UNFINISHED,
         current_epoch: epoch,
         generation: 1,
         file_id,
@@ -196,9 +196,19 @@ pub fn create_with(
     ))
 }
 
-/// Sets the page size of a header that is not yet on disk.
-pub fn set_page_size(header: &mut Header, unlocked: &Unlocked, page_size: u32) {
+/// Settles cipher and page size of a header that is not yet on disk.
+pub fn settle(header: &mut Header, unlocked: &Unlocked, cipher: Cipher, page_size: u32) {
+    header.cipher = cipher;
     header.page_size = page_size;
+    header.generation = 1;
+    header.may_ignore |= UNFINISHED;
+    authenticate(header, &unlocked.master);
+}
+
+/// Marks a new database as committed: the header of the next generation.
+pub fn finish(header: &mut Header, unlocked: &Unlocked) {
+    header.may_ignore &= !UNFINISHED;
+    header.generation += 1;
     authenticate(header, &unlocked.master);
 }
 

@@ -28,6 +28,9 @@ pub const SLOT_COUNT: usize = 8;
 pub const EPOCH_COUNT: usize = 2;
 /// Features that a reader has to know, or else must refuse the file. None exist yet.
 pub const KNOWN_MUST_UNDERSTAND: u32 = 0;
+/// May-ignore feature: the transaction that creates the database has not committed yet. A file
+/// that ends with such a header never held a page; one that ends with any other was cut.
+pub const UNFINISHED: u32 = 1;
 
 /// Bytes of one key slot.
 pub const SLOT_SIZE: usize = 160;
@@ -509,7 +512,7 @@ mod tests {
             page_size: 4096,
             cipher: Cipher::Aegis256,
             must_understand: 0,
-            may_ignore: 5,
+            may_ignore: UNFINISHED,
             current_epoch: 1,
             generation,
             file_id: [7; 16],

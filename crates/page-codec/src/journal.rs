@@ -114,12 +114,13 @@ fn is_lock_page(page: u32, page_size: u32) -> bool {
     u64::from(page) == LOCK_BYTE / u64::from(page_size) + 1
 }
 
-/// Headers come in pieces of up to a sector: fields first, zeros behind.
+/// Headers come in pieces of up to a sector: fields first, zeros behind. Until the journal is
+/// synced, SQLite leaves the magic and the count zero.
 fn is_header_piece(data: &[u8]) -> bool {
-    let fields = data.len().min(HEADER_FIELDS_SIZE);
+    let zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
     data.len() <= HEADER_FIELDS_SIZE
-        || ((data.starts_with(&MAGIC) || data[..fields].iter().all(|byte| *byte == 0))
-            && data[fields..].iter().all(|byte| *byte == 0))
+        || ((data.starts_with(&MAGIC) || zero(&data[..MAGIC.len()]))
+            && zero(&data[HEADER_FIELDS_SIZE..]))
 }
 
 #[cfg(test)]

@@ -1,1 +1,44 @@
-//! Entry point: the VFS as a loadable extension for any SQLite.
+//! Entry point: the VFS as a loadable extension for any SQLite from 3.40 on.
+//!
+//! `STRONGROOM_DEFAULT=1` in the environment makes it the default VFS, which serves programs that
+//! cannot be told to use another.
+#![expect(unsafe_code, reason = "the entry point of a loadable extension")]
+
+use std::ffi::{c_char, c_int, c_void};
+
+use vfs::{Registration, SqliteApi, VFS_NAME, register};
+
+const SQLITE_ERROR: c_int = 1;
+/// Result code: loaded, and to stay loaded after the connection closes (sqlite.org/loadext.html).
+const SQLITE_OK_LOAD_PERMANENTLY: c_int = 1 << 8;
+
+/// Called by SQLite when it loads `libstrongroom`.
+///
+/// # Safety
+/// Only SQLite may call it, with its own function table.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sqlite3_strongroom_init(
+    _connection: *mut c_void,
+    _message: *mut *mut c_char,
+    routines: *const c_void,
+) -> c_int {
+    let registered = std::panic::catch_unwind(|| {
+        // SAFETY: by contract this is SQLite's table.
+        let Some(api) = (unsafe { SqliteApi::from_routines(routines) }) else {
+            return false;
+        };
+        let default = std::env::var("STRONGROOM_DEFAULT").is_ok_and(|value| value == "1");
+        let base = std::env::var("STRONGROOM_BASE_VFS").ok();
+        let registration = Registration {
+            name: VFS_NAME,
+            base: base.as_deref(),
+            default,
+        };
+        register(api, &registration).is_ok()
+    });
+    if registered.unwrap_or(false) {
+        SQLITE_OK_LOAD_PERMANENTLY
+    } else {
+        SQLITE_ERROR
+    }
+}

@@ -1,1 +1,42 @@
-//! SQLite's C ABI and the encrypting shim over a base VFS.
+//! Encrypted SQLite on stock SQLite: a VFS over another VFS.
+//!
+//! The shim handles reads, writes, sizes and pragmas; locks, shared memory and syncs go to the
+//! base VFS untouched. Three layers:
+//!
+//! - `abi`, `api`, `base`: SQLite's C structures, its functions, and a base file as safe calls;
+//! - `database` with `main_file`, `wal_file`, `journal_file`, and `temporary_file`: what is read
+//!   and written, in safe code;
+//! - `methods`, `shim`: the C callbacks, which convert, call and map the result.
+//!
+//! Invariants:
+//! 1. No second descriptor on a database is ever opened: closing it would drop POSIX locks.
+//! 2. SQLite's buffers are never written to on a write, nor read past their size.
+//! 3. Bytes that come from content reach the base VFS only sealed or masked; what the code does
+//!    not recognise, it refuses.
+//! 4. A write that is held back reaches the base VFS before anything that relies on it: journal
+//!    records before the database is written, frames before the commit frame's write returns.
+//! 5. No panic crosses the C boundary.
+#![expect(unsafe_code, reason = "SQLite's C interface")]
+
+mod abi;
+mod api;
+mod base;
+mod credentials;
+mod database;
+mod error;
+mod journal_file;
+mod keys;
+mod main_file;
+mod methods;
+mod pragma;
+mod shim;
+mod temporary_file;
+pub mod tokens;
+mod wal_file;
+
+pub use abi::{sqlite3, sqlite3_file, sqlite3_vfs};
+pub use api::SqliteApi;
+pub use shim::{RegisterError, Registration, register};
+
+/// The name under which the VFS is registered unless told otherwise.
+pub const VFS_NAME: &str = "strongroom";

@@ -1,0 +1,56 @@
+//! Creating, reading, refusing: the first things a user does.
+
+mod common;
+
+use common::{Room, file_contains, last_error, text};
+
+const CANARY: &str = "the canary sang at dawn, plainly";
+
+#[test]
+fn what_is_written_is_read_and_stands_nowhere_in_clear() {
+    let room = Room::new();
+    for mode in ["delete", "truncate", "persist", "memory", "wal", "off"] {
+        let name = format!("{mode}.db");
+        let connection = room.open(&name);
+        assert_eq!(
+            text(&connection, &format!("PRAGMA journal_mode={mode}")),
+            mode
+        );
+        connection
+            .execute_batch(&format!(
+                "CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT);
+                 INSERT INTO t SELECT value, '{CANARY}' || value FROM generate_series(1, 0);
+                 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<2000)
+                 INSERT INTO t SELECT i, '{CANARY}' || i FROM n;
+                 UPDATE t SET b = b || '!' WHERE a % 3 = 0;"
+            ))
+            .or_else(|_| {
+                connection.execute_batch(&format!(
+                    "CREATE TABLE IF NOT EXISTS t(a INTEGER PRIMARY KEY, b TEXT);
+                     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<2000)
+                     INSERT INTO t SELECT i, '{CANARY}' || i FROM n;
+                     UPDATE t SET b = b || '!' WHERE a % 3 = 0;"
+                ))
+            })
+            .unwrap_or_else(|error| panic!("{mode}: {error}: {}", last_error(&connection)));
+        for path in room.files() {
+            assert!(!file_contains(&path, b"canary"), "{}", path.display());
+            assert!(
+                !file_contains(&path, b"SQLite format"),
+                "{}",
+                path.display()
+            );
+        }
+        drop(connection);
+        let connection = room.open(&name);
+        assert_eq!(
+            text(
+                &connection,
+                "SELECT count(*) FROM t WHERE b LIKE '%canary%'"
+            ),
+            "2000"
+        );
+        assert_eq!(text(&connection, "PRAGMA integrity_check"), "ok");
+        assert_eq!(text(&connection, "PRAGMA strongroom_verify"), "ok");
+    }
+}

@@ -1,0 +1,154 @@
+//! The few functions of SQLite that the shim calls, from wherever this SQLite came.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::OnceLock;
+
+use crate::abi::{SQLITE_FCNTL_FILE_POINTER, sqlite3, sqlite3_file, sqlite3_vfs};
+
+/// SQLite's functions, filled from the linked library or from a loadable extension's table.
+#[derive(Clone, Copy)]
+pub struct SqliteApi {
+    /// `sqlite3_vfs_find`
+    pub vfs_find: unsafe extern "C" fn(*const c_char) -> *mut sqlite3_vfs,
+    /// `sqlite3_vfs_register`
+    pub vfs_register: unsafe extern "C" fn(*mut sqlite3_vfs, c_int) -> c_int,
+    /// `sqlite3_file_control`
+    pub file_control:
+        unsafe extern "C" fn(*mut sqlite3, *const c_char, c_int, *mut c_void) -> c_int,
+    /// `sqlite3_uri_parameter`
+    pub uri_parameter: unsafe extern "C" fn(*const c_char, *const c_char) -> *const c_char,
+    /// `sqlite3_malloc64`
+    pub malloc64: unsafe extern "C" fn(u64) -> *mut c_void,
+    /// `sqlite3_free`
+    pub free: unsafe extern "C" fn(*mut c_void),
+    /// `sqlite3_log`
+    pub log: unsafe extern "C" fn(c_int, *const c_char, ...),
+    /// `sqlite3_libversion_number`
+    pub libversion_number: unsafe extern "C" fn() -> c_int,
+    /// `sqlite3_database_file_object`
+    pub database_file_object: unsafe extern "C" fn(*const c_char) -> *mut sqlite3_file,
+    /// `sqlite3_db_name`
+    pub db_name: unsafe extern "C" fn(*mut sqlite3, c_int) -> *const c_char,
+}
+
+static API: OnceLock<SqliteApi> = OnceLock::new();
+
+/// Offsets in `sqlite3_api_routines` (sqlite3ext.h), counted in pointers. The table only grows.
+mod routine {
+    pub const FREE: usize = 58;
+    pub const LIBVERSION_NUMBER: usize = 67;
+    pub const FILE_CONTROL: usize = 127;
+    pub const VFS_FIND: usize = 141;
+    pub const VFS_REGISTER: usize = 142;
+    pub const LOG: usize = 167;
+    pub const URI_PARAMETER: usize = 189;
+    pub const MALLOC64: usize = 197;
+    pub const DATABASE_FILE_OBJECT: usize = 251;
+    pub const DB_NAME: usize = 264;
+}
+
+impl SqliteApi {
+    /// The oldest SQLite that the shim works with: 3.40.0.
+    pub const VERSION_MIN: c_int = 3_040_000;
+
+    /// Reads the table that SQLite hands to a loadable extension.
+    ///
+    /// Returns `None` when that SQLite is older than [`Self::VERSION_MIN`].
+    ///
+    /// # Safety
+    /// `routines` must be the `sqlite3_api_routines` pointer that SQLite passed to the entry point.
+    pub unsafe fn from_routines(routines: *const c_void) -> Option<SqliteApi> {
+        let table = routines.cast::<*const c_void>();
+        // SAFETY: the caller passes SQLite's table, which has had `libversion_number` at this
+        // place since 3.3, with this signature.
+        let version: unsafe extern "C" fn() -> c_int =
+            unsafe { std::mem::transmute(*table.add(routine::LIBVERSION_NUMBER)) };
+        // SAFETY: SQLite's own function, without arguments.
+        if unsafe { version() } < Self::VERSION_MIN {
+            return None;
+        }
+        // SAFETY: in SQLite 3.39 and later the table holds, at these places, non-null pointers to
+        // functions of exactly these signatures.
+        unsafe {
+            Some(SqliteApi {
+                vfs_find: std::mem::transmute::<*const c_void, _>(*table.add(routine::VFS_FIND)),
+                vfs_register: std::mem::transmute::<*const c_void, _>(
+                    *table.add(routine::VFS_REGISTER),
+                ),
+                file_control: std::mem::transmute::<*const c_void, _>(
+                    *table.add(routine::FILE_CONTROL),
+                ),
+                uri_parameter: std::mem::transmute::<*const c_void, _>(
+                    *table.add(routine::URI_PARAMETER),
+                ),
+                malloc64: std::mem::transmute::<*const c_void, _>(*table.add(routine::MALLOC64)),
+                free: std::mem::transmute::<*const c_void, _>(*table.add(routine::FREE)),
+                log: std::mem::transmute::<*const c_void, _>(*table.add(routine::LOG)),
+                libversion_number: version,
+                database_file_object: std::mem::transmute::<*const c_void, _>(
+                    *table.add(routine::DATABASE_FILE_OBJECT),
+                ),
+                db_name: std::mem::transmute::<*const c_void, _>(*table.add(routine::DB_NAME)),
+            })
+        }
+    }
+
+    pub(crate) fn install(self) {
+        // A second registration comes from the same SQLite: its functions are the same.
+        let _ = API.set(self);
+    }
+
+    pub(crate) fn get() -> &'static SqliteApi {
+        API.get()
+            .expect("`register` installs the table before it hands out any callback")
+    }
+
+    /// Writes to SQLite's error log (sqlite.org/errlog.html).
+    pub(crate) fn write_log(&self, code: c_int, message: &str) {
+        if let Ok(text) = CString::new(message.replace('\0', "?")) {
+            // SAFETY: the format takes one string, which lives through the call.
+            unsafe { (self.log)(code, c"%s".as_ptr(), text.as_ptr()) }
+        }
+    }
+
+    /// A copy of `text` in SQLite's memory, or null when there is none left.
+    pub(crate) fn allocate_text(&self, text: &str) -> *mut c_char {
+        let bytes = text.as_bytes();
+        // SAFETY: asks for one byte more than the text, for its end.
+        let memory = unsafe { (self.malloc64)(bytes.len() as u64 + 1) }.cast::<u8>();
+        if !memory.is_null() {
+            // SAFETY: the allocation above has room for the bytes and a terminating zero.
+            unsafe {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory, bytes.len());
+                *memory.add(bytes.len()) = 0;
+            }
+        }
+        memory.cast()
+    }
+
+    /// Frees memory that SQLite allocated, null included.
+    ///
+    /// # Safety
+    /// `memory` must be null or from SQLite's allocator, and not used afterwards.
+    pub(crate) unsafe fn release(&self, memory: *mut c_void) {
+        // SAFETY: by contract.
+        unsafe { (self.free)(memory) }
+    }
+
+    /// The file object of schema `name` of a connection.
+    ///
+    /// # Safety
+    /// `db` must be a live connection whose mutex this thread holds or may take.
+    pub(crate) unsafe fn file_of(&self, db: *mut sqlite3, name: &CStr) -> *mut sqlite3_file {
+        let mut file: *mut sqlite3_file = std::ptr::null_mut();
+        let out = (&raw mut file).cast();
+        // SAFETY: `db` is live by contract; this operation writes one pointer to `out`.
+        let code =
+            unsafe { (self.file_control)(db, name.as_ptr(), SQLITE_FCNTL_FILE_POINTER, out) };
+        if code == 0 {
+            file
+        } else {
+            std::ptr::null_mut()
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! An open file of the base VFS, as calls that take slices and return results.
+
+use std::ffi::{c_int, c_void};
+
+use crate::abi::{
+    SQLITE_FCNTL_MMAP_SIZE, SQLITE_IOERR, SQLITE_NOTFOUND, sqlite3_file, sqlite3_io_methods,
+};
+use crate::error::{Code, Outcome, outcome};
+
+/// A pointer to a file that the base VFS has opened and not yet closed.
+///
+/// Invariant: made by `shim` after a successful open, dropped before `close`. SQLite calls the
+/// methods of one file, and of a database and its journals, from one thread at a time.
+#[derive(Clone, Copy)]
+pub(crate) struct BaseFile(*mut sqlite3_file);
+
+// SAFETY: SQLite lets a connection move between threads and serialises the calls itself.
+unsafe impl Send for BaseFile {}
+
+macro_rules! call {
+    ($file:expr, $method:ident $(, $argument:expr)*) => {
+        match $file.methods().$method {
+            // SAFETY: the file is open by the invariant of `BaseFile`; the method is its own.
+            Some(method) => outcome(unsafe { method($file.0 $(, $argument)*) }),
+            None => Err(Code(SQLITE_IOERR)),
+        }
+    };
+}
+
+impl BaseFile {
+    /// # Safety
+    /// `file` must be open and stay so while the value is used.
+    pub unsafe fn new(file: *mut sqlite3_file) -> Self {
+        BaseFile(file)
+    }
+
+    fn methods(&self) -> &'static sqlite3_io_methods {
+        // SAFETY: an open file's methods are set and, by SQLite's contract, static.
+        unsafe { &*(*self.0).methods }
+    }
+
+    pub fn close(self) -> Outcome {
+        call!(self, close)
+    }
+
+    pub fn read(self, out: &mut [u8], offset: u64) -> Outcome {
+        call!(
+            self,
+            read,
+            out.as_mut_ptr().cast(),
+            out.len() as c_int,
+            offset as i64
+        )
+    }
+
+    pub fn write(self, data: &[u8], offset: u64) -> Outcome {
+        call!(
+            self,
+            write,
+            data.as_ptr().cast(),
+            data.len() as c_int,
+            offset as i64
+        )
+    }
+
+    pub fn truncate(self, size: u64) -> Outcome {
+        call!(self, truncate, size as i64)
+    }
+
+    pub fn sync(self, flags: c_int) -> Outcome {
+        call!(self, sync, flags)
+    }
+
+    pub fn size(self) -> Outcome<u64> {
+        let mut size = 0;
+        call!(self, file_size, &raw mut size)?;
+        Ok(u64::try_from(size).unwrap_or(0))
+    }
+
+    pub fn lock(self, level: c_int) -> Outcome {
+        call!(self, lock, level)
+    }
+
+    pub fn unlock(self, level: c_int) -> Outcome {
+        call!(self, unlock, level)
+    }
+
+    pub fn check_reserved_lock(self, out: *mut c_int) -> Outcome {
+        call!(self, check_reserved_lock, out)
+    }
+
+    pub fn file_control(self, operation: c_int, argument: *mut c_void) -> Outcome {
+        match self.methods().file_control {
+            // SAFETY: as in `call!`; operation and argument are passed on as SQLite gave them.
+            Some(method) => outcome(unsafe { method(self.0, operation, argument) }),
+            None => Err(Code(SQLITE_NOTFOUND)),
+        }
+    }
+
+    pub fn sector_size(self) -> c_int {
+        // SAFETY: as in `call!`.
+        self.methods()
+            .sector_size
+            .map_or(0, |method| unsafe { method(self.0) })
+    }
+
+    pub fn device_characteristics(self) -> c_int {
+        // SAFETY: as in `call!`.
+        self.methods()
+            .device_characteristics
+            .map_or(0, |method| unsafe { method(self.0) })
+    }
+
+    pub fn shm_map(
+        self,
+        region: c_int,
+        size: c_int,
+        extend: c_int,
+        out: *mut *mut c_void,
+    ) -> Outcome {
+        call!(self, shm_map, region, size, extend, out)
+    }
+
+    pub fn shm_lock(self, offset: c_int, count: c_int, flags: c_int) -> Outcome {
+        call!(self, shm_lock, offset, count, flags)
+    }
+
+    pub fn shm_barrier(self) {
+        if let Some(method) = self.methods().shm_barrier {
+            // SAFETY: as in `call!`.
+            unsafe { method(self.0) }
+        }
+    }
+
+    pub fn shm_unmap(self, delete: c_int) -> Outcome {
+        call!(self, shm_unmap, delete)
+    }
+
+    pub fn has_shared_memory(self) -> bool {
+        self.methods().version >= 2 && self.methods().shm_map.is_some()
+    }
+
+    pub fn can_map(self) -> bool {
+        self.methods().version >= 3
+            && self.methods().fetch.is_some()
+            && self.methods().unfetch.is_some()
+    }
+
+    /// Sets how much of the file the base VFS may map; 0 forbids it.
+    pub fn limit_map(self, mut bytes: i64) {
+        // A base VFS that knows nothing of maps answers SQLITE_NOTFOUND and never maps.
+        let _ = self.file_control(SQLITE_FCNTL_MMAP_SIZE, (&raw mut bytes).cast());
+    }
+
+    /// Lets `use_bytes` see a range of the base VFS's own memory map, or returns `None` when the
+    /// range is not mapped.
+    pub fn with_mapped<T>(
+        self,
+        offset: u64,
+        size: usize,
+        use_bytes: impl FnOnce(&[u8]) -> T,
+    ) -> Option<T> {
+        let methods = self.methods();
+        let (fetch, unfetch) = (methods.fetch?, methods.unfetch?);
+        let mut pointer: *mut c_void = std::ptr::null_mut();
+        // SAFETY: as in `call!`; `pointer` is valid for the one write that fetch makes.
+        let code = unsafe { fetch(self.0, offset as i64, size as c_int, &raw mut pointer) };
+        if code != 0 || pointer.is_null() {
+            return None;
+        }
+        // SAFETY: a successful fetch yields `size` readable bytes that stay until unfetch
+        // (sqlite.org/c3ref/io_methods.html). Whoever honours SQLite's locks does not change them
+        // meanwhile; whoever does not can only make them fail to authenticate, as each byte is
+        // read once or copied before use.
+        let result = use_bytes(unsafe { std::slice::from_raw_parts(pointer.cast(), size) });
+        // SAFETY: gives back exactly what fetch gave.
+        let _ = unsafe { unfetch(self.0, offset as i64, pointer) };
+        Some(result)
+    }
+
+    /// Drops the memory map; the next fetch maps the file as it then is.
+    pub fn unmap(self) {
+        if let Some(unfetch) = self.methods().unfetch {
+            // SAFETY: a null pointer means the whole map; no fetch is outstanding, as
+            // `with_mapped` is the only place that fetches.
+            let _ = unsafe { unfetch(self.0, 0, std::ptr::null_mut()) };
+        }
+    }
+}

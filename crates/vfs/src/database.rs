@@ -1,0 +1,242 @@
+//! One open database: its state, its keys, and what its files share.
+//!
+//! A database and its journals are separate files to SQLite; here they share one value behind a
+//! lock, since they share keys, nonces and the order of writes.
+//!
+//! States:
+//!
+//! ```text
+//!   New ──first write, key given──▶ Open ◀──right key── Locked
+//!    │                               ▲
+//!    └─ somebody else created it ────┴──▶ Plain, Locked or Broken
+//! ```
+//!
+//! `New`: no byte on disk. `Plain`: an ordinary SQLite file, passed through. `Locked`: encrypted,
+//! no key yet. `Open`: encrypted, keys at hand. `Broken`: nothing to work with, and the reason.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crypto::cipher::Cipher;
+use crypto::page::{NONCE_SIZE, Nonce};
+use keyring::Credential;
+use keyring::slots::Unlocked;
+use page_codec::header::{Header, PLAIN_SQLITE_MAGIC, REGION_SIZE};
+use page_codec::page::PageCodec;
+
+use crate::abi::{SQLITE_IOERR, SQLITE_LOCK_NONE, SQLITE_NOTADB, sqlite3};
+use crate::api::SqliteApi;
+use crate::base::BaseFile;
+use crate::error::{Code, Outcome};
+use crate::journal_file::JournalFile;
+use crate::wal_file::WalFile;
+
+/// How much of a file the base VFS is asked to map: all that SQLite's own limit allows.
+const MAP_LIMIT: i64 = i64::MAX;
+
+/// The cipher of new databases; `docs/benchmarks.md` has the measurement behind the choice.
+pub(crate) const DEFAULT_CIPHER: Cipher = Cipher::Aegis256X2;
+
+/// Keys and header of a database that is open.
+pub(crate) struct Opened {
+    pub header: Header,
+    pub unlocked: Unlocked,
+    pub codec: PageCodec,
+}
+
+/// A header made for a database that is not on disk yet.
+pub(crate) struct Prepared {
+    pub header: Header,
+    pub unlocked: Unlocked,
+    /// Kept for the case that another connection creates the file first, with another salt.
+    pub credential: Option<Credential>,
+}
+
+/// See the head of this module.
+pub(crate) enum State {
+    New(Option<Box<Prepared>>),
+    Plain,
+    Locked,
+    Open(Box<Opened>),
+    Broken,
+}
+
+/// The connection that SQLite says the file belongs to.
+#[derive(Clone, Copy)]
+pub(crate) struct Connection(pub *mut *mut sqlite3);
+
+// SAFETY: only used inside callbacks, where SQLite holds the connection's mutex on this thread.
+unsafe impl Send for Connection {}
+
+/// One open database. See the head of this module.
+pub(crate) struct Database {
+    pub base: BaseFile,
+    pub path: String,
+    pub state: State,
+    pub plain_asked: bool,
+    pub credential: Option<Credential>,
+    pub cipher: Cipher,
+    pub connection: Option<Connection>,
+    pub lock_level: i32,
+    /// Size on disk, known while a lock keeps others from changing it.
+    pub size_known: Option<u64>,
+    pub shared_memory: bool,
+    pub map: bool,
+    /// Size of the file when it was mapped.
+    pub mapped_size: u64,
+    pub nonces: Nonces,
+    pub scratch: Vec<u8>,
+    pub page_one: Option<crate::main_file::PageOneFields>,
+    pub journal: Option<JournalFile>,
+    pub wal: Option<WalFile>,
+    pub last_error: Option<String>,
+}
+
+/// A database as its files share it.
+pub(crate) type Shared = Arc<Mutex<Database>>;
+
+/// Locks a shared database. SQLite serialises the calls, so there is no contention; a panic in
+/// another call was already turned into an error and leaves no half-written field behind.
+pub(crate) fn lock(shared: &Shared) -> MutexGuard<'_, Database> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Database {
+    /// Page size of an open database.
+    pub fn page_size(&self) -> Option<u32> {
+        match &self.state {
+            State::Open(opened) => Some(opened.header.page_size),
+            State::New(_) | State::Plain | State::Locked | State::Broken => None,
+        }
+    }
+
+    /// Notes what went wrong, for `PRAGMA strongroom_last_error` and SQLite's error log.
+    pub fn fail(&mut self, code: i32, message: impl Into<String>) -> Code {
+        let message = message.into();
+        SqliteApi::get().write_log(code, &format!("strongroom: {}: {message}", self.path));
+        self.last_error = Some(message);
+        Code(code)
+    }
+
+    /// Reads what is on disk and moves to the fitting state, with the key at hand if there is one.
+    pub fn load(&mut self) -> Outcome {
+        let size = self.base.size()?;
+        if size == 0 {
+            if let Some(credential) = self.credential.take() {
+                // The reason stays in `last_error`; the first write refuses.
+                let _ = self.prepare(credential);
+            }
+            return Ok(());
+        }
+        let mut region = vec![0; REGION_SIZE.min(usize::try_from(size).unwrap_or(REGION_SIZE))];
+        self.base.read(&mut region, 0)?;
+        if region.starts_with(&PLAIN_SQLITE_MAGIC) {
+            self.found_plain();
+            return Ok(());
+        }
+        self.found_header(&region, size);
+        Ok(())
+    }
+
+    fn found_plain(&mut self) {
+        if self.credential.is_some() {
+            self.state = State::Broken;
+            self.fail(
+                SQLITE_NOTADB,
+                "a key was given, but this is a plain SQLite database; `strongroom encrypt` makes \
+                 an encrypted copy, and plain=on in the URI opens it as it is",
+            );
+        } else {
+            self.state = State::Plain;
+        }
+    }
+
+    /// The code for reading or writing content in a state that has none to offer.
+    pub fn refuse_content(&mut self) -> Code {
+        match &self.state {
+            State::Locked if self.last_error.is_none() => self.fail(
+                SQLITE_NOTADB,
+                "the database is encrypted and no key was given; use PRAGMA key, key_file in the \
+                 URI, or STRONGROOM_KEY_FILE",
+            ),
+            State::Locked | State::Broken => Code(SQLITE_NOTADB),
+            State::New(_) | State::Plain | State::Open(_) => Code(SQLITE_IOERR),
+        }
+    }
+
+    /// A nonce that was never used before.
+    pub fn nonce(&mut self) -> Outcome<Nonce> {
+        match self.nonces.next() {
+            Ok(nonce) => Ok(nonce),
+            Err(error) => Err(self.fail(SQLITE_IOERR, error.to_string())),
+        }
+    }
+
+    /// Asks the base VFS to map the file, or not to.
+    pub fn set_map(&mut self, map: bool) {
+        self.map = map && self.base.can_map();
+        let limit = if self.map { MAP_LIMIT } else { 0 };
+        self.mapped_size = 0;
+        self.base.limit_map(limit);
+        if let Some(wal) = &mut self.wal {
+            wal.set_map(self.map);
+        }
+    }
+
+    /// Whether the file is an ordinary SQLite database.
+    pub fn is_plain(&self) -> bool {
+        matches!(self.state, State::Plain)
+    }
+
+    /// Whether this connection holds no lock at all.
+    pub fn is_unlocked(&self) -> bool {
+        self.lock_level == SQLITE_LOCK_NONE
+    }
+}
+
+/// Limits a map as [`Database::set_map`] does, for a log.
+pub(crate) fn map_limit(map: bool) -> i64 {
+    if map { MAP_LIMIT } else { 0 }
+}
+
+const NONCES_HELD: usize = 256;
+
+/// Random nonces, drawn many at a time: one system call for 256 pages.
+pub(crate) struct Nonces {
+    bytes: Box<[u8; NONCES_HELD * NONCE_SIZE]>,
+    used: usize,
+}
+
+impl Nonces {
+    pub fn new() -> Self {
+        Nonces {
+            bytes: Box::new([0; NONCES_HELD * NONCE_SIZE]),
+            used: NONCES_HELD,
+        }
+    }
+
+    pub fn next(&mut self) -> Result<Nonce, keyring::EntropyError> {
+        if self.used == NONCES_HELD {
+            getrandom::fill(&mut self.bytes[..])?;
+            self.used = 0;
+        }
+        let mut nonce = [0; NONCE_SIZE];
+        nonce.copy_from_slice(&self.bytes[self.used * NONCE_SIZE..][..NONCE_SIZE]);
+        self.used += 1;
+        Ok(nonce)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn nonces_do_not_repeat() {
+        let mut nonces = Nonces::new();
+        let drawn: HashSet<Nonce> = (0..10 * NONCES_HELD)
+            .map(|_| nonces.next().expect("entropy"))
+            .collect();
+        assert_eq!(drawn.len(), 10 * NONCES_HELD);
+    }
+}

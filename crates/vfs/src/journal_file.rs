@@ -1,0 +1,220 @@
+//! The rollback journal of an open database: images sealed, checksums masked, writes gathered.
+//!
+//! SQLite writes a record in three calls. They are gathered, with the records that follow, into
+//! one write to the base VFS. Invariant 4 of the crate: the gathered bytes are written out before
+//! the database file is written to, so that a crash of the process finds every image that it
+//! needs; and on every sync, size, truncate, read and close.
+
+use page_codec::journal::{Cursor, Part};
+use page_codec::page::{PagePlace, trailer_nonce};
+
+use crate::abi::SQLITE_IOERR_SHORT_READ;
+use crate::base::BaseFile;
+use crate::database::{Database, State};
+use crate::error::{Code, Outcome};
+use crate::keys::refused;
+
+/// Bytes gathered before they are written out.
+const GATHERED_SIZE_MAX: usize = 64 * 1024;
+
+/// Consecutive bytes on their way to a file.
+#[derive(Default)]
+pub(crate) struct Gathered {
+    bytes: Vec<u8>,
+    offset: u64,
+}
+
+impl Gathered {
+    /// Makes room for `size` bytes at `offset` behind what is gathered, writing that out first
+    /// where it does not fit; the caller fills the returned slice.
+    pub fn reserve(&mut self, base: BaseFile, offset: u64, size: usize) -> Outcome<&mut [u8]> {
+        let end = self.offset + self.bytes.len() as u64;
+        if !self.bytes.is_empty() && (offset != end || self.bytes.len() + size > GATHERED_SIZE_MAX)
+        {
+            self.flush(base)?;
+        }
+        if self.bytes.is_empty() {
+            self.offset = offset;
+        }
+        let start = self.bytes.len();
+        self.bytes.resize(start + size, 0);
+        Ok(&mut self.bytes[start..])
+    }
+
+    /// Takes back the last `size` bytes, which were not filled.
+    pub fn give_back(&mut self, size: usize) {
+        self.bytes.truncate(self.bytes.len() - size);
+    }
+
+    /// Writes out what is gathered. On failure it stays gathered, so that no hole can come about.
+    pub fn flush(&mut self, base: BaseFile) -> Outcome {
+        if !self.bytes.is_empty() {
+            base.write(&self.bytes, self.offset)?;
+            self.bytes.clear();
+        }
+        Ok(())
+    }
+
+    /// Drops everything from `size` on: the file is being cut there.
+    pub fn cut(&mut self, size: u64) {
+        let keep = size
+            .saturating_sub(self.offset)
+            .min(self.bytes.len() as u64);
+        self.bytes.truncate(keep as usize);
+    }
+
+    /// Whether nothing is gathered.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+}
+
+/// An open rollback journal.
+pub(crate) struct JournalFile {
+    base: BaseFile,
+    cursor: Cursor,
+    gathered: Gathered,
+    /// Key stream for the checksum behind the last image.
+    word: u32,
+}
+
+impl JournalFile {
+    pub fn new(base: BaseFile) -> Self {
+        JournalFile {
+            base,
+            cursor: Cursor::default(),
+            gathered: Gathered::default(),
+            word: 0,
+        }
+    }
+
+    pub fn flush(&mut self) -> Outcome {
+        self.gathered.flush(self.base)
+    }
+}
+
+impl Database {
+    /// `xWrite` on the rollback journal.
+    pub fn write_journal(&mut self, base: BaseFile, data: &[u8], offset: u64) -> Outcome {
+        let page_size = match (&self.state, &self.journal) {
+            (State::Plain, _) => return base.write(data, offset),
+            (State::Open(opened), Some(_)) => opened.header.page_size,
+            // The journal of a database without pages: a header, no images.
+            (State::New(_), Some(_)) => 0,
+            _ => return Err(self.refuse_content()),
+        };
+        let nonce = if data.len() == page_size as usize {
+            Some(self.nonce()?)
+        } else {
+            None
+        };
+        let Some(journal) = &mut self.journal else {
+            return Err(self.refuse_content());
+        };
+        let Some(part) = journal.cursor.write(offset, data, page_size) else {
+            let message = format!(
+                "an unknown kind of write to the rollback journal ({} bytes at {offset})",
+                data.len()
+            );
+            return Err(refused(self, message));
+        };
+        let room = journal.gathered.reserve(base, offset, data.len())?;
+        match (part, nonce, &mut self.state) {
+            (Part::Image(page), Some(nonce), State::Open(opened)) => {
+                let place = PagePlace::journal(page, offset);
+                if let Err(error) = opened.codec.seal(place, &nonce, data, room) {
+                    journal.gathered.give_back(data.len());
+                    return Err(refused(self, format!("page {page} is refused: {error}")));
+                }
+                journal.word = opened.codec.mask().word(&nonce, page);
+            }
+            (Part::Checksum(_), _, _) => {
+                for (out, (byte, mask)) in room
+                    .iter_mut()
+                    .zip(data.iter().zip(journal.word.to_be_bytes()))
+                {
+                    *out = byte ^ mask;
+                }
+            }
+            (Part::Clear, _, _) => room.copy_from_slice(data),
+            (Part::Image(_), _, _) => {
+                journal.gathered.give_back(data.len());
+                return Err(refused(self, "a page image before the database has a page"));
+            }
+        }
+        Ok(())
+    }
+
+    /// `xRead` on the rollback journal.
+    pub fn read_journal(&mut self, base: BaseFile, out: &mut [u8], offset: u64) -> Outcome {
+        let page_size = match (&self.state, &self.journal) {
+            (State::Plain, _) => return base.read(out, offset),
+            (State::Open(opened), Some(_)) => opened.header.page_size,
+            _ => 0,
+        };
+        let Some(journal) = &mut self.journal else {
+            return base.read(out, offset);
+        };
+        journal.flush()?;
+        let number_before = || {
+            let mut number = [0; 4];
+            base.read(&mut number, offset.checked_sub(4)?).ok()?;
+            Some(u32::from_be_bytes(number))
+        };
+        let part = journal
+            .cursor
+            .read(offset, out.len(), page_size, number_before);
+        let word = journal.word;
+        match part {
+            Part::Clear => base.read(out, offset),
+            Part::Checksum(_) => {
+                base.read(out, offset)?;
+                for (byte, mask) in out.iter_mut().zip(word.to_be_bytes()) {
+                    *byte ^= mask;
+                }
+                Ok(())
+            }
+            Part::Image(page) => self.read_image(base, page, out, offset),
+        }
+    }
+
+    /// An image that does not open is, to SQLite, the torn end of the journal.
+    fn read_image(&mut self, base: BaseFile, page: u32, out: &mut [u8], offset: u64) -> Outcome {
+        let mut sealed = vec![0; out.len()];
+        if let Err(code) = base.read(&mut sealed, offset) {
+            out.fill(0);
+            return Err(code);
+        }
+        let (State::Open(opened), Some(journal)) = (&mut self.state, &mut self.journal) else {
+            return Err(Code(SQLITE_IOERR_SHORT_READ));
+        };
+        let place = PagePlace::journal(page, offset);
+        match (
+            opened.codec.open(place, &sealed, out),
+            opened.codec.mask_of(&sealed),
+        ) {
+            (Ok(()), Ok(mask)) => {
+                journal.word = mask.word(&trailer_nonce(&sealed), page);
+                Ok(())
+            }
+            _ => {
+                out.fill(0);
+                Err(Code(SQLITE_IOERR_SHORT_READ))
+            }
+        }
+    }
+
+    /// `xTruncate` on the rollback journal.
+    pub fn truncate_journal(&mut self, base: BaseFile, size: u64) -> Outcome {
+        if let Some(journal) = &mut self.journal {
+            journal.gathered.cut(size);
+            journal.flush()?;
+        }
+        base.truncate(size)
+    }
+
+    /// Writes out what the journal has gathered.
+    pub fn flush_journal(&mut self) -> Outcome {
+        self.journal.as_mut().map_or(Ok(()), JournalFile::flush)
+    }
+}

@@ -1,0 +1,368 @@
+//! How a database gets its keys, and how its header is written.
+
+use std::ffi::CStr;
+
+use keyring::Credential;
+use keyring::slots::{self, InheritedSlot, UnlockError, Unlocked};
+use page_codec::header::{COPY_SIZE, Header, HeaderError, HeaderRegion, REGION_SIZE, UNFINISHED};
+use page_codec::page::PageCodec;
+
+use crate::abi::{
+    SQLITE_AUTH, SQLITE_FCNTL_RESERVE_BYTES, SQLITE_IOERR, SQLITE_LOCK_RESERVED,
+    SQLITE_LOCK_SHARED, SQLITE_NOTADB, SQLITE_SYNC_NORMAL,
+};
+use crate::api::SqliteApi;
+use crate::database::{Connection, Database, Opened, Prepared, Shared, State, lock};
+use crate::error::{Code, Outcome};
+
+/// What to write the cipher into before the page size is known.
+const PAGE_SIZE_UNKNOWN: u32 = 4096;
+
+impl Database {
+    /// Takes in the header of an encrypted file and opens it with the key at hand.
+    pub fn found_header(&mut self, region: &[u8], file_size: u64) {
+        let holds_pages = file_size > REGION_SIZE as u64;
+        match HeaderRegion::parse(region) {
+            Ok(region) if !holds_pages && region.header.may_ignore & UNFINISHED != 0 => {
+                self.start_anew();
+            }
+            Ok(_) if !holds_pages => {
+                self.state = State::Broken;
+                self.fail(
+                    SQLITE_NOTADB,
+                    "the file ends behind its header: all its pages were cut off; restore it \
+                     from a backup",
+                );
+            }
+            Ok(region) => {
+                self.state = State::Locked;
+                if let Some(credential) = self.credential.take() {
+                    // The reason stays in `last_error`; the first read refuses.
+                    let _ = self.unlock(&region.header, &credential);
+                }
+            }
+            // The power failed while the first header was written: there never was a page.
+            Err(HeaderError::Damaged) if !holds_pages => self.start_anew(),
+            Err(_) if !holds_pages && region.iter().all(|byte| *byte == 0) => self.start_anew(),
+            Err(error) => {
+                self.state = State::Broken;
+                self.fail(SQLITE_NOTADB, error.to_string());
+            }
+        }
+    }
+
+    fn start_anew(&mut self) {
+        self.state = State::New(None);
+        if let Some(credential) = self.credential.take() {
+            // The reason stays in `last_error`; the first write refuses.
+            let _ = self.prepare(credential);
+        }
+    }
+
+    /// Answers `SQLITE_FCNTL_COMMIT_PHASETWO`: the transaction that created the database is
+    /// committed. Only the second copy is written, and without a sync: if the power fails, the
+    /// first copy, with the same keys, is still whole.
+    pub fn finish_creation(&mut self) -> Outcome {
+        let State::Open(opened) = &mut self.state else {
+            return Ok(());
+        };
+        if opened.header.may_ignore & UNFINISHED == 0 {
+            return Ok(());
+        }
+        slots::finish(&mut opened.header, &opened.unlocked);
+        let bytes = opened.header.to_copy();
+        self.base.write(&bytes, COPY_SIZE as u64)
+    }
+
+    /// Reads the header in force from the file.
+    pub fn read_header(&mut self) -> Outcome<HeaderRegion> {
+        let mut region = vec![0; REGION_SIZE];
+        self.base.read(&mut region, 0)?;
+        HeaderRegion::parse(&region).map_err(|error| self.fail(SQLITE_NOTADB, error.to_string()))
+    }
+
+    fn unlock(&mut self, header: &Header, credential: &Credential) -> Outcome {
+        match slots::unlock(header, credential) {
+            Ok(unlocked) => self.opened(header.clone(), unlocked),
+            Err(error) => Err(self.fail(code_of(&error), error.to_string())),
+        }
+    }
+
+    fn opened(&mut self, header: Header, unlocked: Unlocked) -> Outcome {
+        let (file_id, epoch) = (header.file_id, header.current_epoch);
+        match PageCodec::new(header.cipher, file_id, epoch, &unlocked.epochs) {
+            Some(codec) => {
+                self.last_error = None;
+                self.page_one = None;
+                self.scratch = vec![0; header.page_size as usize];
+                self.cipher = header.cipher;
+                self.state = State::Open(Box::new(Opened {
+                    header,
+                    unlocked,
+                    codec,
+                }));
+                Ok(())
+            }
+            None => Err(self.fail(SQLITE_NOTADB, UnlockError::HeaderAltered.to_string())),
+        }
+    }
+
+    /// Answers `PRAGMA key`: opens a locked database, prepares a new one.
+    pub fn give_key(&mut self, credential: Credential) -> Outcome {
+        if let State::New(_) = self.state {
+            self.credential = None;
+            self.load()?;
+        }
+        match &self.state {
+            State::New(_) => self.prepare(credential),
+            State::Locked => {
+                let header = self.read_header()?.header;
+                self.unlock(&header, &credential)
+            }
+            // The key of an open database is checked, so that a wrong one never goes unnoticed.
+            State::Open(opened) => match slots::unlock(&opened.header, &credential) {
+                Ok(_) => Ok(()),
+                Err(error) => Err(self.fail(code_of(&error), error.to_string())),
+            },
+            State::Plain => Err(self.fail(
+                SQLITE_NOTADB,
+                "this is a plain SQLite database: a key does not encrypt it; `strongroom encrypt` \
+                 or .encrypt in the shell makes an encrypted one of it",
+            )),
+            State::Broken => Err(self.refuse_content()),
+        }
+    }
+
+    /// Makes header and keys for a database that is not on disk yet.
+    pub fn prepare(&mut self, credential: Credential) -> Outcome {
+        match slots::create(self.cipher, PAGE_SIZE_UNKNOWN, &credential) {
+            Ok((header, unlocked)) => {
+                let credential = Some(credential);
+                self.state = State::New(Some(Box::new(Prepared {
+                    header,
+                    unlocked,
+                    credential,
+                })));
+                Ok(())
+            }
+            Err(error) => Err(self.fail(code_of(&error), error.to_string())),
+        }
+    }
+
+    fn prepare_inherited(&mut self, inherited: InheritedSlot) -> Outcome {
+        match slots::create_with(self.cipher, PAGE_SIZE_UNKNOWN, inherited) {
+            Ok((header, unlocked)) => {
+                let prepared = Prepared {
+                    header,
+                    unlocked,
+                    credential: None,
+                };
+                self.state = State::New(Some(Box::new(prepared)));
+                Ok(())
+            }
+            Err(error) => Err(self.fail(code_of(&error), error.to_string())),
+        }
+    }
+
+    /// Puts the header of a new database on disk, before its first page.
+    pub fn create_on_disk(&mut self, page_size: u32) -> Outcome {
+        let State::New(prepared) = &mut self.state else {
+            return Ok(());
+        };
+        let Some(prepared) = prepared.take() else {
+            return Err(self.fail(
+                SQLITE_AUTH,
+                "no key was given for this new database, and Strongroom does not create plain \
+                 ones unasked; use PRAGMA key, key_file in the URI, or plain=on",
+            ));
+        };
+        let Prepared {
+            mut header,
+            unlocked,
+            ..
+        } = *prepared;
+        slots::settle(&mut header, &unlocked, self.cipher, page_size);
+        let bytes = HeaderRegion::to_bytes(&header);
+        self.base.write(&bytes, 0)?;
+        self.size_known = self.size_known.map(|size| size.max(REGION_SIZE as u64));
+        self.opened(header, unlocked)
+    }
+
+    /// Looks again at a file that was empty: another connection may have created it.
+    pub fn recheck_new(&mut self) -> Outcome {
+        let State::New(prepared) = &mut self.state else {
+            return Ok(());
+        };
+        if self.base.size()? == 0 {
+            return Ok(());
+        }
+        self.credential = prepared.take().and_then(|prepared| prepared.credential);
+        self.load()
+    }
+
+    /// Writes a changed header, the older copy first, each synced before the other is touched:
+    /// whenever the power fails, one copy is whole.
+    ///
+    /// The caller holds at least a RESERVED lock, which excludes other header writers.
+    pub fn write_header(&mut self, header: &Header, copy_in_force: usize) -> Outcome {
+        let bytes = header.to_copy();
+        for copy in [1 - copy_in_force, copy_in_force] {
+            self.base.write(&bytes, (copy * COPY_SIZE) as u64)?;
+            self.base.sync(SQLITE_SYNC_NORMAL)?;
+        }
+        Ok(())
+    }
+
+    /// Changes the header in force under a RESERVED lock.
+    pub fn change_header<T>(
+        &mut self,
+        change: impl FnOnce(&mut Header, &mut Unlocked) -> Result<T, slots::SlotError>,
+    ) -> Outcome<T> {
+        let level = self.lock_level;
+        for wanted in [SQLITE_LOCK_SHARED, SQLITE_LOCK_RESERVED] {
+            if level < wanted {
+                if let Err(code) = self.base.lock(wanted) {
+                    let _ = self.base.unlock(level);
+                    return Err(self.fail(code.0, "another connection is writing; try again"));
+                }
+            }
+        }
+        let result = self.change_header_locked(change);
+        if level < SQLITE_LOCK_RESERVED {
+            let _ = self.base.unlock(level);
+        }
+        result
+    }
+
+    fn change_header_locked<T>(
+        &mut self,
+        change: impl FnOnce(&mut Header, &mut Unlocked) -> Result<T, slots::SlotError>,
+    ) -> Outcome<T> {
+        let region = self.read_header()?;
+        let mut header = region.header;
+        let State::Open(opened) = &mut self.state else {
+            return Err(self.refuse_content());
+        };
+        if !slots::is_authentic(&header, &opened.unlocked) {
+            return Err(self.fail(SQLITE_NOTADB, UnlockError::HeaderAltered.to_string()));
+        }
+        match change(&mut header, &mut opened.unlocked) {
+            Ok(value) => {
+                opened.header = header.clone();
+                self.write_header(&header, region.copy_in_force)?;
+                Ok(value)
+            }
+            Err(error) => Err(self.fail(SQLITE_IOERR, error.to_string())),
+        }
+    }
+}
+
+fn code_of(error: &UnlockError) -> i32 {
+    match error {
+        UnlockError::WrongKey | UnlockError::NoSlotOfKind(_) | UnlockError::HeaderAltered => {
+            SQLITE_NOTADB
+        }
+        UnlockError::Derivation(_) | UnlockError::Entropy(_) => SQLITE_IOERR,
+    }
+}
+
+/// Makes a database ready for its first use under a new lock: looks whether it was created
+/// meanwhile, takes over the key of the connection's main database where none was given, and has
+/// SQLite keep the trailer's bytes free in a database that is still empty.
+///
+/// Called without the lock on `shared`, since it calls into SQLite. The reserved bytes can only be
+/// set through the connection (sqlite.org/c3ref/c_fcntl_begin_atomic_write.html,
+/// SQLITE_FCNTL_RESERVE_BYTES), and the pager allows it until the first page exists; taking the
+/// first lock is the last moment before that.
+pub(crate) fn make_ready(shared: &Shared, own: *mut crate::abi::sqlite3_file) -> Outcome {
+    let (connection, needs_key) = {
+        let mut database = lock(shared);
+        database.recheck_new()?;
+        let needs_key = match &database.state {
+            State::New(prepared) => prepared.is_none() && !database.plain_asked,
+            State::Locked => database.last_error.is_none(),
+            State::Plain | State::Open(_) | State::Broken => return Ok(()),
+        };
+        (database.connection, needs_key)
+    };
+    let Some(connection) = connection else {
+        return Ok(());
+    };
+    if needs_key {
+        inherit(shared, own, connection)?;
+    }
+    let is_new = matches!(lock(shared).state, State::New(Some(_)));
+    if is_new {
+        reserve_trailer(own, connection);
+    }
+    Ok(())
+}
+
+/// Gives `shared` the key of the main database of the same connection.
+fn inherit(shared: &Shared, own: *mut crate::abi::sqlite3_file, connection: Connection) -> Outcome {
+    // SAFETY: SQLite holds the connection's mutex while it calls into the VFS, and the pointer
+    // that it gave stays valid while the file is open.
+    let main = unsafe { SqliteApi::get().file_of(*connection.0, c"main") };
+    if main.is_null() || main == own {
+        return Ok(());
+    }
+    // SAFETY: `main` is an open file of this connection.
+    let Some(source) = (unsafe { crate::methods::shared_of(main) }) else {
+        return Ok(());
+    };
+    let inherited = {
+        let source = lock(&source);
+        match &source.state {
+            State::Open(opened) => opened.unlocked.inherited(&opened.header),
+            State::New(_) | State::Plain | State::Locked | State::Broken => None,
+        }
+    };
+    let Some(inherited) = inherited else {
+        return Ok(());
+    };
+    let mut database = lock(shared);
+    if let State::New(_) = database.state {
+        return database.prepare_inherited(inherited);
+    }
+    let header = database.read_header()?.header;
+    match slots::unlock_inherited(&header, &inherited) {
+        Some(unlocked) => database.opened(header, unlocked),
+        None => Ok(()),
+    }
+}
+
+/// Tells SQLite, through the connection, to leave the trailer's bytes free in each page.
+fn reserve_trailer(own: *mut crate::abi::sqlite3_file, connection: Connection) {
+    let api = SqliteApi::get();
+    // SAFETY: as in `inherit`.
+    let db = unsafe { *connection.0 };
+    for index in 0.. {
+        // SAFETY: `db` is live; the name, if any, lives until the schema is detached.
+        let name = unsafe { (api.db_name)(db, index) };
+        if name.is_null() {
+            return;
+        }
+        // SAFETY: SQLite returned a terminated string.
+        let name = unsafe { CStr::from_ptr(name) };
+        // SAFETY: as in `inherit`.
+        if unsafe { api.file_of(db, name) } != own {
+            continue;
+        }
+        let mut bytes = page_codec::page::TRAILER_SIZE as std::ffi::c_int;
+        // SAFETY: this operation reads and writes one integer.
+        unsafe {
+            (api.file_control)(
+                db,
+                name.as_ptr(),
+                SQLITE_FCNTL_RESERVE_BYTES,
+                (&raw mut bytes).cast(),
+            )
+        };
+        return;
+    }
+}
+
+/// The error of a write that content must not take.
+pub(crate) fn refused(database: &mut Database, message: impl Into<String>) -> Code {
+    database.fail(crate::abi::SQLITE_IOERR_WRITE, message)
+}

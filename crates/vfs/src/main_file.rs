@@ -1,0 +1,400 @@
+//! The database file: pages behind a header region.
+
+use page_codec::header::{REGION_SIZE, is_page_size};
+use page_codec::page::{PagePlace, TRAILER_SIZE};
+
+use crate::abi::{
+    SQLITE_IOERR_DATA, SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ, SQLITE_LOCK_NONE,
+    SQLITE_LOCK_SHARED,
+};
+use crate::database::{Database, State};
+use crate::error::{Code, Outcome};
+use crate::keys::refused;
+
+/// Where the first page begins.
+const PAGES_OFFSET: u64 = REGION_SIZE as u64;
+
+/// SQLite's version fields of page 1, remembered with the trailer they were read under.
+///
+/// SQLite reads them at the start of each transaction to learn whether its cache is still good.
+/// The trailer changes with every write of the page, so while it stands unchanged, so do they.
+/// A forged page 1 with the old trailer gains nothing: it keeps the cache as it is, and does not
+/// open when it is read.
+pub(crate) struct PageOneFields {
+    trailer: [u8; TRAILER_SIZE],
+    fields: [u8; VERSION_FIELDS_SIZE],
+}
+
+/// sqlite.org/fileformat2.html 1.3: change counter to schema cookie, as the pager compares them.
+const VERSION_FIELDS_OFFSET: u64 = 24;
+const VERSION_FIELDS_SIZE: usize = 16;
+
+/// A map that covers less than all but this share of the file is renewed.
+const REMAP_SHARE: u64 = 8;
+const REMAP_BYTES_MIN: u64 = 256 * 1024;
+/// SQLite's own margin: it maps nothing that ends closer to the end of the file than this.
+const MAP_MARGIN: u64 = 256;
+
+impl Database {
+    /// `xRead` on an encrypted, new or locked database.
+    pub fn read_main(&mut self, out: &mut [u8], offset: u64) -> Outcome {
+        if self.connection.is_none() && !matches!(self.state, State::Plain) {
+            // SQLite's probe when it opens the file, before any lock: as from an empty file. It
+            // reads page 1 again, under a lock, before it relies on anything.
+            out.fill(0);
+            return Err(Code(SQLITE_IOERR_SHORT_READ));
+        }
+        let page_size = match &self.state {
+            State::Open(opened) => u64::from(opened.header.page_size),
+            State::New(_) => {
+                out.fill(0);
+                return Err(Code(SQLITE_IOERR_SHORT_READ));
+            }
+            State::Plain => return self.base.read(out, offset),
+            State::Locked | State::Broken => return Err(self.refuse_content()),
+        };
+        if out.len() as u64 == page_size && offset.is_multiple_of(page_size) {
+            return self.read_page(offset / page_size, out);
+        }
+        if offset == VERSION_FIELDS_OFFSET && out.len() == VERSION_FIELDS_SIZE {
+            return self.read_version_fields(out);
+        }
+        self.read_parts(out, offset, page_size)
+    }
+
+    /// Any range: page by page through the scratch page.
+    fn read_parts(&mut self, out: &mut [u8], mut offset: u64, page_size: u64) -> Outcome {
+        let mut page = vec![0; page_size as usize];
+        let mut done = 0;
+        while done < out.len() {
+            let inside = (offset % page_size) as usize;
+            let count = (page.len() - inside).min(out.len() - done);
+            if let Err(code) = self.read_page(offset / page_size, &mut page) {
+                out[done..].fill(0);
+                return Err(code);
+            }
+            out[done..done + count].copy_from_slice(&page[inside..inside + count]);
+            done += count;
+            offset += count as u64;
+        }
+        Ok(())
+    }
+
+    fn read_version_fields(&mut self, out: &mut [u8]) -> Outcome {
+        let page_size = self.page_size().unwrap_or(0) as usize;
+        let mut trailer = [0; TRAILER_SIZE];
+        let at = PAGES_OFFSET + (page_size - TRAILER_SIZE) as u64;
+        let mapped = self.map
+            && self
+                .base
+                .with_mapped(at, TRAILER_SIZE, |bytes| trailer.copy_from_slice(bytes))
+                .is_some();
+        if let (true, Some(known)) = (mapped, &self.page_one) {
+            if known.trailer == trailer {
+                out.copy_from_slice(&known.fields);
+                return Ok(());
+            }
+        }
+        let mut page = vec![0; page_size];
+        self.read_page(0, &mut page)?;
+        out.copy_from_slice(&page[VERSION_FIELDS_OFFSET as usize..][..VERSION_FIELDS_SIZE]);
+        let mut fields = [0; VERSION_FIELDS_SIZE];
+        fields.copy_from_slice(out);
+        self.page_one = mapped.then_some(PageOneFields { trailer, fields });
+        Ok(())
+    }
+
+    /// Opens page `index` (from 0) into `out`: straight from the base VFS's map where there is
+    /// one, else through the scratch page.
+    fn read_page(&mut self, index: u64, out: &mut [u8]) -> Outcome {
+        let page_size = out.len() as u64;
+        let offset = PAGES_OFFSET + index * page_size;
+        let place = PagePlace::main(page_number(index)?);
+        let State::Open(opened) = &mut self.state else {
+            return Err(Code(SQLITE_IOERR_READ));
+        };
+        if self.map {
+            let codec = &mut opened.codec;
+            let size = out.len();
+            if let Some(result) = self
+                .base
+                .with_mapped(offset, size, |sealed| codec.open(place, sealed, out))
+            {
+                return match result {
+                    Ok(()) => Ok(()),
+                    Err(error) => Err(self.bad_page(index, &error.to_string())),
+                };
+            }
+            self.renew_map(offset + page_size);
+        }
+        self.read_page_by_call(index, offset, out)
+    }
+
+    fn read_page_by_call(&mut self, index: u64, offset: u64, out: &mut [u8]) -> Outcome {
+        let mut sealed = std::mem::take(&mut self.scratch);
+        let result = self.base.read(&mut sealed, offset);
+        let result = match (result, &mut self.state) {
+            (Ok(()), State::Open(opened)) => {
+                let place = PagePlace::main(page_number(index)?);
+                let result = opened.codec.open(place, &sealed, out);
+                self.scratch = sealed;
+                result
+            }
+            (Ok(()), _) => return Err(Code(SQLITE_IOERR_READ)),
+            (Err(code), _) => {
+                self.scratch = sealed;
+                out.fill(0);
+                if !code.is_short_read() {
+                    return Err(code);
+                }
+                return Err(self.beyond_end(index, offset));
+            }
+        };
+        result.map_err(|error| self.bad_page(index, &error.to_string()))
+    }
+
+    /// A page that is not wholly there: none of it is the end of the file, a part of it a cut.
+    fn beyond_end(&mut self, index: u64, offset: u64) -> Code {
+        match self.base.size() {
+            Ok(size) if size > offset => self.bad_page(index, "the file ends in the middle of it"),
+            Ok(_) => Code(SQLITE_IOERR_SHORT_READ),
+            Err(code) => code,
+        }
+    }
+
+    fn bad_page(&mut self, index: u64, reason: &str) -> Code {
+        let page = index + 1;
+        self.fail(
+            SQLITE_IOERR_DATA,
+            format!("page {page} does not open: {reason}"),
+        )
+    }
+
+    /// Maps the file anew when it has grown well beyond the map.
+    fn renew_map(&mut self, end: u64) {
+        let size = match self.size_known {
+            Some(size) => size,
+            None => match self.base.size() {
+                Ok(size) => size,
+                Err(_) => return,
+            },
+        };
+        let grown = size.saturating_sub(self.mapped_size);
+        if end + MAP_MARGIN <= size && grown >= REMAP_BYTES_MIN.max(self.mapped_size / REMAP_SHARE)
+        {
+            self.base.unmap();
+            self.mapped_size = size;
+        }
+    }
+
+    /// `xWrite` on an encrypted or new database: exactly one page.
+    pub fn write_main(&mut self, page: &[u8], offset: u64) -> Outcome {
+        if let Some(journal) = &mut self.journal {
+            journal.flush()?;
+        }
+        match &self.state {
+            State::Open(_) => {}
+            State::Plain => return self.base.write(page, offset),
+            State::New(_) => {
+                let page_size = u32::try_from(page.len()).unwrap_or(0);
+                if offset != 0 || !is_page_size(page_size) {
+                    return Err(refused(
+                        self,
+                        "the first write to a new database is its page 1",
+                    ));
+                }
+                if self.plain_asked {
+                    self.state = State::Plain;
+                    return self.base.write(page, offset);
+                }
+                check_reserved(self, page)?;
+                self.create_on_disk(page_size)?;
+            }
+            State::Locked | State::Broken => return Err(self.refuse_content()),
+        }
+        let page_size = u64::from(self.page_size().unwrap_or(0));
+        if page.len() as u64 != page_size || !offset.is_multiple_of(page_size) {
+            return Err(refused(
+                self,
+                "the page size of an encrypted database cannot be changed in place; copy it with \
+                 `strongroom encrypt --page-size`",
+            ));
+        }
+        let index = offset / page_size;
+        if index == 0 {
+            check_reserved(self, page)?;
+        }
+        self.fill_gap(index, page_size)?;
+        self.write_page(index, page)
+    }
+
+    fn write_page(&mut self, index: u64, page: &[u8]) -> Outcome {
+        let nonce = self.nonce()?;
+        let place = PagePlace::main(page_number(index)?);
+        let State::Open(opened) = &mut self.state else {
+            return Err(Code(SQLITE_IOERR_READ));
+        };
+        if let Err(error) = opened.codec.seal(place, &nonce, page, &mut self.scratch) {
+            return Err(refused(
+                self,
+                format!("page {} is refused: {error}", index + 1),
+            ));
+        }
+        let offset = PAGES_OFFSET + index * page.len() as u64;
+        self.base.write(&self.scratch, offset)?;
+        if let Some(size) = &mut self.size_known {
+            *size = (*size).max(offset + page.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// SQLite leaves pages unwritten that were freed in the transaction that made them, and the
+    /// page of its lock byte. Stock SQLite finds zeros there; so that every page in the file is
+    /// authentic, sealed zeros are written.
+    fn fill_gap(&mut self, index: u64, page_size: u64) -> Outcome {
+        let size = match self.size_known {
+            Some(size) => size,
+            None => self.base.size()?,
+        };
+        let end = size.saturating_sub(PAGES_OFFSET).div_ceil(page_size);
+        if index <= end {
+            return Ok(());
+        }
+        let zeros = vec![0; page_size as usize];
+        (end..index).try_for_each(|missing| self.write_page(missing, &zeros))
+    }
+
+    /// `xTruncate`.
+    pub fn truncate_main(&mut self, size: u64) -> Outcome {
+        if let Some(journal) = &mut self.journal {
+            journal.flush()?;
+        }
+        let page_size = match &self.state {
+            State::Open(opened) => u64::from(opened.header.page_size),
+            State::New(_) | State::Plain => return self.base.truncate(size),
+            State::Locked | State::Broken => return Err(self.refuse_content()),
+        };
+        if size == 0 {
+            // A rolled-back creation: nothing is left, and the next write begins anew.
+            self.base.truncate(0)?;
+            return self.forget_file();
+        }
+        let known = match self.size_known {
+            Some(known) => known,
+            None => self.base.size()?,
+        };
+        if PAGES_OFFSET + size > known {
+            return self.fill_gap(size.div_ceil(page_size), page_size);
+        }
+        self.base.truncate(PAGES_OFFSET + size)?;
+        self.size_known = self.size_known.map(|_| PAGES_OFFSET + size);
+        Ok(())
+    }
+
+    fn forget_file(&mut self) -> Outcome {
+        self.size_known = self.size_known.map(|_| 0);
+        self.mapped_size = 0;
+        self.page_one = None;
+        if let State::Open(opened) = std::mem::replace(&mut self.state, State::New(None)) {
+            let crate::database::Opened {
+                header,
+                unlocked,
+                codec: _,
+            } = *opened;
+            let prepared = crate::database::Prepared {
+                header,
+                unlocked,
+                credential: None,
+            };
+            self.state = State::New(Some(Box::new(prepared)));
+        }
+        Ok(())
+    }
+
+    /// `xFileSize`: without the header region.
+    pub fn size_main(&mut self) -> Outcome<u64> {
+        let size = match self.size_known {
+            Some(size) => size,
+            None => self.base.size()?,
+        };
+        Ok(match &self.state {
+            State::Plain => size,
+            State::New(_) | State::Locked | State::Open(_) | State::Broken => {
+                size.saturating_sub(PAGES_OFFSET)
+            }
+        })
+    }
+
+    /// `xLock`.
+    pub fn lock_main(&mut self, level: i32) -> Outcome {
+        if let State::Broken = self.state {
+            // A file without pages would otherwise pass for an empty database.
+            return Err(self.refuse_content());
+        }
+        self.base.lock(level)?;
+        let was_unlocked = self.lock_level == SQLITE_LOCK_NONE;
+        self.lock_level = self.lock_level.max(level);
+        if was_unlocked && level >= SQLITE_LOCK_SHARED && !self.shared_memory {
+            let size = self.base.size()?;
+            if size < self.mapped_size {
+                // Somebody shortened the file while it was unlocked: a map of the old size would
+                // fault behind the new end.
+                self.base.unmap();
+                self.mapped_size = size;
+            }
+            self.size_known = Some(size);
+        }
+        Ok(())
+    }
+
+    /// `xUnlock`.
+    pub fn unlock_main(&mut self, level: i32) -> Outcome {
+        if level == SQLITE_LOCK_NONE {
+            self.size_known = None;
+        }
+        self.lock_level = self.lock_level.min(level);
+        self.base.unlock(level)
+    }
+
+    /// Opens pages `first` to `last` (from 1) of the file and returns those that do not open.
+    pub fn verify_pages(&mut self, first: u64, last: u64) -> Outcome<(u64, Vec<u64>)> {
+        const TRIES: usize = 3;
+        let Some(page_size) = self.page_size() else {
+            return Err(self.refuse_content());
+        };
+        let size = self.base.size()?.saturating_sub(PAGES_OFFSET);
+        let last = last.min(size.div_ceil(u64::from(page_size)));
+        let mut page = vec![0; page_size as usize];
+        let mut bad = Vec::new();
+        let (mut checked, kept) = (0, self.last_error.take());
+        for number in first.max(1)..=last {
+            checked += 1;
+            // A checkpoint by another connection may be writing the very page.
+            if (0..TRIES).all(|_| self.read_page(number - 1, &mut page).is_err()) {
+                bad.push(number);
+            }
+        }
+        if bad.is_empty() {
+            self.last_error = kept;
+        }
+        Ok((checked, bad))
+    }
+}
+
+fn page_number(index: u64) -> Outcome<u32> {
+    u32::try_from(index + 1).map_err(|_| Code(SQLITE_IOERR_READ))
+}
+
+/// sqlite.org/fileformat2.html 1.3.4: the byte that tells how much of each page is reserved.
+fn check_reserved(database: &mut Database, page_one: &[u8]) -> Outcome {
+    const RESERVED_BYTE: usize = 20;
+    if usize::from(page_one[RESERVED_BYTE]) >= TRAILER_SIZE {
+        return Ok(());
+    }
+    Err(refused(
+        database,
+        "page 1 comes from a database without the 32 reserved bytes that encryption needs (a \
+         backup of a plain database into an encrypted one does this); use `strongroom encrypt` \
+         or VACUUM INTO",
+    ))
+}

@@ -1,0 +1,456 @@
+//! The C callbacks of an open file: convert, call, map the result.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::{ManuallyDrop, size_of};
+
+use crate::abi::*;
+use crate::api::SqliteApi;
+use crate::base::BaseFile;
+use crate::database::{Connection, Shared, lock};
+use crate::error::{Code, Outcome, code, guarded};
+use crate::pragma::Answer;
+use crate::temporary_file::TemporaryFile;
+
+/// What a file is to the shim.
+pub(crate) enum Body {
+    Main(Shared),
+    Journal(Shared),
+    Wal(Shared),
+    Temporary(Box<TemporaryFile>),
+    /// Passed through: super-journals, which hold names of files only.
+    Clear,
+}
+
+/// What SQLite allocates for each file: this, and behind it the file of the base VFS.
+#[repr(C, align(16))]
+pub(crate) struct File {
+    header: sqlite3_file,
+    body: ManuallyDrop<Body>,
+}
+
+/// Where the base file begins in the allocation.
+pub(crate) const BASE_OFFSET: usize = size_of::<File>();
+
+static METHODS: sqlite3_io_methods = sqlite3_io_methods {
+    // Version 2: SQLite does not ask for maps, since its pages are sealed there.
+    version: 2,
+    close: Some(close),
+    read: Some(read),
+    write: Some(write),
+    truncate: Some(truncate),
+    sync: Some(sync),
+    file_size: Some(file_size),
+    lock: Some(lock_file),
+    unlock: Some(unlock_file),
+    check_reserved_lock: Some(check_reserved_lock),
+    file_control: Some(file_control),
+    sector_size: Some(sector_size),
+    device_characteristics: Some(device_characteristics),
+    shm_map: Some(shm_map),
+    shm_lock: Some(shm_lock),
+    shm_barrier: Some(shm_barrier),
+    shm_unmap: Some(shm_unmap),
+    fetch: None,
+    unfetch: None,
+};
+
+/// The same for a base file without shared memory, so that SQLite does not try WAL on it.
+static METHODS_WITHOUT_SHM: sqlite3_io_methods = sqlite3_io_methods {
+    version: 1,
+    ..METHODS
+};
+
+/// The base file behind one of ours.
+///
+/// # Safety
+/// `file` must be an allocation of the size that the VFS asks for.
+pub(crate) unsafe fn base_pointer(file: *mut sqlite3_file) -> *mut sqlite3_file {
+    // SAFETY: the allocation holds `File` and the base file behind it, by contract.
+    unsafe { file.cast::<u8>().add(BASE_OFFSET).cast() }
+}
+
+/// Turns the allocation at `file`, whose base file is open, into an open file.
+///
+/// # Safety
+/// As [`base_pointer`], and the base file is open.
+pub(crate) unsafe fn install(file: *mut sqlite3_file, base: BaseFile, body: Body) {
+    let methods: *const sqlite3_io_methods = if base.has_shared_memory() {
+        &METHODS
+    } else {
+        &METHODS_WITHOUT_SHM
+    };
+    let whole = File {
+        header: sqlite3_file { methods },
+        body: ManuallyDrop::new(body),
+    };
+    // SAFETY: the allocation has room for `File` and is aligned as malloc aligns.
+    unsafe { file.cast::<File>().write_unaligned(whole) }
+}
+
+/// The database behind an open file, if it is a main database of this VFS.
+///
+/// # Safety
+/// `file` must be an open file of any VFS.
+pub(crate) unsafe fn shared_of(file: *mut sqlite3_file) -> Option<Shared> {
+    // SAFETY: every open file begins with its methods.
+    let methods = unsafe { (*file).methods };
+    if !std::ptr::eq(methods, &METHODS) && !std::ptr::eq(methods, &METHODS_WITHOUT_SHM) {
+        return None;
+    }
+    // SAFETY: only `install` sets these methods, so this is a `File`.
+    match unsafe { body_of(file) } {
+        Body::Main(shared) => Some(shared.clone()),
+        Body::Journal(_) | Body::Wal(_) | Body::Temporary(_) | Body::Clear => None,
+    }
+}
+
+/// # Safety
+/// `file` must be an open file of this VFS; SQLite makes no two calls on a file at once.
+unsafe fn body_of<'a>(file: *mut sqlite3_file) -> &'a mut Body {
+    // SAFETY: by contract this is a `File` that `install` wrote and `close` has not dropped.
+    unsafe { &mut (*file.cast::<File>()).body }
+}
+
+/// # Safety
+/// As [`body_of`].
+unsafe fn base_of(file: *mut sqlite3_file) -> BaseFile {
+    // SAFETY: the base file is open as long as ours is.
+    unsafe { BaseFile::new(base_pointer(file)) }
+}
+
+/// Body and base file of the file in a callback.
+macro_rules! parts {
+    ($file:expr) => {
+        // SAFETY: SQLite calls these methods on open files of this VFS only.
+        unsafe { (body_of($file), base_of($file)) }
+    };
+}
+
+unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
+    guarded(|| {
+        let (body, base) = parts!(file);
+        let flushed = match body {
+            Body::Journal(shared) => {
+                let mut database = lock(shared);
+                let flushed = database.flush_journal();
+                database.journal = None;
+                flushed
+            }
+            Body::Wal(shared) => {
+                let mut database = lock(shared);
+                let flushed = database.flush_wal();
+                database.wal = None;
+                flushed
+            }
+            Body::Main(_) | Body::Temporary(_) | Body::Clear => Ok(()),
+        };
+        // SAFETY: `install` wrote the body; this is the one call that drops it, and SQLite makes
+        // no call on the file afterwards.
+        unsafe { ManuallyDrop::drop(&mut (*file.cast::<File>()).body) };
+        code(flushed.and(base.close()))
+    })
+}
+
+unsafe extern "C" fn read(
+    file: *mut sqlite3_file,
+    out: *mut c_void,
+    size: c_int,
+    offset: i64,
+) -> c_int {
+    guarded(|| {
+        let (body, base) = parts!(file);
+        let (Ok(size), Ok(offset)) = (usize::try_from(size), u64::try_from(offset)) else {
+            return SQLITE_IOERR_READ;
+        };
+        // SAFETY: SQLite passes a buffer of `size` bytes that it lets the VFS fill. It may be
+        // uninitialised memory of SQLite's allocator, which for bytes is readable all the same.
+        let out = unsafe { std::slice::from_raw_parts_mut(out.cast::<u8>(), size) };
+        code(match body {
+            Body::Main(shared) => lock(shared).read_main(out, offset),
+            Body::Journal(shared) => lock(shared).read_journal(base, out, offset),
+            Body::Wal(shared) => lock(shared).read_wal(base, out, offset),
+            Body::Temporary(temporary) => temporary.read(out, offset),
+            Body::Clear => base.read(out, offset),
+        })
+    })
+}
+
+unsafe extern "C" fn write(
+    file: *mut sqlite3_file,
+    data: *const c_void,
+    size: c_int,
+    offset: i64,
+) -> c_int {
+    guarded(|| {
+        let (body, base) = parts!(file);
+        let (Ok(size), Ok(offset)) = (usize::try_from(size), u64::try_from(offset)) else {
+            return SQLITE_IOERR_WRITE;
+        };
+        // SAFETY: SQLite passes `size` bytes that it does not change during the call.
+        let data = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) };
+        code(match body {
+            Body::Main(shared) => lock(shared).write_main(data, offset),
+            Body::Journal(shared) => lock(shared).write_journal(base, data, offset),
+            Body::Wal(shared) => lock(shared).write_wal(base, data, offset),
+            Body::Temporary(temporary) => temporary.write(data, offset),
+            Body::Clear => base.write(data, offset),
+        })
+    })
+}
+
+unsafe extern "C" fn truncate(file: *mut sqlite3_file, size: i64) -> c_int {
+    guarded(|| {
+        let (body, base) = parts!(file);
+        let Ok(size) = u64::try_from(size) else {
+            return SQLITE_IOERR;
+        };
+        code(match body {
+            Body::Main(shared) => lock(shared).truncate_main(size),
+            Body::Journal(shared) => lock(shared).truncate_journal(base, size),
+            Body::Wal(shared) => lock(shared).truncate_wal(base, size),
+            Body::Temporary(temporary) => temporary.truncate(size),
+            Body::Clear => base.truncate(size),
+        })
+    })
+}
+
+/// Writes out whatever a file has gathered.
+fn flush(body: &mut Body) -> Outcome {
+    match body {
+        Body::Main(shared) | Body::Journal(shared) => lock(shared).flush_journal(),
+        Body::Wal(shared) => lock(shared).flush_wal(),
+        Body::Temporary(_) | Body::Clear => Ok(()),
+    }
+}
+
+unsafe extern "C" fn sync(file: *mut sqlite3_file, flags: c_int) -> c_int {
+    guarded(|| {
+        let (body, base) = parts!(file);
+        code(flush(body).and_then(|()| base.sync(flags)))
+    })
+}
+
+unsafe extern "C" fn file_size(file: *mut sqlite3_file, out: *mut i64) -> c_int {
+    guarded(|| {
+        let (body, base) = parts!(file);
+        let size = match body {
+            Body::Main(shared) => lock(shared).size_main(),
+            Body::Journal(_) | Body::Wal(_) => flush(body).and_then(|()| base.size()),
+            Body::Temporary(temporary) => Ok(temporary.size()),
+            Body::Clear => base.size(),
+        };
+        match size {
+            Ok(size) => {
+                // SAFETY: SQLite passes a place for the size.
+                unsafe { *out = i64::try_from(size).unwrap_or(i64::MAX) };
+                SQLITE_OK
+            }
+            Err(Code(code)) => code,
+        }
+    })
+}
+
+unsafe extern "C" fn lock_file(file: *mut sqlite3_file, level: c_int) -> c_int {
+    guarded(|| {
+        let (body, base) = parts!(file);
+        let Body::Main(shared) = body else {
+            return code(base.lock(level));
+        };
+        let shared = shared.clone();
+        let (result, first) = {
+            let mut database = lock(&shared);
+            let first = database.is_unlocked();
+            (database.lock_main(level), first)
+        };
+        if let (Ok(()), true) = (result, first) {
+            let ready = crate::keys::make_ready(&shared, file);
+            if ready.is_err() {
+                let _ = lock(&shared).unlock_main(SQLITE_LOCK_NONE);
+            }
+            return code(ready);
+        }
+        code(result)
+    })
+}
+
+unsafe extern "C" fn unlock_file(file: *mut sqlite3_file, level: c_int) -> c_int {
+    guarded(|| {
+        let (body, base) = parts!(file);
+        code(match body {
+            Body::Main(shared) => lock(shared).unlock_main(level),
+            Body::Journal(_) | Body::Wal(_) | Body::Temporary(_) | Body::Clear => {
+                base.unlock(level)
+            }
+        })
+    })
+}
+
+unsafe extern "C" fn check_reserved_lock(file: *mut sqlite3_file, out: *mut c_int) -> c_int {
+    let (_, base) = parts!(file);
+    code(base.check_reserved_lock(out))
+}
+
+unsafe extern "C" fn sector_size(file: *mut sqlite3_file) -> c_int {
+    let (_, base) = parts!(file);
+    base.sector_size()
+}
+
+unsafe extern "C" fn device_characteristics(file: *mut sqlite3_file) -> c_int {
+    let (_, base) = parts!(file);
+    base.device_characteristics() & !IOCAP_NOT_PROMISED
+}
+
+unsafe extern "C" fn shm_map(
+    file: *mut sqlite3_file,
+    region: c_int,
+    size: c_int,
+    extend: c_int,
+    out: *mut *mut c_void,
+) -> c_int {
+    guarded(|| {
+        let (body, base) = parts!(file);
+        if let Body::Main(shared) = body {
+            let mut database = lock(shared);
+            // From here on others may change the size of the file under our lock.
+            database.shared_memory = true;
+            database.size_known = None;
+        }
+        code(base.shm_map(region, size, extend, out))
+    })
+}
+
+unsafe extern "C" fn shm_lock(
+    file: *mut sqlite3_file,
+    offset: c_int,
+    count: c_int,
+    flags: c_int,
+) -> c_int {
+    let (_, base) = parts!(file);
+    code(base.shm_lock(offset, count, flags))
+}
+
+unsafe extern "C" fn shm_barrier(file: *mut sqlite3_file) {
+    let (_, base) = parts!(file);
+    base.shm_barrier();
+}
+
+unsafe extern "C" fn shm_unmap(file: *mut sqlite3_file, delete: c_int) -> c_int {
+    guarded(|| {
+        let (body, base) = parts!(file);
+        if let Body::Main(shared) = body {
+            lock(shared).shared_memory = false;
+        }
+        code(base.shm_unmap(delete))
+    })
+}
+
+unsafe extern "C" fn file_control(
+    file: *mut sqlite3_file,
+    operation: c_int,
+    argument: *mut c_void,
+) -> c_int {
+    guarded(|| {
+        let (body, base) = parts!(file);
+        match (operation, &mut *body) {
+            (SQLITE_FCNTL_PRAGMA, Body::Main(shared)) => {
+                // SAFETY: SQLite passes an array of at least three string pointers.
+                unsafe { pragma(shared, argument.cast()) }
+            }
+            (SQLITE_FCNTL_PDB, Body::Main(shared)) => {
+                lock(shared).connection = Some(Connection(argument.cast()));
+                code(base.file_control(operation, argument))
+            }
+            (SQLITE_FCNTL_VFSNAME, _) => {
+                let result = base.file_control(operation, argument);
+                // SAFETY: the argument is a place for a string in SQLite's memory.
+                unsafe { prefix_name(argument.cast()) };
+                if result.is_ok() {
+                    SQLITE_OK
+                } else {
+                    SQLITE_NOTFOUND
+                }
+            }
+            // Preallocated space would look like pages that do not open.
+            (SQLITE_FCNTL_SIZE_HINT | SQLITE_FCNTL_CHUNK_SIZE, Body::Main(shared))
+                if !lock(shared).is_plain() =>
+            {
+                SQLITE_OK
+            }
+            // The map of the base file is the shim's own; SQLite gets none.
+            (SQLITE_FCNTL_MMAP_SIZE, Body::Main(_)) => SQLITE_NOTFOUND,
+            (
+                SQLITE_FCNTL_BEGIN_ATOMIC_WRITE
+                | SQLITE_FCNTL_COMMIT_ATOMIC_WRITE
+                | SQLITE_FCNTL_ROLLBACK_ATOMIC_WRITE,
+                _,
+            ) => SQLITE_NOTFOUND,
+            (SQLITE_FCNTL_COMMIT_PHASETWO, Body::Main(shared)) => {
+                // A failure costs nothing: the next commit tries again.
+                let _ = lock(shared).finish_creation();
+                code(base.file_control(operation, argument))
+            }
+            (SQLITE_FCNTL_CKPT_START, Body::Main(shared)) => {
+                lock(shared).map_whole_wal();
+                code(base.file_control(operation, argument))
+            }
+            _ => code(flush(body).and_then(|()| base.file_control(operation, argument))),
+        }
+    })
+}
+
+/// Puts this VFS before the base VFS in the answer to `SQLITE_FCNTL_VFSNAME`.
+///
+/// # Safety
+/// `name` must point to null or to a string in SQLite's memory.
+unsafe fn prefix_name(name: *mut *mut c_char) {
+    // SAFETY: by contract.
+    let base = unsafe {
+        if (*name).is_null() {
+            "".into()
+        } else {
+            CStr::from_ptr(*name).to_string_lossy()
+        }
+    };
+    let text = SqliteApi::get().allocate_text(&format!("{}/{base}", crate::VFS_NAME));
+    if !text.is_null() {
+        // SAFETY: by contract; the former string leaks nothing but itself, as in SQLite's shims
+        // the caller frees the last one only, so it is freed here.
+        unsafe {
+            SqliteApi::get().release((*name).cast());
+            *name = text;
+        }
+    }
+}
+
+/// # Safety
+/// `arguments` must point to three string pointers: result, name, value or null.
+unsafe fn pragma(shared: &Shared, arguments: *mut *mut c_char) -> c_int {
+    // SAFETY: by contract; SQLite's strings are terminated.
+    let (name, value) = unsafe {
+        let value = *arguments.add(2);
+        let value = if value.is_null() {
+            None
+        } else {
+            Some(CStr::from_ptr(value).to_string_lossy())
+        };
+        (
+            CStr::from_ptr(*arguments.add(1))
+                .to_string_lossy()
+                .to_ascii_lowercase(),
+            value,
+        )
+    };
+    let mut database = lock(shared);
+    let (code, text) = match database.pragma(&name, value.as_deref()) {
+        Ok(Answer::NotOurs) => return SQLITE_NOTFOUND,
+        Ok(Answer::Text(text)) => (SQLITE_OK, text),
+        Err(code) => (code.0, database.message_for(code)),
+    };
+    let text = SqliteApi::get().allocate_text(&text);
+    if text.is_null() {
+        return SQLITE_NOMEM;
+    }
+    // SAFETY: the first pointer is the place for the result; SQLite frees it.
+    unsafe { *arguments = text };
+    code
+}

@@ -1,0 +1,293 @@
+//! The pragmas of an encrypted database (`docs/manual.md` lists them for users).
+
+use crypto::cipher::Cipher;
+use crypto::secret::{KEY_SIZE, Key};
+use keyring::Credential;
+use keyring::slots;
+use page_codec::header::{Header, SLOT_COUNT};
+use zeroize::Zeroizing;
+
+use crate::abi::{SQLITE_ERROR, SQLITE_IOERR_DATA, SQLITE_NOTADB};
+use crate::credentials::cipher_names;
+use crate::database::{Database, State};
+use crate::error::{Code, Outcome};
+
+/// What a pragma answers: text, silence, or nothing because SQLite should handle it.
+pub(crate) enum Answer {
+    Text(String),
+    NotOurs,
+}
+
+type Answered = Outcome<Answer>;
+
+/// Names that look like a key for us but are another product's, whose silence would be taken for
+/// consent.
+const FOREIGN: [&str; 4] = ["textkey", "textrekey", "hexrekey", "cipher_compatibility"];
+
+impl Database {
+    /// Answers `PRAGMA name` or `PRAGMA name = value`.
+    pub fn pragma(&mut self, name: &str, value: Option<&str>) -> Answered {
+        match (name, value) {
+            ("key", Some(value)) => self.pragma_key(value),
+            ("hexkey", Some(value)) => match hex_key(value) {
+                Some(key) => self.give_key(Credential::raw_key(key)).map(|()| ok()),
+                None => Err(self.misuse("PRAGMA hexkey takes 64 hexadecimal digits")),
+            },
+            ("rekey", Some(value)) => self.pragma_rekey(value),
+            ("hexrekey", Some(value)) if hex_key(value).is_some() => {
+                self.pragma_rekey(&format!("x'{value}'"))
+            }
+            ("strongroom_rekey", Some(value)) => {
+                let credential = self.token(value)?;
+                self.replace_slot(&credential)
+            }
+            ("strongroom_key_add", Some(value)) => self.add_slot(value),
+            ("strongroom_key_remove", Some(value)) => self.remove_slot(value),
+            ("strongroom_keys", None) => self.keys(),
+            ("strongroom_cipher" | "cipher", value) => self.cipher(value),
+            ("strongroom_status", None) => Ok(Answer::Text(self.status())),
+            ("strongroom_verify" | "cipher_integrity_check", value) => self.verify(value),
+            ("strongroom_last_error", None) => {
+                Ok(Answer::Text(self.last_error.clone().unwrap_or_default()))
+            }
+            ("strongroom_mmap", value) => self.pragma_map(value),
+            ("strongroom_version" | "cipher_version", None) => Ok(Answer::Text(format!(
+                "strongroom {}",
+                env!("CARGO_PKG_VERSION")
+            ))),
+            ("page_size", Some(value)) => self.pragma_page_size(value),
+            (foreign, Some(_)) if FOREIGN.contains(&foreign) => {
+                Err(self.misuse("Strongroom does not know this pragma; the manual lists its own"))
+            }
+            (unknown, _) if unknown.starts_with("strongroom_") => {
+                Err(self.misuse("there is no such pragma, or it takes (or lacks) a value"))
+            }
+            _ => Ok(Answer::NotOurs),
+        }
+    }
+
+    fn misuse(&mut self, message: &str) -> Code {
+        self.fail(SQLITE_ERROR, message)
+    }
+
+    fn pragma_key(&mut self, value: &str) -> Answered {
+        let credential = self.credential_from(value)?;
+        self.give_key(credential).map(|()| ok())
+    }
+
+    fn pragma_rekey(&mut self, value: &str) -> Answered {
+        let credential = self.credential_from(value)?;
+        self.replace_slot(&credential)
+    }
+
+    /// A passphrase, or `x'64 hex digits'` for a raw key, as users of SQLCipher write it.
+    fn credential_from(&mut self, value: &str) -> Outcome<Credential> {
+        let inner = value
+            .strip_prefix(['x', 'X'])
+            .and_then(|rest| rest.strip_prefix('\'')?.strip_suffix('\''));
+        match inner {
+            Some(digits) => match hex_key(digits) {
+                Some(key) => Ok(Credential::raw_key(key)),
+                None => Err(self.misuse("a raw key is written x'...' with 64 hexadecimal digits")),
+            },
+            None if value.is_empty() => Err(self.misuse(
+                "the key is empty; to store a database without encryption use `strongroom decrypt`",
+            )),
+            None => Ok(Credential::passphrase(value)),
+        }
+    }
+
+    fn token(&mut self, value: &str) -> Outcome<Credential> {
+        match value.strip_prefix("token=").and_then(crate::tokens::redeem) {
+            Some(credential) => Ok(credential),
+            None => Err(self.misuse("this takes token=N, a key handed over inside the process")),
+        }
+    }
+
+    fn replace_slot(&mut self, credential: &Credential) -> Answered {
+        if let State::New(prepared) = &self.state {
+            if prepared.is_some() {
+                self.prepare(credential.duplicate())?;
+                return Ok(ok());
+            }
+        }
+        self.change_header(|header, unlocked| slots::replace(header, unlocked, credential))?;
+        Ok(ok())
+    }
+
+    fn add_slot(&mut self, value: &str) -> Answered {
+        let credential = match value.strip_prefix("token=") {
+            Some(_) => self.token(value)?,
+            None => self.credential_from(value)?,
+        };
+        let slot =
+            self.change_header(|header, unlocked| slots::add(header, unlocked, &credential))?;
+        Ok(Answer::Text(slot.to_string()))
+    }
+
+    fn remove_slot(&mut self, value: &str) -> Answered {
+        let Some(slot) = value.parse().ok().filter(|slot| *slot < SLOT_COUNT) else {
+            return Err(self.misuse("PRAGMA strongroom_key_remove takes the number of a slot"));
+        };
+        self.change_header(|header, unlocked| slots::remove(header, unlocked, slot))?;
+        Ok(ok())
+    }
+
+    fn keys(&mut self) -> Answered {
+        if let State::Open(_) = self.state {
+            // Another connection may have changed the slots.
+            let header = self.read_header()?.header;
+            if let State::Open(opened) = &self.state {
+                return Ok(Answer::Text(slots_as_json(&header, opened.unlocked.slot())));
+            }
+        }
+        match &self.state {
+            State::New(Some(prepared)) => Ok(Answer::Text(slots_as_json(&prepared.header, 0))),
+            _ => Ok(Answer::Text("[]".to_owned())),
+        }
+    }
+
+    fn cipher(&mut self, value: Option<&str>) -> Answered {
+        let Some(value) = value else {
+            return Ok(Answer::Text(match &self.state {
+                State::Plain | State::Broken | State::Locked => "none".to_owned(),
+                State::New(_) | State::Open(_) => self.cipher.name().to_owned(),
+            }));
+        };
+        let Some(cipher) = Cipher::from_name(value) else {
+            let message = format!("unknown cipher; known are {}", cipher_names());
+            return Err(self.misuse(&message));
+        };
+        match &self.state {
+            State::New(_) => self.cipher = cipher,
+            State::Open(opened) if opened.header.cipher == cipher => {}
+            State::Open(_) | State::Plain | State::Locked | State::Broken => {
+                return Err(self.misuse(
+                    "the cipher of an existing database cannot be changed in place; copy it with \
+                     `strongroom encrypt --cipher`",
+                ));
+            }
+        }
+        Ok(Answer::Text(cipher.name().to_owned()))
+    }
+
+    fn status(&self) -> String {
+        let hex = |id: &[u8; 16]| {
+            id.iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>()
+        };
+        match &self.state {
+            State::Open(opened) => format!(
+                "{{\"state\":\"encrypted\",\"cipher\":\"{}\",\"page_size\":{},\"file_id\":\"{}\",\
+                 \"epoch\":{},\"slots\":{},\"mmap\":{}}}",
+                opened.header.cipher.name(),
+                opened.header.page_size,
+                hex(&opened.header.file_id),
+                opened.header.current_epoch,
+                opened.header.slots.iter().flatten().count(),
+                self.map
+            ),
+            State::New(prepared) => format!(
+                "{{\"state\":\"new\",\"cipher\":\"{}\",\"key\":{}}}",
+                self.cipher.name(),
+                prepared.is_some()
+            ),
+            State::Plain => "{\"state\":\"plain\"}".to_owned(),
+            State::Locked => "{\"state\":\"locked\"}".to_owned(),
+            State::Broken => "{\"state\":\"broken\"}".to_owned(),
+        }
+    }
+
+    fn verify(&mut self, value: Option<&str>) -> Answered {
+        let (first, last) = match value {
+            None => (1, u64::MAX),
+            Some(range) => match range.split_once('-').map(|(a, b)| (a.parse(), b.parse())) {
+                Some((Ok(first), Ok(last))) => (first, last),
+                _ => return Err(self.misuse("PRAGMA strongroom_verify takes FIRST-LAST")),
+            },
+        };
+        if !matches!(self.state, State::Open(_)) {
+            return Err(match self.state {
+                State::Plain => self.fail(SQLITE_NOTADB, "a plain database has nothing to verify"),
+                _ => self.refuse_content(),
+            });
+        }
+        let (checked, bad) = self.verify_pages(first, last)?;
+        let list = bad.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        Ok(Answer::Text(match (value, bad.is_empty()) {
+            (Some(_), _) => format!("{{\"checked\":{checked},\"bad\":[{list}]}}"),
+            (None, true) => "ok".to_owned(),
+            (None, false) => format!("{} of {checked} pages do not open: {list}", bad.len()),
+        }))
+    }
+
+    fn pragma_map(&mut self, value: Option<&str>) -> Answered {
+        match value.map(str::to_ascii_lowercase).as_deref() {
+            None => {}
+            Some("on" | "1" | "yes" | "true") => self.set_map(true),
+            Some("off" | "0" | "no" | "false") => self.set_map(false),
+            Some(_) => return Err(self.misuse("PRAGMA strongroom_mmap takes on or off")),
+        }
+        Ok(Answer::Text(if self.map { "on" } else { "off" }.to_owned()))
+    }
+
+    /// The trailer ends each page of the present size; SQLite's way to change the size, which is
+    /// to write pages of the new size as parts of old ones, would cut through it.
+    fn pragma_page_size(&mut self, value: &str) -> Answered {
+        let Some(page_size) = self.page_size() else {
+            return Ok(Answer::NotOurs);
+        };
+        if value.parse() == Ok(page_size) {
+            return Ok(Answer::NotOurs);
+        }
+        let message = format!(
+            "the page size of this encrypted database is {page_size} and cannot be changed in \
+             place; copy it with `strongroom encrypt --page-size`"
+        );
+        Err(self.misuse(&message))
+    }
+
+    /// The message of the last failure, for a pragma that failed.
+    pub fn message_for(&self, code: Code) -> String {
+        match &self.last_error {
+            Some(message) => message.clone(),
+            None if code.0 == SQLITE_IOERR_DATA => "a page does not open".to_owned(),
+            None => format!("the operation failed with SQLite's code {}", code.0),
+        }
+    }
+}
+
+fn ok() -> Answer {
+    Answer::Text("ok".to_owned())
+}
+
+fn hex_key(digits: &str) -> Option<Key> {
+    if digits.len() != 2 * KEY_SIZE {
+        return None;
+    }
+    let mut bytes = Zeroizing::new([0; KEY_SIZE]);
+    for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks_exact(2)) {
+        let digit = |character: u8| char::from(character).to_digit(16);
+        *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
+    }
+    Some(Key::from_bytes(*bytes))
+}
+
+fn slots_as_json(header: &Header, opened_by: usize) -> String {
+    let slots = header.slots.iter().enumerate().filter_map(|(index, slot)| {
+        let slot = slot.as_ref()?;
+        let cost = slot.kdf.map_or_else(String::new, |kdf| {
+            format!(
+                ",\"memory_kib\":{},\"passes\":{},\"lanes\":{}",
+                kdf.memory_kib, kdf.passes, kdf.lanes
+            )
+        });
+        Some(format!(
+            "{{\"slot\":{index},\"kind\":\"{}\",\"opened_this\":{}{cost}}}",
+            slot.kind.name(),
+            index == opened_by
+        ))
+    });
+    format!("[{}]", slots.collect::<Vec<_>>().join(","))
+}

@@ -1,0 +1,345 @@
+//! The VFS: registration, and how files are opened.
+
+use std::ffi::{CStr, CString, c_char, c_double, c_int, c_void};
+use std::sync::{Arc, Mutex};
+
+use thiserror::Error;
+
+use crate::abi::*;
+use crate::api::SqliteApi;
+use crate::base::BaseFile;
+use crate::credentials::{FileName, Request, request};
+use crate::database::{DEFAULT_CIPHER, Database, Nonces, Shared, State, lock};
+use crate::error::{Outcome, code, guarded};
+use crate::journal_file::JournalFile;
+use crate::methods::{BASE_OFFSET, Body, base_pointer, install, shared_of};
+use crate::temporary_file::TemporaryFile;
+use crate::wal_file::WalFile;
+
+/// How a VFS is to be registered.
+pub struct Registration<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The VFS below it; the default one where `None`.
+    pub base: Option<&'a str>,
+    /// Whether connections that name no VFS get this one.
+    pub default: bool,
+}
+
+/// Why a VFS could not be registered.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum RegisterError {
+    /// A name holds a zero byte.
+    #[error("the name of a VFS may not hold a zero byte")]
+    Name,
+    /// There is no such base.
+    #[error("SQLite knows no VFS of the name that was given for the base")]
+    NoBase,
+    /// SQLite said no.
+    #[error("SQLite refused the VFS with code {0}")]
+    Refused(c_int),
+}
+
+/// Registers the VFS with the SQLite whose functions `api` holds. Registering a name again does
+/// nothing. The registration lasts as long as the process.
+///
+/// # Errors
+/// When the base is unknown or SQLite refuses.
+pub fn register(api: SqliteApi, registration: &Registration) -> Result<(), RegisterError> {
+    api.install();
+    let name = CString::new(registration.name).map_err(|_| RegisterError::Name)?;
+    // SAFETY: the name is a terminated string.
+    if !unsafe { (api.vfs_find)(name.as_ptr()) }.is_null() {
+        return Ok(());
+    }
+    let base_name = registration.base.map(CString::new).transpose();
+    let base_name = base_name.map_err(|_| RegisterError::Name)?;
+    let base_name = base_name
+        .as_ref()
+        .map_or(std::ptr::null(), |name| name.as_ptr());
+    // SAFETY: null, for the default, or a terminated string.
+    let base = unsafe { (api.vfs_find)(base_name) };
+    if base.is_null() {
+        return Err(RegisterError::NoBase);
+    }
+    // SAFETY: a registered VFS stays where it is.
+    let below = unsafe { &*base };
+    let vfs = sqlite3_vfs {
+        version: below.version.min(2),
+        file_size: BASE_OFFSET as c_int + below.file_size,
+        path_size_max: below.path_size_max,
+        next: std::ptr::null_mut(),
+        // SQLite keeps the pointer for good.
+        name: name.into_raw(),
+        app_data: base.cast(),
+        open: Some(open),
+        delete: Some(delete),
+        access: Some(access),
+        full_pathname: Some(full_pathname),
+        dl_open: Some(dl_open),
+        dl_error: Some(dl_error),
+        dl_sym: Some(dl_sym),
+        dl_close: Some(dl_close),
+        randomness: Some(randomness),
+        sleep: Some(sleep),
+        current_time: Some(current_time),
+        get_last_error: Some(get_last_error),
+        current_time_int64: below.current_time_int64.map(|_| current_time_int64 as _),
+        set_system_call: None,
+        get_system_call: None,
+        next_system_call: None,
+    };
+    // SAFETY: the structure is complete and lives for good.
+    let result =
+        unsafe { (api.vfs_register)(Box::leak(Box::new(vfs)), c_int::from(registration.default)) };
+    if result == SQLITE_OK {
+        Ok(())
+    } else {
+        Err(RegisterError::Refused(result))
+    }
+}
+
+/// The VFS below.
+///
+/// # Safety
+/// `vfs` must be one that [`register`] made.
+unsafe fn below<'a>(vfs: *mut sqlite3_vfs) -> (&'a sqlite3_vfs, *mut sqlite3_vfs) {
+    // SAFETY: `register` stored a pointer to a registered VFS.
+    unsafe {
+        let base = (*vfs).app_data.cast::<sqlite3_vfs>();
+        (&*base, base)
+    }
+}
+
+/// Passes a call on to the VFS below.
+macro_rules! pass {
+    ($vfs:expr, $method:ident, $missing:expr $(, $argument:expr)*) => {{
+        // SAFETY: SQLite calls with the VFS that `register` made, and with arguments that fit the
+        // method of any VFS.
+        unsafe {
+            let (methods, base) = below($vfs);
+            match methods.$method {
+                Some(method) => method(base $(, $argument)*),
+                None => $missing,
+            }
+        }
+    }};
+}
+
+const TEMPORARY: c_int = SQLITE_OPEN_TEMP_DB
+    | SQLITE_OPEN_TRANSIENT_DB
+    | SQLITE_OPEN_TEMP_JOURNAL
+    | SQLITE_OPEN_SUBJOURNAL;
+
+unsafe extern "C" fn open(
+    vfs: *mut sqlite3_vfs,
+    name: *const c_char,
+    file: *mut sqlite3_file,
+    flags: c_int,
+    out_flags: *mut c_int,
+) -> c_int {
+    guarded(|| {
+        // SAFETY: SQLite allocated as many bytes as `register` asked for; a null methods pointer
+        // tells it that there is nothing to close.
+        let base_file = unsafe {
+            (*file).methods = std::ptr::null();
+            base_pointer(file)
+        };
+        let result = pass!(
+            vfs,
+            open,
+            SQLITE_CANTOPEN,
+            name,
+            base_file,
+            flags,
+            out_flags
+        );
+        if result != SQLITE_OK {
+            // SAFETY: as above. Some VFSes want a close even after a failed open: they have set
+            // the methods, and SQLite would call them.
+            unsafe {
+                if !(*base_file).methods.is_null() {
+                    let _ = BaseFile::new(base_file).close();
+                }
+            }
+            return result;
+        }
+        // SAFETY: the base VFS has opened the file.
+        let base = unsafe { BaseFile::new(base_file) };
+        match body(name, base, flags, out_flags.is_null()) {
+            Ok(body) => {
+                // SAFETY: the base file is open.
+                unsafe { install(file, base, body) };
+                SQLITE_OK
+            }
+            Err(error) => {
+                let _ = base.close();
+                code(Err(error))
+            }
+        }
+    })
+}
+
+fn body(name: *const c_char, base: BaseFile, flags: c_int, flags_unwanted: bool) -> Outcome<Body> {
+    if flags & SQLITE_OPEN_MAIN_DB != 0 && !name.is_null() {
+        return open_main(name, base);
+    }
+    if flags & SQLITE_OPEN_WAL != 0 {
+        let Some(shared) = database_of(name) else {
+            return Ok(Body::Clear);
+        };
+        let mut database = lock(&shared);
+        database.wal = Some(WalFile::new(base, database.map));
+        drop(database);
+        return Ok(Body::Wal(shared));
+    }
+    // When SQLite looks which journals a super-journal names, it opens them by names that are not
+    // those of a pager, does not ask for the flags, and reads names of files only. It is the one
+    // place that does, and asking SQLite for the database of such a name is not allowed.
+    let names_only = flags & SQLITE_OPEN_READONLY != 0 && flags_unwanted;
+    if flags & SQLITE_OPEN_MAIN_JOURNAL != 0 && !names_only {
+        let Some(shared) = database_of(name) else {
+            return Ok(Body::Clear);
+        };
+        lock(&shared).journal = Some(JournalFile::new(base));
+        return Ok(Body::Journal(shared));
+    }
+    if flags & TEMPORARY != 0 {
+        return Ok(Body::Temporary(Box::new(TemporaryFile::new(
+            base,
+            DEFAULT_CIPHER,
+        )?)));
+    }
+    Ok(Body::Clear)
+}
+
+/// The open database that a journal or log belongs to.
+fn database_of(name: *const c_char) -> Option<Shared> {
+    // SAFETY: SQLite passes the name of a pager's journal or log, from which it finds the main
+    // file, which is open as long as the journal is.
+    unsafe {
+        let main = (SqliteApi::get().database_file_object)(name);
+        if main.is_null() || (*main).methods.is_null() {
+            None
+        } else {
+            shared_of(main)
+        }
+    }
+}
+
+fn open_main(name: *const c_char, base: BaseFile) -> Outcome<Body> {
+    // SAFETY: SQLite passes a terminated name, with its URI parameters behind it.
+    let (path, parameters) = unsafe {
+        (
+            CStr::from_ptr(name).to_string_lossy().into_owned(),
+            FileName::new(name),
+        )
+    };
+    let requested = request(parameters);
+    let (wanted, problem) = match requested {
+        Ok(wanted) => (wanted, None),
+        Err(error) => (
+            Request {
+                map: true,
+                ..Request::default()
+            },
+            Some(error),
+        ),
+    };
+    let mut database = Database {
+        base,
+        path,
+        state: State::New(None),
+        plain_asked: wanted.plain,
+        credential: wanted.credential,
+        cipher: wanted.cipher.unwrap_or(DEFAULT_CIPHER),
+        connection: None,
+        lock_level: SQLITE_LOCK_NONE,
+        size_known: None,
+        shared_memory: false,
+        map: false,
+        mapped_size: 0,
+        nonces: Nonces::new(),
+        scratch: Vec::new(),
+        page_one: None,
+        journal: None,
+        wal: None,
+        last_error: None,
+    };
+    match problem {
+        // The file stays shut, and PRAGMA strongroom_last_error tells why: an open that fails
+        // could carry no message.
+        Some(error) => {
+            database.state = State::Broken;
+            database.fail(SQLITE_NOTADB, error.to_string());
+        }
+        None => database.load()?,
+    }
+    if !database.is_plain() {
+        database.set_map(wanted.map);
+    }
+    let shared: Shared = Arc::new(Mutex::new(database));
+    Ok(Body::Main(shared))
+}
+
+unsafe extern "C" fn delete(vfs: *mut sqlite3_vfs, name: *const c_char, sync: c_int) -> c_int {
+    pass!(vfs, delete, SQLITE_IOERR, name, sync)
+}
+
+unsafe extern "C" fn access(
+    vfs: *mut sqlite3_vfs,
+    name: *const c_char,
+    flags: c_int,
+    out: *mut c_int,
+) -> c_int {
+    pass!(vfs, access, SQLITE_IOERR, name, flags, out)
+}
+
+unsafe extern "C" fn full_pathname(
+    vfs: *mut sqlite3_vfs,
+    name: *const c_char,
+    size: c_int,
+    out: *mut c_char,
+) -> c_int {
+    pass!(vfs, full_pathname, SQLITE_CANTOPEN, name, size, out)
+}
+
+unsafe extern "C" fn dl_open(vfs: *mut sqlite3_vfs, name: *const c_char) -> *mut c_void {
+    pass!(vfs, dl_open, std::ptr::null_mut(), name)
+}
+
+unsafe extern "C" fn dl_error(vfs: *mut sqlite3_vfs, size: c_int, out: *mut c_char) {
+    pass!(vfs, dl_error, (), size, out);
+}
+
+unsafe extern "C" fn dl_sym(
+    vfs: *mut sqlite3_vfs,
+    library: *mut c_void,
+    name: *const c_char,
+) -> SystemCall {
+    pass!(vfs, dl_sym, None, library, name)
+}
+
+unsafe extern "C" fn dl_close(vfs: *mut sqlite3_vfs, library: *mut c_void) {
+    pass!(vfs, dl_close, (), library);
+}
+
+unsafe extern "C" fn randomness(vfs: *mut sqlite3_vfs, size: c_int, out: *mut c_char) -> c_int {
+    pass!(vfs, randomness, 0, size, out)
+}
+
+unsafe extern "C" fn sleep(vfs: *mut sqlite3_vfs, microseconds: c_int) -> c_int {
+    pass!(vfs, sleep, 0, microseconds)
+}
+
+unsafe extern "C" fn current_time(vfs: *mut sqlite3_vfs, out: *mut c_double) -> c_int {
+    pass!(vfs, current_time, SQLITE_ERROR, out)
+}
+
+unsafe extern "C" fn get_last_error(vfs: *mut sqlite3_vfs, size: c_int, out: *mut c_char) -> c_int {
+    pass!(vfs, get_last_error, 0, size, out)
+}
+
+unsafe extern "C" fn current_time_int64(vfs: *mut sqlite3_vfs, out: *mut i64) -> c_int {
+    pass!(vfs, current_time_int64, SQLITE_ERROR, out)
+}

@@ -1,0 +1,454 @@
+//! The write-ahead log of an open database: frames sealed, headers masked, writes gathered.
+//!
+//! SQLite writes a frame in two calls, header and page. They are gathered, with the frames that
+//! follow, into one write to the base VFS, which happens at the latest when the commit frame is
+//! complete: only then does SQLite tell other connections of the frames (invariant 4 of the
+//! crate). Every sync, size, truncate, read and close writes out too.
+//!
+//! A frame that does not open is, while SQLite recovers a log, the end of the log; it is an I/O
+//! error when SQLite reads a page that the log is known to hold.
+
+use page_codec::page::{PageCodec, PagePlace};
+use page_codec::wal::{self, FRAME_HEADER_SIZE, FrameHeader, HEADER_SIZE, Region};
+
+use crate::abi::{SQLITE_IOERR_DATA, SQLITE_IOERR_READ};
+use crate::base::BaseFile;
+use crate::database::{Database, State, map_limit};
+use crate::error::{Code, Outcome};
+use crate::journal_file::Gathered;
+use crate::keys::refused;
+
+/// Growth of the log beyond its map that makes a new map worth its cost.
+const REMAP_BYTES_MIN: u64 = 256 * 1024;
+
+/// A frame header that SQLite has written, whose page is still to come.
+#[derive(Clone, Copy)]
+struct Started {
+    frame_index: u64,
+    /// As SQLite wrote it.
+    header: FrameHeader,
+}
+
+/// A frame that comes in pieces: SQLite splits a write where it wants a sync in between.
+struct Assembly {
+    frame_index: u64,
+    bytes: Vec<u8>,
+}
+
+/// An open write-ahead log.
+pub(crate) struct WalFile {
+    base: BaseFile,
+    gathered: Gathered,
+    salts: Option<[u8; 8]>,
+    started: Option<Started>,
+    assembly: Option<Assembly>,
+    map: bool,
+    mapped_size: u64,
+    frame: Vec<u8>,
+}
+
+impl WalFile {
+    pub fn new(base: BaseFile, map: bool) -> Self {
+        let mut file = WalFile {
+            base,
+            gathered: Gathered::default(),
+            salts: None,
+            started: None,
+            assembly: None,
+            map: false,
+            mapped_size: 0,
+            frame: Vec::new(),
+        };
+        file.set_map(map);
+        file
+    }
+
+    pub fn set_map(&mut self, map: bool) {
+        self.map = map && self.base.can_map();
+        self.mapped_size = 0;
+        self.base.limit_map(map_limit(self.map));
+    }
+
+    pub fn flush(&mut self) -> Outcome {
+        self.gathered.flush(self.base)
+    }
+
+    /// Maps the log anew when it has grown well beyond its map.
+    fn renew_map(&mut self, end: u64) {
+        const MARGIN: u64 = 256;
+        if end + MARGIN < self.mapped_size + REMAP_BYTES_MIN.max(self.mapped_size / 8) {
+            return;
+        }
+        if let Ok(size) = self.base.size() {
+            if end + MARGIN <= size {
+                self.base.unmap();
+                self.mapped_size = size;
+            }
+        }
+    }
+
+    fn note_log_header(&mut self, bytes: &[u8], offset: u64) {
+        if let (0, Ok(header)) = (offset, <&[u8; HEADER_SIZE as usize]>::try_from(bytes)) {
+            self.salts = wal::log_header(header).map(|(_, salts)| salts);
+        }
+    }
+}
+
+impl Database {
+    /// `xWrite` on the log.
+    pub fn write_wal(&mut self, base: BaseFile, data: &[u8], offset: u64) -> Outcome {
+        let page_size = match (&self.state, &self.wal) {
+            (State::Plain, _) => return base.write(data, offset),
+            (State::Open(opened), Some(_)) => opened.header.page_size,
+            _ => return Err(self.refuse_content()),
+        };
+        match wal::region(offset, page_size) {
+            Region::LogHeader => self.write_log_header(base, data, offset),
+            Region::FrameHeader(frame_index) if data.len() == FRAME_HEADER_SIZE => {
+                let mut header = [0; FRAME_HEADER_SIZE];
+                header.copy_from_slice(data);
+                self.write_frame_header(frame_index, header, offset)
+            }
+            Region::Page(frame_index) if data.len() == page_size as usize => {
+                self.write_frame_page(frame_index, data, offset)
+            }
+            Region::FrameHeader(frame_index) => self.assemble(frame_index, 0, data),
+            Region::Page(frame_index) => self.assemble(frame_index, FRAME_HEADER_SIZE as u64, data),
+            Region::Inside(frame_index, inside) => self.assemble(frame_index, inside, data),
+        }
+    }
+
+    fn write_log_header(&mut self, base: BaseFile, data: &[u8], offset: u64) -> Outcome {
+        if offset + data.len() as u64 > HEADER_SIZE {
+            return Err(refused(
+                self,
+                "an unknown kind of write to the write-ahead log",
+            ));
+        }
+        if let Some(wal) = &mut self.wal {
+            wal.gathered
+                .reserve(base, offset, data.len())?
+                .copy_from_slice(data);
+            wal.note_log_header(data, offset);
+        }
+        Ok(())
+    }
+
+    fn write_frame_header(
+        &mut self,
+        frame_index: u64,
+        header: FrameHeader,
+        offset: u64,
+    ) -> Outcome {
+        let (State::Open(opened), Some(wal)) = (&self.state, &mut self.wal) else {
+            return Err(Code(SQLITE_IOERR_READ));
+        };
+        let mut masked = header;
+        wal::mask(opened.codec.mask(), frame_index, &mut masked);
+        wal.gathered
+            .reserve(wal.base, offset, masked.len())?
+            .copy_from_slice(&masked);
+        wal.salts = Some(wal::frame_salts(&header));
+        wal.started = Some(Started {
+            frame_index,
+            header,
+        });
+        Ok(())
+    }
+
+    fn write_frame_page(&mut self, frame_index: u64, page: &[u8], offset: u64) -> Outcome {
+        let nonce = self.nonce()?;
+        let header = self.header_of(frame_index, offset)?;
+        let (State::Open(opened), Some(wal)) = (&mut self.state, &mut self.wal) else {
+            return Err(Code(SQLITE_IOERR_READ));
+        };
+        let number = wal::page_number(&header);
+        let place = PagePlace::wal(number, frame_index, wal::frame_salts(&header));
+        let room = wal.gathered.reserve(wal.base, offset, page.len())?;
+        if let Err(error) = opened.codec.seal(place, &nonce, page, room) {
+            wal.gathered.give_back(page.len());
+            return Err(refused(self, format!("page {number} is refused: {error}")));
+        }
+        wal.started = None;
+        if wal::is_commit(&header) {
+            wal.flush()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The header, unmasked, of the frame whose page stands at `page_offset`: the one just
+    /// written, or, where SQLite overwrites the page of a frame of its own, the one on disk.
+    fn header_of(&mut self, frame_index: u64, page_offset: u64) -> Outcome<FrameHeader> {
+        let (State::Open(opened), Some(wal)) = (&self.state, &mut self.wal) else {
+            return Err(Code(SQLITE_IOERR_READ));
+        };
+        if let Some(started) = wal
+            .started
+            .filter(|started| started.frame_index == frame_index)
+        {
+            return Ok(started.header);
+        }
+        wal.flush()?;
+        let mut header = [0; FRAME_HEADER_SIZE];
+        wal.base
+            .read(&mut header, page_offset - FRAME_HEADER_SIZE as u64)?;
+        wal::unmask(opened.codec.mask(), frame_index, &mut header);
+        if wal
+            .salts
+            .is_some_and(|salts| salts != wal::frame_salts(&header))
+        {
+            return Err(self.fail(
+                SQLITE_IOERR_DATA,
+                format!("frame {frame_index} of the write-ahead log was damaged or altered"),
+            ));
+        }
+        Ok(header)
+    }
+
+    /// Collects a frame that comes in pieces and writes it when it is whole.
+    fn assemble(&mut self, frame_index: u64, inside: u64, data: &[u8]) -> Outcome {
+        let page_size = self.page_size().unwrap_or(0);
+        let frame_size = wal::frame_size(page_size) as usize;
+        let started = self.wal.as_ref().and_then(|wal| wal.started);
+        let Some(wal) = &mut self.wal else {
+            return Err(Code(SQLITE_IOERR_READ));
+        };
+        let mut assembly = match wal.assembly.take() {
+            Some(assembly) if assembly.frame_index == frame_index => assembly,
+            Some(_) | None => Assembly {
+                frame_index,
+                bytes: Vec::with_capacity(frame_size),
+            },
+        };
+        if inside == FRAME_HEADER_SIZE as u64 && assembly.bytes.is_empty() {
+            let started = started.filter(|started| started.frame_index == frame_index);
+            assembly
+                .bytes
+                .extend(started.map(|started| started.header).unwrap_or_default());
+        }
+        if assembly.bytes.len() as u64 != inside || assembly.bytes.len() + data.len() > frame_size {
+            return Err(refused(
+                self,
+                "an unknown kind of write to the write-ahead log",
+            ));
+        }
+        assembly.bytes.extend_from_slice(data);
+        if assembly.bytes.len() < frame_size {
+            wal.assembly = Some(assembly);
+            return Ok(());
+        }
+        let mut header = [0; FRAME_HEADER_SIZE];
+        header.copy_from_slice(&assembly.bytes[..FRAME_HEADER_SIZE]);
+        let offset = wal::frame_offset(frame_index, page_size);
+        self.write_frame_header(frame_index, header, offset)?;
+        let page = &assembly.bytes[FRAME_HEADER_SIZE..];
+        self.write_frame_page(frame_index, page, offset + FRAME_HEADER_SIZE as u64)
+    }
+
+    /// `xRead` on the log: any range.
+    pub fn read_wal(&mut self, base: BaseFile, out: &mut [u8], mut offset: u64) -> Outcome {
+        let page_size = match (&self.state, &self.wal) {
+            (State::Plain, _) => return base.read(out, offset),
+            (State::Open(opened), Some(_)) => opened.header.page_size,
+            _ => return Err(self.refuse_content()),
+        };
+        if let Some(wal) = &mut self.wal {
+            wal.flush()?;
+        }
+        let mut rest = &mut out[..];
+        while !rest.is_empty() {
+            let region = wal::region(offset, page_size);
+            let room = match region {
+                Region::LogHeader => HEADER_SIZE - offset,
+                Region::FrameHeader(_) => wal::frame_size(page_size),
+                Region::Page(_) => u64::from(page_size),
+                Region::Inside(_, inside) => wal::frame_size(page_size) - inside,
+            };
+            let count = rest.len().min(room as usize);
+            let (piece, others) = rest.split_at_mut(count);
+            let result = match region {
+                Region::LogHeader => self.read_log_header(base, piece, offset),
+                Region::FrameHeader(index) => self.read_frame(index, piece),
+                Region::Page(index) if count == page_size as usize => {
+                    self.read_frame_page(index, piece)
+                }
+                Region::Page(index) => self.read_part_of_page(index, piece),
+                Region::Inside(index, inside) => self.read_inside(index, inside, piece),
+            };
+            if let Err(code) = result {
+                piece.fill(0);
+                others.fill(0);
+                return Err(code);
+            }
+            offset += count as u64;
+            rest = others;
+        }
+        Ok(())
+    }
+
+    fn read_log_header(&mut self, base: BaseFile, out: &mut [u8], offset: u64) -> Outcome {
+        base.read(out, offset)?;
+        if let Some(wal) = &mut self.wal {
+            wal.note_log_header(out, offset);
+        }
+        Ok(())
+    }
+
+    /// From the frame's header on: SQLite recovers the log, or computes checksums anew.
+    fn read_frame(&mut self, frame_index: u64, out: &mut [u8]) -> Outcome {
+        let page_size = self.page_size().unwrap_or(0);
+        let (State::Open(opened), Some(wal)) = (&mut self.state, &mut self.wal) else {
+            return Err(Code(SQLITE_IOERR_READ));
+        };
+        wal.frame.resize(wal::frame_size(page_size) as usize, 0);
+        wal.base
+            .read(&mut wal.frame, wal::frame_offset(frame_index, page_size))?;
+        let (head, sealed) = wal.frame.split_at(FRAME_HEADER_SIZE);
+        let mut header = [0; FRAME_HEADER_SIZE];
+        header.copy_from_slice(head);
+        let mut page = vec![0; sealed.len()];
+        let salts = wal.salts.unwrap_or_default();
+        let opens = opened.codec.mask_of(sealed).is_ok_and(|mask| {
+            wal::unmask(mask, frame_index, &mut header);
+            true
+        }) && {
+            let place = PagePlace::wal(
+                wal::page_number(&header),
+                frame_index,
+                wal::frame_salts(&header),
+            );
+            opened.codec.open(place, sealed, &mut page).is_ok()
+        };
+        if !opens {
+            wal::invalidate(&mut header, salts);
+        }
+        let split = out.len().min(FRAME_HEADER_SIZE);
+        out[..split].copy_from_slice(&header[..split]);
+        let count = out.len() - split;
+        out[split..].copy_from_slice(&page[..count]);
+        Ok(())
+    }
+
+    /// The whole page of a frame.
+    fn read_frame_page(&mut self, frame_index: u64, page: &mut [u8]) -> Outcome {
+        let page_size = self.page_size().unwrap_or(0);
+        let frame_size = wal::frame_size(page_size) as usize;
+        let offset = wal::frame_offset(frame_index, page_size);
+        let (State::Open(opened), Some(wal)) = (&mut self.state, &mut self.wal) else {
+            return Err(Code(SQLITE_IOERR_READ));
+        };
+        let base = wal.base;
+        let (salts, codec) = (&mut wal.salts, &mut opened.codec);
+        let mut open = |frame: &[u8]| open_frame(base, codec, salts, frame_index, frame, page);
+        let mapped = if wal.map {
+            base.with_mapped(offset, frame_size, &mut open)
+        } else {
+            None
+        };
+        let opens = match mapped {
+            Some(opens) => opens,
+            None => {
+                wal.frame.resize(frame_size, 0);
+                base.read(&mut wal.frame, offset)?;
+                let opens = open(&wal.frame);
+                if wal.map {
+                    wal.renew_map(offset + frame_size as u64);
+                }
+                opens
+            }
+        };
+        if opens {
+            return Ok(());
+        }
+        let message = format!(
+            "frame {frame_index} of the write-ahead log does not open: it was damaged or altered"
+        );
+        Err(self.fail(SQLITE_IOERR_DATA, message))
+    }
+
+    fn read_part_of_page(&mut self, frame_index: u64, out: &mut [u8]) -> Outcome {
+        let mut page = vec![0; self.page_size().unwrap_or(0) as usize];
+        self.read_frame_page(frame_index, &mut page)?;
+        out.copy_from_slice(&page[..out.len()]);
+        Ok(())
+    }
+
+    fn read_inside(&mut self, frame_index: u64, inside: u64, out: &mut [u8]) -> Outcome {
+        let page_size = self.page_size().unwrap_or(0);
+        let mut frame = vec![0; wal::frame_size(page_size) as usize];
+        self.read_frame(frame_index, &mut frame)?;
+        let from = inside as usize;
+        out.copy_from_slice(&frame[from..from + out.len()]);
+        Ok(())
+    }
+}
+
+/// Opens the page of a frame under the salts of the log. They may have changed: another
+/// connection has begun the log anew. The salts in the frame's own header would open it too, but
+/// they would also open a frame of a former log that was put back.
+fn open_frame(
+    base: BaseFile,
+    codec: &mut PageCodec,
+    salts: &mut Option<[u8; 8]>,
+    frame_index: u64,
+    frame: &[u8],
+    page: &mut [u8],
+) -> bool {
+    let mut header = [0; FRAME_HEADER_SIZE];
+    header.copy_from_slice(&frame[..FRAME_HEADER_SIZE]);
+    let number = wal::page_number(&header);
+    let sealed = &frame[FRAME_HEADER_SIZE..];
+    let mut opens_under = |salts: [u8; 8]| {
+        codec
+            .open(PagePlace::wal(number, frame_index, salts), sealed, page)
+            .is_ok()
+    };
+    if salts.is_some_and(&mut opens_under) {
+        return true;
+    }
+    let mut log_header = [0; HEADER_SIZE as usize];
+    if base.read(&mut log_header, 0).is_err() {
+        return false;
+    }
+    match wal::log_header(&log_header) {
+        Some((_, current)) if *salts != Some(current) && opens_under(current) => {
+            *salts = Some(current);
+            true
+        }
+        Some(_) | None => false,
+    }
+}
+
+impl Database {
+    /// `xTruncate` on the log.
+    pub fn truncate_wal(&mut self, base: BaseFile, size: u64) -> Outcome {
+        if let Some(wal) = &mut self.wal {
+            wal.gathered.cut(size);
+            wal.flush()?;
+            wal.mapped_size = wal.mapped_size.min(size);
+        }
+        base.truncate(size)
+    }
+
+    /// Maps all of the log: a checkpoint is about to read it.
+    pub fn map_whole_wal(&mut self) {
+        if let Some(wal) = self
+            .wal
+            .as_mut()
+            .filter(|wal| wal.map && wal.gathered.is_empty())
+        {
+            if let Ok(size) = wal.base.size() {
+                if size > wal.mapped_size {
+                    wal.base.unmap();
+                    wal.mapped_size = size;
+                }
+            }
+        }
+    }
+
+    /// Writes out what the log has gathered.
+    pub fn flush_wal(&mut self) -> Outcome {
+        self.wal.as_mut().map_or(Ok(()), WalFile::flush)
+    }
+}
