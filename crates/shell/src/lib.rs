@@ -1,12 +1,23 @@
 //! The SQL shell: statements, dot commands, output modes; no decisions about keys.
+//!
+//! The crate reads lines from a [`console::LineSource`], asks through a [`console::Console`] and
+//! writes to the writers in [`session::Surroundings`]; it opens no terminal and prints nothing by
+//! itself. What happens to keys and whole files is the work of the crate `store`.
 #![forbid(unsafe_code)]
 
+mod commands;
+pub mod console;
+pub mod database;
 pub mod dump;
+pub mod error;
 pub mod import;
 pub mod number;
+mod output;
 pub mod quote;
 pub mod render;
 pub mod scanner;
 pub mod secrecy;
+pub mod session;
 pub mod style;
+mod timer;
 pub mod words;

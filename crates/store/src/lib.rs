@@ -1,1 +1,17 @@
 //! Operations on whole files: encrypt, decrypt, verify, keys, inspect.
+//!
+//! Nothing here asks, prints or decides for the user: credentials come in as [`KeyToken`]s,
+//! progress goes out through [`progress::Progress`], and each error says what to do.
+#![forbid(unsafe_code)]
+
+pub mod convert;
+pub mod database;
+pub mod inspect;
+pub mod key_file;
+pub mod keys;
+pub mod progress;
+mod replace;
+mod uri;
+pub mod verify;
+
+pub use sqlite_linked::KeyToken;

@@ -1,0 +1,199 @@
+//! Dot commands: the table of all, and how one is found and run.
+
+mod files;
+mod keys;
+mod schema;
+mod settings;
+
+use crate::error::ShellError;
+use crate::session::{Flow, Shell};
+use crate::words;
+use std::io::Write;
+use zeroize::Zeroize;
+
+type Run = fn(&mut Shell, &[String]) -> Result<Flow, ShellError>;
+
+/// A dot command.
+pub(crate) struct Command {
+    name: &'static str,
+    usage: &'static str,
+    summary: &'static str,
+    /// What `.help NAME` adds.
+    details: &'static str,
+    run: Run,
+}
+
+/// All dot commands, in alphabetical order.
+const COMMANDS: &[&[Command]] = &[
+    files::COMMANDS,
+    keys::COMMANDS,
+    schema::COMMANDS,
+    settings::COMMANDS,
+    OWN,
+];
+
+const OWN: &[Command] = &[
+    Command {
+        name: "exit",
+        usage: ".exit [CODE]",
+        summary: "Leave the shell, with this exit status",
+        details: "",
+        run: exit,
+    },
+    Command {
+        name: "help",
+        usage: ".help [COMMAND]",
+        summary: "Explain dot commands",
+        details: "",
+        run: help,
+    },
+    Command {
+        name: "quit",
+        usage: ".quit",
+        summary: "Leave the shell",
+        details: "",
+        run: quit,
+    },
+];
+
+fn all() -> Vec<&'static Command> {
+    let mut commands: Vec<&Command> = COMMANDS.iter().copied().flatten().collect();
+    commands.sort_by_key(|command| command.name);
+    commands
+}
+
+/// Runs one line that starts with a dot. The words of the line are wiped: some are passphrases.
+pub(crate) fn run(shell: &mut Shell, line: &str) -> Result<Flow, ShellError> {
+    let mut words = words::split(&line[1..]);
+    let result = match words.split_first() {
+        None => Ok(Flow::Continue),
+        Some((name, arguments)) => {
+            find(name).and_then(|command| match (command.run)(shell, arguments) {
+                Err(ShellError::Usage("")) => Err(ShellError::Usage(command.usage)),
+                other => other,
+            })
+        }
+    };
+    words.zeroize();
+    result
+}
+
+fn find(name: &str) -> Result<&'static Command, ShellError> {
+    let commands = all();
+    if let Some(command) = commands.iter().find(|command| command.name == name) {
+        return Ok(command);
+    }
+    let candidates: Vec<&&Command> = commands
+        .iter()
+        .filter(|command| command.name.starts_with(name))
+        .collect();
+    match candidates.as_slice() {
+        [command] => Ok(command),
+        [] => Err(ShellError::UnknownCommand {
+            name: name.to_owned(),
+            nearest: words::nearest(name, commands.iter().map(|command| command.name)),
+        }),
+        several => Err(ShellError::AmbiguousCommand {
+            name: name.to_owned(),
+            candidates: several.iter().map(|command| command.name).collect(),
+        }),
+    }
+}
+
+/// The words do not fit; the message gives the command's usage.
+fn usage<T>() -> Result<T, ShellError> {
+    Err(ShellError::Usage(""))
+}
+
+/// At most one word.
+fn at_most_one(arguments: &[String]) -> Result<Option<&str>, ShellError> {
+    match arguments {
+        [] => Ok(None),
+        [one] => Ok(Some(one)),
+        _ => usage(),
+    }
+}
+
+/// Exactly one word.
+fn exactly_one(arguments: &[String]) -> Result<&str, ShellError> {
+    at_most_one(arguments)?.ok_or(ShellError::Usage(""))
+}
+
+fn on_or_off(arguments: &[String]) -> Result<bool, ShellError> {
+    match exactly_one(arguments)?.to_ascii_lowercase().as_str() {
+        "on" | "yes" | "1" | "true" => Ok(true),
+        "off" | "no" | "0" | "false" => Ok(false),
+        other => Err(ShellError::UnknownWord {
+            what: "setting",
+            word: other.to_owned(),
+            possible: "on, off".to_owned(),
+        }),
+    }
+}
+
+fn exit(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
+    if let Some(code) = at_most_one(arguments)? {
+        shell.exit_with(code.parse().or_else(|_| usage())?);
+    }
+    Ok(Flow::Quit)
+}
+
+fn quit(_shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
+    if arguments.is_empty() {
+        Ok(Flow::Quit)
+    } else {
+        usage()
+    }
+}
+
+fn help(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
+    let Some(name) = at_most_one(arguments)? else {
+        for command in all() {
+            writeln!(shell.output, "{:<34}{}", command.usage, command.summary)?;
+        }
+        return Ok(Flow::Continue);
+    };
+    let command = find(name.trim_start_matches('.'))?;
+    writeln!(shell.output, "{}\n    {}", command.usage, command.summary)?;
+    for line in command.details.lines() {
+        writeln!(shell.output, "    {line}")?;
+    }
+    Ok(Flow::Continue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_named_once_and_explained() {
+        let commands = all();
+        for pair in commands.windows(2) {
+            assert_ne!(pair[0].name, pair[1].name);
+        }
+        for command in commands {
+            assert!(
+                command.usage.starts_with(&format!(".{}", command.name)),
+                "{}",
+                command.name
+            );
+            assert!(!command.summary.is_empty());
+        }
+    }
+
+    #[test]
+    fn short_forms_are_found_when_they_are_clear() {
+        assert_eq!(find("tab").map(|command| command.name).ok(), Some("tables"));
+        assert!(matches!(
+            find("e"),
+            Err(ShellError::AmbiguousCommand { .. })
+        ));
+        assert!(matches!(
+            find("talbes"),
+            Err(ShellError::UnknownCommand {
+                nearest: Some("tables"),
+                ..
+            })
+        ));
+    }
+}

@@ -1,0 +1,191 @@
+//! Dot commands that change how the shell behaves: modes, headers, timer and the like.
+
+use super::{Command, at_most_one, exactly_one, on_or_off, usage};
+use crate::error::ShellError;
+use crate::session::{Flow, Shell};
+use crate::style::{Mode, Style};
+use std::io::Write;
+
+pub(super) const COMMANDS: &[Command] = &[
+    Command {
+        name: "bail",
+        usage: ".bail on|off",
+        summary: "Stop at the first error; off by default",
+        details: "Only where the input is not typed by a person.",
+        run: |shell, arguments| set(arguments, &mut shell.settings.bail),
+    },
+    Command {
+        name: "changes",
+        usage: ".changes on|off",
+        summary: "Say after each statement how many rows it changed",
+        details: "",
+        run: |shell, arguments| set(arguments, &mut shell.settings.changes),
+    },
+    Command {
+        name: "echo",
+        usage: ".echo on|off",
+        summary: "Write each statement before it runs",
+        details: "Lines that hold a key or a passphrase are never written.",
+        run: |shell, arguments| set(arguments, &mut shell.settings.echo),
+    },
+    Command {
+        name: "headers",
+        usage: ".headers on|off",
+        summary: "Write the names of columns",
+        details: "On by default in modes column, box, table and markdown.",
+        run: headers,
+    },
+    Command {
+        name: "mode",
+        usage: ".mode [MODE [TABLE]]",
+        summary: "Choose how rows are written",
+        details: "list, column, box, table, csv, json, line, tabs, markdown, html, insert,\n\
+                  quote, ascii. TABLE is the name that mode insert writes. A person starts with\n\
+                  box, a script with list.",
+        run: mode,
+    },
+    Command {
+        name: "nullvalue",
+        usage: ".nullvalue TEXT",
+        summary: "Write this text for NULL",
+        details: "",
+        run: null_value,
+    },
+    Command {
+        name: "print",
+        usage: ".print [TEXT...]",
+        summary: "Write this text",
+        details: "",
+        run: print,
+    },
+    Command {
+        name: "separator",
+        usage: ".separator COLUMN [ROW]",
+        summary: "Choose what stands between values and rows",
+        details: "In modes list, csv, tabs, quote and ascii; .mode sets it back. Double quotes\n\
+                  know \\t, \\n and \\r.",
+        run: separator,
+    },
+    Command {
+        name: "show",
+        usage: ".show",
+        summary: "List all settings",
+        details: "",
+        run: show,
+    },
+    Command {
+        name: "timer",
+        usage: ".timer on|off",
+        summary: "Say after each statement how long it took",
+        details: "",
+        run: |shell, arguments| set(arguments, &mut shell.settings.timer),
+    },
+];
+
+fn set(arguments: &[String], setting: &mut bool) -> Result<Flow, ShellError> {
+    *setting = on_or_off(arguments)?;
+    Ok(Flow::Continue)
+}
+
+fn headers(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
+    shell.style.headers = Some(on_or_off(arguments)?);
+    Ok(Flow::Continue)
+}
+
+fn mode(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
+    let (name, table) = match arguments {
+        [] => {
+            writeln!(
+                shell.output,
+                "current output mode: {}",
+                shell.style.mode.name()
+            )?;
+            return Ok(Flow::Continue);
+        }
+        [name] => (name, None),
+        [name, table] => (name, Some(table)),
+        _ => return usage(),
+    };
+    let Some(mode) = Mode::from_name(name) else {
+        return Err(ShellError::UnknownWord {
+            what: "mode",
+            word: name.clone(),
+            possible: Mode::ALL.map(Mode::name).join(", "),
+        });
+    };
+    let (headers, null_value) = (
+        shell.style.headers,
+        std::mem::take(&mut shell.style.null_value),
+    );
+    shell.style = Style {
+        headers,
+        null_value,
+        ..Style::new(mode)
+    };
+    if let Some(table) = table {
+        shell.style.insert_table = table.clone();
+    }
+    Ok(Flow::Continue)
+}
+
+fn null_value(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
+    shell.style.null_value = exactly_one(arguments)?.to_owned();
+    Ok(Flow::Continue)
+}
+
+fn print(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
+    writeln!(shell.output, "{}", arguments.join(" "))?;
+    Ok(Flow::Continue)
+}
+
+fn separator(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
+    let (column, row) = match arguments {
+        [column] => (column, None),
+        [column, row] => (column, Some(row)),
+        _ => return usage(),
+    };
+    shell.style.separator = Some(unescape(column));
+    if let Some(row) = row {
+        shell.style.row_separator = Some(unescape(row));
+    }
+    Ok(Flow::Continue)
+}
+
+/// `\t`, `\n` and `\r` are understood without quotes too, as people write them.
+fn unescape(text: &str) -> String {
+    text.replace("\\t", "\t")
+        .replace("\\n", "\n")
+        .replace("\\r", "\r")
+}
+
+fn show(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
+    if at_most_one(arguments)?.is_some() {
+        return usage();
+    }
+    let word = |setting: bool| if setting { "on" } else { "off" }.to_owned();
+    let (settings, style) = (&shell.settings, &shell.style);
+    let database = shell.database.path();
+    let lines = [
+        ("bail", word(settings.bail)),
+        ("changes", word(settings.changes)),
+        (
+            "database",
+            database.map_or(":memory:".to_owned(), |path| path.display().to_string()),
+        ),
+        ("echo", word(settings.echo)),
+        ("headers", word(style.shows_headers())),
+        ("mode", style.mode.name().to_owned()),
+        ("nullvalue", format!("{:?}", style.null_value)),
+        (
+            "output",
+            shell.output.detour_name().unwrap_or("stdout").to_owned(),
+        ),
+        ("colseparator", format!("{:?}", style.separator())),
+        ("rowseparator", format!("{:?}", style.row_separator())),
+        ("timer", word(settings.timer)),
+    ];
+    for (name, value) in lines {
+        writeln!(shell.output, "{name:>12}: {value}")?;
+    }
+    Ok(Flow::Continue)
+}

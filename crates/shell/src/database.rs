@@ -1,0 +1,160 @@
+//! The open database of a session: its connection, and the key it was opened with.
+
+use crate::error::{ShellError, StateError};
+use crypto::cipher::Cipher;
+use keyring::Credential;
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use store::KeyToken;
+use store::database::{Access, FileKind, OpenError, file_kind, open_encrypted, open_plain};
+
+/// How the session opens databases.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenOptions {
+    /// Nothing may be changed.
+    pub read_only: bool,
+    /// The cipher of a new encrypted database.
+    pub cipher: Option<Cipher>,
+}
+
+/// An open database, or a locked one.
+pub struct Database {
+    path: Option<PathBuf>,
+    connection: Connection,
+    token: Option<KeyToken>,
+    /// Served by the encrypting VFS.
+    through_strongroom: bool,
+    /// The cipher for the day it becomes encrypted.
+    pub(crate) options: OpenOptions,
+}
+
+impl Database {
+    /// Opens a file, or a database in memory. An encrypted file without a credential stays
+    /// locked; a new or plain file goes through SQLite's ordinary file layer, unless a
+    /// credential says that it is to be encrypted.
+    ///
+    /// # Errors
+    /// When the file cannot be opened, the key does not fit, or a key is given for a plain file.
+    pub fn open(
+        path: Option<&Path>,
+        credential: Option<Credential>,
+        options: OpenOptions,
+    ) -> Result<Self, OpenError> {
+        let kind = path.map(file_kind).transpose()?;
+        let token = credential.map(KeyToken::new);
+        let plain = |access| {
+            Ok(Database {
+                path: path.map(Path::to_owned),
+                connection: open_plain(path, access)?,
+                token: None,
+                through_strongroom: false,
+                options,
+            })
+        };
+        match (path, kind, &token) {
+            (Some(path), Some(FileKind::Encrypted(_)), _) => {
+                Self::encrypted(path, access(options, Access::Write), token, options)
+            }
+            (Some(path), Some(FileKind::Missing | FileKind::Empty), Some(_)) => {
+                Self::encrypted(path, access(options, Access::Create), token, options)
+            }
+            (Some(path), Some(FileKind::Plain), Some(_)) => Err(OpenError::Header {
+                path: path.to_owned(),
+                source: page_codec::header::HeaderError::PlainSqlite,
+            }),
+            (Some(path), Some(FileKind::Other(source)), _) => Err(OpenError::Header {
+                path: path.to_owned(),
+                source,
+            }),
+            _ => plain(access(options, Access::Create)),
+        }
+    }
+
+    /// Opens through the encrypting VFS.
+    pub(crate) fn encrypted(
+        path: &Path,
+        access: Access,
+        token: Option<KeyToken>,
+        options: OpenOptions,
+    ) -> Result<Self, OpenError> {
+        Ok(Database {
+            path: Some(path.to_owned()),
+            connection: open_encrypted(path, access, token.as_ref(), options.cipher)?,
+            token,
+            through_strongroom: true,
+            options,
+        })
+    }
+
+    /// The connection.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// The file; `None` for a database in memory.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// The file, for a command that needs one.
+    pub(crate) fn file(&self) -> Result<&Path, StateError> {
+        self.path.as_deref().ok_or(StateError::InMemory)
+    }
+
+    /// What it was opened with, if it was opened with a key.
+    pub(crate) fn token(&self) -> Option<&KeyToken> {
+        self.token.as_ref()
+    }
+
+    /// From now on this credential opens it.
+    pub(crate) fn set_token(&mut self, token: KeyToken) {
+        self.token = Some(token);
+    }
+
+    /// Whether the encrypting VFS serves it.
+    pub fn through_strongroom(&self) -> bool {
+        self.through_strongroom
+    }
+
+    /// Whether it is encrypted and no key has opened it yet.
+    pub fn is_locked(&self) -> bool {
+        self.through_strongroom
+            && store::database::status(&self.connection)
+                .is_some_and(|status| status.state == "locked")
+    }
+
+    /// Whether an interactive user should hear that this file is not encrypted.
+    pub fn is_plain_file(&self) -> bool {
+        self.path.is_some() && !self.through_strongroom
+    }
+
+    /// Refuses while something would be lost by opening the file anew.
+    pub(crate) fn check_idle(&self) -> Result<(), ShellError> {
+        if !self.connection.is_autocommit() {
+            return Err(StateError::InTransaction.into());
+        }
+        let others: i64 = self.connection.query_row(
+            "SELECT count(*) FROM pragma_database_list WHERE name NOT IN ('main', 'temp')",
+            [],
+            |row| row.get(0),
+        )?;
+        let temporary: i64 =
+            self.connection
+                .query_row("SELECT count(*) FROM sqlite_temp_schema", [], |row| {
+                    row.get(0)
+                })?;
+        if others + temporary > 0 {
+            return Err(StateError::HasAttached.into());
+        }
+        Ok(())
+    }
+}
+
+/// The access that is wanted, unless everything is read-only.
+pub(crate) fn access(options: OpenOptions, wanted: Access) -> Access {
+    if options.read_only {
+        Access::Read
+    } else {
+        wanted
+    }
+}

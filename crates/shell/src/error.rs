@@ -1,0 +1,204 @@
+//! What can go wrong at one statement or dot command, with the words for it.
+
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a statement or dot command failed.
+#[derive(Debug, Error)]
+pub enum ShellError {
+    /// SQLite refused it.
+    #[error("{}", sql_message(.0))]
+    Sql(#[from] rusqlite::Error),
+    /// SQLite refused it, and the storage engine says more.
+    #[error("{}; {detail}", sql_message(.source))]
+    Storage {
+        /// What SQLite said.
+        source: rusqlite::Error,
+        /// What the storage engine said.
+        detail: String,
+    },
+    /// The database is encrypted and no key was given.
+    #[error(
+        "the database is encrypted and still locked; open it with .decrypt, or start the shell \
+         with --key-file, --passphrase-file or another key option"
+    )]
+    Locked,
+    /// A file could not be opened, or a key does not fit.
+    #[error(transparent)]
+    Open(#[from] store::database::OpenError),
+    /// A conversion of a whole file failed.
+    #[error(transparent)]
+    Convert(#[from] store::convert::ConvertError),
+    /// A change of keys failed.
+    #[error(transparent)]
+    Keys(#[from] store::keys::KeysError),
+    /// A dump failed.
+    #[error(transparent)]
+    Dump(#[from] crate::dump::DumpError),
+    /// An import failed.
+    #[error(transparent)]
+    Import(#[from] crate::import::ImportError),
+    /// Results could not be written.
+    #[error("cannot write the output: {0}")]
+    Output(#[from] io::Error),
+    /// A file that the user named could not be used.
+    #[error("cannot open {path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No passphrase could be asked for.
+    #[error(
+        "no passphrase was given and none can be asked for here ({0}); write it behind the \
+         command, or use --passphrase-file"
+    )]
+    NoPrompt(#[source] io::Error),
+    /// The two passphrases differ.
+    #[error("the two passphrases differ; nothing was changed")]
+    PassphrasesDiffer,
+    /// An empty passphrase.
+    #[error("an empty passphrase protects nothing; nothing was changed")]
+    EmptyPassphrase,
+    /// A dot command that does not exist.
+    #[error("there is no command .{name}{}; .help lists all", suggested(.nearest))]
+    UnknownCommand {
+        /// What was typed.
+        name: String,
+        /// What may have been meant.
+        nearest: Option<&'static str>,
+    },
+    /// A short form that fits several commands.
+    #[error(".{name} could be .{}; write it out", .candidates.join(" or ."))]
+    AmbiguousCommand {
+        /// What was typed.
+        name: String,
+        /// What it fits.
+        candidates: Vec<&'static str>,
+    },
+    /// A dot command with the wrong words behind it.
+    #[error("usage: {0}")]
+    Usage(&'static str),
+    /// A word that is not one of those possible.
+    #[error("{what} {word:?} is unknown; possible are: {possible}")]
+    UnknownWord {
+        /// What the word stands for.
+        what: &'static str,
+        /// The word.
+        word: String,
+        /// All words that are possible.
+        possible: String,
+    },
+    /// The command cannot be used in this state.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// Files that include each other.
+    #[error(".read goes deeper than {0} files; one of them reads itself")]
+    ReadTooDeep(usize),
+}
+
+/// Why a command does not fit the open database.
+#[derive(Debug, Error)]
+pub enum StateError {
+    /// Encryption needs a file.
+    #[error("the database is in memory only; .open a file first")]
+    InMemory,
+    /// `.encrypt` on an encrypted database.
+    #[error("{0} is encrypted already; .decrypt opens it, .rekey changes its passphrase")]
+    AlreadyEncrypted(PathBuf),
+    /// `.decrypt` and its kin on a plain database.
+    #[error("{0} is a plain SQLite database; .encrypt makes it an encrypted one")]
+    NotEncrypted(PathBuf),
+    /// `.decrypt` where nothing is.
+    #[error("{0} does not exist yet, or is empty; .encrypt makes it an encrypted database")]
+    NothingThere(PathBuf),
+    /// A command that needs the database for itself.
+    #[error("a transaction is open; COMMIT or ROLLBACK first")]
+    InTransaction,
+    /// Attached databases and temporary tables would be lost.
+    #[error("databases are attached or temporary tables exist; DETACH and DROP them first")]
+    HasAttached,
+    /// `.encrypt` in a read-only session.
+    #[error("the database was opened read-only; start again without --readonly")]
+    ReadOnly,
+    /// `PRAGMA key` where it would do nothing.
+    #[error(
+        "PRAGMA key does not encrypt an existing plain database, and was not passed on; \
+         .encrypt does"
+    )]
+    KeyPragmaOnPlain,
+    /// The cipher of a file is fixed.
+    #[error(
+        "the cipher is chosen when a database is made; `strongroom encrypt --cipher NAME` \
+         makes a copy with another one"
+    )]
+    CipherFixed,
+    /// Never over a file that exists.
+    #[error("{0} exists already; choose another name, or say --force")]
+    Exists(PathBuf),
+    /// Results would overwrite the database.
+    #[error("{0} is the open database; results do not go there")]
+    OutputIsDatabase(PathBuf),
+}
+
+fn suggested(nearest: &Option<&'static str>) -> String {
+    nearest
+        .map(|name| format!(" (did you mean .{name}?)"))
+        .unwrap_or_default()
+}
+
+/// The message of SQLite, with the spot in the text when it is known.
+fn sql_message(error: &rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqliteFailure(_, Some(message)) => message.clone(),
+        rusqlite::Error::SqliteFailure(code, None) => code.to_string(),
+        rusqlite::Error::SqlInputError {
+            msg, sql, offset, ..
+        } => {
+            match usize::try_from(*offset)
+                .ok()
+                .and_then(|offset| excerpt(sql, offset))
+            {
+                Some(excerpt) => format!("{msg}\n{excerpt}"),
+                None => msg.clone(),
+            }
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Characters shown on each side of the spot.
+const EXCERPT_SIDE: usize = 36;
+
+fn excerpt(sql: &str, offset: usize) -> Option<String> {
+    let before = sql.get(..offset)?;
+    let line_start = before.rfind('\n').map_or(0, |index| index + 1);
+    let line = sql[line_start..].lines().next()?;
+    let column = before[line_start..].chars().count();
+    let first = column.saturating_sub(EXCERPT_SIDE);
+    let shown: String = line.chars().skip(first).take(2 * EXCERPT_SIDE).collect();
+    let shown = shown.replace(char::is_control, " ");
+    let indent = " ".repeat(column - first);
+    Some(format!("  {shown}\n  {indent}^--- error here"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_points_at_the_spot() {
+        let sql = "select 1,\n  ü, form;";
+        let offset = sql.find("form").unwrap();
+        assert_eq!(
+            excerpt(sql, offset).unwrap(),
+            "    ü, form;\n       ^--- error here"
+        );
+        assert_eq!(excerpt("x", 5), None);
+        let long = format!("select {}, form", "a".repeat(500));
+        let text = excerpt(&long, long.find("form").unwrap()).unwrap();
+        assert!(text.lines().all(|line| line.chars().count() < 90), "{text}");
+    }
+}

@@ -1,0 +1,411 @@
+//! A session: lines to statements and dot commands, results to the output, failures counted.
+
+use crate::commands;
+use crate::console::{Console, LineSource, Next};
+use crate::database::Database;
+use crate::error::{ShellError, StateError};
+use crate::output::Output;
+use crate::render;
+use crate::scanner::Scanner;
+use crate::secrecy::{self, KeyPragma};
+use crate::style::{Mode, Style};
+use crate::timer::Stopwatch;
+use rusqlite::fallible_iterator::FallibleIterator;
+use rusqlite::types::ValueRef;
+use rusqlite::{Batch, ErrorCode, InterruptHandle};
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use store::database::Access;
+use zeroize::Zeroize;
+
+/// What `.show` lists, besides the style.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    /// Stop at the first error.
+    pub bail: bool,
+    /// Write each statement before it runs.
+    pub echo: bool,
+    /// Write how long each statement took.
+    pub timer: bool,
+    /// Write how many rows each statement changed.
+    pub changes: bool,
+}
+
+/// Whether to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Continue,
+    Quit,
+}
+
+/// Stops the statement that runs now, from another thread.
+#[derive(Clone, Default)]
+pub struct Interrupter(Arc<Mutex<Option<InterruptHandle>>>);
+
+impl Interrupter {
+    /// Makes the running statement, if any, end with an error.
+    pub fn interrupt(&self) {
+        if let Some(handle) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            handle.interrupt();
+        }
+    }
+
+    fn set(&self, handle: InterruptHandle) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle);
+    }
+}
+
+/// The surroundings of a shell.
+pub struct Surroundings {
+    /// Where results go.
+    pub output: Box<dyn Write>,
+    /// Where errors and remarks go.
+    pub messages: Box<dyn Write>,
+    /// Who is asked for passphrases.
+    pub console: Box<dyn Console>,
+    /// A person sits before it: errors carry no line numbers, and never end the session.
+    pub interactive: bool,
+}
+
+/// The shell.
+pub struct Shell {
+    pub(crate) database: Database,
+    pub(crate) style: Style,
+    pub(crate) settings: Settings,
+    pub(crate) output: Output,
+    pub(crate) messages: Box<dyn Write>,
+    pub(crate) console: Box<dyn Console>,
+    pub(crate) read_depth: usize,
+    interactive: bool,
+    failures: u64,
+    exit_status: Option<u8>,
+    interrupter: Interrupter,
+}
+
+/// A statement that is not complete yet.
+struct Pending {
+    text: String,
+    scanner: Scanner,
+    /// Number of the line that `text` starts with.
+    first_line: u64,
+}
+
+impl Pending {
+    fn new() -> Self {
+        Pending {
+            text: String::new(),
+            scanner: Scanner::new(),
+            first_line: 1,
+        }
+    }
+
+    fn clear(&mut self, next_line: u64) {
+        self.text.zeroize();
+        self.scanner = Scanner::new();
+        self.first_line = next_line;
+    }
+
+    fn line_of(&self, offset: usize) -> u64 {
+        self.first_line
+            + self.text[..offset]
+                .bytes()
+                .filter(|&byte| byte == b'\n')
+                .count() as u64
+    }
+}
+
+impl Shell {
+    /// A shell over an open database.
+    pub fn new(database: Database, surroundings: Surroundings) -> Self {
+        let mode = if surroundings.interactive {
+            Mode::Box
+        } else {
+            Mode::List
+        };
+        let interrupter = Interrupter::default();
+        interrupter.set(database.connection().get_interrupt_handle());
+        Shell {
+            database,
+            style: Style::new(mode),
+            settings: Settings::default(),
+            output: Output::new(surroundings.output),
+            messages: surroundings.messages,
+            console: surroundings.console,
+            read_depth: 0,
+            interactive: surroundings.interactive,
+            failures: 0,
+            exit_status: None,
+            interrupter,
+        }
+    }
+
+    /// Whether the first error ends the session.
+    pub fn set_bail(&mut self, bail: bool) {
+        self.settings.bail = bail;
+    }
+
+    /// The handle by which another thread stops a long statement.
+    pub fn interrupter(&self) -> Interrupter {
+        self.interrupter.clone()
+    }
+
+    /// The open database.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Runs all lines of a source and finishes the output. Yields the exit status: 0, or 1 when
+    /// anything failed, or what `.exit CODE` said.
+    ///
+    /// # Errors
+    /// When the input cannot be read or the output not be written.
+    pub fn run(&mut self, lines: &mut dyn LineSource) -> io::Result<u8> {
+        self.run_lines(lines, None)?;
+        self.output.back()?;
+        self.output.flush()?;
+        let failed = self.failures > 0 && !self.interactive;
+        Ok(self.exit_status.unwrap_or(u8::from(failed)))
+    }
+
+    /// Runs all lines of a source; `name` is the file they come from.
+    pub(crate) fn run_lines(
+        &mut self,
+        lines: &mut dyn LineSource,
+        name: Option<&str>,
+    ) -> io::Result<Flow> {
+        let mut pending = Pending::new();
+        let mut line = String::new();
+        let mut number = 0;
+        loop {
+            line.zeroize();
+            match lines.next_line(!pending.scanner.at_rest(), &mut line) {
+                Ok(Next::Line) => number += 1,
+                Ok(Next::Abandoned) => {
+                    pending.clear(number + 1);
+                    continue;
+                }
+                Ok(Next::End) => break,
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                    number += 1;
+                    let flow = self.settle(Err(ShellError::Output(error)), name, number)?;
+                    if flow == Flow::Quit {
+                        return Ok(flow);
+                    }
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
+            if self.run_line(&mut pending, &line, name, number)? == Flow::Quit {
+                return Ok(Flow::Quit);
+            }
+        }
+        self.run_rest(&mut pending, name)
+    }
+
+    fn run_line(
+        &mut self,
+        pending: &mut Pending,
+        line: &str,
+        name: Option<&str>,
+        number: u64,
+    ) -> io::Result<Flow> {
+        if pending.scanner.at_rest() {
+            if line.starts_with('.') {
+                pending.clear(number + 1);
+                let result = self.dot_command(line);
+                return self.settle(result, name, number);
+            }
+            if line.starts_with('#') {
+                return Ok(Flow::Continue);
+            }
+            if pending.text.is_empty() {
+                pending.first_line = number;
+            }
+        }
+        pending.text.push_str(line);
+        pending.text.push('\n');
+        let mut start = 0;
+        while let Some(span) = pending.scanner.next_statement(&pending.text) {
+            let result = self
+                .statement(&pending.text[start..span.end])
+                .map(|()| Flow::Continue);
+            if self.settle(result, name, pending.line_of(span.first_code))? == Flow::Quit {
+                return Ok(Flow::Quit);
+            }
+            start = span.end;
+        }
+        if pending.scanner.at_rest() {
+            pending.clear(number + 1);
+        } else if start > 0 {
+            // What is left starts on this line; its scanner has read it already.
+            let rest = pending.text.split_off(start);
+            pending.clear(number);
+            pending.text = rest;
+            pending.scanner.next_statement(&pending.text);
+        }
+        Ok(Flow::Continue)
+    }
+
+    /// The last statement may do without its semicolon.
+    fn run_rest(&mut self, pending: &mut Pending, name: Option<&str>) -> io::Result<Flow> {
+        let Some(start) = pending.scanner.pending_start() else {
+            return Ok(Flow::Continue);
+        };
+        if self.interactive && name.is_none() {
+            return Ok(Flow::Continue);
+        }
+        let text = std::mem::take(&mut pending.text);
+        let result = self.statement(&text).map(|()| Flow::Continue);
+        pending.text = text;
+        self.settle(result, name, pending.line_of(start))
+    }
+
+    fn dot_command(&mut self, line: &str) -> Result<Flow, ShellError> {
+        if self.settings.echo && secrecy::may_be_remembered(line) {
+            writeln!(self.output, "{line}")?;
+        }
+        commands::run(self, line)
+    }
+
+    /// Writes down a failure and decides whether to go on.
+    fn settle(
+        &mut self,
+        result: Result<Flow, ShellError>,
+        name: Option<&str>,
+        line: u64,
+    ) -> io::Result<Flow> {
+        if self.interactive {
+            self.output.flush()?;
+        }
+        let error = match result {
+            Ok(flow) => return Ok(flow),
+            Err(ShellError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+                return Err(error);
+            }
+            Err(error) => error,
+        };
+        self.failures += 1;
+        self.output.flush()?;
+        match (name, self.interactive) {
+            (Some(name), _) => writeln!(self.messages, "Error: {name}: near line {line}: {error}")?,
+            (None, true) => writeln!(self.messages, "Error: {error}")?,
+            (None, false) => writeln!(self.messages, "Error: near line {line}: {error}")?,
+        }
+        self.messages.flush()?;
+        let stop = self.settings.bail && (!self.interactive || name.is_some());
+        Ok(if stop { Flow::Quit } else { Flow::Continue })
+    }
+
+    /// Ends the session with a status of the user's choice.
+    pub(crate) fn exit_with(&mut self, status: u8) {
+        self.exit_status = Some(status);
+    }
+
+    /// Another database takes the place of the open one.
+    pub(crate) fn replace_database(&mut self, database: Database) {
+        self.interrupter
+            .set(database.connection().get_interrupt_handle());
+        self.database = database;
+    }
+
+    /// Runs one statement and writes its rows.
+    pub(crate) fn statement(&mut self, sql: &str) -> Result<(), ShellError> {
+        if self.settings.echo && secrecy::may_be_remembered(sql) {
+            writeln!(self.output, "{}", sql.trim())?;
+        }
+        if let Some(pragma) = secrecy::key_pragma(sql.trim_start()) {
+            self.prepare_for_key(pragma)?;
+        }
+        let stopwatch = Stopwatch::start();
+        let result = self.write_rows(sql);
+        self.output.statement_done()?;
+        result.map_err(|error| self.explain(error))?;
+        if self.settings.timer {
+            writeln!(self.output, "{}", stopwatch.report())?;
+        }
+        if self.settings.changes {
+            let connection = self.database.connection();
+            let (changes, total) = (connection.changes(), connection.total_changes());
+            writeln!(self.output, "changes: {changes}   total_changes: {total}")?;
+        }
+        Ok(())
+    }
+
+    fn write_rows(&mut self, sql: &str) -> Result<(), ShellError> {
+        let mut batch = Batch::new(self.database.connection(), sql);
+        while let Some(mut statement) = batch.next()? {
+            let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+            let mut renderer = render::renderer(&self.style);
+            let mut rows = statement.raw_query();
+            let mut begun = false;
+            while let Some(row) = rows.next()? {
+                if !begun {
+                    renderer.begin(&mut self.output, &columns)?;
+                    begun = true;
+                }
+                let values: Vec<ValueRef<'_>> = (0..columns.len())
+                    .map(|index| row.get_ref(index))
+                    .collect::<Result<_, _>>()?;
+                renderer.row(&mut self.output, &values)?;
+            }
+            if begun {
+                renderer.finish(&mut self.output)?;
+            } else if !columns.is_empty() {
+                renderer.no_rows(&mut self.output)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A stock SQLite ignores `PRAGMA key` without a word and then writes a plain file. So a new
+    /// file is opened through the encrypting VFS first, and elsewhere the pragma is refused.
+    fn prepare_for_key(&mut self, pragma: KeyPragma) -> Result<(), ShellError> {
+        if self.database.through_strongroom() {
+            return Ok(());
+        }
+        let path = self.database.file()?.to_owned();
+        let is_new = match store::database::file_kind(&path)? {
+            store::database::FileKind::Missing | store::database::FileKind::Empty => true,
+            _ => false,
+        };
+        if !is_new || pragma == KeyPragma::Rekey {
+            return Err(StateError::KeyPragmaOnPlain.into());
+        }
+        self.database.check_idle()?;
+        let options = self.database.options;
+        let access = crate::database::access(options, Access::Create);
+        self.replace_database(Database::encrypted(&path, access, None, options)?);
+        Ok(())
+    }
+
+    /// Adds what the storage engine knows about a failure.
+    fn explain(&self, error: ShellError) -> ShellError {
+        let source = match error {
+            ShellError::Sql(source) if self.database.through_strongroom() => source,
+            other => return other,
+        };
+        let from_storage = matches!(
+            source.sqlite_error_code(),
+            Some(
+                ErrorCode::NotADatabase
+                    | ErrorCode::SystemIoFailure
+                    | ErrorCode::AuthorizationForStatementDenied
+                    | ErrorCode::CannotOpen
+            )
+        );
+        if !from_storage {
+            return ShellError::Sql(source);
+        }
+        if self.database.is_locked() && self.database.token().is_none() {
+            let detail = store::database::last_error(self.database.connection());
+            return match detail {
+                Some(detail) => ShellError::Storage { source, detail },
+                None => ShellError::Locked,
+            };
+        }
+        match store::database::last_error(self.database.connection()) {
+            Some(detail) => ShellError::Storage { source, detail },
+            None => ShellError::Sql(source),
+        }
+    }
+}

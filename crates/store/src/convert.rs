@@ -1,0 +1,394 @@
+//! Whole databases from plain to encrypted and back, and backups.
+//!
+//! Each copy is written by SQLite itself (`VACUUM INTO`, or the backup API) into a file beside
+//! the destination, read back, synced, and only then given its name.
+
+use crate::KeyToken;
+use crate::database::{
+    Access, FileKind, OpenError, encrypted_uri, file_kind, last_error, open_encrypted, open_plain,
+    uri,
+};
+use crate::progress::{Phase, Progress, Step, ignored};
+use crate::replace::{FileBeside, copy_permissions};
+use crate::uri::FileUri;
+use crate::verify::{VerifyError, verify_connection};
+use crypto::cipher::Cipher;
+use page_codec::header::HeaderError;
+use rusqlite::backup::Backup;
+use rusqlite::{Connection, ErrorCode};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use thiserror::Error;
+
+pub use crate::replace::Overwrite;
+
+/// Why a copy was not made. Nothing was changed then.
+#[derive(Debug, Error)]
+pub enum ConvertError {
+    /// A database could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The destination exists.
+    #[error("{0} exists already; choose another name, or say --force to replace it")]
+    Exists(PathBuf),
+    /// Source and destination are one file.
+    #[error("{0} is both source and destination; give the copy a name of its own")]
+    SameFile(PathBuf),
+    /// A file operation failed.
+    #[error("cannot write {path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Other connections hold the database.
+    #[error("{0} is in use by another program; close it there and try again")]
+    InUse(PathBuf),
+    /// SQLite could not make the copy.
+    #[error("the copy failed: {}", .detail.clone().unwrap_or_else(|| .source.to_string()))]
+    Copy {
+        /// What SQLite said.
+        source: rusqlite::Error,
+        /// What the storage engine said.
+        detail: Option<String>,
+    },
+    /// The copy, read back, is not sound.
+    #[error(
+        "the copy was thrown away: it does not read back soundly ({0}); check the source with \
+         PRAGMA integrity_check"
+    )]
+    Unsound(String),
+    /// The copy could not be read back.
+    #[error("the copy was thrown away: {0}")]
+    Verify(#[from] VerifyError),
+    /// Not a page size of SQLite.
+    #[error("{0} is no page size: it is a power of two from 512 to 65536")]
+    PageSize(u32),
+}
+
+/// What an encrypted copy is to be.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EncryptOptions {
+    /// The cipher; `None` is the default one.
+    pub cipher: Option<Cipher>,
+    /// Bytes of a page; `None` keeps those of the source.
+    pub page_size: Option<u32>,
+}
+
+/// Writes an encrypted copy of a plain database, or of an encrypted one that `source_token`
+/// opens. The source may be in use.
+///
+/// # Errors
+/// When the source cannot be read or the copy not be written; the destination is then untouched.
+pub fn encrypt_copy(
+    source: &Path,
+    source_token: Option<&KeyToken>,
+    target: &Path,
+    token: &KeyToken,
+    options: EncryptOptions,
+    overwrite: Overwrite,
+    progress: &Progress,
+) -> Result<(), ConvertError> {
+    check_names(source, target, overwrite)?;
+    let connection = match source_token {
+        Some(source_token) => open_encrypted(source, Access::Write, Some(source_token), None)?,
+        None => open_existing_plain(source)?,
+    };
+    if let Some(page_size) = options.page_size {
+        if !page_codec::header::is_page_size(page_size) {
+            return Err(ConvertError::PageSize(page_size));
+        }
+        connection
+            .pragma_update(None, "page_size", page_size)
+            .map_err(|source| copy_error(&connection, source))?;
+    }
+    let beside = encrypted_beside(&connection, target, token, options.cipher, progress)?;
+    copy_permissions(source, beside.path()).map_err(|source| file_error(target, source))?;
+    settle(beside, target, overwrite)
+}
+
+/// Writes a plain copy of an encrypted database, readable by its owner only. The source may be
+/// in use.
+///
+/// # Errors
+/// As [`encrypt_copy`].
+pub fn decrypt_copy(
+    source: &Path,
+    token: &KeyToken,
+    target: &Path,
+    overwrite: Overwrite,
+    progress: &Progress,
+) -> Result<(), ConvertError> {
+    check_names(source, target, overwrite)?;
+    expect_encrypted(source)?;
+    let connection = open_encrypted(source, Access::Write, Some(token), None)?;
+    decrypt_connection(&connection, target, overwrite, progress)
+}
+
+/// Writes a plain copy of an open database, readable by its owner only.
+///
+/// # Errors
+/// As [`encrypt_copy`].
+pub fn decrypt_connection(
+    connection: &Connection,
+    target: &Path,
+    overwrite: Overwrite,
+    progress: &Progress,
+) -> Result<(), ConvertError> {
+    check_target(target, overwrite)?;
+    let beside = beside(target)?;
+    // Without a VFS in its name the copy would be made by the VFS of the source.
+    let name = uri(beside.path())?.with("vfs", default_vfs());
+    vacuum_into(connection, &name, beside.path(), progress)?;
+    let copy = open_plain(Some(beside.path()), Access::Read)?;
+    check_structure(&copy)?;
+    drop(copy);
+    settle(beside, target, overwrite)
+}
+
+/// Replaces a plain database by its encrypted copy, in one step, under an exclusive lock.
+///
+/// # Errors
+/// When another program holds the database, or as [`encrypt_copy`]; the file is then as before.
+pub fn encrypt_in_place(
+    path: &Path,
+    token: &KeyToken,
+    cipher: Option<Cipher>,
+    progress: &Progress,
+) -> Result<(), ConvertError> {
+    // A link stays a link: what it points to is replaced.
+    let path = &fs::canonicalize(path).map_err(|source| file_error(path, source))?;
+    let connection = open_existing_plain(path)?;
+    let journal_mode = lock_exclusively(path, &connection)?;
+    let beside = encrypted_beside(&connection, path, token, cipher, progress)?;
+    copy_permissions(path, beside.path()).map_err(|source| file_error(path, source))?;
+    settle(beside, path, Overwrite::Always)?;
+    drop(connection);
+    if journal_mode.eq_ignore_ascii_case("wal") {
+        let converted = open_encrypted(path, Access::Write, Some(token), None)?;
+        converted
+            .query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))
+            .map_err(|source| copy_error(&converted, source))?;
+    }
+    Ok(())
+}
+
+/// Copies an open database as it is: an encrypted one stays encrypted.
+///
+/// With a token the copy gets one key slot, for that credential, and the pages are copied by the
+/// backup API; without one the copy inherits the slot that opened the source.
+///
+/// # Errors
+/// As [`encrypt_copy`].
+pub fn backup(
+    connection: &Connection,
+    encrypted: bool,
+    token: Option<&KeyToken>,
+    target: &Path,
+    overwrite: Overwrite,
+) -> Result<(), ConvertError> {
+    check_target(target, overwrite)?;
+    let beside = beside(target)?;
+    let cipher = crate::database::status(connection)
+        .and_then(|status| status.cipher)
+        .and_then(|name| Cipher::from_name(&name));
+    match (encrypted, token) {
+        (true, None) => {
+            let name = encrypted_uri(beside.path(), None, cipher)?;
+            vacuum_into(connection, &name, beside.path(), &ignored())?;
+        }
+        (true, Some(token)) => {
+            let copy = open_encrypted(beside.path(), Access::Create, Some(token), cipher)?;
+            copy_pages(connection, copy)?;
+        }
+        (false, _) => copy_pages(connection, open_plain(Some(beside.path()), Access::Create)?)?,
+    }
+    settle(beside, target, overwrite)
+}
+
+/// Pages copied before another connection may write.
+const BACKUP_STEP_PAGES: i32 = 1024;
+
+fn copy_pages(connection: &Connection, mut copy: Connection) -> Result<(), ConvertError> {
+    let copied = Backup::new(connection, &mut copy).and_then(|backup| {
+        backup.run_to_completion(BACKUP_STEP_PAGES, Duration::from_millis(1), None)
+    });
+    copied.map_err(|source| {
+        let detail = last_error(&copy).or_else(|| last_error(connection));
+        ConvertError::Copy { source, detail }
+    })?;
+    check_structure(&copy)
+}
+
+fn check_names(source: &Path, target: &Path, overwrite: Overwrite) -> Result<(), ConvertError> {
+    let canonical = |path: &Path| fs::canonicalize(path).ok();
+    if canonical(source).is_some_and(|source| canonical(target) == Some(source)) {
+        return Err(ConvertError::SameFile(source.to_owned()));
+    }
+    check_target(target, overwrite)
+}
+
+/// Fails early; what counts is that the rename refuses too.
+fn check_target(target: &Path, overwrite: Overwrite) -> Result<(), ConvertError> {
+    if overwrite == Overwrite::Never && target.symlink_metadata().is_ok() {
+        return Err(ConvertError::Exists(target.to_owned()));
+    }
+    Ok(())
+}
+
+/// Opens a plain database with content.
+fn open_existing_plain(path: &Path) -> Result<Connection, ConvertError> {
+    let path = path.to_owned();
+    Err(match file_kind(&path)? {
+        FileKind::Plain => return Ok(open_plain(Some(&path), Access::Write)?),
+        FileKind::Missing => OpenError::Missing(path),
+        FileKind::Empty => OpenError::Empty(path),
+        FileKind::Encrypted(_) => OpenError::Encrypted(path),
+        FileKind::Other(source) => OpenError::Header { path, source },
+    }
+    .into())
+}
+
+/// Fails unless there is an encrypted database.
+pub(crate) fn expect_encrypted(path: &Path) -> Result<(), OpenError> {
+    let path = path.to_owned();
+    Err(match file_kind(&path)? {
+        FileKind::Encrypted(_) => return Ok(()),
+        FileKind::Missing => OpenError::Missing(path),
+        FileKind::Empty => OpenError::Empty(path),
+        FileKind::Plain => OpenError::Header {
+            path,
+            source: HeaderError::PlainSqlite,
+        },
+        FileKind::Other(source) => OpenError::Header { path, source },
+    })
+}
+
+/// Takes the database for this connection alone; yields its journal mode. In the log of WAL mode
+/// there would be content that the renamed file lacks, so that mode ends first.
+fn lock_exclusively(path: &Path, connection: &Connection) -> Result<String, ConvertError> {
+    let text = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, String>(0));
+    let locked = (|| {
+        let before = text("PRAGMA journal_mode")?;
+        text("PRAGMA locking_mode=EXCLUSIVE")?;
+        text("PRAGMA journal_mode=DELETE")?;
+        connection.execute_batch("BEGIN EXCLUSIVE; COMMIT")?;
+        Ok(before)
+    })();
+    locked.map_err(|error: rusqlite::Error| match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            ConvertError::InUse(path.to_owned())
+        }
+        _ => copy_error(connection, error),
+    })
+}
+
+fn encrypted_beside(
+    connection: &Connection,
+    target: &Path,
+    token: &KeyToken,
+    cipher: Option<Cipher>,
+    progress: &Progress,
+) -> Result<FileBeside, ConvertError> {
+    let beside = beside(target)?;
+    let name = encrypted_uri(beside.path(), Some(token), cipher)?;
+    vacuum_into(connection, &name, beside.path(), progress)?;
+    let copy = open_encrypted(beside.path(), Access::Read, Some(token), None)?;
+    let report = verify_connection(&copy, beside.path(), progress)?;
+    if !report.bad.is_empty() {
+        return Err(ConvertError::Unsound(format!(
+            "pages {:?} do not open",
+            report.bad
+        )));
+    }
+    check_structure(&copy)?;
+    Ok(beside)
+}
+
+fn check_structure(copy: &Connection) -> Result<(), ConvertError> {
+    let answer: String = copy
+        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+        .map_err(|source| copy_error(copy, source))?;
+    if answer == "ok" {
+        Ok(())
+    } else {
+        Err(ConvertError::Unsound(answer))
+    }
+}
+
+/// How often the growth of a copy is looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+fn vacuum_into(
+    connection: &Connection,
+    name: &FileUri,
+    path: &Path,
+    progress: &Progress,
+) -> Result<(), ConvertError> {
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u32>(0).map(u64::from));
+    let total = (|| Ok(number("PRAGMA page_count")? * number("PRAGMA page_size")?))()
+        .map_err(|source| copy_error(connection, source))?;
+    let finished = AtomicBool::new(false);
+    let copied = std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| {
+            while !finished.load(Ordering::Acquire) {
+                let done = fs::metadata(path)
+                    .map_or(0, |metadata| metadata.len())
+                    .min(total);
+                progress(Step {
+                    phase: Phase::Copying,
+                    done,
+                    total,
+                });
+                std::thread::park_timeout(POLL_INTERVAL);
+            }
+        });
+        let copied = connection.execute("VACUUM INTO ?1", [name.as_str()]);
+        finished.store(true, Ordering::Release);
+        watcher.thread().unpark();
+        copied
+    });
+    copied.map_err(|source| copy_error(connection, source))?;
+    progress(Step {
+        phase: Phase::Copying,
+        done: total,
+        total,
+    });
+    Ok(())
+}
+
+/// The platform's own VFS, by name: <https://www.sqlite.org/vfs.html>.
+fn default_vfs() -> &'static str {
+    if cfg!(windows) { "win32" } else { "unix" }
+}
+
+fn beside(target: &Path) -> Result<FileBeside, ConvertError> {
+    FileBeside::new(target).map_err(|source| file_error(target, source))
+}
+
+fn settle(beside: FileBeside, target: &Path, overwrite: Overwrite) -> Result<(), ConvertError> {
+    beside
+        .settle(target, overwrite)
+        .map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => ConvertError::Exists(target.to_owned()),
+            _ => file_error(target, source),
+        })
+}
+
+fn file_error(path: &Path, source: io::Error) -> ConvertError {
+    ConvertError::File {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn copy_error(connection: &Connection, source: rusqlite::Error) -> ConvertError {
+    ConvertError::Copy {
+        detail: last_error(connection),
+        source,
+    }
+}

@@ -1,0 +1,276 @@
+//! What a file is, and a connection to it.
+
+use crate::KeyToken;
+use crate::uri::FileUri;
+use crypto::cipher::Cipher;
+use page_codec::header::{HeaderError, HeaderRegion, REGION_SIZE};
+use rusqlite::{Connection, OpenFlags};
+use serde::Deserialize;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a database could not be opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// The file could not be looked at.
+    #[error("cannot read {path}: {source}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file does not exist, and was not to be made.
+    #[error("there is no file {0}; check the name")]
+    Missing(PathBuf),
+    /// The file is empty, and content was expected.
+    #[error("{0} is empty: there is no database in it yet")]
+    Empty(PathBuf),
+    /// An encrypted database was expected.
+    #[error("{path}: {source}")]
+    Header {
+        /// The file.
+        path: PathBuf,
+        /// What its first bytes are instead.
+        source: HeaderError,
+    },
+    /// A plain database was expected.
+    #[error("{0} is encrypted already")]
+    Encrypted(PathBuf),
+    /// The encrypting VFS could not be registered.
+    #[error("the encrypting file layer did not start: {0}")]
+    Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The key does not fit.
+    #[error("{path}: {message}")]
+    WrongKey {
+        /// The file.
+        path: PathBuf,
+        /// What the storage engine said.
+        message: String,
+    },
+    /// SQLite could not open or read the file.
+    #[error("{path}: {source}")]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+}
+
+/// Whether a database may be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Read and write; the file is made when it does not exist.
+    Create,
+    /// Read and write a file that exists.
+    Write,
+    /// Read only.
+    Read,
+}
+
+impl Access {
+    fn flags(self) -> OpenFlags {
+        let access = match self {
+            Access::Create => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+            Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
+            Access::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
+        };
+        access | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX
+    }
+}
+
+/// What the first bytes of a file say.
+#[derive(Debug)]
+pub enum FileKind {
+    /// There is no file.
+    Missing,
+    /// A file without any byte: SQLite takes it for a new database.
+    Empty,
+    /// A plain SQLite database.
+    Plain,
+    /// An encrypted database with a readable header.
+    Encrypted(Box<HeaderRegion>),
+    /// None of these; the error says what.
+    Other(HeaderError),
+}
+
+/// Looks at the first bytes of a file.
+///
+/// # Errors
+/// When the file exists and cannot be read.
+pub fn file_kind(path: &Path) -> Result<FileKind, OpenError> {
+    let failed = |source| OpenError::File {
+        path: path.to_owned(),
+        source,
+    };
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(FileKind::Missing),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut region = Vec::with_capacity(REGION_SIZE);
+    file.by_ref()
+        .take(REGION_SIZE as u64)
+        .read_to_end(&mut region)
+        .map_err(failed)?;
+    if region.is_empty() {
+        return Ok(FileKind::Empty);
+    }
+    Ok(match HeaderRegion::parse(&region) {
+        Ok(region) => FileKind::Encrypted(Box::new(region)),
+        Err(HeaderError::PlainSqlite) => FileKind::Plain,
+        Err(error) => FileKind::Other(error),
+    })
+}
+
+/// Opens a database through SQLite's ordinary file layer; a name of `None` is a database in
+/// memory.
+///
+/// # Errors
+/// When SQLite cannot open the file.
+pub fn open_plain(path: Option<&Path>, access: Access) -> Result<Connection, OpenError> {
+    register()?;
+    let Some(path) = path else {
+        return Connection::open_in_memory_with_flags(Access::Create.flags()).map_err(|source| {
+            OpenError::Sqlite {
+                path: PathBuf::from(":memory:"),
+                source,
+            }
+        });
+    };
+    open(path, &uri(path)?, access)
+}
+
+/// Opens an encrypted database, or makes a new one. Without a token it stays locked until
+/// `PRAGMA key`; with one, the key is tried at once.
+///
+/// # Errors
+/// When the file cannot be opened or the key does not fit.
+pub fn open_encrypted(
+    path: &Path,
+    access: Access,
+    token: Option<&KeyToken>,
+    cipher: Option<Cipher>,
+) -> Result<Connection, OpenError> {
+    register()?;
+    let connection = open(path, &encrypted_uri(path, token, cipher)?, access)?;
+    if token.is_some() {
+        try_key(path, &connection)?;
+    }
+    Ok(connection)
+}
+
+/// The URI of an encrypted database.
+pub(crate) fn encrypted_uri(
+    path: &Path,
+    token: Option<&KeyToken>,
+    cipher: Option<Cipher>,
+) -> Result<FileUri, OpenError> {
+    let mut uri = uri(path)?.through_strongroom();
+    if let Some(token) = token {
+        uri = uri.with("key_token", &token.number().to_string());
+    }
+    if let Some(cipher) = cipher {
+        uri = uri.with("cipher", cipher.name());
+    }
+    Ok(uri)
+}
+
+/// The URI of a plain database.
+pub(crate) fn uri(path: &Path) -> Result<FileUri, OpenError> {
+    FileUri::new(path).map_err(|source| OpenError::File {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn open(path: &Path, uri: &FileUri, access: Access) -> Result<Connection, OpenError> {
+    Connection::open_with_flags(uri.as_str(), access.flags()).map_err(|source| OpenError::Sqlite {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn register() -> Result<(), OpenError> {
+    sqlite_linked::register()
+        .map(drop)
+        .map_err(|error| OpenError::Engine(Box::new(error)))
+}
+
+/// Asks whether the key opened the header. No page is read, so that a damaged one does not stand
+/// in the way of a check.
+fn try_key(path: &Path, connection: &Connection) -> Result<(), OpenError> {
+    match status(connection).map(|status| status.state).as_deref() {
+        Some("encrypted" | "new") => Ok(()),
+        _ => Err(OpenError::WrongKey {
+            path: path.to_owned(),
+            message: last_error(connection).unwrap_or_else(|| "it does not open".to_owned()),
+        }),
+    }
+}
+
+/// What the storage engine has to say about the last failure on an encrypted database.
+pub fn last_error(connection: &Connection) -> Option<String> {
+    let text: Option<String> = connection
+        .query_row("PRAGMA strongroom_last_error", [], |row| row.get(0))
+        .ok()?;
+    text.filter(|text| !text.is_empty())
+}
+
+/// What `PRAGMA strongroom_status` tells of an open database.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+pub struct Status {
+    /// `encrypted`, `plain`, `new` or `locked`.
+    pub state: String,
+    /// The cipher, once there is one.
+    #[serde(default)]
+    pub cipher: Option<String>,
+}
+
+/// The state of an open database; `None` when it is not served by the encrypting VFS.
+pub fn status(connection: &Connection) -> Option<Status> {
+    let json: String = connection
+        .query_row("PRAGMA strongroom_status", [], |row| row.get(0))
+        .ok()?;
+    serde_json::from_str(&json).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn the_first_bytes_tell_what_a_file_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        assert!(matches!(
+            file_kind(&path("none")).unwrap(),
+            FileKind::Missing
+        ));
+        fs::write(path("empty"), b"").unwrap();
+        assert!(matches!(
+            file_kind(&path("empty")).unwrap(),
+            FileKind::Empty
+        ));
+        fs::write(path("text"), b"hello").unwrap();
+        assert!(matches!(
+            file_kind(&path("text")).unwrap(),
+            FileKind::Other(HeaderError::NotStrongroom)
+        ));
+        let connection = Connection::open(path("plain")).unwrap();
+        connection.execute_batch("CREATE TABLE t(a)").unwrap();
+        assert!(matches!(
+            file_kind(&path("plain")).unwrap(),
+            FileKind::Plain
+        ));
+        fs::write(path("damaged"), page_codec::header::MAGIC).unwrap();
+        assert!(matches!(
+            file_kind(&path("damaged")).unwrap(),
+            FileKind::Other(HeaderError::Damaged)
+        ));
+    }
+}

@@ -1,0 +1,102 @@
+//! What a file tells without any key.
+
+use crate::database::{FileKind, OpenError, file_kind};
+use crate::keys::Slot;
+use page_codec::header::{FORMAT_VERSION, HeaderError, HeaderRegion};
+use serde::Serialize;
+use std::path::Path;
+
+/// The public part of an encrypted file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Inspection {
+    /// Version of the file format.
+    pub format_version: u32,
+    /// Cipher of all pages.
+    pub cipher: &'static str,
+    /// Bytes of a page.
+    pub page_size: u32,
+    /// Random name of the file, in hexadecimal digits.
+    pub file_id: String,
+    /// The data key in use.
+    pub epoch: u32,
+    /// Counts changes of the header.
+    pub generation: u64,
+    /// The copy of the header in force: 0 or 1.
+    pub copy_in_force: usize,
+    /// For each copy of the header, whether it is intact.
+    pub copies_intact: [bool; 2],
+    /// Features that a reader has to know.
+    pub must_understand: u32,
+    /// Features that a reader may ignore.
+    pub may_ignore: u32,
+    /// Key slots in use.
+    pub slots: Vec<Slot>,
+    /// Bytes of the file.
+    pub file_size: u64,
+}
+
+/// Reads the header of an encrypted file.
+///
+/// # Errors
+/// When the file cannot be read, or is something else: a plain database, no database, a file with
+/// a damaged header, or one of a newer version.
+pub fn inspect(path: &Path) -> Result<Inspection, OpenError> {
+    let region = match file_kind(path)? {
+        FileKind::Encrypted(region) => region,
+        FileKind::Missing => return Err(OpenError::Missing(path.to_owned())),
+        FileKind::Empty => return Err(OpenError::Empty(path.to_owned())),
+        FileKind::Plain => {
+            let path = path.to_owned();
+            return Err(OpenError::Header {
+                path,
+                source: HeaderError::PlainSqlite,
+            });
+        }
+        FileKind::Other(source) => {
+            return Err(OpenError::Header {
+                path: path.to_owned(),
+                source,
+            });
+        }
+    };
+    let file_size = std::fs::metadata(path)
+        .map_err(|source| OpenError::File {
+            path: path.to_owned(),
+            source,
+        })?
+        .len();
+    Ok(public_part(&region, file_size))
+}
+
+fn public_part(region: &HeaderRegion, file_size: u64) -> Inspection {
+    let header = &region.header;
+    let slots = header.slots.iter().enumerate().filter_map(|(index, slot)| {
+        let slot = slot.as_ref()?;
+        Some(Slot {
+            slot: index,
+            kind: slot.kind.name().to_owned(),
+            opened_this: None,
+            memory_kib: slot.kdf.map(|kdf| kdf.memory_kib),
+            passes: slot.kdf.map(|kdf| kdf.passes),
+            lanes: slot.kdf.map(|kdf| kdf.lanes),
+        })
+    });
+    Inspection {
+        format_version: FORMAT_VERSION,
+        cipher: header.cipher.name(),
+        page_size: header.page_size,
+        file_id: header
+            .file_id
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect(),
+        epoch: header.current_epoch,
+        generation: header.generation,
+        copy_in_force: region.copy_in_force,
+        copies_intact: region.intact,
+        must_understand: header.must_understand,
+        may_ignore: header.may_ignore,
+        slots: slots.collect(),
+        file_size,
+    }
+}
