@@ -1,4 +1,5 @@
 //! What every engine must do, shown on each of them.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::fs;
 use std::path::Path;

@@ -1,1 +1,10 @@
 //! Results file to terminal tables and HTML; no I/O.
+//!
+//! Everything here is a pure function of a [`lab::comparison::Comparison`]. What the page says is
+//! chosen in [`page`], how it looks is written in `templates/`.
+
+mod chart;
+pub mod finding;
+mod format;
+pub mod page;
+pub mod terminal;

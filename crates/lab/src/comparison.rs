@@ -66,6 +66,29 @@ pub struct EngineSummary {
     pub failures: Vec<String>,
 }
 
+impl Comparison {
+    /// The engine of that name.
+    pub fn engine(&self, name: &str) -> Option<&EngineSummary> {
+        self.engines
+            .iter()
+            .find(|engine| engine.profile.name == name)
+    }
+
+    /// The base engine a second time, whose ratios show the noise of the machine.
+    pub fn control(&self) -> Option<&EngineSummary> {
+        self.engines
+            .iter()
+            .find(|engine| engine.profile.control && engine.base.is_some())
+    }
+
+    /// Engines that are compared with a base, the control left out.
+    pub fn contenders(&self) -> impl Iterator<Item = &EngineSummary> {
+        self.engines
+            .iter()
+            .filter(|engine| engine.base.is_some() && !engine.profile.control)
+    }
+}
+
 impl EngineSummary {
     /// How many tests have an answer that is not right.
     pub fn wrong_count(&self) -> usize {
@@ -87,6 +110,10 @@ pub struct Cell {
     pub wall_ratio: Option<Ratio>,
     /// Processor time over that of the base, rounds paired.
     pub cpu_ratio: Option<Ratio>,
+    /// The wall ratio of each round, in the order of the rounds.
+    pub wall_points: Vec<f64>,
+    /// The processor-time ratio of each round.
+    pub cpu_points: Vec<f64>,
     /// Why the answer is wrong; such a test has no ratios.
     pub wrong: Option<String>,
 }
@@ -330,10 +357,12 @@ fn add_ratios(engine: &mut EngineSummary, base: &str, base_wrong: &[bool], resul
                 .iter()
                 .filter_map(|&round| pair(round, test, pick))
                 .collect();
-            paired_ratio(&pairs, seed)
+            let points = pairs.iter().map(|(engine, base)| engine / base).collect();
+            (paired_ratio(&pairs, seed), points)
         };
-        engine.cells[test].wall_ratio = ratio(wall_ns);
-        engine.cells[test].cpu_ratio = ratio(Sample::cpu_ns);
+        let cell = &mut engine.cells[test];
+        (cell.wall_ratio, cell.wall_points) = ratio(wall_ns);
+        (cell.cpu_ratio, cell.cpu_points) = ratio(Sample::cpu_ns);
     }
     let mean = |pick| {
         let whole: Vec<Vec<(f64, f64)>> = rounds

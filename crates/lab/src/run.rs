@@ -7,8 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use sha2::{Digest, Sha256};
+
+use crate::answer::hexadecimal;
 use crate::machine::{Ticks, load_one_minute};
-use crate::results::{Header, Moment, Pass, ReadError, Record, Results};
+use crate::results::{Header, Moment, Pass, Program, ReadError, Record, Results};
 use crate::schedule;
 use crate::worker::{Reply, Request};
 
@@ -40,6 +43,8 @@ pub struct Progress<'a> {
     pub round: u32,
     /// The engine under way.
     pub engine: &'a str,
+    /// How many engines there are.
+    pub engines: usize,
     /// Passes that ended before this one, of this run and of those it continues.
     pub passes_done: usize,
     /// Passes there will be in all.
@@ -86,8 +91,8 @@ pub enum RunError {
         /// What is wrong with it.
         source: ReadError,
     },
-    /// The plan names no program.
-    #[error("cannot start a worker process")]
+    /// The program cannot start itself again.
+    #[error("cannot start a worker process; was the program's file replaced or removed?")]
     Worker(#[source] io::Error),
 }
 
@@ -112,6 +117,7 @@ pub fn run(plan: &Plan, tell: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, R
                 round,
                 engine,
                 passes_done: journal.results.passes.len(),
+                engines: count,
                 passes: plan.rounds as usize * count,
                 tests_done: 0,
                 time_left: pace.time_left(plan, &journal.results),
@@ -145,6 +151,20 @@ pub fn moment() -> Moment {
         unix_seconds,
         load: load_one_minute(),
     }
+}
+
+/// This program, by its version and the SHA-256 of its file.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn this_program(version: &str) -> Result<Program, RunError> {
+    let path = std::env::current_exe().map_err(RunError::Worker)?;
+    let bytes = fs::read(&path).map_err(RunError::Worker)?;
+    let sha256 = hexadecimal(&Sha256::digest(&bytes));
+    Ok(Program {
+        version: version.to_owned(),
+        sha256,
+    })
 }
 
 /// How long a pass of each engine takes.

@@ -39,6 +39,43 @@ impl Ratio {
     }
 }
 
+/// Smallest difference that is called one: a fortieth.
+pub const SMALLEST_DIFFERENCE: f64 = 1.025;
+
+/// What a ratio allows to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// More time than the base.
+    Slower,
+    /// Less time than the base.
+    Faster,
+    /// No difference that stands out from the noise.
+    Alike,
+    /// Too few rounds to say.
+    Unknown,
+}
+
+/// Calls a difference only where the interval shuts out 1, the ratio is at least
+/// [`SMALLEST_DIFFERENCE`] away from it, and it lies beyond the interval that the base engine has
+/// against itself (`control`).
+pub fn verdict(ratio: &Ratio, control: Option<&Ratio>) -> Verdict {
+    if ratio.interval.is_none() {
+        return Verdict::Unknown;
+    }
+    let distance = ratio.value.ln().abs();
+    let noise = control
+        .and_then(|control| control.interval)
+        .map_or(0.0, |(low, high)| low.ln().abs().max(high.ln().abs()));
+    if !ratio.excludes_one() || distance < SMALLEST_DIFFERENCE.ln() || distance <= noise {
+        Verdict::Alike
+    } else if ratio.value > 1.0 {
+        Verdict::Slower
+    } else {
+        Verdict::Faster
+    }
+}
+
 /// The middle value, or the mean of the two middle ones; `None` for an empty list.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
@@ -62,23 +99,22 @@ pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
 /// One entry per round; in it one (engine, base) pair per test, every round with the same tests.
 /// `None` without rounds, without tests, or with rounds of different lengths.
 pub fn mean_ratio(rounds: &[Vec<(f64, f64)>], seed: u64) -> Option<Ratio> {
-    let logarithms: Vec<Vec<f64>> = rounds
-        .iter()
-        .map(|round| {
-            round
+    let test_count = rounds.first()?.len();
+    if test_count == 0 || rounds.iter().any(|round| round.len() != test_count) {
+        return None;
+    }
+    let tests: Vec<Vec<f64>> = (0..test_count)
+        .map(|test| {
+            rounds
                 .iter()
-                .map(|(engine, base)| (engine / base).ln())
+                .map(|round| (round[test].0 / round[test].1).ln())
                 .collect()
         })
         .collect();
-    let test_count = logarithms.first()?.len();
-    if test_count == 0 || logarithms.iter().any(|round| round.len() != test_count) {
-        return None;
-    }
     let all: Vec<usize> = (0..rounds.len()).collect();
-    let value = mean_of_medians(&logarithms, &all, test_count)?.exp();
+    let value = mean_of_medians(&tests, &all)?.exp();
     let interval = if rounds.len() >= ROUNDS_FOR_INTERVAL {
-        bootstrap(&logarithms, test_count, seed)
+        bootstrap(&tests, seed)
     } else {
         None
     };
@@ -89,25 +125,26 @@ pub fn mean_ratio(rounds: &[Vec<(f64, f64)>], seed: u64) -> Option<Ratio> {
     })
 }
 
-/// The mean over tests of the median over the chosen rounds.
-fn mean_of_medians(logarithms: &[Vec<f64>], chosen: &[usize], test_count: usize) -> Option<f64> {
+/// The mean over tests of the median over the chosen rounds. A test is a list of logarithms, one
+/// per round.
+fn mean_of_medians(tests: &[Vec<f64>], chosen: &[usize]) -> Option<f64> {
     let mut column = Vec::with_capacity(chosen.len());
     let mut sum = 0.0;
-    for test in 0..test_count {
+    for test in tests {
         column.clear();
-        column.extend(chosen.iter().map(|&round| logarithms[round][test]));
+        column.extend(chosen.iter().map(|&round| test[round]));
         sum += median(&column)?;
     }
-    Some(sum / test_count as f64)
+    Some(sum / tests.len() as f64)
 }
 
-fn bootstrap(logarithms: &[Vec<f64>], test_count: usize, seed: u64) -> Option<(f64, f64)> {
+fn bootstrap(tests: &[Vec<f64>], seed: u64) -> Option<(f64, f64)> {
     let mut random = Random::seeded(seed);
-    let rounds = logarithms.len();
+    let rounds = tests.first()?.len();
     let mut estimates = (0..RESAMPLES)
         .map(|_| {
             let chosen: Vec<usize> = (0..rounds).map(|_| random.below(rounds)).collect();
-            mean_of_medians(logarithms, &chosen, test_count)
+            mean_of_medians(tests, &chosen)
         })
         .collect::<Option<Vec<f64>>>()?;
     estimates.sort_unstable_by(f64::total_cmp);
@@ -154,6 +191,28 @@ mod tests {
         let pairs = [(1.0, 1.0); 10];
         assert_eq!(paired_ratio(&pairs[..9], 1).unwrap().interval, None);
         assert_eq!(paired_ratio(&pairs, 1).unwrap().interval, Some((1.0, 1.0)));
+    }
+
+    #[test]
+    fn a_difference_must_stand_out_from_the_noise_of_the_machine() {
+        let ratio = |value: f64, spread: f64| Ratio {
+            value,
+            interval: Some((value / spread, value * spread)),
+            rounds: 10,
+        };
+        let control = ratio(1.0, 1.05);
+        assert_eq!(verdict(&ratio(1.10, 1.02), Some(&control)), Verdict::Slower);
+        assert_eq!(verdict(&ratio(0.90, 1.02), Some(&control)), Verdict::Faster);
+        assert_eq!(verdict(&ratio(1.04, 1.01), Some(&control)), Verdict::Alike);
+        assert_eq!(verdict(&ratio(1.04, 1.01), None), Verdict::Slower);
+        assert_eq!(verdict(&ratio(1.02, 1.01), None), Verdict::Alike);
+        assert_eq!(verdict(&ratio(1.20, 1.30), None), Verdict::Alike);
+        let few = Ratio {
+            value: 9.0,
+            interval: None,
+            rounds: 9,
+        };
+        assert_eq!(verdict(&few, None), Verdict::Unknown);
     }
 
     #[test]

@@ -1,0 +1,107 @@
+//! What was found, in words.
+
+use lab::comparison::{Comparison, EngineSummary};
+use lab::engine::Durability;
+use lab::statistics::{Ratio, Verdict, verdict};
+
+use crate::format::{interval, times};
+
+/// The contender the headline speaks of: the first with a cipher that waits for the disk, or else
+/// the first there is.
+pub fn lead(comparison: &Comparison) -> Option<&EngineSummary> {
+    let encrypted = |engine: &&EngineSummary| engine.profile.cipher.is_some();
+    let durable = |engine: &&EngineSummary| engine.profile.durability == Durability::Full;
+    comparison
+        .contenders()
+        .find(|engine| encrypted(engine) && durable(engine))
+        .or_else(|| comparison.contenders().find(encrypted))
+        .or_else(|| comparison.contenders().next())
+}
+
+/// The result in one sentence.
+pub fn sentence(comparison: &Comparison) -> String {
+    let tests = comparison.header.workload.tests.len();
+    let Some(lead) = lead(comparison) else {
+        return format!(
+            "{tests} tests were measured on {}, without a base to compare with.",
+            names(comparison)
+        );
+    };
+    let name = &lead.profile.name;
+    let base = lead.base.as_deref().unwrap_or_default();
+    let wrong = lead.wrong_count();
+    let (Some(wall), Some(cpu)) = (&lead.wall_mean, &lead.cpu_mean) else {
+        return format!("{name} has no round in which it finished all tests.");
+    };
+    let mut text = format!(
+        "Over the {tests} tests {name} took {} the time of {base} and {} its processor time",
+        with_interval(wall),
+        with_interval(cpu),
+    );
+    if wrong > 0 {
+        text += &format!("; {wrong} of its answers are wrong and not counted");
+    }
+    text + "."
+}
+
+fn names(comparison: &Comparison) -> String {
+    let names: Vec<&str> = comparison
+        .engines
+        .iter()
+        .map(|engine| engine.profile.name.as_str())
+        .collect();
+    names.join(", ")
+}
+
+/// "1.03 × (95 % interval 1.01–1.05)".
+fn with_interval(ratio: &Ratio) -> String {
+    match interval(ratio) {
+        Some(interval) => format!("{} × (95 % interval {interval})", times(ratio.value)),
+        None => format!("{} × (too few rounds for an interval)", times(ratio.value)),
+    }
+}
+
+/// The same, for a headline: what a reader keeps.
+pub fn headline(comparison: &Comparison) -> String {
+    let Some((lead, ratio)) =
+        lead(comparison).and_then(|lead| lead.wall_mean.as_ref().map(|ratio| (lead, ratio)))
+    else {
+        return "No ratio could be computed".to_owned();
+    };
+    let what = if lead.profile.cipher.is_some() {
+        "Encrypting every page"
+    } else {
+        lead.profile.name.as_str()
+    };
+    let control = comparison
+        .control()
+        .and_then(|engine| engine.wall_mean.as_ref());
+    let percent = (ratio.value - 1.0).abs() * 100.0;
+    match verdict(ratio, control) {
+        Verdict::Slower if ratio.value >= 2.0 => {
+            format!("{what} takes {} times as long", times(ratio.value))
+        }
+        Verdict::Slower => format!("{what} costs {percent:.0} % of time"),
+        Verdict::Faster => format!("{what} saves {percent:.0} % of time"),
+        Verdict::Alike => format!("{what} costs no time that stands out from the noise"),
+        Verdict::Unknown => format!("{what}: {} × the time, from few rounds", times(ratio.value)),
+    }
+}
+
+/// What a verdict is called in a table.
+pub fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Slower => "slower",
+        Verdict::Faster => "faster",
+        Verdict::Alike => "no difference seen",
+        Verdict::Unknown => "too few rounds",
+    }
+}
+
+/// What a durability means, in words.
+pub fn durability_words(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Full => "waits for the disk",
+        Durability::None => "does not wait for the disk",
+    }
+}

@@ -1,0 +1,197 @@
+//! The page: what it says, as plain values for the templates.
+
+mod tables;
+
+use lab::comparison::{Comparison, EngineSummary};
+use lab::statistics::{Ratio, verdict};
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{Environment, context};
+use serde::Serialize;
+
+use crate::chart::{Measure, chart, class_of};
+use crate::finding::{durability_words, headline, lead, sentence, verdict_word};
+use crate::format::{bytes, date, interval, times};
+
+/// Why no page could be made.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the page template does not fit its data; this is a fault of the program, please report it"
+)]
+pub struct PageError(#[from] minijinja::Error);
+
+const TEMPLATES: [(&str, &str); 5] = [
+    ("report.html", include_str!("../templates/report.html")),
+    ("chart.html", include_str!("../templates/chart.html")),
+    ("times.html", include_str!("../templates/times.html")),
+    ("engines.html", include_str!("../templates/engines.html")),
+    ("report.css", include_str!("../templates/report.css")),
+];
+
+/// Makes the page. `command` is the command line that repeats the run.
+///
+/// # Errors
+/// When the templates are at fault.
+pub fn html(comparison: &Comparison, command: &str) -> Result<String, PageError> {
+    let mut environment = Environment::new();
+    environment.set_syntax(
+        SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .build()?,
+    );
+    for (name, text) in TEMPLATES {
+        environment.add_template(name, text)?;
+    }
+    let header = &comparison.header;
+    let control = comparison.control();
+    let page = context! {
+        headline => Serde(headline(comparison)),
+        sentence => Serde(sentence(comparison)),
+        tiles => Serde(tiles(comparison)),
+        wall_chart => Serde(chart(comparison, &WALL)),
+        cpu_chart => Serde(chart(comparison, &CPU)),
+        wall_times => Serde(tables::wall(comparison)),
+        cpu_times => Serde(tables::cpu(comparison)),
+        engines => Serde(tables::engines(comparison)),
+        settings => Serde(tables::settings(comparison)),
+        wrongs => Serde(wrongs(comparison)),
+        control => Serde(control.map(control_words)),
+        rounds => Serde(comparison.rounds),
+        resamples => Serde(lab::statistics::RESAMPLES),
+        rounds_for_interval => Serde(lab::statistics::ROUNDS_FOR_INTERVAL),
+        smallest_difference => Serde(((lab::statistics::SMALLEST_DIFFERENCE - 1.0) * 1000.0).round() / 10.0),
+        answers => Serde(tables::answers(comparison)),
+        machine => Serde(tables::machine(comparison)),
+        workload => Serde(&header.workload),
+        seed => Serde(header.seed),
+        program => Serde(&header.program),
+        date => Serde(date(header.began.unix_seconds)),
+        command => Serde(command),
+        published => Serde(tables::published_pages(comparison)),
+    };
+    Ok(environment.get_template("report.html")?.render(page)?)
+}
+
+const WALL: Measure = Measure {
+    of_cell: |cell| cell.wall_ratio,
+    points: |cell| &cell.wall_points,
+    of_mean: |engine| engine.wall_mean,
+};
+
+const CPU: Measure = Measure {
+    of_cell: |cell| cell.cpu_ratio,
+    points: |cell| &cell.cpu_points,
+    of_mean: |engine| engine.cpu_mean,
+};
+
+/// One ratio, ready to be shown.
+#[derive(Debug, Serialize)]
+pub(crate) struct RatioText {
+    value: String,
+    interval: Option<String>,
+    /// "slower", "faster", "alike", "unknown": also a class of the style sheet.
+    class: &'static str,
+    verdict: &'static str,
+}
+
+impl RatioText {
+    pub(crate) fn new(ratio: &Ratio, control: Option<&Ratio>) -> Self {
+        let verdict = verdict(ratio, control);
+        let class = match verdict {
+            lab::statistics::Verdict::Slower => "slower",
+            lab::statistics::Verdict::Faster => "faster",
+            lab::statistics::Verdict::Alike => "alike",
+            lab::statistics::Verdict::Unknown => "unknown",
+        };
+        Self {
+            value: times(ratio.value),
+            interval: interval(ratio),
+            class,
+            verdict: verdict_word(verdict),
+        }
+    }
+}
+
+/// One engine at the head of the page.
+#[derive(Debug, Serialize)]
+struct Tile {
+    name: String,
+    base: String,
+    class: String,
+    durability: &'static str,
+    wall: Option<RatioText>,
+    cpu: Option<RatioText>,
+    control: bool,
+    lead: bool,
+}
+
+fn tiles(comparison: &Comparison) -> Vec<Tile> {
+    let control = comparison.control();
+    let lead = lead(comparison).map(|engine| engine.profile.name.clone());
+    crate::chart::shown(comparison)
+        .into_iter()
+        .map(|engine| {
+            let text = |pick: fn(&EngineSummary) -> Option<Ratio>| {
+                let noise = control.filter(|_| !engine.profile.control).and_then(pick);
+                pick(engine).map(|ratio| RatioText::new(&ratio, noise.as_ref()))
+            };
+            Tile {
+                name: engine.profile.name.clone(),
+                base: engine.base.clone().unwrap_or_default(),
+                class: class_of(comparison, &engine.profile.name),
+                durability: durability_words(engine.profile.durability),
+                wall: text(|engine| engine.wall_mean),
+                cpu: text(|engine| engine.cpu_mean),
+                control: engine.profile.control,
+                lead: lead.as_ref() == Some(&engine.profile.name),
+            }
+        })
+        .collect()
+}
+
+/// What went wrong, in sentences.
+fn wrongs(comparison: &Comparison) -> Vec<String> {
+    let mut wrongs = Vec::new();
+    for engine in &comparison.engines {
+        let name = &engine.profile.name;
+        for (cell, test) in engine.cells.iter().zip(1..) {
+            if let Some(reason) = &cell.wrong {
+                wrongs.push(format!(
+                    "{name} gave a wrong answer in test {test}: {reason}"
+                ));
+            }
+        }
+        if let Some(failure) = engine.failures.first() {
+            let count = engine.failures.len();
+            wrongs.push(format!("{name} failed in {count} of its passes: {failure}"));
+        }
+        if engine.profile.cipher.is_some() && engine.readable_on_disk == Some(true) {
+            wrongs.push(format!("{name} left rows that can be read on the disk"));
+        }
+    }
+    wrongs
+}
+
+fn control_words(control: &EngineSummary) -> String {
+    let words = |ratio: &Option<Ratio>| {
+        ratio.as_ref().map_or_else(
+            || "not measured".to_owned(),
+            |ratio| match interval(ratio) {
+                Some(interval) => format!("{} ({interval})", times(ratio.value)),
+                None => times(ratio.value),
+            },
+        )
+    };
+    format!(
+        "{} against {}, which is the same engine: {} in wall time, {} in processor time",
+        control.profile.name,
+        control.base.as_deref().unwrap_or_default(),
+        words(&control.wall_mean),
+        words(&control.cpu_mean)
+    )
+}
+
+pub(crate) fn memory_words(memory_bytes: Option<u64>) -> String {
+    bytes(memory_bytes.map(|bytes| bytes as f64))
+}

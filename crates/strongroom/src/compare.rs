@@ -1,0 +1,255 @@
+//! `strongroom compare`: runs a workload on several engines and writes the report.
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lab::comparison::compare;
+use lab::engine::Profile;
+use lab::machine::Machine;
+use lab::results::{FORMAT, Header, WorkloadHead};
+use lab::run::{Outcome, Plan, Progress, RESULTS_FILE, moment, this_program};
+use workloads::Workload;
+
+/// Name of the sub-command that makes a worker of this program.
+pub const WORKER_COMMAND: &str = "lab-worker";
+
+/// Name of the page in the folder of a run.
+const PAGE_FILE: &str = "report.html";
+
+/// Compare engines: time the same tests on each and write a page
+#[derive(Debug, Parser)]
+pub struct Args {
+    /// Engines to compare, separated by commas; the first is the reference [default: sqlite,
+    /// sqlite-again, strongroom, sqlite-nosync, strongroom-nosync]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    engines: Vec<String>,
+
+    /// Rounds; in each, every engine runs all tests once (10 or more give intervals)
+    #[arg(long, default_value_t = 10, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    repetitions: u32,
+
+    /// Folder for the page, the samples and, while a test runs, its database
+    #[arg(long, default_value = "report", value_name = "DIR")]
+    out: PathBuf,
+
+    /// List the engines and workloads, and do nothing else
+    #[arg(long)]
+    list: bool,
+
+    /// Seed of the order of the engines
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    seed: u64,
+
+    /// Workload to run
+    #[arg(long, default_value = "speed", value_name = "NAME")]
+    workload: String,
+
+    /// Begin anew even where an interrupted run could be continued
+    #[arg(long)]
+    fresh: bool,
+}
+
+/// Runs the comparison.
+pub fn run(args: Args) -> anyhow::Result<()> {
+    if args.list {
+        return list();
+    }
+    let workload = workloads::named(&args.workload).with_context(|| {
+        format!(
+            "there is no workload `{}`; `compare --list` shows those there are",
+            args.workload
+        )
+    })?;
+    let plan = plan(&args, &workload)?;
+    let mut display = Display::new(&workload);
+    let outcome = lab::run::run(&plan, &mut |progress| display.show(&progress));
+    display.bar.finish_and_clear();
+    report(&args, &outcome?)
+}
+
+/// Does one pass in this process, as told on standard input.
+pub fn run_worker() -> anyhow::Result<()> {
+    let mut output = io::stdout().lock();
+    Ok(lab::worker::serve(
+        io::stdin().lock(),
+        &mut output,
+        lab_engines::named,
+    )?)
+}
+
+fn plan(args: &Args, workload: &Workload) -> anyhow::Result<Plan> {
+    fs::create_dir_all(&args.out)
+        .with_context(|| format!("cannot create the folder {}", args.out.display()))?;
+    let engines = profiles(&args.engines)?;
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    Ok(Plan {
+        header: Header {
+            format: FORMAT,
+            began: moment(),
+            program: this_program(env!("CARGO_PKG_VERSION"))?,
+            workload: WorkloadHead::from(workload),
+            engines,
+            seed: args.seed,
+            machine: Machine::describe(&args.out),
+        },
+        rounds: args.repetitions,
+        folder: args.out.clone(),
+        worker: vec![program, WORKER_COMMAND.into()],
+        fresh: args.fresh,
+    })
+}
+
+fn profiles(names: &[String]) -> anyhow::Result<Vec<Profile>> {
+    let names: Vec<&str> = if names.is_empty() {
+        lab_engines::DEFAULT.to_vec()
+    } else {
+        names.iter().map(String::as_str).collect()
+    };
+    let mut profiles: Vec<Profile> = Vec::new();
+    for name in names {
+        let Some(engine) = lab_engines::named(name) else {
+            bail!("there is no engine `{name}`; `compare --list` shows those there are");
+        };
+        if profiles.iter().any(|profile| profile.name == name) {
+            bail!("engine `{name}` is named twice; `sqlite-again` is there to be its double");
+        }
+        profiles.push(engine.profile().clone());
+    }
+    Ok(profiles)
+}
+
+fn list() -> anyhow::Result<()> {
+    let mut text = String::from("Engines (* in a run for which none are named):\n");
+    for engine in lab_engines::all() {
+        let profile = engine.profile();
+        let mark = if lab_engines::DEFAULT.contains(&profile.name.as_str()) {
+            '*'
+        } else {
+            ' '
+        };
+        text += &format!("{mark} {:<36} {}\n", profile.name, profile.description);
+    }
+    text += "\nWorkloads:\n";
+    for workload in workloads::all() {
+        text += &format!("  {:<36} {}\n", workload.name, workload.description);
+    }
+    say(&text)
+}
+
+/// Writes to standard output; a reader that has gone away is no error.
+fn say(text: &str) -> anyhow::Result<()> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+/// Progress on standard error: a bar on a terminal, else a line per round.
+struct Display<'a> {
+    bar: ProgressBar,
+    workload: &'a Workload,
+    round: Option<u32>,
+}
+
+impl<'a> Display<'a> {
+    fn new(workload: &'a Workload) -> Self {
+        let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {prefix}  {msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        bar.set_style(style);
+        Self {
+            bar,
+            workload,
+            round: None,
+        }
+    }
+
+    fn show(&mut self, progress: &Progress<'_>) {
+        let left = progress
+            .time_left
+            .map_or_else(|| "time left: ?".to_owned(), time_left);
+        let tests = self.workload.tests.len();
+        let round = progress.round + 1;
+        if !io::stderr().is_terminal() && self.round != Some(round) {
+            self.round = Some(round);
+            let rounds = progress.passes / progress.engines.max(1);
+            // Nobody reads it: no reason to stop measuring.
+            drop(writeln!(io::stderr(), "round {round} of {rounds}, {left}"));
+        }
+        let test = self.workload.tests.get(progress.tests_done);
+        let title = test.map_or("closing", |test| test.title);
+        self.bar.set_length((progress.passes * tests) as u64);
+        self.bar
+            .set_position((progress.passes_done * tests + progress.tests_done) as u64);
+        self.bar.set_prefix(left);
+        self.bar
+            .set_message(format!("round {round}, {}: {title}", progress.engine));
+    }
+}
+
+fn time_left(left: Duration) -> String {
+    let seconds = left.as_secs();
+    format!("{}:{:02} left", seconds / 60, seconds % 60)
+}
+
+fn report(args: &Args, outcome: &Outcome) -> anyhow::Result<()> {
+    let comparison = compare(&outcome.results);
+    let page = lab_report::page::html(&comparison, &command(args, &outcome.results.header))?;
+    let path = args.out.join(PAGE_FILE);
+    write_whole(&path, &page).with_context(|| format!("cannot write {}", path.display()))?;
+    let mut text = lab_report::terminal::table(&comparison, terminal_width());
+    text += "\n\n";
+    if let Some(older) = &outcome.set_aside {
+        text += &format!(
+            "The samples of an earlier run are kept in {}.\n",
+            older.display()
+        );
+    }
+    if outcome.passes_resumed > 0 {
+        text += &format!(
+            "Continued a run: {} of {} passes were there already.\n",
+            outcome.passes_resumed,
+            outcome.results.passes.len()
+        );
+    }
+    let sentence = lab_report::finding::sentence(&comparison);
+    text += &format!(
+        "{sentence}\nThe page is {}, every sample is in {}.\n",
+        path.display(),
+        args.out.join(RESULTS_FILE).display()
+    );
+    say(&text)
+}
+
+/// Writes beside and renames, so that an older page stays whole until the new one is.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let beside = path.with_extension("html.new");
+    fs::write(&beside, text)?;
+    fs::rename(&beside, path)
+}
+
+/// The command line that repeats this run.
+fn command(args: &Args, header: &Header) -> String {
+    let names: Vec<&str> = header
+        .engines
+        .iter()
+        .map(|engine| engine.name.as_str())
+        .collect();
+    let mut command = format!(
+        "cargo run --release -- compare --workload {} --repetitions {} --seed {}",
+        header.workload.name, args.repetitions, header.seed
+    );
+    if names != lab_engines::DEFAULT {
+        command += &format!(" --engines {}", names.join(","));
+    }
+    command
+}
+
+fn terminal_width() -> u16 {
+    terminal_size::terminal_size().map_or(lab_report::terminal::DEFAULT_WIDTH, |(width, _)| width.0)
+}
