@@ -83,6 +83,8 @@ pub(crate) struct Database {
     pub map: bool,
     /// Size of the file when it was mapped.
     pub mapped_size: u64,
+    /// Index of the page read last: whoever reads in order gets the next one brought near.
+    pub last_read: u64,
     pub nonces: Nonces,
     pub scratch: Vec<u8>,
     pub page_one: Option<crate::main_file::PageOneFields>,

@@ -116,6 +116,10 @@ impl Database {
         if self.map {
             let codec = &mut opened.codec;
             let size = out.len();
+            if index == self.last_read + 1 {
+                self.base.prefetch_mapped(offset + page_size, size);
+            }
+            self.last_read = index;
             if let Some(result) = self
                 .base
                 .with_mapped(offset, size, |sealed| codec.open(place, sealed, out))

@@ -259,6 +259,7 @@ fn open_main(name: *const c_char, base: BaseFile) -> Outcome<Body> {
         shared_memory: false,
         map: false,
         mapped_size: 0,
+        last_read: 0,
         nonces: Nonces::new(),
         scratch: Vec::new(),
         page_one: None,
