@@ -23,7 +23,10 @@ pub(crate) struct Command {
     run: Run,
 }
 
-/// All dot commands, in alphabetical order.
+/// Commands whose failure ends a script: what follows would go to the wrong file, or to a plain one.
+const VITAL: [&str; 2] = ["decrypt", "encrypt"];
+
+/// All dot commands, by subject.
 const COMMANDS: &[&[Command]] = &[
     files::COMMANDS,
     keys::COMMANDS,
@@ -68,14 +71,28 @@ pub(crate) fn run(shell: &mut Shell, line: &str) -> Result<Flow, ShellError> {
     let result = match words.split_first() {
         None => Ok(Flow::Continue),
         Some((name, arguments)) => {
-            find(name).and_then(|command| match (command.run)(shell, arguments) {
-                Err(ShellError::Usage("")) => Err(ShellError::Usage(command.usage)),
-                other => other,
-            })
+            find(name).and_then(|command| run_command(shell, command, arguments))
         }
     };
     words.zeroize();
     result
+}
+
+fn run_command(
+    shell: &mut Shell,
+    command: &Command,
+    arguments: &[String],
+) -> Result<Flow, ShellError> {
+    (command.run)(shell, arguments).map_err(|error| {
+        let error = match error {
+            ShellError::Usage("") => ShellError::Usage(command.usage),
+            other => other,
+        };
+        if VITAL.contains(&command.name) {
+            return ShellError::KeyNotTaken(Box::new(error));
+        }
+        error
+    })
 }
 
 fn find(name: &str) -> Result<&'static Command, ShellError> {

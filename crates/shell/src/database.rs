@@ -133,6 +133,10 @@ impl Database {
         if !self.connection.is_autocommit() {
             return Err(StateError::InTransaction.into());
         }
+        if self.is_locked() {
+            // Nothing could be asked of it, and nothing is lost.
+            return Ok(());
+        }
         let others: i64 = self.connection.query_row(
             "SELECT count(*) FROM pragma_database_list WHERE name NOT IN ('main', 'temp')",
             [],

@@ -18,6 +18,9 @@ pub enum ShellError {
         /// What the storage engine said.
         detail: String,
     },
+    /// A key was not taken, in a script whose author counts on it.
+    #[error("{0}; the rest was not run, since it counts on the key")]
+    KeyNotTaken(Box<ShellError>),
     /// The database is encrypted and no key was given.
     #[error(
         "the database is encrypted and still locked; open it with .decrypt, or start the shell \

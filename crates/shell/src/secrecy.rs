@@ -3,17 +3,36 @@
 /// Whether a line may be kept in a history: it has no secret in it.
 pub fn may_be_remembered(line: &str) -> bool {
     let line = line.trim_start();
-    if let Some(command) = line.strip_prefix('.') {
-        let (name, argument) = command
-            .split_once(char::is_whitespace)
-            .unwrap_or((command, ""));
-        // Commands may be shortened, and a slip of the finger still has the secret behind it.
-        let names = ["encrypt", "decrypt", "rekey"];
-        let keyed = names.iter().any(|full| full.starts_with(name))
-            || crate::words::nearest(name, names).is_some();
-        return !(keyed && !argument.trim().is_empty());
+    if line.starts_with('.') {
+        return !gives_key_by_command(line);
     }
     !mentions_key_pragma(line)
+}
+
+/// Whether a line is a dot command with a passphrase behind it.
+fn gives_key_by_command(line: &str) -> bool {
+    let Some(command) = line.strip_prefix('.') else {
+        return false;
+    };
+    let (name, argument) = command
+        .split_once(char::is_whitespace)
+        .unwrap_or((command, ""));
+    // Commands may be shortened, and a slip of the finger still has the secret behind it.
+    let names = ["encrypt", "decrypt", "rekey"];
+    let keyed = names.iter().any(|full| full.starts_with(name))
+        || crate::words::nearest(name, names).is_some();
+    keyed && !argument.trim().is_empty()
+}
+
+/// Whether a text surely gives a key or a passphrase, by a dot command or a `PRAGMA`.
+pub fn gives_key(text: &str) -> bool {
+    let by_command = text
+        .lines()
+        .any(|line| gives_key_by_command(line.trim_start()));
+    by_command
+        || text
+            .split(';')
+            .any(|statement| key_pragma(statement).is_some())
 }
 
 /// Whether a text may set a key by `PRAGMA`; rather too often than once too little.
@@ -95,6 +114,14 @@ mod tests {
         for line in open {
             assert!(may_be_remembered(line), "{line}");
         }
+    }
+
+    #[test]
+    fn arguments_that_give_a_key_are_seen() {
+        assert!(gives_key("select 1; pragma key='x'"));
+        assert!(gives_key("select 1;\n.decrypt x"));
+        assert!(!gives_key("select passphrase from t; pragma page_size"));
+        assert!(!gives_key(".decrypt"));
     }
 
     #[test]

@@ -149,6 +149,11 @@ impl Shell {
         self.interrupter.clone()
     }
 
+    /// The version of SQLite that runs the statements.
+    pub fn sqlite_version(&self) -> &'static str {
+        rusqlite::version()
+    }
+
     /// The open database.
     pub fn database(&self) -> &Database {
         &self.database
@@ -282,6 +287,8 @@ impl Shell {
             Err(ShellError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
                 return Err(error);
             }
+            // A person sees what happened and decides.
+            Err(ShellError::KeyNotTaken(error)) if self.interactive && name.is_none() => *error,
             Err(error) => error,
         };
         self.failures += 1;
@@ -292,7 +299,8 @@ impl Shell {
             (None, false) => writeln!(self.messages, "Error: near line {line}: {error}")?,
         }
         self.messages.flush()?;
-        let stop = self.settings.bail && (!self.interactive || name.is_some());
+        let final_failure = matches!(error, ShellError::KeyNotTaken(_));
+        let stop = final_failure || (self.settings.bail && (!self.interactive || name.is_some()));
         Ok(if stop { Flow::Quit } else { Flow::Continue })
     }
 
@@ -313,13 +321,18 @@ impl Shell {
         if self.settings.echo && secrecy::may_be_remembered(sql) {
             writeln!(self.output, "{}", sql.trim())?;
         }
-        if let Some(pragma) = secrecy::key_pragma(sql.trim_start()) {
-            self.prepare_for_key(pragma)?;
+        let key_pragma = secrecy::key_pragma(sql.trim_start());
+        if let Some(pragma) = key_pragma {
+            self.prepare_for_key(pragma)
+                .map_err(|error| ShellError::KeyNotTaken(Box::new(error)))?;
         }
         let stopwatch = Stopwatch::start();
         let result = self.write_rows(sql);
         self.output.statement_done()?;
-        result.map_err(|error| self.explain(error))?;
+        result.map_err(|error| match key_pragma {
+            Some(_) => ShellError::KeyNotTaken(Box::new(error)),
+            None => self.explain(error),
+        })?;
         if self.settings.timer {
             writeln!(self.output, "{}", stopwatch.report())?;
         }
@@ -396,16 +409,14 @@ impl Shell {
         if !from_storage {
             return ShellError::Sql(source);
         }
-        if self.database.is_locked() && self.database.token().is_none() {
-            let detail = store::database::last_error(self.database.connection());
-            return match detail {
-                Some(detail) => ShellError::Storage { source, detail },
-                None => ShellError::Locked,
-            };
+        if self.database.is_locked() {
+            return ShellError::Locked;
         }
         match store::database::last_error(self.database.connection()) {
-            Some(detail) => ShellError::Storage { source, detail },
-            None => ShellError::Sql(source),
+            Some(detail) if !source.to_string().contains(&detail) => {
+                ShellError::Storage { source, detail }
+            }
+            _ => ShellError::Sql(source),
         }
     }
 }

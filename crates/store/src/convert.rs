@@ -25,6 +25,14 @@ use thiserror::Error;
 
 pub use crate::replace::Overwrite;
 
+/// What SQLite said, without the number of its code.
+fn message(error: &rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqliteFailure(_, Some(message)) => message.clone(),
+        other => other.to_string(),
+    }
+}
+
 /// Why a copy was not made. Nothing was changed then.
 #[derive(Debug, Error)]
 pub enum ConvertError {
@@ -49,7 +57,7 @@ pub enum ConvertError {
     #[error("{0} is in use by another program; close it there and try again")]
     InUse(PathBuf),
     /// SQLite could not make the copy.
-    #[error("the copy failed: {}", .detail.clone().unwrap_or_else(|| .source.to_string()))]
+    #[error("the copy failed: {}", .detail.clone().unwrap_or_else(|| message(.source)))]
     Copy {
         /// What SQLite said.
         source: rusqlite::Error,
@@ -94,21 +102,47 @@ pub fn encrypt_copy(
     progress: &Progress,
 ) -> Result<(), ConvertError> {
     check_names(source, target, overwrite)?;
+    // Says what is wrong with source or key before anything is attached.
     let connection = match source_token {
         Some(source_token) => open_encrypted(source, Access::Write, Some(source_token), None)?,
         None => open_existing_plain(source)?,
     };
-    if let Some(page_size) = options.page_size {
-        if !page_codec::header::is_page_size(page_size) {
-            return Err(ConvertError::PageSize(page_size));
-        }
-        connection
-            .pragma_update(None, "page_size", page_size)
-            .map_err(|source| copy_error(&connection, source))?;
-    }
-    let beside = encrypted_beside(&connection, target, token, options.cipher, progress)?;
+    let from = match (options.page_size, source_token) {
+        (None, _) => Source {
+            connection,
+            schema: "main",
+        },
+        (Some(page_size), None) => attached(&uri(source)?, page_size)?,
+        (Some(page_size), token) => attached(&encrypted_uri(source, token, None)?, page_size)?,
+    };
+    let beside = encrypted_beside(&from, target, token, options.cipher, progress)?;
     copy_permissions(source, beside.path()).map_err(|source| file_error(target, source))?;
     settle(beside, target, overwrite)
+}
+
+/// The source of a copy: a database of a connection.
+struct Source {
+    connection: Connection,
+    schema: &'static str,
+}
+
+/// Opens a source whose copies get pages of another size.
+///
+/// SQLite keeps the size of pages to come per connection, and the encrypting VFS refuses to change
+/// that of its own database; so the source is attached to a connection that has none.
+fn attached(name: &FileUri, page_size: u32) -> Result<Source, ConvertError> {
+    if !page_codec::header::is_page_size(page_size) {
+        return Err(ConvertError::PageSize(page_size));
+    }
+    let connection = open_plain(None, Access::Create)?;
+    connection
+        .execute("ATTACH ?1 AS source", [name.as_str()])
+        .and_then(|_| connection.pragma_update(Some("main"), "page_size", page_size))
+        .map_err(|source| copy_error(&connection, source))?;
+    Ok(Source {
+        connection,
+        schema: "source",
+    })
 }
 
 /// Writes a plain copy of an encrypted database, readable by its owner only. The source may be
@@ -143,7 +177,7 @@ pub fn decrypt_connection(
     let beside = beside(target)?;
     // Without a VFS in its name the copy would be made by the VFS of the source.
     let name = uri(beside.path())?.with("vfs", default_vfs());
-    vacuum_into(connection, &name, beside.path(), progress)?;
+    vacuum_into(connection, "main", &name, beside.path(), progress)?;
     let copy = open_plain(Some(beside.path()), Access::Read)?;
     check_structure(&copy)?;
     drop(copy);
@@ -164,10 +198,14 @@ pub fn encrypt_in_place(
     let path = &fs::canonicalize(path).map_err(|source| file_error(path, source))?;
     let connection = open_existing_plain(path)?;
     let journal_mode = lock_exclusively(path, &connection)?;
-    let beside = encrypted_beside(&connection, path, token, cipher, progress)?;
+    let from = Source {
+        connection,
+        schema: "main",
+    };
+    let beside = encrypted_beside(&from, path, token, cipher, progress)?;
     copy_permissions(path, beside.path()).map_err(|source| file_error(path, source))?;
     settle(beside, path, Overwrite::Always)?;
-    drop(connection);
+    drop(from);
     if journal_mode.eq_ignore_ascii_case("wal") {
         let converted = open_encrypted(path, Access::Write, Some(token), None)?;
         converted
@@ -199,7 +237,7 @@ pub fn backup(
     match (encrypted, token) {
         (true, None) => {
             let name = encrypted_uri(beside.path(), None, cipher)?;
-            vacuum_into(connection, &name, beside.path(), &ignored())?;
+            vacuum_into(connection, "main", &name, beside.path(), &ignored())?;
         }
         (true, Some(token)) => {
             let copy = open_encrypted(beside.path(), Access::Create, Some(token), cipher)?;
@@ -288,7 +326,7 @@ fn lock_exclusively(path: &Path, connection: &Connection) -> Result<String, Conv
 }
 
 fn encrypted_beside(
-    connection: &Connection,
+    source: &Source,
     target: &Path,
     token: &KeyToken,
     cipher: Option<Cipher>,
@@ -296,7 +334,13 @@ fn encrypted_beside(
 ) -> Result<FileBeside, ConvertError> {
     let beside = beside(target)?;
     let name = encrypted_uri(beside.path(), Some(token), cipher)?;
-    vacuum_into(connection, &name, beside.path(), progress)?;
+    vacuum_into(
+        &source.connection,
+        source.schema,
+        &name,
+        beside.path(),
+        progress,
+    )?;
     let copy = open_encrypted(beside.path(), Access::Read, Some(token), None)?;
     let report = verify_connection(&copy, beside.path(), progress)?;
     if !report.bad.is_empty() {
@@ -325,12 +369,16 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 fn vacuum_into(
     connection: &Connection,
+    schema: &str,
     name: &FileUri,
     path: &Path,
     progress: &Progress,
 ) -> Result<(), ConvertError> {
-    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u32>(0).map(u64::from));
-    let total = (|| Ok(number("PRAGMA page_count")? * number("PRAGMA page_size")?))()
+    let number = |name: &str| {
+        let sql = format!("PRAGMA {schema}.{name}");
+        connection.query_row(&sql, [], |row| row.get::<_, u32>(0).map(u64::from))
+    };
+    let total = (|| Ok(number("page_count")? * number("page_size")?))()
         .map_err(|source| copy_error(connection, source))?;
     let finished = AtomicBool::new(false);
     let copied = std::thread::scope(|scope| {
@@ -347,7 +395,7 @@ fn vacuum_into(
                 std::thread::park_timeout(POLL_INTERVAL);
             }
         });
-        let copied = connection.execute("VACUUM INTO ?1", [name.as_str()]);
+        let copied = connection.execute(&format!("VACUUM {schema} INTO ?1"), [name.as_str()]);
         finished.store(true, Ordering::Release);
         watcher.thread().unpark();
         copied

@@ -1,3 +1,84 @@
 //! The program: sub-commands, prompts and progress.
+#![forbid(unsafe_code)]
 
-fn main() {}
+mod compare;
+mod file_commands;
+mod key_arguments;
+mod key_command;
+mod shell_command;
+mod terminal;
+mod workload;
+
+use clap::{Parser, Subcommand};
+use std::io;
+use std::process::ExitCode;
+
+/// Encrypted SQLite databases, and what encryption costs.
+#[derive(Parser)]
+#[command(name = "strongroom", version, propagate_version = true)]
+struct Program {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Shell(shell_command::Args),
+    Encrypt(file_commands::EncryptArgs),
+    Decrypt(file_commands::DecryptArgs),
+    Key(key_command::Args),
+    Verify(file_commands::VerifyArgs),
+    Inspect(file_commands::InspectArgs),
+    Compare(compare::Args),
+    Workload(workload::Args),
+    /// Runs one engine for `compare`.
+    #[command(name = compare::WORKER_COMMAND, hide = true)]
+    LabWorker,
+}
+
+fn main() -> ExitCode {
+    match run(Program::parse().command) {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("strongroom: {}", in_one_line(&error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<ExitCode> {
+    let done = |()| ExitCode::SUCCESS;
+    match command {
+        Command::Shell(args) => shell_command::run(args),
+        Command::Encrypt(args) => file_commands::encrypt(args).map(done),
+        Command::Decrypt(args) => file_commands::decrypt(args).map(done),
+        Command::Key(args) => key_command::run(args).map(done),
+        Command::Verify(args) => file_commands::verify(args),
+        Command::Inspect(args) => file_commands::inspect(args).map(done),
+        Command::Compare(args) => compare::run(args).map(done),
+        Command::Workload(args) => workload::run(args).map(done),
+        Command::LabWorker => compare::run_worker().map(done),
+    }
+}
+
+/// Whoever reads the output has had enough: nobody is left to be told.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}
+
+/// The error with those causes that it does not already tell itself.
+fn in_one_line(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}

@@ -1,0 +1,253 @@
+//! `strongroom encrypt`, `decrypt`, `verify` and `inspect`.
+
+use crate::key_arguments::{KeyArguments, NewKeyArguments};
+use crate::terminal::Bar;
+use anyhow::bail;
+use clap::Parser;
+use crypto::cipher::Cipher;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use store::KeyToken;
+use store::convert::{EncryptOptions, Overwrite, decrypt_copy, encrypt_copy};
+use store::database::{FileKind, file_kind};
+use store::inspect::Inspection;
+
+/// The cipher of a name.
+pub fn cipher_named(name: &str) -> Result<Cipher, String> {
+    Cipher::from_name(name).ok_or_else(|| {
+        format!(
+            "unknown cipher; known are {}",
+            Cipher::ALL.map(Cipher::name).join(", ")
+        )
+    })
+}
+
+/// Write an encrypted copy of a database
+///
+/// The source may be in use. It is a plain SQLite database, or an encrypted one that gets another
+/// key, cipher or page size. The copy is written beside its destination, read back, and only then
+/// given its name.
+#[derive(Debug, Parser)]
+pub struct EncryptArgs {
+    /// Database to copy
+    source: PathBuf,
+    /// Encrypted copy to make
+    destination: PathBuf,
+    /// Cipher: aegis-256x2, aegis-256, aes-256-gcm or xchacha20-poly1305
+    #[arg(long, value_name = "NAME", value_parser = cipher_named)]
+    cipher: Option<Cipher>,
+    /// Bytes of a page, a power of two from 512 to 65536 [default: that of the source]
+    #[arg(long, value_name = "BYTES")]
+    page_size: Option<u32>,
+    /// Replace the destination if it exists
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    key: KeyArguments,
+    #[command(flatten)]
+    new_key: NewKeyArguments,
+}
+
+/// Write a plain copy of an encrypted database
+///
+/// The source may be in use. The copy is readable by its owner only.
+#[derive(Debug, Parser)]
+pub struct DecryptArgs {
+    /// Encrypted database
+    source: PathBuf,
+    /// Plain copy to make
+    destination: PathBuf,
+    /// Replace the destination if it exists
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    key: KeyArguments,
+}
+
+/// Open every page of an encrypted database and list those that are bad
+#[derive(Debug, Parser)]
+pub struct VerifyArgs {
+    /// Encrypted database
+    file: PathBuf,
+    /// Write the result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    key: KeyArguments,
+}
+
+/// Show what an encrypted file tells without any key
+#[derive(Debug, Parser)]
+pub struct InspectArgs {
+    /// File to look at
+    file: PathBuf,
+    /// Write the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn overwrite(force: bool) -> Overwrite {
+    if force {
+        Overwrite::Always
+    } else {
+        Overwrite::Never
+    }
+}
+
+/// Nobody should type a passphrase for nothing.
+fn refuse_existing(destination: &std::path::Path, force: bool) -> anyhow::Result<()> {
+    if !force && destination.symlink_metadata().is_ok() {
+        bail!(store::convert::ConvertError::Exists(destination.to_owned()));
+    }
+    Ok(())
+}
+
+/// Runs `strongroom encrypt`.
+pub fn encrypt(args: EncryptArgs) -> anyhow::Result<()> {
+    refuse_existing(&args.destination, args.force)?;
+    let (source_token, token) = match file_kind(&args.source)? {
+        FileKind::Encrypted(_) => {
+            let credential = args.key.open()?;
+            let new = args
+                .new_key
+                .read()?
+                .unwrap_or_else(|| credential.duplicate());
+            (Some(KeyToken::new(credential)), KeyToken::new(new))
+        }
+        FileKind::Plain => {
+            let credential = match args.new_key.read()? {
+                Some(credential) => credential,
+                None => args.key.create()?,
+            };
+            (None, KeyToken::new(credential))
+        }
+        FileKind::Missing => bail!(store::database::OpenError::Missing(args.source)),
+        FileKind::Empty => bail!(store::database::OpenError::Empty(args.source)),
+        FileKind::Other(source) => {
+            bail!(store::database::OpenError::Header {
+                path: args.source,
+                source
+            })
+        }
+    };
+    let options = EncryptOptions {
+        cipher: args.cipher,
+        page_size: args.page_size,
+    };
+    let bar = Bar::new();
+    encrypt_copy(
+        &args.source,
+        source_token.as_ref(),
+        &args.destination,
+        &token,
+        options,
+        overwrite(args.force),
+        &bar.progress(),
+    )?;
+    drop(bar);
+    eprintln!(
+        "{} is an encrypted copy of {}, every page read back.",
+        args.destination.display(),
+        args.source.display()
+    );
+    Ok(())
+}
+
+/// Runs `strongroom decrypt`.
+pub fn decrypt(args: DecryptArgs) -> anyhow::Result<()> {
+    refuse_existing(&args.destination, args.force)?;
+    store::inspect::inspect(&args.source)?;
+    let token = KeyToken::new(args.key.open()?);
+    let bar = Bar::new();
+    let overwrite = overwrite(args.force);
+    decrypt_copy(
+        &args.source,
+        &token,
+        &args.destination,
+        overwrite,
+        &bar.progress(),
+    )?;
+    drop(bar);
+    eprintln!(
+        "{} is a plain copy: whoever reads it needs no key.",
+        args.destination.display()
+    );
+    Ok(())
+}
+
+/// Runs `strongroom verify`; status 1 when a page is bad.
+pub fn verify(args: VerifyArgs) -> anyhow::Result<ExitCode> {
+    store::inspect::inspect(&args.file)?;
+    let token = KeyToken::new(args.key.open()?);
+    let bar = Bar::new();
+    let report = store::verify::verify(&args.file, &token, &bar.progress())?;
+    drop(bar);
+    let mut output = io::stdout().lock();
+    if args.json {
+        writeln!(output, "{}", serde_json::to_string(&report)?)?;
+    } else {
+        for page in &report.bad {
+            writeln!(
+                output,
+                "page {page} does not open: it was altered, moved or damaged"
+            )?;
+        }
+        let (bad, checked) = (report.bad.len(), report.checked);
+        match bad {
+            0 => writeln!(output, "{checked} pages checked, all sound")?,
+            _ => writeln!(
+                output,
+                "{checked} pages checked, {bad} bad; restore from a backup"
+            )?,
+        }
+    }
+    Ok(if report.bad.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Runs `strongroom inspect`.
+pub fn inspect(args: InspectArgs) -> anyhow::Result<()> {
+    let inspection = store::inspect::inspect(&args.file)?;
+    let mut output = io::stdout().lock();
+    if args.json {
+        writeln!(output, "{}", serde_json::to_string_pretty(&inspection)?)?;
+    } else {
+        write_inspection(&mut output, &inspection)?;
+    }
+    Ok(())
+}
+
+fn write_inspection(output: &mut impl Write, inspection: &Inspection) -> io::Result<()> {
+    writeln!(
+        output,
+        "Strongroom database, format version {}",
+        inspection.format_version
+    )?;
+    writeln!(output, "cipher       {}", inspection.cipher)?;
+    writeln!(output, "page size    {} bytes", inspection.page_size)?;
+    writeln!(output, "file size    {} bytes", inspection.file_size)?;
+    writeln!(output, "file id      {}", inspection.file_id)?;
+    writeln!(output, "key epoch    {}", inspection.epoch)?;
+    writeln!(output, "header       generation {}", inspection.generation)?;
+    for (copy, intact) in inspection.copies_intact.iter().enumerate() {
+        let state = match (intact, copy == inspection.copy_in_force) {
+            (true, true) => "intact, in force",
+            (true, false) => "intact",
+            (false, _) => "DAMAGED; the next change of a key writes it anew",
+        };
+        writeln!(output, "copy {}       {state}", copy + 1)?;
+    }
+    let (must, may) = (inspection.must_understand, inspection.may_ignore);
+    writeln!(
+        output,
+        "features     {must:#x} must be understood, {may:#x} may be ignored"
+    )?;
+    for slot in &inspection.slots {
+        writeln!(output, "key {slot}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! Keys on the command line: where to read them from, never what they are.
+
+use crate::terminal;
+use anyhow::{Context, bail};
+use clap::Args;
+use keyring::Credential;
+use keyring::source::KeySource;
+use std::path::PathBuf;
+
+/// Where the key of a database comes from; without any of these it is asked for.
+#[derive(Args, Debug, Default)]
+#[group(multiple = false)]
+pub struct KeyArguments {
+    /// File with a key: 32 bytes or 64 hexadecimal digits
+    #[arg(long, value_name = "FILE", help_heading = "Key")]
+    key_file: Option<PathBuf>,
+    /// File with a passphrase
+    #[arg(long, value_name = "FILE", help_heading = "Key")]
+    passphrase_file: Option<PathBuf>,
+    /// Open file descriptor with a key
+    #[arg(long, value_name = "N", help_heading = "Key")]
+    key_fd: Option<i32>,
+    /// Open file descriptor with a passphrase
+    #[arg(long, value_name = "N", help_heading = "Key")]
+    passphrase_fd: Option<i32>,
+    /// Command that writes a key to its standard output
+    #[arg(long, value_name = "COMMAND", help_heading = "Key")]
+    key_command: Option<String>,
+    /// Command that writes a passphrase to its standard output
+    #[arg(long, value_name = "COMMAND", help_heading = "Key")]
+    passphrase_command: Option<String>,
+    /// Environment variable with a key
+    #[arg(long, value_name = "NAME", help_heading = "Key")]
+    key_env: Option<String>,
+}
+
+/// Where a new key comes from; without any of these a passphrase is asked for, twice.
+#[derive(Args, Debug, Default)]
+#[group(multiple = false)]
+pub struct NewKeyArguments {
+    /// File with the new key: 32 bytes or 64 hexadecimal digits
+    #[arg(long, value_name = "FILE", help_heading = "New key")]
+    new_key_file: Option<PathBuf>,
+    /// File with the new passphrase
+    #[arg(long, value_name = "FILE", help_heading = "New key")]
+    new_passphrase_file: Option<PathBuf>,
+    /// Open file descriptor with the new key
+    #[arg(long, value_name = "N", help_heading = "New key")]
+    new_key_fd: Option<i32>,
+    /// Open file descriptor with the new passphrase
+    #[arg(long, value_name = "N", help_heading = "New key")]
+    new_passphrase_fd: Option<i32>,
+    /// Command that writes the new key to its standard output
+    #[arg(long, value_name = "COMMAND", help_heading = "New key")]
+    new_key_command: Option<String>,
+    /// Command that writes the new passphrase to its standard output
+    #[arg(long, value_name = "COMMAND", help_heading = "New key")]
+    new_passphrase_command: Option<String>,
+    /// Environment variable with the new key
+    #[arg(long, value_name = "NAME", help_heading = "New key")]
+    new_key_env: Option<String>,
+}
+
+/// A source, and what to read from it.
+enum Given {
+    Key(KeySource),
+    Passphrase(KeySource),
+}
+
+impl Given {
+    fn read(self) -> anyhow::Result<Credential> {
+        let (Given::Key(source) | Given::Passphrase(source)) = &self;
+        if let Some(exposed) = source.exposure() {
+            eprintln!("strongroom: warning: {exposed}");
+        }
+        Ok(match self {
+            Given::Key(source @ KeySource::File(_)) => Credential::key_file(source.read_raw_key()?),
+            Given::Key(source) => Credential::raw_key(source.read_raw_key()?),
+            Given::Passphrase(source) => Credential::Passphrase(source.read_passphrase()?),
+        })
+    }
+}
+
+impl KeyArguments {
+    fn given(&self) -> Option<Given> {
+        let key = |source| Some(Given::Key(source));
+        let passphrase = |source| Some(Given::Passphrase(source));
+        None.or_else(|| key(KeySource::File(self.key_file.clone()?)))
+            .or_else(|| passphrase(KeySource::File(self.passphrase_file.clone()?)))
+            .or_else(|| key(KeySource::Descriptor(self.key_fd?)))
+            .or_else(|| passphrase(KeySource::Descriptor(self.passphrase_fd?)))
+            .or_else(|| key(KeySource::Command(self.key_command.clone()?)))
+            .or_else(|| passphrase(KeySource::Command(self.passphrase_command.clone()?)))
+            .or_else(|| key(KeySource::Environment(self.key_env.clone()?)))
+            .or_else(from_environment)
+    }
+
+    /// The credential that the options or the environment name, if they name one.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(&self) -> anyhow::Result<Option<Credential>> {
+        self.given().map(Given::read).transpose()
+    }
+
+    /// The credential that opens a database: named, or asked for.
+    ///
+    /// # Errors
+    /// When it cannot be read or asked for.
+    pub fn open(&self) -> anyhow::Result<Credential> {
+        match self.read()? {
+            Some(credential) => Ok(credential),
+            None => ask("Passphrase: ", "--key-file, --passphrase-file"),
+        }
+    }
+
+    /// The credential of a database that is to be made: named, or asked for twice.
+    ///
+    /// # Errors
+    /// When it cannot be read or asked for.
+    pub fn create(&self) -> anyhow::Result<Credential> {
+        match self.read()? {
+            Some(credential) => Ok(credential),
+            None => ask_twice("--key-file, --passphrase-file"),
+        }
+    }
+}
+
+impl NewKeyArguments {
+    fn given(&self) -> Option<Given> {
+        let key = |source| Some(Given::Key(source));
+        let passphrase = |source| Some(Given::Passphrase(source));
+        None.or_else(|| key(KeySource::File(self.new_key_file.clone()?)))
+            .or_else(|| passphrase(KeySource::File(self.new_passphrase_file.clone()?)))
+            .or_else(|| key(KeySource::Descriptor(self.new_key_fd?)))
+            .or_else(|| passphrase(KeySource::Descriptor(self.new_passphrase_fd?)))
+            .or_else(|| key(KeySource::Command(self.new_key_command.clone()?)))
+            .or_else(|| passphrase(KeySource::Command(self.new_passphrase_command.clone()?)))
+            .or_else(|| key(KeySource::Environment(self.new_key_env.clone()?)))
+    }
+
+    /// The credential that the options name, if they name one.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(&self) -> anyhow::Result<Option<Credential>> {
+        self.given().map(Given::read).transpose()
+    }
+
+    /// The new credential: named, or asked for twice.
+    ///
+    /// # Errors
+    /// When it cannot be read or asked for.
+    pub fn create(&self) -> anyhow::Result<Credential> {
+        match self.read()? {
+            Some(credential) => Ok(credential),
+            None => ask_twice("--new-key-file, --new-passphrase-file"),
+        }
+    }
+}
+
+/// The variables by which unmodified programs get their key too.
+fn from_environment() -> Option<Given> {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    None.or_else(|| {
+        Some(Given::Key(KeySource::File(
+            variable("STRONGROOM_KEY_FILE")?.into(),
+        )))
+    })
+    .or_else(|| {
+        Some(Given::Key(KeySource::Command(variable(
+            "STRONGROOM_KEY_COMMAND",
+        )?)))
+    })
+    .or_else(|| {
+        let path = variable("STRONGROOM_PASSPHRASE_FILE")?;
+        Some(Given::Passphrase(KeySource::File(path.into())))
+    })
+}
+
+fn ask(prompt: &str, options: &str) -> anyhow::Result<Credential> {
+    let secret = terminal::ask_secret(prompt).with_context(|| {
+        format!("a key is needed, and nobody can be asked; give it by {options} or the like")
+    })?;
+    if secret.is_empty() {
+        bail!("the passphrase is empty; nothing was done");
+    }
+    Ok(Credential::Passphrase(secret))
+}
+
+fn ask_twice(options: &str) -> anyhow::Result<Credential> {
+    let first = ask("New passphrase: ", options)?;
+    let second = ask("The same again: ", options)?;
+    match (&first, &second) {
+        (Credential::Passphrase(first), Credential::Passphrase(second))
+            if first.expose() == second.expose() => {}
+        _ => bail!("the two passphrases differ; nothing was done"),
+    }
+    Ok(first)
+}
