@@ -377,10 +377,10 @@ impl Shell {
             return Ok(());
         }
         let path = self.database.file()?.to_owned();
-        let is_new = match store::database::file_kind(&path)? {
-            store::database::FileKind::Missing | store::database::FileKind::Empty => true,
-            _ => false,
-        };
+        let is_new = matches!(
+            store::database::file_kind(&path)?,
+            store::database::FileKind::Missing | store::database::FileKind::Empty
+        );
         if !is_new || pragma == KeyPragma::Rekey {
             return Err(StateError::KeyPragmaOnPlain.into());
         }
