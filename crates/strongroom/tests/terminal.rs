@@ -1,0 +1,161 @@
+//! The program in front of a person: prompts without echo, the history without secrets.
+#![cfg(unix)]
+
+mod support;
+
+use rexpect::session::{PtySession, spawn_command};
+use std::fs;
+use support::Place;
+
+/// How long the program may take to say something, in milliseconds.
+const PATIENCE_MS: u64 = 20_000;
+
+fn start(place: &Place, arguments: &[&str]) -> PtySession {
+    let mut command = support::program(place.folder());
+    // A plain terminal: the editor writes no colours and asks for no capabilities.
+    command.args(arguments).env("TERM", "xterm");
+    spawn_command(command, Some(PATIENCE_MS)).unwrap()
+}
+
+/// Types a line at the shell's prompt, as the editor expects it: ended by carriage return.
+fn type_line(session: &mut PtySession, line: &str) {
+    session.send(&format!("{line}\r")).unwrap();
+    session.flush().unwrap();
+}
+
+const PROMPT: &str = "strongroom> ";
+
+#[test]
+fn a_passphrase_is_asked_for_and_not_shown() {
+    let place = Place::new();
+    let mut session = start(&place, &["shell", "a.db"]);
+    session.exp_string("a.db is not encrypted").unwrap();
+    session.exp_string(PROMPT).unwrap();
+    type_line(&mut session, ".encrypt");
+    session.exp_string("New passphrase: ").unwrap();
+    session.send_line("tiger balm").unwrap();
+    let between = session.exp_string("The same again: ").unwrap();
+    assert!(!between.contains("tiger"), "{between:?}");
+    session.send_line("tiger balm").unwrap();
+    let before = session.exp_string(PROMPT).unwrap();
+    assert!(!before.contains("tiger"), "{before:?}");
+    type_line(&mut session, "create table t(a);");
+    session.exp_string(PROMPT).unwrap();
+    type_line(&mut session, "select 'row ' || count(*)");
+    session.exp_string("...> ").unwrap();
+    type_line(&mut session, "from t;");
+    session.exp_string("row 0").unwrap();
+    session.exp_string(PROMPT).unwrap();
+    type_line(&mut session, ".quit");
+    session.exp_eof().unwrap();
+    assert!(place.bytes("a.db").starts_with(b"Strongroom db"));
+
+    let mut session = start(&place, &["shell", "a.db"]);
+    session.exp_string("Passphrase: ").unwrap();
+    session.send_line("wrong one").unwrap();
+    let answer = session.exp_string("Passphrase: ").unwrap();
+    assert!(
+        answer.contains("wrong key") && !answer.contains("wrong one"),
+        "{answer:?}"
+    );
+    session.send_line("tiger balm").unwrap();
+    session.exp_string(PROMPT).unwrap();
+    type_line(&mut session, ".tables");
+    session.exp_string("t\r\n").unwrap();
+    session.exp_string(PROMPT).unwrap();
+    type_line(&mut session, ".quit");
+    session.exp_eof().unwrap();
+}
+
+#[test]
+fn two_different_passphrases_change_nothing() {
+    let place = Place::new();
+    let mut session = start(&place, &["shell", "a.db"]);
+    session.exp_string(PROMPT).unwrap();
+    type_line(&mut session, ".encrypt");
+    session.exp_string("New passphrase: ").unwrap();
+    session.send_line("one").unwrap();
+    session.exp_string("The same again: ").unwrap();
+    session.send_line("two").unwrap();
+    session.exp_string("differ").unwrap();
+    session.exp_string(PROMPT).unwrap();
+    type_line(&mut session, ".quit");
+    session.exp_eof().unwrap();
+    assert!(!place.exists("a.db") || place.bytes("a.db").is_empty());
+}
+
+#[test]
+fn the_history_holds_no_secret() {
+    let place = Place::new();
+    let mut session = start(&place, &["shell", "a.db"]);
+    let lines = [
+        (PROMPT, ".encrypt canary1"),
+        (PROMPT, "create table remembered(a);"),
+        (PROMPT, ".rekey canary2"),
+        (PROMPT, "pragma"),
+        ("...> ", "rekey='canary3';"),
+        (PROMPT, ".quit"),
+    ];
+    for (prompt, line) in lines {
+        session.exp_string(prompt).unwrap();
+        type_line(&mut session, line);
+    }
+    session.exp_eof().unwrap();
+    let history = fs::read_to_string(place.path("state/strongroom/history")).unwrap();
+    assert!(history.contains("create table remembered"), "{history}");
+    assert!(!history.contains("canary"), "{history}");
+    use std::os::unix::fs::PermissionsExt;
+    let mode = fs::metadata(place.path("state/strongroom/history"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o077, 0);
+    place
+        .shell("a.db", ".decrypt canary3\nselect * from remembered;\n")
+        .fine();
+}
+
+#[test]
+fn the_other_commands_ask_too() {
+    let place = Place::new();
+    place.plain_database("plain.db");
+    let mut session = start(&place, &["encrypt", "plain.db", "a.db"]);
+    session.exp_string("New passphrase: ").unwrap();
+    session.send_line("tiger balm").unwrap();
+    session.exp_string("The same again: ").unwrap();
+    session.send_line("tiger balm").unwrap();
+    let rest = session.exp_eof().unwrap();
+    assert!(
+        rest.contains("is an encrypted copy") && !rest.contains("tiger"),
+        "{rest:?}"
+    );
+    let mut session = start(&place, &["verify", "a.db"]);
+    session.exp_string("Passphrase: ").unwrap();
+    session.send_line("tiger balm").unwrap();
+    let rest = session.exp_eof().unwrap();
+    assert!(
+        rest.contains("all sound") && !rest.contains("tiger"),
+        "{rest:?}"
+    );
+}
+
+#[test]
+fn control_c_stops_a_statement_and_not_the_shell() {
+    let place = Place::new();
+    let mut session = start(&place, &["shell"]);
+    session.exp_string(PROMPT).unwrap();
+    type_line(
+        &mut session,
+        "select 'begun'; with recursive n(i) as (select 1 union all select i + 1 from n) select max(i) from n;",
+    );
+    session.exp_string("begun   ").unwrap();
+    // The row is shown a moment before the endless statement begins.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    session.send_control('c').unwrap();
+    session.exp_string("Error: interrupted").unwrap();
+    session.exp_string(PROMPT).unwrap();
+    type_line(&mut session, "select 40 + 2 as answer;");
+    session.exp_string("42     ").unwrap();
+    type_line(&mut session, ".quit");
+    session.exp_eof().unwrap();
+}
