@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 
 use crypto::secret::{KEY_SIZE, Key, SecretBytes};
 use thiserror::Error;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 /// The most that is read from any source.
-pub const SOURCE_SIZE_MAX: usize = 64 * 1024;
+pub const SOURCE_SIZE_MAX: usize = 4 * 1024;
 
 /// Where a key or a passphrase is to be read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub enum KeySourceError {
         status: std::process::ExitStatus,
     },
     /// More bytes than any key or passphrase has.
-    #[error("{place} gives more than 64 KiB; that is no key. Check that it is the right one")]
+    #[error("{place} gives more than 4 KiB; that is no key. Check that it is the right one")]
     TooLong {
         /// The source, in words.
         place: String,
@@ -213,7 +213,6 @@ fn read_bounded(reader: &mut impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
             Err(error) => return Err(error),
         }
     }
-    bytes[size..].zeroize();
     bytes.truncate(size);
     Ok(bytes)
 }

@@ -131,6 +131,7 @@ pub(crate) const SQLITE_FCNTL_COMMIT_PHASETWO: c_int = 22;
 pub(crate) const SQLITE_FCNTL_PDB: c_int = 30;
 pub(crate) const SQLITE_FCNTL_RESERVE_BYTES: c_int = 38;
 pub(crate) const SQLITE_FCNTL_CKPT_START: c_int = 39;
+pub(crate) const SQLITE_FCNTL_CKPT_DONE: c_int = 37;
 pub(crate) const SQLITE_FCNTL_BEGIN_ATOMIC_WRITE: c_int = 31;
 pub(crate) const SQLITE_FCNTL_COMMIT_ATOMIC_WRITE: c_int = 32;
 pub(crate) const SQLITE_FCNTL_ROLLBACK_ATOMIC_WRITE: c_int = 33;

@@ -27,6 +27,7 @@ use crate::abi::{SQLITE_IOERR, SQLITE_LOCK_NONE, SQLITE_NOTADB, sqlite3};
 use crate::api::SqliteApi;
 use crate::base::BaseFile;
 use crate::error::{Code, Outcome};
+use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
 use crate::wal_file::WalFile;
 
@@ -87,6 +88,8 @@ pub(crate) struct Database {
     pub last_read: u64,
     pub nonces: Nonces,
     pub scratch: Vec<u8>,
+    /// Sealed pages on their way to the file.
+    pub gathered: Gathered,
     pub page_one: Option<crate::main_file::PageOneFields>,
     pub journal: Option<JournalFile>,
     pub wal: Option<WalFile>,

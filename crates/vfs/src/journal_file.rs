@@ -12,62 +12,8 @@ use crate::abi::SQLITE_IOERR_SHORT_READ;
 use crate::base::BaseFile;
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
+use crate::gathered::Gathered;
 use crate::keys::refused;
-
-/// Bytes gathered before they are written out.
-const GATHERED_SIZE_MAX: usize = 64 * 1024;
-
-/// Consecutive bytes on their way to a file.
-#[derive(Default)]
-pub(crate) struct Gathered {
-    bytes: Vec<u8>,
-    offset: u64,
-}
-
-impl Gathered {
-    /// Makes room for `size` bytes at `offset` behind what is gathered, writing that out first
-    /// where it does not fit; the caller fills the returned slice.
-    pub fn reserve(&mut self, base: BaseFile, offset: u64, size: usize) -> Outcome<&mut [u8]> {
-        let end = self.offset + self.bytes.len() as u64;
-        if !self.bytes.is_empty() && (offset != end || self.bytes.len() + size > GATHERED_SIZE_MAX)
-        {
-            self.flush(base)?;
-        }
-        if self.bytes.is_empty() {
-            self.offset = offset;
-        }
-        let start = self.bytes.len();
-        self.bytes.resize(start + size, 0);
-        Ok(&mut self.bytes[start..])
-    }
-
-    /// Takes back the last `size` bytes, which were not filled.
-    pub fn give_back(&mut self, size: usize) {
-        self.bytes.truncate(self.bytes.len() - size);
-    }
-
-    /// Writes out what is gathered. On failure it stays gathered, so that no hole can come about.
-    pub fn flush(&mut self, base: BaseFile) -> Outcome {
-        if !self.bytes.is_empty() {
-            base.write(&self.bytes, self.offset)?;
-            self.bytes.clear();
-        }
-        Ok(())
-    }
-
-    /// Drops everything from `size` on: the file is being cut there.
-    pub fn cut(&mut self, size: u64) {
-        let keep = size
-            .saturating_sub(self.offset)
-            .min(self.bytes.len() as u64);
-        self.bytes.truncate(keep as usize);
-    }
-
-    /// Whether nothing is gathered.
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-}
 
 /// An open rollback journal.
 pub(crate) struct JournalFile {
@@ -96,6 +42,10 @@ impl JournalFile {
 impl Database {
     /// `xWrite` on the rollback journal.
     pub fn write_journal(&mut self, base: BaseFile, data: &[u8], offset: u64) -> Outcome {
+        if offset == 0 {
+            // This may be the write that ends the transaction (journal_mode=PERSIST).
+            self.flush_main()?;
+        }
         let page_size = match (&self.state, &self.journal) {
             (State::Plain, _) => return base.write(data, offset),
             (State::Open(opened), Some(_)) => opened.header.page_size,
@@ -206,6 +156,7 @@ impl Database {
 
     /// `xTruncate` on the rollback journal.
     pub fn truncate_journal(&mut self, base: BaseFile, size: u64) -> Outcome {
+        self.flush_main()?;
         if let Some(journal) = &mut self.journal {
             journal.gathered.cut(size);
             journal.flush()?;

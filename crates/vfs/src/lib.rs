@@ -14,7 +14,9 @@
 //! 3. Bytes that come from content reach the base VFS only sealed or masked; what the code does
 //!    not recognise, it refuses.
 //! 4. A write that is held back reaches the base VFS before anything that relies on it: journal
-//!    records before the database is written, frames before the commit frame's write returns.
+//!    records before the database is written, pages before the journal ends or a lock is given
+//!    up, frames before the write of the commit frame returns. SQLite is told of a failure by a
+//!    call whose result it heeds.
 //! 5. No panic crosses the C boundary.
 #![expect(unsafe_code, reason = "SQLite's C interface")]
 
@@ -24,6 +26,7 @@ mod base;
 mod credentials;
 mod database;
 mod error;
+mod gathered;
 mod journal_file;
 mod keys;
 mod main_file;

@@ -110,6 +110,12 @@ impl Database {
         let page_size = out.len() as u64;
         let offset = PAGES_OFFSET + index * page_size;
         let place = PagePlace::main(page_number(index)?);
+        if self.gathered.overlaps(offset, out.len()) {
+            // On failure the pages stay gathered: SQLite may go on after a failed read, and the
+            // commit must not miss them.
+            self.flush_journal()?;
+            self.gathered.flush(self.base)?;
+        }
         let State::Open(opened) = &mut self.state else {
             return Err(Code(SQLITE_IOERR_READ));
         };
@@ -193,9 +199,6 @@ impl Database {
 
     /// `xWrite` on an encrypted or new database: exactly one page.
     pub fn write_main(&mut self, page: &[u8], offset: u64) -> Outcome {
-        if let Some(journal) = &mut self.journal {
-            journal.flush()?;
-        }
         match &self.state {
             State::Open(_) => {}
             State::Plain => return self.base.write(page, offset),
@@ -235,31 +238,61 @@ impl Database {
     fn write_page(&mut self, index: u64, page: &[u8]) -> Outcome {
         let nonce = self.nonce()?;
         let place = PagePlace::main(page_number(index)?);
+        let offset = PAGES_OFFSET + index * page.len() as u64;
+        if !self.gathered.takes(offset, page.len()) {
+            self.flush_main()?;
+        }
+        let through = self.wal.is_some();
         let State::Open(opened) = &mut self.state else {
             return Err(Code(SQLITE_IOERR_READ));
         };
-        if let Err(error) = opened.codec.seal(place, &nonce, page, &mut self.scratch) {
+        let room = self.gathered.reserve(self.base, offset, page.len())?;
+        if let Err(error) = opened.codec.seal(place, &nonce, page, room) {
+            self.gathered.give_back(page.len());
             return Err(refused(
                 self,
                 format!("page {} is refused: {error}", index + 1),
             ));
         }
-        let offset = PAGES_OFFSET + index * page.len() as u64;
-        self.base.write(&self.scratch, offset)?;
         if let Some(size) = &mut self.size_known {
             *size = (*size).max(offset + page.len() as u64);
         }
+        if through {
+            // A checkpoint. SQLite does not heed the result of the one call that tells its end.
+            return self.flush_main();
+        }
         Ok(())
+    }
+
+    /// Writes out the pages that are gathered, after the journal records they rely on. If that
+    /// fails they are forgotten: SQLite is told, and rolls back.
+    pub fn flush_main(&mut self) -> Outcome {
+        if self.gathered.is_empty() {
+            return Ok(());
+        }
+        let flushed = self.flush_journal().and_then(|()| self.gathered.flush(self.base));
+        if flushed.is_err() {
+            self.gathered.clear();
+        }
+        flushed
+    }
+
+    /// The size on disk, with what is gathered.
+    fn size_on_disk(&mut self) -> Outcome<u64> {
+        match self.size_known {
+            Some(size) => Ok(size),
+            None => {
+                self.flush_main()?;
+                self.base.size()
+            }
+        }
     }
 
     /// SQLite leaves pages unwritten that were freed in the transaction that made them, and the
     /// page of its lock byte. Stock SQLite finds zeros there; so that every page in the file is
     /// authentic, sealed zeros are written.
     fn fill_gap(&mut self, index: u64, page_size: u64) -> Outcome {
-        let size = match self.size_known {
-            Some(size) => size,
-            None => self.base.size()?,
-        };
+        let size = self.size_on_disk()?;
         let end = size.saturating_sub(PAGES_OFFSET).div_ceil(page_size);
         if index <= end {
             return Ok(());
@@ -270,9 +303,8 @@ impl Database {
 
     /// `xTruncate`.
     pub fn truncate_main(&mut self, size: u64) -> Outcome {
-        if let Some(journal) = &mut self.journal {
-            journal.flush()?;
-        }
+        self.flush_main()?;
+        self.flush_journal()?;
         let page_size = match &self.state {
             State::Open(opened) => u64::from(opened.header.page_size),
             State::New(_) | State::Plain => return self.base.truncate(size),
@@ -283,10 +315,7 @@ impl Database {
             self.base.truncate(0)?;
             return self.forget_file();
         }
-        let known = match self.size_known {
-            Some(known) => known,
-            None => self.base.size()?,
-        };
+        let known = self.size_on_disk()?;
         if PAGES_OFFSET + size > known {
             return self.fill_gap(size.div_ceil(page_size), page_size);
         }
@@ -317,10 +346,7 @@ impl Database {
 
     /// `xFileSize`: without the header region.
     pub fn size_main(&mut self) -> Outcome<u64> {
-        let size = match self.size_known {
-            Some(size) => size,
-            None => self.base.size()?,
-        };
+        let size = self.size_on_disk()?;
         Ok(match &self.state {
             State::Plain => size,
             State::New(_) | State::Locked | State::Open(_) | State::Broken => {
@@ -353,11 +379,12 @@ impl Database {
 
     /// `xUnlock`.
     pub fn unlock_main(&mut self, level: i32) -> Outcome {
+        let flushed = self.flush_main();
         if level == SQLITE_LOCK_NONE {
             self.size_known = None;
         }
         self.lock_level = self.lock_level.min(level);
-        self.base.unlock(level)
+        self.base.unlock(level).and(flushed)
     }
 
     /// Opens pages `first` to `last` (from 1) of the file and returns those that do not open.

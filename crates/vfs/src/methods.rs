@@ -132,7 +132,7 @@ unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
         let flushed = match body {
             Body::Journal(shared) => {
                 let mut database = lock(shared);
-                let flushed = database.flush_journal();
+                let flushed = database.flush_main().and_then(|()| database.flush_journal());
                 database.journal = None;
                 flushed
             }
@@ -142,7 +142,8 @@ unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
                 database.wal = None;
                 flushed
             }
-            Body::Main(_) | Body::Temporary(_) | Body::Clear => Ok(()),
+            Body::Main(shared) => lock(shared).flush_main(),
+            Body::Temporary(_) | Body::Clear => Ok(()),
         };
         // SAFETY: `install` wrote the body; this is the one call that drops it, and SQLite makes
         // no call on the file afterwards.
@@ -217,7 +218,8 @@ unsafe extern "C" fn truncate(file: *mut sqlite3_file, size: i64) -> c_int {
 /// Writes out whatever a file has gathered.
 fn flush(body: &mut Body) -> Outcome {
     match body {
-        Body::Main(shared) | Body::Journal(shared) => lock(shared).flush_journal(),
+        Body::Main(shared) => lock(shared).flush_main(),
+        Body::Journal(shared) => lock(shared).flush_journal(),
         Body::Wal(shared) => lock(shared).flush_wal(),
         Body::Temporary(_) | Body::Clear => Ok(()),
     }
@@ -390,8 +392,16 @@ unsafe extern "C" fn file_control(
                 code(base.file_control(operation, argument))
             }
             (SQLITE_FCNTL_CKPT_START, Body::Main(shared)) => {
-                lock(shared).map_whole_wal();
+                let mut database = lock(shared);
+                database.map_whole_wal();
+                // The lock of the checkpoint keeps others from changing the size.
+                database.size_known = base.size().ok();
+                drop(database);
                 code(base.file_control(operation, argument))
+            }
+            (SQLITE_FCNTL_CKPT_DONE, Body::Main(shared)) => {
+                lock(shared).size_known = None;
+                code(flush(body).and_then(|()| base.file_control(operation, argument)))
             }
             _ => code(flush(body).and_then(|()| base.file_control(operation, argument))),
         }

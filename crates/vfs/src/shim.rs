@@ -11,6 +11,7 @@ use crate::base::BaseFile;
 use crate::credentials::{FileName, Request, request};
 use crate::database::{DEFAULT_CIPHER, Database, Nonces, Shared, State, lock};
 use crate::error::{Outcome, code, guarded};
+use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
 use crate::methods::{BASE_OFFSET, Body, base_pointer, install, shared_of};
 use crate::temporary_file::TemporaryFile;
@@ -262,6 +263,7 @@ fn open_main(name: *const c_char, base: BaseFile) -> Outcome<Body> {
         last_read: 0,
         nonces: Nonces::new(),
         scratch: Vec::new(),
+        gathered: Gathered::default(),
         page_one: None,
         journal: None,
         wal: None,

@@ -15,7 +15,7 @@ use crate::abi::{SQLITE_IOERR_DATA, SQLITE_IOERR_READ};
 use crate::base::BaseFile;
 use crate::database::{Database, State, map_limit};
 use crate::error::{Code, Outcome};
-use crate::journal_file::Gathered;
+use crate::gathered::Gathered;
 use crate::keys::refused;
 
 /// Growth of the log beyond its map that makes a new map worth its cost.
@@ -44,6 +44,7 @@ pub(crate) struct WalFile {
     assembly: Option<Assembly>,
     map: bool,
     mapped_size: u64,
+    last_read: u64,
     frame: Vec<u8>,
 }
 
@@ -57,6 +58,7 @@ impl WalFile {
             assembly: None,
             map: false,
             mapped_size: 0,
+            last_read: 0,
             frame: Vec::new(),
         };
         file.set_map(map);
@@ -341,6 +343,10 @@ impl Database {
         let base = wal.base;
         let (salts, codec) = (&mut wal.salts, &mut opened.codec);
         let mut open = |frame: &[u8]| open_frame(base, codec, salts, frame_index, frame, page);
+        if wal.map && frame_index == wal.last_read + 1 {
+            base.prefetch_mapped(offset + frame_size as u64, frame_size);
+        }
+        wal.last_read = frame_index;
         let mapped = if wal.map {
             base.with_mapped(offset, frame_size, &mut open)
         } else {
