@@ -5,6 +5,7 @@ use std::path::Path;
 
 use lab::answer::{Answers, Value};
 use lab::engine::{Connection, Durability, EngineError};
+use rusqlite::OptionalExtension;
 use rusqlite::types::ValueRef;
 
 /// Name of the database file in the folder of a pass.
@@ -50,6 +51,13 @@ impl SqliteConnection {
             .copied()
             .collect();
         Ok(Self { inner, pragmas })
+    }
+
+    /// Lets SQLite read through a memory map of that size.
+    pub(crate) fn map(&mut self, bytes: u64) -> Result<(), EngineError> {
+        self.inner
+            .query_row(&format!("PRAGMA mmap_size = {bytes}"), [], |_| Ok(()))
+            .map_err(|error| EngineError::Open(error.into()))
     }
 }
 
@@ -140,8 +148,10 @@ impl Connection for SqliteConnection {
                 .query_row(&format!("PRAGMA {pragma}"), [], |row| {
                     Ok(text(row.get_ref(0)?))
                 })
+                .optional()
                 .map_err(|error| EngineError::Settings(error.into()))?;
-            settings.push((pragma.to_owned(), value));
+            // A file layer that does not know a pragma gives no row.
+            settings.extend(value.map(|value| (pragma.to_owned(), value)));
         }
         Ok(settings)
     }

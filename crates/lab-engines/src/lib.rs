@@ -6,16 +6,24 @@
 
 mod connection;
 mod sqlite;
+mod strongroom;
 
 use lab::engine::Engine;
 
 /// The engines of a run for which none are named; the reference engine comes first.
-pub const DEFAULT: [&str; 3] = ["sqlite", "sqlite-again", "sqlite-nosync"];
+pub const DEFAULT: [&str; 5] = [
+    "sqlite",
+    "sqlite-again",
+    "strongroom",
+    "sqlite-nosync",
+    "strongroom-nosync",
+];
 
 /// All engines there are.
 pub fn all() -> Vec<Box<dyn Engine>> {
     let mut engines: Vec<Box<dyn Engine>> = Vec::new();
     engines.extend(sqlite::family().into_iter().map(boxed));
+    engines.extend(strongroom::family().into_iter().map(boxed));
     engines
 }
 

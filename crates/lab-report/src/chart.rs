@@ -72,7 +72,7 @@ const TICKS: [f64; 25] = [
 ];
 
 /// Smallest distance of two labels, per cent of the width.
-const TICK_DISTANCE: f64 = 9.0;
+const TICK_DISTANCE: f64 = 13.0;
 
 /// A logarithmic axis.
 struct Axis {

@@ -34,9 +34,12 @@ pub fn sentence(comparison: &Comparison) -> String {
         return format!("{name} has no round in which it finished all tests.");
     };
     let mut text = format!(
-        "Over the {tests} tests {name} took {} the time of {base} and {} its processor time",
-        with_interval(wall),
-        with_interval(cpu),
+        "Over the {tests} tests {name} took {} times as long as {base} ({}) and used {} times its \
+         processor time ({})",
+        times(wall.value),
+        interval_words(wall),
+        times(cpu.value),
+        interval_words(cpu),
     );
     if wrong > 0 {
         text += &format!("; {wrong} of its answers are wrong and not counted");
@@ -53,11 +56,10 @@ fn names(comparison: &Comparison) -> String {
     names.join(", ")
 }
 
-/// "1.03 × (95 % interval 1.01–1.05)".
-fn with_interval(ratio: &Ratio) -> String {
+fn interval_words(ratio: &Ratio) -> String {
     match interval(ratio) {
-        Some(interval) => format!("{} × (95 % interval {interval})", times(ratio.value)),
-        None => format!("{} × (too few rounds for an interval)", times(ratio.value)),
+        Some(interval) => format!("95 % interval {interval}"),
+        None => "too few rounds for an interval".to_owned(),
     }
 }
 
@@ -103,5 +105,13 @@ pub fn durability_words(durability: Durability) -> &'static str {
     match durability {
         Durability::Full => "waits for the disk",
         Durability::None => "does not wait for the disk",
+    }
+}
+
+/// The same in a word, for the head of a column.
+pub fn durability_word(durability: Durability) -> &'static str {
+    match durability {
+        Durability::Full => "synced",
+        Durability::None => "not synced",
     }
 }

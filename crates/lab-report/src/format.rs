@@ -61,7 +61,7 @@ pub(crate) fn date(unix_seconds: u64) -> String {
     let (days, rest) = (unix_seconds / 86_400, unix_seconds % 86_400);
     let (mut year, mut day) = (1970, days);
     let length = |year: u64| {
-        let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let leap = year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
         if leap { 366 } else { 365 }
     };
     while day >= length(year) {

@@ -25,12 +25,15 @@ const PAGE_FILE: &str = "report.html";
 #[derive(Debug, Parser)]
 pub struct Args {
     /// Engines to compare, separated by commas; the first is the reference [default: sqlite,
-    /// sqlite-again, strongroom, sqlite-nosync, strongroom-nosync]
+    /// strongroom, sqlite-nosync, strongroom-nosync, sqlite-again]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     engines: Vec<String>,
 
     /// Rounds; in each, every engine runs all tests once (10 or more give intervals)
-    #[arg(long, default_value_t = 10, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long, default_value_t = 16, value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     repetitions: u32,
 
     /// Folder for the page, the samples and, while a test runs, its database

@@ -1,4 +1,5 @@
 //! Workload `speed` is what was published, to the byte.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use sha2::{Digest, Sha256};
 use workloads::speed::{self, published};

@@ -10,7 +10,7 @@ use workloads::speed::published::{
 
 use super::{RatioText, memory_words};
 use crate::chart::class_of;
-use crate::finding::durability_words;
+use crate::finding::{durability_word, durability_words};
 use crate::format::{MISSING, bytes, duration, seconds, times};
 
 /// Times in the published form, ratios beside them.
@@ -114,7 +114,7 @@ fn table(comparison: &Comparison, pick: &Pick, published: &[PublishedRatio]) -> 
         name: engine.profile.name.clone(),
         base: engine.base.clone().unwrap_or_default(),
         class: class_of(comparison, &engine.profile.name),
-        durability: durability_words(engine.profile.durability),
+        durability: durability_word(engine.profile.durability),
     };
     let row = |(test, title): (usize, &String)| TimesRow {
         number: test + 1,

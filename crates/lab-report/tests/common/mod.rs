@@ -1,0 +1,138 @@
+//! A made-up run of the workload `speed`, for tests of what is said about runs.
+
+use lab::comparison::{Comparison, compare};
+use lab::engine::{Durability, Profile};
+use lab::machine::{Disk, Machine};
+use lab::measure::Sample;
+use lab::results::{
+    Closing, FORMAT, Header, Moment, Pass, Program, Results, TestSample, WorkloadHead,
+};
+use lab::schedule::Random;
+
+/// Name, base, durability, cipher and speed of the engines.
+const ENGINES: [(&str, Option<&str>, Durability, Option<&str>, u64); 5] = [
+    ("sqlite", None, Durability::Full, None, 100),
+    (
+        "strongroom",
+        Some("sqlite"),
+        Durability::Full,
+        Some("aegis-256x2"),
+        120,
+    ),
+    ("sqlite-nosync", Some("sqlite"), Durability::None, None, 50),
+    (
+        "strongroom-nosync",
+        Some("sqlite-nosync"),
+        Durability::None,
+        Some("aegis-256x2"),
+        52,
+    ),
+    ("sqlite-again", Some("sqlite"), Durability::Full, None, 100),
+];
+
+/// A run in which `strongroom` takes 1.2 times as long, with a little noise.
+pub fn results(rounds: u32) -> Results {
+    let workload = workloads::speed::workload();
+    let mut random = Random::seeded(5);
+    let mut passes = Vec::new();
+    for round in 0..rounds {
+        for (place, (name, _, _, cipher, speed)) in ENGINES.iter().enumerate() {
+            let tests = workload.tests.iter().map(|test| TestSample {
+                number: test.number,
+                sample: sample(speed * 100_000 + random.below(50_000) as u64),
+                rows: 3,
+                answer: "same".into(),
+                facts: test.oracle.len(),
+                contradiction: None,
+            });
+            let tests = tests.collect();
+            passes.push(pass(round, place, name, cipher.is_none(), tests));
+        }
+    }
+    Results {
+        header: header(&workload),
+        passes,
+        resumed: vec![],
+        complete_bytes: 0,
+    }
+}
+
+/// What is to be said about it.
+pub fn comparison(rounds: u32) -> Comparison {
+    compare(&results(rounds))
+}
+
+fn sample(wall_ns: u64) -> Sample {
+    Sample {
+        wall_ns,
+        user_ns: wall_ns / 2,
+        system_ns: wall_ns / 4,
+        peak_memory_bytes: Some(9 << 20),
+        read_bytes: Some(1 << 20),
+        written_bytes: Some(2 << 20),
+    }
+}
+
+fn pass(round: u32, place: usize, engine: &str, readable: bool, tests: Vec<TestSample>) -> Pass {
+    Pass {
+        round,
+        engine: engine.into(),
+        place,
+        began: Moment {
+            unix_seconds: 951_782_400,
+            load: Some(0.25),
+        },
+        stolen_share: Some(0.01),
+        creating: Some(sample(1_000_000)),
+        opening: Some(sample(84_000)),
+        settings: vec![
+            ("sqlite".into(), "3.99".into()),
+            ("synchronous".into(), "2".into()),
+        ],
+        tests,
+        closing: Some(Closing {
+            sample: sample(10_000),
+            file_bytes: 1 << 20,
+            readable_on_disk: readable,
+        }),
+        failure: None,
+    }
+}
+
+fn header(workload: &workloads::Workload) -> Header {
+    Header {
+        format: FORMAT,
+        began: Moment {
+            unix_seconds: 951_782_400,
+            load: Some(0.25),
+        },
+        program: Program {
+            version: "9.9.9".into(),
+            sha256: "ab".repeat(32),
+        },
+        workload: WorkloadHead::from(workload),
+        engines: ENGINES
+            .iter()
+            .map(|(name, base, durability, cipher, _)| Profile {
+                name: (*name).into(),
+                description: format!("what {name} is"),
+                base: base.map(str::to_owned),
+                durability: *durability,
+                cipher: cipher.map(str::to_owned),
+                control: *name == "sqlite-again",
+            })
+            .collect(),
+        seed: 1,
+        machine: Machine {
+            cpu: "Difference Engine <No. 2> & sons".into(),
+            cores: 2,
+            memory_bytes: Some(24 << 30),
+            operating_system: "System".into(),
+            kernel: "6.1".into(),
+            disk: Disk {
+                file_system: "ext4".into(),
+                device: "/dev/sda1".into(),
+            },
+        },
+    }
+}
