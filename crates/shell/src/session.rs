@@ -100,7 +100,7 @@ impl Pending {
     }
 
     fn clear(&mut self, next_line: u64) {
-        self.text.zeroize();
+        wipe(&mut self.text);
         self.scanner = Scanner::new();
         self.first_line = next_line;
     }
@@ -111,6 +111,17 @@ impl Pending {
                 .bytes()
                 .filter(|&byte| byte == b'\n')
                 .count() as u64
+    }
+}
+
+/// Bytes that a buffer may keep: wiping it costs its whole capacity, for each line.
+const BUFFER_SIZE_KEPT: usize = 16 * 1024;
+
+/// Empties a text that may have held a secret.
+fn wipe(text: &mut String) {
+    text.zeroize();
+    if text.capacity() > BUFFER_SIZE_KEPT {
+        *text = String::new();
     }
 }
 
@@ -182,7 +193,7 @@ impl Shell {
         let mut line = String::new();
         let mut number = 0;
         loop {
-            line.zeroize();
+            wipe(&mut line);
             match lines.next_line(!pending.scanner.at_rest(), &mut line) {
                 Ok(Next::Line) => number += 1,
                 Ok(Next::Abandoned) => {
@@ -269,7 +280,7 @@ impl Shell {
         if self.settings.echo && secrecy::may_be_remembered(line) {
             writeln!(self.output, "{line}")?;
         }
-        commands::run(self, line)
+        commands::run(self, line).map_err(|error| self.explain(error))
     }
 
     /// Writes down a failure and decides whether to go on.
@@ -302,6 +313,11 @@ impl Shell {
         let final_failure = matches!(error, ShellError::KeyNotTaken(_));
         let stop = final_failure || (self.settings.bail && (!self.interactive || name.is_some()));
         Ok(if stop { Flow::Quit } else { Flow::Continue })
+    }
+
+    /// Whether a person sits before it.
+    pub(crate) fn is_interactive(&self) -> bool {
+        self.interactive
     }
 
     /// Ends the session with a status of the user's choice.

@@ -8,7 +8,7 @@ use crate::database::{
     Access, FileKind, OpenError, encrypted_uri, file_kind, last_error, open_encrypted, open_plain,
     uri,
 };
-use crate::progress::{Phase, Progress, Step, ignored};
+use crate::progress::{Decision, Phase, Progress, Step, ignored};
 use crate::replace::{FileBeside, copy_permissions};
 use crate::uri::FileUri;
 use crate::verify::{VerifyError, verify_connection};
@@ -73,6 +73,9 @@ pub enum ConvertError {
     /// The copy could not be read back.
     #[error("the copy was thrown away: {0}")]
     Verify(#[from] VerifyError),
+    /// The caller asked to stop.
+    #[error("stopped; the copy was thrown away")]
+    Stopped,
     /// Not a page size of SQLite.
     #[error("{0} is no page size: it is a power of two from 512 to 65536")]
     PageSize(u32),
@@ -342,7 +345,10 @@ fn encrypted_beside(
         progress,
     )?;
     let copy = open_encrypted(beside.path(), Access::Read, Some(token), None)?;
-    let report = verify_connection(&copy, beside.path(), progress)?;
+    let report = match verify_connection(&copy, beside.path(), progress) {
+        Err(VerifyError::Stopped) => return Err(ConvertError::Stopped),
+        other => other?,
+    };
     if !report.bad.is_empty() {
         return Err(ConvertError::Unsound(format!(
             "pages {:?} do not open",
@@ -380,18 +386,30 @@ fn vacuum_into(
     };
     let total = (|| Ok(number("page_count")? * number("page_size")?))()
         .map_err(|source| copy_error(connection, source))?;
-    let finished = AtomicBool::new(false);
+    let (finished, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
+    let handle = connection.get_interrupt_handle();
+    let report = |done| {
+        let step = Step {
+            phase: Phase::Copying,
+            done,
+            total,
+        };
+        if progress(step) == Decision::Stop {
+            stopped.store(true, Ordering::Release);
+        }
+    };
     let copied = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
             while !finished.load(Ordering::Acquire) {
-                let done = fs::metadata(path)
-                    .map_or(0, |metadata| metadata.len())
-                    .min(total);
-                progress(Step {
-                    phase: Phase::Copying,
-                    done,
-                    total,
-                });
+                report(
+                    fs::metadata(path)
+                        .map_or(0, |metadata| metadata.len())
+                        .min(total),
+                );
+                if stopped.load(Ordering::Acquire) {
+                    // Repeated, because it does nothing before the statement runs.
+                    handle.interrupt();
+                }
                 std::thread::park_timeout(POLL_INTERVAL);
             }
         });
@@ -400,13 +418,13 @@ fn vacuum_into(
         watcher.thread().unpark();
         copied
     });
-    copied.map_err(|source| copy_error(connection, source))?;
-    progress(Step {
-        phase: Phase::Copying,
-        done: total,
-        total,
-    });
-    Ok(())
+    report(total);
+    if stopped.load(Ordering::Acquire) {
+        return Err(ConvertError::Stopped);
+    }
+    copied
+        .map(drop)
+        .map_err(|source| copy_error(connection, source))
 }
 
 /// The platform's own VFS, by name: <https://www.sqlite.org/vfs.html>.
@@ -438,5 +456,117 @@ fn copy_error(connection: &Connection, source: rusqlite::Error) -> ConvertError 
     ConvertError::Copy {
         detail: last_error(connection),
         source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keyring::Credential;
+    use std::sync::Arc;
+    use std::sync::Mutex;
+
+    fn token() -> KeyToken {
+        KeyToken::new(Credential::raw_key(keyring::random_key().unwrap()))
+    }
+
+    fn plain(path: &Path) {
+        let connection = Connection::open(path).unwrap();
+        connection
+            .execute_batch("CREATE TABLE t(a); INSERT INTO t VALUES(zeroblob(100000))")
+            .unwrap();
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name();
+        let entries = fs::read_dir(directory).unwrap();
+        entries
+            .map(|entry| name(entry).to_string_lossy().into_owned())
+            .collect()
+    }
+
+    #[test]
+    fn stopping_leaves_nothing_behind() {
+        for phase in [Phase::Copying, Phase::Checking] {
+            let directory = tempfile::tempdir().unwrap();
+            let source = directory.path().join("plain");
+            plain(&source);
+            let progress: Progress = Arc::new(move |step| {
+                if step.phase == phase {
+                    Decision::Stop
+                } else {
+                    Decision::GoOn
+                }
+            });
+            let target = directory.path().join("target");
+            let options = EncryptOptions::default();
+            let result = encrypt_copy(
+                &source,
+                None,
+                &target,
+                &token(),
+                options,
+                Overwrite::Never,
+                &progress,
+            );
+            assert!(matches!(result, Err(ConvertError::Stopped)), "{result:?}");
+            assert_eq!(names(directory.path()), ["plain"]);
+        }
+    }
+
+    #[test]
+    fn progress_ends_at_its_total() {
+        let directory = tempfile::tempdir().unwrap();
+        let source = directory.path().join("plain");
+        plain(&source);
+        let steps = Arc::new(Mutex::new(Vec::new()));
+        let collected = Arc::clone(&steps);
+        let progress: Progress = Arc::new(move |step| {
+            collected.lock().unwrap().push(step);
+            Decision::GoOn
+        });
+        let target = directory.path().join("target");
+        let options = EncryptOptions::default();
+        encrypt_copy(
+            &source,
+            None,
+            &target,
+            &token(),
+            options,
+            Overwrite::Never,
+            &progress,
+        )
+        .unwrap();
+        let steps = steps.lock().unwrap();
+        for phase in [Phase::Copying, Phase::Checking] {
+            let last = steps.iter().rfind(|step| step.phase == phase).unwrap();
+            assert_eq!(last.done, last.total);
+            assert!(last.total > 0);
+        }
+    }
+
+    #[test]
+    fn a_target_that_appears_meanwhile_is_not_overwritten() {
+        let directory = tempfile::tempdir().unwrap();
+        let source = directory.path().join("plain");
+        plain(&source);
+        let target = directory.path().join("target");
+        let appearing = target.clone();
+        let progress: Progress = Arc::new(move |_| {
+            fs::write(&appearing, b"precious").unwrap();
+            Decision::GoOn
+        });
+        let options = EncryptOptions::default();
+        let result = encrypt_copy(
+            &source,
+            None,
+            &target,
+            &token(),
+            options,
+            Overwrite::Never,
+            &progress,
+        );
+        assert!(matches!(result, Err(ConvertError::Exists(_))), "{result:?}");
+        assert_eq!(fs::read(&target).unwrap(), b"precious");
     }
 }

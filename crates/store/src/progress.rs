@@ -20,10 +20,19 @@ pub struct Step {
     pub total: u64,
 }
 
-/// Takes reports; may be called from another thread.
-pub type Progress = std::sync::Arc<dyn Fn(Step) + Send + Sync>;
+/// Whether a long operation goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It goes on.
+    GoOn,
+    /// It stops soon, and leaves nothing half done.
+    Stop,
+}
 
-/// Takes reports and drops them.
+/// Takes reports and decides; may be called from another thread.
+pub type Progress = std::sync::Arc<dyn Fn(Step) -> Decision + Send + Sync>;
+
+/// Takes reports, drops them and goes on.
 pub fn ignored() -> Progress {
-    std::sync::Arc::new(|_| {})
+    std::sync::Arc::new(|_| Decision::GoOn)
 }

@@ -3,7 +3,7 @@
 use crate::KeyToken;
 use crate::convert::expect_encrypted;
 use crate::database::{Access, FileKind, OpenError, file_kind, last_error, open_encrypted};
-use crate::progress::{Phase, Progress, Step};
+use crate::progress::{Decision, Phase, Progress, Step};
 use page_codec::header::REGION_SIZE;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,9 @@ pub enum VerifyError {
         /// What the storage engine said.
         detail: Option<String>,
     },
+    /// The caller asked to stop.
+    #[error("stopped before all pages were checked")]
+    Stopped,
     /// The answer of the storage engine makes no sense.
     #[error("the answer to the check is not readable: {0}")]
     Answer(#[from] serde_json::Error),
@@ -68,11 +71,7 @@ pub(crate) fn verify_connection(
     let total = page_count(path)?;
     let mut report = Report::default();
     for first in (1..=total).step_by(RANGE_PAGES as usize) {
-        progress(Step {
-            phase: Phase::Checking,
-            done: first - 1,
-            total,
-        });
+        report_step(progress, first - 1, total)?;
         let last = total.min(first + RANGE_PAGES - 1);
         let json: String = connection
             .query_row(
@@ -88,12 +87,19 @@ pub(crate) fn verify_connection(
         report.checked += part.checked;
         report.bad.extend(part.bad);
     }
-    progress(Step {
-        phase: Phase::Checking,
-        done: total,
-        total,
-    });
+    report_step(progress, total, total)?;
     Ok(report)
+}
+
+fn report_step(progress: &Progress, done: u64, total: u64) -> Result<(), VerifyError> {
+    match progress(Step {
+        phase: Phase::Checking,
+        done,
+        total,
+    }) {
+        Decision::GoOn => Ok(()),
+        Decision::Stop => Err(VerifyError::Stopped),
+    }
 }
 
 /// Pages in the file; a page that was cut off counts too.

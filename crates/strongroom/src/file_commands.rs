@@ -135,7 +135,7 @@ pub fn encrypt(args: EncryptArgs) -> anyhow::Result<()> {
         cipher: args.cipher,
         page_size: args.page_size,
     };
-    let bar = Bar::new();
+    let bar = Bar::new()?;
     encrypt_copy(
         &args.source,
         source_token.as_ref(),
@@ -159,7 +159,7 @@ pub fn decrypt(args: DecryptArgs) -> anyhow::Result<()> {
     refuse_existing(&args.destination, args.force)?;
     store::inspect::inspect(&args.source)?;
     let token = KeyToken::new(args.key.open()?);
-    let bar = Bar::new();
+    let bar = Bar::new()?;
     let overwrite = overwrite(args.force);
     decrypt_copy(
         &args.source,
@@ -180,7 +180,7 @@ pub fn decrypt(args: DecryptArgs) -> anyhow::Result<()> {
 pub fn verify(args: VerifyArgs) -> anyhow::Result<ExitCode> {
     store::inspect::inspect(&args.file)?;
     let token = KeyToken::new(args.key.open()?);
-    let bar = Bar::new();
+    let bar = Bar::new()?;
     let report = store::verify::verify(&args.file, &token, &bar.progress())?;
     drop(bar);
     let mut output = io::stdout().lock();

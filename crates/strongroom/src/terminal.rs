@@ -5,7 +5,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use shell::console::Console;
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
-use store::progress::{Phase, Progress, Step};
+use std::sync::atomic::{AtomicBool, Ordering};
+use store::progress::{Decision, Phase, Progress, Step};
 
 /// Whether a person can be asked: questions go past redirected input and output.
 pub fn can_ask() -> bool {
@@ -33,21 +34,30 @@ impl Console for Prompts {
 }
 
 /// A bar on standard error that shows what the store reports; hidden where nobody looks.
-pub struct Bar(ProgressBar);
+/// While it lives, Control-C stops the operation in good order instead of killing the program.
+pub struct Bar {
+    bar: ProgressBar,
+    stop: Arc<AtomicBool>,
+}
 
 impl Bar {
     /// A bar that has not begun.
-    pub fn new() -> Self {
+    ///
+    /// # Errors
+    /// When the system gives no handler for Control-C.
+    pub fn new() -> anyhow::Result<Self> {
         let bar = ProgressBar::new(0);
-        let style = ProgressStyle::with_template("{msg:8} [{bar:32}] {percent:>3} %  {eta} left")
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style = ProgressStyle::with_template("{msg:8} [{bar:32}] {percent:>3} %  {eta} left")?;
         bar.set_style(style.progress_chars("=> "));
-        Bar(bar)
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stop);
+        ctrlc::set_handler(move || seen.store(true, Ordering::Release))?;
+        Ok(Bar { bar, stop })
     }
 
     /// What the store calls.
     pub fn progress(&self) -> Progress {
-        let bar = self.0.clone();
+        let (bar, stop) = (self.bar.clone(), Arc::clone(&self.stop));
         Arc::new(move |step: Step| {
             bar.set_message(match step.phase {
                 Phase::Copying => "copying",
@@ -55,12 +65,17 @@ impl Bar {
             });
             bar.set_length(step.total);
             bar.set_position(step.done);
+            if stop.load(Ordering::Acquire) {
+                Decision::Stop
+            } else {
+                Decision::GoOn
+            }
         })
     }
 }
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }

@@ -194,7 +194,12 @@ fn open(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
     if shell.database.is_locked() {
         writeln!(
             shell.messages,
-            "The database is encrypted: .decrypt opens it."
+            "The database is encrypted; .decrypt opens it."
+        )?;
+    } else if shell.database.is_plain_file() && shell.is_interactive() {
+        writeln!(
+            shell.messages,
+            "The database is not encrypted; .encrypt makes it so."
         )?;
     }
     Ok(Flow::Continue)
