@@ -17,7 +17,12 @@ struct Contender {
     pragmas: &'static str,
 }
 
-const STOCK: Contender = Contender { name: "stock", file: "plain.db", parameters: "", pragmas: "" };
+const STOCK: Contender = Contender {
+    name: "stock",
+    file: "plain.db",
+    parameters: "",
+    pragmas: "",
+};
 const STOCK_MAP: Contender = Contender {
     name: "stock+mmap",
     file: "plain.db",
@@ -26,7 +31,10 @@ const STOCK_MAP: Contender = Contender {
 };
 const CONTENDERS: [Contender; 8] = [
     STOCK,
-    Contender { name: "stock-again", ..STOCK },
+    Contender {
+        name: "stock-again",
+        ..STOCK
+    },
     STOCK_MAP,
     Contender {
         name: "strongroom",
@@ -80,7 +88,12 @@ fn main() {
     let folder = tempfile::tempdir().expect("a folder");
     std::env::set_current_dir(folder.path()).expect("enters the folder");
     std::fs::write("key", "5a".repeat(32)).expect("a key file");
-    println!("{}: rounds {}, rows {}", env!("CARGO_PKG_NAME"), options.rounds, options.rows);
+    println!(
+        "{}: rounds {}, rows {}",
+        env!("CARGO_PKG_NAME"),
+        options.rounds,
+        options.rows
+    );
     let mut made = std::collections::HashSet::new();
     for &index in &options.contenders {
         let contender = &CONTENDERS[index];
@@ -88,19 +101,48 @@ fn main() {
             fill(contender, options.rows);
         }
     }
-    let size = std::fs::metadata("plain.db").map(|data| data.len()).unwrap_or(0);
-    println!("database: {} pages of 4,096 bytes, cache_size=100\n", size / 4096);
+    let size = std::fs::metadata("plain.db")
+        .map(|data| data.len())
+        .unwrap_or(0);
+    println!(
+        "database: {} pages of 4,096 bytes, cache_size=100\n",
+        size / 4096
+    );
     type Work = fn(&Connection, usize);
     let works: [(&str, &str, Work); 6] = [
         ("full scan, cache too small", "PRAGMA cache_size=100;", scan),
-        ("100,000 random reads, one transaction", "PRAGMA cache_size=100;", point_reads),
-        ("100,000 random reads, a transaction each", "PRAGMA cache_size=100;", point_reads_alone),
-        ("update of a quarter of all pages in WAL, and checkpoint", "PRAGMA cache_size=100; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA wal_autocheckpoint=0;", update_and_checkpoint),
-        ("update of a quarter of all pages, rollback journal", "PRAGMA cache_size=100; PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF;", update),
-        ("5,000 transactions of one row, rollback journal", "PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF;", small_transactions),
+        (
+            "100,000 random reads, one transaction",
+            "PRAGMA cache_size=100;",
+            point_reads,
+        ),
+        (
+            "100,000 random reads, a transaction each",
+            "PRAGMA cache_size=100;",
+            point_reads_alone,
+        ),
+        (
+            "update of a quarter of all pages in WAL, and checkpoint",
+            "PRAGMA cache_size=100; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA wal_autocheckpoint=0;",
+            update_and_checkpoint,
+        ),
+        (
+            "update of a quarter of all pages, rollback journal",
+            "PRAGMA cache_size=100; PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF;",
+            update,
+        ),
+        (
+            "5,000 transactions of one row, rollback journal",
+            "PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF;",
+            small_transactions,
+        ),
     ];
     for (title, pragmas, work) in works {
-        if options.only.as_ref().is_none_or(|only| title.contains(only.as_str())) {
+        if options
+            .only
+            .as_ref()
+            .is_none_or(|only| title.contains(only.as_str()))
+        {
             compare(&options, title, |contender| {
                 let connection = open(contender);
                 run(&connection, pragmas);
@@ -110,7 +152,11 @@ fn main() {
             });
         }
     }
-    if options.only.as_ref().is_none_or(|only| "open".contains(only.as_str())) {
+    if options
+        .only
+        .as_ref()
+        .is_none_or(|only| "open".contains(only.as_str()))
+    {
         compare(&options, "open, first read, close", |contender| {
             const TIMES: usize = 200;
             let cost = measure(|| {
@@ -119,15 +165,53 @@ fn main() {
                     count_schema(&connection);
                 }
             });
-            Cost { cpu_ns: cost.cpu_ns / TIMES as f64, wall_ns: cost.wall_ns / TIMES as f64 }
+            Cost {
+                cpu_ns: cost.cpu_ns / TIMES as f64,
+                wall_ns: cost.wall_ns / TIMES as f64,
+            }
         });
         passphrase_cache(&options);
+        memory();
     }
 }
 
+/// Private memory of connections that have each read and written, beyond stock's.
+fn memory() {
+    const CONNECTIONS: u64 = 50;
+    let anonymous_kib = || -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+    };
+    let used_by = |contender: &Contender| {
+        let before = anonymous_kib();
+        let connections: Vec<Connection> = (0..CONNECTIONS)
+            .map(|_| {
+                let connection = open(contender);
+                run(&connection, "PRAGMA cache_size=100; PRAGMA synchronous=OFF");
+                run(&connection, "UPDATE t SET b=b+7 WHERE a<=200");
+                connection
+            })
+            .collect();
+        let after = anonymous_kib();
+        drop(connections);
+        after.saturating_sub(before) / CONNECTIONS
+    };
+    let stock = used_by(&STOCK);
+    let strongroom = used_by(&CONTENDERS[3]);
+    println!(
+        "memory: {stock} KiB per connection on stock, {strongroom} KiB on Strongroom ({:+} KiB)",
+        strongroom as i64 - stock as i64
+    );
+}
+
 fn options() -> Options {
-    let mut options =
-        Options { rounds: 11, rows: 52_000, only: None, contenders: (0..CONTENDERS.len()).collect() };
+    let mut options = Options {
+        rounds: 11,
+        rows: 52_000,
+        only: None,
+        contenders: (0..CONTENDERS.len()).collect(),
+    };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let value = arguments.next().unwrap_or_default();
@@ -159,7 +243,9 @@ fn open(contender: &Contender) -> Connection {
 }
 
 fn run(connection: &Connection, sql: &str) {
-    connection.execute_batch(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    connection
+        .execute_batch(sql)
+        .unwrap_or_else(|error| panic!("{sql}: {error}"));
 }
 
 fn count_schema(connection: &Connection) {
@@ -172,7 +258,10 @@ fn count_schema(connection: &Connection) {
 /// Rows of about 2,000 bytes: two to a page.
 fn fill(contender: &Contender, rows: usize) {
     let connection = open(contender);
-    run(&connection, "PRAGMA synchronous=OFF; CREATE TABLE t(a INTEGER PRIMARY KEY, b INT, c BLOB)");
+    run(
+        &connection,
+        "PRAGMA synchronous=OFF; CREATE TABLE t(a INTEGER PRIMARY KEY, b INT, c BLOB)",
+    );
     run(
         &connection,
         &format!(
@@ -185,8 +274,9 @@ fn fill(contender: &Contender, rows: usize) {
 
 fn scan(connection: &Connection, _rows: usize) {
     for _ in 0..3 {
-        let sum: i64 =
-            connection.query_row("SELECT sum(b) FROM t", [], |row| row.get(0)).expect("scans");
+        let sum: i64 = connection
+            .query_row("SELECT sum(b) FROM t", [], |row| row.get(0))
+            .expect("scans");
         assert!(sum > 0);
     }
 }
@@ -198,18 +288,27 @@ fn point_reads(connection: &Connection, rows: usize) {
 }
 
 fn point_reads_alone(connection: &Connection, rows: usize) {
-    let mut statement = connection.prepare("SELECT b FROM t WHERE a=?1").expect("prepares");
+    let mut statement = connection
+        .prepare("SELECT b FROM t WHERE a=?1")
+        .expect("prepares");
     let mut state = 12_345_u64;
     for _ in 0..100_000 {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
         let row = (state >> 33) % rows as u64 + 1;
-        let value: i64 = statement.query_row([row as i64], |row| row.get(0)).expect("reads");
+        let value: i64 = statement
+            .query_row([row as i64], |row| row.get(0))
+            .expect("reads");
         assert_eq!(value % 7, 0);
     }
 }
 
 fn update(connection: &Connection, rows: usize) {
-    run(connection, &format!("UPDATE t SET b=b+7 WHERE a<={}", rows / 4));
+    run(
+        connection,
+        &format!("UPDATE t SET b=b+7 WHERE a<={}", rows / 4),
+    );
 }
 
 fn update_and_checkpoint(connection: &Connection, rows: usize) {
@@ -218,7 +317,9 @@ fn update_and_checkpoint(connection: &Connection, rows: usize) {
 }
 
 fn small_transactions(connection: &Connection, rows: usize) {
-    let mut statement = connection.prepare("UPDATE t SET b=b+7 WHERE a=?1").expect("prepares");
+    let mut statement = connection
+        .prepare("UPDATE t SET b=b+7 WHERE a=?1")
+        .expect("prepares");
     for index in 0..5_000 {
         let row = (index * 7_919 % rows + 1) as i64;
         statement.execute([row]).expect("updates");
@@ -227,7 +328,10 @@ fn small_transactions(connection: &Connection, rows: usize) {
 
 /// The second open with the same passphrase, while the file is open, over a raw key.
 fn passphrase_cache(options: &Options) {
-    run(&open(&CONTENDERS[3]), "PRAGMA strongroom_key_add='a passphrase'");
+    run(
+        &open(&CONTENDERS[3]),
+        "PRAGMA strongroom_key_add='a passphrase'",
+    );
     let with = |key: &str| {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI;
         let uri = format!("file:{}?vfs=strongroom", CONTENDERS[3].file);
@@ -263,7 +367,11 @@ fn compare(options: &Options, title: &str, mut work: impl FnMut(&Contender) -> C
     let mut costs = vec![Vec::new(); count];
     for round in 0..options.rounds {
         for turn in 0..count {
-            let turn = if round % 2 == 0 { turn } else { count - 1 - turn };
+            let turn = if round % 2 == 0 {
+                turn
+            } else {
+                count - 1 - turn
+            };
             let index = (turn + round / 2) % count;
             costs[index].push(work(&CONTENDERS[options.contenders[index]]));
         }
@@ -271,7 +379,12 @@ fn compare(options: &Options, title: &str, mut work: impl FnMut(&Contender) -> C
     println!("{title}");
     for (position, &index) in options.contenders.iter().enumerate() {
         let ratio = |pick: fn(&Cost) -> f64| {
-            median(costs[position].iter().zip(&costs[0]).map(|(a, b)| pick(a) / pick(b)))
+            median(
+                costs[position]
+                    .iter()
+                    .zip(&costs[0])
+                    .map(|(a, b)| pick(a) / pick(b)),
+            )
         };
         let cpu_ms = median(costs[position].iter().map(|cost| cost.cpu_ns / 1e6));
         let wall_ms = median(costs[position].iter().map(|cost| cost.wall_ns / 1e6));
@@ -294,7 +407,10 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 fn measure(work: impl FnOnce()) -> Cost {
     let (cpu, start) = (cpu_ns(), Instant::now());
     work();
-    Cost { cpu_ns: cpu_ns() - cpu, wall_ns: start.elapsed().as_nanos() as f64 }
+    Cost {
+        cpu_ns: cpu_ns() - cpu,
+        wall_ns: start.elapsed().as_nanos() as f64,
+    }
 }
 
 /// User and system time of this process, in ns.

@@ -180,17 +180,7 @@ impl BaseFile {
 
     /// Asks the processor to bring a mapped range near, if it is mapped; never faults.
     pub fn prefetch_mapped(self, offset: u64, size: usize) {
-        #[cfg(target_arch = "x86_64")]
-        self.with_mapped(offset, size, |bytes| {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            const CACHE_LINE_SIZE: usize = 64;
-            for line in bytes.chunks(CACHE_LINE_SIZE) {
-                // SAFETY: a hint; the instruction reads nothing and faults on nothing.
-                unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
-            }
-        });
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = (offset, size);
+        self.with_mapped(offset, size, prefetch);
     }
 
     /// Drops the memory map; the next fetch maps the file as it then is.
@@ -201,4 +191,20 @@ impl BaseFile {
             let _ = unsafe { unfetch(self.0, 0, std::ptr::null_mut()) };
         }
     }
+}
+
+/// Asks the processor to bring memory near: all of it at once, where reading would ask for one
+/// piece after the other.
+pub(crate) fn prefetch(bytes: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        const CACHE_LINE_SIZE: usize = 64;
+        for line in bytes.chunks(CACHE_LINE_SIZE) {
+            // SAFETY: a hint; the instruction reads nothing and faults on nothing.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = bytes;
 }

@@ -7,6 +7,7 @@ use crate::abi::{
     SQLITE_IOERR_DATA, SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ, SQLITE_LOCK_NONE,
     SQLITE_LOCK_SHARED,
 };
+use crate::base::prefetch;
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
 use crate::keys::refused;
@@ -122,13 +123,19 @@ impl Database {
         if self.map {
             let codec = &mut opened.codec;
             let size = out.len();
-            if index == self.last_read + 1 {
+            let in_order = index == self.last_read + 1;
+            if in_order {
                 self.base.prefetch_mapped(offset + page_size, size);
             }
             self.last_read = index;
             if let Some(result) = self
                 .base
-                .with_mapped(offset, size, |sealed| codec.open(place, sealed, out))
+                .with_mapped(offset, size, |sealed| {
+                    if !in_order {
+                        prefetch(sealed);
+                    }
+                    codec.open(place, sealed, out)
+                })
             {
                 return match result {
                     Ok(()) => Ok(()),
@@ -204,17 +211,18 @@ impl Database {
             State::Plain => return self.base.write(page, offset),
             State::New(_) => {
                 let page_size = u32::try_from(page.len()).unwrap_or(0);
-                if offset != 0 || !is_page_size(page_size) {
+                if !is_page_size(page_size) {
                     return Err(refused(
                         self,
-                        "the first write to a new database is its page 1",
+                        "the first write to a new database is one of its pages",
                     ));
                 }
                 if self.plain_asked {
                     self.state = State::Plain;
                     return self.base.write(page, offset);
                 }
-                check_reserved(self, page)?;
+                // Page 1 may come later: a first transaction larger than the cache begins with
+                // whichever page the cache gives up.
                 self.create_on_disk(page_size)?;
             }
             State::Locked | State::Broken => return Err(self.refuse_content()),
