@@ -23,7 +23,7 @@ pub(crate) struct Command {
     run: Run,
 }
 
-/// Commands whose failure ends a script: what follows would go to the wrong file, or to a plain one.
+/// Commands whose failure ends a script: what follows would go to the wrong file, or a plain one.
 const VITAL: [&str; 2] = ["decrypt", "encrypt"];
 
 /// All dot commands, by subject.

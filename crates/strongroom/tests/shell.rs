@@ -28,7 +28,8 @@ fn sql_on_standard_input() {
 #[test]
 fn an_error_tells_its_line_and_the_script_goes_on() {
     let place = Place::new();
-    let script = "select 1;\n\n-- a comment\nselect\n nonsense from;\nselect 2; select x; select 3;\n.nope\n";
+    let script = "select 1;\n\n-- a comment\nselect\n nonsense from;\n\
+        select 2; select x; select 3;\n.nope\n";
     let run = place.shell(":memory:", script);
     assert_eq!(run.output, "1\n2\n3\n");
     assert_eq!(run.status, 1);
@@ -156,7 +157,8 @@ fn everyday_commands() {
 #[test]
 fn output_goes_where_it_is_sent() {
     let place = Place::new();
-    let script = ".once one.txt\nselect 1;\nselect 2;\n.output more.txt\nselect 3;\nselect 4;\n.output\nselect 5;\n";
+    let script = ".once one.txt\nselect 1;\nselect 2;\n.output more.txt\n\
+        select 3;\nselect 4;\n.output\nselect 5;\n";
     assert_eq!(place.shell("a.db", script).fine(), "2\n5\n");
     assert_eq!(place.bytes("one.txt"), b"1\n");
     assert_eq!(place.bytes("more.txt"), b"3\n4\n");
@@ -355,7 +357,8 @@ fn a_failing_encrypt_ends_the_script_before_anything_is_written_plain() {
 fn a_backup_of_an_encrypted_database_is_encrypted() {
     let place = Place::new();
     place.key("key");
-    let create = "create table t(a); insert into t values('canary text');\n.backup copy.db\n.backup --plain plain.db\n.backup copy.db\n";
+    let create = "create table t(a); insert into t values('canary text');\n\
+        .backup copy.db\n.backup --plain plain.db\n.backup copy.db\n";
     let run = place.run_with(&["shell", "a.db", "--key-file", "key"], create);
     assert!(run.failed().contains("copy.db exists already"));
     assert!(!contains(&place.bytes("copy.db"), b"canary text"));
@@ -363,7 +366,9 @@ fn a_backup_of_an_encrypted_database_is_encrypted() {
     let read = place.run(&["shell", "--key-file", "key", "copy.db", "select a from t"]);
     assert_eq!(read.fine(), "canary text\n");
     // Without a token, because PRAGMA key opened it.
-    place.shell("p.db", "PRAGMA key='x'; create table t(a); insert into t values('canary text');\n.backup q.db\n").fine();
+    let create = "PRAGMA key='x'; create table t(a); insert into t values('canary text');\n\
+        .backup q.db\n";
+    place.shell("p.db", create).fine();
     assert!(!contains(&place.bytes("q.db"), b"canary text"));
     assert_eq!(
         place.shell("q.db", ".decrypt x\nselect a from t;\n").fine(),

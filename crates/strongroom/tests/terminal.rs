@@ -1,5 +1,9 @@
 //! The program in front of a person: prompts without echo, the history without secrets.
 #![cfg(unix)]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on says so by a panic"
+)]
 
 mod support;
 
@@ -146,7 +150,8 @@ fn control_c_stops_a_statement_and_not_the_shell() {
     session.exp_string(PROMPT).unwrap();
     type_line(
         &mut session,
-        "select 'begun'; with recursive n(i) as (select 1 union all select i + 1 from n) select max(i) from n;",
+        "select 'begun'; with recursive n(i) as (select 1 union all \
+         select i + 1 from n) select max(i) from n;",
     );
     session.exp_string("begun   ").unwrap();
     // The row is shown a moment before the endless statement begins.
