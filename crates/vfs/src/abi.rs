@@ -127,6 +127,11 @@ pub(crate) const SQLITE_FCNTL_FILE_POINTER: c_int = 7;
 pub(crate) const SQLITE_FCNTL_VFSNAME: c_int = 12;
 pub(crate) const SQLITE_FCNTL_PRAGMA: c_int = 14;
 pub(crate) const SQLITE_FCNTL_MMAP_SIZE: c_int = 18;
+/// The lock of the shared memory that the writer of a log holds (sqlite.org/walformat.html 2.3).
+pub(crate) const SHM_WRITE_LOCK: c_int = 0;
+/// `SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE`.
+pub(crate) const SHM_UNLOCK_EXCLUSIVE: c_int = 1 | 8;
+
 pub(crate) const SQLITE_FCNTL_COMMIT_PHASETWO: c_int = 22;
 pub(crate) const SQLITE_FCNTL_PDB: c_int = 30;
 pub(crate) const SQLITE_FCNTL_RESERVE_BYTES: c_int = 38;

@@ -34,7 +34,10 @@ impl Gathered {
         self.used += size;
         if self.bytes.len() < self.used {
             // Grown by doubling: most journals stay small.
-            let wanted = self.used.max(self.bytes.len() * 2).min(GATHERED_SIZE_MAX.max(self.used));
+            let wanted = self
+                .used
+                .max(self.bytes.len() * 2)
+                .min(GATHERED_SIZE_MAX.max(self.used));
             self.bytes.resize(wanted, 0);
         }
         Ok(&mut self.bytes[start..self.used])

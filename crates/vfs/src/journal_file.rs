@@ -86,7 +86,14 @@ impl Database {
                     *out = byte ^ mask;
                 }
             }
-            (Part::Clear, _, _) => room.copy_from_slice(data),
+            (Part::Clear, _, _) => {
+                room.copy_from_slice(data);
+                if offset == 0 && data.iter().all(|byte| *byte == 0) {
+                    // The end of the transaction (journal_mode=PERSIST). Held back, it would leave
+                    // a journal that the next connection plays back.
+                    return journal.flush();
+                }
+            }
             (Part::Image(_), _, _) => {
                 journal.gathered.give_back(data.len());
                 return Err(refused(self, "a page image before the database has a page"));

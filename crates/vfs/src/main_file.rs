@@ -128,15 +128,12 @@ impl Database {
                 self.base.prefetch_mapped(offset + page_size, size);
             }
             self.last_read = index;
-            if let Some(result) = self
-                .base
-                .with_mapped(offset, size, |sealed| {
-                    if !in_order {
-                        prefetch(sealed);
-                    }
-                    codec.open(place, sealed, out)
-                })
-            {
+            if let Some(result) = self.base.with_mapped(offset, size, |sealed| {
+                if !in_order {
+                    prefetch(sealed);
+                }
+                codec.open(place, sealed, out)
+            }) {
                 return match result {
                     Ok(()) => Ok(()),
                     Err(error) => Err(self.bad_page(index, &error.to_string())),
@@ -278,7 +275,9 @@ impl Database {
         if self.gathered.is_empty() {
             return Ok(());
         }
-        let flushed = self.flush_journal().and_then(|()| self.gathered.flush(self.base));
+        let flushed = self
+            .flush_journal()
+            .and_then(|()| self.gathered.flush(self.base));
         if flushed.is_err() {
             self.gathered.clear();
         }

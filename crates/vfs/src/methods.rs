@@ -132,7 +132,9 @@ unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
         let flushed = match body {
             Body::Journal(shared) => {
                 let mut database = lock(shared);
-                let flushed = database.flush_main().and_then(|()| database.flush_journal());
+                let flushed = database
+                    .flush_main()
+                    .and_then(|()| database.flush_journal());
                 database.journal = None;
                 flushed
             }
@@ -327,8 +329,13 @@ unsafe extern "C" fn shm_lock(
     count: c_int,
     flags: c_int,
 ) -> c_int {
-    let (_, base) = parts!(file);
-    code(base.shm_lock(offset, count, flags))
+    guarded(|| {
+        let (body, base) = parts!(file);
+        if let (Body::Main(shared), SHM_WRITE_LOCK, SHM_UNLOCK_EXCLUSIVE) = (body, offset, flags) {
+            lock(shared).end_wal_write();
+        }
+        code(base.shm_lock(offset, count, flags))
+    })
 }
 
 unsafe extern "C" fn shm_barrier(file: *mut sqlite3_file) {

@@ -3,7 +3,13 @@
 //! SQLite writes a frame in two calls, header and page. They are gathered, with the frames that
 //! follow, into one write to the base VFS, which happens at the latest when the commit frame is
 //! complete: only then does SQLite tell other connections of the frames (invariant 4 of the
-//! crate). Every sync, size, truncate, read and close writes out too.
+//! crate). Every sync, size, truncate, read and close writes out too, and so does giving up the
+//! log's write lock: what a rollback left behind must not overwrite, later, what others wrote in
+//! its place.
+//!
+//! When a transaction is larger than the cache, SQLite overwrites pages of frames that it has
+//! written, leaves salts and checksums of the frames that follow zero, and writes all these headers
+//! anew when it commits. The pages are sealed under the salts of the log from the beginning.
 //!
 //! A frame that does not open is, while SQLite recovers a log, the end of the log; it is an I/O
 //! error when SQLite reads a page that the log is known to hold.
@@ -20,6 +26,9 @@ use crate::keys::refused;
 
 /// Growth of the log beyond its map that makes a new map worth its cost.
 const REMAP_BYTES_MIN: u64 = 256 * 1024;
+
+/// What SQLite writes in place of salts until it computes the checksums.
+const SALTS_TO_COME: [u8; 8] = [0; 8];
 
 /// A frame header that SQLite has written, whose page is still to come.
 #[derive(Clone, Copy)]
@@ -39,7 +48,10 @@ struct Assembly {
 pub(crate) struct WalFile {
     base: BaseFile,
     gathered: Gathered,
+    /// Of the log, as its header or a frame of it told last.
     salts: Option<[u8; 8]>,
+    /// The frame behind the last that was begun; a header written before it is rewritten.
+    frames_end: u64,
     started: Option<Started>,
     assembly: Option<Assembly>,
     map: bool,
@@ -54,6 +66,7 @@ impl WalFile {
             base,
             gathered: Gathered::default(),
             salts: None,
+            frames_end: 0,
             started: None,
             assembly: None,
             map: false,
@@ -89,6 +102,14 @@ impl WalFile {
         }
     }
 
+    /// The salts under which the page of a frame is sealed, given its unmasked header.
+    fn salts_of(&self, header: &FrameHeader) -> [u8; 8] {
+        match wal::frame_salts(header) {
+            SALTS_TO_COME => self.salts.unwrap_or_default(),
+            salts => salts,
+        }
+    }
+
     fn note_log_header(&mut self, bytes: &[u8], offset: u64) {
         if let (0, Ok(header)) = (offset, <&[u8; HEADER_SIZE as usize]>::try_from(bytes)) {
             self.salts = wal::log_header(header).map(|(_, salts)| salts);
@@ -104,7 +125,14 @@ impl Database {
             (State::Open(opened), Some(_)) => opened.header.page_size,
             _ => return Err(self.refuse_content()),
         };
-        match wal::region(offset, page_size) {
+        let region = wal::region(offset, page_size);
+        let in_pieces = self.wal.as_ref().and_then(|wal| wal.assembly.as_ref());
+        match region {
+            Region::Page(frame_index)
+                if in_pieces.is_some_and(|assembly| assembly.frame_index == frame_index) =>
+            {
+                self.assemble(frame_index, FRAME_HEADER_SIZE as u64, data)
+            }
             Region::LogHeader => self.write_log_header(base, data, offset),
             Region::FrameHeader(frame_index) if data.len() == FRAME_HEADER_SIZE => {
                 let mut header = [0; FRAME_HEADER_SIZE];
@@ -132,6 +160,7 @@ impl Database {
                 .reserve(base, offset, data.len())?
                 .copy_from_slice(data);
             wal.note_log_header(data, offset);
+            wal.frames_end = 0;
         }
         Ok(())
     }
@@ -150,12 +179,22 @@ impl Database {
         wal.gathered
             .reserve(wal.base, offset, masked.len())?
             .copy_from_slice(&masked);
-        wal.salts = Some(wal::frame_salts(&header));
+        if wal::frame_salts(&header) != SALTS_TO_COME {
+            wal.salts = Some(wal::frame_salts(&header));
+        }
+        wal.assembly = None;
         wal.started = Some(Started {
             frame_index,
             header,
         });
-        Ok(())
+        let rewritten = frame_index < wal.frames_end;
+        wal.frames_end = wal.frames_end.max(frame_index + 1);
+        if rewritten && wal::is_commit(&header) {
+            // No page follows that would write it out.
+            wal.flush()
+        } else {
+            Ok(())
+        }
     }
 
     fn write_frame_page(&mut self, frame_index: u64, page: &[u8], offset: u64) -> Outcome {
@@ -165,7 +204,7 @@ impl Database {
             return Err(Code(SQLITE_IOERR_READ));
         };
         let number = wal::page_number(&header);
-        let place = PagePlace::wal(number, frame_index, wal::frame_salts(&header));
+        let place = PagePlace::wal(number, frame_index, wal.salts_of(&header));
         let room = wal.gathered.reserve(wal.base, offset, page.len())?;
         if let Err(error) = opened.codec.seal(place, &nonce, page, room) {
             wal.gathered.give_back(page.len());
@@ -198,7 +237,7 @@ impl Database {
         wal::unmask(opened.codec.mask(), frame_index, &mut header);
         if wal
             .salts
-            .is_some_and(|salts| salts != wal::frame_salts(&header))
+            .is_some_and(|salts| salts != wal.salts_of(&header))
         {
             return Err(self.fail(
                 SQLITE_IOERR_DATA,
@@ -217,7 +256,7 @@ impl Database {
             return Err(Code(SQLITE_IOERR_READ));
         };
         let mut assembly = match wal.assembly.take() {
-            Some(assembly) if assembly.frame_index == frame_index => assembly,
+            Some(assembly) if assembly.frame_index == frame_index && inside != 0 => assembly,
             Some(_) | None => Assembly {
                 frame_index,
                 bytes: Vec::with_capacity(frame_size),
@@ -227,7 +266,7 @@ impl Database {
             let started = started.filter(|started| started.frame_index == frame_index);
             assembly
                 .bytes
-                .extend(started.map(|started| started.header).unwrap_or_default());
+                .extend(started.iter().flat_map(|started| started.header));
         }
         if assembly.bytes.len() as u64 != inside || assembly.bytes.len() + data.len() > frame_size {
             return Err(refused(
@@ -315,11 +354,8 @@ impl Database {
             wal::unmask(mask, frame_index, &mut header);
             true
         }) && {
-            let place = PagePlace::wal(
-                wal::page_number(&header),
-                frame_index,
-                wal::frame_salts(&header),
-            );
+            let place_salts = wal.salts_of(&header);
+            let place = PagePlace::wal(wal::page_number(&header), frame_index, place_salts);
             opened.codec.open(place, sealed, &mut page).is_ok()
         };
         if !opens {
@@ -450,6 +486,18 @@ impl Database {
                     wal.mapped_size = size;
                 }
             }
+        }
+    }
+
+    /// The write lock of the log is about to be given up. All that is committed was written out
+    /// with its commit frame; what a rollback left is written now or never.
+    pub fn end_wal_write(&mut self) {
+        if let Some(wal) = &mut self.wal {
+            if wal.flush().is_err() {
+                wal.gathered.clear();
+            }
+            wal.started = None;
+            wal.assembly = None;
         }
     }
 

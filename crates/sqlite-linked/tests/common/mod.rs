@@ -1,6 +1,11 @@
 //! What the tests of the engine share: a folder with a key, and connections in it.
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
+pub mod children;
+pub mod random;
+
+pub mod files;
+
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
