@@ -1,3 +1,59 @@
 //! Automation: test, tidy, bench, vectors.
 
-fn main() {}
+mod bench;
+mod command;
+mod deny;
+mod interop;
+mod requirements;
+mod test;
+mod tidy;
+mod vectors;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Automation of the Strongroom repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Install what is lacking, then run every check and test.
+    Test(test::Options),
+    /// What continuous integration runs: the same as `test`.
+    Ci,
+    /// Check the tree: layout, edges between crates, budgets, words, documents.
+    Tidy,
+    /// Write the vectors anew and fail if they differ from what is committed.
+    Vectors,
+    /// Measure a page's cost against stock SQLite: paired ratios.
+    Bench(bench::Options),
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // One line: the output of whatever failed stands above it.
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: &Task) -> anyhow::Result<()> {
+    workspace::enter_root()?;
+    match task {
+        Task::Test(options) => test::run(options),
+        Task::Ci => test::run(&test::Options::default()),
+        Task::Tidy => tidy::run(),
+        Task::Vectors => vectors::run(),
+        Task::Bench(options) => bench::run(options),
+    }
+}

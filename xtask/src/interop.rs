@@ -1,0 +1,144 @@
+//! Foreign clients: each folder of `interop/` with a `run` script.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+
+use crate::command::{cargo, program, run as run_command};
+use crate::workspace;
+
+/// What the scripts get by environment.
+struct Built {
+    extension: PathBuf,
+    program: PathBuf,
+}
+
+/// Builds the extension and the program as the scripts use them.
+pub fn build() -> anyhow::Result<()> {
+    let packages = [
+        "--package",
+        "strongroom-sqlite-extension",
+        "--package",
+        "strongroom",
+    ];
+    run_command(
+        cargo()
+            .args(["build", "--quiet", "--locked"])
+            .args(packages),
+    )
+}
+
+/// Runs every client and prints how many passed.
+pub fn run() -> anyhow::Result<()> {
+    let built = built()?;
+    let clients = clients(Path::new("interop"))?;
+    if clients.is_empty() {
+        bail!("interop/ has no client: a folder with an executable `run`");
+    }
+    let mut failed = Vec::new();
+    for client in &clients {
+        let start = Instant::now();
+        let script = client.join("run");
+        let result = run_command(
+            program(&script.to_string_lossy())
+                .env("STRONGROOM_EXTENSION", &built.extension)
+                .env("STRONGROOM_PROGRAM", &built.program),
+        );
+        let word = if result.is_ok() { "pass" } else { "FAIL" };
+        let seconds = start.elapsed().as_secs_f64();
+        println!("{word} {} ({seconds:.1} s)", client.display());
+        if let Err(error) = result {
+            failed.push(error);
+        }
+    }
+    println!(
+        "{} passed, {} failed",
+        clients.len() - failed.len(),
+        failed.len()
+    );
+    match failed.into_iter().next() {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
+}
+
+fn built() -> anyhow::Result<Built> {
+    let folder = workspace::target_folder()?.join("debug");
+    let prefix = std::env::consts::DLL_PREFIX;
+    let suffix = std::env::consts::DLL_SUFFIX;
+    let built = Built {
+        extension: folder.join(format!("{prefix}strongroom{suffix}")),
+        program: folder.join(format!("strongroom{}", std::env::consts::EXE_SUFFIX)),
+    };
+    for path in [&built.extension, &built.program] {
+        if !path.is_file() {
+            bail!(
+                "{} is missing: `cargo xtask test --only build`",
+                path.display()
+            );
+        }
+    }
+    Ok(built)
+}
+
+/// Folders with a script `run`, in the order of names. One without it is a mistake, not a client.
+fn clients(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let entries =
+        fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut clients = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if !path.is_dir() {
+            continue;
+        }
+        if !is_executable(&path.join("run")) {
+            bail!("{} has no executable `run`", path.display());
+        }
+        clients.push(path);
+    }
+    clients.sort();
+    Ok(clients)
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o100 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(path: &Path) -> bool {
+    path.is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_without_a_script_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("client")).unwrap();
+        let error = clients(folder.path()).unwrap_err().to_string();
+        assert!(error.ends_with("client has no executable `run`"), "{error}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn clients_are_listed_by_name() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["b", "a"] {
+            let client = folder.path().join(name);
+            fs::create_dir(&client).unwrap();
+            fs::write(client.join("run"), "").unwrap();
+            let mode = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(client.join("run"), mode).unwrap();
+        }
+        fs::write(folder.path().join("README.md"), "").unwrap();
+        let found = clients(folder.path()).unwrap();
+        assert_eq!(found, [folder.path().join("a"), folder.path().join("b")]);
+    }
+}

@@ -1,0 +1,177 @@
+//! What the tests need of the machine; installed where that is allowed, else named.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::bail;
+
+use crate::command::{program, run as run_command, succeeds};
+use crate::deny;
+
+/// A program that must be there.
+struct Requirement {
+    name: &'static str,
+    present: fn() -> bool,
+    /// Debian's packages that bring it; none where another way is given.
+    packages: &'static [&'static str],
+    /// What a user does who has no Debian.
+    remedy: &'static str,
+}
+
+const REQUIREMENTS: &[Requirement] = &[
+    Requirement {
+        name: "git",
+        present: || has("git"),
+        packages: &["git"],
+        remedy: "install git",
+    },
+    Requirement {
+        name: "a C compiler",
+        present: || has("cc"),
+        packages: &["gcc", "libc6-dev"],
+        remedy: "install a C compiler that is called as `cc`",
+    },
+    Requirement {
+        name: "sqlite3 shell",
+        present: || Path::new("/usr/bin/sqlite3").is_file(),
+        packages: &["sqlite3"],
+        remedy: "install SQLite's shell as /usr/bin/sqlite3, with loadable extensions",
+    },
+    Requirement {
+        name: "python3 with sqlite3",
+        present: python_loads_extensions,
+        packages: &["python3"],
+        remedy: "install /usr/bin/python3 whose sqlite3 module loads extensions",
+    },
+    Requirement {
+        name: "chromium",
+        present: || {
+            ["chromium", "chromium-browser", "google-chrome"]
+                .into_iter()
+                .any(has)
+        },
+        packages: &["chromium"],
+        remedy: "install Chromium, for the test that opens the report",
+    },
+];
+
+/// Checks, installs what is missing where it may, checks again.
+pub fn run() -> anyhow::Result<()> {
+    components()?;
+    install_packages();
+    let missing: Vec<_> = REQUIREMENTS
+        .iter()
+        .filter(|requirement| !(requirement.present)())
+        .map(|requirement| format!("{} ({})", requirement.name, requirement.remedy))
+        .collect();
+    if !missing.is_empty() {
+        bail!("missing: {}", missing.join("; "));
+    }
+    if deny::find()?.is_none() {
+        deny::install()?;
+    }
+    Ok(())
+}
+
+fn components() -> anyhow::Result<()> {
+    for (component, subcommand) in [("rustfmt", "fmt"), ("clippy", "clippy")] {
+        let present = || succeeds(crate::command::cargo().args([subcommand, "--version"]));
+        if present() {
+            continue;
+        }
+        println!("installing {component}");
+        let installed = succeeds(program("rustup").args(["component", "add", component]));
+        if !(installed && present()) {
+            bail!("missing: {component} (`rustup component add {component}`)");
+        }
+    }
+    Ok(())
+}
+
+/// Tries; whether it helped is seen by checking again.
+fn install_packages() {
+    let packages = packages_lacking(REQUIREMENTS);
+    if packages.is_empty() || !has("apt-get") {
+        return;
+    }
+    let Some(mode) = privilege() else { return };
+    println!("installing {}", packages.join(" "));
+    let update = succeeds(mode.apt_get().args(["--quiet", "update"]));
+    let install = ["--yes", "--quiet", "--no-install-recommends", "install"];
+    let installed = run_command(mode.apt_get().args(install).args(&packages));
+    if let (false, Err(error)) = (update, installed) {
+        println!("{error}");
+    }
+}
+
+fn packages_lacking(requirements: &[Requirement]) -> Vec<&'static str> {
+    requirements
+        .iter()
+        .filter(|requirement| !(requirement.present)())
+        .flat_map(|requirement| requirement.packages.iter().copied())
+        .collect()
+}
+
+/// How this user may install packages without being asked anything.
+enum Privilege {
+    Root,
+    Sudo,
+}
+
+impl Privilege {
+    fn apt_get(&self) -> Command {
+        let mut command = match self {
+            Privilege::Root => program("env"),
+            Privilege::Sudo => {
+                let mut command = program("sudo");
+                command.args(["--non-interactive", "env"]);
+                command
+            }
+        };
+        command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]);
+        command
+    }
+}
+
+fn privilege() -> Option<Privilege> {
+    let user = program("id").arg("-u").output().ok()?;
+    if user.stdout.trim_ascii() == b"0" {
+        return Some(Privilege::Root);
+    }
+    succeeds(program("sudo").args(["--non-interactive", "true"])).then_some(Privilege::Sudo)
+}
+
+fn has(name: &str) -> bool {
+    succeeds(program("sh").args(["-c", "command -v \"$0\"", name]))
+}
+
+fn python_loads_extensions() -> bool {
+    let question = "import sqlite3; sqlite3.connect(':memory:').enable_load_extension(True)";
+    succeeds(program("/usr/bin/python3").args(["-c", question]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_seen_and_what_is_not_is_missed() {
+        assert!(has("sh"));
+        assert!(!has("no-such-program-here"));
+    }
+
+    #[test]
+    fn packages_of_what_lacks_are_listed() {
+        let requirement = |present: fn() -> bool, packages| Requirement {
+            name: "",
+            present,
+            packages,
+            remedy: "",
+        };
+        let requirements = [
+            requirement(|| true, &["here"]),
+            requirement(|| false, &["first", "second"]),
+        ];
+        assert_eq!(packages_lacking(&requirements), ["first", "second"]);
+    }
+}

@@ -1,0 +1,122 @@
+//! `test`: everything that must hold, in the order of what fails soonest.
+
+use std::time::Instant;
+
+use anyhow::bail;
+use clap::ValueEnum;
+
+use crate::command::{cargo, run as run_command};
+use crate::{deny, interop, requirements, tidy, vectors};
+
+/// Which steps to run; without options all of them.
+#[derive(clap::Args, Default)]
+pub struct Options {
+    /// Run this step alone; may be given several times.
+    #[arg(long, value_name = "STEP")]
+    only: Vec<Step>,
+    /// Leave this step out; may be given several times.
+    #[arg(long, value_name = "STEP")]
+    skip: Vec<Step>,
+}
+
+/// A part of the test.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Step {
+    /// Programs that the steps need; installs what it may.
+    Requirements,
+    /// rustfmt.
+    Format,
+    /// Rules on the tree.
+    Tidy,
+    /// Licences, sources and advisories of dependencies.
+    Deny,
+    /// Lints.
+    Clippy,
+    /// Our own vectors, written anew, are the committed ones.
+    Vectors,
+    /// The extension and the program.
+    Build,
+    /// Unit and integration tests.
+    Unit,
+    /// Foreign clients.
+    Interop,
+}
+
+impl Step {
+    fn run(self) -> anyhow::Result<()> {
+        match self {
+            Step::Requirements => requirements::run(),
+            Step::Format => run_command(cargo().args(["fmt", "--all", "--check"])),
+            Step::Tidy => tidy::run(),
+            Step::Deny => deny::run(),
+            Step::Clippy => {
+                let scope = ["--workspace", "--all-targets", "--locked", "--quiet"];
+                let rules = ["--", "--deny", "warnings"];
+                run_command(cargo().arg("clippy").args(scope).args(rules))
+            }
+            Step::Vectors => vectors::run(),
+            Step::Build => interop::build(),
+            Step::Unit => run_command(cargo().args(["test", "--workspace", "--locked"])),
+            Step::Interop => interop::run(),
+        }
+    }
+
+    fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+}
+
+/// Runs the chosen steps and stops at the first that fails.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let steps = chosen(options);
+    if steps.is_empty() {
+        bail!("every step is left out: nothing was tested");
+    }
+    let start = Instant::now();
+    for (index, step) in steps.iter().enumerate() {
+        println!("[{}/{}] {}", index + 1, steps.len(), step.name());
+        let start = Instant::now();
+        let result = step.run();
+        let seconds = start.elapsed().as_secs_f64();
+        let word = if result.is_ok() { "ok" } else { "FAILED" };
+        println!(
+            "[{}/{}] {} {word} ({seconds:.1} s)",
+            index + 1,
+            steps.len(),
+            step.name()
+        );
+        result?;
+    }
+    println!(
+        "{} steps ok ({:.1} s)",
+        steps.len(),
+        start.elapsed().as_secs_f64()
+    );
+    Ok(())
+}
+
+fn chosen(options: &Options) -> Vec<Step> {
+    let wanted = |step: &Step| options.only.is_empty() || options.only.contains(step);
+    let all = Step::value_variants().iter().copied();
+    all.filter(|step| wanted(step) && !options.skip.contains(step))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_options_every_step_runs() {
+        assert_eq!(chosen(&Options::default()), Step::value_variants());
+    }
+
+    #[test]
+    fn only_and_skip_narrow_the_steps() {
+        let options = Options {
+            only: vec![Step::Unit, Step::Format],
+            skip: vec![Step::Unit],
+        };
+        assert_eq!(chosen(&options), [Step::Format]);
+    }
+}

@@ -1,0 +1,215 @@
+//! Which crate may know which: the graph of the workspace as a table.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::Violation;
+
+/// A crate and the members it may depend on. Development dependencies are free, save on programs.
+const MAY_KNOW: &[(&str, &[&str])] = &[
+    ("crypto", &[]),
+    ("page-codec", &["crypto"]),
+    ("keyring", &["crypto", "page-codec"]),
+    ("vfs", &["crypto", "page-codec", "keyring"]),
+    ("sqlite-linked", &["vfs", "keyring"]),
+    ("sqlite-extension", &["vfs"]),
+    (
+        "store",
+        &["crypto", "page-codec", "keyring", "sqlite-linked"],
+    ),
+    (
+        "shell",
+        &["crypto", "page-codec", "keyring", "sqlite-linked", "store"],
+    ),
+    ("workloads", &[]),
+    ("lab", &["workloads"]),
+    (
+        "lab-engines",
+        &["crypto", "keyring", "sqlite-linked", "workloads", "lab"],
+    ),
+    ("lab-report", &["workloads", "lab"]),
+    (
+        "strongroom",
+        &[
+            "crypto",
+            "page-codec",
+            "keyring",
+            "sqlite-linked",
+            "store",
+            "shell",
+            "workloads",
+            "lab",
+            "lab-engines",
+            "lab-report",
+        ],
+    ),
+    ("xtask", &["page-codec"]),
+];
+
+/// Programs: at the end of every edge.
+const PROGRAMS: &[&str] = &["strongroom", "xtask"];
+
+/// Crates that bring a SQLite of their own.
+const SQLITE: &[&str] = &["rusqlite", "libsqlite3-sys"];
+
+/// Who may link a SQLite. `vfs` and `sqlite-extension` must not: they serve a foreign one.
+const MAY_LINK_SQLITE: &[&str] = &[
+    "sqlite-linked",
+    "store",
+    "shell",
+    "lab-engines",
+    "strongroom",
+];
+
+pub fn check(metadata: &Value) -> Vec<Violation> {
+    let packages: Vec<&Value> = metadata["packages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .collect();
+    let members: BTreeMap<&str, String> = packages
+        .iter()
+        .filter_map(|package| Some((package["name"].as_str()?, folder(package)?)))
+        .collect();
+    let mut violations = Vec::new();
+    for package in packages {
+        let Some(member) = package["name"].as_str().and_then(|name| members.get(name)) else {
+            continue;
+        };
+        let Some((_, may_know)) = MAY_KNOW.iter().find(|(name, _)| name == member) else {
+            let message = format!("{member} is not in the table of `xtask/src/tidy/edges.rs`");
+            violations.push(Violation::new("Cargo.toml", 0, message));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            let edge = Edge::read(dependency, &members);
+            if let Some(message) = edge.and_then(|edge| edge.judge(member, may_know)) {
+                violations.push(Violation::new(&manifest(member), 0, message));
+            }
+        }
+    }
+    violations
+}
+
+struct Edge<'a> {
+    /// Folder of a member, else the name of a foreign crate.
+    to: &'a str,
+    is_member: bool,
+    is_development: bool,
+}
+
+impl<'a> Edge<'a> {
+    fn read(dependency: &'a Value, members: &'a BTreeMap<&str, String>) -> Option<Self> {
+        let name = dependency["name"].as_str()?;
+        let member = members.get(name);
+        Some(Self {
+            to: member.map_or(name, String::as_str),
+            is_member: member.is_some(),
+            is_development: dependency["kind"] == "dev",
+        })
+    }
+
+    fn judge(&self, from: &str, may_know: &[&str]) -> Option<String> {
+        let to = self.to;
+        if self.is_member && PROGRAMS.contains(&to) {
+            return Some(format!("{from} depends on the program {to}"));
+        }
+        if self.is_development {
+            return None;
+        }
+        if self.is_member && !may_know.contains(&to) {
+            return Some(format!("{from} may not know {to}"));
+        }
+        if SQLITE.contains(&to) && !MAY_LINK_SQLITE.contains(&from) {
+            return Some(format!("{from} may not link a SQLite ({to})"));
+        }
+        None
+    }
+}
+
+fn folder(package: &Value) -> Option<String> {
+    let manifest = Path::new(package["manifest_path"].as_str()?);
+    let folder = manifest.parent()?.file_name()?;
+    Some(folder.to_string_lossy().into_owned())
+}
+
+fn manifest(member: &str) -> String {
+    match member {
+        "xtask" => "xtask/Cargo.toml".to_owned(),
+        member => format!("crates/{member}/Cargo.toml"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(member: &str, dependencies: Value) -> Vec<String> {
+        let package = |folder: &str, dependencies: Value| {
+            json!({
+                "name": format!("p-{folder}"),
+                "manifest_path": format!("/x/crates/{folder}/Cargo.toml"),
+                "dependencies": dependencies,
+            })
+        };
+        let none = json!([]);
+        let mut packages = vec![package(member, dependencies)];
+        for other in ["crypto", "vfs", "strongroom"] {
+            if other != member {
+                packages.push(package(other, none.clone()));
+            }
+        }
+        let violations = check(&json!({ "packages": packages }));
+        violations
+            .into_iter()
+            .map(|violation| violation.message)
+            .collect()
+    }
+
+    #[test]
+    fn a_forbidden_edge_is_found() {
+        let dependencies = json!([{"name": "p-vfs", "kind": null}]);
+        assert_eq!(
+            found("page-codec", dependencies),
+            ["page-codec may not know vfs"]
+        );
+    }
+
+    #[test]
+    fn a_build_dependency_is_an_edge_and_a_development_dependency_is_not() {
+        let build = json!([{"name": "p-vfs", "kind": "build"}]);
+        assert_eq!(found("crypto", build), ["crypto may not know vfs"]);
+        assert!(found("crypto", json!([{"name": "p-vfs", "kind": "dev"}])).is_empty());
+    }
+
+    #[test]
+    fn nobody_knows_the_program() {
+        let dependencies = json!([{"name": "p-strongroom", "kind": "dev"}]);
+        assert_eq!(
+            found("store", dependencies),
+            ["store depends on the program strongroom"]
+        );
+    }
+
+    #[test]
+    fn the_shim_links_no_sqlite() {
+        let dependencies = json!([{"name": "libsqlite3-sys", "kind": null}]);
+        let message = "vfs may not link a SQLite (libsqlite3-sys)";
+        assert_eq!(found("vfs", dependencies), [message]);
+    }
+
+    #[test]
+    fn a_crate_without_a_row_is_found() {
+        let message = "new is not in the table of `xtask/src/tidy/edges.rs`";
+        assert_eq!(found("new", json!([])), [message]);
+    }
+
+    #[test]
+    fn an_allowed_edge_passes() {
+        assert!(found("page-codec", json!([{"name": "p-crypto", "kind": null}])).is_empty());
+    }
+}

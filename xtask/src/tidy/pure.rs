@@ -1,0 +1,159 @@
+//! Pure crates: no I/O, no clock, no environment, no randomness.
+
+use proc_macro2::{Delimiter, TokenTree};
+
+use super::Violation;
+use super::tokens::{Source, inside, is_punct, walk};
+
+const PURE: &[&str] = &["crypto", "page-codec", "workloads", "lab-report"];
+
+/// Prefixes of paths; `core` and `alloc` have nothing of the kind.
+const EFFECTS: &[&str] = &[
+    "std::env",
+    "std::fs",
+    "std::io::stderr",
+    "std::io::stdin",
+    "std::io::stdout",
+    "std::net",
+    "std::os",
+    "std::process",
+    "std::thread",
+    "std::time::Instant",
+    "std::time::SystemTime",
+    "getrandom",
+    "libc",
+];
+
+/// Words that may stand right before a path.
+const KEYWORDS: &[&str] = &[
+    "as", "break", "dyn", "else", "for", "if", "impl", "in", "match", "mut", "return", "use",
+    "where", "while",
+];
+
+pub fn check(source: &Source) -> Vec<Violation> {
+    if !PURE.contains(&source.crate_name()) || !source.is_product() {
+        return Vec::new();
+    }
+    let mut violations = Vec::new();
+    walk(&source.product_tokens(), &mut |siblings| {
+        for (path, line) in paths(siblings) {
+            if EFFECTS.iter().any(|effect| starts_with(&path, effect)) {
+                let message = format!("`{path}` in a pure crate: let the caller pass it in");
+                violations.push(Violation::new(&source.file.path, line, message));
+            }
+        }
+    });
+    violations
+}
+
+fn starts_with(path: &str, effect: &str) -> bool {
+    let rest = path.strip_prefix(effect);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+}
+
+/// Every path among these tokens; `a::{b, c::d}` as `a::b` and `a::c::d`.
+fn paths(tokens: &[TokenTree]) -> Vec<(String, usize)> {
+    let mut found = Vec::new();
+    let mut index = 0;
+    while index < tokens.len() {
+        index += path_at(&tokens[index..], "", &mut found).max(1);
+    }
+    found
+}
+
+/// Reads the path that starts here and says how many tokens it has.
+fn path_at(tokens: &[TokenTree], prefix: &str, found: &mut Vec<(String, usize)>) -> usize {
+    let mut path = prefix.to_owned();
+    let mut line = None;
+    let mut index = 0;
+    loop {
+        match tokens.get(index) {
+            // In `use ::std::fs` the word is no part of the path behind it.
+            Some(TokenTree::Ident(ident)) if KEYWORDS.iter().any(|word| ident == word) => {
+                return index + 1;
+            }
+            Some(TokenTree::Ident(ident)) => {
+                path = join(&path, &ident.to_string());
+                line = Some(ident.span().start().line);
+                index += 1;
+            }
+            Some(TokenTree::Group(group)) if index > 0 && group.delimiter() == Delimiter::Brace => {
+                for item in inside(group).split(|token| is_punct(Some(token), ',')) {
+                    path_at(item, &path, found);
+                }
+                return index + 1;
+            }
+            _ => break,
+        }
+        let separated = is_punct(tokens.get(index), ':') && is_punct(tokens.get(index + 1), ':');
+        if !separated {
+            break;
+        }
+        index += 2;
+    }
+    if let Some(line) = line {
+        found.push((path, line));
+    }
+    index
+}
+
+fn join(prefix: &str, word: &str) -> String {
+    match (prefix, word) {
+        ("", word) => word.to_owned(),
+        (prefix, "self") => prefix.to_owned(),
+        (prefix, word) => format!("{prefix}::{word}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tokens::{file, source};
+    use super::*;
+
+    fn found(path: &str, text: &str) -> Vec<String> {
+        let violations = check(&source(&file(path, text)));
+        violations
+            .into_iter()
+            .map(|violation| violation.message)
+            .collect()
+    }
+
+    #[test]
+    fn effects_are_found_in_every_form() {
+        for text in [
+            "use std::fs;",
+            "use std::fs::File;",
+            "use std::{fmt, fs};",
+            "use std::{collections::BTreeMap, time::{Duration, Instant}};",
+            "use std::env::{self, var};",
+            "use ::std::net::TcpStream;",
+            "fn a() { format!(\"{}\", std::env::var(\"x\")); }",
+            "fn a() { getrandom::fill(&mut b); }",
+            "fn a() -> u8 { match std::process::id() { _ => 1 } }",
+        ] {
+            assert!(
+                !found("crates/crypto/src/lib.rs", text).is_empty(),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_pure_passes() {
+        for text in [
+            "use std::{fmt, io::Read, time::Duration};",
+            "/// std::fs\nfn a() { \"std::fs\"; }",
+            "fn fs() { self::fs(); a.env; }",
+            "#[cfg(test)] mod tests { use std::fs; }",
+        ] {
+            assert!(found("crates/crypto/src/lib.rs", text).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_crates_and_tests_may() {
+        assert!(found("crates/store/src/lib.rs", "use std::fs;").is_empty());
+        assert!(found("crates/crypto/tests/a.rs", "use std::fs;").is_empty());
+        assert!(found("crates/crypto/src/page/tests.rs", "use std::fs;").is_empty());
+    }
+}

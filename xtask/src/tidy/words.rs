@@ -1,0 +1,58 @@
+//! Words that would tie the tree to one machine or one host.
+
+use super::Violation;
+use super::tree::Tree;
+
+/// Written in halves, so that this file does not find itself.
+const WORDS: &[(&str, &str)] = &[
+    (concat!("/wo", "rk/"), "a path of one machine"),
+    (concat!("/ro", "ot/"), "a path of one machine"),
+    (concat!("crates", ".io"), "the host of a package registry"),
+    (concat!("py", "pi.org"), "the host of a package registry"),
+    (concat!("npm", "js"), "the host of a package registry"),
+    (concat!("<<<<", "<<<"), "a merge left unfinished"),
+    (concat!(">>>>", ">>>"), "a merge left unfinished"),
+];
+
+/// Written by cargo, which names its registry on every line.
+const WRITTEN_BY_TOOLS: &[&str] = &["Cargo.lock"];
+
+pub fn check(tree: &Tree) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for file in &tree.files {
+        if WRITTEN_BY_TOOLS.contains(&file.path.as_str()) {
+            continue;
+        }
+        for (index, line) in file.text.lines().enumerate() {
+            for (word, meaning) in WORDS {
+                if line.contains(word) {
+                    let message = format!("`{word}` is {meaning}");
+                    violations.push(Violation::new(&file.path, index + 1, message));
+                }
+            }
+        }
+    }
+    violations
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_word_is_found_with_its_line() {
+        for (word, _) in WORDS {
+            let text = format!("first\nsee {word}x\n");
+            let tree = Tree::of(&[("docs/a.md", &text)]);
+            let found = check(&tree);
+            assert_eq!(found.len(), 1, "{word}");
+            assert_eq!(found[0].line, 2);
+        }
+    }
+
+    #[test]
+    fn the_lock_file_may_name_its_registry() {
+        let (host, _) = WORDS[2];
+        assert!(check(&Tree::of(&[("Cargo.lock", host)])).is_empty());
+    }
+}

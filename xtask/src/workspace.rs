@@ -1,0 +1,51 @@
+//! The workspace as cargo and git see it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde_json::Value;
+
+use crate::command::{cargo, program, read};
+
+/// Makes the root of the repository the current folder; every path in this program starts there.
+pub fn enter_root() -> anyhow::Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .context("xtask has no parent folder")?;
+    std::env::set_current_dir(root).with_context(|| format!("cannot enter {}", root.display()))
+}
+
+/// What `cargo metadata` says about the members.
+pub fn metadata() -> anyhow::Result<Value> {
+    let text = read(cargo().args(["metadata", "--format-version=1", "--no-deps", "--locked"]))?;
+    serde_json::from_str(&text).context("cargo metadata is not JSON")
+}
+
+/// The folder that cargo builds into.
+pub fn target_folder() -> anyhow::Result<PathBuf> {
+    let metadata = metadata()?;
+    let folder = metadata["target_directory"]
+        .as_str()
+        .context("cargo metadata names no target folder")?;
+    Ok(PathBuf::from(folder))
+}
+
+/// Every file of the tree that is committed or would be, in the order of names.
+pub fn files() -> anyhow::Result<Vec<String>> {
+    let list = [
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+    ];
+    let text = read(program("git").args(list))?;
+    let mut files: Vec<String> = text
+        .split_terminator('\0')
+        .filter(|path| Path::new(path).is_file())
+        .map(str::to_owned)
+        .collect();
+    files.sort();
+    files.dedup();
+    Ok(files)
+}
