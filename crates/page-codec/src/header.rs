@@ -384,7 +384,7 @@ impl Header {
         for (index, slot) in slots.iter_mut().enumerate() {
             *slot = Slot::read(&bytes[OFFSET_SLOTS + index * SLOT_SIZE..][..SLOT_SIZE])?;
         }
-        Ok(Header {
+        let header = Header {
             page_size,
             cipher: Cipher::from_code(bytes[OFFSET_CIPHER]).ok_or(HeaderError::Damaged)?,
             must_understand,
@@ -395,7 +395,14 @@ impl Header {
             epochs,
             slots,
             tag: get(bytes, OFFSET_TAG),
-        })
+        };
+        // The tag is verified over what the fields encode: a byte that no field holds must be the
+        // zero that it encodes to, or it would be outside the tag.
+        if header.authenticated_bytes() == bytes[..OFFSET_TAG] {
+            Ok(header)
+        } else {
+            Err(HeaderError::Damaged)
+        }
     }
 }
 
@@ -585,6 +592,21 @@ mod tests {
                 (region.header.generation, region.copy_in_force),
                 (4, expected)
             );
+        }
+    }
+
+    #[test]
+    fn every_byte_before_the_tag_is_covered_by_it() {
+        let good = sample(3).to_copy();
+        for offset in 0..OFFSET_TAG {
+            let mut copy = good.clone();
+            copy[offset] ^= 1;
+            let checksum = crypto::mac::checksum(&copy[..OFFSET_CHECKSUM]);
+            copy[OFFSET_CHECKSUM..].copy_from_slice(&checksum);
+            if let Ok(header) = Header::from_copy(&copy) {
+                assert_eq!(header.authenticated_bytes(), copy[..OFFSET_TAG], "{offset}");
+                assert_ne!(header.authenticated_bytes(), good[..OFFSET_TAG], "{offset}");
+            }
         }
     }
 

@@ -1,0 +1,628 @@
+//! Files that were changed while nobody had them open: what is detected, and how it is said.
+
+mod common;
+
+use std::path::Path;
+
+use common::files::{
+    Failure, PAGE_SIZE, PAGES_OFFSET, edit, failure, fill, page_offset, read_rows, row_text,
+};
+use common::{Room, last_error, text};
+use page_codec::header::{COPY_FIELDS, COPY_SIZE, REGION_SIZE};
+use page_codec::page::TRAILER_SIZE;
+use rusqlite::ffi::{SQLITE_CORRUPT, SQLITE_IOERR_DATA, SQLITE_NOTADB};
+
+const ROWS: i64 = 500;
+
+/// A database with two tables of [`ROWS`] rows; returns the number of its pages.
+fn make(room: &Room, name: &str) -> usize {
+    let connection = room.open(name);
+    fill(&connection, "t", ROWS);
+    fill(&connection, "u", ROWS);
+    text(&connection, "PRAGMA page_count")
+        .parse()
+        .expect("a number")
+}
+
+fn read_t(room: &Room, name: &str) -> Result<i64, Failure> {
+    read_rows(&room.open(name), "t")
+}
+
+/// The page that holds a row, found by what a change of it, and back, changes in the file.
+fn page_of_row(room: &Room, name: &str, a: i64) -> usize {
+    let before = std::fs::read(room.path(name)).expect("readable");
+    for version in [9, 0] {
+        room.open(name)
+            .execute(
+                "UPDATE t SET b = ?2 WHERE a = ?1",
+                (a, row_text(a, version)),
+            )
+            .expect("updates");
+    }
+    let after = std::fs::read(room.path(name)).expect("readable");
+    (2..=(after.len() - PAGES_OFFSET) / PAGE_SIZE)
+        .find(|number| {
+            let range = page_offset(*number)..page_offset(number + 1);
+            before[range.clone()] != after[range]
+        })
+        .expect("a page changed")
+}
+
+#[test]
+fn a_flipped_bit_anywhere_in_a_page_is_an_error_that_names_the_page() {
+    let room = Room::new();
+    make(&room, "x.db");
+    let leaf = page_of_row(&room, "x.db", 250);
+    let trailer = PAGE_SIZE - TRAILER_SIZE;
+    let regions = [
+        ("first byte", 0),
+        ("middle", PAGE_SIZE / 2),
+        ("last byte of the payload", trailer - 1),
+        ("tag", trailer),
+        ("end of the tag", trailer + 15),
+        ("nonce", trailer + 16),
+        ("end of the nonce", trailer + 27),
+        ("epoch", trailer + 28),
+        ("end of the epoch", trailer + 31),
+    ];
+    for (page, (region, offset)) in [1, 2, leaf]
+        .into_iter()
+        .flat_map(|page| regions.map(|region| (page, region)))
+    {
+        let flip = |bytes: &mut Vec<u8>| bytes[page_offset(page) + offset] ^= 0x10;
+        edit(&room.path("x.db"), flip);
+        for map in ["", "&mmap=off"] {
+            let connection = room.open_with("x.db", map);
+            let failure = read_rows(&connection, "t").expect_err(region);
+            assert_eq!(
+                failure.code, SQLITE_IOERR_DATA,
+                "{page} {region}: {failure:?}"
+            );
+            let named = format!("page {page} does not open");
+            assert!(failure.detail.starts_with(&named), "{region}: {failure:?}");
+            assert_eq!(
+                text(&connection, "PRAGMA strongroom_verify='1-1000'").contains("\"bad\":[]"),
+                false,
+                "{page} {region}"
+            );
+        }
+        edit(&room.path("x.db"), flip);
+    }
+    assert_eq!(read_t(&room, "x.db").expect("reads"), ROWS);
+}
+
+#[test]
+fn pages_that_changed_places_do_not_open() {
+    let room = Room::new();
+    make(&room, "x.db");
+    let (one, two) = (
+        page_of_row(&room, "x.db", 100),
+        page_of_row(&room, "x.db", 300),
+    );
+    assert_ne!(one, two);
+    edit(&room.path("x.db"), |bytes| {
+        let kept = bytes[page_offset(one)..][..PAGE_SIZE].to_vec();
+        bytes.copy_within(page_offset(two)..page_offset(two + 1), page_offset(one));
+        bytes[page_offset(two)..][..PAGE_SIZE].copy_from_slice(&kept);
+    });
+    let connection = room.open("x.db");
+    for row in [100, 300] {
+        let failure = failure(&connection, &format!("SELECT b FROM t WHERE a = {row}"));
+        assert_eq!(failure.code, SQLITE_IOERR_DATA);
+    }
+    let mut bad = [one, two];
+    bad.sort_unstable();
+    let verdict = text(&connection, "PRAGMA strongroom_verify='1-1000'");
+    assert!(
+        verdict.ends_with(&format!("\"bad\":[{},{}]}}", bad[0], bad[1])),
+        "{verdict}"
+    );
+}
+
+#[test]
+fn a_page_of_another_database_with_the_same_key_does_not_open() {
+    let room = Room::new();
+    make(&room, "x.db");
+    make(&room, "y.db");
+    let page = page_of_row(&room, "x.db", 100);
+    let other = std::fs::read(room.path("y.db")).expect("readable");
+    edit(&room.path("x.db"), |bytes| {
+        let range = page_offset(page)..page_offset(page + 1);
+        bytes[range.clone()].copy_from_slice(&other[range]);
+    });
+    let failure = read_t(&room, "x.db").expect_err("a foreign page");
+    assert_eq!(failure.code, SQLITE_IOERR_DATA);
+    assert!(
+        failure.detail.starts_with(&format!("page {page} ")),
+        "{failure:?}"
+    );
+}
+
+/// The limit that `docs/page-format.md` states: there is no counter over all pages.
+#[test]
+fn an_older_copy_of_a_page_or_of_the_file_is_accepted() {
+    let room = Room::new();
+    make(&room, "x.db");
+    let page = page_of_row(&room, "x.db", 100);
+    let older = std::fs::read(room.path("x.db")).expect("readable");
+    room.open("x.db")
+        .execute("UPDATE t SET b = ?1 WHERE a = 100", [row_text(100, 1)])
+        .expect("updates");
+    let row = |name: &str| text(&room.open(name), "SELECT b FROM t WHERE a = 100");
+    assert_eq!(row("x.db"), row_text(100, 1));
+    edit(&room.path("x.db"), |bytes| {
+        let range = page_offset(page)..page_offset(page + 1);
+        bytes[range.clone()].copy_from_slice(&older[range]);
+    });
+    assert_eq!(row("x.db"), row_text(100, 0));
+    assert_eq!(text(&room.open("x.db"), "PRAGMA strongroom_verify"), "ok");
+    std::fs::write(room.path("x.db"), older).expect("writable");
+    assert_eq!(row("x.db"), row_text(100, 0));
+    assert_eq!(text(&room.open("x.db"), "PRAGMA strongroom_verify"), "ok");
+}
+
+#[test]
+fn a_file_that_was_cut_is_an_error() {
+    let room = Room::new();
+    let pages = make(&room, "x.db");
+    let whole = std::fs::read(room.path("x.db")).expect("readable");
+    assert_eq!(whole.len(), page_offset(pages + 1));
+    let cases = [
+        (
+            whole.len() - 1,
+            SQLITE_IOERR_DATA,
+            "the file ends in the middle of it",
+        ),
+        (
+            whole.len() - PAGE_SIZE / 2,
+            SQLITE_IOERR_DATA,
+            "the file ends in the middle of it",
+        ),
+        (whole.len() - PAGE_SIZE, SQLITE_CORRUPT, ""),
+        (page_offset(3), SQLITE_CORRUPT, ""),
+        (PAGES_OFFSET + 1, SQLITE_IOERR_DATA, "page 1 does not open"),
+        (
+            PAGES_OFFSET,
+            SQLITE_NOTADB,
+            "the file ends behind its header",
+        ),
+    ];
+    for (size, code, message) in cases {
+        std::fs::write(room.path("x.db"), &whole[..size]).expect("writable");
+        for map in ["", "&mmap=off"] {
+            let connection = room.open_with("x.db", map);
+            let failure = read_rows(&connection, "t")
+                .and_then(|_| read_rows(&connection, "u"))
+                .expect_err("cut");
+            assert_eq!(failure.code, code, "{size}: {failure:?}");
+            assert!(failure.detail.contains(message), "{size}: {failure:?}");
+        }
+        assert_eq!(
+            std::fs::metadata(room.path("x.db")).expect("there").len(),
+            size as u64
+        );
+    }
+}
+
+/// `docs/page-format.md`: a file without a page whose header is incomplete, or says that the first
+/// transaction is not committed, is a new database. A cut this short cannot be told from a power
+/// failure while the database was being made.
+#[test]
+fn a_file_cut_inside_its_header_is_an_empty_database() {
+    let room = Room::new();
+    make(&room, "x.db");
+    let whole = std::fs::read(room.path("x.db")).expect("readable");
+    for size in [REGION_SIZE - 1, COPY_SIZE, 100, 0] {
+        std::fs::write(room.path("x.db"), &whole[..size]).expect("writable");
+        let connection = room.open("x.db");
+        assert_eq!(
+            text(&connection, "SELECT count(*) FROM sqlite_schema"),
+            "0",
+            "{size}"
+        );
+        let status = text(&connection, "PRAGMA strongroom_status");
+        assert!(status.contains("\"state\":\"new\""), "{size}: {status}");
+    }
+}
+
+/// Flips a bit at `offset` of the header copies in `copies`.
+fn damage_header(path: &Path, copies: &[usize], offset: usize) {
+    edit(path, |bytes| {
+        for copy in copies {
+            bytes[copy * COPY_SIZE + offset] ^= 1;
+        }
+    });
+}
+
+#[test]
+fn one_damaged_header_copy_costs_nothing_and_two_are_said_to_be_damaged() {
+    let room = Room::new();
+    make(&room, "x.db");
+    for (offset, size, field) in COPY_FIELDS {
+        for offset in [*offset, offset + size - 1] {
+            for copies in [&[0][..], &[1], &[0, 1]] {
+                damage_header(&room.path("x.db"), copies, offset);
+                let result = read_t(&room, "x.db");
+                match (copies.len(), result) {
+                    (1, Ok(rows)) => assert_eq!(rows, ROWS),
+                    (2, Err(failure)) => {
+                        assert_eq!(failure.code, SQLITE_NOTADB, "{field}");
+                        let said = match *field {
+                            "magic" => "not a Strongroom file",
+                            _ => "damaged in both of its copies",
+                        };
+                        assert!(failure.detail.contains(said), "{field}: {failure:?}");
+                    }
+                    (_, result) => panic!("{field} at {offset} in {copies:?}: {result:?}"),
+                }
+                damage_header(&room.path("x.db"), copies, offset);
+            }
+        }
+    }
+}
+
+/// Changes a byte of both header copies and makes their checksums right again, as an attacker can.
+fn alter_header(path: &Path, offset: usize, change: impl Fn(u8) -> u8) {
+    edit(path, |bytes| {
+        for copy in bytes[..REGION_SIZE].chunks_exact_mut(COPY_SIZE) {
+            copy[offset] = change(copy[offset]);
+            let (content, checksum) = copy.split_at_mut(COPY_SIZE - 32);
+            checksum.copy_from_slice(&crypto::mac::checksum(content));
+        }
+    });
+}
+
+fn field_offset(name: &str) -> usize {
+    COPY_FIELDS
+        .iter()
+        .find(|(_, _, field)| *field == name)
+        .map(|(offset, _, _)| *offset)
+        .expect("a field of the header")
+}
+
+#[test]
+fn a_header_that_was_altered_with_care_does_not_open() {
+    let room = Room::new();
+    make(&room, "x.db");
+    let cipher = field_offset("cipher");
+    let whole = std::fs::read(room.path("x.db")).expect("readable");
+    for code in (1..=8).filter(|code| *code != whole[cipher]) {
+        std::fs::write(room.path("x.db"), &whole).expect("writable");
+        alter_header(&room.path("x.db"), cipher, |_| code);
+        let failure = read_t(&room, "x.db").expect_err("another cipher");
+        assert_eq!(failure.code, SQLITE_NOTADB);
+        let said = ["header of this file was altered", "damaged in both"];
+        assert!(
+            said.iter().any(|said| failure.detail.contains(said)),
+            "{failure:?}"
+        );
+    }
+    let whole_fields = COPY_FIELDS
+        .iter()
+        .filter(|(_, _, field)| *field != "checksum");
+    for (offset, size, field) in whole_fields {
+        for offset in (*offset..offset + size).step_by(7) {
+            std::fs::write(room.path("x.db"), &whole).expect("writable");
+            alter_header(&room.path("x.db"), offset, |byte| byte ^ 1);
+            match read_t(&room, "x.db") {
+                Ok(_) => panic!("{field}: byte {offset} of the header was altered unnoticed"),
+                Err(failure) => assert_eq!(failure.code, SQLITE_NOTADB, "{field}: {failure:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_bad_page_does_not_poison_the_connection() {
+    let room = Room::new();
+    make(&room, "x.db");
+    let page = page_of_row(&room, "x.db", 250);
+    edit(&room.path("x.db"), |bytes| bytes[page_offset(page)] ^= 1);
+    for mode in ["delete", "wal"] {
+        let connection = room.open("x.db");
+        text(&connection, &format!("PRAGMA journal_mode={mode}"));
+        for _ in 0..2 {
+            let failure = read_rows(&connection, "t").expect_err("the bad page");
+            assert_eq!(failure.code, SQLITE_IOERR_DATA);
+            assert_eq!(read_rows(&connection, "u").expect("another table"), ROWS);
+            assert_eq!(text(&connection, "SELECT a FROM t WHERE a = 1"), "1");
+            connection
+                .execute_batch("UPDATE u SET b = b; UPDATE t SET b = b WHERE a = 1")
+                .expect("writes elsewhere");
+        }
+        let failure = failure(&connection, "UPDATE t SET b = 'x'");
+        assert_eq!(failure.code, SQLITE_IOERR_DATA);
+        assert_eq!(read_rows(&connection, "u").expect("another table"), ROWS);
+        assert_eq!(
+            text(&connection, "SELECT b FROM t WHERE a = 1"),
+            row_text(1, 0)
+        );
+    }
+}
+
+#[test]
+fn each_condition_has_its_own_message() {
+    let room = Room::new();
+    make(&room, "x.db");
+    let whole = std::fs::read(room.path("x.db")).expect("readable");
+    let mut messages = Vec::new();
+    let mut note = |failure: Failure, said: &str| {
+        assert_eq!(failure.code, SQLITE_NOTADB, "{failure:?}");
+        assert!(failure.detail.contains(said), "{failure:?}");
+        messages.push(failure.detail);
+    };
+    let wrong_key = format!(
+        "file:{}?vfs=strongroom&key_file={}",
+        room.path("x.db").display(),
+        room.path("other-key").display()
+    );
+    note(
+        read_rows(&common::open_uri(&wrong_key), "t").expect_err("wrong key"),
+        "wrong key",
+    );
+    note(
+        read_rows(&room.open_keyless("x.db"), "t").expect_err("no key"),
+        "no key was given",
+    );
+    alter_header(&room.path("x.db"), field_offset("format version"), |_| 2);
+    note(
+        read_t(&room, "x.db").expect_err("newer"),
+        "format version 2",
+    );
+    std::fs::write(room.path("x.db"), &whole).expect("writable");
+    damage_header(&room.path("x.db"), &[0, 1], field_offset("file id"));
+    note(
+        read_t(&room, "x.db").expect_err("damaged"),
+        "damaged in both",
+    );
+    std::fs::write(room.path("x.db"), vec![b'?'; 20_000]).expect("writable");
+    note(
+        read_t(&room, "x.db").expect_err("foreign"),
+        "not a Strongroom file",
+    );
+    std::fs::remove_file(room.path("x.db")).expect("there");
+    let plain = rusqlite::Connection::open(room.path("x.db")).expect("opens");
+    fill(&plain, "t", 10);
+    drop(plain);
+    note(
+        read_t(&room, "x.db").expect_err("plain"),
+        "this is a plain SQLite database",
+    );
+    let count = messages.len();
+    messages.sort();
+    messages.dedup();
+    assert_eq!(messages.len(), count, "no two are the same: {messages:?}");
+}
+
+/// Copies a database and its journals as they stand: as a crash would leave them.
+fn snapshot(room: &Room, from: &str, to: &str) {
+    for suffix in ["", "-wal", "-journal"] {
+        let target = room.path(&format!("{to}{suffix}"));
+        match std::fs::read(room.path(&format!("{from}{suffix}"))) {
+            Ok(bytes) => std::fs::write(target, bytes).expect("writable"),
+            Err(_) => drop(std::fs::remove_file(target)),
+        }
+    }
+    drop(std::fs::remove_file(room.path(&format!("{to}-shm"))));
+}
+
+const FRAME_SIZE: usize = 24 + PAGE_SIZE;
+
+/// Offset of a frame, from 0, in a log.
+fn frame_offset(index: usize) -> usize {
+    32 + index * FRAME_SIZE
+}
+
+/// A database in WAL mode, left as by a crash, whose log holds three transactions of one frame
+/// each: row 100 in versions 1, 2, 3. Not checkpointed: version 0 is in the database.
+fn crashed_in_wal(room: &Room, name: &str) {
+    let connection = room.open("living.db");
+    text(&connection, "PRAGMA journal_mode=wal");
+    fill(&connection, "t", ROWS);
+    text(&connection, "PRAGMA wal_checkpoint(TRUNCATE)");
+    for version in 1..=3 {
+        connection
+            .execute(
+                "UPDATE t SET b = ?1 WHERE a = 100",
+                [row_text(100, version)],
+            )
+            .expect("updates");
+    }
+    snapshot(room, "living.db", name);
+    let wal = std::fs::read(room.path(&format!("{name}-wal"))).expect("a log");
+    assert_eq!(wal.len(), frame_offset(3));
+    drop(connection);
+    for suffix in ["", "-wal", "-shm"] {
+        drop(std::fs::remove_file(
+            room.path(&format!("living.db{suffix}")),
+        ));
+    }
+}
+
+/// The version of row 100.
+fn version_of_row(connection: &rusqlite::Connection) -> u8 {
+    assert_eq!(read_rows(connection, "t").expect("reads"), ROWS);
+    let row = text(connection, "SELECT b FROM t WHERE a = 100");
+    (0..10)
+        .find(|version| row == row_text(100, *version))
+        .expect("a version that was written")
+}
+
+#[test]
+fn a_log_is_believed_up_to_the_first_frame_that_was_altered() {
+    let room = Room::new();
+    crashed_in_wal(&room, "x.db");
+    crashed_in_wal(&room, "y.db");
+    let foreign = std::fs::read(room.path("y.db-wal")).expect("readable");
+    let mut cases: Vec<(String, u8, Vec<u8>)> = Vec::new();
+    let wal = std::fs::read(room.path("x.db-wal")).expect("readable");
+    cases.push(("untouched".to_owned(), 3, wal.clone()));
+    let regions = [
+        0,
+        3,
+        4,
+        7,
+        8,
+        15,
+        16,
+        23,
+        24,
+        24 + 2000,
+        24 + 4064,
+        24 + 4080,
+        24 + 4092,
+    ];
+    for (frame, inside) in (0..3).flat_map(|frame| regions.map(|inside| (frame, inside))) {
+        let mut altered = wal.clone();
+        altered[frame_offset(frame) + inside] ^= 1;
+        cases.push((
+            format!("byte {inside} of frame {frame}"),
+            frame as u8,
+            altered,
+        ));
+    }
+    let mut swapped = wal.clone();
+    swapped[frame_offset(1)..].rotate_left(FRAME_SIZE);
+    cases.push(("frames 1 and 2 swapped".to_owned(), 1, swapped));
+    let mut repeated = wal.clone();
+    repeated.copy_within(frame_offset(0)..frame_offset(1), frame_offset(2));
+    cases.push(("frame 0 again as frame 2".to_owned(), 2, repeated));
+    let mut mixed = wal.clone();
+    mixed[frame_offset(1)..frame_offset(2)]
+        .copy_from_slice(&foreign[frame_offset(1)..frame_offset(2)]);
+    cases.push(("frame 1 of another file's log".to_owned(), 1, mixed));
+    cases.push(("another file's log".to_owned(), 0, foreign));
+    cases.push((
+        "cut in frame 2".to_owned(),
+        2,
+        wal[..frame_offset(3) - 1].to_vec(),
+    ));
+    for (what, version, bytes) in cases {
+        snapshot(&room, "x.db", "z.db");
+        std::fs::write(room.path("z.db-wal"), bytes).expect("writable");
+        let connection = room.open("z.db");
+        assert_eq!(version_of_row(&connection), version, "{what}");
+        assert_eq!(text(&connection, "PRAGMA integrity_check"), "ok", "{what}");
+        connection
+            .execute("UPDATE t SET b = ?1 WHERE a = 100", [row_text(100, 9)])
+            .expect("the log goes on");
+        drop(connection);
+        assert_eq!(version_of_row(&room.open("z.db")), 9, "{what}");
+    }
+}
+
+/// While a log is in use its index names the frame that holds a page: there is no end of the log
+/// to take it for.
+#[cfg(unix)]
+#[test]
+fn a_frame_altered_under_an_open_database_is_an_error_that_names_it() {
+    use std::os::unix::fs::FileExt;
+    let room = Room::new();
+    let keeper = room.open("x.db");
+    text(&keeper, "PRAGMA journal_mode=wal");
+    fill(&keeper, "t", ROWS);
+    text(&keeper, "PRAGMA wal_checkpoint(TRUNCATE)");
+    keeper
+        .execute("UPDATE t SET b = ?1 WHERE a = 100", [row_text(100, 1)])
+        .expect("updates");
+    let wal = std::fs::File::options()
+        .write(true)
+        .open(room.path("x.db-wal"))
+        .expect("opens");
+    wal.write_at(b"?", frame_offset(0) as u64 + 1000)
+        .expect("writes");
+    for map in ["", "&mmap=off"] {
+        let connection = room.open_with("x.db", map);
+        let failure = failure(&connection, "SELECT b FROM t WHERE a = 100");
+        assert_eq!(failure.code, SQLITE_IOERR_DATA);
+        assert!(
+            failure.detail.starts_with("frame 0 of the write-ahead log"),
+            "{failure:?}"
+        );
+        assert_eq!(
+            text(&connection, "SELECT b FROM t WHERE a = 400"),
+            row_text(400, 0)
+        );
+    }
+}
+
+/// Bytes of a record: number, image, checksum.
+const RECORD_SIZE: usize = 4 + PAGE_SIZE + 4;
+
+/// A database left as by a crash in the middle of a transaction that turns every row to version
+/// 1, with a hot journal; returns the offset of the first record in the journal.
+fn crashed_in_rollback_mode(room: &Room, name: &str) -> usize {
+    let connection = room.open("living.db");
+    fill(&connection, "t", ROWS);
+    connection
+        .execute_batch("PRAGMA cache_size=5; BEGIN")
+        .expect("begins");
+    for a in 1..=ROWS {
+        connection
+            .execute("UPDATE t SET b = ?2 WHERE a = ?1", (a, row_text(a, 1)))
+            .expect("updates");
+    }
+    snapshot(room, "living.db", name);
+    connection.execute_batch("ROLLBACK").expect("rolls back");
+    drop(connection);
+    drop(std::fs::remove_file(room.path("living.db")));
+    let journal = std::fs::read(room.path(&format!("{name}-journal"))).expect("a journal");
+    let sector_size = u32::from_be_bytes(journal[20..24].try_into().expect("4 bytes"));
+    let records = u32::from_be_bytes(journal[8..12].try_into().expect("4 bytes"));
+    assert!(records >= 3, "{records} records are enough to play with");
+    sector_size as usize
+}
+
+/// How many rows of `t` are in version 1.
+fn rows_not_rolled_back(connection: &rusqlite::Connection) -> i64 {
+    assert_eq!(read_rows(connection, "t").expect("reads"), ROWS);
+    connection
+        .query_row("SELECT count(*) FROM t WHERE b LIKE '1-%'", [], |row| {
+            row.get(0)
+        })
+        .expect("counts")
+}
+
+#[test]
+fn a_hot_journal_is_believed_up_to_the_first_record_that_was_altered() {
+    let room = Room::new();
+    let first = crashed_in_rollback_mode(&room, "x.db");
+    let journal = std::fs::read(room.path("x.db-journal")).expect("readable");
+    crashed_in_rollback_mode(&room, "y.db");
+    let foreign = std::fs::read(room.path("y.db-journal")).expect("readable");
+    let record = |index: usize| first + index * RECORD_SIZE;
+    let mut cases: Vec<(String, bool, Vec<u8>)> = Vec::new();
+    cases.push(("untouched".to_owned(), true, journal.clone()));
+    for inside in [3, 4, 2000, 4 + 4064, 4 + 4080, 4 + 4092, 4 + 4096, 4 + 4099] {
+        let mut altered = journal.clone();
+        altered[record(1) + inside] ^= 1;
+        cases.push((format!("byte {inside} of record 1"), false, altered));
+    }
+    let mut swapped = journal.clone();
+    swapped[record(1)..record(3)].rotate_left(RECORD_SIZE);
+    cases.push(("records 1 and 2 swapped".to_owned(), false, swapped));
+    let mut mixed = journal.clone();
+    mixed[record(1)..record(2)].copy_from_slice(&foreign[record(1)..record(2)]);
+    cases.push((
+        "a record of another file's journal".to_owned(),
+        false,
+        mixed,
+    ));
+    cases.push(("another file's journal".to_owned(), false, foreign));
+    let mut headless = journal.clone();
+    headless[0] ^= 1;
+    cases.push(("the magic".to_owned(), false, headless));
+    for (what, complete, bytes) in cases {
+        snapshot(&room, "x.db", "z.db");
+        std::fs::write(room.path("z.db-journal"), bytes).expect("writable");
+        let connection = room.open("z.db");
+        let left = rows_not_rolled_back(&connection);
+        assert_eq!(left == 0, complete, "{what}: {left} rows are new");
+        assert_eq!(
+            text(&connection, "PRAGMA strongroom_verify"),
+            "ok",
+            "{what}"
+        );
+        assert_eq!(last_error(&connection), "", "{what}");
+    }
+}
