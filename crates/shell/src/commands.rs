@@ -163,10 +163,22 @@ fn quit(_shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
     }
 }
 
+/// Where the list of commands explains them.
+const HELP_COLUMN: usize = 34;
+
 fn help(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
     let Some(name) = at_most_one(arguments)? else {
         for command in all() {
-            writeln!(shell.output, "{:<34}{}", command.usage, command.summary)?;
+            if command.usage.len() >= HELP_COLUMN {
+                writeln!(shell.output, "{}", command.usage)?;
+                writeln!(shell.output, "{:HELP_COLUMN$}{}", "", command.summary)?;
+                continue;
+            }
+            writeln!(
+                shell.output,
+                "{:<HELP_COLUMN$}{}",
+                command.usage, command.summary
+            )?;
         }
         return Ok(Flow::Continue);
     };

@@ -55,7 +55,9 @@ impl Database {
             (Some(path), Some(FileKind::Encrypted(_)), _) => {
                 Self::encrypted(path, access(options, Access::Write), token, options)
             }
-            (Some(path), Some(FileKind::Missing | FileKind::Empty), Some(_)) => {
+            (Some(path), Some(FileKind::Missing | FileKind::Empty), Some(_))
+                if !options.read_only =>
+            {
                 Self::encrypted(path, access(options, Access::Create), token, options)
             }
             (Some(path), Some(FileKind::Plain), Some(_)) => Err(OpenError::Header {
@@ -66,6 +68,9 @@ impl Database {
                 path: path.to_owned(),
                 source,
             }),
+            (Some(path), Some(FileKind::Missing), _) if options.read_only => {
+                Err(OpenError::Missing(path.to_owned()))
+            }
             _ => plain(access(options, Access::Create)),
         }
     }

@@ -42,6 +42,9 @@ pub enum ShellError {
     /// An import failed.
     #[error(transparent)]
     Import(#[from] crate::import::ImportError),
+    /// A line of the input is not text.
+    #[error("the line is not UTF-8 text; convert the input first")]
+    NotUnicode,
     /// Results could not be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),

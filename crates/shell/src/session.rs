@@ -203,7 +203,7 @@ impl Shell {
                 Ok(Next::End) => break,
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                     number += 1;
-                    let flow = self.settle(Err(ShellError::Output(error)), name, number)?;
+                    let flow = self.settle(Err(ShellError::NotUnicode), name, number)?;
                     if flow == Flow::Quit {
                         return Ok(flow);
                     }

@@ -74,7 +74,12 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 /// The error with those causes that it does not already tell itself.
 fn in_one_line(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
-    for cause in error.chain().skip(1) {
+    // The number of SQLite's code says nothing that its message does not.
+    let causes = error
+        .chain()
+        .skip(1)
+        .filter(|cause| !cause.is::<rusqlite::ffi::Error>());
+    for cause in causes {
         let cause = cause.to_string();
         if !text.contains(&cause) {
             text = format!("{text}: {cause}");

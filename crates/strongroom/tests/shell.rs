@@ -426,8 +426,25 @@ fn a_key_among_the_arguments_is_refused() {
 }
 
 #[test]
+fn a_line_that_is_no_text_is_an_error_of_its_own() {
+    let place = Place::new();
+    let run = place.run_with(&["shell"], b"select 1;\nselect '\xff';\nselect 2;\n");
+    assert_eq!((run.status, run.output.as_str()), (1, "1\n2\n"));
+    assert!(
+        run.messages.contains("near line 2: the line is not UTF-8"),
+        "{}",
+        run.messages
+    );
+}
+
+#[test]
 fn read_only_changes_nothing() {
     let place = Place::new();
+    let missing = place
+        .run(&["shell", "--readonly", "none.db", "select 1"])
+        .failed();
+    assert!(missing.contains("there is no file none.db"), "{missing}");
+    assert!(!place.exists("none.db"));
     place.plain_database("a.db");
     let before = place.bytes("a.db");
     let script = "delete from t;\n.encrypt x\n";
