@@ -120,6 +120,41 @@ fn rows_can_be_read_on_the_disk_exactly_where_there_is_no_cipher() {
 }
 
 #[test]
+fn the_speed_tests_have_the_same_answers_everywhere_and_the_known_tables() {
+    let tests = workloads::speed::tests();
+    let mut reference: Option<Vec<String>> = None;
+    for engine in lab_engines::all() {
+        // What differs between engines that wait for the disk and those that do not is time.
+        if engine.profile().durability == Durability::Full {
+            continue;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        engine.create(folder.path()).unwrap();
+        let mut connection = engine.open(folder.path()).unwrap();
+        let mut digests = Vec::new();
+        for test in &tests {
+            let statements: Vec<&str> = test.statements().collect();
+            let mut answers = Answers::default();
+            connection.run(&statements, &mut answers).unwrap();
+            digests.push(answers.digest());
+            for fact in &test.oracle {
+                let mut answers = Answers::default();
+                connection.run(&[fact.query], &mut answers).unwrap();
+                assert_eq!(
+                    answers.values(),
+                    fact.row.map(Value::Integer),
+                    "test {}",
+                    test.number
+                );
+            }
+        }
+        connection.close().unwrap();
+        let reference = reference.get_or_insert_with(|| digests.clone());
+        assert_eq!(&digests, reference, "{}", engine.profile().name);
+    }
+}
+
+#[test]
 fn names_and_bases_fit_together() {
     let engines = lab_engines::all();
     let names: Vec<&str> = engines

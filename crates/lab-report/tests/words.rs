@@ -1,5 +1,4 @@
 //! What is said about a run.
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod common;
 

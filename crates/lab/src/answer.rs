@@ -112,19 +112,15 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn answers(rows: &[&[Value]]) -> Answers {
-        let mut answers = Answers::default();
-        for row in rows {
-            row.iter().cloned().for_each(|value| answers.push(value));
-            answers.end_row();
-        }
-        answers.end_statement();
-        answers
-    }
-
     #[test]
     fn reals_are_compared_to_four_decimals() {
-        let digest = |number| answers(&[&[Value::Real(number)]]).digest();
+        let digest = |number| {
+            let mut answers = Answers::default();
+            answers.push(Value::Real(number));
+            answers.end_row();
+            answers.end_statement();
+            answers.digest()
+        };
         assert_eq!(digest(2.500_000_000_4), digest(2.5));
         assert_ne!(digest(2.5001), digest(2.5));
         assert_eq!(digest(-0.000_000_1), digest(0.0));
@@ -132,25 +128,35 @@ mod tests {
 
     #[test]
     fn types_rows_and_statements_are_told_apart() {
-        let (one, two) = (Value::Integer(1), Value::Integer(2));
-        let mut digests = vec![
-            answers(&[&[one.clone(), two.clone()]]).digest(),
-            answers(&[&[one.clone()], &[two.clone()]]).digest(),
-            answers(&[&[two], &[one.clone()]]).digest(),
-            answers(&[&[Value::Real(1.0)]]).digest(),
-            answers(&[&[Value::Text("1".into())]]).digest(),
-            answers(&[&[Value::Blob(b"1".to_vec())]]).digest(),
-            answers(&[&[Value::Null]]).digest(),
-            answers(&[]).digest(),
-            Answers::default().digest(),
+        let [one, two] = [1, 2].map(Value::Integer);
+        let real = Value::Real(1.0);
+        let text = Value::Text("1".into());
+        let blob = Value::Blob(b"1".to_vec());
+        let lists: [&[&[&Value]]; 8] = [
+            &[&[&one, &two]],
+            &[&[&one], &[&two]],
+            &[&[&two], &[&one]],
+            &[&[&real]],
+            &[&[&text]],
+            &[&[&blob]],
+            &[&[&Value::Null]],
+            &[],
         ];
+        let digest = |rows: &[&[&Value]]| {
+            let mut answers = Answers::default();
+            for row in rows {
+                row.iter().for_each(|&value| answers.push(value.clone()));
+                answers.end_row();
+            }
+            answers.end_statement();
+            answers.digest()
+        };
+        let mut digests: Vec<String> = lists.iter().map(|rows| digest(rows)).collect();
+        digests.push(Answers::default().digest());
         let count = digests.len();
         digests.sort();
         digests.dedup();
         assert_eq!(digests.len(), count);
-        assert_eq!(
-            answers(&[&[one.clone()]]).digest(),
-            answers(&[&[one]]).digest()
-        );
+        assert_eq!(digest(&[&[&one]]), digest(&[&[&one]]));
     }
 }

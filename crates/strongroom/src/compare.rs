@@ -31,7 +31,7 @@ pub struct Args {
 
     /// Rounds; in each, every engine runs all tests once (10 or more give intervals)
     #[arg(
-        long, default_value_t = 16, value_name = "N",
+        long, default_value_t = 12, value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     repetitions: u32,
