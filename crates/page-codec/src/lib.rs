@@ -9,10 +9,13 @@ pub mod journal;
 pub mod page;
 pub mod wal;
 
+/// A field: offset, size, name.
+pub type Field = (usize, usize, &'static str);
+
 /// Offset, size and name of each field of each structure, in the order of the bytes.
 ///
 /// The format document holds the same tables; `cargo xtask tidy` compares them.
-pub const LAYOUTS: &[(&str, &[(usize, usize, &str)])] = &[
+pub const LAYOUTS: &[(&str, &[Field])] = &[
     ("header-copy", header::COPY_FIELDS),
     ("key-slot", header::SLOT_FIELDS),
     ("epoch-entry", header::EPOCH_FIELDS),

@@ -19,13 +19,13 @@ const SQLITE_OK_LOAD_PERMANENTLY: c_int = 1 << 8;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sqlite3_strongroom_init(
     _connection: *mut c_void,
-    _message: *mut *mut c_char,
+    message: *mut *mut c_char,
     routines: *const c_void,
 ) -> c_int {
     let registered = std::panic::catch_unwind(|| {
         // SAFETY: by contract this is SQLite's table.
         let Some(api) = (unsafe { SqliteApi::from_routines(routines) }) else {
-            return false;
+            return Err("SQLite 3.40 or newer is needed".to_owned());
         };
         let default = std::env::var("STRONGROOM_DEFAULT").is_ok_and(|value| value == "1");
         let base = std::env::var("STRONGROOM_BASE_VFS").ok();

@@ -34,6 +34,10 @@ pub fn register_over(name: &str, base: Option<&str>) -> Result<(), RegisterError
     )
 }
 
+#[expect(
+    clippy::missing_transmute_annotations,
+    reason = "each field's type says what the pointer becomes"
+)]
 fn functions() -> SqliteApi {
     use std::mem::transmute;
     // SAFETY: each pair of types describes the same C function; they differ only in which Rust

@@ -57,6 +57,10 @@ impl SqliteApi {
     ///
     /// # Safety
     /// `routines` must be the `sqlite3_api_routines` pointer that SQLite passed to the entry point.
+    #[expect(
+        clippy::missing_transmute_annotations,
+        reason = "each field's type says what the pointer becomes"
+    )]
     pub unsafe fn from_routines(routines: *const c_void) -> Option<SqliteApi> {
         let table = routines.cast::<*const c_void>();
         // SAFETY: the caller passes SQLite's table, which has had `libversion_number` at this
@@ -124,6 +128,17 @@ impl SqliteApi {
             }
         }
         memory.cast()
+    }
+
+    /// Leaves a message where an entry point's caller looks for it.
+    ///
+    /// # Safety
+    /// `place` must be null or point to a string pointer whose string SQLite will free.
+    pub unsafe fn give_message(&self, place: *mut *mut c_char, text: &str) {
+        if !place.is_null() {
+            // SAFETY: by contract.
+            unsafe { *place = self.allocate_text(text) };
+        }
     }
 
     /// Frees memory that SQLite allocated, null included.

@@ -94,14 +94,13 @@ fn some(credential: Credential) -> Result<Option<Credential>, RequestError> {
 }
 
 fn from_uri(name: FileName) -> Result<Option<Credential>, RequestError> {
-    const PARAMETERS: [&str; 7] = [
+    // No parameter runs a command: SQL can carry a URI (ATTACH), and SQL must not start programs.
+    const PARAMETERS: [&str; 5] = [
         "key_token",
         "key_file",
         "key_env",
-        "key_command",
         "passphrase_file",
         "passphrase_env",
-        "passphrase_command",
     ];
     let given: Vec<(&str, String)> = PARAMETERS
         .iter()

@@ -14,6 +14,8 @@
 //! `New`: no byte on disk. `Plain`: an ordinary SQLite file, passed through. `Locked`: encrypted,
 //! no key yet. `Open`: encrypted, keys at hand. `Broken`: nothing to work with, and the reason.
 
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crypto::cipher::Cipher;
@@ -93,7 +95,21 @@ pub(crate) struct Database {
     pub page_one: Option<crate::main_file::PageOneFields>,
     pub journal: Option<JournalFile>,
     pub wal: Option<WalFile>,
-    pub last_error: Option<String>,
+    pub last_error: Option<Failure>,
+}
+
+/// What went wrong, and when: failures are counted through the process, so that the newest can be
+/// told.
+#[derive(Clone)]
+pub(crate) struct Failure {
+    number: u64,
+    pub message: String,
+}
+
+thread_local! {
+    /// The newest failure in this thread: that of a file which could not even be attached has no
+    /// connection left to ask.
+    static NEWEST: RefCell<Option<Failure>> = const { RefCell::new(None) };
 }
 
 /// A database as its files share it.
@@ -118,8 +134,27 @@ impl Database {
     pub fn fail(&mut self, code: i32, message: impl Into<String>) -> Code {
         let message = message.into();
         SqliteApi::get().write_log(code, &format!("strongroom: {}: {message}", self.path));
-        self.last_error = Some(message);
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let newest = Failure {
+            number,
+            message: format!("{}: {message}", self.path),
+        };
+        NEWEST.with(|place| place.replace(Some(newest)));
+        self.last_error = Some(Failure { number, message });
         Code(code)
+    }
+
+    /// The message of this database's last failure, or of a newer one of another file in this
+    /// thread, which then names that file.
+    pub fn newest_failure(&self) -> String {
+        let newest = NEWEST.with(|place| place.borrow().clone());
+        match (&self.last_error, newest) {
+            (Some(own), Some(newest)) if newest.number > own.number => newest.message,
+            (Some(own), _) => own.message.clone(),
+            (None, Some(newest)) => newest.message,
+            (None, None) => String::new(),
+        }
     }
 
     /// Reads what is on disk and moves to the fitting state, with the key at hand if there is one.

@@ -120,10 +120,13 @@ impl Database {
                 self.unlock(&header, &credential)
             }
             // The key of an open database is checked, so that a wrong one never goes unnoticed.
-            State::Open(opened) => match slots::unlock(&opened.header, &credential) {
-                Ok(_) => Ok(()),
-                Err(error) => Err(self.fail(code_of(&error), error.to_string())),
-            },
+            State::Open(_) => {
+                let header = self.read_header()?.header;
+                match slots::unlock(&header, &credential) {
+                    Ok(_) => Ok(()),
+                    Err(error) => Err(self.fail(code_of(&error), error.to_string())),
+                }
+            }
             State::Plain => Err(self.fail(
                 SQLITE_NOTADB,
                 "this is a plain SQLite database: a key does not encrypt it; `strongroom encrypt` \
@@ -220,11 +223,11 @@ impl Database {
     ) -> Outcome<T> {
         let level = self.lock_level;
         for wanted in [SQLITE_LOCK_SHARED, SQLITE_LOCK_RESERVED] {
-            if level < wanted {
-                if let Err(code) = self.base.lock(wanted) {
-                    let _ = self.base.unlock(level);
-                    return Err(self.fail(code.0, "another connection is writing; try again"));
-                }
+            if level < wanted
+                && let Err(code) = self.base.lock(wanted)
+            {
+                let _ = self.base.unlock(level);
+                return Err(self.fail(code.0, "another connection is writing; try again"));
             }
         }
         let result = self.change_header_locked(change);
@@ -278,10 +281,12 @@ pub(crate) fn make_ready(shared: &Shared, own: *mut crate::abi::sqlite3_file) ->
     let (connection, needs_key) = {
         let mut database = lock(shared);
         database.recheck_new()?;
+        if let State::Locked | State::Broken = database.state {
+            return Err(database.refuse_content());
+        }
         let needs_key = match &database.state {
             State::New(prepared) => prepared.is_none() && !database.plain_asked,
-            State::Locked => database.last_error.is_none(),
-            State::Plain | State::Open(_) | State::Broken => return Ok(()),
+            State::Plain | State::Open(_) | State::Locked | State::Broken => return Ok(()),
         };
         (database.connection, needs_key)
     };
@@ -296,6 +301,21 @@ pub(crate) fn make_ready(shared: &Shared, own: *mut crate::abi::sqlite3_file) ->
         reserve_trailer(own, connection);
     }
     Ok(())
+}
+
+/// Tries the key of the connection's main database on a file that came without one.
+pub(crate) fn inherit_if_locked(shared: &Shared, own: *mut crate::abi::sqlite3_file) {
+    let connection = {
+        let database = lock(shared);
+        match database.state {
+            State::Locked if database.last_error.is_none() => database.connection,
+            _ => None,
+        }
+    };
+    if let Some(connection) = connection {
+        // On failure the file stays locked, and taking the lock refuses.
+        let _ = inherit(shared, own, connection);
+    }
 }
 
 /// Gives `shared` the key of the main database of the same connection.

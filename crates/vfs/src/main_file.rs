@@ -90,11 +90,11 @@ impl Database {
                 .base
                 .with_mapped(at, TRAILER_SIZE, |bytes| trailer.copy_from_slice(bytes))
                 .is_some();
-        if let (true, Some(known)) = (mapped, &self.page_one) {
-            if known.trailer == trailer {
-                out.copy_from_slice(&known.fields);
-                return Ok(());
-            }
+        if let (true, Some(known)) = (mapped, &self.page_one)
+            && known.trailer == trailer
+        {
+            out.copy_from_slice(&known.fields);
+            return Ok(());
         }
         let mut page = vec![0; page_size];
         self.read_page(0, &mut page)?;
@@ -215,6 +215,8 @@ impl Database {
                     ));
                 }
                 if self.plain_asked {
+                    // From here on nothing is gathered: what was, goes first.
+                    self.flush_journal()?;
                     self.state = State::Plain;
                     return self.base.write(page, offset);
                 }
@@ -364,8 +366,9 @@ impl Database {
 
     /// `xLock`.
     pub fn lock_main(&mut self, level: i32) -> Outcome {
-        if let State::Broken = self.state {
-            // A file without pages would otherwise pass for an empty database.
+        if let State::Broken | State::Locked = self.state {
+            // A file without pages would otherwise pass for an empty database, and a hot journal
+            // that cannot be opened for one that is torn, which SQLite deletes.
             return Err(self.refuse_content());
         }
         self.base.lock(level)?;

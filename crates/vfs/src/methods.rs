@@ -261,11 +261,11 @@ unsafe extern "C" fn lock_file(file: *mut sqlite3_file, level: c_int) -> c_int {
             return code(base.lock(level));
         };
         let shared = shared.clone();
-        let (result, first) = {
-            let mut database = lock(&shared);
-            let first = database.is_unlocked();
-            (database.lock_main(level), first)
-        };
+        let first = lock(&shared).is_unlocked();
+        if first {
+            crate::keys::inherit_if_locked(&shared, file);
+        }
+        let result = lock(&shared).lock_main(level);
         if let (Ok(()), true) = (result, first) {
             let ready = crate::keys::make_ready(&shared, file);
             if ready.is_err() {

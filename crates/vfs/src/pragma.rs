@@ -20,9 +20,11 @@ pub(crate) enum Answer {
 
 type Answered = Outcome<Answer>;
 
-/// Names that look like a key for us but are another product's, whose silence would be taken for
-/// consent.
-const FOREIGN: [&str; 4] = ["textkey", "textrekey", "hexrekey", "cipher_compatibility"];
+/// Pragmas of other products, whose silence would be taken for consent.
+fn is_foreign(name: &str) -> bool {
+    const NAMES: [&str; 4] = ["textkey", "textrekey", "hexrekey", "kdf_iter"];
+    NAMES.contains(&name) || name.starts_with("cipher_")
+}
 
 impl Database {
     /// Answers `PRAGMA name` or `PRAGMA name = value`.
@@ -47,18 +49,17 @@ impl Database {
             ("strongroom_cipher" | "cipher", value) => self.cipher(value),
             ("strongroom_status", None) => Ok(Answer::Text(self.status())),
             ("strongroom_verify" | "cipher_integrity_check", value) => self.verify(value),
-            ("strongroom_last_error", None) => {
-                Ok(Answer::Text(self.last_error.clone().unwrap_or_default()))
-            }
+            ("strongroom_last_error", None) => Ok(Answer::Text(self.newest_failure())),
             ("strongroom_mmap", value) => self.pragma_map(value),
             ("strongroom_version" | "cipher_version", None) => Ok(Answer::Text(format!(
                 "strongroom {}",
                 env!("CARGO_PKG_VERSION")
             ))),
             ("page_size", Some(value)) => self.pragma_page_size(value),
-            (foreign, Some(_)) if FOREIGN.contains(&foreign) => {
-                Err(self.misuse("Strongroom does not know this pragma; the manual lists its own"))
-            }
+            (foreign, Some(_)) if is_foreign(foreign) => Err(self.misuse(
+                "this is another product's pragma; Strongroom keeps cipher and key derivation in \
+                 the file, and its manual lists its own pragmas",
+            )),
             (unknown, _) if unknown.starts_with("strongroom_") => {
                 Err(self.misuse("there is no such pragma, or it takes (or lacks) a value"))
             }
@@ -105,11 +106,11 @@ impl Database {
     }
 
     fn replace_slot(&mut self, credential: &Credential) -> Answered {
-        if let State::New(prepared) = &self.state {
-            if prepared.is_some() {
-                self.prepare(credential.duplicate())?;
-                return Ok(ok());
-            }
+        if let State::New(prepared) = &self.state
+            && prepared.is_some()
+        {
+            self.prepare(credential.duplicate())?;
+            return Ok(ok());
         }
         self.change_header(|header, unlocked| slots::replace(header, unlocked, credential))?;
         Ok(ok())
@@ -251,7 +252,7 @@ impl Database {
     /// The message of the last failure, for a pragma that failed.
     pub fn message_for(&self, code: Code) -> String {
         match &self.last_error {
-            Some(message) => message.clone(),
+            Some(failure) => failure.message.clone(),
             None if code.0 == SQLITE_IOERR_DATA => "a page does not open".to_owned(),
             None => format!("the operation failed with SQLite's code {}", code.0),
         }

@@ -26,6 +26,7 @@ pub(crate) struct TemporaryFile {
     codec: PageCodec,
     nonces: Nonces,
     size: u64,
+    blocks_on_disk: u64,
     /// The block in `block`, and whether it must be written.
     held: Option<u64>,
     dirty: bool,
@@ -50,6 +51,7 @@ impl TemporaryFile {
             codec,
             nonces: Nonces::new(),
             size: 0,
+            blocks_on_disk: 0,
             held: None,
             dirty: false,
             block: Box::new([0; SEALED_SIZE]),
@@ -105,7 +107,10 @@ impl TemporaryFile {
                 self.block[inside..BLOCK_SIZE].fill(0);
                 self.dirty = true;
             }
-            self.base.truncate(blocks * SEALED_SIZE as u64)?;
+            if blocks < self.blocks_on_disk {
+                self.base.truncate(blocks * SEALED_SIZE as u64)?;
+                self.blocks_on_disk = blocks;
+            }
         }
         self.size = size;
         Ok(())
@@ -122,12 +127,11 @@ impl TemporaryFile {
             return Ok(());
         }
         self.put_away()?;
-        let blocks_on_disk = self.base.size()? / SEALED_SIZE as u64;
-        if index < blocks_on_disk {
+        if index < self.blocks_on_disk {
             return self.load(index);
         }
         self.block.fill(0);
-        for skipped in blocks_on_disk..index {
+        for skipped in self.blocks_on_disk..index {
             self.held = Some(skipped);
             self.dirty = true;
             self.put_away()?;

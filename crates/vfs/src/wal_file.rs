@@ -94,11 +94,11 @@ impl WalFile {
         if end + MARGIN < self.mapped_size + REMAP_BYTES_MIN.max(self.mapped_size / 8) {
             return;
         }
-        if let Ok(size) = self.base.size() {
-            if end + MARGIN <= size {
-                self.base.unmap();
-                self.mapped_size = size;
-            }
+        if let Ok(size) = self.base.size()
+            && end + MARGIN <= size
+        {
+            self.base.unmap();
+            self.mapped_size = size;
         }
     }
 
@@ -479,13 +479,11 @@ impl Database {
             .wal
             .as_mut()
             .filter(|wal| wal.map && wal.gathered.is_empty())
+            && let Ok(size) = wal.base.size()
+            && size > wal.mapped_size
         {
-            if let Ok(size) = wal.base.size() {
-                if size > wal.mapped_size {
-                    wal.base.unmap();
-                    wal.mapped_size = size;
-                }
-            }
+            wal.base.unmap();
+            wal.mapped_size = size;
         }
     }
 
