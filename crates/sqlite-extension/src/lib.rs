@@ -34,11 +34,14 @@ pub unsafe extern "C" fn sqlite3_strongroom_init(
             base: base.as_deref(),
             default,
         };
-        register(api, &registration).is_ok()
+        register(api, &registration).map_err(|error| {
+            // SAFETY: SQLite passes a place for a message, or null, and frees the message.
+            unsafe { api.give_message(message, &format!("strongroom: {error}")) };
+            error.to_string()
+        })
     });
-    if registered.unwrap_or(false) {
-        SQLITE_OK_LOAD_PERMANENTLY
-    } else {
-        SQLITE_ERROR
+    match registered {
+        Ok(Ok(())) => SQLITE_OK_LOAD_PERMANENTLY,
+        Ok(Err(_)) | Err(_) => SQLITE_ERROR,
     }
 }

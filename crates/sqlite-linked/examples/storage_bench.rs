@@ -83,8 +83,13 @@ struct Cost {
 }
 
 fn main() {
-    let options = options();
     sqlite_linked::register().expect("registers");
+    if let [_, option, name] = &std::env::args().collect::<Vec<_>>()[..] {
+        if option == "--memory" {
+            return print_memory(name);
+        }
+    }
+    let options = options();
     let folder = tempfile::tempdir().expect("a folder");
     std::env::set_current_dir(folder.path()).expect("enters the folder");
     std::fs::write("key", "5a".repeat(32)).expect("a key file");
@@ -175,34 +180,50 @@ fn main() {
     }
 }
 
-/// Private memory of connections that have each read and written, beyond stock's.
+/// Private memory of connections that have each read and written, beyond stock's. Each side is
+/// measured in a process of its own: memory that one has freed would serve the other.
 fn memory() {
+    let of = |name: &str| -> i64 {
+        let program = std::env::current_exe().expect("this program");
+        let output = std::process::Command::new(program)
+            .args(["--memory", name])
+            .output();
+        let text = String::from_utf8(output.expect("runs").stdout).expect("text");
+        text.trim().parse().expect("a number")
+    };
+    let (stock, strongroom) = (of("stock"), of("strongroom"));
+    println!(
+        "memory: {stock} KiB per connection on stock, {strongroom} KiB on Strongroom ({:+} KiB)",
+        strongroom - stock
+    );
+}
+
+/// The inner side of [`memory`], in the folder of the outer one.
+fn print_memory(name: &str) {
     const CONNECTIONS: u64 = 50;
     let anonymous_kib = || -> u64 {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
-        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("RssAnon:"));
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok())
+            .unwrap_or(0)
     };
-    let used_by = |contender: &Contender| {
-        let before = anonymous_kib();
-        let connections: Vec<Connection> = (0..CONNECTIONS)
-            .map(|_| {
-                let connection = open(contender);
-                run(&connection, "PRAGMA cache_size=100; PRAGMA synchronous=OFF");
-                run(&connection, "UPDATE t SET b=b+7 WHERE a<=200");
-                connection
-            })
-            .collect();
-        let after = anonymous_kib();
-        drop(connections);
-        after.saturating_sub(before) / CONNECTIONS
-    };
-    let stock = used_by(&STOCK);
-    let strongroom = used_by(&CONTENDERS[3]);
-    println!(
-        "memory: {stock} KiB per connection on stock, {strongroom} KiB on Strongroom ({:+} KiB)",
-        strongroom as i64 - stock as i64
-    );
+    let contender = CONTENDERS
+        .iter()
+        .find(|one| one.name == name)
+        .expect("a contender");
+    let before = anonymous_kib();
+    let connections: Vec<Connection> = (0..CONNECTIONS)
+        .map(|_| {
+            let connection = open(contender);
+            run(&connection, "PRAGMA cache_size=100; PRAGMA synchronous=OFF");
+            run(&connection, "UPDATE t SET b=b+7 WHERE a<=200");
+            connection
+        })
+        .collect();
+    println!("{}", anonymous_kib().saturating_sub(before) / CONNECTIONS);
+    drop(connections);
 }
 
 fn options() -> Options {
