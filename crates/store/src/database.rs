@@ -134,14 +134,21 @@ pub fn file_kind(path: &Path) -> Result<FileKind, OpenError> {
 pub fn open_plain(path: Option<&Path>, access: Access) -> Result<Connection, OpenError> {
     register()?;
     let Some(path) = path else {
-        return Connection::open_in_memory_with_flags(Access::Create.flags()).map_err(|source| {
-            OpenError::Sqlite {
-                path: PathBuf::from(":memory:"),
-                source,
-            }
+        let in_memory = || -> rusqlite::Result<Connection> {
+            let connection = Connection::open_in_memory_with_flags(Access::Create.flags())?;
+            // SQLite opens temporary files with the VFS of the main database, and this one would
+            // not seal what comes from an encrypted database that is attached.
+            connection.execute_batch("PRAGMA temp_store=MEMORY")?;
+            Ok(connection)
+        };
+        return in_memory().map_err(|source| OpenError::Sqlite {
+            path: PathBuf::from(":memory:"),
+            source,
         });
     };
-    open(path, &uri(path)?, access)
+    // Through the encrypting VFS, so that temporary files are sealed here too.
+    let uri = uri(path)?.through_strongroom().with("plain", "on");
+    open(path, &uri, access)
 }
 
 /// Opens an encrypted database, or makes a new one. Without a token it stays locked until

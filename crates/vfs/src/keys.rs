@@ -332,6 +332,10 @@ fn inherit(shared: &Shared, own: *mut crate::abi::sqlite3_file, connection: Conn
     };
     let inherited = {
         let source = lock(&source);
+        if source.plain_asked {
+            lock(shared).plain_asked = true;
+            return Ok(());
+        }
         match &source.state {
             State::Open(opened) => opened.unlocked.inherited(&opened.header),
             State::New(_) | State::Plain | State::Locked | State::Broken => None,
