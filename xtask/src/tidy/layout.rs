@@ -150,8 +150,9 @@ mod tests {
 
     const LAYOUTS: Layouts = &[("head", &[(0, 16, "magic"), (16, 2, "version")])];
 
-    const DOCUMENT: &str = "# Format\n\n<!-- layout: head -->\n\n| offset | size | name | meaning \
-        |\n|---:|---:|---|---|\n| 0 | 16 | `magic` | a word |\n| 16 | 2 | version | 1 |\n\nText.\n\n\
+    const DOCUMENT: &str = "# Format\n\n<!-- layout: head -->\n\n\
+        | offset | size | name | meaning |\n|---:|---:|---|---|\n| 0 | 16 | `magic` | a word |\n\
+        | 16 | 2 | version | 1 |\n\nText.\n\n\
         | another | table |\n|---|---|\n| x | y |\n";
 
     fn found(document: &str, layouts: Layouts) -> Vec<String> {
