@@ -65,7 +65,8 @@ pub enum UnlockError {
     NoSlotOfKind(&'static str),
     /// A slot opened, yet the header is not what the key's owner wrote.
     #[error(
-        "the key is right, but the header of this file was altered; restore its first 4,096 bytes from a backup"
+        "the key is right, but the header of this file was altered; restore its first 4,096 bytes \
+         from a backup"
     )]
     HeaderAltered,
     /// The derivation failed, as when memory is short.
@@ -87,7 +88,8 @@ pub enum SlotError {
     Empty(usize),
     /// It is the last one.
     #[error(
-        "slot {0} is the only key left; add another before you remove it, or nobody could open the file again"
+        "slot {0} is the only key left; add another before you remove it, or nobody could open the \
+         file again"
     )]
     Last(usize),
     /// Derivation or randomness failed.

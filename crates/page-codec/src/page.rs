@@ -102,7 +102,8 @@ pub enum PageError {
     NotAuthentic,
     /// Its epoch is not one of this file's.
     #[error(
-        "it names key epoch {0}, which this file does not have: it was damaged or altered, or comes from another file"
+        "it names key epoch {0}, which this file does not have: it was damaged or altered, or \
+         comes from another file"
     )]
     UnknownEpoch(u32),
     /// SQLite's own bytes stand where the trailer must go.

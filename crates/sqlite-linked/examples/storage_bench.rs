@@ -75,6 +75,39 @@ struct Options {
     contenders: Vec<usize>,
 }
 
+type Work = fn(&Connection, usize);
+
+/// Title, pragmas and work of each measurement.
+const WORKS: [(&str, &str, Work); 6] = [
+    ("full scan, cache too small", "PRAGMA cache_size=100;", scan),
+    (
+        "100,000 random reads, one transaction",
+        "PRAGMA cache_size=100;",
+        point_reads,
+    ),
+    (
+        "100,000 random reads, a transaction each",
+        "PRAGMA cache_size=100;",
+        point_reads_alone,
+    ),
+    (
+        "update of a quarter of all pages in WAL, and checkpoint",
+        "PRAGMA cache_size=100; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; \
+         PRAGMA wal_autocheckpoint=0;",
+        update_and_checkpoint,
+    ),
+    (
+        "update of a quarter of all pages, rollback journal",
+        "PRAGMA cache_size=100; PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF;",
+        update,
+    ),
+    (
+        "5,000 transactions of one row, rollback journal",
+        "PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF;",
+        small_transactions,
+    ),
+];
+
 /// A measured interval.
 #[derive(Clone, Copy, Default)]
 struct Cost {
@@ -84,10 +117,10 @@ struct Cost {
 
 fn main() {
     sqlite_linked::register().expect("registers");
-    if let [_, option, name] = &std::env::args().collect::<Vec<_>>()[..] {
-        if option == "--memory" {
-            return print_memory(name);
-        }
+    if let [_, option, name] = &std::env::args().collect::<Vec<_>>()[..]
+        && option == "--memory"
+    {
+        return print_memory(name);
     }
     let options = options();
     let folder = tempfile::tempdir().expect("a folder");
@@ -113,36 +146,7 @@ fn main() {
         "database: {} pages of 4,096 bytes, cache_size=100\n",
         size / 4096
     );
-    type Work = fn(&Connection, usize);
-    let works: [(&str, &str, Work); 6] = [
-        ("full scan, cache too small", "PRAGMA cache_size=100;", scan),
-        (
-            "100,000 random reads, one transaction",
-            "PRAGMA cache_size=100;",
-            point_reads,
-        ),
-        (
-            "100,000 random reads, a transaction each",
-            "PRAGMA cache_size=100;",
-            point_reads_alone,
-        ),
-        (
-            "update of a quarter of all pages in WAL, and checkpoint",
-            "PRAGMA cache_size=100; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; PRAGMA wal_autocheckpoint=0;",
-            update_and_checkpoint,
-        ),
-        (
-            "update of a quarter of all pages, rollback journal",
-            "PRAGMA cache_size=100; PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF;",
-            update,
-        ),
-        (
-            "5,000 transactions of one row, rollback journal",
-            "PRAGMA journal_mode=DELETE; PRAGMA synchronous=OFF;",
-            small_transactions,
-        ),
-    ];
-    for (title, pragmas, work) in works {
+    for (title, pragmas, work) in WORKS {
         if options
             .only
             .as_ref()
