@@ -171,6 +171,7 @@ impl TemporaryFile {
             .map_err(|_| Code(SQLITE_IOERR))?;
         self.base
             .write(&self.sealed[..], index * SEALED_SIZE as u64)?;
+        self.blocks_on_disk = self.blocks_on_disk.max(index + 1);
         self.dirty = false;
         Ok(())
     }
