@@ -44,6 +44,8 @@ pub(crate) struct Opened {
     pub header: Header,
     pub unlocked: Unlocked,
     pub codec: PageCodec,
+    /// Kept while the creation may still be rolled back, as in [`Prepared`].
+    pub credential: Option<Credential>,
 }
 
 /// A header made for a database that is not on disk yet.

@@ -69,6 +69,7 @@ impl Database {
         if opened.header.may_ignore & UNFINISHED == 0 {
             return Ok(());
         }
+        opened.credential = None;
         slots::finish(&mut opened.header, &opened.unlocked);
         let bytes = opened.header.to_copy();
         self.base.write(&bytes, COPY_SIZE as u64)
@@ -83,12 +84,21 @@ impl Database {
 
     fn unlock(&mut self, header: &Header, credential: &Credential) -> Outcome {
         match slots::unlock(header, credential) {
-            Ok(unlocked) => self.opened(header.clone(), unlocked),
+            Ok(unlocked) => {
+                let unfinished = header.may_ignore & UNFINISHED != 0;
+                let credential = unfinished.then(|| credential.duplicate());
+                self.opened(header.clone(), unlocked, credential)
+            }
             Err(error) => Err(self.fail(code_of(&error), error.to_string())),
         }
     }
 
-    fn opened(&mut self, header: Header, unlocked: Unlocked) -> Outcome {
+    fn opened(
+        &mut self,
+        header: Header,
+        unlocked: Unlocked,
+        credential: Option<Credential>,
+    ) -> Outcome {
         let (file_id, epoch) = (header.file_id, header.current_epoch);
         match PageCodec::new(header.cipher, file_id, epoch, &unlocked.epochs) {
             Some(codec) => {
@@ -100,6 +110,7 @@ impl Database {
                     header,
                     unlocked,
                     codec,
+                    credential,
                 }));
                 Ok(())
             }
@@ -182,13 +193,48 @@ impl Database {
         let Prepared {
             mut header,
             unlocked,
-            ..
+            credential,
         } = *prepared;
         slots::settle(&mut header, &unlocked, self.cipher, page_size);
         let bytes = HeaderRegion::to_bytes(&header);
         self.base.write(&bytes, 0)?;
         self.size_known = self.size_known.map(|size| size.max(REGION_SIZE as u64));
-        self.opened(header, unlocked)
+        self.opened(header, unlocked, credential)
+    }
+
+    /// Looks again, under a new lock, at a file whose creation was under way when it was opened,
+    /// or that is empty: a creation that is rolled back leaves nothing, and whoever creates the
+    /// file next gives it keys of its own.
+    pub fn recheck_open(&mut self, size: u64) -> Outcome {
+        let State::Open(opened) = &self.state else {
+            return Ok(());
+        };
+        let file_id = opened.header.file_id;
+        if size != 0 && opened.header.may_ignore & UNFINISHED == 0 {
+            return Ok(());
+        }
+        self.forget_map();
+        if size == 0 {
+            return self.forget_file();
+        }
+        let on_disk = self.read_header().ok().map(|region| region.header);
+        let State::Open(opened) = &mut self.state else {
+            return Ok(());
+        };
+        match on_disk {
+            Some(header) if size > REGION_SIZE as u64 && header.file_id == file_id => {
+                if header.may_ignore & UNFINISHED == 0 {
+                    opened.credential = None;
+                }
+                opened.header = header;
+                Ok(())
+            }
+            Some(_) | None => {
+                self.credential = opened.credential.take();
+                self.state = State::New(None);
+                self.load()
+            }
+        }
     }
 
     /// Looks again at a file that was empty: another connection may have created it.
@@ -350,7 +396,7 @@ fn inherit(shared: &Shared, own: *mut crate::abi::sqlite3_file, connection: Conn
     }
     let header = database.read_header()?.header;
     match slots::unlock_inherited(&header, &inherited) {
-        Some(unlocked) => database.opened(header, unlocked),
+        Some(unlocked) => database.opened(header, unlocked, None),
         None => Ok(()),
     }
 }

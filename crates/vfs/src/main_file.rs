@@ -333,24 +333,32 @@ impl Database {
         Ok(())
     }
 
-    fn forget_file(&mut self) -> Outcome {
+    /// Back to a new database, with the same keys.
+    pub fn forget_file(&mut self) -> Outcome {
         self.size_known = self.size_known.map(|_| 0);
-        self.mapped_size = 0;
-        self.page_one = None;
+        self.forget_map();
         if let State::Open(opened) = std::mem::replace(&mut self.state, State::New(None)) {
             let crate::database::Opened {
                 header,
                 unlocked,
                 codec: _,
+                credential,
             } = *opened;
             let prepared = crate::database::Prepared {
                 header,
                 unlocked,
-                credential: None,
+                credential,
             };
             self.state = State::New(Some(Box::new(prepared)));
         }
         Ok(())
+    }
+
+    /// The file may have been cut to nothing: what is mapped of it would fault.
+    pub fn forget_map(&mut self) {
+        self.base.unmap();
+        self.mapped_size = 0;
+        self.page_one = None;
     }
 
     /// `xFileSize`: without the header region.
@@ -383,6 +391,10 @@ impl Database {
                 self.mapped_size = size;
             }
             self.size_known = Some(size);
+            if let Err(code) = self.recheck_open(size) {
+                let _ = self.unlock_main(SQLITE_LOCK_NONE);
+                return Err(code);
+            }
         }
         Ok(())
     }

@@ -238,7 +238,18 @@ unsafe extern "C" fn file_size(file: *mut sqlite3_file, out: *mut i64) -> c_int 
     guarded(|| {
         let (body, base) = parts!(file);
         let size = match body {
-            Body::Main(shared) => lock(shared).size_main(),
+            Body::Main(shared) => {
+                let shared = shared.clone();
+                if lock(&shared).is_unlocked() {
+                    // Without locks (nolock=1) this is the first that is heard of a transaction.
+                    crate::keys::inherit_if_locked(&shared, file);
+                    if let Err(error) = crate::keys::make_ready(&shared, file) {
+                        return code(Err(error));
+                    }
+                }
+                let size = lock(&shared).size_main();
+                size
+            }
             Body::Journal(_) | Body::Wal(_) => flush(body).and_then(|()| base.size()),
             Body::Temporary(temporary) => Ok(temporary.size()),
             Body::Clear => base.size(),

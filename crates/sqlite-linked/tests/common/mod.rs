@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 pub mod children;
+pub mod images;
 pub mod random;
 
 pub mod files;
