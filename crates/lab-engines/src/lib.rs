@@ -13,10 +13,10 @@ use lab::engine::Engine;
 /// The engines of a run for which none are named; the reference engine comes first.
 pub const DEFAULT: [&str; 5] = [
     "sqlite",
-    "sqlite-again",
     "strongroom",
     "sqlite-nosync",
     "strongroom-nosync",
+    "sqlite-again",
 ];
 
 /// All engines there are.

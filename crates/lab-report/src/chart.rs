@@ -65,10 +65,10 @@ pub(crate) struct Measure {
 const MARK_DISTANCE_PX: u32 = 14;
 const ROW_MARGIN_PX: u32 = 9;
 
-/// Candidates for labels on the axis.
+/// Candidates for labels on the axis, the roundest first: where two would touch, the first stays.
 const TICKS: [f64; 25] = [
-    0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.35, 1.5,
-    1.75, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0,
+    1.0, 0.5, 2.0, 0.1, 10.0, 0.2, 5.0, 0.8, 1.2, 0.9, 1.1, 1.5, 0.7, 0.6, 0.05, 20.0, 0.02, 50.0,
+    3.0, 0.3, 0.4, 0.95, 1.05, 1.02, 0.98,
 ];
 
 /// Smallest distance of two labels, per cent of the width.
@@ -106,7 +106,7 @@ impl Axis {
 
     /// Labels that do not touch each other; 1 is always among them.
     fn ticks(&self) -> Vec<Tick> {
-        let mut chosen = vec![1.0];
+        let mut chosen = Vec::new();
         for candidate in TICKS {
             let inside = candidate > self.low && candidate < self.high;
             let far = chosen

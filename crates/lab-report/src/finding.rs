@@ -71,7 +71,7 @@ pub fn headline(comparison: &Comparison) -> String {
         return "No ratio could be computed".to_owned();
     };
     let what = if lead.profile.cipher.is_some() {
-        "Encrypting every page"
+        "Every page encrypted"
     } else {
         lead.profile.name.as_str()
     };
@@ -81,12 +81,17 @@ pub fn headline(comparison: &Comparison) -> String {
     let percent = (ratio.value - 1.0).abs() * 100.0;
     match verdict(ratio, control) {
         Verdict::Slower if ratio.value >= 2.0 => {
-            format!("{what} takes {} times as long", times(ratio.value))
+            format!("{what}, for {} times the time", times(ratio.value))
         }
-        Verdict::Slower => format!("{what} costs {percent:.0} % of time"),
-        Verdict::Faster => format!("{what} saves {percent:.0} % of time"),
-        Verdict::Alike => format!("{what} costs no time that stands out from the noise"),
-        Verdict::Unknown => format!("{what}: {} × the time, from few rounds", times(ratio.value)),
+        Verdict::Slower => format!("{what}, for {percent:.0} % more time"),
+        Verdict::Faster => format!("{what}, in {percent:.0} % less time"),
+        Verdict::Alike => format!("{what}, in no more time than the noise hides"),
+        Verdict::Unknown => {
+            format!(
+                "{what}, for {} times the time, from few rounds",
+                times(ratio.value)
+            )
+        }
     }
 }
 

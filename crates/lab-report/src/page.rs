@@ -48,6 +48,7 @@ pub fn html(comparison: &Comparison, command: &str) -> Result<String, PageError>
     let page = context! {
         headline => Serde(headline(comparison)),
         sentence => Serde(sentence(comparison)),
+        lead => Serde(lead(comparison).map(|engine| &engine.profile)),
         tiles => Serde(tiles(comparison)),
         wall_chart => Serde(chart(comparison, &WALL)),
         cpu_chart => Serde(chart(comparison, &CPU)),

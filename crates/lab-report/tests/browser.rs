@@ -105,7 +105,7 @@ fn the_browser_shows_headline_tables_and_charts() {
     // Two tables of 15 tests, two charts of 16 rows with three marks each; a test has its name,
     // five times, four ratios and two published ratios.
     assert!(
-        seen.starts_with("Encrypting every page costs 20 % of time|2|30|32|96|12|0.0"),
+        seen.starts_with("Every page encrypted, for 20 % more time|2|30|32|96|12|0.0"),
         "{seen}"
     );
     assert!(seen.ends_with("|true|0"), "{seen}");

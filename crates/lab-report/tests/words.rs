@@ -15,7 +15,7 @@ fn the_sentence_names_both_ratios() {
     assert!(sentence.contains("95 % interval 1."), "{sentence}");
     assert_eq!(
         finding::headline(&common::comparison(12)),
-        "Encrypting every page costs 20 % of time"
+        "Every page encrypted, for 20 % more time"
     );
 }
 
@@ -50,6 +50,7 @@ fn a_wrong_answer_is_shouted_and_has_no_ratio() {
     );
     let page = page::html(&comparison, "again").unwrap();
     assert!(page.contains("strongroom gave a wrong answer in test 6"));
+    assert!(page.contains("<strong>Wrong answers: 1</strong>"));
     assert!(finding::sentence(&comparison).contains("1 of its answers"));
 }
 

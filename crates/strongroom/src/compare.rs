@@ -8,10 +8,10 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lab::comparison::compare;
+use lab::comparison::{Comparison, compare};
 use lab::engine::Profile;
 use lab::machine::Machine;
-use lab::results::{FORMAT, Header, WorkloadHead};
+use lab::results::{FORMAT, Header, Results, WorkloadHead};
 use lab::run::{Outcome, Plan, Progress, RESULTS_FILE, moment, this_program};
 use workloads::Workload;
 
@@ -55,12 +55,30 @@ pub struct Args {
     /// Begin anew even where an interrupted run could be continued
     #[arg(long)]
     fresh: bool,
+
+    /// Measure nothing: write the page again from the samples in the folder
+    #[arg(long, conflicts_with = "fresh")]
+    redraw: bool,
 }
 
 /// Runs the comparison.
 pub fn run(args: Args) -> anyhow::Result<()> {
     if args.list {
         return list();
+    }
+    if args.redraw {
+        let path = args.out.join(RESULTS_FILE);
+        let text = fs::read_to_string(&path)
+            .with_context(|| format!("cannot read the samples in {}", path.display()))?;
+        let results = Results::parse(&text)?;
+        return report(
+            &args,
+            &Outcome {
+                results,
+                passes_resumed: 0,
+                set_aside: None,
+            },
+        );
     }
     let workload = workloads::named(&args.workload).with_context(|| {
         format!(
@@ -202,7 +220,7 @@ fn time_left(left: Duration) -> String {
 
 fn report(args: &Args, outcome: &Outcome) -> anyhow::Result<()> {
     let comparison = compare(&outcome.results);
-    let page = lab_report::page::html(&comparison, &command(args, &outcome.results.header))?;
+    let page = lab_report::page::html(&comparison, &command(&comparison))?;
     let path = args.out.join(PAGE_FILE);
     write_whole(&path, &page).with_context(|| format!("cannot write {}", path.display()))?;
     let mut text = lab_report::terminal::table(&comparison, terminal_width());
@@ -237,7 +255,8 @@ fn write_whole(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// The command line that repeats this run.
-fn command(args: &Args, header: &Header) -> String {
+fn command(comparison: &Comparison) -> String {
+    let header = &comparison.header;
     let names: Vec<&str> = header
         .engines
         .iter()
@@ -245,7 +264,7 @@ fn command(args: &Args, header: &Header) -> String {
         .collect();
     let mut command = format!(
         "cargo run --release -- compare --workload {} --repetitions {} --seed {}",
-        header.workload.name, args.repetitions, header.seed
+        header.workload.name, comparison.rounds, header.seed
     );
     if names != lab_engines::DEFAULT {
         command += &format!(" --engines {}", names.join(","));
