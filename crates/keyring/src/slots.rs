@@ -4,6 +4,7 @@
 //! its own secret gives, and it wraps the data keys of the epochs.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use crypto::cipher::Cipher;
@@ -384,15 +385,25 @@ fn open_header(
     })
 }
 
+static STRETCHED: AtomicU64 = AtomicU64::new(0);
+
+/// How often this process has derived a key from a passphrase for a slot; for tests and status.
+pub fn passphrases_stretched() -> u64 {
+    STRETCHED.load(Ordering::Relaxed)
+}
+
 fn slot_key(
     credential: &Credential,
     kdf: Option<Argon2idParameters>,
     salt: &[u8; 16],
 ) -> Result<Key, UnlockError> {
     match (credential, kdf) {
-        (Credential::Passphrase(secret), Some(parameters)) => Ok(
-            crypto::kdf::derive_from_passphrase(secret, salt, parameters)?,
-        ),
+        (Credential::Passphrase(secret), Some(parameters)) => {
+            STRETCHED.fetch_add(1, Ordering::Relaxed);
+            Ok(crypto::kdf::derive_from_passphrase(
+                secret, salt, parameters,
+            )?)
+        }
         (Credential::RawKey(key) | Credential::KeyFile(key), None) => Ok(crypto::kdf::derive_key(
             key,
             salt,

@@ -52,7 +52,9 @@ impl Default for Cursor {
 }
 
 impl Cursor {
-    /// Classifies a write of `data` at `offset`, or `None` when it must be refused.
+    /// Classifies a write of `data` at `offset`, or `None` when it must be refused. A page size of
+    /// zero stands for a database without pages: there are no images to keep, and a number can
+    /// only announce the name of a super-journal.
     pub fn write(&mut self, offset: u64, data: &[u8], page_size: u32) -> Option<Part> {
         let expect = std::mem::replace(&mut self.expect, Expect::Anything);
         match expect {
@@ -102,7 +104,7 @@ impl Cursor {
     }
 
     fn expect_after_number(&mut self, offset: u64, page: u32, page_size: u32) {
-        self.expect = if is_lock_page(page, page_size) {
+        self.expect = if page_size == 0 || is_lock_page(page, page_size) {
             Expect::NameAt(offset + 4)
         } else {
             Expect::ImageAt(offset + 4, page)
@@ -177,6 +179,15 @@ mod tests {
         );
         assert_eq!(cursor.write(516, &[b'n'; 512], 512), Some(Part::Clear));
         assert_eq!(cursor.write(1028, &[b'n'; 512], 512), None);
+    }
+
+    #[test]
+    fn a_database_without_pages_may_name_a_super_journal() {
+        let mut cursor = Cursor::default();
+        let number = 262_145_u32.to_be_bytes();
+        assert_eq!(cursor.write(512, &number, 0), Some(Part::Clear));
+        assert_eq!(cursor.write(516, &[b'n'; 512], 0), Some(Part::Clear));
+        assert_eq!(cursor.write(1028, &[b'n'; 512], 0), None);
     }
 
     #[test]

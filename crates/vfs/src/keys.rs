@@ -342,8 +342,13 @@ pub(crate) fn make_ready(shared: &Shared, own: *mut crate::abi::sqlite3_file) ->
     if needs_key {
         inherit(shared, own, connection)?;
     }
-    let is_new = matches!(lock(shared).state, State::New(Some(_)));
-    if is_new {
+    // Also without a key, which may come after a write that was refused for want of it: that write
+    // has fixed the size of the pages.
+    let will_be_encrypted = {
+        let database = lock(shared);
+        matches!(database.state, State::New(_)) && !database.plain_asked
+    };
+    if will_be_encrypted {
         reserve_trailer(own, connection);
     }
     Ok(())

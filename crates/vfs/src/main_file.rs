@@ -220,6 +220,10 @@ impl Database {
                     self.state = State::Plain;
                     return self.base.write(page, offset);
                 }
+                if offset == 0 {
+                    // Before anything is on disk that would have to be taken back.
+                    check_reserved(self, page)?;
+                }
                 // Page 1 may come later: a first transaction larger than the cache begins with
                 // whichever page the cache gives up.
                 self.create_on_disk(page_size)?;
