@@ -1,8 +1,8 @@
 //! One short adapter per engine.
 //!
-//! An engine belongs to a *family*, which is a file here: `sqlite` is the SQLite that is linked into
-//! the program, as it comes; `strongroom` is the same SQLite on encrypted files. Both speak through
-//! [`connection`], so that nothing but the file layer differs between them.
+//! An engine belongs to a *family*, which is a file here: `sqlite` is the SQLite that is linked
+//! into the program, as it comes; `strongroom` is the same SQLite on encrypted files. Both speak
+//! through [`connection`], so that nothing but the file layer differs between them.
 
 mod connection;
 mod sqlite;

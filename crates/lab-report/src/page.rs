@@ -61,7 +61,7 @@ pub fn html(comparison: &Comparison, command: &str) -> Result<String, PageError>
         rounds => Serde(comparison.rounds),
         resamples => Serde(lab::statistics::RESAMPLES),
         rounds_for_interval => Serde(lab::statistics::ROUNDS_FOR_INTERVAL),
-        smallest_difference => Serde(((lab::statistics::SMALLEST_DIFFERENCE - 1.0) * 1000.0).round() / 10.0),
+        smallest_difference => Serde(smallest_difference_percent()),
         answers => Serde(tables::answers(comparison)),
         machine => Serde(tables::machine(comparison)),
         workload => Serde(&header.workload),
@@ -195,4 +195,9 @@ fn control_words(control: &EngineSummary) -> String {
 
 pub(crate) fn memory_words(memory_bytes: Option<u64>) -> String {
     bytes(memory_bytes.map(|bytes| bytes as f64))
+}
+
+/// The difference below which none is called, in per cent with one decimal.
+fn smallest_difference_percent() -> f64 {
+    ((lab::statistics::SMALLEST_DIFFERENCE - 1.0) * 1000.0).round() / 10.0
 }

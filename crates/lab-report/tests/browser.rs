@@ -121,8 +121,10 @@ fn marks_stand_where_their_ratio_belongs() {
          const chart = page.querySelectorAll('figure.chart')[1];\
          const one = middle(chart.querySelector('.axis text.one'));\
          const row = chart.querySelectorAll('.row')[3];\
-         const [sealed, sealedNosync, again] = [...row.querySelectorAll('circle.mark')].map(middle);\
-         return [sealed > sealedNosync + 20, sealedNosync > one, Math.abs(again - one) < 15].join();",
+         const marks = [...row.querySelectorAll('circle.mark')];\
+         const [sealed, sealedNosync, again] = marks.map(middle);\
+         return [sealed > sealedNosync + 20, sealedNosync > one,\
+                 Math.abs(again - one) < 15].join();",
         &[],
     );
     assert_eq!(seen, "true,true,true");

@@ -251,15 +251,6 @@ fn summary(profile: &Profile, results: &Results) -> EngineSummary {
             .map(|parts| parts.iter().sum::<u64>() as f64)
     };
     let cells: Vec<Cell> = (0..tests).map(|test| cell(name, test, results)).collect();
-    let answers_right = (0..tests)
-        .map(|test| {
-            let reference = reference_answer(results, test);
-            passes_of(results, name)
-                .filter_map(|pass| sample_of(pass, test))
-                .filter(|sample| wrong_because(sample, reference).is_none())
-                .count()
-        })
-        .sum();
     let known = |base: &&String| results.header.engines.iter().any(|one| one.name == **base);
     EngineSummary {
         profile: profile.clone(),
@@ -292,7 +283,7 @@ fn summary(profile: &Profile, results: &Results) -> EngineSummary {
             })
             .reduce(|any, one| any || one),
         passes: passes_of(results, name).filter(ended).count(),
-        answers_right,
+        answers_right: answers_right(name, tests, results),
         facts: passes_of(results, name)
             .flat_map(|pass| &pass.tests)
             .filter(|test| test.contradiction.is_none())
@@ -302,6 +293,19 @@ fn summary(profile: &Profile, results: &Results) -> EngineSummary {
             .filter_map(|pass| pass.failure.clone())
             .collect(),
     }
+}
+
+/// How many answers of all passes agree with the reference's.
+fn answers_right(name: &str, tests: usize, results: &Results) -> usize {
+    (0..tests)
+        .map(|test| {
+            let reference = reference_answer(results, test);
+            passes_of(results, name)
+                .filter_map(|pass| sample_of(pass, test))
+                .filter(|sample| wrong_because(sample, reference).is_none())
+                .count()
+        })
+        .sum()
 }
 
 fn to_float(bytes: u64) -> f64 {

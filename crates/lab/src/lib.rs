@@ -4,7 +4,8 @@
 //! - A *pass* is one engine running all tests of a workload on a new database in a process of its
 //!   own ([`worker`]). A *round* is one pass of each engine, in an order that changes from round to
 //!   round ([`schedule`]).
-//! - A *sample* is what one test cost; where it begins and ends is fixed in one place ([`measure`]).
+//! - A *sample* is what one test cost; where it begins and ends is fixed in one place,
+//!   [`measure`].
 //! - Every pass is appended to the results file as soon as it ends ([`results`], [`run`]); all that
 //!   is said about it is a pure function of that file ([`comparison`], [`statistics`]).
 

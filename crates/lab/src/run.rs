@@ -70,7 +70,10 @@ pub struct Outcome {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A file or folder of the run cannot be used.
-    #[error("cannot use {path}; choose another folder with --out or free some space", path = .path.display())]
+    #[error(
+        "cannot use {path}; choose another folder with --out or free some space",
+        path = .path.display()
+    )]
     File {
         /// Which.
         path: PathBuf,
@@ -78,7 +81,10 @@ pub enum RunError {
         source: io::Error,
     },
     /// Somebody else writes there.
-    #[error("another run writes to {path}; wait for it or choose another folder with --out", path = .path.display())]
+    #[error(
+        "another run writes to {path}; wait for it or choose another folder with --out",
+        path = .path.display()
+    )]
     Busy {
         /// The results file.
         path: PathBuf,
@@ -294,14 +300,21 @@ impl Journal {
     }
 }
 
+/// Takes the lock of a results file. A process that is just being started holds copies of all
+/// locks of its parent for a moment, between fork and exec, so a taken lock is tried again.
 fn lock(file: &File, path: &Path) -> Result<(), RunError> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(RunError::Busy {
-            path: path.to_owned(),
-        }),
-        Err(TryLockError::Error(source)) => Err(at(path, source)),
+    const TRIES: usize = 20;
+    const PAUSE: Duration = Duration::from_millis(25);
+    for _ in 0..TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            Err(TryLockError::Error(source)) => return Err(at(path, source)),
+        }
     }
+    Err(RunError::Busy {
+        path: path.to_owned(),
+    })
 }
 
 /// Gives an existing file the next free number. Nothing measured is ever overwritten.

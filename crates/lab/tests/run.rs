@@ -14,9 +14,11 @@ use lab::run::{Outcome, Plan, RESULTS_FILE, RunError, moment, run};
 /// the engine `babbling`.
 const WORKER: &str = r#"
 request=$(cat)
-sample='{"wall_ns":5,"user_ns":3,"system_ns":1,"peak_memory_bytes":null,"read_bytes":null,"written_bytes":null}'
+sample='{"wall_ns":5,"user_ns":3,"system_ns":1,"peak_memory_bytes":null,'
+sample=$sample'"read_bytes":null,"written_bytes":null}'
 echo '{"done":"opened","creating":'$sample',"opening":'$sample',"settings":[["a","b"]]}'
-echo '{"done":"test","number":1,"sample":'$sample',"rows":1,"answer":"x","facts":0,"contradiction":null}'
+echo '{"done":"test","number":1,"sample":'$sample',"rows":1,"answer":"x",'\
+'"facts":0,"contradiction":null}'
 case "$request" in
   *crashing*) echo 'out of luck' >&2; kill -9 $$ ;;
   *babbling*) echo 'hello' ;;

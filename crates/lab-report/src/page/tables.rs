@@ -121,27 +121,11 @@ fn table(comparison: &Comparison, pick: &Pick, published: &[PublishedRatio]) -> 
         title: title.clone(),
         times: engines
             .iter()
-            .map(|engine| {
-                let cell = engine.cells.get(test);
-                Time {
-                    text: seconds(cell.and_then(pick.time)),
-                    wrong: cell.and_then(|cell| cell.wrong.clone()),
-                }
-            })
+            .map(|engine| time(engine, pick, test))
             .collect(),
         ratios: based
             .iter()
-            .map(|engine| {
-                let noise = control
-                    .filter(|_| !engine.profile.control)
-                    .and_then(|control| (pick.ratio)(control.cells.get(test)?));
-                let cell = engine.cells.get(test);
-                let ratio = cell.and_then(pick.ratio);
-                RatioCell {
-                    ratio: ratio.map(|ratio| RatioText::new(&ratio, noise.as_ref())),
-                    wrong: cell.is_some_and(|cell| cell.wrong.is_some()),
-                }
-            })
+            .map(|engine| ratio(engine, control, pick, test))
             .collect(),
         published: published
             .iter()
@@ -185,6 +169,31 @@ fn table(comparison: &Comparison, pick: &Pick, published: &[PublishedRatio]) -> 
                     .map_or_else(|| MISSING.to_owned(), times)
             })
             .collect(),
+    }
+}
+
+fn time(engine: &EngineSummary, pick: &Pick, test: usize) -> Time {
+    let cell = engine.cells.get(test);
+    Time {
+        text: seconds(cell.and_then(pick.time)),
+        wrong: cell.and_then(|cell| cell.wrong.clone()),
+    }
+}
+
+fn ratio(
+    engine: &EngineSummary,
+    control: Option<&EngineSummary>,
+    pick: &Pick,
+    test: usize,
+) -> RatioCell {
+    let noise = control
+        .filter(|_| !engine.profile.control)
+        .and_then(|control| (pick.ratio)(control.cells.get(test)?));
+    let cell = engine.cells.get(test);
+    let ratio = cell.and_then(pick.ratio);
+    RatioCell {
+        ratio: ratio.map(|ratio| RatioText::new(&ratio, noise.as_ref())),
+        wrong: cell.is_some_and(|cell| cell.wrong.is_some()),
     }
 }
 

@@ -20,17 +20,43 @@ struct MadeUp {
 
 const CIPHER: Option<&str> = Some("aegis-256x2");
 
-#[rustfmt::skip]
-const ENGINES: [MadeUp; 5] = {
-    use Durability::{Full, None as Not};
-    [
-        MadeUp { name: "sqlite", base: None, durability: Full, cipher: None, speed: 100 },
-        MadeUp { name: "strongroom", base: Some("sqlite"), durability: Full, cipher: CIPHER, speed: 120 },
-        MadeUp { name: "sqlite-nosync", base: Some("sqlite"), durability: Not, cipher: None, speed: 50 },
-        MadeUp { name: "strongroom-nosync", base: Some("sqlite-nosync"), durability: Not, cipher: CIPHER, speed: 52 },
-        MadeUp { name: "sqlite-again", base: Some("sqlite"), durability: Full, cipher: None, speed: 100 },
-    ]
+const SQLITE: MadeUp = MadeUp {
+    name: "sqlite",
+    base: None,
+    durability: Durability::Full,
+    cipher: None,
+    speed: 100,
 };
+
+const ENGINES: [MadeUp; 5] = [
+    SQLITE,
+    MadeUp {
+        name: "strongroom",
+        base: Some("sqlite"),
+        cipher: CIPHER,
+        speed: 120,
+        ..SQLITE
+    },
+    MadeUp {
+        name: "sqlite-nosync",
+        base: Some("sqlite"),
+        durability: Durability::None,
+        speed: 50,
+        ..SQLITE
+    },
+    MadeUp {
+        name: "strongroom-nosync",
+        base: Some("sqlite-nosync"),
+        durability: Durability::None,
+        cipher: CIPHER,
+        speed: 52,
+    },
+    MadeUp {
+        name: "sqlite-again",
+        base: Some("sqlite"),
+        ..SQLITE
+    },
+];
 
 /// A run in which `strongroom` takes 1.2 times as long, with a little noise.
 pub fn results(rounds: u32) -> Results {
