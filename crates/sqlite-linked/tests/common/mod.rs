@@ -4,6 +4,7 @@
 pub mod children;
 pub mod images;
 pub mod random;
+pub mod statements;
 
 pub mod files;
 
