@@ -1,11 +1,12 @@
 //! The terminal: hidden questions, progress bars.
 
 use crypto::secret::SecretBytes;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use shell::console::Console;
 use std::io::{self, IsTerminal};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use store::progress::{Decision, Phase, Progress, Step};
 
 /// Whether a person can be asked: questions go past redirected input and output.
@@ -33,10 +34,39 @@ impl Console for Prompts {
     }
 }
 
-/// A bar on standard error that shows what the store reports; hidden where nobody looks.
-/// While it lives, Control-C stops the operation in good order instead of killing the program.
+/// How long an operation lasts before a bar is shown: what ends sooner would only flicker.
+const BAR_DELAY: Duration = Duration::from_millis(500);
+
+/// What a bar shows: each phase goes from its beginning to its end, and never back.
+#[derive(Debug, Default)]
+struct Track {
+    phase: Option<Phase>,
+    done: u64,
+    total: u64,
+}
+
+impl Track {
+    /// Takes a report; yields whether a phase begins by it.
+    fn advance(&mut self, step: Step) -> bool {
+        let begins = self.phase != Some(step.phase);
+        if begins {
+            *self = Track {
+                phase: Some(step.phase),
+                ..Track::default()
+            };
+        }
+        self.total = self.total.max(step.total);
+        self.done = self.done.max(step.done).min(self.total);
+        begins
+    }
+}
+
+/// A bar on standard error that shows what the store reports; hidden where nobody looks, and
+/// while an operation is young. While it lives, Control-C stops the operation in good order
+/// instead of killing the program.
 pub struct Bar {
     bar: ProgressBar,
+    begun: Instant,
     stop: Arc<AtomicBool>,
 }
 
@@ -46,25 +76,36 @@ impl Bar {
     /// # Errors
     /// When the system gives no handler for Control-C.
     pub fn new() -> anyhow::Result<Self> {
-        let bar = ProgressBar::new(0);
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         let style = ProgressStyle::with_template("{msg:8} [{bar:32}] {percent:>3} %  {eta} left")?;
         bar.set_style(style.progress_chars("=> "));
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
         ctrlc::set_handler(move || seen.store(true, Ordering::Release))?;
-        Ok(Bar { bar, stop })
+        let begun = Instant::now();
+        Ok(Bar { bar, begun, stop })
     }
 
     /// What the store calls.
     pub fn progress(&self) -> Progress {
-        let (bar, stop) = (self.bar.clone(), Arc::clone(&self.stop));
+        let (bar, begun, stop) = (self.bar.clone(), self.begun, Arc::clone(&self.stop));
+        let track = Mutex::new((Track::default(), false));
         Arc::new(move |step: Step| {
-            bar.set_message(match step.phase {
-                Phase::Copying => "copying",
-                Phase::Checking => "checking",
-            });
-            bar.set_length(step.total);
-            bar.set_position(step.done);
+            let mut guard = track.lock().unwrap_or_else(PoisonError::into_inner);
+            let (track, shown) = &mut *guard;
+            if track.advance(step) {
+                bar.reset();
+                bar.set_message(match step.phase {
+                    Phase::Copying => "copying",
+                    Phase::Checking => "checking",
+                });
+            }
+            bar.set_length(track.total);
+            bar.set_position(track.done);
+            if !*shown && begun.elapsed() >= BAR_DELAY {
+                *shown = true;
+                bar.set_draw_target(ProgressDrawTarget::stderr());
+            }
             if stop.load(Ordering::Acquire) {
                 Decision::Stop
             } else {
@@ -77,5 +118,23 @@ impl Bar {
 impl Drop for Bar {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_goes_forward_only_within_a_phase() {
+        let step = |phase, done, total| Step { phase, done, total };
+        let mut track = Track::default();
+        let mut take = |step| (track.advance(step), track.done, track.total);
+        assert_eq!(take(step(Phase::Copying, 0, 100)), (true, 0, 100));
+        assert_eq!(take(step(Phase::Copying, 60, 100)), (false, 60, 100));
+        assert_eq!(take(step(Phase::Copying, 40, 90)), (false, 60, 100));
+        assert_eq!(take(step(Phase::Copying, 120, 100)), (false, 100, 100));
+        assert_eq!(take(step(Phase::Checking, 1, 7)), (true, 1, 7));
+        assert_eq!(take(step(Phase::Checking, 7, 7)), (false, 7, 7));
     }
 }
