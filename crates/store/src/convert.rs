@@ -43,7 +43,10 @@ pub enum ConvertError {
     #[error("{0} exists already; choose another name, or say --force to replace it")]
     Exists(PathBuf),
     /// Source and destination are one file.
-    #[error("{0} is both source and destination; give the copy a name of its own")]
+    #[error(
+        "source and destination are the same file, {0}; give the copy a name of its own, or use \
+         .encrypt in `strongroom shell`, which encrypts in place"
+    )]
     SameFile(PathBuf),
     /// A file operation failed.
     #[error("cannot write {path}: {source}")]
@@ -265,7 +268,12 @@ fn copy_pages(connection: &Connection, mut copy: Connection) -> Result<(), Conve
     check_structure(&copy)
 }
 
-fn check_names(source: &Path, target: &Path, overwrite: Overwrite) -> Result<(), ConvertError> {
+/// Refuses a copy onto its own source, and an unasked one onto anything that exists. The copy
+/// itself checks again; this is for asking before a person types a passphrase for nothing.
+///
+/// # Errors
+/// When the copy would be refused.
+pub fn check_names(source: &Path, target: &Path, overwrite: Overwrite) -> Result<(), ConvertError> {
     let canonical = |path: &Path| fs::canonicalize(path).ok();
     if canonical(source).is_some_and(|source| canonical(target) == Some(source)) {
         return Err(ConvertError::SameFile(source.to_owned()));

@@ -1,10 +1,11 @@
 //! What a file is, and a connection to it.
 
 use crate::KeyToken;
+use crate::replace::folder_of;
 use crate::uri::FileUri;
 use crypto::cipher::Cipher;
 use page_codec::header::{HeaderError, HeaderRegion, REGION_SIZE};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{self, Read};
@@ -50,6 +51,20 @@ pub enum OpenError {
         /// What the storage engine said.
         message: String,
     },
+    /// The folder of a file that was to be made does not exist.
+    #[error("cannot open {path}: there is no folder {folder}; make it, or check the name")]
+    NoFolder {
+        /// The file.
+        path: PathBuf,
+        /// Where it was to be.
+        folder: PathBuf,
+    },
+    /// The system does not let SQLite open the file.
+    #[error(
+        "cannot open {0}: the system refuses; check that it is a file, and the permissions of it \
+         and of its folder"
+    )]
+    Refused(PathBuf),
     /// SQLite could not open or read the file.
     #[error("{path}: {source}")]
     Sqlite {
@@ -195,10 +210,20 @@ pub(crate) fn uri(path: &Path) -> Result<FileUri, OpenError> {
 }
 
 fn open(path: &Path, uri: &FileUri, access: Access) -> Result<Connection, OpenError> {
-    Connection::open_with_flags(uri.as_str(), access.flags()).map_err(|source| OpenError::Sqlite {
-        path: path.to_owned(),
-        source,
-    })
+    Connection::open_with_flags(uri.as_str(), access.flags())
+        .map_err(|source| open_error(path, source))
+}
+
+/// SQLite's own message for a file that cannot be opened has the URI in it and no reason.
+fn open_error(path: &Path, source: rusqlite::Error) -> OpenError {
+    let path = path.to_owned();
+    if source.sqlite_error_code() != Some(ErrorCode::CannotOpen) {
+        return OpenError::Sqlite { path, source };
+    }
+    match folder_of(&path) {
+        folder if folder.is_dir() => OpenError::Refused(path),
+        folder => OpenError::NoFolder { path, folder },
+    }
 }
 
 fn register() -> Result<(), OpenError> {
@@ -249,6 +274,18 @@ pub fn status(connection: &Connection) -> Option<Status> {
 mod tests {
     use super::*;
     use std::fs;
+
+    #[test]
+    fn a_file_that_cannot_be_opened_is_named_once_with_its_reason() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("none/x.db");
+        let error = open_plain(Some(&path), Access::Create).unwrap_err();
+        assert!(matches!(error, OpenError::NoFolder { .. }), "{error}");
+        let text = error.to_string();
+        assert_eq!(text.matches("x.db").count(), 1, "{text}");
+        let error = open_plain(Some(directory.path()), Access::Create).unwrap_err();
+        assert!(matches!(error, OpenError::Refused(_)), "{error}");
+    }
 
     #[test]
     fn the_first_bytes_tell_what_a_file_is() {

@@ -1,6 +1,6 @@
 //! New files beside old ones: written, synced, renamed; gone when anything fails.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::TempPath;
@@ -27,7 +27,7 @@ impl FileBeside {
         let path = tempfile::Builder::new()
             .prefix(&format!(".{name}."))
             .suffix(".part")
-            .tempfile_in(directory(target))?
+            .make_in(folder_of(target), make_private)?
             .into_temp_path();
         Ok(FileBeside { path })
     }
@@ -47,17 +47,27 @@ impl FileBeside {
     }
 }
 
-fn directory(target: &Path) -> PathBuf {
+/// The folder that a file is in, or is to be in.
+pub(crate) fn folder_of(target: &Path) -> PathBuf {
     match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
         _ => PathBuf::from("."),
     }
 }
 
+/// Makes a file that only its owner reads. The library's own way adds a passing name to errors.
+fn make_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
 /// Makes a new name survive a power failure.
 #[cfg(unix)]
 pub(crate) fn sync_directory(target: &Path) -> io::Result<()> {
-    File::open(directory(target))?.sync_all()
+    File::open(folder_of(target))?.sync_all()
 }
 
 /// Elsewhere directories cannot be opened; the system writes names by itself.

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use store::KeyToken;
-use store::convert::{EncryptOptions, Overwrite, decrypt_copy, encrypt_copy};
+use store::convert::{EncryptOptions, Overwrite, check_names, decrypt_copy, encrypt_copy};
 use store::database::{FileKind, file_kind};
 use store::inspect::Inspection;
 
@@ -95,17 +95,9 @@ fn overwrite(force: bool) -> Overwrite {
     }
 }
 
-/// Nobody should type a passphrase for nothing.
-fn refuse_existing(destination: &std::path::Path, force: bool) -> anyhow::Result<()> {
-    if !force && destination.symlink_metadata().is_ok() {
-        bail!(store::convert::ConvertError::Exists(destination.to_owned()));
-    }
-    Ok(())
-}
-
 /// Runs `strongroom encrypt`.
 pub fn encrypt(args: EncryptArgs) -> anyhow::Result<()> {
-    refuse_existing(&args.destination, args.force)?;
+    check_names(&args.source, &args.destination, overwrite(args.force))?;
     let (source_token, token) = match file_kind(&args.source)? {
         FileKind::Encrypted(_) => {
             let credential = args.key.open()?;
@@ -156,7 +148,7 @@ pub fn encrypt(args: EncryptArgs) -> anyhow::Result<()> {
 
 /// Runs `strongroom decrypt`.
 pub fn decrypt(args: DecryptArgs) -> anyhow::Result<()> {
-    refuse_existing(&args.destination, args.force)?;
+    check_names(&args.source, &args.destination, overwrite(args.force))?;
     store::inspect::inspect(&args.source)?;
     let token = KeyToken::new(args.key.open()?);
     let bar = Bar::new()?;

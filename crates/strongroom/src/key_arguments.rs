@@ -32,6 +32,9 @@ pub struct KeyArguments {
     /// Environment variable with a key
     #[arg(long, value_name = "NAME", help_heading = "Key")]
     key_env: Option<String>,
+    /// Environment variable with a passphrase
+    #[arg(long, value_name = "NAME", help_heading = "Key")]
+    passphrase_env: Option<String>,
 }
 
 /// Where a new key comes from; without any of these a passphrase is asked for, twice.
@@ -59,6 +62,9 @@ pub struct NewKeyArguments {
     /// Environment variable with the new key
     #[arg(long, value_name = "NAME", help_heading = "New key")]
     new_key_env: Option<String>,
+    /// Environment variable with the new passphrase
+    #[arg(long, value_name = "NAME", help_heading = "New key")]
+    new_passphrase_env: Option<String>,
 }
 
 /// A source, and what to read from it.
@@ -68,11 +74,22 @@ enum Given {
 }
 
 impl Given {
-    fn read(self) -> anyhow::Result<Credential> {
-        let (Given::Key(source) | Given::Passphrase(source)) = &self;
-        if let Some(exposed) = source.exposure() {
-            eprintln!("strongroom: warning: {exposed}");
+    fn warn_of_readers(&self) {
+        let (content, source) = match self {
+            Given::Key(source) => ("key", source),
+            Given::Passphrase(source) => ("passphrase", source),
+        };
+        if let (KeySource::File(path), Some(_)) = (source, source.exposure()) {
+            eprintln!(
+                "strongroom: warning: the {content} file {} can be read by other users of this \
+                 machine; `chmod 600` on it closes that",
+                path.display()
+            );
         }
+    }
+
+    fn read(self) -> anyhow::Result<Credential> {
+        self.warn_of_readers();
         Ok(match self {
             Given::Key(source @ KeySource::File(_)) => Credential::key_file(source.read_raw_key()?),
             Given::Key(source) => Credential::raw_key(source.read_raw_key()?),
@@ -92,6 +109,7 @@ impl KeyArguments {
             .or_else(|| key(KeySource::Command(self.key_command.clone()?)))
             .or_else(|| passphrase(KeySource::Command(self.passphrase_command.clone()?)))
             .or_else(|| key(KeySource::Environment(self.key_env.clone()?)))
+            .or_else(|| passphrase(KeySource::Environment(self.passphrase_env.clone()?)))
             .or_else(from_environment)
     }
 
@@ -137,6 +155,7 @@ impl NewKeyArguments {
             .or_else(|| key(KeySource::Command(self.new_key_command.clone()?)))
             .or_else(|| passphrase(KeySource::Command(self.new_passphrase_command.clone()?)))
             .or_else(|| key(KeySource::Environment(self.new_key_env.clone()?)))
+            .or_else(|| passphrase(KeySource::Environment(self.new_passphrase_env.clone()?)))
     }
 
     /// The credential that the options name, if they name one.

@@ -96,15 +96,16 @@ fn nothing_is_overwritten_unasked() {
         assert_ne!(place.bytes("there"), b"precious");
         place.write("there", "precious");
     }
-    let same = place.run(&[
-        "encrypt",
-        "plain.db",
-        "plain.db",
-        "--force",
-        "--key-file",
-        "key",
-    ]);
-    assert!(same.failed().contains("both source and destination"));
+    // No key is given: it is refused before anybody is asked for one.
+    for arguments in [
+        &["encrypt", "plain.db", "plain.db"][..],
+        &["encrypt", "plain.db", "./plain.db", "--force"],
+        &["decrypt", "a.db", "a.db", "--force"],
+    ] {
+        let message = place.run(arguments).failed();
+        assert!(message.contains("are the same file"), "{message}");
+        assert!(!message.contains("exists already"), "{message}");
+    }
     assert!(
         place
             .run(&["key", "generate", "key"])
@@ -159,6 +160,24 @@ fn keys_come_from_everywhere() {
     assert!(by_environment.success());
     let two = place.run(&["verify", "a.db", "--key-env", "A", "--key-file", "key"]);
     assert_eq!(two.status, 2);
+    let run = |arguments: &[&str]| {
+        let status = support::program(place.folder())
+            .args(arguments)
+            .env("OLD_WORDS", "tiger balm")
+            .env("NEW_WORDS", "tiger milk")
+            .status();
+        status.unwrap().success()
+    };
+    let add = ["key", "add", "a.db", "--key-file", "key"];
+    assert!(run(
+        &[&add[..], &["--new-passphrase-env", "OLD_WORDS"]].concat()
+    ));
+    let change = ["key", "change", "a.db", "--passphrase-env", "OLD_WORDS"];
+    assert!(run(
+        &[&change[..], &["--new-passphrase-env", "NEW_WORDS"]].concat()
+    ));
+    assert!(run(&["verify", "a.db", "--passphrase-env", "NEW_WORDS"]));
+    assert!(!run(&["verify", "a.db", "--passphrase-env", "OLD_WORDS"]));
     if cfg!(unix) {
         let by_descriptor = std::process::Command::new("sh")
             .args(["-c", "exec \"$0\" verify a.db --key-fd 5 5<key"])
@@ -167,6 +186,43 @@ fn keys_come_from_everywhere() {
             .status()
             .unwrap();
         assert!(by_descriptor.success());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_secret_file_open_to_others_is_called_what_it_is() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    place.plain_database("plain.db");
+    place.key("key");
+    place.passphrase("words", "tiger balm");
+    for (name, option, called) in [
+        ("key", "--key-file", "the key file key"),
+        ("words", "--passphrase-file", "the passphrase file words"),
+    ] {
+        let arguments = ["encrypt", "plain.db", "b.db", "--force", option, name];
+        let quiet = place.run(&arguments);
+        assert!(!quiet.messages.contains("warning"), "{quiet:?}");
+        fs::set_permissions(place.path(name), fs::Permissions::from_mode(0o644)).unwrap();
+        let loud = place.run(&arguments);
+        assert!(loud.messages.contains(called), "{loud:?}");
+        loud.fine();
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_made_is_named_once() {
+    let place = Place::new();
+    place.plain_database("plain.db");
+    place.key("key");
+    for arguments in [
+        &["shell", "none/x.db", "select 1"][..],
+        &["encrypt", "plain.db", "none/x.db", "--key-file", "key"],
+    ] {
+        let message = place.run(arguments).failed();
+        assert_eq!(message.matches("none/").count(), 1, "{message}");
+        assert!(!message.contains("file:"), "{message}");
     }
 }
 
