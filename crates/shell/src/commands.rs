@@ -23,6 +23,19 @@ pub(crate) struct Command {
     run: Run,
 }
 
+impl Command {
+    /// Its line in the list of all; a long usage has one of its own before it.
+    fn in_list(&self) -> String {
+        let (usage, summary) = (self.usage, self.summary);
+        // Two spaces at least, so that the eye finds the column.
+        if usage.len() + 2 > HELP_COLUMN {
+            format!("{usage}\n{:HELP_COLUMN$}{summary}", "")
+        } else {
+            format!("{usage:<HELP_COLUMN$}{summary}")
+        }
+    }
+}
+
 /// Commands whose failure ends a script: what follows would go to the wrong file, or a plain one.
 const VITAL: [&str; 2] = ["decrypt", "encrypt"];
 
@@ -169,16 +182,7 @@ const HELP_COLUMN: usize = 34;
 fn help(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
     let Some(name) = at_most_one(arguments)? else {
         for command in all() {
-            if command.usage.len() >= HELP_COLUMN {
-                writeln!(shell.output, "{}", command.usage)?;
-                writeln!(shell.output, "{:HELP_COLUMN$}{}", "", command.summary)?;
-                continue;
-            }
-            writeln!(
-                shell.output,
-                "{:<HELP_COLUMN$}{}",
-                command.usage, command.summary
-            )?;
+            writeln!(shell.output, "{}", command.in_list())?;
         }
         return Ok(Flow::Continue);
     };
@@ -207,6 +211,18 @@ mod tests {
                 command.name
             );
             assert!(!command.summary.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_list_keeps_usage_and_summary_apart() {
+        for command in all() {
+            let text = command.in_list();
+            let last = text.lines().next_back().unwrap();
+            let (before, summary) = last.split_at(HELP_COLUMN);
+            assert_eq!(summary, command.summary);
+            assert!(before.ends_with("  "), "{text}");
+            assert!(text.starts_with(command.usage));
         }
     }
 

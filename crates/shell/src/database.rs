@@ -128,9 +128,22 @@ impl Database {
                 .is_some_and(|status| status.state == "locked")
     }
 
-    /// Whether an interactive user should hear that this file is not encrypted.
-    pub fn is_plain_file(&self) -> bool {
+    /// Whether SQLite's ordinary file layer serves it.
+    pub(crate) fn is_plain_file(&self) -> bool {
         self.path.is_some() && !self.through_strongroom
+    }
+
+    /// What a person should hear about a file that is not encrypted, or is not going to be.
+    pub fn plain_remark(&self) -> Option<String> {
+        let path = self.path.as_ref().filter(|_| self.is_plain_file())?;
+        let name = path.display();
+        Some(match file_kind(path) {
+            Ok(FileKind::Missing | FileKind::Empty) => format!(
+                "{name} will be created without encryption; .encrypt first makes it an encrypted \
+                 database."
+            ),
+            _ => format!("{name} is not encrypted; .encrypt makes it so."),
+        })
     }
 
     /// Refuses while something would be lost by opening the file anew.

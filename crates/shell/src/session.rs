@@ -1,7 +1,7 @@
 //! A session: lines to statements and dot commands, results to the output, failures counted.
 
 use crate::commands;
-use crate::console::{Console, LineSource, Next};
+use crate::console::{Console, LineSource, Next, Text};
 use crate::database::Database;
 use crate::error::{ShellError, StateError};
 use crate::output::Output;
@@ -177,13 +177,33 @@ impl Shell {
     /// When the input cannot be read or the output not be written.
     pub fn run(&mut self, lines: &mut dyn LineSource) -> io::Result<u8> {
         self.run_lines(lines, None)?;
+        self.finish()
+    }
+
+    fn finish(&mut self) -> io::Result<u8> {
         self.output.back()?;
         self.output.flush()?;
         let failed = self.failures > 0 && !self.interactive;
         Ok(self.exit_status.unwrap_or(u8::from(failed)))
     }
 
-    /// Runs all lines of a source; `name` is the file they come from.
+    /// Runs arguments of the command line, each a text of its own: its last statement ends with
+    /// it. Yields the exit status as [`Shell::run`] does.
+    ///
+    /// # Errors
+    /// When the output cannot be written.
+    pub fn run_arguments(&mut self, arguments: &[String]) -> io::Result<u8> {
+        for (index, argument) in arguments.iter().enumerate() {
+            let name = format!("argument {}", index + 1);
+            let name = (arguments.len() > 1).then_some(name.as_str());
+            if self.run_lines(&mut Text(argument.lines()), name)? == Flow::Quit {
+                break;
+            }
+        }
+        self.finish()
+    }
+
+    /// Runs all lines of a source; `name` is where they come from.
     pub(crate) fn run_lines(
         &mut self,
         lines: &mut dyn LineSource,

@@ -29,7 +29,7 @@ use store::database::OpenError;
 pub struct Args {
     /// Database; made when it does not exist
     file: Option<PathBuf>,
-    /// Statements or dot commands to run instead of reading any
+    /// Statements and dot commands to run instead of reading any, each an argument of its own
     sql: Vec<String>,
     /// Change nothing
     #[arg(long)]
@@ -84,7 +84,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             io::stdin().lock(),
         )))?;
     } else {
-        status = status.max(shell.run(&mut Text(args.sql.join("\n").lines()))?);
+        status = status.max(shell.run_arguments(&args.sql)?);
     }
     Ok(ExitCode::from(status))
 }
@@ -139,10 +139,11 @@ fn converse(shell: &mut Shell) -> anyhow::Result<u8> {
     match database.path() {
         None => eprintln!("The database is in memory only; .open takes a file."),
         Some(_) if database.is_locked() => eprintln!("The database is locked; .decrypt opens it."),
-        Some(path) if database.is_plain_file() => {
-            eprintln!("{} is not encrypted; .encrypt makes it so.", path.display());
+        Some(_) => {
+            if let Some(remark) = database.plain_remark() {
+                eprintln!("{remark}");
+            }
         }
-        Some(_) => {}
     }
     let interrupter = shell.interrupter();
     // While a line is edited, the editor sees Control-C as a key; else it stops the statement.

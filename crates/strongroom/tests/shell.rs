@@ -26,6 +26,34 @@ fn sql_on_standard_input() {
 }
 
 #[test]
+fn each_argument_stands_for_itself() {
+    let place = Place::new();
+    let run = |arguments: &[&str]| place.run(&[&["shell", "a.db"], arguments].concat());
+    let made = run(&[
+        "create table t(a)",
+        ".tables",
+        "insert into t values(1)",
+        "select * from t",
+    ]);
+    assert_eq!(made.fine(), "t\n1\n");
+    assert_eq!(
+        run(&["select 1; select 2 -- and so on", ".print three"]).fine(),
+        "1\n2\nthree\n"
+    );
+    assert_eq!(
+        run(&["select 1;\n.print two\nselect 3"]).fine(),
+        "1\ntwo\n3\n"
+    );
+    assert_eq!(run(&["select 1", ".quit", "select 2"]).fine(), "1\n");
+    let broken = run(&["select 'open", "select 2", ".nope"]);
+    assert_eq!(broken.output, "2\n");
+    let messages = broken.failed();
+    assert!(messages.contains("argument 1: near line 1: "), "{messages}");
+    assert!(messages.contains("argument 3: near line 1: "), "{messages}");
+    assert_eq!(run(&["--bail", "select x", "select 2"]).output, "");
+}
+
+#[test]
 fn an_error_tells_its_line_and_the_script_goes_on() {
     let place = Place::new();
     let script = "select 1;\n\n-- a comment\nselect\n nonsense from;\n\

@@ -33,7 +33,9 @@ const PROMPT: &str = "strongroom> ";
 fn a_passphrase_is_asked_for_and_not_shown() {
     let place = Place::new();
     let mut session = start(&place, &["shell", "a.db"]);
-    session.exp_string("a.db is not encrypted").unwrap();
+    session
+        .exp_string("a.db will be created without encryption; .encrypt first")
+        .unwrap();
     session.exp_string(PROMPT).unwrap();
     type_line(&mut session, ".encrypt");
     session.exp_string("New passphrase: ").unwrap();

@@ -196,11 +196,10 @@ fn open(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
             shell.messages,
             "The database is encrypted; .decrypt opens it."
         )?;
-    } else if shell.database.is_plain_file() && shell.is_interactive() {
-        writeln!(
-            shell.messages,
-            "The database is not encrypted; .encrypt makes it so."
-        )?;
+    } else if shell.is_interactive()
+        && let Some(remark) = shell.database.plain_remark()
+    {
+        writeln!(shell.messages, "{remark}")?;
     }
     Ok(Flow::Continue)
 }
