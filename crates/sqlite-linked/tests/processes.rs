@@ -3,8 +3,10 @@
 
 mod common;
 
+use std::time::Duration;
+
 use common::children::{Part, Player};
-use common::random::Random;
+use common::random::{Random, seeds};
 use common::{Room, last_error, open_uri, text};
 use rusqlite::{Connection, ErrorCode};
 
@@ -160,6 +162,36 @@ fn processes_share_a_database_with_a_log_without_maps() {
 fn processes_share_a_database_with_a_rollback_journal() {
     for mode in ["delete", "truncate", "persist"] {
         processes(mode, "");
+    }
+}
+
+/// The others roll back, or recover, what the dead left, while they hold the database open.
+#[test]
+fn a_process_dies_and_the_others_go_on() {
+    for seed in seeds([6]) {
+        let mut random = Random::new(seed);
+        for mode in ["wal", "delete", "truncate", "persist"] {
+            let room = Room::new();
+            found_bank(&room, mode);
+            let uri = room.uri("bank.db", "");
+            let start = |customer: u64| {
+                let detail = format!("{customer} {mode}");
+                Player::start("customer", "checkpointer", &uri, &detail)
+            };
+            let survivors = [start(1), start(2)];
+            for victim in 3..9 {
+                let delay = Duration::from_millis(10 + random.below(30));
+                println!("seed {seed}, {mode}, customer {victim} dies after {delay:?}");
+                let victim = start(victim);
+                std::thread::sleep(delay);
+                let said = victim.kill();
+                assert!(said.is_empty(), "{said:#?}");
+            }
+            for survivor in survivors {
+                survivor.finish();
+            }
+            audit(&room);
+        }
     }
 }
 
