@@ -511,6 +511,40 @@ fn a_log_is_believed_up_to_the_first_frame_that_was_altered() {
     }
 }
 
+/// With a log, SQLite takes the size of the database from the log and reads what lies behind the end
+/// of the file as zeros, which it would give out as the rest of a long value.
+#[test]
+fn pages_cut_off_a_file_with_a_log_are_an_error_and_not_zeros() {
+    let room = Room::new();
+    let connection = room.open("living.db");
+    text(&connection, "PRAGMA journal_mode=wal");
+    fill(&connection, "t", ROWS);
+    let long = "long ".repeat(10_000);
+    connection
+        .execute_batch("CREATE TABLE long(a TEXT)")
+        .and_then(|()| connection.execute("INSERT INTO long VALUES(?1)", [&long]))
+        .expect("inserts");
+    text(&connection, "PRAGMA wal_checkpoint(TRUNCATE)");
+    connection
+        .execute("UPDATE t SET b = ?1 WHERE a = 100", [row_text(100, 1)])
+        .expect("updates");
+    snapshot(&room, "living.db", "x.db");
+    edit(&room.path("x.db"), |bytes| {
+        bytes.truncate(bytes.len() - PAGE_SIZE)
+    });
+    for map in ["", "&mmap=off"] {
+        snapshot(&room, "x.db", "z.db");
+        let connection = room.open_with("z.db", map);
+        assert_eq!(version_of_row(&connection), 1);
+        let failure = failure(&connection, "SELECT a FROM long");
+        assert_eq!(failure.code, SQLITE_IOERR_DATA, "{failure:?}");
+        assert!(
+            failure.detail.contains("the file ends before it"),
+            "{failure:?}"
+        );
+    }
+}
+
 /// While a log is in use its index names the frame that holds a page: there is no end of the log
 /// to take it for.
 #[cfg(unix)]

@@ -171,9 +171,31 @@ impl Database {
     fn beyond_end(&mut self, index: u64, offset: u64) -> Code {
         match self.base.size() {
             Ok(size) if size > offset => self.bad_page(index, "the file ends in the middle of it"),
+            Ok(size) if size > PAGES_OFFSET => match self.pages_by_page_one() {
+                // Zeros there would pass for content, as the rest of a long value.
+                Ok(pages) if index < pages => self.bad_page(index, "the file ends before it"),
+                Ok(_) => Code(SQLITE_IOERR_SHORT_READ),
+                Err(code) => code,
+            },
             Ok(_) => Code(SQLITE_IOERR_SHORT_READ),
             Err(code) => code,
         }
+    }
+
+    /// The number of pages that the file's own page 1 tells; zero where it does not tell
+    /// (sqlite.org/fileformat2.html 1.3.7). The file has them all: in rollback mode SQLite makes it
+    /// as long when it commits, and a checkpoint that brings page 1 brings all pages of its time.
+    fn pages_by_page_one(&mut self) -> Outcome<u64> {
+        const CHANGE_COUNTER: usize = 24;
+        const PAGE_COUNT: usize = 28;
+        const VALID_FOR: usize = 92;
+        let mut page = vec![0; self.page_size().unwrap_or(0) as usize];
+        self.read_page(0, &mut page)?;
+        if page[CHANGE_COUNTER..][..4] != page[VALID_FOR..][..4] {
+            return Ok(0);
+        }
+        let count = [0, 1, 2, 3].map(|byte| page[PAGE_COUNT + byte]);
+        Ok(u32::from_be_bytes(count).into())
     }
 
     fn bad_page(&mut self, index: u64, reason: &str) -> Code {
