@@ -103,6 +103,17 @@ pub fn failure(connection: &Connection, sql: &str) -> Failure {
     Failure::new(connection, error)
 }
 
+/// Asserts that a statement fails for want of the right key, header or file, and what is said.
+pub fn assert_refused(connection: &Connection, sql: &str, said: &str) {
+    let failure = failure(connection, sql);
+    assert_eq!(
+        failure.code,
+        rusqlite::ffi::SQLITE_NOTADB,
+        "{sql}: {failure:?}"
+    );
+    assert!(failure.detail.contains(said), "{sql}: {failure:?}");
+}
+
 const INSIDE: &str = "STRONGROOM_TEST_INSIDE";
 
 /// Whether this process was started by [`own_process`] for that test.
