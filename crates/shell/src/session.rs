@@ -430,7 +430,7 @@ impl Shell {
     /// Adds what the storage engine knows about a failure.
     fn explain(&self, error: ShellError) -> ShellError {
         let source = match error {
-            ShellError::Sql(source) if self.database.through_strongroom() => source,
+            ShellError::Sql(source) => source,
             other => return other,
         };
         let from_storage = matches!(

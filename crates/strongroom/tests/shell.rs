@@ -420,6 +420,22 @@ fn rekey_replaces_the_passphrase() {
 }
 
 #[test]
+fn an_encrypted_database_attached_without_its_key_is_called_that() {
+    let place = Place::new();
+    place.plain_database("plain.db");
+    place
+        .shell("a.db", ".encrypt words\ncreate table t(a);\n")
+        .fine();
+    let message = place.shell("plain.db", "attach 'a.db' as a;\n").failed();
+    assert!(
+        message.contains("encrypted and no key was given"),
+        "{message}"
+    );
+    let message = place.shell("plain.db", "attach 'none/x.db' as a;\n");
+    assert!(!message.failed().contains("encrypted"));
+}
+
+#[test]
 fn a_cipher_is_chosen_before_the_first_write() {
     let place = Place::new();
     let script =
