@@ -1,8 +1,9 @@
 //! The terminal: hidden questions, progress bars.
 
 use crypto::secret::SecretBytes;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use shell::console::Console;
+use std::fmt::Write;
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -67,6 +68,7 @@ impl Track {
 pub struct Bar {
     bar: ProgressBar,
     begun: Instant,
+    checking: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
 }
 
@@ -77,31 +79,48 @@ impl Bar {
     /// When the system gives no handler for Control-C.
     pub fn new() -> anyhow::Result<Self> {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        let style = ProgressStyle::with_template("{msg:8} [{bar:32}] {percent:>3} %  {eta} left")?;
+        let checking = Arc::new(AtomicBool::new(false));
+        let phase = Arc::clone(&checking);
+        let style =
+            ProgressStyle::with_template("{phase:8} [{bar:32}] {percent:>3} %  {eta} left")?;
+        let style = style.with_key("phase", move |_: &ProgressState, text: &mut dyn Write| {
+            let name = match phase.load(Ordering::Acquire) {
+                true => "checking",
+                false => "copying",
+            };
+            // Text in memory takes everything.
+            let _ = text.write_str(name);
+        });
         bar.set_style(style.progress_chars("=> "));
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
         ctrlc::set_handler(move || seen.store(true, Ordering::Release))?;
         let begun = Instant::now();
-        Ok(Bar { bar, begun, stop })
+        Ok(Bar {
+            bar,
+            begun,
+            checking,
+            stop,
+        })
     }
 
     /// What the store calls.
     pub fn progress(&self) -> Progress {
-        let (bar, begun, stop) = (self.bar.clone(), self.begun, Arc::clone(&self.stop));
+        let (bar, begun) = (self.bar.clone(), self.begun);
+        let (checking, stop) = (Arc::clone(&self.checking), Arc::clone(&self.stop));
         let track = Mutex::new((Track::default(), false));
         Arc::new(move |step: Step| {
             let mut guard = track.lock().unwrap_or_else(PoisonError::into_inner);
             let (track, shown) = &mut *guard;
             if track.advance(step) {
-                bar.reset();
-                bar.set_message(match step.phase {
-                    Phase::Copying => "copying",
-                    Phase::Checking => "checking",
-                });
+                checking.store(step.phase == Phase::Checking, Ordering::Release);
+                bar.reset_eta();
             }
-            bar.set_length(track.total);
-            bar.set_position(track.done);
+            // In one step: set one by one, each would be drawn with what is old of the others.
+            bar.update(|state| {
+                state.set_len(track.total);
+                state.set_pos(track.done);
+            });
             if !*shown && begun.elapsed() >= BAR_DELAY {
                 *shown = true;
                 bar.set_draw_target(ProgressDrawTarget::stderr());
