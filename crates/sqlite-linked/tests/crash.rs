@@ -5,7 +5,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::children::{Part, Player};
+use common::children::{Part, Player, report};
 use common::random::{Random, seeds};
 use common::{Room, last_error, open_uri, text};
 use rusqlite::Connection;
@@ -30,14 +30,14 @@ fn writer() {
         part.detail[0], part.detail[1], part.detail[2]
     );
     run(&connection, &settings);
-    eprintln!("ready");
+    report("ready");
     if last_transaction(&connection) == 0 {
         run(&connection, &creation());
-        eprintln!("committed 1");
+        report("committed 1");
     }
     for number in last_transaction(&connection) + 1.. {
         run(&connection, &transaction(number));
-        eprintln!("committed {number}");
+        report(&format!("committed {number}"));
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::children::{Part, Player};
+use common::children::{Part, Player, report};
 use common::images::{copy_database, open_image, open_stock, with_suffix};
 use common::random::{Random, seeds};
 use common::{Room, last_error, open_uri, text};
@@ -372,7 +372,7 @@ fn writer_of_two() {
                  COMMIT"
             ),
         );
-        eprintln!("committed {number}");
+        report(&format!("committed {number}"));
     }
 }
 

@@ -3,7 +3,7 @@
 //! The parts report on the error stream, which Rust does not buffer and the test harness does not
 //! write to: a line is in the pipe when the call returns, and survives the death of its writer.
 
-use std::io::{BufRead, BufReader, Lines};
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 const PART: &str = "STRONGROOM_TEST_PART";
@@ -31,6 +31,13 @@ impl Part {
                 .collect(),
         })
     }
+}
+
+/// Reports a line, in one write: whoever is killed has reported all of it or nothing.
+pub fn report(line: &str) {
+    std::io::stderr()
+        .write_all(format!("{line}\n").as_bytes())
+        .expect("reported");
 }
 
 /// A process that plays a part.
