@@ -247,8 +247,7 @@ unsafe extern "C" fn file_size(file: *mut sqlite3_file, out: *mut i64) -> c_int 
                         return code(Err(error));
                     }
                 }
-                let size = lock(&shared).size_main();
-                size
+                lock(&shared).size_main()
             }
             Body::Journal(_) | Body::Wal(_) => flush(body).and_then(|()| base.size()),
             Body::Temporary(temporary) => Ok(temporary.size()),
