@@ -438,7 +438,8 @@ const NUMBERS: &str = "SELECT group_concat(number) FROM (SELECT number FROM row 
 /// Which rows were not rolled back. Which of two uncommitted values they have is not promised.
 const CHANGED: &str = "SELECT group_concat(number > 0) FROM (SELECT number FROM row ORDER BY id)";
 
-/// What all rows of both twins tell in the images of both twins, after a change to one of their files.
+/// What all rows of both twins tell in the images of both twins, after a change to one of their
+/// files.
 fn numbers_after(
     room: &Room,
     suffix: &str,

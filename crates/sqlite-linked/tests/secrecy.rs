@@ -188,7 +188,8 @@ fn a_killed_process_leaves_nothing_in_clear() {
     }
 }
 
-/// The temporary files that this process has open, through its descriptors: they have no name any more.
+/// The temporary files that this process has open, through its descriptors: they have no name any
+/// more.
 #[cfg(target_os = "linux")]
 fn open_temporary_files() -> Vec<std::path::PathBuf> {
     std::fs::read_dir("/proc/self/fd")

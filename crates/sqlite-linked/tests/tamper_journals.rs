@@ -125,8 +125,8 @@ fn a_log_is_believed_up_to_the_first_frame_that_was_altered() {
     }
 }
 
-/// With a log, SQLite takes the size of the database from the log and reads what lies behind the end
-/// of the file as zeros, which it would give out as the rest of a long value.
+/// With a log, SQLite takes the size of the database from the log and reads what lies behind the
+/// end of the file as zeros, which it would give out as the rest of a long value.
 #[test]
 fn pages_cut_off_a_file_with_a_log_are_an_error_and_not_zeros() {
     let room = Room::new();
