@@ -163,14 +163,19 @@ impl Database {
     pub fn load(&mut self) -> Outcome {
         let size = self.base.size()?;
         if size == 0 {
-            if let Some(credential) = self.credential.take() {
-                // The reason stays in `last_error`; the first write refuses.
-                let _ = self.prepare(credential);
-            }
+            self.start_anew();
             return Ok(());
         }
         let mut region = vec![0; REGION_SIZE.min(usize::try_from(size).unwrap_or(REGION_SIZE))];
-        self.base.read(&mut region, 0)?;
+        match self.base.read(&mut region, 0) {
+            Ok(()) => {}
+            Err(code) if code.is_short_read() => {
+                // The creation under way was rolled back just now. The first lock looks again.
+                self.start_anew();
+                return Ok(());
+            }
+            Err(code) => return Err(code),
+        }
         if region.starts_with(&PLAIN_SQLITE_MAGIC) {
             self.found_plain();
             return Ok(());

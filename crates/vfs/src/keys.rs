@@ -51,7 +51,8 @@ impl Database {
         }
     }
 
-    fn start_anew(&mut self) {
+    /// There is no database yet.
+    pub fn start_anew(&mut self) {
         self.state = State::New(None);
         if let Some(credential) = self.credential.take() {
             // The reason stays in `last_error`; the first write refuses.
