@@ -455,20 +455,20 @@ unsafe fn pragma(shared: &Shared, arguments: *mut *mut c_char) -> c_int {
     // SAFETY: by contract; SQLite's strings are terminated.
     let (name, value) = unsafe {
         let value = *arguments.add(2);
-        let value = if value.is_null() {
-            None
-        } else {
-            Some(CStr::from_ptr(value).to_string_lossy())
-        };
-        (
-            CStr::from_ptr(*arguments.add(1))
-                .to_string_lossy()
-                .to_ascii_lowercase(),
-            value,
-        )
+        let value = (!value.is_null()).then(|| CStr::from_ptr(value).to_str());
+        let name = CStr::from_ptr(*arguments.add(1)).to_string_lossy();
+        (name.to_ascii_lowercase(), value.transpose())
     };
     let mut database = lock(shared);
-    let (code, text) = match database.pragma(&name, value.as_deref()) {
+    let answer = match value {
+        Ok(value) => database.pragma(&name, value),
+        // Replacing what is not text, as elsewhere, would make one passphrase of several.
+        Err(_) => Err(database.fail(
+            SQLITE_ERROR,
+            "the value of the pragma is not UTF-8 text; give such a passphrase by passphrase_file",
+        )),
+    };
+    let (code, text) = match answer {
         Ok(Answer::NotOurs) => return SQLITE_NOTFOUND,
         Ok(Answer::Text(text)) => (SQLITE_OK, text),
         Err(code) => (code.0, database.message_for(code)),
