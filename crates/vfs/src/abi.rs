@@ -132,6 +132,7 @@ pub(crate) const SHM_WRITE_LOCK: c_int = 0;
 /// `SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE`.
 pub(crate) const SHM_UNLOCK_EXCLUSIVE: c_int = 1 | 8;
 
+pub(crate) const SQLITE_FCNTL_SYNC: c_int = 21;
 pub(crate) const SQLITE_FCNTL_COMMIT_PHASETWO: c_int = 22;
 pub(crate) const SQLITE_FCNTL_PDB: c_int = 30;
 pub(crate) const SQLITE_FCNTL_RESERVE_BYTES: c_int = 38;

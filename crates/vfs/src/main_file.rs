@@ -112,10 +112,7 @@ impl Database {
         let offset = PAGES_OFFSET + index * page_size;
         let place = PagePlace::main(page_number(index)?);
         if self.gathered.overlaps(offset, out.len()) {
-            // On failure the pages stay gathered: SQLite may go on after a failed read, and the
-            // commit must not miss them.
-            self.flush_journal()?;
-            self.gathered.flush(self.base)?;
+            self.try_flush_main()?;
         }
         let State::Open(opened) = &mut self.state else {
             return Err(Code(SQLITE_IOERR_READ));
@@ -275,7 +272,10 @@ impl Database {
         if !self.gathered.takes(offset, page.len()) {
             self.flush_main()?;
         }
-        let through = self.wal.is_some();
+        // Held back is a page only where a journal file can undo what fails late: without one
+        // SQLite must learn of a failure from the write itself, and so it must in a checkpoint,
+        // where it does not heed the result of the one call that tells the end.
+        let through = self.wal.is_some() || self.journal.is_none();
         let State::Open(opened) = &mut self.state else {
             return Err(Code(SQLITE_IOERR_READ));
         };
@@ -290,26 +290,27 @@ impl Database {
         if let Some(size) = &mut self.size_known {
             *size = (*size).max(offset + page.len() as u64);
         }
-        if through {
-            // A checkpoint. SQLite does not heed the result of the one call that tells its end.
-            return self.flush_main();
-        }
-        Ok(())
+        if through { self.flush_main() } else { Ok(()) }
     }
 
-    /// Writes out the pages that are gathered, after the journal records they rely on. If that
-    /// fails they are forgotten: SQLite is told, and rolls back.
+    /// Writes out the pages that are gathered, in a call whose failure SQLite heeds: if it fails
+    /// they are forgotten, and SQLite rolls back.
     pub fn flush_main(&mut self) -> Outcome {
-        if self.gathered.is_empty() {
-            return Ok(());
-        }
-        let flushed = self
-            .flush_journal()
-            .and_then(|()| self.gathered.flush(self.base));
+        let flushed = self.try_flush_main();
         if flushed.is_err() {
             self.gathered.clear();
         }
         flushed
+    }
+
+    /// Writes out the pages that are gathered, after the journal records they rely on. If that
+    /// fails they stay gathered: SQLite may go on, and the commit must not miss them.
+    fn try_flush_main(&mut self) -> Outcome {
+        if self.gathered.is_empty() {
+            return Ok(());
+        }
+        self.flush_journal()?;
+        self.gathered.flush(self.base)
     }
 
     /// The size on disk, with what is gathered.
@@ -317,7 +318,7 @@ impl Database {
         match self.size_known {
             Some(size) => Ok(size),
             None => {
-                self.flush_main()?;
+                self.try_flush_main()?;
                 self.base.size()
             }
         }

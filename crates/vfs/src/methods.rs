@@ -418,9 +418,13 @@ unsafe extern "C" fn file_control(
             }
             (SQLITE_FCNTL_CKPT_DONE, Body::Main(shared)) => {
                 lock(shared).size_known = None;
+                code(base.file_control(operation, argument))
+            }
+            // Before each commit, also where no sync follows; SQLite heeds the result.
+            (SQLITE_FCNTL_SYNC, Body::Main(_)) => {
                 code(flush(body).and_then(|()| base.file_control(operation, argument)))
             }
-            _ => code(flush(body).and_then(|()| base.file_control(operation, argument))),
+            _ => code(base.file_control(operation, argument)),
         }
     })
 }
