@@ -154,6 +154,7 @@ impl BaseFile {
 
     /// Lets `use_bytes` see a range of the base VFS's own memory map, or returns `None` when the
     /// range is not mapped.
+    #[inline]
     pub fn with_mapped<T>(
         self,
         offset: u64,
@@ -178,11 +179,6 @@ impl BaseFile {
         Some(result)
     }
 
-    /// Asks the processor to bring a mapped range near, if it is mapped; never faults.
-    pub fn prefetch_mapped(self, offset: u64, size: usize) {
-        self.with_mapped(offset, size, prefetch);
-    }
-
     /// Drops the memory map; the next fetch maps the file as it then is.
     pub fn unmap(self) {
         if let Some(unfetch) = self.methods().unfetch {
@@ -195,6 +191,7 @@ impl BaseFile {
 
 /// Asks the processor to bring memory near: all of it at once, where reading would ask for one
 /// piece after the other.
+#[inline]
 pub(crate) fn prefetch(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]
     {

@@ -31,10 +31,8 @@ use crate::base::BaseFile;
 use crate::error::{Code, Outcome};
 use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
+use crate::map::Map;
 use crate::wal_file::WalFile;
-
-/// How much of a file the base VFS is asked to map: all that SQLite's own limit allows.
-const MAP_LIMIT: i64 = i64::MAX;
 
 /// The cipher of new databases; `docs/benchmarks.md` has the measurement behind the choice.
 pub(crate) const DEFAULT_CIPHER: Cipher = Cipher::Aegis256X2;
@@ -85,11 +83,7 @@ pub(crate) struct Database {
     /// Size on disk, known while a lock keeps others from changing it.
     pub size_known: Option<u64>,
     pub shared_memory: bool,
-    pub map: bool,
-    /// Size of the file when it was mapped.
-    pub mapped_size: u64,
-    /// Index of the page read last: whoever reads in order gets the next one brought near.
-    pub last_read: u64,
+    pub map: Map,
     pub nonces: Nonces,
     pub scratch: Vec<u8>,
     /// Sealed pages on their way to the file.
@@ -218,14 +212,11 @@ impl Database {
         }
     }
 
-    /// Asks the base VFS to map the file, or not to.
+    /// Asks the base VFS to map database and log, or not to.
     pub fn set_map(&mut self, map: bool) {
-        self.map = map && self.base.can_map();
-        let limit = if self.map { MAP_LIMIT } else { 0 };
-        self.mapped_size = 0;
-        self.base.limit_map(limit);
+        self.map.enable(map);
         if let Some(wal) = &mut self.wal {
-            wal.set_map(self.map);
+            wal.map.enable(map);
         }
     }
 
@@ -238,11 +229,6 @@ impl Database {
     pub fn is_unlocked(&self) -> bool {
         self.lock_level == SQLITE_LOCK_NONE
     }
-}
-
-/// Limits a map as [`Database::set_map`] does, for a log.
-pub(crate) fn map_limit(map: bool) -> i64 {
-    if map { MAP_LIMIT } else { 0 }
 }
 
 const NONCES_HELD: usize = 256;

@@ -30,6 +30,7 @@ mod gathered;
 mod journal_file;
 mod keys;
 mod main_file;
+mod map;
 mod methods;
 mod pragma;
 mod shim;

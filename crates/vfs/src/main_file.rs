@@ -7,7 +7,6 @@ use crate::abi::{
     SQLITE_IOERR_DATA, SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ, SQLITE_LOCK_NONE,
     SQLITE_LOCK_SHARED,
 };
-use crate::base::prefetch;
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
 use crate::keys::refused;
@@ -29,12 +28,6 @@ pub(crate) struct PageOneFields {
 /// sqlite.org/fileformat2.html 1.3: change counter to schema cookie, as the pager compares them.
 const VERSION_FIELDS_OFFSET: u64 = 24;
 const VERSION_FIELDS_SIZE: usize = 16;
-
-/// A map that covers less than all but this share of the file is renewed.
-const REMAP_SHARE: u64 = 8;
-const REMAP_BYTES_MIN: u64 = 256 * 1024;
-/// SQLite's own margin: it maps nothing that ends closer to the end of the file than this.
-const MAP_MARGIN: u64 = 256;
 
 impl Database {
     /// `xRead` on an encrypted, new or locked database.
@@ -85,11 +78,10 @@ impl Database {
         let page_size = self.page_size().unwrap_or(0) as usize;
         let mut trailer = [0; TRAILER_SIZE];
         let at = PAGES_OFFSET + (page_size - TRAILER_SIZE) as u64;
-        let mapped = self.map
-            && self
-                .base
-                .with_mapped(at, TRAILER_SIZE, |bytes| trailer.copy_from_slice(bytes))
-                .is_some();
+        let mapped = self
+            .map
+            .peek(at, TRAILER_SIZE, |bytes| trailer.copy_from_slice(bytes))
+            .is_some();
         if let (true, Some(known)) = (mapped, &self.page_one)
             && known.trailer == trailer
         {
@@ -117,27 +109,17 @@ impl Database {
         let State::Open(opened) = &mut self.state else {
             return Err(Code(SQLITE_IOERR_READ));
         };
-        if self.map {
-            let codec = &mut opened.codec;
-            let size = out.len();
-            let in_order = index == self.last_read + 1;
-            if in_order {
-                self.base.prefetch_mapped(offset + page_size, size);
-            }
-            self.last_read = index;
-            if let Some(result) = self.base.with_mapped(offset, size, |sealed| {
-                if !in_order {
-                    prefetch(sealed);
-                }
-                codec.open(place, sealed, out)
-            }) {
-                return match result {
-                    Ok(()) => Ok(()),
-                    Err(error) => Err(self.bad_page(index, &error.to_string())),
-                };
-            }
-            self.renew_map(offset + page_size);
+        let codec = &mut opened.codec;
+        let mapped = self.map.read(index, offset, out.len(), |sealed| {
+            codec.open(place, sealed, out)
+        });
+        if let Some(result) = mapped {
+            return result.map_err(|error| self.bad_page(index, &error.to_string()));
         }
+        let (base, size_known) = (self.base, self.size_known);
+        self.map.renew(offset + page_size, || {
+            size_known.or_else(|| base.size().ok())
+        });
         self.read_page_by_call(index, offset, out)
     }
 
@@ -201,23 +183,6 @@ impl Database {
             SQLITE_IOERR_DATA,
             format!("page {page} does not open: {reason}"),
         )
-    }
-
-    /// Maps the file anew when it has grown well beyond the map.
-    fn renew_map(&mut self, end: u64) {
-        let size = match self.size_known {
-            Some(size) => size,
-            None => match self.base.size() {
-                Ok(size) => size,
-                Err(_) => return,
-            },
-        };
-        let grown = size.saturating_sub(self.mapped_size);
-        if end + MAP_MARGIN <= size && grown >= REMAP_BYTES_MIN.max(self.mapped_size / REMAP_SHARE)
-        {
-            self.base.unmap();
-            self.mapped_size = size;
-        }
     }
 
     /// `xWrite` on an encrypted or new database: exactly one page.
@@ -383,8 +348,7 @@ impl Database {
 
     /// The file may have been cut to nothing: what is mapped of it would fault.
     pub fn forget_map(&mut self) {
-        self.base.unmap();
-        self.mapped_size = 0;
+        self.map.forget();
         self.page_one = None;
     }
 
@@ -411,12 +375,7 @@ impl Database {
         self.lock_level = self.lock_level.max(level);
         if was_unlocked && level >= SQLITE_LOCK_SHARED && !self.shared_memory {
             let size = self.base.size()?;
-            if size < self.mapped_size {
-                // Somebody shortened the file while it was unlocked: a map of the old size would
-                // fault behind the new end.
-                self.base.unmap();
-                self.mapped_size = size;
-            }
+            self.map.shrink(size);
             self.size_known = Some(size);
             if let Err(code) = self.recheck_open(size) {
                 let _ = self.unlock_main(SQLITE_LOCK_NONE);

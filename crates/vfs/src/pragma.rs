@@ -187,7 +187,7 @@ impl Database {
                 hex(&opened.header.file_id),
                 opened.header.current_epoch,
                 opened.header.slots.iter().flatten().count(),
-                self.map
+                self.map.is_enabled()
             ),
             State::New(prepared) => format!(
                 "{{\"state\":\"new\",\"cipher\":\"{}\",\"key\":{}}}",
@@ -230,7 +230,9 @@ impl Database {
             Some("off" | "0" | "no" | "false") => self.set_map(false),
             Some(_) => return Err(self.misuse("PRAGMA strongroom_mmap takes on or off")),
         }
-        Ok(Answer::Text(if self.map { "on" } else { "off" }.to_owned()))
+        Ok(Answer::Text(
+            if self.map.is_enabled() { "on" } else { "off" }.to_owned(),
+        ))
     }
 
     /// The trailer ends each page of the present size; SQLite's way to change the size, which is

@@ -13,6 +13,7 @@ use crate::database::{DEFAULT_CIPHER, Database, Nonces, Shared, State, lock};
 use crate::error::{Outcome, code, guarded};
 use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
+use crate::map::Map;
 use crate::methods::{BASE_OFFSET, Body, base_pointer, install, shared_of};
 use crate::temporary_file::TemporaryFile;
 use crate::wal_file::WalFile;
@@ -190,7 +191,7 @@ fn body(name: *const c_char, base: BaseFile, flags: c_int, flags_unwanted: bool)
             return Ok(Body::Clear);
         };
         let mut database = lock(&shared);
-        database.wal = Some(WalFile::new(base, database.map));
+        database.wal = Some(WalFile::new(base, database.map.is_enabled()));
         drop(database);
         return Ok(Body::Wal(shared));
     }
@@ -258,9 +259,7 @@ fn open_main(name: *const c_char, base: BaseFile) -> Outcome<Body> {
         lock_level: SQLITE_LOCK_NONE,
         size_known: None,
         shared_memory: false,
-        map: false,
-        mapped_size: 0,
-        last_read: 0,
+        map: Map::new(base, false),
         nonces: Nonces::new(),
         scratch: Vec::new(),
         gathered: Gathered::default(),

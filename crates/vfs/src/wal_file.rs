@@ -19,13 +19,11 @@ use page_codec::wal::{self, FRAME_HEADER_SIZE, FrameHeader, HEADER_SIZE, Region}
 
 use crate::abi::{SQLITE_IOERR_DATA, SQLITE_IOERR_READ};
 use crate::base::BaseFile;
-use crate::database::{Database, State, map_limit};
+use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
 use crate::gathered::Gathered;
 use crate::keys::refused;
-
-/// Growth of the log beyond its map that makes a new map worth its cost.
-const REMAP_BYTES_MIN: u64 = 256 * 1024;
+use crate::map::Map;
 
 /// What SQLite writes in place of salts until it computes the checksums.
 const SALTS_TO_COME: [u8; 8] = [0; 8];
@@ -54,52 +52,26 @@ pub(crate) struct WalFile {
     frames_end: u64,
     started: Option<Started>,
     assembly: Option<Assembly>,
-    map: bool,
-    mapped_size: u64,
-    last_read: u64,
+    pub map: Map,
     frame: Vec<u8>,
 }
 
 impl WalFile {
     pub fn new(base: BaseFile, map: bool) -> Self {
-        let mut file = WalFile {
+        WalFile {
             base,
             gathered: Gathered::default(),
             salts: None,
             frames_end: 0,
             started: None,
             assembly: None,
-            map: false,
-            mapped_size: 0,
-            last_read: 0,
+            map: Map::new(base, map),
             frame: Vec::new(),
-        };
-        file.set_map(map);
-        file
-    }
-
-    pub fn set_map(&mut self, map: bool) {
-        self.map = map && self.base.can_map();
-        self.mapped_size = 0;
-        self.base.limit_map(map_limit(self.map));
+        }
     }
 
     pub fn flush(&mut self) -> Outcome {
         self.gathered.flush(self.base)
-    }
-
-    /// Maps the log anew when it has grown well beyond its map.
-    fn renew_map(&mut self, end: u64) {
-        const MARGIN: u64 = 256;
-        if end + MARGIN < self.mapped_size + REMAP_BYTES_MIN.max(self.mapped_size / 8) {
-            return;
-        }
-        if let Ok(size) = self.base.size()
-            && end + MARGIN <= size
-        {
-            self.base.unmap();
-            self.mapped_size = size;
-        }
     }
 
     /// The salts under which the page of a frame is sealed, given its unmasked header.
@@ -379,25 +351,15 @@ impl Database {
         let base = wal.base;
         let (salts, codec) = (&mut wal.salts, &mut opened.codec);
         let mut open = |frame: &[u8]| open_frame(base, codec, salts, frame_index, frame, page);
-        if wal.map && frame_index == wal.last_read + 1 {
-            base.prefetch_mapped(offset + frame_size as u64, frame_size);
-        }
-        wal.last_read = frame_index;
-        let mapped = if wal.map {
-            base.with_mapped(offset, frame_size, &mut open)
-        } else {
-            None
-        };
+        let mapped = wal.map.read(frame_index, offset, frame_size, &mut open);
         let opens = match mapped {
             Some(opens) => opens,
             None => {
+                wal.map
+                    .renew(offset + frame_size as u64, || base.size().ok());
                 wal.frame.resize(frame_size, 0);
                 base.read(&mut wal.frame, offset)?;
-                let opens = open(&wal.frame);
-                if wal.map {
-                    wal.renew_map(offset + frame_size as u64);
-                }
-                opens
+                open(&wal.frame)
             }
         };
         if opens {
@@ -468,22 +430,17 @@ impl Database {
         if let Some(wal) = &mut self.wal {
             wal.gathered.cut(size);
             wal.flush()?;
-            wal.mapped_size = wal.mapped_size.min(size);
+            wal.map.shrink(size);
         }
         base.truncate(size)
     }
 
     /// Maps all of the log: a checkpoint is about to read it.
     pub fn map_whole_wal(&mut self) {
-        if let Some(wal) = self
-            .wal
-            .as_mut()
-            .filter(|wal| wal.map && wal.gathered.is_empty())
+        if let Some(wal) = self.wal.as_mut().filter(|wal| wal.gathered.is_empty())
             && let Ok(size) = wal.base.size()
-            && size > wal.mapped_size
         {
-            wal.base.unmap();
-            wal.mapped_size = size;
+            wal.map.cover(size);
         }
     }
 
