@@ -4,7 +4,9 @@ mod common;
 
 use std::path::Path;
 
-use common::files::{PAGES_OFFSET, assert_refused, failure, fill, in_own_process, read_rows};
+use common::files::{
+    PAGES_OFFSET, assert_refused, failure, fill, in_own_process, open, read_rows, uri,
+};
 use common::{Room, file_contains, open_uri, text};
 use keyring::Credential;
 use keyring::cache::cached_files;
@@ -14,17 +16,6 @@ use rusqlite::{Connection, OpenFlags};
 use sqlite_linked::KeyToken;
 
 const ROWS: i64 = 50;
-
-fn uri(room: &Room, name: &str, parameters: &str) -> String {
-    format!(
-        "file:{}?vfs=strongroom{parameters}",
-        room.path(name).display()
-    )
-}
-
-fn open(room: &Room, name: &str, parameters: &str) -> Connection {
-    open_uri(&uri(room, name, parameters))
-}
 
 /// With the key that consists of this byte, written as digits.
 fn raw(byte: u8) -> String {

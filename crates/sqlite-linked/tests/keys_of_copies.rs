@@ -5,24 +5,13 @@ mod common;
 use std::path::Path;
 use std::time::Duration;
 
-use common::files::{assert_refused, failure, fill, read_rows};
-use common::{Room, file_contains, last_error, open_uri, text};
+use common::files::{assert_refused, failure, fill, open, read_rows, uri};
+use common::{Room, file_contains, last_error, text};
 use rusqlite::Connection;
 use rusqlite::backup::Backup;
 use rusqlite::ffi::{SQLITE_AUTH, SQLITE_NOTADB};
 
 const ROWS: i64 = 50;
-
-fn uri(room: &Room, name: &str, parameters: &str) -> String {
-    format!(
-        "file:{}?vfs=strongroom{parameters}",
-        room.path(name).display()
-    )
-}
-
-fn open(room: &Room, name: &str, parameters: &str) -> Connection {
-    open_uri(&uri(room, name, parameters))
-}
 
 fn assert_reads(connection: &Connection) {
     assert_eq!(read_rows(connection, "t").expect("reads"), ROWS);

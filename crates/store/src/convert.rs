@@ -485,6 +485,24 @@ mod tests {
             .unwrap();
     }
 
+    /// With a new key, never over an existing file.
+    fn encrypt_plain(
+        source: &Path,
+        target: &Path,
+        progress: &Progress,
+    ) -> Result<(), ConvertError> {
+        let options = EncryptOptions::default();
+        encrypt_copy(
+            source,
+            None,
+            target,
+            &token(),
+            options,
+            Overwrite::Never,
+            progress,
+        )
+    }
+
     fn names(directory: &Path) -> Vec<String> {
         let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name();
         let entries = fs::read_dir(directory).unwrap();
@@ -507,16 +525,7 @@ mod tests {
                 }
             });
             let target = directory.path().join("target");
-            let options = EncryptOptions::default();
-            let result = encrypt_copy(
-                &source,
-                None,
-                &target,
-                &token(),
-                options,
-                Overwrite::Never,
-                &progress,
-            );
+            let result = encrypt_plain(&source, &target, &progress);
             assert!(matches!(result, Err(ConvertError::Stopped)), "{result:?}");
             assert_eq!(names(directory.path()), ["plain"]);
         }
@@ -534,17 +543,7 @@ mod tests {
             Decision::GoOn
         });
         let target = directory.path().join("target");
-        let options = EncryptOptions::default();
-        encrypt_copy(
-            &source,
-            None,
-            &target,
-            &token(),
-            options,
-            Overwrite::Never,
-            &progress,
-        )
-        .unwrap();
+        encrypt_plain(&source, &target, &progress).unwrap();
         let steps = steps.lock().unwrap();
         for phase in [Phase::Copying, Phase::Checking] {
             let last = steps.iter().rfind(|step| step.phase == phase).unwrap();
@@ -564,16 +563,7 @@ mod tests {
             fs::write(&appearing, b"precious").unwrap();
             Decision::GoOn
         });
-        let options = EncryptOptions::default();
-        let result = encrypt_copy(
-            &source,
-            None,
-            &target,
-            &token(),
-            options,
-            Overwrite::Never,
-            &progress,
-        );
+        let result = encrypt_plain(&source, &target, &progress);
         assert!(matches!(result, Err(ConvertError::Exists(_))), "{result:?}");
         assert_eq!(fs::read(&target).unwrap(), b"precious");
     }

@@ -298,8 +298,10 @@ impl Database {
         }
         match change(&mut header, &mut opened.unlocked) {
             Ok(value) => {
-                opened.header = header.clone();
                 self.write_header(&header, region.copy_in_force)?;
+                if let State::Open(opened) = &mut self.state {
+                    opened.header = header;
+                }
                 Ok(value)
             }
             Err(error) => Err(self.fail(SQLITE_IOERR, error.to_string())),

@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 
 use rusqlite::Connection;
 
+use super::{Room, open_uri};
+
 /// Pages begin here.
 pub const PAGES_OFFSET: usize = page_codec::header::REGION_SIZE;
 /// Page size of the databases that are edited.
@@ -101,6 +103,17 @@ pub fn failure(connection: &Connection, sql: &str) -> Failure {
         })
         .expect_err(sql);
     Failure::new(connection, error)
+}
+
+/// The URI of a database in the room with these parameters and no key of the room's.
+pub fn uri(room: &Room, name: &str, parameters: &str) -> String {
+    let path = room.path(name);
+    format!("file:{}?vfs=strongroom{parameters}", path.display())
+}
+
+/// A connection by [`uri`].
+pub fn open(room: &Room, name: &str, parameters: &str) -> Connection {
+    open_uri(&uri(room, name, parameters))
 }
 
 /// Asserts that a statement fails for want of the right key, header or file, and what is said.

@@ -50,10 +50,7 @@ impl Room {
 
     /// The database with no key in its URI.
     pub fn open_keyless(&self, name: &str) -> Connection {
-        open_uri(&format!(
-            "file:{}?vfs=strongroom",
-            self.path(name).display()
-        ))
+        files::open(self, name, "")
     }
 
     /// Every file in the folder but the keys.
