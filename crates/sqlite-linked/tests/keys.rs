@@ -4,10 +4,8 @@ mod common;
 
 use std::path::Path;
 
-use common::files::{
-    PAGES_OFFSET, assert_refused, failure, fill, in_own_process, open, read_rows, uri,
-};
-use common::{Room, file_contains, open_uri, text};
+use common::files::{PAGES_OFFSET, assert_refused, failure, fill, in_own_process, open, read_rows};
+use common::{Room, file_contains, text};
 use keyring::Credential;
 use keyring::cache::cached_files;
 use keyring::slots::passphrases_stretched;
