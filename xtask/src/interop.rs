@@ -21,7 +21,7 @@ pub fn build() -> anyhow::Result<()> {
         "--package",
         "strongroom-sqlite-extension",
         "--package",
-        "strongroom",
+        "strongroom-cli",
     ];
     run_command(
         cargo()

@@ -31,7 +31,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ),
     ("lab-report", &["workloads", "lab"]),
     (
-        "strongroom",
+        "cli",
         &[
             "crypto",
             "page-codec",
@@ -49,19 +49,13 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
 ];
 
 /// Programs: at the end of every edge.
-const PROGRAMS: &[&str] = &["strongroom", "xtask"];
+const PROGRAMS: &[&str] = &["cli", "xtask"];
 
 /// Crates that bring a SQLite of their own.
 const SQLITE: &[&str] = &["rusqlite", "libsqlite3-sys"];
 
 /// Who may link a SQLite. `vfs` and `sqlite-extension` must not: they serve a foreign one.
-const MAY_LINK_SQLITE: &[&str] = &[
-    "sqlite-linked",
-    "store",
-    "shell",
-    "lab-engines",
-    "strongroom",
-];
+const MAY_LINK_SQLITE: &[&str] = &["sqlite-linked", "store", "shell", "lab-engines", "cli"];
 
 pub fn check(metadata: &Value) -> Vec<Violation> {
     let packages: Vec<&Value> = metadata["packages"]
@@ -158,7 +152,7 @@ mod tests {
         };
         let none = json!([]);
         let mut packages = vec![package(member, dependencies)];
-        for other in ["crypto", "vfs", "strongroom"] {
+        for other in ["crypto", "vfs", "cli"] {
             if other != member {
                 packages.push(package(other, none.clone()));
             }
@@ -188,10 +182,10 @@ mod tests {
 
     #[test]
     fn nobody_knows_the_program() {
-        let dependencies = json!([{"name": "p-strongroom", "kind": "dev"}]);
+        let dependencies = json!([{"name": "p-cli", "kind": "dev"}]);
         assert_eq!(
             found("store", dependencies),
-            ["store depends on the program strongroom"]
+            ["store depends on the program cli"]
         );
     }
 

@@ -7,7 +7,7 @@ use super::tokens::{Source, identifiers, is_ident, is_punct, walk};
 const UNSAFE_ALLOWED: &[&str] = &["vfs", "sqlite-linked", "sqlite-extension", "testkit"];
 
 /// Programs, not libraries.
-const PRINTING_ALLOWED: &[&str] = &["strongroom", "xtask"];
+const PRINTING_ALLOWED: &[&str] = &["cli", "xtask"];
 
 const PRINTING: &[&str] = &["print", "println", "eprint", "eprintln", "dbg"];
 
@@ -76,7 +76,7 @@ mod tests {
     fn a_library_that_prints_is_found() {
         let text = "fn a() { if b { println!(\"x\") } dbg!(1); }";
         assert_eq!(found("crates/store/src/lib.rs", text).len(), 2);
-        assert!(found("crates/strongroom/src/main.rs", text).is_empty());
+        assert!(found("crates/cli/src/main.rs", text).is_empty());
         assert!(found("crates/store/tests/a.rs", text).is_empty());
         assert!(found("crates/store/examples/a.rs", text).is_empty());
     }
