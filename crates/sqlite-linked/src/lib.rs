@@ -8,6 +8,7 @@ use libsqlite3_sys as linked;
 use vfs::{RegisterError, Registration, SqliteApi, VFS_NAME, register as register_vfs};
 
 pub use vfs::tokens::KeyToken;
+pub use vfs::{PageSource, PageSourceToken};
 
 /// Registers the VFS `strongroom` over the default VFS. Registering again does nothing.
 ///

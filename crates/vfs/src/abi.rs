@@ -96,6 +96,7 @@ pub(crate) struct sqlite3_io_methods {
 pub(crate) const SQLITE_OK: c_int = 0;
 pub(crate) const SQLITE_ERROR: c_int = 1;
 pub(crate) const SQLITE_NOMEM: c_int = 7;
+pub(crate) const SQLITE_READONLY: c_int = 8;
 pub(crate) const SQLITE_IOERR: c_int = 10;
 pub(crate) const SQLITE_NOTFOUND: c_int = 12;
 pub(crate) const SQLITE_CANTOPEN: c_int = 14;

@@ -50,7 +50,8 @@ impl FileName {
         FileName(name)
     }
 
-    fn parameter(self, name: &str) -> Option<String> {
+    /// A parameter of its URI.
+    pub fn parameter(self, name: &str) -> Option<String> {
         let name = CString::new(name).ok()?;
         // SAFETY: a name that SQLite passed to xOpen is what this function takes; it returns null
         // or a string that lives as long as the name.

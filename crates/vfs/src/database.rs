@@ -108,6 +108,33 @@ thread_local! {
     static NEWEST: RefCell<Option<Failure>> = const { RefCell::new(None) };
 }
 
+impl Failure {
+    /// Notes a failure on a file: in SQLite's error log, and as the newest of this thread.
+    pub fn note(path: &str, code: i32, message: String) -> Self {
+        SqliteApi::get().write_log(code, &format!("strongroom: {path}: {message}"));
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let newest = Failure {
+            number,
+            message: format!("{path}: {message}"),
+        };
+        NEWEST.with(|place| place.replace(Some(newest)));
+        Failure { number, message }
+    }
+}
+
+/// The message of a file's own last failure, or of a newer one of another file in this thread,
+/// which then names that file.
+pub(crate) fn newest_failure(own: Option<&Failure>) -> String {
+    let newest = NEWEST.with(|place| place.borrow().clone());
+    match (own, newest) {
+        (Some(own), Some(newest)) if newest.number > own.number => newest.message,
+        (Some(own), _) => own.message.clone(),
+        (None, Some(newest)) => newest.message,
+        (None, None) => String::new(),
+    }
+}
+
 /// A database as its files share it.
 pub(crate) type Shared = Arc<Mutex<Database>>;
 
@@ -128,29 +155,14 @@ impl Database {
 
     /// Notes what went wrong, for `PRAGMA strongroom_last_error` and SQLite's error log.
     pub fn fail(&mut self, code: i32, message: impl Into<String>) -> Code {
-        let message = message.into();
-        SqliteApi::get().write_log(code, &format!("strongroom: {}: {message}", self.path));
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let newest = Failure {
-            number,
-            message: format!("{}: {message}", self.path),
-        };
-        NEWEST.with(|place| place.replace(Some(newest)));
-        self.last_error = Some(Failure { number, message });
+        self.last_error = Some(Failure::note(&self.path, code, message.into()));
         Code(code)
     }
 
     /// The message of this database's last failure, or of a newer one of another file in this
     /// thread, which then names that file.
     pub fn newest_failure(&self) -> String {
-        let newest = NEWEST.with(|place| place.borrow().clone());
-        match (&self.last_error, newest) {
-            (Some(own), Some(newest)) if newest.number > own.number => newest.message,
-            (Some(own), _) => own.message.clone(),
-            (None, Some(newest)) => newest.message,
-            (None, None) => String::new(),
-        }
+        newest_failure(self.last_error.as_ref())
     }
 
     /// Reads what is on disk and moves to the fitting state, with the key at hand if there is one.

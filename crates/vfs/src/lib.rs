@@ -5,7 +5,7 @@
 //!
 //! - `abi`, `api`, `base`: SQLite's C structures, its functions, and a base file as safe calls;
 //! - `database` with `main_file`, `wal_file`, `journal_file`, and `temporary_file`: what is read
-//!   and written, in safe code;
+//!   and written, in safe code; `foreign_file`: a database in another form, read only;
 //! - `methods`, `shim`: the C callbacks, which convert, call and map the result.
 //!
 //! Invariants:
@@ -26,6 +26,7 @@ mod base;
 mod credentials;
 mod database;
 mod error;
+mod foreign_file;
 mod gathered;
 mod journal_file;
 mod keys;
@@ -40,6 +41,7 @@ mod wal_file;
 
 pub use abi::{sqlite3, sqlite3_file, sqlite3_vfs};
 pub use api::SqliteApi;
+pub use foreign_file::{PageSource, PageSourceToken};
 pub use shim::{RegisterError, Registration, register};
 
 /// The name under which the VFS is registered unless told otherwise.

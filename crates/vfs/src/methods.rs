@@ -8,6 +8,7 @@ use crate::api::SqliteApi;
 use crate::base::BaseFile;
 use crate::database::{Connection, Shared, lock};
 use crate::error::{Code, Outcome, code, guarded};
+use crate::foreign_file::{self, SharedForeign};
 use crate::pragma::Answer;
 use crate::temporary_file::TemporaryFile;
 
@@ -17,6 +18,9 @@ pub(crate) enum Body {
     Journal(Shared),
     Wal(Shared),
     Temporary(Box<TemporaryFile>),
+    /// A database in another form, and its log.
+    Foreign(SharedForeign),
+    ForeignWal(SharedForeign),
     /// Passed through: super-journals, which hold names of files only.
     Clear,
 }
@@ -87,11 +91,17 @@ pub(crate) unsafe fn install(file: *mut sqlite3_file, base: BaseFile, body: Body
     unsafe { file.cast::<File>().write_unaligned(whole) }
 }
 
+/// A main database of this VFS.
+pub(crate) enum Owner {
+    Database(Shared),
+    Foreign(SharedForeign),
+}
+
 /// The database behind an open file, if it is a main database of this VFS.
 ///
 /// # Safety
 /// `file` must be an open file of any VFS.
-pub(crate) unsafe fn shared_of(file: *mut sqlite3_file) -> Option<Shared> {
+pub(crate) unsafe fn owner_of(file: *mut sqlite3_file) -> Option<Owner> {
     // SAFETY: every open file begins with its methods.
     let methods = unsafe { (*file).methods };
     if !std::ptr::eq(methods, &METHODS) && !std::ptr::eq(methods, &METHODS_WITHOUT_SHM) {
@@ -99,8 +109,25 @@ pub(crate) unsafe fn shared_of(file: *mut sqlite3_file) -> Option<Shared> {
     }
     // SAFETY: only `install` sets these methods, so this is a `File`.
     match unsafe { body_of(file) } {
-        Body::Main(shared) => Some(shared.clone()),
-        Body::Journal(_) | Body::Wal(_) | Body::Temporary(_) | Body::Clear => None,
+        Body::Main(shared) => Some(Owner::Database(shared.clone())),
+        Body::Foreign(shared) => Some(Owner::Foreign(shared.clone())),
+        Body::Journal(_)
+        | Body::Wal(_)
+        | Body::Temporary(_)
+        | Body::ForeignWal(_)
+        | Body::Clear => None,
+    }
+}
+
+/// The same for a database of ours alone.
+///
+/// # Safety
+/// `file` must be an open file of any VFS.
+pub(crate) unsafe fn shared_of(file: *mut sqlite3_file) -> Option<Shared> {
+    // SAFETY: by contract.
+    match unsafe { owner_of(file) } {
+        Some(Owner::Database(shared)) => Some(shared),
+        Some(Owner::Foreign(_)) | None => None,
     }
 }
 
@@ -145,7 +172,7 @@ unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
                 flushed
             }
             Body::Main(shared) => lock(shared).flush_main(),
-            Body::Temporary(_) | Body::Clear => Ok(()),
+            Body::Temporary(_) | Body::Foreign(_) | Body::ForeignWal(_) | Body::Clear => Ok(()),
         };
         // SAFETY: `install` wrote the body; this is the one call that drops it, and SQLite makes
         // no call on the file afterwards.
@@ -173,6 +200,8 @@ unsafe extern "C" fn read(
             Body::Journal(shared) => lock(shared).read_journal(base, out, offset),
             Body::Wal(shared) => lock(shared).read_wal(base, out, offset),
             Body::Temporary(temporary) => temporary.read(out, offset),
+            Body::Foreign(shared) => foreign_file::lock(shared).read_main(out, offset),
+            Body::ForeignWal(shared) => foreign_file::lock(shared).read_wal(base, out, offset),
             Body::Clear => base.read(out, offset),
         })
     })
@@ -196,6 +225,9 @@ unsafe extern "C" fn write(
             Body::Journal(shared) => lock(shared).write_journal(base, data, offset),
             Body::Wal(shared) => lock(shared).write_wal(base, data, offset),
             Body::Temporary(temporary) => temporary.write(data, offset),
+            Body::Foreign(shared) | Body::ForeignWal(shared) => {
+                foreign_file::lock(shared).refuse_write()
+            }
             Body::Clear => base.write(data, offset),
         })
     })
@@ -212,6 +244,9 @@ unsafe extern "C" fn truncate(file: *mut sqlite3_file, size: i64) -> c_int {
             Body::Journal(shared) => lock(shared).truncate_journal(base, size),
             Body::Wal(shared) => lock(shared).truncate_wal(base, size),
             Body::Temporary(temporary) => temporary.truncate(size),
+            Body::Foreign(shared) | Body::ForeignWal(shared) => {
+                foreign_file::lock(shared).refuse_write()
+            }
             Body::Clear => base.truncate(size),
         })
     })
@@ -223,7 +258,7 @@ fn flush(body: &mut Body) -> Outcome {
         Body::Main(shared) => lock(shared).flush_main(),
         Body::Journal(shared) => lock(shared).flush_journal(),
         Body::Wal(shared) => lock(shared).flush_wal(),
-        Body::Temporary(_) | Body::Clear => Ok(()),
+        Body::Temporary(_) | Body::Foreign(_) | Body::ForeignWal(_) | Body::Clear => Ok(()),
     }
 }
 
@@ -251,7 +286,7 @@ unsafe extern "C" fn file_size(file: *mut sqlite3_file, out: *mut i64) -> c_int 
             }
             Body::Journal(_) | Body::Wal(_) => flush(body).and_then(|()| base.size()),
             Body::Temporary(temporary) => Ok(temporary.size()),
-            Body::Clear => base.size(),
+            Body::Foreign(_) | Body::ForeignWal(_) | Body::Clear => base.size(),
         };
         match size {
             Ok(size) => {
@@ -267,8 +302,10 @@ unsafe extern "C" fn file_size(file: *mut sqlite3_file, out: *mut i64) -> c_int 
 unsafe extern "C" fn lock_file(file: *mut sqlite3_file, level: c_int) -> c_int {
     guarded(|| {
         let (body, base) = parts!(file);
-        let Body::Main(shared) = body else {
-            return code(base.lock(level));
+        let shared = match body {
+            Body::Main(shared) => shared,
+            Body::Foreign(shared) => return code(foreign_file::lock(shared).lock(level)),
+            _ => return code(base.lock(level)),
         };
         let shared = shared.clone();
         let first = lock(&shared).is_unlocked();
@@ -292,9 +329,12 @@ unsafe extern "C" fn unlock_file(file: *mut sqlite3_file, level: c_int) -> c_int
         let (body, base) = parts!(file);
         code(match body {
             Body::Main(shared) => lock(shared).unlock_main(level),
-            Body::Journal(_) | Body::Wal(_) | Body::Temporary(_) | Body::Clear => {
-                base.unlock(level)
-            }
+            Body::Foreign(shared) => foreign_file::lock(shared).unlock(level),
+            Body::Journal(_)
+            | Body::Wal(_)
+            | Body::Temporary(_)
+            | Body::ForeignWal(_)
+            | Body::Clear => base.unlock(level),
         })
     })
 }
@@ -396,7 +436,12 @@ unsafe extern "C" fn file_control(
                 SQLITE_OK
             }
             // The map of the base file is the shim's own; SQLite gets none.
-            (SQLITE_FCNTL_MMAP_SIZE, Body::Main(_)) => SQLITE_NOTFOUND,
+            (SQLITE_FCNTL_MMAP_SIZE, Body::Main(_) | Body::Foreign(_)) => SQLITE_NOTFOUND,
+            (SQLITE_FCNTL_SIZE_HINT | SQLITE_FCNTL_CHUNK_SIZE, Body::Foreign(_)) => SQLITE_OK,
+            (SQLITE_FCNTL_PRAGMA, Body::Foreign(shared)) => {
+                // SAFETY: SQLite passes an array of at least three string pointers.
+                unsafe { foreign_pragma(shared, argument.cast()) }
+            }
             (
                 SQLITE_FCNTL_BEGIN_ATOMIC_WRITE
                 | SQLITE_FCNTL_COMMIT_ATOMIC_WRITE
@@ -454,6 +499,33 @@ unsafe fn prefix_name(name: *mut *mut c_char) {
 }
 
 /// # Safety
+/// As [`pragma`].
+unsafe fn foreign_pragma(shared: &SharedForeign, arguments: *mut *mut c_char) -> c_int {
+    // SAFETY: by contract; SQLite's strings are terminated.
+    let name = unsafe { CStr::from_ptr(*arguments.add(1)).to_string_lossy() };
+    let answer = foreign_file::lock(shared).pragma(&name.to_ascii_lowercase());
+    match answer {
+        // SAFETY: by contract.
+        Some(text) => unsafe { give_text(arguments, &text, SQLITE_OK) },
+        None => SQLITE_NOTFOUND,
+    }
+}
+
+/// Gives a pragma its answer.
+///
+/// # Safety
+/// `place` must be the place for a string that SQLite will free.
+unsafe fn give_text(place: *mut *mut c_char, text: &str, code: c_int) -> c_int {
+    let text = SqliteApi::get().allocate_text(text);
+    if text.is_null() {
+        return SQLITE_NOMEM;
+    }
+    // SAFETY: by contract.
+    unsafe { *place = text };
+    code
+}
+
+/// # Safety
 /// `arguments` must point to three string pointers: result, name, value or null.
 unsafe fn pragma(shared: &Shared, arguments: *mut *mut c_char) -> c_int {
     // SAFETY: by contract; SQLite's strings are terminated.
@@ -477,11 +549,6 @@ unsafe fn pragma(shared: &Shared, arguments: *mut *mut c_char) -> c_int {
         Ok(Answer::Text(text)) => (SQLITE_OK, text),
         Err(code) => (code.0, database.message_for(code)),
     };
-    let text = SqliteApi::get().allocate_text(&text);
-    if text.is_null() {
-        return SQLITE_NOMEM;
-    }
     // SAFETY: the first pointer is the place for the result; SQLite frees it.
-    unsafe { *arguments = text };
-    code
+    unsafe { give_text(arguments, &text, code) }
 }

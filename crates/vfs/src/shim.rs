@@ -10,11 +10,12 @@ use crate::api::SqliteApi;
 use crate::base::BaseFile;
 use crate::credentials::{FileName, Request, request};
 use crate::database::{DEFAULT_CIPHER, Database, Nonces, Shared, State, lock};
-use crate::error::{Outcome, code, guarded};
+use crate::error::{Code, Outcome, code, guarded};
+use crate::foreign_file::{ForeignFile, asked_source};
 use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
 use crate::map::Map;
-use crate::methods::{BASE_OFFSET, Body, base_pointer, install, shared_of};
+use crate::methods::{BASE_OFFSET, Body, Owner, base_pointer, install, owner_of};
 use crate::temporary_file::TemporaryFile;
 use crate::wal_file::WalFile;
 
@@ -187,8 +188,10 @@ fn body(name: *const c_char, base: BaseFile, flags: c_int, flags_unwanted: bool)
         return open_main(name, base);
     }
     if flags & SQLITE_OPEN_WAL != 0 {
-        let Some(shared) = database_of(name) else {
-            return Ok(Body::Clear);
+        let shared = match owner_by_name(name) {
+            Some(Owner::Database(shared)) => shared,
+            Some(Owner::Foreign(foreign)) => return Ok(Body::ForeignWal(foreign)),
+            None => return Ok(Body::Clear),
         };
         let mut database = lock(&shared);
         database.wal = Some(WalFile::new(base, database.map.is_enabled()));
@@ -200,8 +203,12 @@ fn body(name: *const c_char, base: BaseFile, flags: c_int, flags_unwanted: bool)
     // place that does, and asking SQLite for the database of such a name is not allowed.
     let names_only = flags & SQLITE_OPEN_READONLY != 0 && flags_unwanted;
     if flags & SQLITE_OPEN_MAIN_JOURNAL != 0 && !names_only {
-        let Some(shared) = database_of(name) else {
-            return Ok(Body::Clear);
+        let shared = match owner_by_name(name) {
+            Some(Owner::Database(shared)) => shared,
+            // SQLite looks whether the journal is hot. To write it would put plain pages there.
+            Some(Owner::Foreign(_)) if flags & SQLITE_OPEN_READONLY != 0 => return Ok(Body::Clear),
+            Some(Owner::Foreign(_)) => return Err(Code(SQLITE_READONLY)),
+            None => return Ok(Body::Clear),
         };
         lock(&shared).journal = Some(JournalFile::new(base));
         return Ok(Body::Journal(shared));
@@ -216,7 +223,7 @@ fn body(name: *const c_char, base: BaseFile, flags: c_int, flags_unwanted: bool)
 }
 
 /// The open database that a journal or log belongs to.
-fn database_of(name: *const c_char) -> Option<Shared> {
+fn owner_by_name(name: *const c_char) -> Option<Owner> {
     // SAFETY: SQLite passes the name of a pager's journal or log, from which it finds the main
     // file, which is open as long as the journal is.
     unsafe {
@@ -224,7 +231,7 @@ fn database_of(name: *const c_char) -> Option<Shared> {
         if main.is_null() || (*main).methods.is_null() {
             None
         } else {
-            shared_of(main)
+            owner_of(main)
         }
     }
 }
@@ -237,6 +244,9 @@ fn open_main(name: *const c_char, base: BaseFile) -> Outcome<Body> {
             FileName::new(name),
         )
     };
+    if let Some(source) = asked_source(parameters) {
+        return Ok(Body::Foreign(ForeignFile::new(base, path, source?)));
+    }
     let requested = request(parameters);
     let (wanted, problem) = match requested {
         Ok(wanted) => (wanted, None),
