@@ -37,6 +37,7 @@ pub fn run() -> anyhow::Result<()> {
     if clients.is_empty() {
         bail!("interop/ has no client: a folder with an executable `run`");
     }
+    let exchange = emptied(workspace::target_folder()?.join("interop-exchange"))?;
     let mut failed = Vec::new();
     for client in &clients {
         let start = Instant::now();
@@ -44,7 +45,8 @@ pub fn run() -> anyhow::Result<()> {
         let result = run_command(
             program(&script.to_string_lossy())
                 .env("STRONGROOM_EXTENSION", &built.extension)
-                .env("STRONGROOM_PROGRAM", &built.program),
+                .env("STRONGROOM_PROGRAM", &built.program)
+                .env("STRONGROOM_EXCHANGE", &exchange),
         );
         let word = if result.is_ok() { "pass" } else { "FAIL" };
         let seconds = start.elapsed().as_secs_f64();
@@ -81,6 +83,16 @@ fn built() -> anyhow::Result<Built> {
         }
     }
     Ok(built)
+}
+
+/// The folder where clients leave files for each other. It stays, to look into what went wrong.
+fn emptied(folder: PathBuf) -> anyhow::Result<PathBuf> {
+    match fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => fs::create_dir_all(&folder),
+    }
+    .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    Ok(folder)
 }
 
 /// Folders with a script `run`, in the order of names. One without it is a mistake, not a client.

@@ -44,6 +44,42 @@ const REQUIREMENTS: &[Requirement] = &[
         remedy: "install /usr/bin/python3 whose sqlite3 module loads extensions",
     },
     Requirement {
+        name: "venv of python3",
+        present: || succeeds(program("/usr/bin/python3").args(["-c", "import ensurepip, venv"])),
+        packages: &["python3-venv"],
+        remedy: "install the modules venv and ensurepip of /usr/bin/python3",
+    },
+    Requirement {
+        name: "libsqlite3 for C",
+        present: c_finds_sqlite,
+        packages: &["libsqlite3-dev"],
+        remedy: "install SQLite's library with its header sqlite3.h",
+    },
+    Requirement {
+        name: "node with npm",
+        present: || has("node") && has("npm"),
+        packages: &["nodejs", "npm"],
+        remedy: "install Node and npm",
+    },
+    Requirement {
+        name: "go",
+        present: || has("go"),
+        packages: &["golang-go"],
+        remedy: "install Go 1.19 or newer",
+    },
+    Requirement {
+        name: "a JDK",
+        present: || has("java") && has("javac"),
+        packages: &["default-jdk-headless"],
+        remedy: "install a JDK, 17 or newer",
+    },
+    Requirement {
+        name: "maven",
+        present: || has("mvn"),
+        packages: &["maven"],
+        remedy: "install Maven as `mvn`",
+    },
+    Requirement {
         name: "chromium",
         present: || {
             ["chromium", "chromium-browser", "google-chrome"]
@@ -143,6 +179,18 @@ fn privilege() -> Option<Privilege> {
 
 fn has(name: &str) -> bool {
     succeeds(program("sh").args(["-c", "command -v \"$0\"", name]))
+}
+
+fn c_finds_sqlite() -> bool {
+    let include = [
+        "-include",
+        "sqlite3.h",
+        "-fsyntax-only",
+        "-x",
+        "c",
+        "/dev/null",
+    ];
+    succeeds(program("cc").args(include))
 }
 
 fn python_loads_extensions() -> bool {

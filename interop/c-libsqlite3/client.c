@@ -1,0 +1,202 @@
+/* A client in C, linked to the system's libsqlite3. ../README.md says what it must do. */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE_SIZE = 4096 };
+
+static void check(sqlite3 *db, int code)
+{
+    if (code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE) {
+        fprintf(stderr, "%s\n", db ? sqlite3_errmsg(db) : sqlite3_errstr(code));
+        exit(1);
+    }
+}
+
+static void execute(sqlite3 *db, const char *sql)
+{
+    check(db, sqlite3_exec(db, sql, NULL, NULL, NULL));
+}
+
+static sqlite3_stmt *prepare(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *statement;
+    check(db, sqlite3_prepare_v2(db, sql, -1, &statement, NULL));
+    return statement;
+}
+
+/* Loaded on any connection, the extension stays for the whole process. */
+static void load_extension(void)
+{
+    sqlite3 *any;
+    char *message = NULL;
+    check(NULL, sqlite3_open(":memory:", &any));
+    check(any, sqlite3_db_config(any, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1, NULL));
+    if (sqlite3_load_extension(any, getenv("STRONGROOM_EXTENSION"), NULL, &message) != SQLITE_OK) {
+        fprintf(stderr, "%s\n", message ? message : "the extension does not load");
+        exit(1);
+    }
+    sqlite3_close(any);
+}
+
+static void append_escaped(char *uri, const char *text)
+{
+    for (; *text; text++) {
+        char piece[4] = {*text, 0};
+        if (strchr("%?#&", *text))
+            snprintf(piece, sizeof piece, "%%%02X", (unsigned char)*text);
+        strcat(uri, piece);
+    }
+}
+
+static sqlite3 *open_database(const char *file, const char *key_file)
+{
+    sqlite3 *db;
+    char *uri = calloc(1, 64 + 3 * (strlen(file) + (key_file ? strlen(key_file) : 0)));
+    if (!uri)
+        abort();
+    strcat(uri, "file:");
+    append_escaped(uri, file);
+    if (key_file) {
+        strcat(uri, "?key_file=");
+        append_escaped(uri, key_file);
+    }
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI;
+    check(NULL, sqlite3_open_v2(uri, &db, flags, "strongroom"));
+    free(uri);
+    return db;
+}
+
+static void execute_file(sqlite3 *db, const char *path)
+{
+    char sql[LINE_SIZE];
+    FILE *file = fopen(path, "r");
+    if (!file)
+        abort();
+    sql[fread(sql, 1, sizeof sql - 1, file)] = 0;
+    fclose(file);
+    execute(db, sql);
+}
+
+static void bind_blob(sqlite3_stmt *statement, const char *digits)
+{
+    unsigned char bytes[LINE_SIZE / 2];
+    int size = (int)strlen(digits) / 2;
+    for (int index = 0; index < size; index++)
+        sscanf(digits + 2 * index, "%2hhx", &bytes[index]);
+    sqlite3_bind_blob(statement, 2, bytes, size, SQLITE_TRANSIENT);
+}
+
+static void write_rows(sqlite3 *db)
+{
+    char line[LINE_SIZE];
+    execute(db, "BEGIN");
+    sqlite3_stmt *insert = prepare(db, "INSERT INTO rows VALUES(?, ?)");
+    while (fgets(line, sizeof line, stdin)) {
+        line[strcspn(line, "\n")] = 0;
+        char *type = strchr(line, ' '), *value;
+        *type++ = 0;
+        value = type + strcspn(type, " ");
+        if (*value)
+            *value++ = 0;
+        sqlite3_bind_int64(insert, 1, atoll(line));
+        if (!strcmp(type, "null"))
+            sqlite3_bind_null(insert, 2);
+        else if (!strcmp(type, "integer"))
+            sqlite3_bind_int64(insert, 2, atoll(value));
+        else if (!strcmp(type, "real"))
+            sqlite3_bind_double(insert, 2, atof(value));
+        else if (!strcmp(type, "text"))
+            sqlite3_bind_text(insert, 2, value, -1, SQLITE_TRANSIENT);
+        else
+            bind_blob(insert, value);
+        check(db, sqlite3_step(insert));
+        check(db, sqlite3_reset(insert));
+    }
+    sqlite3_finalize(insert);
+    execute(db, "COMMIT");
+}
+
+static void read_rows(sqlite3 *db)
+{
+    int code;
+    sqlite3_stmt *select = prepare(db, "SELECT id, value FROM rows ORDER BY id");
+    while ((code = sqlite3_step(select)) == SQLITE_ROW) {
+        printf("%lld ", sqlite3_column_int64(select, 0));
+        switch (sqlite3_column_type(select, 1)) {
+        case SQLITE_NULL:
+            printf("null");
+            break;
+        case SQLITE_INTEGER:
+            printf("integer %lld", sqlite3_column_int64(select, 1));
+            break;
+        case SQLITE_FLOAT:
+            printf("real %g", sqlite3_column_double(select, 1));
+            break;
+        case SQLITE_TEXT:
+            printf("text %s", sqlite3_column_text(select, 1));
+            break;
+        default:
+            printf("blob ");
+            const unsigned char *bytes = sqlite3_column_blob(select, 1);
+            for (int index = 0; index < sqlite3_column_bytes(select, 1); index++)
+                printf("%02x", bytes[index]);
+        }
+        printf("\n");
+    }
+    check(db, code);
+    sqlite3_finalize(select);
+}
+
+static int count(sqlite3 *db)
+{
+    sqlite3_stmt *select = prepare(db, "SELECT count(*) FROM log");
+    check(db, sqlite3_step(select));
+    int result = sqlite3_column_int(select, 0);
+    sqlite3_finalize(select);
+    return result;
+}
+
+static void write_ahead_log(const char *file, const char *key_file)
+{
+    sqlite3 *one = open_database(file, key_file);
+    sqlite3_stmt *mode = prepare(one, "PRAGMA journal_mode=WAL");
+    check(one, sqlite3_step(mode));
+    printf("%s", sqlite3_column_text(mode, 0));
+    sqlite3_finalize(mode);
+    execute(one, "CREATE TABLE log(n)");
+    execute(one, "INSERT INTO log VALUES(1)");
+    sqlite3 *two = open_database(file, key_file);
+    printf(" %d", count(two));
+    execute(one, "BEGIN");
+    execute(one, "INSERT INTO log VALUES(2)");
+    printf(" %d", count(two));
+    execute(one, "COMMIT");
+    printf(" %d", count(two));
+    execute(two, "INSERT INTO log VALUES(3)");
+    printf(" %d\n", count(one));
+    check(two, sqlite3_close(two));
+    check(one, sqlite3_close(one));
+}
+
+int main(int count, char **arguments)
+{
+    if (count < 3)
+        return 2;
+    const char *file = arguments[2], *key_file = count > 3 ? arguments[3] : NULL;
+    load_extension();
+    if (!strcmp(arguments[1], "wal")) {
+        write_ahead_log(file, key_file);
+        return 0;
+    }
+    sqlite3 *db = open_database(file, key_file);
+    if (!strcmp(arguments[1], "write")) {
+        execute_file(db, getenv("STRONGROOM_SCHEMA"));
+        write_rows(db);
+    } else {
+        read_rows(db);
+    }
+    check(db, sqlite3_close(db));
+    return 0;
+}

@@ -1,0 +1,27 @@
+// A client with node:sqlite. ../README.md says what it must do.
+import process from 'node:process';
+import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
+import { main } from './node-client.mjs';
+
+// Loaded on any connection, the extension stays for the whole process.
+function loadExtension() {
+    const loader = new DatabaseSync(':memory:', { allowExtension: true });
+    loader.loadExtension(process.env.STRONGROOM_EXTENSION);
+    loader.close();
+}
+
+main(
+    (file, keyFile) => {
+        loadExtension();
+        const url = pathToFileURL(file);
+        url.searchParams.set('vfs', 'strongroom');
+        if (keyFile) url.searchParams.set('key_file', keyFile);
+        return new DatabaseSync(url);
+    },
+    (database, sql) => {
+        const statement = database.prepare(sql);
+        statement.setReadBigInts(true);
+        return statement;
+    },
+);

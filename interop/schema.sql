@@ -1,0 +1,3 @@
+CREATE TABLE rows(id INTEGER PRIMARY KEY, value);
+CREATE TABLE filler(id INTEGER PRIMARY KEY, text TEXT);
+INSERT INTO filler(text) WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < 1000) SELECT substr(hex(zeroblob(50)) || i, -100) FROM n;
