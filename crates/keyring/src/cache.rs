@@ -43,6 +43,11 @@ impl Lease {
         entries().entry(file_id).or_default().leases += 1;
         Lease { file_id }
     }
+
+    /// One more lease on the same file.
+    pub fn another(&self) -> Self {
+        Lease::new(self.file_id)
+    }
 }
 
 impl Drop for Lease {

@@ -3,6 +3,8 @@
 
 pub mod cache;
 mod credential;
+mod derivation;
+pub mod rotation;
 pub mod slots;
 pub mod source;
 

@@ -3,24 +3,22 @@
 //! The master key is random and never changes hands: each slot holds it wrapped under a key that
 //! its own secret gives, and it wraps the data keys of the epochs.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
-
 use crypto::cipher::Cipher;
 use crypto::kdf::Argon2idParameters;
-use crypto::secret::{Key, SecretBytes};
+use crypto::secret::Key;
 use page_codec::header::{EPOCH_COUNT, EpochEntry, Header, SLOT_COUNT, Slot, SlotKind, UNFINISHED};
 use page_codec::page::EpochKey;
 use thiserror::Error;
 
+pub use crate::derivation::passphrases_stretched;
+use crate::derivation::{cost_for, slot_key};
 use crate::{Credential, EntropyError, cache, random_array, random_key};
 
 /// The keys of a file, out of its header.
 pub struct Unlocked {
-    master: Key,
-    slot: usize,
-    kek: Key,
+    pub(crate) master: Key,
+    pub(crate) slot: usize,
+    pub(crate) kek: Key,
     /// Data keys, the current one among them.
     pub epochs: Vec<EpochKey>,
     /// Keeps derived keys cached; the last one dropped wipes them.
@@ -31,6 +29,21 @@ impl Unlocked {
     /// The slot that opened the file.
     pub fn slot(&self) -> usize {
         self.slot
+    }
+
+    /// The same keys once more, for a change that may fail half-way.
+    pub fn duplicate(&self) -> Unlocked {
+        let epochs = self.epochs.iter().map(|key| EpochKey {
+            epoch: key.epoch,
+            data_key: key.data_key.duplicate(),
+        });
+        Unlocked {
+            master: self.master.duplicate(),
+            slot: self.slot,
+            kek: self.kek.duplicate(),
+            epochs: epochs.collect(),
+            lease: self.lease.another(),
+        }
     }
 
     /// The slot that opened `from`, for the header of a new file: whoever opens the one opens the
@@ -70,6 +83,12 @@ pub enum UnlockError {
          from a backup"
     )]
     HeaderAltered,
+    /// The header changed while the file was open, and the secret given opens it no more.
+    #[error(
+        "the keys of this file were replaced since it was opened, or its header was altered; close \
+         it and open it with a key that it has now"
+    )]
+    Replaced,
     /// The derivation failed, as when memory is short.
     #[error("the key derivation failed: {0}")]
     Derivation(#[from] crypto::kdf::KdfError),
@@ -93,6 +112,18 @@ pub enum SlotError {
          file again"
     )]
     Last(usize),
+    /// A data key is being rotated already.
+    #[error("a rotation of the data key is under way; finish it first")]
+    Rotating,
+    /// No rotation to end.
+    #[error("no rotation of the data key is under way")]
+    NotRotating,
+    /// Epochs have 32 bits.
+    #[error(
+        "the data key of this file was rotated as often as its format allows; copy it with \
+         `strongroom encrypt`"
+    )]
+    EpochsUsedUp,
     /// Derivation or randomness failed.
     #[error(transparent)]
     Unlock(#[from] UnlockError),
@@ -139,20 +170,8 @@ pub fn create_with(
 ) -> Result<(Header, Unlocked), UnlockError> {
     let (file_id, master, data_key) = (random_array()?, random_key()?, random_key()?);
     let epoch = 1;
-    let nonce = random_array()?;
-    let associated = EpochEntry::associated_data(&file_id, epoch);
-    let wrapped = crypto::wrap::wrap_key(
-        &epoch_kek(&master, &file_id),
-        &nonce,
-        &associated,
-        &data_key,
-    );
     let mut epochs = [const { None }; EPOCH_COUNT];
-    epochs[0] = Some(EpochEntry {
-        epoch,
-        nonce,
-        wrapped,
-    });
+    epochs[0] = Some(wrapped_epoch(&master, &file_id, epoch, &data_key)?);
     let mut header = Header {
         page_size,
         cipher,
@@ -312,11 +331,6 @@ pub fn remove(header: &mut Header, unlocked: &Unlocked, index: usize) -> Result<
     Ok(())
 }
 
-/// Whether a header that was read again is still by the owner of the master key.
-pub fn is_authentic(header: &Header, unlocked: &Unlocked) -> bool {
-    is_tagged_by(header, &unlocked.master)
-}
-
 fn put(
     header: &mut Header,
     unlocked: &Unlocked,
@@ -340,18 +354,41 @@ fn put(
     Ok(kek)
 }
 
-fn fill_slot(header: &mut Header, index: usize, mut slot: Slot, kek: &Key, master: &Key) {
+pub(crate) fn wrapped_epoch(
+    master: &Key,
+    file_id: &[u8; 16],
+    epoch: u32,
+    data_key: &Key,
+) -> Result<EpochEntry, EntropyError> {
+    let nonce = random_array()?;
+    let associated = EpochEntry::associated_data(file_id, epoch);
+    let kek = epoch_kek(master, file_id);
+    let wrapped = crypto::wrap::wrap_key(&kek, &nonce, &associated, data_key);
+    Ok(EpochEntry {
+        epoch,
+        nonce,
+        wrapped,
+    })
+}
+
+pub(crate) fn fill_slot(
+    header: &mut Header,
+    index: usize,
+    mut slot: Slot,
+    kek: &Key,
+    master: &Key,
+) {
     let associated = slot.associated_data(&header.file_id, index);
     slot.wrapped = crypto::wrap::wrap_key(kek, &slot.nonce, &associated, master);
     header.slots[index] = Some(slot);
 }
 
-fn open_slot(header: &Header, index: usize, slot: &Slot, kek: &Key) -> Option<Key> {
+pub(crate) fn open_slot(header: &Header, index: usize, slot: &Slot, kek: &Key) -> Option<Key> {
     let associated = slot.associated_data(&header.file_id, index);
     crypto::wrap::unwrap_key(kek, &slot.nonce, &associated, &slot.wrapped).ok()
 }
 
-fn open_header(
+pub(crate) fn open_header(
     header: &Header,
     master: Key,
     slot: usize,
@@ -385,35 +422,6 @@ fn open_header(
     })
 }
 
-static STRETCHED: AtomicU64 = AtomicU64::new(0);
-
-/// How often this process has derived a key from a passphrase for a slot; for tests and status.
-pub fn passphrases_stretched() -> u64 {
-    STRETCHED.load(Ordering::Relaxed)
-}
-
-fn slot_key(
-    credential: &Credential,
-    kdf: Option<Argon2idParameters>,
-    salt: &[u8; 16],
-) -> Result<Key, UnlockError> {
-    match (credential, kdf) {
-        (Credential::Passphrase(secret), Some(parameters)) => {
-            STRETCHED.fetch_add(1, Ordering::Relaxed);
-            Ok(crypto::kdf::derive_from_passphrase(
-                secret, salt, parameters,
-            )?)
-        }
-        (Credential::RawKey(key) | Credential::KeyFile(key), None) => Ok(crypto::kdf::derive_key(
-            key,
-            salt,
-            b"strongroom raw key slot 1",
-        )),
-        (Credential::Passphrase(_), None)
-        | (Credential::RawKey(_) | Credential::KeyFile(_), Some(_)) => Err(UnlockError::WrongKey),
-    }
-}
-
 fn epoch_kek(master: &Key, file_id: &[u8; 16]) -> Key {
     crypto::kdf::derive_key(master, file_id, b"strongroom data key wrap 1")
 }
@@ -422,43 +430,14 @@ fn header_key(master: &Key, file_id: &[u8; 16]) -> Key {
     crypto::kdf::derive_key(master, file_id, b"strongroom header tag 1")
 }
 
-fn authenticate(header: &mut Header, master: &Key) {
+pub(crate) fn authenticate(header: &mut Header, master: &Key) {
     let key = header_key(master, &header.file_id);
     header.tag = crypto::mac::authenticate(&key, &header.authenticated_bytes());
 }
 
-fn is_tagged_by(header: &Header, master: &Key) -> bool {
+pub(crate) fn is_tagged_by(header: &Header, master: &Key) -> bool {
     let key = header_key(master, &header.file_id);
     crypto::mac::verify(&key, &header.authenticated_bytes(), &header.tag)
-}
-
-fn cost_for(credential: &Credential) -> Result<Option<Argon2idParameters>, UnlockError> {
-    match credential {
-        Credential::Passphrase(_) => Ok(Some(calibrated()?)),
-        Credential::RawKey(_) | Credential::KeyFile(_) => Ok(None),
-    }
-}
-
-/// Passes that take about a sixth of a second on this machine, measured once in a process; never
-/// fewer than the default, which is above the floor.
-fn calibrated() -> Result<Argon2idParameters, UnlockError> {
-    const TARGET_MS: u128 = 160;
-    const PASSES_MAX: u32 = 16;
-    static MEASURED: OnceLock<Argon2idParameters> = OnceLock::new();
-    if let Some(parameters) = MEASURED.get() {
-        return Ok(*parameters);
-    }
-    let default = Argon2idParameters::DEFAULT;
-    let start = Instant::now();
-    crypto::kdf::derive_from_passphrase(
-        &SecretBytes::new(b"calibration".to_vec()),
-        &[0; 16],
-        default,
-    )?;
-    let pass_ms = start.elapsed().as_millis().max(1) / u128::from(default.passes);
-    let passes = u32::try_from(TARGET_MS / pass_ms.max(1)).unwrap_or(PASSES_MAX);
-    let passes = passes.clamp(default.passes, PASSES_MAX);
-    Ok(*MEASURED.get_or_init(|| Argon2idParameters { passes, ..default }))
 }
 
 #[cfg(test)]

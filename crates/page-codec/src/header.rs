@@ -324,6 +324,11 @@ pub enum HeaderError {
 }
 
 impl Header {
+    /// Whether pages may still be sealed under a former data key.
+    pub fn is_rotating(&self) -> bool {
+        self.epochs.iter().flatten().count() > 1
+    }
+
     /// One copy without tag and checksum: what the tag is computed over.
     pub fn authenticated_bytes(&self) -> Vec<u8> {
         let mut out = vec![0; OFFSET_TAG];
@@ -461,6 +466,12 @@ impl HeaderRegion {
         bytes.extend_from_within(..);
         bytes
     }
+}
+
+/// The generations that the two copies in these bytes tell, intact or not: enough to learn whether
+/// a header that is known has changed.
+pub fn generations(region: &[u8; REGION_SIZE]) -> [u64; 2] {
+    [0, 1].map(|copy| u64::from_le_bytes(get(region, copy * COPY_SIZE + OFFSET_GENERATION)))
 }
 
 /// Whether SQLite allows pages of this size.

@@ -4,6 +4,7 @@
 //! The format is written down in `docs/page-format.md`; [`LAYOUTS`] ties the two together.
 #![forbid(unsafe_code)]
 
+pub mod double_write;
 pub mod header;
 pub mod journal;
 pub mod page;
@@ -21,4 +22,6 @@ pub const LAYOUTS: &[(&str, &[Field])] = &[
     ("epoch-entry", header::EPOCH_FIELDS),
     ("page-trailer", page::TRAILER_FIELDS),
     ("wal-frame-header", wal::FRAME_HEADER_FIELDS),
+    ("double-write-header", double_write::HEADER_FIELDS),
+    ("double-write-record", double_write::RECORD_FIELDS),
 ];

@@ -95,6 +95,7 @@ pub(crate) struct sqlite3_io_methods {
 
 pub(crate) const SQLITE_OK: c_int = 0;
 pub(crate) const SQLITE_ERROR: c_int = 1;
+pub(crate) const SQLITE_BUSY: c_int = 5;
 pub(crate) const SQLITE_NOMEM: c_int = 7;
 pub(crate) const SQLITE_READONLY: c_int = 8;
 pub(crate) const SQLITE_IOERR: c_int = 10;
@@ -107,13 +108,18 @@ pub(crate) const SQLITE_IOERR_SHORT_READ: c_int = SQLITE_IOERR | (2 << 8);
 pub(crate) const SQLITE_IOERR_WRITE: c_int = SQLITE_IOERR | (3 << 8);
 pub(crate) const SQLITE_IOERR_DATA: c_int = SQLITE_IOERR | (32 << 8);
 
+pub(crate) const SQLITE_ACCESS_EXISTS: c_int = 0;
+
 pub(crate) const SQLITE_OPEN_READONLY: c_int = 0x1;
+pub(crate) const SQLITE_OPEN_READWRITE: c_int = 0x2;
+pub(crate) const SQLITE_OPEN_CREATE: c_int = 0x4;
 pub(crate) const SQLITE_OPEN_MAIN_DB: c_int = 0x100;
 pub(crate) const SQLITE_OPEN_TEMP_DB: c_int = 0x200;
 pub(crate) const SQLITE_OPEN_TRANSIENT_DB: c_int = 0x400;
 pub(crate) const SQLITE_OPEN_MAIN_JOURNAL: c_int = 0x800;
 pub(crate) const SQLITE_OPEN_TEMP_JOURNAL: c_int = 0x1000;
 pub(crate) const SQLITE_OPEN_SUBJOURNAL: c_int = 0x2000;
+pub(crate) const SQLITE_OPEN_SUPER_JOURNAL: c_int = 0x4000;
 pub(crate) const SQLITE_OPEN_WAL: c_int = 0x8_0000;
 
 pub(crate) const SQLITE_LOCK_NONE: c_int = 0;
@@ -130,8 +136,12 @@ pub(crate) const SQLITE_FCNTL_PRAGMA: c_int = 14;
 pub(crate) const SQLITE_FCNTL_MMAP_SIZE: c_int = 18;
 /// The lock of the shared memory that the writer of a log holds (sqlite.org/walformat.html 2.3).
 pub(crate) const SHM_WRITE_LOCK: c_int = 0;
+/// The lock of the shared memory that a checkpoint holds.
+pub(crate) const SHM_CHECKPOINT_LOCK: c_int = 1;
 /// `SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE`.
 pub(crate) const SHM_UNLOCK_EXCLUSIVE: c_int = 1 | 8;
+/// `SQLITE_SHM_LOCK | SQLITE_SHM_EXCLUSIVE`.
+pub(crate) const SHM_LOCK_EXCLUSIVE: c_int = 2 | 8;
 
 pub(crate) const SQLITE_FCNTL_SYNC: c_int = 21;
 pub(crate) const SQLITE_FCNTL_COMMIT_PHASETWO: c_int = 22;

@@ -15,6 +15,7 @@
 //! no key yet. `Open`: encrypted, keys at hand. `Broken`: nothing to work with, and the reason.
 
 use std::cell::RefCell;
+use std::ffi::CString;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,6 +29,7 @@ use page_codec::page::PageCodec;
 use crate::abi::{SQLITE_IOERR, SQLITE_LOCK_NONE, SQLITE_NOTADB, sqlite3};
 use crate::api::SqliteApi;
 use crate::base::BaseFile;
+use crate::base_vfs::BaseVfs;
 use crate::error::{Code, Outcome};
 use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
@@ -73,6 +75,9 @@ unsafe impl Send for Connection {}
 /// One open database. See the head of this module.
 pub(crate) struct Database {
     pub base: BaseFile,
+    pub vfs: BaseVfs,
+    /// Its name as SQLite gave it, and as it is told in messages.
+    pub name: CString,
     pub path: String,
     pub state: State,
     pub plain_asked: bool,
@@ -80,6 +85,8 @@ pub(crate) struct Database {
     pub cipher: Cipher,
     pub connection: Option<Connection>,
     pub lock_level: i32,
+    /// Exclusive locks that SQLite holds of the log, a bit for each.
+    pub wal_locks: u32,
     /// Size on disk, known while a lock keeps others from changing it.
     pub size_known: Option<u64>,
     pub shared_memory: bool,
@@ -91,6 +98,8 @@ pub(crate) struct Database {
     pub page_one: Option<crate::main_file::PageOneFields>,
     pub journal: Option<JournalFile>,
     pub wal: Option<WalFile>,
+    /// Where the pass of a rotation goes on: all pages before it are under the current epoch.
+    pub rotation_next: u64,
     pub last_error: Option<Failure>,
 }
 

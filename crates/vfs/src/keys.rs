@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 
 use keyring::Credential;
+use keyring::rotation;
 use keyring::slots::{self, InheritedSlot, UnlockError, Unlocked};
 use page_codec::header::{COPY_SIZE, Header, HeaderError, HeaderRegion, REGION_SIZE, UNFINISHED};
 use page_codec::page::PageCodec;
@@ -71,9 +72,11 @@ impl Database {
             return Ok(());
         }
         opened.credential = None;
-        slots::finish(&mut opened.header, &opened.unlocked);
-        let bytes = opened.header.to_copy();
-        self.base.write(&bytes, COPY_SIZE as u64)
+        let mut header = opened.header.clone();
+        slots::finish(&mut header, &opened.unlocked);
+        self.base.write(&header.to_copy(), COPY_SIZE as u64)?;
+        opened.header = header;
+        Ok(())
     }
 
     /// Reads the header in force from the file.
@@ -288,20 +291,20 @@ impl Database {
         &mut self,
         change: impl FnOnce(&mut Header, &mut Unlocked) -> Result<T, slots::SlotError>,
     ) -> Outcome<T> {
+        self.renew_header()?;
         let region = self.read_header()?;
         let mut header = region.header;
-        let State::Open(opened) = &mut self.state else {
+        let State::Open(opened) = &self.state else {
             return Err(self.refuse_content());
         };
-        if !slots::is_authentic(&header, &opened.unlocked) {
-            return Err(self.fail(SQLITE_NOTADB, UnlockError::HeaderAltered.to_string()));
-        }
-        match change(&mut header, &mut opened.unlocked) {
+        let mut unlocked = match rotation::reopen(&header, &opened.unlocked) {
+            Ok(unlocked) => unlocked,
+            Err(error) => return Err(self.fail(SQLITE_NOTADB, error.to_string())),
+        };
+        match change(&mut header, &mut unlocked) {
             Ok(value) => {
                 self.write_header(&header, region.copy_in_force)?;
-                if let State::Open(opened) = &mut self.state {
-                    opened.header = header;
-                }
+                self.take_over(header, unlocked)?;
                 Ok(value)
             }
             Err(error) => Err(self.fail(SQLITE_IOERR, error.to_string())),
@@ -311,9 +314,10 @@ impl Database {
 
 fn code_of(error: &UnlockError) -> i32 {
     match error {
-        UnlockError::WrongKey | UnlockError::NoSlotOfKind(_) | UnlockError::HeaderAltered => {
-            SQLITE_NOTADB
-        }
+        UnlockError::WrongKey
+        | UnlockError::NoSlotOfKind(_)
+        | UnlockError::HeaderAltered
+        | UnlockError::Replaced => SQLITE_NOTADB,
         UnlockError::Derivation(_) | UnlockError::Entropy(_) => SQLITE_IOERR,
     }
 }

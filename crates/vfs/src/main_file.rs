@@ -5,14 +5,14 @@ use page_codec::page::{PagePlace, TRAILER_SIZE};
 
 use crate::abi::{
     SQLITE_IOERR_DATA, SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ, SQLITE_LOCK_NONE,
-    SQLITE_LOCK_SHARED,
+    SQLITE_LOCK_RESERVED, SQLITE_LOCK_SHARED,
 };
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
 use crate::keys::refused;
 
 /// Where the first page begins.
-const PAGES_OFFSET: u64 = REGION_SIZE as u64;
+pub(crate) const PAGES_OFFSET: u64 = REGION_SIZE as u64;
 
 /// SQLite's version fields of page 1, remembered with the trailer they were read under.
 ///
@@ -57,7 +57,7 @@ impl Database {
     }
 
     /// Any range: page by page through the scratch page.
-    fn read_parts(&mut self, out: &mut [u8], mut offset: u64, page_size: u64) -> Outcome {
+    pub fn read_parts(&mut self, out: &mut [u8], mut offset: u64, page_size: u64) -> Outcome {
         let mut page = vec![0; page_size as usize];
         let mut done = 0;
         while done < out.len() {
@@ -114,7 +114,10 @@ impl Database {
             codec.open(place, sealed, out)
         });
         if let Some(result) = mapped {
-            return result.map_err(|error| self.bad_page(index, &error.to_string()));
+            return match result {
+                Ok(()) => Ok(()),
+                Err(error) => self.look_again(index, offset, out, error),
+            };
         }
         let (base, size_known) = (self.base, self.size_known);
         self.map.renew(offset + page_size, || {
@@ -143,7 +146,10 @@ impl Database {
                 return Err(self.beyond_end(index, offset));
             }
         };
-        result.map_err(|error| self.bad_page(index, &error.to_string()))
+        match result {
+            Ok(()) => Ok(()),
+            Err(error) => self.look_again(index, offset, out, error),
+        }
     }
 
     /// A page that is not wholly there: none of it is the end of the file, a part of it a cut.
@@ -177,7 +183,7 @@ impl Database {
         Ok(u32::from_be_bytes(count).into())
     }
 
-    fn bad_page(&mut self, index: u64, reason: &str) -> Code {
+    pub fn bad_page(&mut self, index: u64, reason: &str) -> Code {
         let page = index + 1;
         self.fail(
             SQLITE_IOERR_DATA,
@@ -371,8 +377,16 @@ impl Database {
             return Err(self.refuse_content());
         }
         self.base.lock(level)?;
-        let was_unlocked = self.lock_level == SQLITE_LOCK_NONE;
-        self.lock_level = self.lock_level.max(level);
+        let level_before = self.lock_level;
+        let was_unlocked = level_before == SQLITE_LOCK_NONE;
+        self.lock_level = level_before.max(level);
+        if level_before < SQLITE_LOCK_RESERVED
+            && level >= SQLITE_LOCK_RESERVED
+            && let Err(code) = self.begin_writing_pages()
+        {
+            let _ = self.unlock_main(level_before);
+            return Err(code);
+        }
         if was_unlocked && level >= SQLITE_LOCK_SHARED && !self.shared_memory {
             let size = self.base.size()?;
             self.map.shrink(size);
@@ -420,7 +434,8 @@ impl Database {
     }
 }
 
-fn page_number(index: u64) -> Outcome<u32> {
+/// The number of the page with this index.
+pub(crate) fn page_number(index: u64) -> Outcome<u32> {
     u32::try_from(index + 1).map_err(|_| Code(SQLITE_IOERR_READ))
 }
 

@@ -381,10 +381,21 @@ unsafe extern "C" fn shm_lock(
 ) -> c_int {
     guarded(|| {
         let (body, base) = parts!(file);
-        if let (Body::Main(shared), SHM_WRITE_LOCK, SHM_UNLOCK_EXCLUSIVE) = (body, offset, flags) {
-            lock(shared).end_wal_write();
+        let Body::Main(shared) = body else {
+            return code(base.shm_lock(offset, count, flags));
+        };
+        match flags {
+            SHM_LOCK_EXCLUSIVE => {
+                let locked = base.shm_lock(offset, count, flags);
+                code(locked.and_then(|()| lock(shared).locked_log(offset, count)))
+            }
+            SHM_UNLOCK_EXCLUSIVE => {
+                lock(shared).unlocking_log(offset, count);
+                code(base.shm_lock(offset, count, flags))
+            }
+            // Locks of readers.
+            _ => code(base.shm_lock(offset, count, flags)),
         }
-        code(base.shm_lock(offset, count, flags))
     })
 }
 

@@ -11,6 +11,7 @@ use crate::abi::{SQLITE_ERROR, SQLITE_IOERR_DATA, SQLITE_NOTADB};
 use crate::credentials::cipher_names;
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
+use crate::rotation::{Progress, Waiting};
 
 /// What a pragma answers: text, silence, or nothing because SQLite should handle it.
 pub(crate) enum Answer {
@@ -45,6 +46,11 @@ impl Database {
             }
             ("strongroom_key_add", Some(value)) => self.add_slot(value),
             ("strongroom_key_remove", Some(value)) => self.remove_slot(value),
+            ("strongroom_rotate", value) => self.pragma_rotate(value),
+            ("strongroom_rotation", None) => {
+                let progress = self.rotation_progress(None)?;
+                Ok(Answer::Text(progress_as_json(&progress)))
+            }
             ("strongroom_keys", None) => self.keys(),
             ("strongroom_cipher" | "cipher", value) => self.cipher(value),
             ("strongroom_status", None) => Ok(Answer::Text(self.status())),
@@ -132,6 +138,34 @@ impl Database {
         };
         self.change_header(|header, unlocked| slots::remove(header, unlocked, slot))?;
         Ok(ok())
+    }
+
+    /// Begins a rotation, goes on with it, or both, to the end.
+    fn pragma_rotate(&mut self, value: Option<&str>) -> Answered {
+        let progress = match value.map(str::to_ascii_lowercase).as_deref() {
+            None => {
+                self.begin_rotation(false)?;
+                self.rotate_to_the_end()?
+            }
+            Some("start") => {
+                self.begin_rotation(false)?;
+                self.rotation_progress(None)?
+            }
+            Some("start-alone") => {
+                self.begin_rotation(true)?;
+                self.rotation_progress(None)?
+            }
+            Some(pages) => match pages.parse() {
+                Ok(pages) if pages > 0 => self.step_rotation(pages)?,
+                Ok(_) | Err(_) => {
+                    return Err(self.misuse(
+                        "PRAGMA strongroom_rotate takes nothing, a number of pages, 'start' or \
+                         'start-alone'",
+                    ));
+                }
+            },
+        };
+        Ok(Answer::Text(progress_as_json(&progress)))
     }
 
     fn keys(&mut self) -> Answered {
@@ -275,6 +309,29 @@ fn hex_key(digits: &str) -> Option<Key> {
         *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
     }
     Some(Key::from_bytes(*bytes))
+}
+
+fn progress_as_json(progress: &Progress) -> String {
+    let waiting_for = match progress.waiting {
+        None => String::new(),
+        Some(Waiting::Checkpoint) => {
+            ",\"waiting_for\":\"PRAGMA wal_checkpoint(TRUNCATE)\"".to_owned()
+        }
+        Some(Waiting::Recovery) => {
+            ",\"waiting_for\":\"SELECT count(*) FROM sqlite_schema\"".to_owned()
+        }
+    };
+    format!(
+        "{{\"state\":\"{}\",\"epoch\":{},\"pages_done\":{},\"pages\":{}{waiting_for}}}",
+        if progress.running {
+            "running"
+        } else {
+            "finished"
+        },
+        progress.epoch,
+        progress.pages_done,
+        progress.pages
+    )
 }
 
 fn slots_as_json(header: &Header, opened_by: usize) -> String {

@@ -8,6 +8,7 @@ use thiserror::Error;
 use crate::abi::*;
 use crate::api::SqliteApi;
 use crate::base::BaseFile;
+use crate::base_vfs::BaseVfs;
 use crate::credentials::{FileName, Request, request};
 use crate::database::{DEFAULT_CIPHER, Database, Nonces, Shared, State, lock};
 use crate::error::{Code, Outcome, code, guarded};
@@ -169,7 +170,9 @@ unsafe extern "C" fn open(
         }
         // SAFETY: the base VFS has opened the file.
         let base = unsafe { BaseFile::new(base_file) };
-        match body(name, base, flags, out_flags.is_null()) {
+        // SAFETY: SQLite calls with the VFS that `register` made, whose base is registered.
+        let vfs = unsafe { BaseVfs::new(below(vfs).1) };
+        match body(vfs, name, base, flags, out_flags.is_null()) {
             Ok(body) => {
                 // SAFETY: the base file is open.
                 unsafe { install(file, base, body) };
@@ -183,9 +186,15 @@ unsafe extern "C" fn open(
     })
 }
 
-fn body(name: *const c_char, base: BaseFile, flags: c_int, flags_unwanted: bool) -> Outcome<Body> {
+fn body(
+    vfs: BaseVfs,
+    name: *const c_char,
+    base: BaseFile,
+    flags: c_int,
+    flags_unwanted: bool,
+) -> Outcome<Body> {
     if flags & SQLITE_OPEN_MAIN_DB != 0 && !name.is_null() {
-        return open_main(name, base);
+        return open_main(vfs, name, base);
     }
     if flags & SQLITE_OPEN_WAL != 0 {
         let shared = match owner_by_name(name) {
@@ -236,15 +245,11 @@ fn owner_by_name(name: *const c_char) -> Option<Owner> {
     }
 }
 
-fn open_main(name: *const c_char, base: BaseFile) -> Outcome<Body> {
+fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body> {
     // SAFETY: SQLite passes a terminated name, with its URI parameters behind it.
-    let (path, parameters) = unsafe {
-        (
-            CStr::from_ptr(name).to_string_lossy().into_owned(),
-            FileName::new(name),
-        )
-    };
+    let (name, parameters) = unsafe { (CStr::from_ptr(name).to_owned(), FileName::new(name)) };
     if let Some(source) = asked_source(parameters) {
+        let path = name.to_string_lossy().into_owned();
         return Ok(Body::Foreign(ForeignFile::new(base, path, source?)));
     }
     let requested = request(parameters);
@@ -260,13 +265,16 @@ fn open_main(name: *const c_char, base: BaseFile) -> Outcome<Body> {
     };
     let mut database = Database {
         base,
-        path,
+        vfs,
+        path: name.to_string_lossy().into_owned(),
+        name,
         state: State::New(None),
         plain_asked: wanted.plain,
         credential: wanted.credential,
         cipher: wanted.cipher.unwrap_or(DEFAULT_CIPHER),
         connection: None,
         lock_level: SQLITE_LOCK_NONE,
+        wal_locks: 0,
         size_known: None,
         shared_memory: false,
         map: Map::new(base, false),
@@ -276,6 +284,7 @@ fn open_main(name: *const c_char, base: BaseFile) -> Outcome<Body> {
         page_one: None,
         journal: None,
         wal: None,
+        rotation_next: 0,
         last_error: None,
     };
     match problem {

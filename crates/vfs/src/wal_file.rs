@@ -14,7 +14,7 @@
 //! A frame that does not open is, while SQLite recovers a log, the end of the log; it is an I/O
 //! error when SQLite reads a page that the log is known to hold.
 
-use page_codec::page::{PageCodec, PagePlace};
+use page_codec::page::{PageCodec, PagePlace, TRAILER_SIZE};
 use page_codec::wal::{self, FRAME_HEADER_SIZE, FrameHeader, HEADER_SIZE, Region};
 
 use crate::abi::{SQLITE_IOERR_DATA, SQLITE_IOERR_READ};
@@ -72,6 +72,16 @@ impl WalFile {
 
     pub fn flush(&mut self) -> Outcome {
         self.gathered.flush(self.base)
+    }
+
+    /// The size on disk.
+    pub fn size(&self) -> Outcome<u64> {
+        self.base.size()
+    }
+
+    /// Bytes as they stand on disk.
+    pub fn read_raw(&self, out: &mut [u8], offset: u64) -> Outcome {
+        self.base.read(out, offset)
     }
 
     /// The salts under which the page of a frame is sealed, given its unmasked header.
@@ -206,11 +216,16 @@ impl Database {
         let mut header = [0; FRAME_HEADER_SIZE];
         wal.base
             .read(&mut header, page_offset - FRAME_HEADER_SIZE as u64)?;
-        wal::unmask(opened.codec.mask(), frame_index, &mut header);
-        if wal
-            .salts
-            .is_some_and(|salts| salts != wal.salts_of(&header))
-        {
+        let mut trailer = [0; TRAILER_SIZE];
+        let page_end = page_offset + u64::from(opened.header.page_size);
+        wal.base
+            .read(&mut trailer, page_end - TRAILER_SIZE as u64)?;
+        let unmasked = opened
+            .codec
+            .mask_of(&trailer)
+            .map(|mask| wal::unmask(mask, frame_index, &mut header));
+        let salts = wal.salts_of(&header);
+        if unmasked.is_err() || wal.salts.is_some_and(|known| known != salts) {
             return Err(self.fail(
                 SQLITE_IOERR_DATA,
                 format!("frame {frame_index} of the write-ahead log was damaged or altered"),
@@ -310,6 +325,16 @@ impl Database {
 
     /// From the frame's header on: SQLite recovers the log, or computes checksums anew.
     fn read_frame(&mut self, frame_index: u64, out: &mut [u8]) -> Outcome {
+        if !self.open_whole_frame(frame_index, out)? && self.renew_header()? {
+            // It may have named an epoch that was not known yet.
+            self.open_whole_frame(frame_index, out)?;
+        }
+        Ok(())
+    }
+
+    /// Fills `out` with a frame, or, of one that does not open, with what SQLite takes for the end
+    /// of the log; tells which.
+    fn open_whole_frame(&mut self, frame_index: u64, out: &mut [u8]) -> Outcome<bool> {
         let page_size = self.page_size().unwrap_or(0);
         let (State::Open(opened), Some(wal)) = (&mut self.state, &mut self.wal) else {
             return Err(Code(SQLITE_IOERR_READ));
@@ -337,11 +362,23 @@ impl Database {
         out[..split].copy_from_slice(&header[..split]);
         let count = out.len() - split;
         out[split..].copy_from_slice(&page[..count]);
-        Ok(())
+        Ok(opens)
     }
 
     /// The whole page of a frame.
     fn read_frame_page(&mut self, frame_index: u64, page: &mut [u8]) -> Outcome {
+        if self.open_frame_page(frame_index, page)?
+            || (self.renew_header()? && self.open_frame_page(frame_index, page)?)
+        {
+            return Ok(());
+        }
+        let message = format!(
+            "frame {frame_index} of the write-ahead log does not open: it was damaged or altered"
+        );
+        Err(self.fail(SQLITE_IOERR_DATA, message))
+    }
+
+    fn open_frame_page(&mut self, frame_index: u64, page: &mut [u8]) -> Outcome<bool> {
         let page_size = self.page_size().unwrap_or(0);
         let frame_size = wal::frame_size(page_size) as usize;
         let offset = wal::frame_offset(frame_index, page_size);
@@ -352,23 +389,16 @@ impl Database {
         let (salts, codec) = (&mut wal.salts, &mut opened.codec);
         let mut open = |frame: &[u8]| open_frame(base, codec, salts, frame_index, frame, page);
         let mapped = wal.map.read(frame_index, offset, frame_size, &mut open);
-        let opens = match mapped {
-            Some(opens) => opens,
+        match mapped {
+            Some(opens) => Ok(opens),
             None => {
                 wal.map
                     .renew(offset + frame_size as u64, || base.size().ok());
                 wal.frame.resize(frame_size, 0);
                 base.read(&mut wal.frame, offset)?;
-                open(&wal.frame)
+                Ok(open(&wal.frame))
             }
-        };
-        if opens {
-            return Ok(());
         }
-        let message = format!(
-            "frame {frame_index} of the write-ahead log does not open: it was damaged or altered"
-        );
-        Err(self.fail(SQLITE_IOERR_DATA, message))
     }
 
     fn read_part_of_page(&mut self, frame_index: u64, out: &mut [u8]) -> Outcome {

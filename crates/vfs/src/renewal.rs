@@ -1,0 +1,163 @@
+//! What another connection changed under an open database: header and keys, and pages that are
+//! just being sealed anew.
+//!
+//! Whoever changes the epochs holds the locks of all writers (see `rotation`). So it is enough
+//! that a writer looks at the header when it gets such a lock: from then on, until it gives the
+//! lock up, the current epoch stays. A reader looks when it meets a page that does not open.
+
+use std::time::Duration;
+
+use keyring::rotation;
+use keyring::slots::Unlocked;
+use page_codec::header::{Header, REGION_SIZE, generations};
+use page_codec::page::{PageCodec, PageError, PagePlace};
+
+use crate::abi::{
+    SHM_CHECKPOINT_LOCK, SHM_UNLOCK_EXCLUSIVE, SHM_WRITE_LOCK, SQLITE_IOERR_READ, SQLITE_NOTADB,
+};
+use crate::database::{Database, State};
+use crate::error::{Code, Outcome};
+use crate::main_file::page_number;
+
+/// How often a page that may be under a writer's hands is read before it is given up.
+const READS_MAX: usize = 50;
+const PAUSE: Duration = Duration::from_micros(100);
+
+/// A bit for each of `count` locks of the log, from the number `first` on.
+fn lock_bits(first: i32, count: i32) -> u32 {
+    (first..first + count).fold(0, |bits, lock| bits | 1_u32.wrapping_shl(lock as u32))
+}
+
+impl Database {
+    /// Takes over the header if it is not the one that is known; tells whether it did.
+    pub fn renew_header(&mut self) -> Outcome<bool> {
+        let State::Open(opened) = &self.state else {
+            return Ok(false);
+        };
+        let known = opened.header.generation;
+        if self.newest_generation()? == known {
+            return Ok(false);
+        }
+        let header = self.read_header()?.header;
+        let State::Open(opened) = &self.state else {
+            return Ok(false);
+        };
+        if header.generation == known {
+            // A copy that is damaged told another number.
+            return Ok(false);
+        }
+        if header.generation < known || header.file_id != opened.header.file_id {
+            return Err(self.fail(
+                SQLITE_NOTADB,
+                "the header on disk is an older one, or another file's, than the one that was \
+                 opened: the file was put back or replaced while in use; close it and look",
+            ));
+        }
+        match rotation::reopen(&header, &opened.unlocked) {
+            Ok(unlocked) => self.take_over(header, unlocked).map(|()| true),
+            Err(error) => Err(self.fail(SQLITE_NOTADB, error.to_string())),
+        }
+    }
+
+    /// Goes on with another header and its keys.
+    pub fn take_over(&mut self, header: Header, unlocked: Unlocked) -> Outcome {
+        let (file_id, epoch) = (header.file_id, header.current_epoch);
+        let codec = PageCodec::new(header.cipher, file_id, epoch, &unlocked.epochs);
+        let (State::Open(opened), Some(codec)) = (&mut self.state, codec) else {
+            return Err(Code(SQLITE_NOTADB));
+        };
+        opened.codec = codec;
+        opened.unlocked = unlocked;
+        opened.header = header;
+        Ok(())
+    }
+
+    fn newest_generation(&self) -> Outcome<u64> {
+        let newest = |region: &[u8]| {
+            let region = region.first_chunk::<REGION_SIZE>()?;
+            generations(region).into_iter().max()
+        };
+        if let Some(Some(generation)) = self.map.peek(0, REGION_SIZE, newest) {
+            return Ok(generation);
+        }
+        let mut region = [0; REGION_SIZE];
+        self.base.read(&mut region, 0)?;
+        newest(&region).ok_or(Code(SQLITE_IOERR_READ))
+    }
+
+    /// A lock has been taken under which pages of the database file are written.
+    pub fn begin_writing_pages(&mut self) -> Outcome {
+        self.renew_header()?;
+        if self.is_rotating() {
+            self.settle_double_write()?;
+        }
+        Ok(())
+    }
+
+    /// SQLite has got exclusive locks of the log. That of a checkpoint is the one under which
+    /// pages of the database file are written.
+    pub fn locked_log(&mut self, first: i32, count: i32) -> Outcome {
+        let taken = lock_bits(first, count);
+        self.wal_locks |= taken;
+        let ready = if taken & lock_bits(SHM_CHECKPOINT_LOCK, 1) != 0 {
+            self.begin_writing_pages()
+        } else if first == SHM_WRITE_LOCK {
+            self.renew_header().map(|_| ())
+        } else {
+            Ok(())
+        };
+        if ready.is_err() {
+            self.wal_locks &= !taken;
+            let _ = self.base.shm_lock(first, count, SHM_UNLOCK_EXCLUSIVE);
+        }
+        ready
+    }
+
+    /// SQLite is about to give up exclusive locks of the log.
+    pub fn unlocking_log(&mut self, first: i32, count: i32) {
+        self.wal_locks &= !lock_bits(first, count);
+        if first == SHM_WRITE_LOCK {
+            self.end_wal_write();
+        }
+    }
+
+    /// Whether pages may still be sealed under a former data key.
+    pub fn is_rotating(&self) -> bool {
+        matches!(&self.state, State::Open(opened) if opened.header.is_rotating())
+    }
+
+    /// A page did not open. It may name an epoch that began since; or it is being sealed anew,
+    /// and half of it was read; or that was cut short, and the double-write file has it.
+    pub fn look_again(
+        &mut self,
+        index: u64,
+        offset: u64,
+        out: &mut [u8],
+        error: PageError,
+    ) -> Outcome {
+        let renewed = self.renew_header()?;
+        let rotating = self.is_rotating();
+        let reads = if rotating {
+            READS_MAX
+        } else {
+            usize::from(renewed)
+        };
+        let place = PagePlace::main(page_number(index)?);
+        for attempt in 0..reads {
+            if attempt > 1 {
+                std::thread::sleep(PAUSE);
+            }
+            let State::Open(opened) = &mut self.state else {
+                return Err(Code(SQLITE_IOERR_READ));
+            };
+            self.base.read(&mut self.scratch, offset)?;
+            if opened.codec.open(place, &self.scratch, out).is_ok() {
+                return Ok(());
+            }
+        }
+        if rotating && self.open_from_double_write(index, out)? {
+            return Ok(());
+        }
+        Err(self.bad_page(index, &error.to_string()))
+    }
+}

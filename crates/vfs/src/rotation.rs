@@ -1,0 +1,442 @@
+//! A new data key for a database in use, page after page.
+//!
+//! A rotation begins with a header that names a new epoch beside the former one. From then on all
+//! seals are made under the new epoch, by every connection (see `renewal`), and a pass over the
+//! file seals anew what still names the former one. When nothing does, in the file, its log and
+//! its journal, the former key leaves the header. A rotation that was interrupted goes on from the
+//! first page: looking at an epoch costs little.
+//!
+//! Locks. A page may be sealed anew while nobody else writes pages of the database file: in
+//! rollback mode under a RESERVED lock, with a log under the lock of a checkpoint. Readers go on
+//! in both, and writers too where there is a log. Begin and end also exclude the writers of the
+//! log. No lock is waited for here, and none is held from one step to the next.
+
+use std::time::Duration;
+
+use page_codec::double_write::Builder;
+use page_codec::page::{PageError, PagePlace, TRAILER_SIZE, trailer_epoch};
+use page_codec::wal;
+use zeroize::Zeroizing;
+
+use crate::abi::{
+    SHM_CHECKPOINT_LOCK, SHM_LOCK_EXCLUSIVE, SHM_UNLOCK_EXCLUSIVE, SHM_WRITE_LOCK, SQLITE_BUSY,
+    SQLITE_ERROR, SQLITE_IOERR, SQLITE_IOERR_READ, SQLITE_LOCK_RESERVED, SQLITE_LOCK_SHARED,
+    SQLITE_SYNC_NORMAL,
+};
+use crate::base_vfs::SideName;
+use crate::database::{Database, State};
+use crate::double_write::BATCH_SIZE_MAX;
+use crate::error::{Code, Outcome};
+use crate::main_file::{PAGES_OFFSET, page_number};
+
+/// What must happen, by SQLite's hand, before the rotation can go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// The log still holds pages under the former key.
+    Checkpoint,
+    /// A transaction that crashed is still to be rolled back.
+    Recovery,
+}
+
+/// How far a rotation is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    pub epoch: u32,
+    pub pages_done: u64,
+    pub pages: u64,
+    pub running: bool,
+    pub waiting: Option<Waiting>,
+}
+
+/// Which writers a step keeps out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Exclude {
+    /// Those who write pages of the database file.
+    PageWriters,
+    /// Those who write to the log as well.
+    All,
+}
+
+/// Why a batch cannot be made.
+enum Unsealed {
+    /// A page does not open.
+    Page(u64, PageError),
+    Failed(Code),
+}
+
+impl From<Code> for Unsealed {
+    fn from(code: Code) -> Self {
+        Unsealed::Failed(code)
+    }
+}
+
+/// The locks of a step.
+enum Held {
+    Rollback { level_before: i32 },
+    Log(Exclude),
+}
+
+impl Database {
+    /// Begins a rotation, or finds the one that is under way. `alone`: see
+    /// [`keyring::rotation::begin`].
+    pub fn begin_rotation(&mut self, alone: bool) -> Outcome {
+        self.under_locks(Exclude::All, |database, _| {
+            database.begin_writing_pages()?;
+            match (database.is_rotating(), alone) {
+                (true, true) => Err(database.fail(
+                    SQLITE_ERROR,
+                    "a rotation of the data key is under way; finish it before you begin one \
+                     with a new master key",
+                )),
+                (true, false) => Ok(()),
+                (false, _) => {
+                    if database.hot_journal()? {
+                        return Err(database.not_recovered());
+                    }
+                    database.rotation_next = 0;
+                    database.change_header(|header, unlocked| {
+                        keyring::rotation::begin(header, unlocked, alone)
+                    })
+                }
+            }
+        })
+    }
+
+    /// Seals up to `pages_max` pages anew, and ends the rotation when none is left.
+    pub fn step_rotation(&mut self, pages_max: u64) -> Outcome<Progress> {
+        let waiting = self.under_locks(Exclude::PageWriters, |database, held| {
+            database.reseal(pages_max, held)
+        })?;
+        let progress = self.rotation_progress(waiting)?;
+        if waiting.is_some() || !progress.running || progress.pages_done < progress.pages {
+            return Ok(progress);
+        }
+        let waiting = self.under_locks(Exclude::All, |database, held| {
+            match database.reseal(u64::MAX, held)? {
+                Some(waiting) => Ok(Some(waiting)),
+                None => database.end_rotation(held),
+            }
+        })?;
+        self.rotation_progress(waiting)
+    }
+
+    /// Steps until the rotation ends or waits, trying again for a while where another connection
+    /// is in the way.
+    pub fn rotate_to_the_end(&mut self) -> Outcome<Progress> {
+        const STEP_PAGES: u64 = 1024;
+        const TRIES_MAX: u32 = 2000;
+        const PAUSE: Duration = Duration::from_millis(2);
+        let mut tries = 0;
+        loop {
+            match self.step_rotation(STEP_PAGES) {
+                Ok(progress) if progress.waiting.is_some() || !progress.running => {
+                    return Ok(progress);
+                }
+                Ok(_) => tries = 0,
+                Err(Code(SQLITE_BUSY)) if tries < TRIES_MAX => {
+                    tries += 1;
+                    std::thread::sleep(PAUSE);
+                }
+                Err(code) => return Err(code),
+            }
+        }
+    }
+
+    /// How far the rotation is, as far as this connection knows.
+    pub fn rotation_progress(&mut self, waiting: Option<Waiting>) -> Outcome<Progress> {
+        self.renew_header()?;
+        let pages = self.pages_in_file()?;
+        let State::Open(opened) = &self.state else {
+            return Err(self.refuse_content());
+        };
+        let running = opened.header.is_rotating();
+        Ok(Progress {
+            epoch: opened.header.current_epoch,
+            pages_done: if running {
+                self.rotation_next.min(pages)
+            } else {
+                pages
+            },
+            pages,
+            running,
+            waiting,
+        })
+    }
+
+    fn pages_in_file(&mut self) -> Outcome<u64> {
+        let Some(page_size) = self.page_size() else {
+            return Err(self.refuse_content());
+        };
+        let size = self.base.size()?;
+        Ok(size.saturating_sub(PAGES_OFFSET) / u64::from(page_size))
+    }
+
+    fn under_locks<T>(
+        &mut self,
+        exclude: Exclude,
+        action: impl FnOnce(&mut Self, &Held) -> Outcome<T>,
+    ) -> Outcome<T> {
+        let held = self.hold(exclude)?;
+        let result = self
+            .base
+            .size()
+            .and_then(|size| {
+                self.map.shrink(size);
+                self.check_mode(&held)
+            })
+            .and_then(|()| action(self, &held));
+        self.release(&held);
+        result
+    }
+
+    fn hold(&mut self, exclude: Exclude) -> Outcome<Held> {
+        if !matches!(self.state, State::Open(_)) {
+            return Err(self.fail(
+                SQLITE_ERROR,
+                "only the key of an encrypted database that is open can be rotated",
+            ));
+        }
+        if self.lock_level >= SQLITE_LOCK_RESERVED || self.wal_locks != 0 {
+            return Err(self.fail(
+                SQLITE_ERROR,
+                "a rotation needs a connection without a transaction that writes and without \
+                 locking_mode=EXCLUSIVE; end the transaction first",
+            ));
+        }
+        if self.shared_memory {
+            return self.hold_log(exclude);
+        }
+        let level_before = self.lock_level;
+        for level in [SQLITE_LOCK_SHARED, SQLITE_LOCK_RESERVED] {
+            if level_before < level
+                && let Err(code) = self.base.lock(level)
+            {
+                let _ = self.base.unlock(level_before);
+                return Err(self.busy(code));
+            }
+        }
+        self.lock_level = SQLITE_LOCK_RESERVED;
+        Ok(Held::Rollback { level_before })
+    }
+
+    fn hold_log(&mut self, exclude: Exclude) -> Outcome<Held> {
+        let lock = |database: &Self, place| database.base.shm_lock(place, 1, SHM_LOCK_EXCLUSIVE);
+        if let Err(code) = lock(self, SHM_CHECKPOINT_LOCK) {
+            return Err(self.busy(code));
+        }
+        if exclude == Exclude::All
+            && let Err(code) = lock(self, SHM_WRITE_LOCK)
+        {
+            self.release(&Held::Log(Exclude::PageWriters));
+            return Err(self.busy(code));
+        }
+        Ok(Held::Log(exclude))
+    }
+
+    fn release(&mut self, held: &Held) {
+        // Giving up a lock fails only where the lock was not held.
+        match held {
+            Held::Rollback { level_before } => {
+                self.lock_level = *level_before;
+                let _ = self.base.unlock(*level_before);
+            }
+            Held::Log(exclude) => {
+                let unlock = |place| self.base.shm_lock(place, 1, SHM_UNLOCK_EXCLUSIVE);
+                if *exclude == Exclude::All {
+                    let _ = unlock(SHM_WRITE_LOCK);
+                }
+                let _ = unlock(SHM_CHECKPOINT_LOCK);
+            }
+        }
+    }
+
+    fn busy(&mut self, code: Code) -> Code {
+        self.fail(
+            code.0,
+            "another connection is writing or checkpointing; try again",
+        )
+    }
+
+    fn not_recovered(&mut self) -> Code {
+        self.fail(
+            SQLITE_BUSY,
+            "a transaction that crashed is still to be rolled back; read from the database, as \
+             with SELECT count(*) FROM sqlite_schema, and try again",
+        )
+    }
+
+    /// A connection that has not read yet does not know whether there is a log, and so which
+    /// locks count.
+    fn check_mode(&mut self, held: &Held) -> Outcome {
+        // sqlite.org/fileformat2.html 1.3.3: the file format version numbers; 2 means a log.
+        const WRITE_VERSION_OFFSET: u64 = 18;
+        const LOG: u8 = 2;
+        if let Held::Log(_) = held {
+            return Ok(());
+        }
+        let mut version = [0];
+        let page_size = self.page_size().unwrap_or(0);
+        self.read_parts(&mut version, WRITE_VERSION_OFFSET, page_size.into())?;
+        if version[0] != LOG {
+            return Ok(());
+        }
+        Err(self.fail(
+            SQLITE_BUSY,
+            "this connection has not opened the write-ahead log yet; read from the database, as \
+             with SELECT count(*) FROM sqlite_schema, and try again",
+        ))
+    }
+
+    /// Seals pages anew, from where the pass is, batch after batch.
+    fn reseal(&mut self, pages_max: u64, held: &Held) -> Outcome<Option<Waiting>> {
+        self.begin_writing_pages()?;
+        if !self.is_rotating() {
+            return Ok(None);
+        }
+        if let (Held::Rollback { .. }, true) = (held, self.hot_journal()?) {
+            return Ok(Some(Waiting::Recovery));
+        }
+        let page_size = self.page_size().unwrap_or(0);
+        let batch_max = (BATCH_SIZE_MAX as u64 / u64::from(page_size.max(1))).max(1);
+        let end = self
+            .pages_in_file()?
+            .min(self.rotation_next.saturating_add(pages_max));
+        let mut file = None;
+        while self.rotation_next < end {
+            let count = batch_max.min(end - self.rotation_next);
+            let batch = match self.sealed_anew(self.rotation_next, count) {
+                Ok(batch) => batch,
+                // Torn, perhaps, by a checkpoint that was cut short: then the log has it.
+                Err(Unsealed::Page(..)) if self.log_is_in_use() => {
+                    return Ok(Some(Waiting::Checkpoint));
+                }
+                Err(Unsealed::Page(index, error)) => {
+                    return Err(self.bad_page(index, &error.to_string()));
+                }
+                Err(Unsealed::Failed(code)) => return Err(code),
+            };
+            if !batch.is_empty() {
+                let file = match &mut file {
+                    Some(file) => file,
+                    None => file.insert(self.open_double_write()?),
+                };
+                self.write_batch(file, &batch)?;
+            }
+            self.rotation_next += count;
+        }
+        match file {
+            Some(file) => {
+                drop(file);
+                self.delete_double_write().map(|()| None)
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Those of `count` pages that are sealed under a former key, under the current one.
+    fn sealed_anew(&mut self, first: u64, count: u64) -> Result<Builder, Unsealed> {
+        let Database {
+            base,
+            state: State::Open(opened),
+            nonces,
+            ..
+        } = self
+        else {
+            return Err(Unsealed::Failed(Code(SQLITE_IOERR_READ)));
+        };
+        let (page_size, current) = (opened.header.page_size, opened.header.current_epoch);
+        let mut sealed = vec![0; count as usize * page_size as usize];
+        base.read(&mut sealed, PAGES_OFFSET + first * u64::from(page_size))?;
+        let mut plain = Zeroizing::new(vec![0; page_size as usize]);
+        let mut batch = Builder::new(&opened.header.file_id, page_size);
+        let pages = (first..).zip(sealed.chunks_exact(page_size as usize));
+        for (index, page) in pages.filter(|(_, page)| trailer_epoch(page) != current) {
+            let number = page_number(index)?;
+            let place = PagePlace::main(number);
+            let bad = |error| Unsealed::Page(index, error);
+            opened.codec.open(place, page, &mut plain).map_err(bad)?;
+            let nonce = nonces.next().map_err(|_| Code(SQLITE_IOERR))?;
+            let room = batch.push(number);
+            opened
+                .codec
+                .seal(place, &nonce, &plain, room)
+                .map_err(bad)?;
+        }
+        Ok(batch)
+    }
+
+    fn log_is_in_use(&self) -> bool {
+        let size = self.wal.as_ref().map(|wal| wal.size());
+        size.is_some_and(|size| size.is_ok_and(|size| size > 0))
+    }
+
+    /// Takes the former key out of the header, if nothing is sealed under it.
+    fn end_rotation(&mut self, held: &Held) -> Outcome<Option<Waiting>> {
+        if !self.is_rotating() {
+            return Ok(None);
+        }
+        if let (Held::Log(_), true) = (held, self.log_has_former_epochs()?) {
+            return Ok(Some(Waiting::Checkpoint));
+        }
+        if self.hot_journal()? {
+            return Ok(Some(Waiting::Recovery));
+        }
+        self.empty_journal()?;
+        self.change_header(keyring::rotation::end)?;
+        self.rotation_next = 0;
+        Ok(None)
+    }
+
+    fn log_has_former_epochs(&mut self) -> Outcome<bool> {
+        let State::Open(opened) = &self.state else {
+            return Err(Code(SQLITE_IOERR_READ));
+        };
+        let (page_size, current) = (opened.header.page_size, opened.header.current_epoch);
+        let Some(log) = &self.wal else {
+            return Ok(false);
+        };
+        let size = log.size()?;
+        let ends = (1..)
+            .map(|frames| wal::frame_offset(frames, page_size))
+            .take_while(|end| *end <= size);
+        for end in ends {
+            let mut trailer = [0; TRAILER_SIZE];
+            log.read_raw(&mut trailer, end - TRAILER_SIZE as u64)?;
+            if trailer_epoch(&trailer) != current {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn journal_name(&self) -> SideName {
+        SideName::beside(&self.name, "-journal")
+    }
+
+    /// Whether there is a rollback journal that is not finished. The caller holds a lock that
+    /// excludes whoever might be writing it.
+    fn hot_journal(&mut self) -> Outcome<bool> {
+        let name = self.journal_name();
+        if !self.vfs.exists(&name)? {
+            return Ok(false);
+        }
+        let mut first = [0];
+        match self.vfs.open(&name, false)?.base().read(&mut first, 0) {
+            Ok(()) => Ok(first[0] != 0),
+            Err(code) if code.is_short_read() => Ok(false),
+            Err(code) => Err(code),
+        }
+    }
+
+    /// Cuts a finished journal that was kept (journal_mode=PERSIST): its images are sealed under
+    /// the former key.
+    fn empty_journal(&mut self) -> Outcome {
+        let name = self.journal_name();
+        if !self.vfs.exists(&name)? {
+            return Ok(());
+        }
+        let file = self.vfs.open(&name, false)?;
+        file.base().truncate(0)?;
+        file.base().sync(SQLITE_SYNC_NORMAL)
+    }
+}
