@@ -89,7 +89,7 @@ impl Cursor {
         match expect {
             Expect::ChecksumAt(at, page) if at == offset && length == 4 => Part::Checksum(page),
             Expect::Anything | Expect::ImageAt(..) | Expect::ChecksumAt(..) | Expect::NameAt(_) => {
-                if length != page_size as usize {
+                if page_size == 0 || length != page_size as usize {
                     return Part::Clear;
                 }
                 match number_before() {
@@ -188,6 +188,14 @@ mod tests {
         assert_eq!(cursor.write(512, &number, 0), Some(Part::Clear));
         assert_eq!(cursor.write(516, &[b'n'; 512], 0), Some(Part::Clear));
         assert_eq!(cursor.write(1028, &[b'n'; 512], 0), None);
+    }
+
+    #[test]
+    fn a_database_without_pages_has_no_images_to_read() {
+        let mut cursor = Cursor::default();
+        for length in [0, 4, 512] {
+            assert_eq!(cursor.read(516, length, 0, || Some(7)), Part::Clear);
+        }
     }
 
     #[test]
