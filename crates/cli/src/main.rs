@@ -5,6 +5,7 @@ mod compare;
 mod file_commands;
 mod key_arguments;
 mod key_command;
+mod rekey_command;
 mod shell_command;
 mod terminal;
 mod workload;
@@ -27,6 +28,7 @@ enum Command {
     Encrypt(file_commands::EncryptArgs),
     Decrypt(file_commands::DecryptArgs),
     Key(key_command::Args),
+    Rekey(rekey_command::Args),
     Verify(file_commands::VerifyArgs),
     Inspect(file_commands::InspectArgs),
     Compare(compare::Args),
@@ -54,6 +56,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Encrypt(args) => file_commands::encrypt(args).map(done),
         Command::Decrypt(args) => file_commands::decrypt(args).map(done),
         Command::Key(args) => key_command::run(args).map(done),
+        Command::Rekey(args) => rekey_command::run(args).map(done),
         Command::Verify(args) => file_commands::verify(args),
         Command::Inspect(args) => file_commands::inspect(args).map(done),
         Command::Compare(args) => compare::run(args).map(done),

@@ -68,7 +68,7 @@ impl Track {
 pub struct Bar {
     bar: ProgressBar,
     begun: Instant,
-    checking: Arc<AtomicBool>,
+    phase: Arc<Mutex<Phase>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -79,14 +79,16 @@ impl Bar {
     /// When the system gives no handler for Control-C.
     pub fn new() -> anyhow::Result<Self> {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        let checking = Arc::new(AtomicBool::new(false));
-        let phase = Arc::clone(&checking);
+        let phase = Arc::new(Mutex::new(Phase::Copying));
+        let shown = Arc::clone(&phase);
         let style =
             ProgressStyle::with_template("{phase:8} [{bar:32}] {percent:>3} %  {eta} left")?;
         let style = style.with_key("phase", move |_: &ProgressState, text: &mut dyn Write| {
-            let name = match phase.load(Ordering::Acquire) {
-                true => "checking",
-                false => "copying",
+            let name = match *shown.lock().unwrap_or_else(PoisonError::into_inner) {
+                Phase::Copying => "copying",
+                Phase::Checking => "checking",
+                Phase::Resealing => "sealing",
+                Phase::Waiting => "waiting",
             };
             // Text in memory takes everything.
             let _ = text.write_str(name);
@@ -99,7 +101,7 @@ impl Bar {
         Ok(Bar {
             bar,
             begun,
-            checking,
+            phase,
             stop,
         })
     }
@@ -107,13 +109,13 @@ impl Bar {
     /// What the store calls.
     pub fn progress(&self) -> Progress {
         let (bar, begun) = (self.bar.clone(), self.begun);
-        let (checking, stop) = (Arc::clone(&self.checking), Arc::clone(&self.stop));
+        let (phase, stop) = (Arc::clone(&self.phase), Arc::clone(&self.stop));
         let track = Mutex::new((Track::default(), false));
         Arc::new(move |step: Step| {
             let mut guard = track.lock().unwrap_or_else(PoisonError::into_inner);
             let (track, shown) = &mut *guard;
             if track.advance(step) {
-                checking.store(step.phase == Phase::Checking, Ordering::Release);
+                *phase.lock().unwrap_or_else(PoisonError::into_inner) = step.phase;
                 bar.reset_eta();
             }
             // In one step: set one by one, each would be drawn with what is old of the others.

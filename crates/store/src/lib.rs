@@ -11,6 +11,7 @@ pub mod key_file;
 pub mod keys;
 pub mod progress;
 mod replace;
+pub mod rotate;
 mod uri;
 pub mod verify;
 

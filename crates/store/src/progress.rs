@@ -7,6 +7,10 @@ pub enum Phase {
     Copying,
     /// Reading the copy back.
     Checking,
+    /// Sealing pages under a new key.
+    Resealing,
+    /// Waiting for other connections.
+    Waiting,
 }
 
 /// A report that goes out often.

@@ -17,6 +17,9 @@ pub(crate) struct BaseFile(*mut sqlite3_file);
 // SAFETY: SQLite lets a connection move between threads and serialises the calls itself.
 unsafe impl Send for BaseFile {}
 
+/// The size of SQLite's largest page.
+const PIECE_SIZE: usize = 64 * 1024;
+
 macro_rules! call {
     ($file:expr, $method:ident $(, $argument:expr)*) => {
         match $file.methods().$method {
@@ -61,6 +64,27 @@ impl BaseFile {
             data.len() as c_int,
             offset as i64
         )
+    }
+
+    /// Reads more than SQLite itself asks for at once: its own VFSes take the size of its largest
+    /// page and a little more, and some of them fail on larger ones.
+    pub fn read_large(self, out: &mut [u8], offset: u64) -> Outcome {
+        let pieces = (offset..)
+            .step_by(PIECE_SIZE)
+            .zip(out.chunks_mut(PIECE_SIZE));
+        for (offset, piece) in pieces {
+            self.read(piece, offset)?;
+        }
+        Ok(())
+    }
+
+    /// Writes more than SQLite itself does at once; see [`Self::read_large`].
+    pub fn write_large(self, data: &[u8], offset: u64) -> Outcome {
+        let pieces = (offset..).step_by(PIECE_SIZE).zip(data.chunks(PIECE_SIZE));
+        for (offset, piece) in pieces {
+            self.write(piece, offset)?;
+        }
+        Ok(())
     }
 
     pub fn truncate(self, size: u64) -> Outcome {

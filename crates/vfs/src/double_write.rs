@@ -43,7 +43,7 @@ impl Database {
     /// Writes a batch, first to the file, then in place; each synced.
     pub fn write_batch(&mut self, file: &SideFile, batch: &Builder) -> Outcome {
         let file = file.base();
-        file.write(batch.bytes(), 0)?;
+        file.write_large(batch.bytes(), 0)?;
         file.sync(SQLITE_SYNC_NORMAL)?;
         let mut gathered = Gathered::default();
         for (number, sealed) in batch.records() {
@@ -125,7 +125,7 @@ impl Database {
         };
         let size = file.base().size()?.min(FILE_SIZE_MAX);
         let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
-        match file.base().read(&mut bytes, 0) {
+        match file.base().read_large(&mut bytes, 0) {
             Ok(()) => {}
             // Cut meanwhile: what is missing reads as zeros, and opens nowhere.
             Err(code) if code.is_short_read() => {}

@@ -346,7 +346,7 @@ impl Database {
         };
         let (page_size, current) = (opened.header.page_size, opened.header.current_epoch);
         let mut sealed = vec![0; count as usize * page_size as usize];
-        base.read(&mut sealed, PAGES_OFFSET + first * u64::from(page_size))?;
+        base.read_large(&mut sealed, PAGES_OFFSET + first * u64::from(page_size))?;
         let mut plain = Zeroizing::new(vec![0; page_size as usize]);
         let mut batch = Builder::new(&opened.header.file_id, page_size);
         let pages = (first..).zip(sealed.chunks_exact(page_size as usize));

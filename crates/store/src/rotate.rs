@@ -1,0 +1,232 @@
+//! A new data key for a database in use, step by step.
+
+use crate::KeyToken;
+use crate::convert::expect_encrypted;
+use crate::database::{Access, OpenError, last_error, open_encrypted};
+use crate::progress::{Decision, Phase, Progress, Step};
+use rusqlite::{Connection, ErrorCode};
+use serde::Deserialize;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// Why a rotation did not reach its end. What was sealed anew stays so, and it can go on.
+#[derive(Debug, Error)]
+pub enum RotateError {
+    /// The database could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The storage engine could not go on.
+    #[error(
+        "the rotation stopped: {}; run `strongroom rekey` again to go on",
+        .detail.clone().unwrap_or_else(|| .source.to_string())
+    )]
+    Storage {
+        /// What SQLite said.
+        source: rusqlite::Error,
+        /// What the storage engine said.
+        detail: Option<String>,
+    },
+    /// Another connection was in the way for too long.
+    #[error(
+        "another connection kept the database busy for {0} seconds; run `strongroom rekey` again \
+         to go on"
+    )]
+    Busy(u64),
+    /// The caller asked to stop.
+    #[error(
+        "stopped; pages are sealed under two keys now, and every program reads both; run \
+         `strongroom rekey` again to go on"
+    )]
+    Stopped,
+    /// The answer of the storage engine makes no sense.
+    #[error("the answer of the rotation is not readable: {0}")]
+    Answer(#[from] serde_json::Error),
+}
+
+/// How a rotation is to be made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RotateOptions {
+    /// A new master key too; all key slots but the one in use are emptied.
+    pub alone: bool,
+    /// Bytes of pages sealed anew in a second, at most.
+    pub bytes_per_second: Option<u64>,
+}
+
+/// What a rotation did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rotated {
+    /// The epoch of the new data key.
+    pub epoch: u32,
+    /// Pages of the file.
+    pub pages: u64,
+    /// Whether an interrupted rotation was brought to its end.
+    pub resumed: bool,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    state: String,
+    epoch: u32,
+    pages_done: u64,
+    pages: u64,
+    waiting_for: Option<String>,
+}
+
+/// Bytes of pages sealed anew before other connections may write.
+const STEP_SIZE: u64 = 4 * 1024 * 1024;
+/// How long one and the same step is tried.
+const BUSY_SECONDS_MAX: u64 = 60;
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Seals every page of a database under a new data key, or goes on where an interrupted rotation
+/// stopped. Other connections may read and write meanwhile.
+///
+/// # Errors
+/// When the key does not open the file, or a page does not open; see [`RotateError`].
+pub fn rotate(
+    path: &Path,
+    token: &KeyToken,
+    options: RotateOptions,
+    progress: &Progress,
+) -> Result<Rotated, RotateError> {
+    expect_encrypted(path)?;
+    let connection = open_encrypted(path, Access::Write, Some(token), None)?;
+    let mut rotation = Rotation {
+        connection,
+        progress,
+        done: 0,
+        total: 0,
+    };
+    rotation.read()?;
+    let resumed = rotation.ask("strongroom_rotation")?.state == "running";
+    if !resumed || options.alone {
+        rotation.until_free(|rotation| {
+            rotation.ask(if options.alone {
+                "strongroom_rotate='start-alone'"
+            } else {
+                "strongroom_rotate='start'"
+            })
+        })?;
+    }
+    let last = rotation.pass(options.bytes_per_second)?;
+    Ok(Rotated {
+        epoch: last.epoch,
+        pages: last.pages,
+        resumed,
+    })
+}
+
+struct Rotation<'a> {
+    connection: Connection,
+    progress: &'a Progress,
+    done: u64,
+    total: u64,
+}
+
+impl Rotation<'_> {
+    fn pass(&mut self, bytes_per_second: Option<u64>) -> Result<Answer, RotateError> {
+        let page_size = u64::from(self.value::<u32>("PRAGMA page_size")?);
+        let pages = (STEP_SIZE / page_size.max(1)).max(1);
+        let step = format!("strongroom_rotate={pages}");
+        loop {
+            let start = Instant::now();
+            let answer = self.until_free(|rotation| rotation.ask(&step))?;
+            self.report(Phase::Resealing, answer.pages_done, answer.pages)?;
+            if answer.state == "finished" {
+                return Ok(answer);
+            }
+            match answer.waiting_for {
+                // The one statement that the log's own rules reserve to SQLite.
+                Some(statement) if statement.contains("wal_checkpoint") => {
+                    self.until_free(|rotation| rotation.checkpoint(&statement))?;
+                }
+                Some(_) => self.read()?,
+                None => {}
+            }
+            if let Some(rate) = bytes_per_second {
+                let due = Duration::from_secs_f64((pages * page_size) as f64 / rate.max(1) as f64);
+                self.pause(due.saturating_sub(start.elapsed()))?;
+            }
+        }
+    }
+
+    /// Sleeps, and looks now and then whether to stop.
+    fn pause(&mut self, mut left: Duration) -> Result<(), RotateError> {
+        const NAP: Duration = Duration::from_millis(100);
+        while !left.is_zero() {
+            let nap = left.min(NAP);
+            std::thread::sleep(nap);
+            left -= nap;
+            self.report(Phase::Resealing, self.done, self.total)?;
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, phase: Phase, done: u64, total: u64) -> Result<(), RotateError> {
+        (self.done, self.total) = (done, total);
+        match (self.progress)(Step { phase, done, total }) {
+            Decision::GoOn => Ok(()),
+            Decision::Stop => Err(RotateError::Stopped),
+        }
+    }
+
+    /// Tries until no other connection is in the way.
+    fn until_free<T>(
+        &mut self,
+        mut action: impl FnMut(&mut Self) -> Result<T, RotateError>,
+    ) -> Result<T, RotateError> {
+        let start = Instant::now();
+        loop {
+            match action(self) {
+                Err(RotateError::Storage { source, .. }) if is_busy(&source) => {}
+                other => return other,
+            }
+            if start.elapsed().as_secs() >= BUSY_SECONDS_MAX {
+                return Err(RotateError::Busy(BUSY_SECONDS_MAX));
+            }
+            std::thread::sleep(PAUSE);
+            self.report(Phase::Waiting, self.done, self.total)?;
+        }
+    }
+
+    /// Reads, so that SQLite opens the log and rolls back what crashed.
+    fn read(&self) -> Result<(), RotateError> {
+        self.value::<i64>("SELECT count(*) FROM sqlite_schema")
+            .map(drop)
+    }
+
+    fn checkpoint(&self, statement: &str) -> Result<(), RotateError> {
+        match self.value::<i64>(statement)? {
+            0 => Ok(()),
+            _ => Err(self.failed(rusqlite::Error::SqliteFailure(
+                rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY),
+                None,
+            ))),
+        }
+    }
+
+    fn ask(&self, pragma: &str) -> Result<Answer, RotateError> {
+        let json: String = self.value(&format!("PRAGMA {pragma}"))?;
+        Ok(serde_json::from_str(&json)?)
+    }
+
+    fn value<T: rusqlite::types::FromSql>(&self, sql: &str) -> Result<T, RotateError> {
+        let answer = self.connection.query_row(sql, [], |row| row.get(0));
+        answer.map_err(|source| self.failed(source))
+    }
+
+    fn failed(&self, source: rusqlite::Error) -> RotateError {
+        RotateError::Storage {
+            detail: last_error(&self.connection),
+            source,
+        }
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    )
+}
