@@ -88,9 +88,10 @@ pub fn reopen(header: &Header, unlocked: &Unlocked) -> Result<Unlocked, UnlockEr
 /// Gives the file a new master key, which only the slot that opened it holds.
 fn replace_master(header: &mut Header, unlocked: &mut Unlocked) -> Result<(), SlotError> {
     let index = unlocked.slot;
-    let Some(mut slot) = header.slots[index].take() else {
-        return Err(SlotError::Empty(index));
-    };
+    let mut slot = unlocked
+        .own_slot(header)
+        .ok_or(UnlockError::Replaced)?
+        .clone();
     unlocked.master = random_key()?;
     slot.nonce = random_array()?;
     header.slots = [const { None }; SLOT_COUNT];
@@ -102,7 +103,7 @@ fn replace_master(header: &mut Header, unlocked: &mut Unlocked) -> Result<(), Sl
 mod tests {
     use super::*;
     use crate::Credential;
-    use crate::slots::{add, create, unlock};
+    use crate::slots::{add, create, replace, unlock};
     use crypto::cipher::Cipher;
     use crypto::secret::Key;
 
@@ -163,6 +164,24 @@ mod tests {
             reopen(&header, &other),
             Err(UnlockError::Replaced)
         ));
+    }
+
+    #[test]
+    fn alone_needs_the_slot_to_be_still_the_one_that_opened() {
+        let (mut header, mut unlocked) = two_slots();
+        let mut other = unlocked.duplicate();
+        // Another connection changes the secret of the very slot.
+        replace(&mut header, &mut other, &raw(3)).expect("replaces");
+        let before = header.clone();
+        assert!(matches!(
+            begin(&mut header, &mut unlocked, true),
+            Err(SlotError::Unlock(UnlockError::Replaced))
+        ));
+        assert_eq!(header, before);
+        for secret in [raw(2), raw(3)] {
+            unlock(&header, &secret).expect("still opens");
+        }
+        assert!(unlocked.inherited(&header).is_none());
     }
 
     #[test]

@@ -46,10 +46,17 @@ impl Unlocked {
         }
     }
 
+    /// The slot that opened the file, while it still does: another connection may have put another
+    /// secret into it, and what is wrapped under this key in that slot opens for nobody.
+    pub(crate) fn own_slot<'a>(&self, header: &'a Header) -> Option<&'a Slot> {
+        let slot = header.slots[self.slot].as_ref()?;
+        open_slot(header, self.slot, slot, &self.kek).map(|_| slot)
+    }
+
     /// The slot that opened `from`, for the header of a new file: whoever opens the one opens the
-    /// other, and no secret is asked for twice.
+    /// other, and no secret is asked for twice. `None` when the slot holds another secret by now.
     pub fn inherited(&self, from: &Header) -> Option<InheritedSlot> {
-        let slot = from.slots[self.slot].as_ref()?;
+        let slot = self.own_slot(from)?;
         let (kind, kdf, salt) = (slot.kind, slot.kdf, slot.salt);
         Some(InheritedSlot {
             kind,
