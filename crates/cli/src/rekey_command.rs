@@ -46,8 +46,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         eprintln!("An earlier, interrupted rekey of {file} is finished now.");
     }
     eprintln!(
-        "All {} pages of {file} are sealed under data key {}; the former one is gone. Old copies of \
-         the file open as before.",
+        "All {} pages of {file} are sealed under data key {}; the former one is gone. Old copies \
+         of the file open as before.",
         rotated.pages, rotated.epoch
     );
     if args.drop_other_keys {
