@@ -11,6 +11,7 @@ use super::Violation;
 const MAY_KNOW: &[(&str, &[&str])] = &[
     ("crypto", &[]),
     ("page-codec", &["crypto"]),
+    ("sqlcipher-format", &["crypto"]),
     ("keyring", &["crypto", "page-codec"]),
     ("vfs", &["crypto", "page-codec", "keyring"]),
     ("sqlite-linked", &["vfs", "keyring"]),

@@ -5,7 +5,13 @@ use proc_macro2::{Delimiter, TokenTree};
 use super::Violation;
 use super::tokens::{Source, inside, is_punct, walk};
 
-const PURE: &[&str] = &["crypto", "page-codec", "workloads", "lab-report"];
+const PURE: &[&str] = &[
+    "crypto",
+    "page-codec",
+    "sqlcipher-format",
+    "workloads",
+    "lab-report",
+];
 
 /// Prefixes of paths; `core` and `alloc` have nothing of the kind.
 const EFFECTS: &[&str] = &[

@@ -14,7 +14,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
 ];
 
 /// Programs, not libraries.
-const PRINTING_ALLOWED: &[&str] = &["cli", "xtask", "interop"];
+const PRINTING_ALLOWED: &[&str] = &["cli", "xtask", "interop", "peers"];
 
 const PRINTING: &[&str] = &["print", "println", "eprint", "eprintln", "dbg"];
 
