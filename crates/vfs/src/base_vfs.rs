@@ -18,6 +18,7 @@ unsafe impl Send for BaseVfs {}
 
 /// The name of a file as a VFS wants it: terminated, with the empty list of URI parameters that
 /// SQLite's own names carry behind it (sqlite.org/c3ref/create_filename.html).
+#[derive(Clone)]
 pub(crate) struct SideName(Vec<u8>);
 
 impl SideName {
@@ -35,6 +36,9 @@ pub(crate) struct SideFile {
     base: BaseFile,
     /// What the base VFS keeps of the file, from `Box::into_raw`; `base` points into it.
     memory: *mut [u128],
+    /// The base VFS keeps the pointer to it until the file is closed
+    /// (sqlite.org/c3ref/vfs.html, xOpen).
+    _name: SideName,
 }
 
 impl SideFile {
@@ -89,6 +93,7 @@ impl BaseVfs {
         let Some(open) = self.methods().open else {
             return Err(Code(SQLITE_CANTOPEN));
         };
+        let name = name.clone();
         let size = usize::try_from(self.methods().file_size).unwrap_or(0);
         let memory = vec![0_u128; size.div_ceil(size_of::<u128>()).max(1)];
         let memory = Box::into_raw(memory.into_boxed_slice());
@@ -97,7 +102,8 @@ impl BaseVfs {
             | SQLITE_OPEN_SUPER_JOURNAL
             | if create { SQLITE_OPEN_CREATE } else { 0 };
         // SAFETY: the memory is as large as the VFS asks for, aligned beyond its need, and zero,
-        // so that the methods are null until it sets them; the name is terminated.
+        // so that the methods are null until it sets them; the name is terminated, and kept
+        // with the file.
         let result = outcome(unsafe {
             open(
                 self.0,
@@ -115,7 +121,11 @@ impl BaseVfs {
         }
         // SAFETY: the methods are set, and the file stays open until it is dropped.
         let base = unsafe { BaseFile::new(file) };
-        let opened = SideFile { base, memory };
+        let opened = SideFile {
+            base,
+            memory,
+            _name: name,
+        };
         // Some VFSes want a close even after a failed open: dropping does it.
         result.map(|()| opened)
     }
