@@ -51,6 +51,14 @@ pub enum OpenError {
         /// What the storage engine said.
         message: String,
     },
+    /// It is not an encrypted database, or none that can be used.
+    #[error("{path}: {message}")]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What the storage engine said.
+        message: String,
+    },
     /// The folder of a file that was to be made does not exist.
     #[error("cannot open {path}: there is no folder {folder}; make it, or check the name")]
     NoFolder {
@@ -211,16 +219,19 @@ pub(crate) fn uri(path: &Path) -> Result<FileUri, OpenError> {
 
 fn open(path: &Path, uri: &FileUri, access: Access) -> Result<Connection, OpenError> {
     Connection::open_with_flags(uri.as_str(), access.flags())
-        .map_err(|source| open_error(path, source))
+        .map_err(|source| open_error(path, access, source))
 }
 
 /// SQLite's own message for a file that cannot be opened has the URI in it and no reason.
-fn open_error(path: &Path, source: rusqlite::Error) -> OpenError {
+fn open_error(path: &Path, access: Access, source: rusqlite::Error) -> OpenError {
     let path = path.to_owned();
     if source.sqlite_error_code() != Some(ErrorCode::CannotOpen) {
         return OpenError::Sqlite { path, source };
     }
     match folder_of(&path) {
+        folder if folder.is_dir() && access != Access::Create && !path.exists() => {
+            OpenError::Missing(path)
+        }
         folder if folder.is_dir() => OpenError::Refused(path),
         folder => OpenError::NoFolder { path, folder },
     }
@@ -235,11 +246,17 @@ fn register() -> Result<(), OpenError> {
 /// Asks whether the key opened the header. No page is read, so that a damaged one does not stand
 /// in the way of a check.
 fn try_key(path: &Path, connection: &Connection) -> Result<(), OpenError> {
+    let path = path.to_owned();
+    let message = || last_error(connection).unwrap_or_else(|| "it does not open".to_owned());
     match status(connection).map(|status| status.state).as_deref() {
         Some("encrypted" | "new") => Ok(()),
-        _ => Err(OpenError::WrongKey {
-            path: path.to_owned(),
-            message: last_error(connection).unwrap_or_else(|| "it does not open".to_owned()),
+        Some("locked") => Err(OpenError::WrongKey {
+            path,
+            message: message(),
+        }),
+        _ => Err(OpenError::Unusable {
+            path,
+            message: message(),
         }),
     }
 }
@@ -283,6 +300,9 @@ mod tests {
         assert!(matches!(error, OpenError::NoFolder { .. }), "{error}");
         let text = error.to_string();
         assert_eq!(text.matches("x.db").count(), 1, "{text}");
+        let missing = directory.path().join("x.db");
+        let error = open_plain(Some(&missing), Access::Write).unwrap_err();
+        assert!(matches!(error, OpenError::Missing(_)), "{error}");
         let error = open_plain(Some(directory.path()), Access::Create).unwrap_err();
         assert!(matches!(error, OpenError::Refused(_)), "{error}");
     }

@@ -20,6 +20,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "store",
         &["crypto", "page-codec", "keyring", "sqlite-linked"],
     ),
+    ("strongroom", &["crypto", "keyring", "store"]),
     (
         "shell",
         &["crypto", "page-codec", "keyring", "sqlite-linked", "store"],
@@ -56,7 +57,14 @@ const PROGRAMS: &[&str] = &["cli", "xtask"];
 const SQLITE: &[&str] = &["rusqlite", "libsqlite3-sys"];
 
 /// Who may link a SQLite. `vfs` and `sqlite-extension` must not: they serve a foreign one.
-const MAY_LINK_SQLITE: &[&str] = &["sqlite-linked", "store", "shell", "lab-engines", "cli"];
+const MAY_LINK_SQLITE: &[&str] = &[
+    "sqlite-linked",
+    "store",
+    "strongroom",
+    "shell",
+    "lab-engines",
+    "cli",
+];
 
 pub fn check(metadata: &Value) -> Vec<Violation> {
     let packages: Vec<&Value> = metadata["packages"]
