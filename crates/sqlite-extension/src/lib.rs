@@ -4,6 +4,8 @@
 //! cannot be told to use another.
 #![expect(unsafe_code, reason = "the entry point of a loadable extension")]
 
+mod key_tokens;
+
 use std::ffi::{c_char, c_int, c_void};
 
 use vfs::{Registration, SqliteApi, VFS_NAME, register};

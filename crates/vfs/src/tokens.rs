@@ -33,11 +33,24 @@ impl KeyToken {
     pub fn number(&self) -> u64 {
         self.number
     }
+
+    /// The number alone, for callers that hold no Rust value: the credential stays until
+    /// [`KeyToken::revoke`].
+    pub fn into_number(self) -> u64 {
+        let number = self.number;
+        std::mem::forget(self);
+        number
+    }
+
+    /// Wipes the credential behind a number; does nothing where there is none.
+    pub fn revoke(number: u64) {
+        tokens().held.remove(&number);
+    }
 }
 
 impl Drop for KeyToken {
     fn drop(&mut self) {
-        tokens().held.remove(&self.number);
+        KeyToken::revoke(self.number);
     }
 }
 
@@ -51,4 +64,24 @@ pub(crate) fn redeem(number: &str) -> Option<Credential> {
 
 fn tokens() -> MutexGuard<'static, Tokens> {
     TOKENS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_credential_is_there_until_its_token_is_dropped_or_revoked() {
+        let token = KeyToken::new(Credential::passphrase("horse"));
+        let number = token.number();
+        assert!(redeem(&number.to_string()).is_some());
+        drop(token);
+        assert!(redeem(&number.to_string()).is_none());
+
+        let number = KeyToken::new(Credential::passphrase("horse")).into_number();
+        assert!(redeem(&number.to_string()).is_some());
+        KeyToken::revoke(number);
+        KeyToken::revoke(number);
+        assert!(redeem(&number.to_string()).is_none());
+    }
 }

@@ -15,7 +15,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("keyring", &["crypto", "page-codec"]),
     ("vfs", &["crypto", "page-codec", "keyring"]),
     ("sqlite-linked", &["vfs", "keyring"]),
-    ("sqlite-extension", &["vfs"]),
+    ("sqlite-extension", &["keyring", "vfs"]),
     (
         "store",
         &["crypto", "page-codec", "keyring", "sqlite-linked"],
