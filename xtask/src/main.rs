@@ -1,10 +1,11 @@
-//! Automation: test, tidy, bench, vectors.
+//! Automation: test, tidy, bench, storm, vectors.
 
 mod bench;
 mod command;
 mod deny;
 mod interop;
 mod requirements;
+mod storm;
 mod test;
 mod tidy;
 mod vectors;
@@ -34,6 +35,8 @@ enum Task {
     Vectors,
     /// Measure a page's cost against stock SQLite: paired ratios.
     Bench(bench::Options),
+    /// Run many processes on one database, with kills, against an oracle.
+    Storm(storm::Options),
 }
 
 fn main() -> ExitCode {
@@ -55,5 +58,6 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Tidy => tidy::run(),
         Task::Vectors => vectors::run(),
         Task::Bench(options) => bench::run(options),
+        Task::Storm(options) => storm::run(options),
     }
 }

@@ -4,7 +4,7 @@
 //! write to: a line is in the pipe when the call returns, and survives the death of its writer.
 
 use std::io::{BufRead, BufReader, Lines, Write};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};
 
 const PART: &str = "STRONGROOM_TEST_PART";
 const URI: &str = "STRONGROOM_TEST_URI";
@@ -43,6 +43,7 @@ pub fn report(line: &str) {
 /// A process that plays a part.
 pub struct Player {
     child: Child,
+    orders: ChildStdin,
     lines: Lines<BufReader<ChildStderr>>,
 }
 
@@ -55,12 +56,25 @@ impl Player {
             .env(PART, name)
             .env(URI, uri)
             .env(DETAIL, detail)
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .expect("starts");
         let lines = BufReader::new(child.stderr.take().expect("piped")).lines();
-        Player { child, lines }
+        let orders = child.stdin.take().expect("piped");
+        Player {
+            child,
+            orders,
+            lines,
+        }
+    }
+
+    /// Gives the part an order, a line on its standard input.
+    pub fn tell(&mut self, order: &str) {
+        let line = format!("{order}\n");
+        // A part that has died is found when its answer is read.
+        let _ = self.orders.write_all(line.as_bytes());
     }
 
     /// The next line of the part, or `None` when it has ended.

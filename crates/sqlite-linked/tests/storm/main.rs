@@ -1,0 +1,79 @@
+//! Storms: many processes on one database, whose steps a seed interleaves, and kills among them.
+//!
+//! An ordinary test run has a sample. `cargo xtask storm` runs for as long as it is told; a seed
+//! that failed is replayed by `STRONGROOM_TEST_SEED`.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod content;
+mod kills;
+mod oracle;
+mod schedule;
+mod session;
+mod worker;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
+
+use common::children::Part;
+use common::random::seeds;
+use schedule::{Schedule, Tally};
+
+/// Set by `cargo xtask storm`: how long to go on.
+const SECONDS: &str = "STRONGROOM_STORM_SECONDS";
+/// The first seed of a long run.
+const FIRST_SEED: &str = "STRONGROOM_STORM_SEED";
+
+const SAMPLE: u64 = 12;
+const STEPS: u64 = 250;
+
+/// Not a test of its own: one process of a storm.
+#[test]
+fn worker() {
+    if let Some(part) = Part::mine() {
+        worker::work(&part);
+    }
+}
+
+fn number_from(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().expect("a number"))
+}
+
+/// Runs schedules until the time is over; in an ordinary test run, a few.
+fn storm(mut run: impl FnMut(u64) -> Tally) {
+    let start = Instant::now();
+    let mut all = Tally::default();
+    match number_from(SECONDS) {
+        None => seeds(1..=SAMPLE)
+            .into_iter()
+            .for_each(|seed| all.add(run(seed))),
+        Some(seconds) => {
+            let first = number_from(FIRST_SEED).unwrap_or(1);
+            let end = start + Duration::from_secs(seconds);
+            for seed in first.. {
+                if Instant::now() >= end {
+                    break;
+                }
+                all.add(run(seed));
+            }
+        }
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let (schedules, steps) = (all.schedules as f64 / seconds, all.steps as f64 / seconds);
+    println!("{all:?} in {seconds:.1} s: {schedules:.1} schedules, {steps:.0} steps each second");
+}
+
+/// Runs `inside`; if it panics, tells the log of what had happened before.
+fn with_log(mut schedule: Schedule, steps: u64) -> Tally {
+    let result = catch_unwind(AssertUnwindSafe(|| schedule.run(steps)));
+    result.unwrap_or_else(|panic| {
+        println!("{}", schedule.log.join("\n"));
+        resume_unwind(panic)
+    })
+}
+
+#[test]
+fn schedules_of_several_processes_show_every_reader_its_snapshot() {
+    storm(|seed| with_log(Schedule::new(seed), STEPS));
+}

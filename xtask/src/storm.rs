@@ -1,0 +1,36 @@
+//! `storm`: many processes, kills and sizes, for as long as one likes.
+
+use crate::command::{cargo, run as run_command};
+
+/// Tests of `storm`, each of which takes its share of the time.
+const STORMS: [&str; 1] = ["schedules_of_several_processes_show_every_reader_its_snapshot"];
+
+/// How long, and from which seed on. A failing run prints its seed; the same seed begins with it.
+#[derive(clap::Args)]
+pub struct Options {
+    /// How long to go on, all storms together.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    minutes: u64,
+    /// The first seed; each storm counts up from it.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// Runs each storm of `crates/sqlite-linked/tests/storm` for its share of the time. The databases
+/// are made in the folder for temporary files, so `TMPDIR` chooses the disk.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let seconds = options.minutes * 60 / STORMS.len() as u64;
+    for storm in STORMS {
+        println!("{storm}, {seconds} s from seed {}", options.seed);
+        let target = ["--package", "strongroom-sqlite-linked", "--test", "storm"];
+        run_command(
+            cargo()
+                .args(["test", "--quiet", "--locked"])
+                .args(target)
+                .args(["--", "--exact", storm, "--nocapture"])
+                .env("STRONGROOM_STORM_SECONDS", seconds.to_string())
+                .env("STRONGROOM_STORM_SEED", options.seed.to_string()),
+        )?;
+    }
+    Ok(())
+}
