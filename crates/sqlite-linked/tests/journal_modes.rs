@@ -549,3 +549,41 @@ fn a_torn_rollback_journal_ends_where_it_would_in_clear() {
         }
     }
 }
+
+/// What a connection that has cached pages sees after another has committed to the log and it has
+/// then left the log itself.
+fn seen_after_leaving_the_log(open: impl Fn() -> Connection, look_first: bool) -> String {
+    create(&open(), "PRAGMA journal_mode=wal");
+    let first = open();
+    let sizes = "SELECT sum(length(filling)) FROM row";
+    assert_eq!(text(&first, sizes), (ROWS * 700).to_string());
+    run(&open(), "UPDATE row SET filling = 'y' WHERE id = 11");
+    if look_first {
+        text(&first, sizes);
+    }
+    assert_eq!(text(&first, "PRAGMA journal_mode=delete"), "delete");
+    text(&first, sizes)
+}
+
+/// SQLite (seen in 3.40 and in the one linked) keeps its cache when it leaves the log, and does
+/// not notice transactions that others wrote to the log since its last look, unless they changed
+/// page 1.
+/// Whoever looks first is safe. This is so in clear, and stays so here: if one of the two changes,
+/// the manual has to.
+#[test]
+fn who_leaves_the_log_without_a_look_keeps_a_stale_cache_as_in_clear() {
+    let room = Room::new();
+    for look_first in [true, false] {
+        let name = format!("{look_first}.db");
+        let ours = seen_after_leaving_the_log(|| room.open(&name), look_first);
+        let name = format!("stock-{name}");
+        let stock = seen_after_leaving_the_log(|| open_stock(&room, &name), look_first);
+        assert_eq!(ours, stock);
+        let whole = (ROWS * 700).to_string();
+        assert_eq!(
+            ours == whole,
+            !look_first,
+            "the cache is stale without a look: {ours}"
+        );
+    }
+}
