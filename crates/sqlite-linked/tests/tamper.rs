@@ -340,6 +340,32 @@ fn a_bad_page_does_not_poison_the_connection() {
     }
 }
 
+/// SQLite reads as many bytes as its default page has before it knows the size of the pages. Bad
+/// pages in that range cost no more than bad pages elsewhere.
+#[test]
+fn a_bad_page_behind_page_one_costs_only_itself_whatever_the_page_size() {
+    for page_size in [512, 1024, 2048] {
+        let room = Room::new();
+        let connection = room.open("x.db");
+        connection
+            .execute_batch(&format!("PRAGMA page_size={page_size}"))
+            .expect("sets");
+        for table in ["t", "u", "v"] {
+            fill(&connection, table, 3);
+        }
+        drop(connection);
+        edit(&room.path("x.db"), |bytes| {
+            bytes[PAGES_OFFSET + page_size + 9] ^= 1
+        });
+        for map in ["", "&mmap=off"] {
+            let connection = room.open_with("x.db", map);
+            let failure = read_rows(&connection, "t").expect_err("page 2 is bad");
+            assert_eq!(failure.code, SQLITE_IOERR_DATA, "{failure:?}");
+            assert_eq!(read_rows(&connection, "v").expect("another page"), 3);
+        }
+    }
+}
+
 #[test]
 fn each_condition_has_its_own_message() {
     let room = Room::new();

@@ -53,6 +53,13 @@ impl Database {
         if offset == VERSION_FIELDS_OFFSET && out.len() == VERSION_FIELDS_SIZE {
             return self.read_version_fields(out);
         }
+        if offset == 0 && out.len() as u64 > page_size {
+            // SQLite guesses the size of pages, reads page 1 in it, learns the right size there and
+            // reads again. A bad page behind page 1 must not keep it from that.
+            let (page_one, beyond) = out.split_at_mut(page_size as usize);
+            beyond.fill(0);
+            return self.read_page(0, page_one);
+        }
         self.read_parts(out, offset, page_size)
     }
 
