@@ -1,8 +1,9 @@
-//! Automation: test, tidy, bench, storm, vectors.
+//! Automation: test, tidy, bench, faults, storm, vectors.
 
 mod bench;
 mod command;
 mod deny;
+mod faults;
 mod interop;
 mod requirements;
 mod storm;
@@ -33,6 +34,8 @@ enum Task {
     Tidy,
     /// Write the vectors anew and fail if they differ from what is committed.
     Vectors,
+    /// Cut the power at 100,000 points of seeded workloads, and look what is left.
+    Faults(faults::Options),
     /// Measure a page's cost against stock SQLite: paired ratios.
     Bench(bench::Options),
     /// Run many processes on one database, with kills, against an oracle.
@@ -57,6 +60,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Ci => test::run(&test::Options::default()),
         Task::Tidy => tidy::run(),
         Task::Vectors => vectors::run(),
+        Task::Faults(options) => faults::run(options),
         Task::Bench(options) => bench::run(options),
         Task::Storm(options) => storm::run(options),
     }

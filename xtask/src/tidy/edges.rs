@@ -47,8 +47,15 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "lab-report",
         ],
     ),
+    (
+        "testkit",
+        &["crypto", "page-codec", "keyring", "sqlite-linked"],
+    ),
     ("xtask", &["page-codec"]),
 ];
+
+/// For tests: no product may know it.
+const TESTS_ONLY: &[&str] = &["testkit"];
 
 /// Programs: at the end of every edge.
 const PROGRAMS: &[&str] = &["cli", "xtask"];
@@ -64,6 +71,7 @@ const MAY_LINK_SQLITE: &[&str] = &[
     "shell",
     "lab-engines",
     "cli",
+    "testkit",
 ];
 
 pub fn check(metadata: &Value) -> Vec<Violation> {
@@ -122,6 +130,9 @@ impl<'a> Edge<'a> {
         if self.is_development {
             return None;
         }
+        if self.is_member && TESTS_ONLY.contains(&to) {
+            return Some(format!("{from} is no test and may not know {to}"));
+        }
         if self.is_member && !may_know.contains(&to) {
             return Some(format!("{from} may not know {to}"));
         }
@@ -161,7 +172,7 @@ mod tests {
         };
         let none = json!([]);
         let mut packages = vec![package(member, dependencies)];
-        for other in ["crypto", "vfs", "cli"] {
+        for other in ["crypto", "vfs", "cli", "testkit"] {
             if other != member {
                 packages.push(package(other, none.clone()));
             }
@@ -196,6 +207,14 @@ mod tests {
             found("store", dependencies),
             ["store depends on the program cli"]
         );
+    }
+
+    #[test]
+    fn only_tests_know_the_kit_for_tests() {
+        let dependency = |kind| json!([{"name": "p-testkit", "kind": kind}]);
+        let message = "store is no test and may not know testkit";
+        assert_eq!(found("store", dependency(Value::Null)), [message]);
+        assert!(found("store", dependency(json!("dev"))).is_empty());
     }
 
     #[test]

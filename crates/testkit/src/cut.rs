@@ -1,0 +1,242 @@
+//! Power cuts: at each point of a recorded run, disks as the cut may leave them, opened again.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::case::{Case, Scenario};
+use crate::database::{KEYS, check, run, text};
+use crate::disk::{Device, Disk};
+use crate::power::{Image, Replay};
+use crate::random::Random;
+use crate::record::{Recorded, open_case, record};
+
+/// One power cut: a case, the number of effects before it, and which of its disks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The run that it ends.
+    pub case: Case,
+    /// Effects before it.
+    pub place: usize,
+    /// Which of the disks.
+    pub variant: u64,
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}/{}", self.case, self.place, self.variant)
+    }
+}
+
+impl FromStr for Cut {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let mut parts = word.rsplitn(3, '/');
+        let mut number = || {
+            let part = parts.next().unwrap_or_default();
+            part.parse::<u64>()
+                .map_err(|_| format!("{part} is not a number"))
+        };
+        let variant = number()?;
+        let place = number()? as usize;
+        let case = parts.next().unwrap_or_default().parse()?;
+        Ok(Cut {
+            case,
+            place,
+            variant,
+        })
+    }
+}
+
+/// A disk on which something else was found than must be.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Where; repeats it.
+    pub cut: Cut,
+    /// What was found.
+    pub what: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failure { cut, what } = self;
+        write!(
+            formatter,
+            "{what}\n  again: cargo xtask faults --replay {cut}"
+        )
+    }
+}
+
+/// What came of the cuts of a case.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Disks that were opened.
+    pub cuts: u64,
+    /// Effects of the run.
+    pub effects: usize,
+    /// Those on which it was not as promised.
+    pub failures: Vec<Failure>,
+}
+
+/// Cuts the power at one in `one_in` of the points of a case, in `variants` ways each.
+///
+/// # Errors
+/// When the run itself fails, before any cut.
+pub fn sweep(case: &Case, one_in: u64, variants: u64) -> Result<Outcome, String> {
+    let recorded = record(case).map_err(|error| format!("{case}: {error}"))?;
+    let mut outcome = Outcome {
+        effects: recorded.log.len(),
+        ..Outcome::default()
+    };
+    let mut places = Random::of(&[case.seed, 4]);
+    let mut replay = Replay::new(case.device(), &Image::default(), &recorded.log);
+    loop {
+        if places.once_in(one_in) {
+            for variant in 0..variants {
+                let cut = Cut {
+                    case: *case,
+                    place: replay.position(),
+                    variant,
+                };
+                outcome.cuts += 1;
+                if let Err(what) = judge(&cut, &recorded, &replay) {
+                    outcome.failures.push(Failure { cut, what });
+                }
+            }
+        }
+        if !replay.advance() {
+            return Ok(outcome);
+        }
+    }
+}
+
+/// Repeats one cut. Returns the disk as the power cut left it.
+///
+/// # Errors
+/// What was found, or why the run failed.
+pub fn repeat(cut: &Cut) -> Result<Image, String> {
+    let recorded = record(&cut.case)?;
+    let mut replay = Replay::new(cut.case.device(), &Image::default(), &recorded.log);
+    while replay.position() < cut.place {
+        if !replay.advance() {
+            return Err(format!("the run has {} effects only", recorded.log.len()));
+        }
+    }
+    judge(cut, &recorded, &replay)?;
+    Ok(replay.image(&mut random_of(cut)))
+}
+
+fn random_of(cut: &Cut) -> Random {
+    Random::of(&[cut.case.seed, 3, cut.place as u64, cut.variant])
+}
+
+fn judge(cut: &Cut, recorded: &Recorded, replay: &Replay) -> Result<(), String> {
+    let mut random = random_of(cut);
+    let image = replay.image(&mut random);
+    let found = Found {
+        case: &cut.case,
+        device: cut.case.device(),
+        contents: recorded.contents_at(cut.place),
+        keys: recorded.keys_at(cut.place),
+    };
+    match random.below(8) {
+        0 => found.judge_twice(&image, &mut random),
+        1 => found.judge(&image, true),
+        _ => found.judge(&image, false),
+    }
+}
+
+/// What must be found on a disk.
+struct Found<'a> {
+    case: &'a Case,
+    device: Device,
+    contents: Vec<u64>,
+    keys: Vec<Vec<usize>>,
+}
+
+impl Found<'_> {
+    /// Opens the database and compares; then uses it, if that is asked for.
+    fn judge(&self, image: &Image, goes_on: bool) -> Result<(), String> {
+        let disk = Disk::with(self.device, image);
+        disk.enter();
+        let key = self.judge_keys()?;
+        let connection = open_case(self.case, key)?;
+        self.compare(&connection)?;
+        if goes_on {
+            for schema in self.case.schemas() {
+                run(
+                    &connection,
+                    &format!(
+                        "CREATE TABLE {schema}.later(a); INSERT INTO {schema}.later VALUES(1);
+                         DROP TABLE {schema}.later"
+                    ),
+                )?;
+            }
+            self.compare(&connection)?;
+        }
+        drop(connection);
+        if disk.open_files() > 0 {
+            return Err(format!("{} files stay open", disk.open_files()));
+        }
+        if goes_on {
+            self.compare(&open_case(self.case, key)?)?;
+        }
+        Ok(())
+    }
+
+    /// Cuts the power again while the first cut is recovered from.
+    fn judge_twice(&self, image: &Image, random: &mut Random) -> Result<(), String> {
+        let disk = Disk::with(self.device, image);
+        disk.enter();
+        let key = self.judge_keys()?;
+        let connection = open_case(self.case, key)?;
+        self.compare(&connection)?;
+        drop(connection);
+        let log = disk.take_log();
+        let mut replay = Replay::new(self.device, image, &log);
+        for _ in 0..random.below(log.len() as u64 + 1) {
+            replay.advance();
+        }
+        let second = replay.image(random);
+        self.judge(&second, false)
+            .map_err(|what| format!("{what}, after a second power cut during recovery"))
+    }
+
+    fn compare(&self, connection: &rusqlite::Connection) -> Result<(), String> {
+        let digest = check(connection, self.case.side, self.case.schemas())?;
+        if self.contents.contains(&digest) {
+            return Ok(());
+        }
+        Err(format!(
+            "the content is none of the {} that are allowed",
+            self.contents.len()
+        ))
+    }
+
+    /// A key that opens the database, once it is clear that all of a set do and no other.
+    fn judge_keys(&self) -> Result<usize, String> {
+        if self.case.scenario != Scenario::Keys {
+            return Ok(0);
+        }
+        let mut found = Vec::new();
+        for key in 0..KEYS {
+            let connection = open_case(self.case, key)?;
+            if text(&connection, "SELECT count(*) FROM sqlite_schema").is_err() {
+                continue;
+            }
+            if text(&connection, "PRAGMA strongroom_status")?.contains("\"state\":\"new\"") {
+                // Nothing was ever committed: every key opens that.
+                return Ok(0);
+            }
+            found.push(key);
+        }
+        if self.keys.contains(&found) {
+            Ok(found[0])
+        } else {
+            Err(format!(
+                "keys {found:?} open the database, not one of {:?}",
+                self.keys
+            ))
+        }
+    }
+}

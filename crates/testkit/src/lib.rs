@@ -1,0 +1,21 @@
+//! For tests only: a disk in memory that loses power and fails, as a base VFS.
+//!
+//! - `fault`, `disk`, `base_vfs`, `base_file`: the disk, its faults, and SQLite's C interface;
+//! - `power`: what a power cut may leave;
+//! - `workload`, `case`, `record`, `cut`: seeded runs, and the judgement of what was left.
+//!
+//! No product depends on this crate.
+#![expect(unsafe_code, reason = "SQLite's C interface")]
+
+mod base_file;
+pub mod base_vfs;
+pub mod case;
+pub mod cut;
+pub mod database;
+pub mod disk;
+pub mod fault;
+pub mod plan;
+pub mod power;
+pub mod random;
+pub mod record;
+pub mod workload;

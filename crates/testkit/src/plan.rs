@@ -1,0 +1,49 @@
+//! Which cases a full run goes through.
+
+use crate::case::{Case, MODES, PAGE_SIZES, Scenario};
+use crate::database::Side;
+
+/// Devices that the unix VFS may stand on, and devices that promise less than it says.
+const DEVICES: [&str; 4] = ["unix", "map", "bare512", "bare4096"];
+
+/// One round: every kind of run once on each side. Page size and device go on from kind to kind
+/// and from seed to seed.
+pub fn cases(seed: u64) -> Vec<Case> {
+    let mut all = Vec::new();
+    let mut turn = seed;
+    for (mode, synchronous, scenario) in kinds() {
+        turn += 1;
+        for side in [Side::Strongroom, Side::Stock] {
+            if side == Side::Stock && (scenario == Scenario::Keys || !seed.is_multiple_of(4)) {
+                // The cross-check needs fewer.
+                continue;
+            }
+            all.push(Case {
+                side,
+                mode,
+                synchronous,
+                page_size: PAGE_SIZES[(turn % 3) as usize],
+                device: DEVICES[(turn / 3 % 4) as usize],
+                scenario,
+                seed,
+            });
+        }
+    }
+    all
+}
+
+/// Journal mode, `PRAGMA synchronous` and scenario of every kind of run.
+pub fn kinds() -> Vec<(&'static str, &'static str, Scenario)> {
+    let mut kinds = vec![("wal", "normal", Scenario::Plain)];
+    for mode in MODES {
+        for synchronous in ["full", "extra"] {
+            kinds.push((mode, synchronous, Scenario::Plain));
+        }
+        kinds.push((mode, "full", Scenario::Keys));
+        if mode != "wal" {
+            kinds.push((mode, "full", Scenario::Attached));
+        }
+    }
+    kinds.push(("delete", "full", Scenario::Switching));
+    kinds
+}
