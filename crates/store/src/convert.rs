@@ -118,8 +118,10 @@ pub fn encrypt_copy(
             connection,
             schema: "main",
         },
-        (Some(page_size), None) => attached(&uri(source)?, page_size)?,
-        (Some(page_size), token) => attached(&encrypted_uri(source, token, None)?, page_size)?,
+        (Some(page_size), None) => attached(&connection, &uri(source)?, page_size)?,
+        (Some(page_size), token) => {
+            attached(&connection, &encrypted_uri(source, token, None)?, page_size)?
+        }
     };
     let beside = encrypted_beside(&from, target, token, options.cipher, progress)?;
     copy_permissions(source, beside.path()).map_err(|source| file_error(target, source))?;
@@ -135,14 +137,19 @@ struct Source {
 /// Opens a source whose copies get pages of another size.
 ///
 /// SQLite keeps the size of pages to come per connection, and the encrypting VFS refuses to change
-/// that of its own database; so the source is attached to a connection that has none.
-fn attached(name: &FileUri, page_size: u32) -> Result<Source, ConvertError> {
+/// that of its own database; so the source is attached to a connection that has none. That must
+/// have its encoding, which `opened` tells.
+fn attached(opened: &Connection, name: &FileUri, page_size: u32) -> Result<Source, ConvertError> {
     if !page_codec::header::is_page_size(page_size) {
         return Err(ConvertError::PageSize(page_size));
     }
+    let encoding: String = opened
+        .query_row("PRAGMA encoding", [], |row| row.get(0))
+        .map_err(|source| copy_error(opened, source))?;
     let connection = open_plain(None, Access::Create)?;
     connection
-        .execute("ATTACH ?1 AS source", [name.as_str()])
+        .pragma_update(Some("main"), "encoding", encoding)
+        .and_then(|()| connection.execute("ATTACH ?1 AS source", [name.as_str()]))
         .and_then(|_| connection.pragma_update(Some("main"), "page_size", page_size))
         .map_err(|source| copy_error(&connection, source))?;
     Ok(Source {

@@ -1,0 +1,149 @@
+//! Databases that SQLCipher wrote, as sources.
+
+use crate::database::{Access, FileKind, OpenError, file_kind, last_error, open_uri, uri};
+use crate::import::{ImportError, original};
+use crate::uri::FileUri;
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode};
+use sqlcipher_format::detect::{BEGINNING_SIZE, Known, detect};
+use sqlcipher_format::key::{Salt, SourceKey};
+use sqlcipher_format::page::PageOpener;
+use sqlcipher_format::parameters::Parameters;
+use sqlite_linked::{PageSource, PageSourceToken};
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Key and parameters of a database of SQLCipher.
+#[derive(Debug)]
+pub struct SqlcipherSource {
+    /// The key.
+    pub key: SourceKey,
+    /// The salt, where neither the file nor the key has it.
+    pub salt: Option<Salt>,
+    /// What is known of the parameters.
+    pub known: Known,
+}
+
+/// Pages of one file, as the VFS asks for them.
+struct Pages(PageOpener);
+
+impl PageSource for Pages {
+    fn page_size(&self) -> u32 {
+        self.0.parameters().page_size
+    }
+
+    fn open_page(
+        &self,
+        number: u32,
+        stored: &[u8],
+        plain: &mut [u8],
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(self.0.open_page(number, stored, plain)?)
+    }
+}
+
+/// How often the beginning of a file is read anew while a program writes to it.
+const READS_MAX: usize = 3;
+
+impl SqlcipherSource {
+    /// Finds out how a file was written.
+    pub(super) fn detect(&self, path: &Path) -> Result<(PageSourceToken, Parameters), ImportError> {
+        let mut beginning = read_beginning(path)?;
+        let candidates = self.known.candidates();
+        let mut reads = 1;
+        let opener = loop {
+            let source = match detect(&self.key, self.salt, &candidates, &beginning) {
+                Ok(opener) => break opener,
+                Err(source) => source,
+            };
+            // No lock is held yet: a page may have been read while it was written.
+            let before = std::mem::replace(&mut beginning, read_beginning(path)?);
+            if before == beginning || reads == READS_MAX {
+                let path = path.to_owned();
+                return Err(ImportError::Sqlcipher { path, source });
+            }
+            reads += 1;
+        };
+        let parameters = *opener.parameters();
+        Ok((PageSourceToken::new(Arc::new(Pages(opener))), parameters))
+    }
+}
+
+fn read_beginning(path: &Path) -> Result<Vec<u8>, ImportError> {
+    match file_kind(path)? {
+        FileKind::Missing => return Err(OpenError::Missing(path.to_owned()).into()),
+        FileKind::Empty => return Err(OpenError::Empty(path.to_owned()).into()),
+        FileKind::Encrypted(_) => return Err(OpenError::Encrypted(path.to_owned()).into()),
+        // A plaintext header looks plain.
+        FileKind::Plain | FileKind::Other(_) => {}
+    }
+    let mut beginning = Vec::with_capacity(BEGINNING_SIZE);
+    let read = File::open(path)
+        .and_then(|file| file.take(BEGINNING_SIZE as u64).read_to_end(&mut beginning));
+    read.map_err(|source| OpenError::File {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(beginning)
+}
+
+/// The URI by which the VFS shows the file as plain pages.
+pub(super) fn name_of(path: &Path, pages: &PageSourceToken) -> Result<FileUri, OpenError> {
+    let number = pages.number().to_string();
+    Ok(uri(path)?.through_strongroom().with("page_source", &number))
+}
+
+/// Opens the file, for this connection alone if it will be replaced, and reads from it once.
+pub(super) fn open(
+    path: &Path,
+    pages: &PageSourceToken,
+    alone: bool,
+) -> Result<Connection, ImportError> {
+    // The VFS lets nothing be written. A connection that may write removes the empty log that it
+    // has made, when it ends.
+    let connection = open_uri(path, &name_of(path, pages)?, Access::Write)?;
+    if alone {
+        let in_place = (|| {
+            connection.query_row("PRAGMA locking_mode=EXCLUSIVE", [], |_| Ok(()))?;
+            // SQLite would remove a log by its name, which by then is the name of the copy's.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        })();
+        in_place.map_err(|error| read_error(path, &connection, error))?;
+    }
+    connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
+        .map_err(|error| read_error(path, &connection, error))?;
+    Ok(connection)
+}
+
+/// Takes the file for this connection alone; yields whether it is in WAL mode.
+pub(super) fn lock_exclusively(path: &Path, connection: &Connection) -> Result<bool, ImportError> {
+    let locked = connection
+        .execute_batch("BEGIN EXCLUSIVE; COMMIT")
+        .and_then(|()| connection.query_row("PRAGMA journal_mode", [], |row| row.get(0)));
+    let mode: String = locked.map_err(|error| read_error(path, connection, error))?;
+    let log = original::beside(path, "-wal");
+    if fs::metadata(log).is_ok_and(|log| log.len() > 0) {
+        return Err(ImportError::LogLeft(path.to_owned()));
+    }
+    Ok(mode.eq_ignore_ascii_case("wal"))
+}
+
+fn read_error(path: &Path, connection: &Connection, source: rusqlite::Error) -> ImportError {
+    let path = path.to_owned();
+    match source.sqlite_error_code() {
+        // The only write that reading asks for is the rolling back of a journal.
+        Some(ErrorCode::ReadOnly) => ImportError::HotJournal(path),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            crate::convert::ConvertError::InUse(path).into()
+        }
+        _ => ImportError::Read {
+            path,
+            detail: last_error(connection),
+            source,
+        },
+    }
+}
