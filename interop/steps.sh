@@ -47,7 +47,7 @@ refuses() {
     if answer=$("$@" 2>&1); then
         fail "$what was not refused: $answer"
     fi
-    grep -qE "file is not a database|authorization denied" <<<"$answer" ||
+    grep -qE "file is not a database|authorization denied|^wrong key" <<<"$answer" ||
         fail "$what was refused for another reason: $answer"
 }
 
