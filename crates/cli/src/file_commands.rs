@@ -87,7 +87,8 @@ pub struct InspectArgs {
     json: bool,
 }
 
-fn overwrite(force: bool) -> Overwrite {
+/// What `--force` means.
+pub fn overwrite(force: bool) -> Overwrite {
     if force {
         Overwrite::Always
     } else {

@@ -3,6 +3,7 @@
 
 mod compare;
 mod file_commands;
+mod import_command;
 mod key_arguments;
 mod key_command;
 mod rekey_command;
@@ -26,7 +27,9 @@ struct Program {
 enum Command {
     Shell(shell_command::Args),
     Encrypt(file_commands::EncryptArgs),
+    #[command(visible_alias = "export")]
     Decrypt(file_commands::DecryptArgs),
+    Import(import_command::ImportArgs),
     Key(key_command::Args),
     Rekey(rekey_command::Args),
     Verify(file_commands::VerifyArgs),
@@ -55,6 +58,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Shell(args) => shell_command::run(args),
         Command::Encrypt(args) => file_commands::encrypt(args).map(done),
         Command::Decrypt(args) => file_commands::decrypt(args).map(done),
+        Command::Import(args) => import_command::import(args).map(done),
         Command::Key(args) => key_command::run(args).map(done),
         Command::Rekey(args) => rekey_command::run(args).map(done),
         Command::Verify(args) => file_commands::verify(args),

@@ -6,10 +6,80 @@ use thiserror::Error;
 
 use crate::key::{PageKeys, Salt, SourceKey};
 use crate::page::{PLAIN_MAGIC, PageError, PageOpener};
-use crate::parameters::{PAGE_SIZES, ParameterError, Parameters, SALT_SIZE};
+use crate::parameters::{Algorithm, PAGE_SIZES, ParameterError, Parameters, SALT_SIZE};
 
 /// How much of a file's beginning [`detect`] can use: two pages of the largest size.
 pub const BEGINNING_SIZE: usize = 2 * 65_536;
+
+/// What a user knows of a file; the rest is found out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Version whose defaults fill what is not given.
+    pub version: Option<u8>,
+    /// As in [`Parameters`].
+    pub page_size: Option<u32>,
+    /// As in [`Parameters`].
+    pub kdf_iterations: Option<u32>,
+    /// As in [`Parameters`].
+    pub kdf_algorithm: Option<Algorithm>,
+    /// As in [`Parameters`].
+    pub hmac_algorithm: Option<Algorithm>,
+    /// Whether pages have an HMAC.
+    pub use_hmac: Option<bool>,
+    /// As in [`Parameters`].
+    pub plaintext_header_size: Option<u32>,
+}
+
+/// Versions from the newest, which is the most likely.
+const VERSIONS: [u8; 4] = [4, 3, 2, 1];
+
+/// The first version with plaintext headers.
+const VERSION_WITH_PLAINTEXT_HEADER: u8 = 4;
+
+impl Known {
+    /// The parameters to try, each once, the most likely first. An unknown version yields none.
+    #[must_use]
+    pub fn candidates(&self) -> Vec<Candidate> {
+        let versions = match (self.version, self.plaintext_header_size) {
+            (Some(version), _) => vec![version],
+            (None, Some(1..)) => vec![VERSION_WITH_PLAINTEXT_HEADER],
+            (None, None | Some(0)) => VERSIONS.to_vec(),
+        };
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for version in versions {
+            let Some(candidate) = self.candidate(version) else {
+                continue;
+            };
+            let tried = |other: &Candidate| other.tries_all_of(&candidate);
+            if !candidates.iter().any(tried) {
+                candidates.push(candidate);
+            }
+        }
+        candidates
+    }
+
+    fn candidate(&self, version: u8) -> Option<Candidate> {
+        let defaults = Parameters::of_version(version)?;
+        let hmac_algorithm = match (self.use_hmac, self.hmac_algorithm) {
+            (Some(false), _) => None,
+            (_, Some(algorithm)) => Some(algorithm),
+            (Some(true), None) => defaults.hmac_algorithm.or(Some(defaults.kdf_algorithm)),
+            (None, None) => defaults.hmac_algorithm,
+        };
+        let parameters = Parameters {
+            page_size: self.page_size.unwrap_or(defaults.page_size),
+            kdf_iterations: self.kdf_iterations.unwrap_or(defaults.kdf_iterations),
+            kdf_algorithm: self.kdf_algorithm.unwrap_or(defaults.kdf_algorithm),
+            hmac_algorithm,
+            plaintext_header_size: self.plaintext_header_size.unwrap_or(0),
+        };
+        Some(Candidate {
+            version,
+            parameters,
+            page_size_known: self.page_size.is_some(),
+        })
+    }
+}
 
 /// Parameters to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +90,17 @@ pub struct Candidate {
     pub parameters: Parameters,
     /// Whether the page size is certain; otherwise it is tried first, and then all others.
     pub page_size_known: bool,
+}
+
+impl Candidate {
+    /// Whether this leaves nothing of the other to try.
+    fn tries_all_of(&self, other: &Self) -> bool {
+        let mut other = other.parameters;
+        if !self.page_size_known {
+            other.page_size = self.parameters.page_size;
+        }
+        self.parameters == other
+    }
 }
 
 impl fmt::Display for Candidate {
@@ -186,4 +267,50 @@ fn try_candidate(
         }
     }
     damaged.map_or(Ok(None), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn versions(known: Known) -> Vec<u8> {
+        let candidates = known.candidates();
+        candidates
+            .iter()
+            .map(|candidate| candidate.version)
+            .collect()
+    }
+
+    #[test]
+    fn what_is_known_is_not_tried_twice() {
+        let nothing = Known::default();
+        assert_eq!(versions(nothing), [4, 3, 2, 1]);
+        let iterations = Known {
+            kdf_iterations: Some(10),
+            ..nothing
+        };
+        // Versions 3 and 2 differ in the number of iterations alone.
+        assert_eq!(versions(iterations), [4, 3, 1]);
+        let all = Known {
+            kdf_algorithm: Some(Algorithm::Sha1),
+            use_hmac: Some(false),
+            ..iterations
+        };
+        assert_eq!(versions(all), [4]);
+        let header = Known {
+            plaintext_header_size: Some(32),
+            ..nothing
+        };
+        assert_eq!(versions(header), [4]);
+        let version = Known {
+            version: Some(2),
+            ..nothing
+        };
+        assert_eq!(versions(version), [2]);
+        let unknown = Known {
+            version: Some(5),
+            ..nothing
+        };
+        assert_eq!(unknown.candidates(), []);
+    }
 }

@@ -161,6 +161,16 @@ fn a_wrong_key_is_told_from_a_damaged_page_one() {
     }
 }
 
+/// The header that would prove the key is not encrypted, and there is no HMAC.
+#[test]
+fn a_plaintext_header_does_not_prove_a_key() {
+    let mut case = case("plaintext_header");
+    let options = &mut case.options;
+    options.insert("cipher-use-hmac".to_owned(), "off".to_owned());
+    let error = case.detect(&case.bytes()).err().unwrap();
+    assert!(matches!(error, DetectError::WrongKey { .. }), "{error}");
+}
+
 #[test]
 fn the_error_names_what_was_tried() {
     let case = Case {

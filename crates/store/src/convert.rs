@@ -129,9 +129,9 @@ pub fn encrypt_copy(
 }
 
 /// The source of a copy: a database of a connection.
-struct Source {
-    connection: Connection,
-    schema: &'static str,
+pub(crate) struct Source {
+    pub(crate) connection: Connection,
+    pub(crate) schema: &'static str,
 }
 
 /// Opens a source whose copies get pages of another size.
@@ -139,7 +139,11 @@ struct Source {
 /// SQLite keeps the size of pages to come per connection, and the encrypting VFS refuses to change
 /// that of its own database; so the source is attached to a connection that has none. That must
 /// have its encoding, which `opened` tells.
-fn attached(opened: &Connection, name: &FileUri, page_size: u32) -> Result<Source, ConvertError> {
+pub(crate) fn attached(
+    opened: &Connection,
+    name: &FileUri,
+    page_size: u32,
+) -> Result<Source, ConvertError> {
     if !page_codec::header::is_page_size(page_size) {
         return Err(ConvertError::PageSize(page_size));
     }
@@ -297,7 +301,7 @@ fn check_target(target: &Path, overwrite: Overwrite) -> Result<(), ConvertError>
 }
 
 /// Opens a plain database with content.
-fn open_existing_plain(path: &Path) -> Result<Connection, ConvertError> {
+pub(crate) fn open_existing_plain(path: &Path) -> Result<Connection, ConvertError> {
     let path = path.to_owned();
     Err(match file_kind(&path)? {
         FileKind::Plain => return Ok(open_plain(Some(&path), Access::Write)?),
@@ -326,7 +330,10 @@ pub(crate) fn expect_encrypted(path: &Path) -> Result<(), OpenError> {
 
 /// Takes the database for this connection alone; yields its journal mode. In the log of WAL mode
 /// there would be content that the renamed file lacks, so that mode ends first.
-fn lock_exclusively(path: &Path, connection: &Connection) -> Result<String, ConvertError> {
+pub(crate) fn lock_exclusively(
+    path: &Path,
+    connection: &Connection,
+) -> Result<String, ConvertError> {
     let text = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, String>(0));
     let locked = (|| {
         let before = text("PRAGMA journal_mode")?;
@@ -343,7 +350,7 @@ fn lock_exclusively(path: &Path, connection: &Connection) -> Result<String, Conv
     })
 }
 
-fn encrypted_beside(
+pub(crate) fn encrypted_beside(
     source: &Source,
     target: &Path,
     token: &KeyToken,
@@ -451,7 +458,11 @@ fn beside(target: &Path) -> Result<FileBeside, ConvertError> {
     FileBeside::new(target).map_err(|source| file_error(target, source))
 }
 
-fn settle(beside: FileBeside, target: &Path, overwrite: Overwrite) -> Result<(), ConvertError> {
+pub(crate) fn settle(
+    beside: FileBeside,
+    target: &Path,
+    overwrite: Overwrite,
+) -> Result<(), ConvertError> {
     beside
         .settle(target, overwrite)
         .map_err(|source| match source.kind() {
@@ -460,14 +471,14 @@ fn settle(beside: FileBeside, target: &Path, overwrite: Overwrite) -> Result<(),
         })
 }
 
-fn file_error(path: &Path, source: io::Error) -> ConvertError {
+pub(crate) fn file_error(path: &Path, source: io::Error) -> ConvertError {
     ConvertError::File {
         path: path.to_owned(),
         source,
     }
 }
 
-fn copy_error(connection: &Connection, source: rusqlite::Error) -> ConvertError {
+pub(crate) fn copy_error(connection: &Connection, source: rusqlite::Error) -> ConvertError {
     ConvertError::Copy {
         detail: last_error(connection),
         source,

@@ -217,6 +217,16 @@ pub(crate) fn uri(path: &Path) -> Result<FileUri, OpenError> {
     })
 }
 
+/// Opens a database by a name that the VFS understands.
+pub(crate) fn open_uri(
+    path: &Path,
+    uri: &FileUri,
+    access: Access,
+) -> Result<Connection, OpenError> {
+    register()?;
+    open(path, uri, access)
+}
+
 fn open(path: &Path, uri: &FileUri, access: Access) -> Result<Connection, OpenError> {
     Connection::open_with_flags(uri.as_str(), access.flags())
         .map_err(|source| open_error(path, access, source))

@@ -272,7 +272,7 @@ impl Import<'_> {
                 connection,
                 schema: "main",
             }),
-            Some(page_size) => Ok(attached(&name()?, page_size)?),
+            Some(page_size) => Ok(attached(&connection, &name()?, page_size)?),
         }
     }
 

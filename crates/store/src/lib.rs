@@ -1,4 +1,4 @@
-//! Operations on whole files: encrypt, decrypt, verify, keys, inspect.
+//! Operations on whole files: encrypt, decrypt, import, verify, keys, inspect.
 //!
 //! Nothing here asks, prints or decides for the user: credentials come in as [`KeyToken`]s,
 //! progress goes out through [`progress::Progress`], and each error says what to do.
@@ -6,6 +6,7 @@
 
 pub mod convert;
 pub mod database;
+pub mod import;
 pub mod inspect;
 pub mod key_file;
 pub mod keys;

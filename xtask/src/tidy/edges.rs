@@ -18,7 +18,13 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("sqlite-extension", &["keyring", "vfs"]),
     (
         "store",
-        &["crypto", "page-codec", "keyring", "sqlite-linked"],
+        &[
+            "crypto",
+            "page-codec",
+            "sqlcipher-format",
+            "keyring",
+            "sqlite-linked",
+        ],
     ),
     ("strongroom", &["crypto", "keyring", "store"]),
     (
@@ -37,6 +43,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &[
             "crypto",
             "page-codec",
+            "sqlcipher-format",
             "keyring",
             "sqlite-linked",
             "store",

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crypto::secret::SecretBytes;
 use serde::Deserialize;
-use sqlcipher_format::detect::{Candidate, DetectError, detect};
+use sqlcipher_format::detect::{Candidate, DetectError, Known, detect};
 use sqlcipher_format::key::{Salt, SourceKey, parse_salt};
 use sqlcipher_format::page::PageOpener;
-use sqlcipher_format::parameters::{Algorithm, Parameters};
+use sqlcipher_format::parameters::Algorithm;
 
 /// The folder of the samples, with its list of cases.
 pub fn folder() -> PathBuf {
@@ -52,43 +52,19 @@ impl Case {
 
     /// What the options leave open is tried as the program tries it.
     pub fn candidates(&self) -> Vec<Candidate> {
-        let number = |name: &str| {
-            self.options
-                .get(name)
-                .map(|text| text.parse().expect("u32"))
+        let text = |name: &str| self.options.get(name).map(String::as_str);
+        let number = |name: &str| Some(text(name)?.parse::<u32>().expect("a number"));
+        let algorithm = |name: &str| Some(Algorithm::from_name(text(name)?).expect("a name"));
+        let known = Known {
+            version: number("sqlcipher-version").map(|version| version as u8),
+            page_size: number("cipher-page-size"),
+            kdf_iterations: number("kdf-iter"),
+            kdf_algorithm: algorithm("cipher-kdf-algorithm"),
+            hmac_algorithm: algorithm("cipher-hmac-algorithm"),
+            use_hmac: text("cipher-use-hmac").map(|text| text == "on"),
+            plaintext_header_size: number("cipher-plaintext-header-size"),
         };
-        let algorithm = |name: &str| {
-            let name = self.options.get(name)?;
-            Some(Algorithm::from_name(name).expect("an algorithm"))
-        };
-        let versions = match number("sqlcipher-version") {
-            Some(version) => vec![u8::try_from(version).expect("a version")],
-            None => vec![4, 3, 2, 1],
-        };
-        let candidate = |version| {
-            let mut parameters = Parameters::of_version(version).expect("a version");
-            if let Some(iterations) = number("kdf-iter") {
-                parameters.kdf_iterations = iterations;
-            }
-            if let Some(algorithm) = algorithm("cipher-kdf-algorithm") {
-                parameters.kdf_algorithm = algorithm;
-            }
-            if let Some(algorithm) = algorithm("cipher-hmac-algorithm") {
-                parameters.hmac_algorithm = Some(algorithm);
-            }
-            if self.options.contains_key("cipher-use-hmac") {
-                parameters.hmac_algorithm = None;
-            }
-            if let Some(size) = number("cipher-plaintext-header-size") {
-                parameters.plaintext_header_size = size;
-            }
-            Candidate {
-                version,
-                parameters,
-                page_size_known: false,
-            }
-        };
-        versions.into_iter().map(candidate).collect()
+        known.candidates()
     }
 
     pub fn detect(&self, bytes: &[u8]) -> Result<PageOpener, DetectError> {
