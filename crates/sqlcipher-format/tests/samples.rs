@@ -167,6 +167,7 @@ fn a_plaintext_header_does_not_prove_a_key() {
     let mut case = case("plaintext_header");
     let options = &mut case.options;
     options.insert("cipher-use-hmac".to_owned(), "off".to_owned());
+    case.key = "incorrect horse".to_owned();
     let error = case.detect(&case.bytes()).err().unwrap();
     assert!(matches!(error, DetectError::WrongKey { .. }), "{error}");
 }
