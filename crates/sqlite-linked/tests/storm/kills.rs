@@ -18,7 +18,7 @@ impl Schedule {
     }
 
     /// Whether nothing keeps a connection of our own from reading what a kill left.
-    fn others_are_out_of_the_way(&self, index: usize) -> bool {
+    pub fn others_are_out_of_the_way(&self, index: usize) -> bool {
         let out = |session: &Session| session.transaction.is_none() && !session.exclusive;
         let mut others = self.sessions.iter().enumerate();
         others.all(|(other, session)| other == index || out(session))
@@ -50,7 +50,8 @@ impl Schedule {
             5 => "sql VACUUM".to_owned(),
             6 => "sql PRAGMA wal_checkpoint(TRUNCATE)".to_owned(),
             7 => "sql PRAGMA wal_checkpoint(PASSIVE)".to_owned(),
-            8 => "close".to_owned(),
+            8 if self.random.once_in(3) => "close".to_owned(),
+            8 => "sql PRAGMA strongroom_rotate".to_owned() + self.random.pick(&["", "=3"]),
             _ => "sql PRAGMA journal_mode=".to_owned() + self.random.pick(&["delete", "wal"]),
         };
         self.kill_and_settle(index, &order, outcome);

@@ -8,6 +8,7 @@ mod common;
 mod content;
 mod kills;
 mod oracle;
+mod rotation;
 mod schedule;
 mod session;
 mod worker;
@@ -24,7 +25,7 @@ const SECONDS: &str = "STRONGROOM_STORM_SECONDS";
 /// The first seed of a long run.
 const FIRST_SEED: &str = "STRONGROOM_STORM_SEED";
 
-const SAMPLE: u64 = 12;
+const SAMPLE: u64 = 8;
 const STEPS: u64 = 250;
 
 /// Not a test of its own: one process of a storm.

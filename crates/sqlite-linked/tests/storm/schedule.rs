@@ -38,6 +38,7 @@ pub struct Tally {
     pub reads: u64,
     pub kills: u64,
     pub images: u64,
+    pub rotations: u64,
 }
 
 impl Tally {
@@ -49,6 +50,7 @@ impl Tally {
         self.reads += other.reads;
         self.kills += other.kills;
         self.images += other.images;
+        self.rotations += other.rotations;
     }
 }
 
@@ -70,6 +72,7 @@ pub struct Schedule {
     pub log: Vec<String>,
     pub tally: Tally,
     settings: String,
+    pub page_size: usize,
 }
 
 impl Schedule {
@@ -97,6 +100,7 @@ impl Schedule {
             log: vec![format!("seed {seed}: {cipher}, {page_size} bytes, {mode}")],
             tally: Tally::default(),
             settings,
+            page_size: page_size.parse().expect("a number"),
         };
         let cipher = format!("&cipher={cipher}");
         for name in ["storm.db", "side.db"] {
@@ -195,9 +199,10 @@ impl Schedule {
             77..83 => self.change_keys(index),
             83..86 => self.attach_or_detach(index),
             86..88 => self.back_up(index),
-            88..91 => self.check(index),
-            91..93 => self.kill_idle(index),
-            93..98 => self.kill_in_step(index),
+            88..90 => self.check(index),
+            90..92 => self.kill_idle(index),
+            92..96 => self.kill_in_step(index),
+            96..98 if !self.sessions[index].exclusive => self.rotate(index),
             98 => self.lock_exclusively(index),
             _ => self.tune(index),
         }
@@ -488,6 +493,8 @@ impl Schedule {
         }
         self.look_for_ghosts();
         let main = self.open_with_key(|room| files::open(room, "storm.db", ""));
+        assert_holds(&main, &self.committed[0]);
+        self.finish_rotation(&main);
         assert_holds(&main, &self.committed[0]);
         assert_holds(&self.open_side(), &self.committed[1]);
     }
