@@ -409,3 +409,38 @@ fn what_cannot_be_rotated_says_why() {
     finish(&unread);
     is_sound(&other);
 }
+
+/// Several rotations may pass between a reader's look at the header and its look at a page.
+#[test]
+fn readers_keep_up_with_one_rotation_after_the_other() {
+    const ROTATIONS: usize = 200;
+    for mode in ["delete", "wal"] {
+        let room = Room::new();
+        let connection = room.open("x.db");
+        text(&connection, &format!("PRAGMA journal_mode={mode}"));
+        run(
+            &connection,
+            "PRAGMA synchronous=OFF; CREATE TABLE t(a); INSERT INTO t VALUES(1)",
+        );
+        let over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| {
+                    let reader = room.open("x.db");
+                    run(&reader, "PRAGMA busy_timeout=60000; PRAGMA cache_size=0");
+                    while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                        assert_eq!(text(&reader, "SELECT a FROM t"), "1");
+                    }
+                });
+            }
+            for _ in 0..ROTATIONS {
+                rotate(&connection, "");
+                if mode == "wal" {
+                    // The first rotation waits for it.
+                    text(&connection, "PRAGMA wal_checkpoint(TRUNCATE)");
+                }
+            }
+            over.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+    }
+}

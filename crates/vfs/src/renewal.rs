@@ -135,16 +135,15 @@ impl Database {
         out: &mut [u8],
         error: PageError,
     ) -> Outcome {
-        let renewed = self.renew_header()?;
-        let rotating = self.is_rotating();
-        let reads = if rotating {
-            READS_MAX
-        } else {
-            usize::from(renewed)
-        };
         let place = PagePlace::main(page_number(index)?);
-        for attempt in 0..reads {
-            if attempt > 1 {
+        for attempt in 0..READS_MAX {
+            // Looked at anew each time: while the page was read, a rotation may have ended and
+            // the next one begun.
+            let renewed = self.renew_header()?;
+            if !renewed && !self.is_rotating() {
+                break;
+            }
+            if !renewed && attempt > 1 {
                 std::thread::sleep(PAUSE);
             }
             let State::Open(opened) = &mut self.state else {
@@ -155,7 +154,7 @@ impl Database {
                 return Ok(());
             }
         }
-        if rotating && self.open_from_double_write(index, out)? {
+        if self.is_rotating() && self.open_from_double_write(index, out)? {
             return Ok(());
         }
         Err(self.bad_page(index, &error.to_string()))
