@@ -3,7 +3,10 @@
 use crate::command::{cargo, run as run_command};
 
 /// Tests of `storm`, each of which takes its share of the time.
-const STORMS: [&str; 1] = ["schedules_of_several_processes_show_every_reader_its_snapshot"];
+const STORMS: [&str; 2] = [
+    "schedules_of_several_processes_show_every_reader_its_snapshot",
+    "processes_killed_at_any_moment_lose_no_commit_and_leave_no_half",
+];
 
 /// How long, and from which seed on. A failing run prints its seed; the same seed begins with it.
 #[derive(clap::Args)]

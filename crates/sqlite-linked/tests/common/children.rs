@@ -91,8 +91,8 @@ impl Player {
         rest
     }
 
-    /// Waits for the end of a part that must succeed.
-    pub fn finish(mut self) {
+    /// Waits for the end of a part that must succeed, and returns what it had still reported.
+    pub fn finish(mut self) -> Vec<String> {
         let said: Vec<String> = self
             .lines
             .by_ref()
@@ -100,5 +100,6 @@ impl Player {
             .collect();
         let status = self.child.wait().expect("ended");
         assert!(status.success(), "{status}:\n{}", said.join("\n"));
+        said
     }
 }

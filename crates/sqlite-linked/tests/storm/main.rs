@@ -8,6 +8,7 @@ mod common;
 mod content;
 mod kills;
 mod oracle;
+mod parallel;
 mod rotation;
 mod schedule;
 mod session;
@@ -28,6 +29,14 @@ const FIRST_SEED: &str = "STRONGROOM_STORM_SEED";
 const SAMPLE: u64 = 8;
 const STEPS: u64 = 250;
 
+/// Not a test of its own: one process of a gale.
+#[test]
+fn gale_worker() {
+    if let Some(part) = Part::mine() {
+        parallel::blow(&part);
+    }
+}
+
 /// Not a test of its own: one process of a storm.
 #[test]
 fn worker() {
@@ -42,11 +51,11 @@ fn number_from(variable: &str) -> Option<u64> {
 }
 
 /// Runs schedules until the time is over; in an ordinary test run, a few.
-fn storm(mut run: impl FnMut(u64) -> Tally) {
+fn storm(sample: u64, mut run: impl FnMut(u64) -> Tally) {
     let start = Instant::now();
     let mut all = Tally::default();
     match number_from(SECONDS) {
-        None => seeds(1..=SAMPLE)
+        None => seeds(1..=sample)
             .into_iter()
             .for_each(|seed| all.add(run(seed))),
         Some(seconds) => {
@@ -76,5 +85,10 @@ fn with_log(mut schedule: Schedule, steps: u64) -> Tally {
 
 #[test]
 fn schedules_of_several_processes_show_every_reader_its_snapshot() {
-    storm(|seed| with_log(Schedule::new(seed), STEPS));
+    storm(SAMPLE, |seed| with_log(Schedule::new(seed), STEPS));
+}
+
+#[test]
+fn processes_killed_at_any_moment_lose_no_commit_and_leave_no_half() {
+    storm(1, parallel::gales);
 }
