@@ -6,7 +6,8 @@ use rusqlite::Connection;
 
 use super::{Room, open_uri};
 
-/// Copies a database with its journals and what a rotation has beside it, without shared memory, which dies with its users.
+/// Copies a database with its journals and what a rotation has beside it, without shared memory,
+/// which dies with its users.
 pub fn copy_database(from: &Path, to: &Path) {
     for suffix in ["", "-journal", "-wal", "-rekey"] {
         let (source, target) = (with_suffix(from, suffix), with_suffix(to, suffix));
