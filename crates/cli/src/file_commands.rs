@@ -1,4 +1,4 @@
-//! `strongroom encrypt`, `decrypt`, `verify` and `inspect`.
+//! `strongroom encrypt`, `decrypt` and `inspect`.
 
 use crate::key_arguments::{KeyArguments, NewKeyArguments};
 use crate::terminal::Bar;
@@ -7,7 +7,6 @@ use clap::Parser;
 use crypto::cipher::Cipher;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use store::KeyToken;
 use store::convert::{EncryptOptions, Overwrite, check_names, decrypt_copy, encrypt_copy};
 use store::database::{FileKind, file_kind};
@@ -61,18 +60,6 @@ pub struct DecryptArgs {
     /// Replace the destination if it exists
     #[arg(long)]
     force: bool,
-    #[command(flatten)]
-    key: KeyArguments,
-}
-
-/// Open every page of an encrypted database and list those that are bad
-#[derive(Debug, Parser)]
-pub struct VerifyArgs {
-    /// Encrypted database
-    file: PathBuf,
-    /// Write the result as JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     key: KeyArguments,
 }
@@ -167,39 +154,6 @@ pub fn decrypt(args: DecryptArgs) -> anyhow::Result<()> {
         args.destination.display()
     );
     Ok(())
-}
-
-/// Runs `strongroom verify`; status 1 when a page is bad.
-pub fn verify(args: VerifyArgs) -> anyhow::Result<ExitCode> {
-    store::inspect::inspect(&args.file)?;
-    let token = KeyToken::new(args.key.open()?);
-    let bar = Bar::new()?;
-    let report = store::verify::verify(&args.file, &token, &bar.progress())?;
-    drop(bar);
-    let mut output = io::stdout().lock();
-    if args.json {
-        writeln!(output, "{}", serde_json::to_string(&report)?)?;
-    } else {
-        for page in &report.bad {
-            writeln!(
-                output,
-                "page {page} does not open: it was altered, moved or damaged"
-            )?;
-        }
-        let (bad, checked) = (report.bad.len(), report.checked);
-        match bad {
-            0 => writeln!(output, "{checked} pages checked, all sound")?,
-            _ => writeln!(
-                output,
-                "{checked} pages checked, {bad} bad; restore from a backup"
-            )?,
-        }
-    }
-    Ok(if report.bad.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
 }
 
 /// Runs `strongroom inspect`.

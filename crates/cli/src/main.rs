@@ -9,6 +9,7 @@ mod key_command;
 mod rekey_command;
 mod shell_command;
 mod terminal;
+mod verify_command;
 mod workload;
 
 use clap::{Parser, Subcommand};
@@ -32,7 +33,7 @@ enum Command {
     Import(import_command::ImportArgs),
     Key(key_command::Args),
     Rekey(rekey_command::Args),
-    Verify(file_commands::VerifyArgs),
+    Verify(verify_command::Args),
     Inspect(file_commands::InspectArgs),
     Compare(compare::Args),
     Workload(workload::Args),
@@ -61,7 +62,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Import(args) => import_command::import(args).map(done),
         Command::Key(args) => key_command::run(args).map(done),
         Command::Rekey(args) => rekey_command::run(args).map(done),
-        Command::Verify(args) => file_commands::verify(args),
+        Command::Verify(args) => verify_command::run(args),
         Command::Inspect(args) => file_commands::inspect(args).map(done),
         Command::Compare(args) => compare::run(args).map(done),
         Command::Workload(args) => workload::run(args).map(done),

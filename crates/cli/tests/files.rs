@@ -309,7 +309,9 @@ fn verify_names_the_page_with_a_flipped_bit() {
             .run(&["verify", "bad.db", "--json", "--key-file", "key"])
             .output;
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
-        assert_eq!(value["bad"], serde_json::json!([page]));
+        assert_eq!(value["bad"][0]["page"], serde_json::json!(page));
+        assert_eq!(value["bad"].as_array().unwrap().len(), 1);
+        assert_eq!(value["sound"], serde_json::json!(false));
     }
     // A query over the bad page fails and says which page it was.
     let query = place.run(&[

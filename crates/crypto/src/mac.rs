@@ -11,6 +11,23 @@ pub fn checksum(data: &[u8]) -> [u8; 32] {
     Sha256::digest(data).into()
 }
 
+/// SHA-256 (FIPS 180-4) of data that comes in pieces.
+#[derive(Clone, Default)]
+pub struct Checksum(Sha256);
+
+impl Checksum {
+    /// Adds a piece.
+    pub fn add(&mut self, data: &[u8]) {
+        self.0.update(data);
+    }
+
+    /// The checksum of all pieces, one behind the other.
+    #[must_use]
+    pub fn finish(self) -> [u8; 32] {
+        self.0.finalize().into()
+    }
+}
+
 /// HMAC-SHA256 (RFC 2104) of `data` under `key`.
 #[must_use]
 pub fn authenticate(key: &Key, data: &[u8]) -> [u8; 32] {
@@ -33,6 +50,14 @@ fn keyed(key: &Key, data: &[u8]) -> Hmac<Sha256> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pieces_have_the_checksum_of_the_whole() {
+        let mut pieces = Checksum::default();
+        pieces.add(b"hea");
+        pieces.add(b"der");
+        assert_eq!(pieces.finish(), checksum(b"header"));
+    }
 
     #[test]
     fn a_tag_verifies_only_with_its_key_and_data() {

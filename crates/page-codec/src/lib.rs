@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod double_write;
+pub mod fingerprint;
 pub mod header;
 pub mod journal;
 pub mod page;

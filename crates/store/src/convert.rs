@@ -367,15 +367,13 @@ pub(crate) fn encrypted_beside(
         progress,
     )?;
     let copy = open_encrypted(beside.path(), Access::Read, Some(token), None)?;
-    let report = match verify_connection(&copy, beside.path(), progress) {
+    let report = match verify_connection(&copy, progress) {
         Err(VerifyError::Stopped) => return Err(ConvertError::Stopped),
         other => other?,
     };
     if !report.bad.is_empty() {
-        return Err(ConvertError::Unsound(format!(
-            "pages {:?} do not open",
-            report.bad
-        )));
+        let bad: Vec<u64> = report.bad.iter().map(|bad| bad.page).collect();
+        return Err(ConvertError::Unsound(format!("pages {bad:?} do not open")));
     }
     check_structure(&copy)?;
     Ok(beside)

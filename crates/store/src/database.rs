@@ -193,6 +193,20 @@ pub fn open_encrypted(
     Ok(connection)
 }
 
+/// Opens an encrypted database that is only to be checked, without a map of it: where a disk fails
+/// or the file is cut, a call is an error, and a map would end the process.
+pub(crate) fn open_for_check(
+    path: &Path,
+    access: Access,
+    token: &KeyToken,
+) -> Result<Connection, OpenError> {
+    register()?;
+    let uri = encrypted_uri(path, Some(token), None)?.with("mmap", "off");
+    let connection = open(path, &uri, access)?;
+    try_key(path, &connection)?;
+    Ok(connection)
+}
+
 /// The URI of an encrypted database.
 pub(crate) fn encrypted_uri(
     path: &Path,

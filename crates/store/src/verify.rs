@@ -1,13 +1,23 @@
-//! Every page of an encrypted database, opened.
+//! Every page of an encrypted database, opened; and one digest of the whole file.
+//!
+//! Pages are checked by several connections of this process through SQLite's own file layer, which
+//! keeps the locks of all of them on one descriptor. The check itself takes no lock, so that it
+//! hinders no writer: a page that does not open, as it may be half written, is tried again under
+//! one. The digest needs one state of the file, and holds it for as long as it takes.
+
+mod pages;
 
 use crate::KeyToken;
 use crate::convert::expect_encrypted;
-use crate::database::{Access, FileKind, OpenError, file_kind, last_error, open_encrypted};
-use crate::progress::{Decision, Phase, Progress, Step};
-use page_codec::header::REGION_SIZE;
-use rusqlite::Connection;
+use crate::database::{Access, OpenError, last_error, open_for_check};
+use crate::progress::Progress;
+use page_codec::fingerprint::Fingerprint;
+use page_codec::header::COPY_SIZE;
+use rusqlite::{Connection, ErrorCode, ffi};
 use serde::{Deserialize, Serialize};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use thiserror::Error;
 
 /// Why pages could not be checked.
@@ -16,14 +26,6 @@ pub enum VerifyError {
     /// The database could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The file's size could not be learned.
-    #[error("cannot read {path}: {source}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
     /// The storage engine could not check.
     #[error("the check stopped: {}", .detail.clone().unwrap_or_else(|| .source.to_string()))]
     Storage {
@@ -32,6 +34,33 @@ pub enum VerifyError {
         /// What the storage engine said.
         detail: Option<String>,
     },
+    /// The state of the file cannot be held: somebody is writing.
+    #[error(
+        "{0} is being written by another program, and a fingerprint needs a moment of rest; try \
+         again when it is not"
+    )]
+    InUse(PathBuf),
+    /// A part of the content is in the log.
+    #[error(
+        "the log {}-wal holds transactions that are not in the database file yet, and the \
+         fingerprint is that of the file; say --checkpoint to bring them there first, or close the \
+         programs that use it",
+        .0.display()
+    )]
+    ContentInLog(PathBuf),
+    /// The data key is in rotation.
+    #[error(
+        "the data key of {} is being rotated, and its pages change until that ends; \
+         `strongroom rekey` finishes it", .0.display()
+    )]
+    Rotating(PathBuf),
+    /// A transaction was cut off and not rolled back yet.
+    #[error(
+        "the journal {}-journal holds a transaction that was cut off; open the database once for \
+         writing (`strongroom shell`, `.tables`), which rolls it back, and try again",
+        .0.display()
+    )]
+    HotJournal(PathBuf),
     /// The caller asked to stop.
     #[error("stopped before all pages were checked")]
     Stopped,
@@ -40,80 +69,317 @@ pub enum VerifyError {
     Answer(#[from] serde_json::Error),
 }
 
-/// What a check found.
+/// What is to be checked, and how.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct VerifyOptions {
+    /// Connections that check at the same time; `None` is one for each processor.
+    pub jobs: Option<NonZeroUsize>,
+    /// Whether the digest is wanted.
+    pub fingerprint: bool,
+    /// Whether the log is to be brought into the file first; writes to the file.
+    pub checkpoint: bool,
+}
+
+/// A page that does not open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BadPage {
+    /// Its number, from 1.
+    pub page: u64,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// What a check of the write-ahead log found. Frames count from 0.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+pub struct LogReport {
+    /// Frames of finished transactions.
+    pub committed: u64,
+    /// Frames behind them: of a former log, of a transaction that did not end, or damaged. Nobody
+    /// can tell which; SQLite does not use them.
+    pub behind: u64,
+    /// Frames among the finished ones that do not open.
+    pub bad: Vec<u64>,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// Pages opened, or tried.
     pub checked: u64,
-    /// Numbers of the pages that did not open.
-    pub bad: Vec<u64>,
+    /// The pages that do not open.
+    pub bad: Vec<BadPage>,
+    /// Pages at the end that page 1 tells of and that the file lacks.
+    pub pages_missing: u64,
+    /// The write-ahead log, where it could be looked at and holds anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogReport>,
+    /// What stands beside the file and could not be looked at, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unchecked: Option<String>,
+    /// The digest in hexadecimal digits, if it was wanted and all is sound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+}
+
+impl Report {
+    /// Whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        let log_is_sound = self.log.as_ref().is_none_or(|log| log.bad.is_empty());
+        self.bad.is_empty() && self.pages_missing == 0 && log_is_sound
+    }
 }
 
 /// Opens every page of a file.
 ///
 /// # Errors
-/// When the file cannot be opened or read; a bad page is no error but part of the report.
-pub fn verify(path: &Path, token: &KeyToken, progress: &Progress) -> Result<Report, VerifyError> {
-    expect_encrypted(path)?;
-    let connection = open_encrypted(path, Access::Read, Some(token), None)?;
-    verify_connection(&connection, path, progress)
-}
-
-/// Pages that are checked between two reports.
-const RANGE_PAGES: u64 = 1024;
-
-/// Opens every page of an open database in `path`.
-pub(crate) fn verify_connection(
-    connection: &Connection,
+/// When the file cannot be opened or read, or has no state of which the digest could be taken; a
+/// bad page is no error but part of the report.
+pub fn verify(
     path: &Path,
+    token: &KeyToken,
+    options: VerifyOptions,
     progress: &Progress,
 ) -> Result<Report, VerifyError> {
-    let total = page_count(path)?;
-    let mut report = Report::default();
-    for first in (1..=total).step_by(RANGE_PAGES as usize) {
-        report_step(progress, first - 1, total)?;
-        let last = total.min(first + RANGE_PAGES - 1);
-        let json: String = connection
-            .query_row(
-                &format!("PRAGMA strongroom_verify='{first}-{last}'"),
-                [],
-                |row| row.get(0),
-            )
-            .map_err(|source| VerifyError::Storage {
-                detail: last_error(connection),
-                source,
-            })?;
-        let part: Report = serde_json::from_str(&json)?;
-        report.checked += part.checked;
-        report.bad.extend(part.bad);
+    expect_encrypted(path)?;
+    let access = match options.checkpoint {
+        true => Access::Write,
+        false => access_that_leaves_no_trace(path),
+    };
+    let open = || open_for_check(path, access, token);
+    let connection = open()?;
+    connection
+        .busy_timeout(PATIENCE)
+        .map_err(|source| storage_error(&connection, source))?;
+    if options.checkpoint {
+        checkpoint(path, &connection)?;
     }
-    report_step(progress, total, total)?;
+    let state = match options.fingerprint {
+        true => hold(path, &connection)?,
+        false => file_state(&connection)?,
+    };
+    let fingerprint = match (options.fingerprint, state.held.as_str()) {
+        (false, _) => None,
+        (true, _) if state.rotating => return Err(VerifyError::Rotating(path.to_owned())),
+        (true, "file and log") => return Err(VerifyError::ContentInLog(path.to_owned())),
+        (true, _) => Some(Fingerprint::new(&header_copy(&state)?, state.pages)),
+    };
+    let range_pages = (RANGE_SIZE / u64::from(state.page_size)).max(1);
+    let work = pages::Work::new(state.pages, range_pages, fingerprint, progress);
+    let jobs = options.jobs.map_or_else(processors, NonZeroUsize::get);
+    work.run(&connection, jobs, &open)?;
+    let (mut report, fingerprint) = work.finish();
+    // A rotation seals pages anew under the eyes of readers; it begins by a change of the header.
+    let held = state.held == "file" && file_state(&connection)?.header == state.header;
+    if !held {
+        try_again(&connection, &mut report);
+    }
+    look_at_end_and_log(path, &connection, &mut report)?;
+    if options.fingerprint && report.is_sound() {
+        match fingerprint.filter(|_| held) {
+            Some(fingerprint) => report.fingerprint = Some(hexadecimal(&fingerprint)),
+            None => return Err(VerifyError::InUse(path.to_owned())),
+        }
+    }
     Ok(report)
 }
 
-fn report_step(progress: &Progress, done: u64, total: u64) -> Result<(), VerifyError> {
-    match progress(Step {
-        phase: Phase::Checking,
-        done,
-        total,
-    }) {
-        Decision::GoOn => Ok(()),
-        Decision::Stop => Err(VerifyError::Stopped),
+/// How long to wait for a lock.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes that are checked between two reports.
+const RANGE_SIZE: u64 = 8 * 1024 * 1024;
+/// How often a page that does not open is tried again, and after which time.
+const ROUNDS: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(20);
+/// More bad pages than this are no race with a writer.
+const RACES_MAX: usize = 1000;
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// Opens every page of an open database.
+pub(crate) fn verify_connection(
+    connection: &Connection,
+    progress: &Progress,
+) -> Result<Report, VerifyError> {
+    let state = file_state(connection)?;
+    let range_pages = (RANGE_SIZE / u64::from(state.page_size)).max(1);
+    let work = pages::Work::new(state.pages, range_pages, None, progress);
+    work.run_alone(connection)?;
+    Ok(work.finish().0)
+}
+
+/// A connection that may write removes an empty log when it closes, and would also bring the
+/// content of a log into the file, or roll a journal back, which a check should not.
+fn access_that_leaves_no_trace(path: &Path) -> Access {
+    match holds_anything(path, "-wal") || holds_anything(path, "-journal") {
+        true => Access::Read,
+        false => Access::Write,
     }
 }
 
-/// Pages in the file; a page that was cut off counts too.
-fn page_count(path: &Path) -> Result<u64, VerifyError> {
-    let FileKind::Encrypted(region) = file_kind(path)? else {
-        return Ok(0);
-    };
-    let size = std::fs::metadata(path)
-        .map_err(|source| VerifyError::File {
-            path: path.to_owned(),
-            source,
-        })?
-        .len();
-    Ok(size
-        .saturating_sub(REGION_SIZE as u64)
-        .div_ceil(u64::from(region.header.page_size)))
+/// Whether there is content in the file of this name beside a database.
+fn holds_anything(path: &Path, suffix: &str) -> bool {
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut name = path.into_os_string();
+    name.push(suffix);
+    std::fs::metadata(name).is_ok_and(|metadata| metadata.len() != 0)
+}
+
+/// What `PRAGMA strongroom_file` tells.
+#[derive(Debug, Deserialize)]
+pub(crate) struct FileState {
+    pub pages: u64,
+    pub pages_told: u64,
+    pub page_size: u32,
+    pub held: String,
+    pub rotating: bool,
+    pub header: String,
+}
+
+pub(crate) fn file_state(connection: &Connection) -> Result<FileState, VerifyError> {
+    let json = ask(connection, "PRAGMA strongroom_file")?;
+    Ok(serde_json::from_str(&json)?)
+}
+
+/// Asks for one text.
+fn ask(connection: &Connection, sql: &str) -> Result<String, VerifyError> {
+    connection
+        .query_row(sql, [], |row| row.get(0))
+        .map_err(|source| storage_error(connection, source))
+}
+
+fn storage_error(connection: &Connection, source: rusqlite::Error) -> VerifyError {
+    let detail = last_error(connection);
+    VerifyError::Storage { source, detail }
+}
+
+/// Brings the content of the log into the file. Where there is no log this does nothing.
+fn checkpoint(path: &Path, connection: &Connection) -> Result<(), VerifyError> {
+    let busy: i64 = connection
+        .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+        .map_err(|source| storage_error(connection, source))?;
+    match busy {
+        0 => Ok(()),
+        _ => Err(VerifyError::InUse(path.to_owned())),
+    }
+}
+
+/// Begins a read transaction; it reads page 1 and no schema.
+pub(crate) fn begin(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("BEGIN")?;
+    let begun = connection.query_row("PRAGMA schema_version", [], |_| Ok(()));
+    if begun.is_err() {
+        end(connection);
+    }
+    begun
+}
+
+/// Ends a read transaction: nothing can be lost by it.
+pub(crate) fn end(connection: &Connection) {
+    let _ = connection.execute_batch("ROLLBACK");
+}
+
+/// Holds the file as it is, if anything but a damaged page lets us; tells what it is then.
+fn hold(path: &Path, connection: &Connection) -> Result<FileState, VerifyError> {
+    match begin(connection) {
+        Ok(()) => {}
+        Err(source) if is_hot_journal(&source) => {
+            return Err(VerifyError::HotJournal(path.to_owned()));
+        }
+        Err(source) => match source.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                return Err(VerifyError::InUse(path.to_owned()));
+            }
+            // The check of the pages will tell which.
+            Some(ErrorCode::SystemIoFailure | ErrorCode::DatabaseCorrupt) => {}
+            _ => return Err(storage_error(connection, source)),
+        },
+    }
+    file_state(connection)
+}
+
+fn is_hot_journal(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    code == Some(ffi::SQLITE_READONLY_ROLLBACK) || code == Some(ffi::SQLITE_READONLY_RECOVERY)
+}
+
+/// Tries bad pages again, under a lock that keeps writers away where it can be had.
+fn try_again(connection: &Connection, report: &mut Report) {
+    for _ in 0..ROUNDS {
+        if report.bad.is_empty() || report.bad.len() > RACES_MAX {
+            return;
+        }
+        std::thread::sleep(PAUSE);
+        let begun = begin(connection).is_ok();
+        report.bad.retain_mut(|bad| {
+            let again = pages::check_range(connection, bad.page, bad.page, false);
+            match again.map(|part| part.bad_pages().next()) {
+                Ok(None) => false,
+                Ok(Some(still)) => {
+                    *bad = still;
+                    true
+                }
+                Err(_) => true,
+            }
+        });
+        if begun {
+            end(connection);
+        }
+    }
+}
+
+/// Looks for pages that are not there, and checks the log.
+fn look_at_end_and_log(
+    path: &Path,
+    connection: &Connection,
+    report: &mut Report,
+) -> Result<(), VerifyError> {
+    let begun = !connection.is_autocommit()
+        || match begin(connection) {
+            Ok(()) => true,
+            Err(error) => {
+                report.unchecked = what_is_unchecked(path, connection, &error);
+                false
+            }
+        };
+    for _ in 0..ROUNDS {
+        let state = file_state(connection)?;
+        report.pages_missing = state.pages_told.saturating_sub(state.pages);
+        if report.pages_missing == 0 {
+            break;
+        }
+        // A checkpoint writes page 1 before those that it tells of.
+        std::thread::sleep(PAUSE);
+    }
+    if begun {
+        let json = ask(connection, "PRAGMA strongroom_verify='log'")?;
+        let log: LogReport = serde_json::from_str(&json)?;
+        report.log = (log != LogReport::default()).then_some(log);
+        end(connection);
+    }
+    Ok(())
+}
+
+/// What stands beside the file and could not be looked at.
+fn what_is_unchecked(
+    path: &Path,
+    connection: &Connection,
+    error: &rusqlite::Error,
+) -> Option<String> {
+    if is_hot_journal(error) {
+        return Some(VerifyError::HotJournal(path.to_owned()).to_string());
+    }
+    let reason = last_error(connection).unwrap_or_else(|| error.to_string());
+    holds_anything(path, "-wal").then(|| format!("the log was not looked at: {reason}"))
+}
+
+fn header_copy(state: &FileState) -> Result<[u8; COPY_SIZE], VerifyError> {
+    let bytes = pages::bytes_of(&state.header)?;
+    let wrong = || serde::de::Error::custom("the header has another size");
+    bytes.try_into().map_err(|_| VerifyError::Answer(wrong()))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

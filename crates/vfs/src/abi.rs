@@ -138,6 +138,12 @@ pub(crate) const SQLITE_FCNTL_MMAP_SIZE: c_int = 18;
 pub(crate) const SHM_WRITE_LOCK: c_int = 0;
 /// The lock of the shared memory that a checkpoint holds.
 pub(crate) const SHM_CHECKPOINT_LOCK: c_int = 1;
+/// The first of the log's read locks, `WAL_READ_LOCK(0)` in sqlite.org/walformat.html 2.3.
+pub(crate) const SHM_READ_LOCK_FIRST: c_int = 3;
+/// `SQLITE_SHM_LOCK | SQLITE_SHM_SHARED`.
+pub(crate) const SHM_LOCK_SHARED: c_int = 2 | 4;
+/// `SQLITE_SHM_UNLOCK | SQLITE_SHM_SHARED`.
+pub(crate) const SHM_UNLOCK_SHARED: c_int = 1 | 4;
 /// `SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE`.
 pub(crate) const SHM_UNLOCK_EXCLUSIVE: c_int = 1 | 8;
 /// `SQLITE_SHM_LOCK | SQLITE_SHM_EXCLUSIVE`.

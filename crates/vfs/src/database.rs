@@ -90,6 +90,8 @@ pub(crate) struct Database {
     /// Size on disk, known while a lock keeps others from changing it.
     pub size_known: Option<u64>,
     pub shared_memory: bool,
+    /// The read lock of the log that this connection holds, by its number.
+    pub log_read_lock: Option<i32>,
     pub map: Map,
     pub nonces: Nonces,
     pub scratch: Vec<u8>,

@@ -41,6 +41,7 @@ mod rotation;
 mod shim;
 mod temporary_file;
 pub mod tokens;
+mod verify;
 mod wal_file;
 
 pub use abi::{sqlite3, sqlite3_file, sqlite3_vfs};

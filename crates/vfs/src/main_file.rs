@@ -177,7 +177,7 @@ impl Database {
     /// The number of pages that the file's own page 1 tells; zero where it does not tell
     /// (sqlite.org/fileformat2.html 1.3.7). The file has them all: in rollback mode SQLite makes it
     /// as long when it commits, and a checkpoint that brings page 1 brings all pages of its time.
-    fn pages_by_page_one(&mut self) -> Outcome<u64> {
+    pub fn pages_by_page_one(&mut self) -> Outcome<u64> {
         const CHANGE_COUNTER: usize = 24;
         const PAGE_COUNT: usize = 28;
         const VALID_FOR: usize = 92;
@@ -414,30 +414,6 @@ impl Database {
         }
         self.lock_level = self.lock_level.min(level);
         self.base.unlock(level).and(flushed)
-    }
-
-    /// Opens pages `first` to `last` (from 1) of the file and returns those that do not open.
-    pub fn verify_pages(&mut self, first: u64, last: u64) -> Outcome<(u64, Vec<u64>)> {
-        const TRIES: usize = 3;
-        let Some(page_size) = self.page_size() else {
-            return Err(self.refuse_content());
-        };
-        let size = self.base.size()?.saturating_sub(PAGES_OFFSET);
-        let last = last.min(size.div_ceil(u64::from(page_size)));
-        let mut page = vec![0; page_size as usize];
-        let mut bad = Vec::new();
-        let (mut checked, kept) = (0, self.last_error.take());
-        for number in first.max(1)..=last {
-            checked += 1;
-            // A checkpoint by another connection may be writing the very page.
-            if (0..TRIES).all(|_| self.read_page(number - 1, &mut page).is_err()) {
-                bad.push(number);
-            }
-        }
-        if bad.is_empty() {
-            self.last_error = kept;
-        }
-        Ok((checked, bad))
     }
 }
 

@@ -393,10 +393,22 @@ unsafe extern "C" fn shm_lock(
                 lock(shared).unlocking_log(offset, count);
                 code(base.shm_lock(offset, count, flags))
             }
-            // Locks of readers.
+            SHM_LOCK_SHARED | SHM_UNLOCK_SHARED => {
+                let result = base.shm_lock(offset, count, flags);
+                if let (Ok(()), Some(number)) = (result, log_read_lock(offset)) {
+                    let taken = flags == SHM_LOCK_SHARED;
+                    lock(shared).log_read_lock = taken.then_some(number);
+                }
+                code(result)
+            }
             _ => code(base.shm_lock(offset, count, flags)),
         }
     })
+}
+
+/// The number of a reader's lock of the log.
+fn log_read_lock(offset: c_int) -> Option<c_int> {
+    (offset >= SHM_READ_LOCK_FIRST).then_some(offset - SHM_READ_LOCK_FIRST)
 }
 
 unsafe extern "C" fn shm_barrier(file: *mut sqlite3_file) {

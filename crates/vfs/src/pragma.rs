@@ -12,6 +12,7 @@ use crate::credentials::cipher_names;
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
 use crate::rotation::{Progress, Waiting};
+use crate::verify::CheckedPages;
 
 /// What a pragma answers: text, silence, or nothing because SQLite should handle it.
 pub(crate) enum Answer {
@@ -55,6 +56,7 @@ impl Database {
             ("strongroom_cipher" | "cipher", value) => self.cipher(value),
             ("strongroom_status", None) => Ok(Answer::Text(self.status())),
             ("strongroom_verify" | "cipher_integrity_check", value) => self.verify(value),
+            ("strongroom_file", None) => self.file(),
             ("strongroom_last_error", None) => Ok(Answer::Text(self.newest_failure())),
             ("strongroom_mmap", value) => self.pragma_map(value),
             ("strongroom_version" | "cipher_version", None) => Ok(Answer::Text(format!(
@@ -207,18 +209,13 @@ impl Database {
     }
 
     fn status(&self) -> String {
-        let hex = |id: &[u8; 16]| {
-            id.iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect::<String>()
-        };
         match &self.state {
             State::Open(opened) => format!(
                 "{{\"state\":\"encrypted\",\"cipher\":\"{}\",\"page_size\":{},\"file_id\":\"{}\",\
                  \"epoch\":{},\"slots\":{},\"mmap\":{}}}",
                 opened.header.cipher.name(),
                 opened.header.page_size,
-                hex(&opened.header.file_id),
+                hexadecimal(&opened.header.file_id),
                 opened.header.current_epoch,
                 opened.header.slots.iter().flatten().count(),
                 self.map.is_enabled()
@@ -234,27 +231,61 @@ impl Database {
         }
     }
 
+    /// `None` for the whole file, `FIRST-LAST` for some pages, `FIRST-LAST trailers` for their
+    /// trailers too, `log` for the write-ahead log.
     fn verify(&mut self, value: Option<&str>) -> Answered {
-        let (first, last) = match value {
-            None => (1, u64::MAX),
-            Some(range) => match range.split_once('-').map(|(a, b)| (a.parse(), b.parse())) {
-                Some((Ok(first), Ok(last))) => (first, last),
-                _ => return Err(self.misuse("PRAGMA strongroom_verify takes FIRST-LAST")),
-            },
-        };
         if !matches!(self.state, State::Open(_)) {
             return Err(match self.state {
                 State::Plain => self.fail(SQLITE_NOTADB, "a plain database has nothing to verify"),
                 _ => self.refuse_content(),
             });
         }
-        let (checked, bad) = self.verify_pages(first, last)?;
-        let list = bad.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
-        Ok(Answer::Text(match (value, bad.is_empty()) {
-            (Some(_), _) => format!("{{\"checked\":{checked},\"bad\":[{list}]}}"),
-            (None, true) => "ok".to_owned(),
-            (None, false) => format!("{} of {checked} pages do not open: {list}", bad.len()),
-        }))
+        let Some(value) = value else {
+            let checked = self.verify_pages(1, u64::MAX, false)?;
+            return Ok(Answer::Text(checked_in_words(&checked)));
+        };
+        if value == "log" {
+            let checked = self.verify_log()?;
+            return Ok(Answer::Text(format!(
+                "{{\"committed\":{},\"behind\":{},\"bad\":[{}]}}",
+                checked.committed,
+                checked.behind,
+                joined(&checked.bad)
+            )));
+        }
+        let (range, wants_trailers) = match value.strip_suffix(" trailers") {
+            Some(range) => (range, true),
+            None => (value, false),
+        };
+        let Some((Ok(first), Ok(last))) = range
+            .split_once('-')
+            .map(|(first, last)| (first.parse(), last.parse()))
+        else {
+            return Err(self.misuse("PRAGMA strongroom_verify takes FIRST-LAST, or log"));
+        };
+        let checked = self.verify_pages(first, last, wants_trailers)?;
+        Ok(Answer::Text(checked_as_json(&checked, wants_trailers)))
+    }
+
+    /// Size and header of the file as they are now, and what the lock of this connection keeps so.
+    fn file(&mut self) -> Answered {
+        let (pages, pages_told) = self.count_pages()?;
+        let header = self.read_header()?.header;
+        let authentic = match &self.state {
+            State::Open(opened) => keyring::rotation::reopen(&header, &opened.unlocked),
+            _ => return Err(self.refuse_content()),
+        };
+        if let Err(error) = authentic {
+            return Err(self.fail(SQLITE_NOTADB, error.to_string()));
+        }
+        Ok(Answer::Text(format!(
+            "{{\"pages\":{pages},\"pages_told\":{pages_told},\"page_size\":{},\"held\":\"{}\",\
+             \"rotating\":{},\"header\":\"{}\"}}",
+            header.page_size,
+            self.held().name(),
+            header.is_rotating(),
+            hexadecimal(&header.to_copy())
+        )))
     }
 
     fn pragma_map(&mut self, value: Option<&str>) -> Answered {
@@ -297,6 +328,51 @@ impl Database {
 
 fn ok() -> Answer {
     Answer::Text("ok".to_owned())
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble)]);
+    let digits = bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    digits.collect()
+}
+
+fn joined(numbers: &[u64]) -> String {
+    let texts: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    texts.join(",")
+}
+
+fn numbers_of(checked: &CheckedPages) -> String {
+    let numbers: Vec<u64> = checked.bad.iter().map(|bad| bad.number).collect();
+    joined(&numbers)
+}
+
+fn checked_in_words(checked: &CheckedPages) -> String {
+    match checked.bad.len() {
+        0 => "ok".to_owned(),
+        bad => {
+            let (count, numbers) = (checked.count, numbers_of(checked));
+            format!("{bad} of {count} pages do not open: {numbers}")
+        }
+    }
+}
+
+fn checked_as_json(checked: &CheckedPages, with_trailers: bool) -> String {
+    let mut json = format!("{{\"checked\":{},", checked.count);
+    if with_trailers {
+        json += &format!("\"trailers\":\"{}\",", hexadecimal(&checked.trailers));
+    }
+    if !checked.bad.is_empty() {
+        // The reasons are our own texts, without a character that JSON escapes.
+        let reasons: Vec<String> = checked
+            .bad
+            .iter()
+            .map(|bad| format!("\"{}\"", bad.reason))
+            .collect();
+        json += &format!("\"reasons\":[{}],", reasons.join(","));
+    }
+    json + &format!("\"bad\":[{}]}}", numbers_of(checked))
 }
 
 fn hex_key(digits: &str) -> Option<Key> {

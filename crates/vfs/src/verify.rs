@@ -1,0 +1,292 @@
+//! Checks of whole files: every page of the database, and every frame of the log, is opened.
+//!
+//! Pages are read by calls, many at once, and never through the map: where a disk fails or the
+//! file is cut meanwhile, a call is an error, and a map would end the process.
+
+use page_codec::header::REGION_SIZE;
+use page_codec::page::{PageError, PagePlace, TRAILER_SIZE};
+use page_codec::wal::{self, FRAME_HEADER_SIZE, FrameHeader, HEADER_SIZE};
+
+use crate::abi::SQLITE_LOCK_SHARED;
+use crate::database::{Database, State};
+use crate::error::{Code, Outcome};
+use crate::wal_file::WalFile;
+
+/// Bytes that are read at once: few calls, and still near the processor when they are opened.
+const CHUNK_SIZE: u64 = 256 * 1024;
+/// How often a unit that does not open is read: another connection may be writing it just now.
+const TRIES: usize = 3;
+
+/// A page that does not open.
+pub(crate) struct BadPage {
+    pub number: u64,
+    pub reason: String,
+}
+
+/// What a check of pages found.
+#[derive(Default)]
+pub(crate) struct CheckedPages {
+    pub count: u64,
+    pub bad: Vec<BadPage>,
+    /// The trailers of the pages that opened, in order, if they were asked for.
+    pub trailers: Vec<u8>,
+}
+
+/// What a check of the log found. Frames count from 0.
+#[derive(Default)]
+pub(crate) struct CheckedLog {
+    /// Frames up to the last one that opens and ends a transaction.
+    pub committed: u64,
+    /// Frames before that one that do not open.
+    pub bad: Vec<u64>,
+    /// Frames behind it: of a former log or of a transaction that did not end.
+    pub behind: u64,
+}
+
+/// What of the database the lock of this connection keeps as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// Nothing.
+    Nothing,
+    /// The file, which is the whole content.
+    File,
+    /// A state that is partly in the log.
+    FileAndLog,
+}
+
+impl Held {
+    pub fn name(self) -> &'static str {
+        match self {
+            Held::Nothing => "nothing",
+            Held::File => "file",
+            Held::FileAndLog => "file and log",
+        }
+    }
+}
+
+impl Database {
+    /// What the lock of this connection keeps as it is. The first of the log's read locks is that
+    /// of a reader who takes all from the database: while he holds it, no checkpoint writes there
+    /// (sqlite.org/walformat.html 2.3.1, `WAL_READ_LOCK(0)`).
+    pub fn held(&self) -> Held {
+        match (self.wal.is_some(), self.log_read_lock) {
+            (true, Some(0)) => Held::File,
+            (true, Some(_)) => Held::FileAndLog,
+            (true, None) => Held::Nothing,
+            (false, _) if self.lock_level >= SQLITE_LOCK_SHARED => Held::File,
+            (false, _) => Held::Nothing,
+        }
+    }
+
+    /// Pages in the file, one that was cut off included, and pages that page 1 tells.
+    pub fn count_pages(&mut self) -> Outcome<(u64, u64)> {
+        self.flush_main()?;
+        let Some(page_size) = self.page_size() else {
+            return Err(self.refuse_content());
+        };
+        let size = self.base.size()?.saturating_sub(REGION_SIZE as u64);
+        let (mapped, kept) = (self.map.is_enabled(), self.last_error.take());
+        self.map.enable(false);
+        // A page 1 that does not open tells nothing; the check finds it.
+        let told = self.pages_by_page_one().unwrap_or(0);
+        self.map.enable(mapped);
+        self.last_error = kept;
+        Ok((size.div_ceil(u64::from(page_size)), told))
+    }
+
+    /// Opens pages `first` to `last` (from 1) of the file.
+    pub fn verify_pages(
+        &mut self,
+        first: u64,
+        last: u64,
+        wants_trailers: bool,
+    ) -> Outcome<CheckedPages> {
+        self.flush_main()?;
+        // The base VFS would read out of its map too.
+        let mapped = self.map.is_enabled();
+        if mapped {
+            self.map.enable(false);
+        }
+        let checked = self.verify_pages_by_call(first.max(1), last, wants_trailers);
+        if mapped {
+            self.map.enable(true);
+        }
+        if let Ok(checked) = &checked
+            && let Some(bad) = checked.bad.first()
+        {
+            let (number, reason) = (bad.number, &bad.reason);
+            let message = format!("page {number} does not open: {reason}");
+            self.fail(crate::abi::SQLITE_IOERR_DATA, message);
+        }
+        checked
+    }
+
+    fn verify_pages_by_call(
+        &mut self,
+        first: u64,
+        last: u64,
+        wants_trailers: bool,
+    ) -> Outcome<CheckedPages> {
+        let base = self.base;
+        self.renew_header()?;
+        let Some(page_size) = self.page_size() else {
+            return Err(self.refuse_content());
+        };
+        let page_size = page_size as usize;
+        let size = base.size()?.saturating_sub(REGION_SIZE as u64);
+        let last = last
+            .min(size.div_ceil(page_size as u64))
+            .min(u64::from(u32::MAX));
+        let at_once = (CHUNK_SIZE / page_size as u64).max(1);
+        let mut sealed = vec![0; at_once as usize * page_size];
+        let mut page = vec![0; page_size];
+        let mut checked = CheckedPages::default();
+        let mut number = first;
+        while number <= last {
+            let count = at_once.min(last - number + 1);
+            let chunk = &mut sealed[..count as usize * page_size];
+            let whole = base.read(chunk, offset_of(number, page_size)).is_ok();
+            for sealed in chunk.chunks_exact_mut(page_size) {
+                let opened = match whole && self.opens(number, sealed, &mut page).is_ok() {
+                    true => Ok(true),
+                    false => self.open_alone(number, sealed, &mut page),
+                };
+                match opened {
+                    Ok(true) if wants_trailers => {
+                        checked
+                            .trailers
+                            .extend_from_slice(&sealed[page_size - TRAILER_SIZE..]);
+                    }
+                    Ok(true) => {}
+                    // The file was made shorter meanwhile.
+                    Ok(false) => return Ok(checked),
+                    Err(reason) => checked.bad.push(BadPage { number, reason }),
+                }
+                checked.count += 1;
+                number += 1;
+            }
+        }
+        Ok(checked)
+    }
+
+    fn opens(&mut self, number: u64, sealed: &[u8], page: &mut [u8]) -> Result<(), PageError> {
+        let State::Open(opened) = &mut self.state else {
+            return Err(PageError::NotAuthentic);
+        };
+        let place = PagePlace::main(u32::try_from(number).unwrap_or(u32::MAX));
+        opened.codec.open(place, sealed, page)
+    }
+
+    /// Reads and opens one page by itself; `false` when it is not in the file any more.
+    fn open_alone(
+        &mut self,
+        number: u64,
+        sealed: &mut [u8],
+        page: &mut [u8],
+    ) -> Result<bool, String> {
+        let offset = offset_of(number, sealed.len());
+        let mut reason = String::new();
+        for _ in 0..TRIES {
+            match self.base.read(sealed, offset) {
+                Ok(()) => match self.opens(number, sealed, page) {
+                    Ok(()) => return Ok(true),
+                    Err(error) => {
+                        reason = error.to_string();
+                        // The data key may be in rotation.
+                        if self.look_again(number - 1, offset, page, error).is_ok() {
+                            return Ok(true);
+                        }
+                    }
+                },
+                Err(code) if code.is_short_read() => match self.base.size() {
+                    Ok(size) if size <= offset => return Ok(false),
+                    Ok(_) => "the file ends in the middle of it".clone_into(&mut reason),
+                    Err(Code(code)) => reason = format!("the system fails to read it ({code})"),
+                },
+                Err(Code(code)) => reason = format!("the system fails to read it ({code})"),
+            }
+        }
+        Err(reason)
+    }
+
+    /// Opens every frame of the log, if this connection has one open.
+    pub fn verify_log(&mut self) -> Outcome<CheckedLog> {
+        self.flush_wal()?;
+        let mapped = self.map.is_enabled();
+        if mapped {
+            self.set_map(false);
+        }
+        let checked = self.verify_log_by_call();
+        if mapped {
+            self.set_map(true);
+        }
+        checked
+    }
+
+    fn verify_log_by_call(&mut self) -> Outcome<CheckedLog> {
+        for _ in 0..TRIES {
+            let checked = self.try_log()?;
+            let renewed = self.renew_header()?;
+            match checked {
+                Some(checked) if checked.bad.is_empty() || !renewed => return Ok(checked),
+                // Another connection has begun the log, or an epoch, meanwhile.
+                Some(_) | None => {}
+            }
+        }
+        Ok(CheckedLog::default())
+    }
+
+    /// Nothing when the log was begun anew meanwhile.
+    fn try_log(&mut self) -> Outcome<Option<CheckedLog>> {
+        let (State::Open(opened), Some(log)) = (&mut self.state, &self.wal) else {
+            return Ok(Some(CheckedLog::default()));
+        };
+        let page_size = opened.header.page_size;
+        let Some(salts) = log_salts(log)? else {
+            return Ok(Some(CheckedLog::default()));
+        };
+        let mut frame = vec![0; wal::frame_size(page_size) as usize];
+        let mut page = vec![0; page_size as usize];
+        // Whether a frame that opens ends a transaction.
+        let mut opens = |index: u64| {
+            let offset = wal::frame_offset(index, page_size);
+            log.read_raw(&mut frame, offset).ok()?;
+            let (head, sealed) = frame.split_at(FRAME_HEADER_SIZE);
+            let mut header = FrameHeader::try_from(head).ok()?;
+            wal::unmask(opened.codec.mask_of(sealed).ok()?, index, &mut header);
+            let place = PagePlace::wal(wal::page_number(&header), index, salts);
+            let opens = wal::frame_salts(&header) == salts
+                && opened.codec.open(place, sealed, &mut page).is_ok();
+            opens.then(|| wal::is_commit(&header))
+        };
+        let frames = log.size()?.saturating_sub(HEADER_SIZE) / wal::frame_size(page_size);
+        let mut checked = CheckedLog::default();
+        for index in 0..frames {
+            match opens(index) {
+                Some(true) => checked.committed = index + 1,
+                Some(false) => {}
+                None => checked.bad.push(index),
+            }
+        }
+        checked.behind = frames - checked.committed;
+        // A frame may have been written behind our back, before the one that made it count.
+        let committed = checked.committed;
+        let still_bad = |index: &u64| *index < committed && opens(*index).is_none();
+        checked.bad.retain(still_bad);
+        Ok((log_salts(log)? == Some(salts)).then_some(checked))
+    }
+}
+
+fn offset_of(number: u64, page_size: usize) -> u64 {
+    REGION_SIZE as u64 + (number - 1) * page_size as u64
+}
+
+/// The salts of a log that has begun.
+fn log_salts(log: &WalFile) -> Outcome<Option<[u8; 8]>> {
+    let mut header = [0; HEADER_SIZE as usize];
+    match log.read_raw(&mut header, 0) {
+        Ok(()) => Ok(wal::log_header(&header).map(|(_, salts)| salts)),
+        Err(code) if code.is_short_read() => Ok(None),
+        Err(code) => Err(code),
+    }
+}
