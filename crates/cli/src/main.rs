@@ -1,6 +1,7 @@
 //! The program: sub-commands, prompts and progress.
 #![forbid(unsafe_code)]
 
+mod backup_command;
 mod compare;
 mod file_commands;
 mod import_command;
@@ -31,6 +32,7 @@ enum Command {
     #[command(visible_alias = "export")]
     Decrypt(file_commands::DecryptArgs),
     Import(import_command::ImportArgs),
+    Backup(backup_command::Args),
     Key(key_command::Args),
     Rekey(rekey_command::Args),
     Verify(verify_command::Args),
@@ -60,6 +62,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Encrypt(args) => file_commands::encrypt(args).map(done),
         Command::Decrypt(args) => file_commands::decrypt(args).map(done),
         Command::Import(args) => import_command::import(args).map(done),
+        Command::Backup(args) => backup_command::run(args).map(done),
         Command::Key(args) => key_command::run(args).map(done),
         Command::Rekey(args) => rekey_command::run(args).map(done),
         Command::Verify(args) => verify_command::run(args),

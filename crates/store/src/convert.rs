@@ -1,4 +1,4 @@
-//! Whole databases from plain to encrypted and back, and backups.
+//! Whole databases from plain to encrypted and back.
 //!
 //! Each copy is written by SQLite itself (`VACUUM INTO`, or the backup API) into a file beside
 //! the destination, read back, synced, and only then given its name.
@@ -8,13 +8,12 @@ use crate::database::{
     Access, FileKind, OpenError, encrypted_uri, file_kind, last_error, open_encrypted, open_plain,
     uri,
 };
-use crate::progress::{Decision, Phase, Progress, Step, ignored};
+use crate::progress::{Decision, Phase, Progress, Step};
 use crate::replace::{FileBeside, copy_permissions};
 use crate::uri::FileUri;
 use crate::verify::{VerifyError, verify_connection};
 use crypto::cipher::Cipher;
 use page_codec::header::HeaderError;
-use rusqlite::backup::Backup;
 use rusqlite::{Connection, ErrorCode};
 use std::fs;
 use std::io;
@@ -232,53 +231,6 @@ pub fn encrypt_in_place(
     Ok(())
 }
 
-/// Copies an open database as it is: an encrypted one stays encrypted.
-///
-/// With a token the copy gets one key slot, for that credential, and the pages are copied by the
-/// backup API; without one the copy inherits the slot that opened the source.
-///
-/// # Errors
-/// As [`encrypt_copy`].
-pub fn backup(
-    connection: &Connection,
-    encrypted: bool,
-    token: Option<&KeyToken>,
-    target: &Path,
-    overwrite: Overwrite,
-) -> Result<(), ConvertError> {
-    check_target(target, overwrite)?;
-    let beside = beside(target)?;
-    let cipher = crate::database::status(connection)
-        .and_then(|status| status.cipher)
-        .and_then(|name| Cipher::from_name(&name));
-    match (encrypted, token) {
-        (true, None) => {
-            let name = encrypted_uri(beside.path(), None, cipher)?;
-            vacuum_into(connection, "main", &name, beside.path(), &ignored())?;
-        }
-        (true, Some(token)) => {
-            let copy = open_encrypted(beside.path(), Access::Create, Some(token), cipher)?;
-            copy_pages(connection, copy)?;
-        }
-        (false, _) => copy_pages(connection, open_plain(Some(beside.path()), Access::Create)?)?,
-    }
-    settle(beside, target, overwrite)
-}
-
-/// Pages copied before another connection may write.
-const BACKUP_STEP_PAGES: i32 = 1024;
-
-fn copy_pages(connection: &Connection, mut copy: Connection) -> Result<(), ConvertError> {
-    let copied = Backup::new(connection, &mut copy).and_then(|backup| {
-        backup.run_to_completion(BACKUP_STEP_PAGES, Duration::from_millis(1), None)
-    });
-    copied.map_err(|source| {
-        let detail = last_error(&copy).or_else(|| last_error(connection));
-        ConvertError::Copy { source, detail }
-    })?;
-    check_structure(&copy)
-}
-
 /// Refuses a copy onto its own source, and an unasked one onto anything that exists. The copy
 /// itself checks again; this is for asking before a person types a passphrase for nothing.
 ///
@@ -293,7 +245,7 @@ pub fn check_names(source: &Path, target: &Path, overwrite: Overwrite) -> Result
 }
 
 /// Fails early; what counts is that the rename refuses too.
-fn check_target(target: &Path, overwrite: Overwrite) -> Result<(), ConvertError> {
+pub(crate) fn check_target(target: &Path, overwrite: Overwrite) -> Result<(), ConvertError> {
     if overwrite == Overwrite::Never && target.symlink_metadata().is_ok() {
         return Err(ConvertError::Exists(target.to_owned()));
     }
@@ -367,19 +319,25 @@ pub(crate) fn encrypted_beside(
         progress,
     )?;
     let copy = open_encrypted(beside.path(), Access::Read, Some(token), None)?;
-    let report = match verify_connection(&copy, progress) {
-        Err(VerifyError::Stopped) => return Err(ConvertError::Stopped),
-        other => other?,
-    };
-    if !report.bad.is_empty() {
-        let bad: Vec<u64> = report.bad.iter().map(|bad| bad.page).collect();
-        return Err(ConvertError::Unsound(format!("pages {bad:?} do not open")));
-    }
+    check_pages(&copy, progress)?;
     check_structure(&copy)?;
     Ok(beside)
 }
 
-fn check_structure(copy: &Connection) -> Result<(), ConvertError> {
+/// Opens every page of a copy.
+pub(crate) fn check_pages(copy: &Connection, progress: &Progress) -> Result<(), ConvertError> {
+    let report = match verify_connection(copy, progress) {
+        Err(VerifyError::Stopped) => return Err(ConvertError::Stopped),
+        other => other?,
+    };
+    if report.bad.is_empty() {
+        return Ok(());
+    }
+    let bad: Vec<u64> = report.bad.iter().map(|bad| bad.page).collect();
+    Err(ConvertError::Unsound(format!("pages {bad:?} do not open")))
+}
+
+pub(crate) fn check_structure(copy: &Connection) -> Result<(), ConvertError> {
     let answer: String = copy
         .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
         .map_err(|source| copy_error(copy, source))?;
@@ -393,7 +351,7 @@ fn check_structure(copy: &Connection) -> Result<(), ConvertError> {
 /// How often the growth of a copy is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-fn vacuum_into(
+pub(crate) fn vacuum_into(
     connection: &Connection,
     schema: &str,
     name: &FileUri,
@@ -452,7 +410,7 @@ fn default_vfs() -> &'static str {
     if cfg!(windows) { "win32" } else { "unix" }
 }
 
-fn beside(target: &Path) -> Result<FileBeside, ConvertError> {
+pub(crate) fn beside(target: &Path) -> Result<FileBeside, ConvertError> {
     FileBeside::new(target).map_err(|source| file_error(target, source))
 }
 

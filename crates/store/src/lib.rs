@@ -4,6 +4,7 @@
 //! progress goes out through [`progress::Progress`], and each error says what to do.
 #![forbid(unsafe_code)]
 
+pub mod backup;
 pub mod convert;
 pub mod database;
 pub mod import;

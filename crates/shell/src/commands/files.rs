@@ -11,7 +11,8 @@ use crate::style::Mode;
 use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
-use store::convert::{Overwrite, backup, decrypt_connection};
+use store::backup::backup;
+use store::convert::{Overwrite, decrypt_connection};
 
 pub(super) const COMMANDS: &[Command] = &[
     Command {
@@ -236,6 +237,7 @@ fn back_up(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> 
             database.token(),
             path,
             overwrite,
+            &store::progress::ignored(),
         )?;
     }
     Ok(Flow::Continue)
