@@ -444,3 +444,64 @@ fn readers_keep_up_with_one_rotation_after_the_other() {
         });
     }
 }
+
+/// Who opened the file while it was being created has a header without the keys that came since.
+#[test]
+fn who_opened_during_the_creation_learns_of_a_rotation() {
+    for mode in ["delete", "wal"] {
+        let room = Room::new();
+        let creator = room.open("x.db");
+        run(
+            &creator,
+            "PRAGMA page_size=1024; PRAGMA cache_size=5; BEGIN; CREATE TABLE t(a);
+             WITH n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<300)
+             INSERT INTO t SELECT printf('%.*c', 700, 'x') FROM n",
+        );
+        let other = room.open("x.db");
+        let status = text(&other, "PRAGMA strongroom_status");
+        assert!(status.contains("encrypted"), "{status}");
+        run(&creator, "COMMIT");
+        text(&creator, &format!("PRAGMA journal_mode={mode}"));
+        text(&creator, "SELECT count(*) FROM t");
+        finish(&creator);
+        assert_eq!(text(&other, "SELECT count(*) FROM t"), "300");
+        run(&other, "UPDATE t SET a = 'y'");
+        drop((creator, other));
+        let connection = room.open("x.db");
+        assert_eq!(
+            text(&connection, "SELECT count(*) FROM t WHERE a = 'y'"),
+            "300"
+        );
+        is_sound(&connection);
+    }
+}
+
+/// As a kill just behind the first commit leaves it: copy 1 of the header is still copy 0.
+#[test]
+fn a_creation_is_finished_with_the_keys_that_are_in_force() {
+    use page_codec::header::COPY_SIZE;
+    let room = Room::new();
+    let connection = room.open("x.db");
+    text(&connection, "PRAGMA journal_mode=wal");
+    run(&connection, "CREATE TABLE t(a)");
+    drop(connection);
+    common::files::edit(&room.path("x.db"), |bytes| {
+        bytes.copy_within(..COPY_SIZE, COPY_SIZE);
+    });
+    let (first, second) = (room.open("x.db"), room.open("x.db"));
+    run(&first, "BEGIN IMMEDIATE; INSERT INTO t VALUES(1)");
+    let key = format!("PRAGMA rekey=\"x'{}'\"", "77".repeat(32));
+    assert_eq!(text(&second, &key), "ok");
+    run(&first, "COMMIT");
+    drop((first, second));
+    // If copy 0 is lost, the key that was replaced opens nothing.
+    common::files::edit(&room.path("x.db"), |bytes| bytes[100] ^= 1);
+    let connection = room.open_keyless("x.db");
+    common::files::assert_refused(
+        &connection,
+        &format!("PRAGMA key=\"x'{}'\"", "11".repeat(32)),
+        "wrong key",
+    );
+    assert_eq!(text(&connection, &key.replace("rekey", "key")), "ok");
+    assert_eq!(text(&connection, "SELECT a FROM t"), "1");
+}

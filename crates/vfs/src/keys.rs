@@ -65,13 +65,30 @@ impl Database {
     /// committed. Only the second copy is written, and without a sync: if the power fails, the
     /// first copy, with the same keys, is still whole.
     pub fn finish_creation(&mut self) -> Outcome {
+        match &self.state {
+            State::Open(opened) if opened.header.may_ignore & UNFINISHED != 0 => {}
+            _ => return Ok(()),
+        }
+        // The lock of a transaction in the log does not keep others from the header.
+        let level = self.lock_level;
+        if level < SQLITE_LOCK_RESERVED {
+            self.base.lock(SQLITE_LOCK_RESERVED)?;
+        }
+        let finished = self.renew_header().and_then(|_| self.finish_header());
+        if level < SQLITE_LOCK_RESERVED {
+            let _ = self.base.unlock(level);
+        }
+        finished
+    }
+
+    fn finish_header(&mut self) -> Outcome {
         let State::Open(opened) = &mut self.state else {
             return Ok(());
         };
+        opened.credential = None;
         if opened.header.may_ignore & UNFINISHED == 0 {
             return Ok(());
         }
-        opened.credential = None;
         let mut header = opened.header.clone();
         slots::finish(&mut header, &opened.unlocked);
         self.base.write(&header.to_copy(), COPY_SIZE as u64)?;
@@ -230,8 +247,8 @@ impl Database {
                 if header.may_ignore & UNFINISHED == 0 {
                     opened.credential = None;
                 }
-                opened.header = header;
-                Ok(())
+                // With the keys: there may be others by now.
+                self.renew_header().map(|_| ())
             }
             Some(_) | None => {
                 self.credential = opened.credential.take();
