@@ -7,7 +7,7 @@ use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::secret::{KEY_SIZE, Key, SecretBytes};
+use crate::secret::{KEY_SIZE, Key, SecretBytes, leaving_no_trace};
 
 /// Cost of one derivation with Argon2id (RFC 9106), as it stands in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,8 +126,11 @@ pub fn derive_from_passphrase(
     memory.resize(params.block_count(), Block::new());
 
     let mut key = Key::zero();
-    let outcome = Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
-        .hash_password_into_with_memory(passphrase.expose(), salt, key.expose_mut(), &mut memory);
+    let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+    let outcome = leaving_no_trace(|| {
+        let (secret, out) = (passphrase.expose(), key.expose_mut());
+        argon2.hash_password_into_with_memory(secret, salt, out, &mut memory)
+    });
     memory.zeroize();
     match outcome {
         Ok(()) => Ok(key),
@@ -140,9 +143,11 @@ pub fn derive_from_passphrase(
 #[must_use]
 pub fn derive_key(secret: &Key, salt: &[u8], info: &[u8]) -> Key {
     let mut key = Key::zero();
-    Hkdf::<Sha256>::new(Some(salt), secret.expose())
-        .expand(info, key.expose_mut())
-        .expect("32 bytes are within HKDF's limit of 8,160");
+    leaving_no_trace(|| {
+        Hkdf::<Sha256>::new(Some(salt), secret.expose())
+            .expand(info, key.expose_mut())
+            .expect("32 bytes are within HKDF's limit of 8,160");
+    });
     key
 }
 
@@ -150,7 +155,10 @@ pub fn derive_key(secret: &Key, salt: &[u8], info: &[u8]) -> Key {
 /// with CMAC-AES256, spelled out.
 ///
 /// It keeps an AES key and a mask; one derivation is two block encryptions.
-pub struct XaesDerivation {
+pub struct XaesDerivation(Box<XaesKey>);
+
+/// On the heap, so that moving the derivation leaves no copy of its key behind.
+struct XaesKey {
     cipher: Aes256,
     /// The first sub-key of CMAC: the encryption of the zero block, doubled.
     mask: Zeroizing<[u8; 16]>,
@@ -160,27 +168,31 @@ impl XaesDerivation {
     /// Prepares the derivation from `key`.
     #[must_use]
     pub fn new(key: &Key) -> Self {
-        let cipher = Aes256::new(key.expose().into());
-        let mut block = Zeroizing::new([0; 16]);
-        cipher.encrypt_block((&mut *block).into());
-        // Doubling in GF(2^128), without a branch on the secret bit.
-        let value = Zeroizing::new(u128::from_be_bytes(*block));
-        let mask = Zeroizing::new(((*value << 1) ^ ((*value >> 127) * 0x87)).to_be_bytes());
-        Self { cipher, mask }
+        Self(leaving_no_trace(|| {
+            let cipher = Aes256::new(key.expose().into());
+            let mut block = Zeroizing::new([0; 16]);
+            cipher.encrypt_block((&mut *block).into());
+            // Doubling in GF(2^128), without a branch on the secret bit.
+            let value = Zeroizing::new(u128::from_be_bytes(*block));
+            let mask = Zeroizing::new(((*value << 1) ^ ((*value >> 127) * 0x87)).to_be_bytes());
+            Box::new(XaesKey { cipher, mask })
+        }))
     }
 
     /// The AES-256-GCM key of `prefix`, the first 12 bytes of an XAES-256-GCM nonce.
     #[must_use]
     pub fn derive(&self, prefix: &[u8; 12]) -> Key {
         let mut key = Key::zero();
-        for (counter, half) in (1..).zip(key.expose_mut().as_chunks_mut::<16>().0) {
-            half[..4].copy_from_slice(&[0, counter, b'X', 0]);
-            half[4..].copy_from_slice(prefix);
-            for (byte, mask) in half.iter_mut().zip(self.mask.iter()) {
-                *byte ^= mask;
+        leaving_no_trace(|| {
+            for (counter, half) in (1..).zip(key.expose_mut().as_chunks_mut::<16>().0) {
+                half[..4].copy_from_slice(&[0, counter, b'X', 0]);
+                half[4..].copy_from_slice(prefix);
+                for (byte, mask) in half.iter_mut().zip(self.0.mask.iter()) {
+                    *byte ^= mask;
+                }
+                self.0.cipher.encrypt_block(half.into());
             }
-            self.cipher.encrypt_block(half.into());
-        }
+        });
         key
     }
 }

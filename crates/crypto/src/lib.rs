@@ -15,9 +15,10 @@
 //!
 //! # What is wiped, and what cannot be
 //! [`secret::Key`], [`secret::SecretBytes`] and every intermediate key that this crate holds are
-//! overwritten when they are dropped. Two places are out of reach from safe code: copies that the
-//! compiler leaves on the stack when a value moves, and the state that the cipher libraries keep
-//! on the stack during one call.
+//! overwritten when they are dropped. Calls that handle keys overwrite the stack that they used:
+//! the libraries work on copies there, and the compiler leaves others when a value moves. Sealing
+//! and opening of pages do not, for speed: whoever ends the use of a key calls
+//! [`secret::wipe_stack`] once.
 #![forbid(unsafe_code)]
 
 pub mod cipher;

@@ -3,7 +3,7 @@
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
-use crate::secret::Key;
+use crate::secret::{Key, leaving_no_trace};
 
 /// SHA-256 (FIPS 180-4) of `data`. Finds accidents, not attackers.
 #[must_use]
@@ -31,13 +31,13 @@ impl Checksum {
 /// HMAC-SHA256 (RFC 2104) of `data` under `key`.
 #[must_use]
 pub fn authenticate(key: &Key, data: &[u8]) -> [u8; 32] {
-    keyed(key, data).finalize().into_bytes().into()
+    leaving_no_trace(|| keyed(key, data).finalize().into_bytes().into())
 }
 
 /// Whether `tag` is the HMAC-SHA256 of `data` under `key`; compares in constant time.
 #[must_use]
 pub fn verify(key: &Key, data: &[u8], tag: &[u8; 32]) -> bool {
-    keyed(key, data).verify_slice(tag).is_ok()
+    leaving_no_trace(|| keyed(key, data).verify_slice(tag).is_ok())
 }
 
 fn keyed(key: &Key, data: &[u8]) -> Hmac<Sha256> {

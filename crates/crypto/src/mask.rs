@@ -11,10 +11,13 @@ use xts_mode::Xts128;
 
 use crate::kdf::derive_key;
 use crate::page::Nonce;
-use crate::secret::Key;
+use crate::secret::{Key, leaving_no_trace};
 
 /// Masks for blocks of 16 bytes and words of 4.
-pub struct FieldMask {
+pub struct FieldMask(Box<Ciphers>);
+
+/// On the heap, so that moving a mask leaves no copy of its keys behind.
+struct Ciphers {
     block: Xts128<Aes256>,
     word: Aes256,
 }
@@ -23,26 +26,29 @@ impl FieldMask {
     /// Derives three AES-256 keys from `key` with HKDF-SHA256: two for the blocks, one for words.
     #[must_use]
     pub fn new(key: &Key) -> Self {
-        let aes = |info: &[u8]| Aes256::new(derive_key(key, b"", info).expose().into());
-        Self {
-            block: Xts128::new(
-                aes(b"strongroom field mask: xts block"),
-                aes(b"strongroom field mask: xts tweak"),
-            ),
-            word: aes(b"strongroom field mask: word"),
-        }
+        let derive = |info: &[u8]| derive_key(key, b"", info);
+        let block = derive(b"strongroom field mask: xts block");
+        let tweak = derive(b"strongroom field mask: xts tweak");
+        let word = derive(b"strongroom field mask: word");
+        let aes = |key: &Key| Aes256::new(key.expose().into());
+        Self(leaving_no_trace(|| {
+            Box::new(Ciphers {
+                block: Xts128::new(aes(&block), aes(&tweak)),
+                word: aes(&word),
+            })
+        }))
     }
 
     /// Encrypts one block in place with AES-256-XTS (IEEE 1619).
     ///
     /// Deterministic: the same block under the same tweak looks the same.
     pub fn encrypt_block(&self, tweak: [u8; 16], block: &mut [u8; 16]) {
-        self.block.encrypt_sector(block, tweak.into());
+        self.0.block.encrypt_sector(block, tweak.into());
     }
 
     /// Reverses [`FieldMask::encrypt_block`].
     pub fn decrypt_block(&self, tweak: [u8; 16], block: &mut [u8; 16]) {
-        self.block.decrypt_sector(block, tweak.into());
+        self.0.block.decrypt_sector(block, tweak.into());
     }
 
     /// A word of keystream, to be combined with a 32-bit field by exclusive or: the first four
@@ -54,7 +60,7 @@ impl FieldMask {
         let mut block = [0; 16];
         block[..12].copy_from_slice(nonce);
         block[12..].copy_from_slice(&location.to_le_bytes());
-        self.word.encrypt_block((&mut block).into());
+        self.0.word.encrypt_block((&mut block).into());
         let (word, _) = block.split_first_chunk().expect("16 bytes hold 4");
         u32::from_le_bytes(*word)
     }

@@ -14,6 +14,12 @@ pub const KEY_SIZE: usize = 32;
 /// it is dropped. There is no `PartialEq`, which would compare in variable time, and no `Clone`,
 /// which would copy a secret without a trace in the code: see [`Key::constant_time_eq`] and
 /// [`Key::duplicate`].
+///
+/// ```compile_fail,E0369
+/// # use crypto::secret::Key;
+/// let key = Key::from_bytes([1; 32]);
+/// assert!(key == key);
+/// ```
 pub struct Key(Box<[u8; KEY_SIZE]>);
 
 impl Key {
@@ -76,6 +82,12 @@ impl fmt::Debug for Key {
 }
 
 /// Secret bytes of any length, such as a passphrase. Overwritten when dropped.
+///
+/// ```compile_fail,E0369
+/// # use crypto::secret::SecretBytes;
+/// let secret = SecretBytes::new(b"passphrase".to_vec());
+/// assert!(secret == secret);
+/// ```
 pub struct SecretBytes(Vec<u8>);
 
 impl SecretBytes {
@@ -100,6 +112,12 @@ impl SecretBytes {
         Self(self.0.clone())
     }
 
+    /// Whether two secrets are equal, in a time that tells their lengths and nothing else.
+    #[must_use]
+    pub fn constant_time_eq(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+
     /// Whether there are no bytes at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -117,6 +135,34 @@ impl fmt::Debug for SecretBytes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("SecretBytes(..)")
     }
+}
+
+/// How much of the stack [`wipe_stack`] overwrites. Enough for the calls that handle keys, with
+/// SQLite's frames above those that read a page; far less than any thread has.
+const STACK_SIZE_WIPED: usize = 32 * 1024;
+
+/// Overwrites what calls that have returned left on the stack below the caller.
+///
+/// Ciphers and hashes work on copies of their keys, and moving a value leaves a copy behind.
+/// Neither can be wiped by those who made them once their frames are gone.
+#[inline(never)]
+pub fn wipe_stack() {
+    let mut frames = [0_u8; STACK_SIZE_WIPED];
+    frames.zeroize();
+    std::hint::black_box(&frames);
+}
+
+/// Runs `work` in a frame of its own, and overwrites the stack that it used.
+pub(crate) fn leaving_no_trace<T>(work: impl FnOnce() -> T) -> T {
+    let result = in_own_frame(work);
+    wipe_stack();
+    result
+}
+
+/// Its frame, with all that is inlined into it, lies below that of the caller.
+#[inline(never)]
+fn in_own_frame<T>(work: impl FnOnce() -> T) -> T {
+    work()
 }
 
 #[cfg(test)]

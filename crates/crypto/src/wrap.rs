@@ -6,7 +6,7 @@ use chacha20poly1305::aead::AeadInOut;
 use chacha20poly1305::{KeyInit, XChaCha20Poly1305};
 
 use crate::page::{NotAuthentic, TAG_SIZE};
-use crate::secret::{KEY_SIZE, Key};
+use crate::secret::{KEY_SIZE, Key, leaving_no_trace};
 
 /// Size of a wrapped key, in bytes: 32 of ciphertext, 16 of tag.
 pub const WRAPPED_KEY_SIZE: usize = KEY_SIZE + TAG_SIZE;
@@ -25,9 +25,11 @@ pub fn wrap_key(
     let mut wrapped = [0; WRAPPED_KEY_SIZE];
     let (body, tag) = wrapped.split_at_mut(KEY_SIZE);
     body.copy_from_slice(key.expose());
-    let computed = XChaCha20Poly1305::new(kek.expose().into())
-        .encrypt_inout_detached(nonce.into(), associated, body.into())
-        .expect("a key is shorter than the limit of the cipher");
+    let computed = leaving_no_trace(|| {
+        XChaCha20Poly1305::new(kek.expose().into())
+            .encrypt_inout_detached(nonce.into(), associated, body.into())
+            .expect("a key is shorter than the limit of the cipher")
+    });
     tag.copy_from_slice(&computed);
     wrapped
 }
@@ -47,15 +49,15 @@ pub fn unwrap_key(
     let tag: &[u8; TAG_SIZE] = tag.try_into().expect("48 - 32 = 16");
     let mut key = Key::zero();
     key.expose_mut().copy_from_slice(body);
-    XChaCha20Poly1305::new(kek.expose().into())
-        .decrypt_inout_detached(
+    let outcome = leaving_no_trace(|| {
+        XChaCha20Poly1305::new(kek.expose().into()).decrypt_inout_detached(
             nonce.into(),
             associated,
             key.expose_mut().as_mut_slice().into(),
             tag.into(),
         )
-        .map_err(|_| NotAuthentic)?;
-    Ok(key)
+    });
+    outcome.map(|()| key).map_err(|_| NotAuthentic)
 }
 
 #[cfg(test)]

@@ -150,7 +150,7 @@ impl Database {
             opened.codec.open(place, &sealed, out),
             opened.codec.mask_of(&sealed),
         ) {
-            (Ok(_), Ok(mask)) => {
+            (Ok(()), Ok(mask)) => {
                 journal.word = mask.word(&trailer_nonce(&sealed), page);
                 Ok(())
             }

@@ -177,6 +177,8 @@ unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
         // SAFETY: `install` wrote the body; this is the one call that drops it, and SQLite makes
         // no call on the file afterwards.
         unsafe { ManuallyDrop::drop(&mut (*file.cast::<File>()).body) };
+        // Of the keys, only what sealing and opening of pages left on the stack remains.
+        crypto::secret::wipe_stack();
         code(flushed.and(base.close()))
     })
 }
