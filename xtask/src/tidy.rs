@@ -9,6 +9,7 @@ mod layout;
 mod links;
 mod pure;
 mod scope;
+mod secrets;
 mod tokens;
 mod tree;
 mod unused_vectors;
@@ -77,6 +78,7 @@ fn violations(tree: &Tree) -> anyhow::Result<Vec<Violation>> {
                 measured.extend(budget::measure(&source));
                 violations.extend(scope::check(&source));
                 violations.extend(pure::check(&source));
+                violations.extend(secrets::check(&source));
                 violations.extend(ignored::check(&source));
             }
             Err(violation) => violations.push(violation),

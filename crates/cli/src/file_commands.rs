@@ -127,8 +127,7 @@ pub fn encrypt(args: EncryptArgs) -> anyhow::Result<()> {
     )?;
     drop(bar);
     eprintln!(
-        "{} is an encrypted copy of {}, every page read back. If its keys are lost, no one can \
-         recover it.",
+        "{} is an encrypted copy of {}, every page read back.",
         args.destination.display(),
         args.source.display()
     );

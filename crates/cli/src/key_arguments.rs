@@ -212,7 +212,7 @@ fn ask_twice(options: &str) -> anyhow::Result<Credential> {
     let second = ask("The same again: ", options)?;
     match (&first, &second) {
         (Credential::Passphrase(first), Credential::Passphrase(second))
-            if first.expose() == second.expose() => {}
+            if first.constant_time_eq(second) => {}
         _ => bail!("the two passphrases differ; nothing was done"),
     }
     Ok(first)

@@ -13,7 +13,8 @@ use crypto::secret::Key;
 use crate::{Credential, EntropyError};
 
 type FileId = [u8; 16];
-type Fingerprint = [u8; 32];
+/// The HMAC of a secret: of the type of keys, which compare in constant time and are wiped.
+type Fingerprint = Key;
 
 struct Opened {
     fingerprint: Fingerprint,
@@ -72,8 +73,8 @@ pub(crate) fn recall(
     entries().get(file_id)?.opened.iter().find_map(|opened| {
         (opened.slot == slot
             && opened.generation_salt == *salt
-            && opened.fingerprint == *fingerprint)
-            .then(|| opened.kek.duplicate())
+            && opened.fingerprint.constant_time_eq(fingerprint))
+        .then(|| opened.kek.duplicate())
     })
 }
 
@@ -82,17 +83,16 @@ pub(crate) fn remember(
     file_id: &FileId,
     slot: usize,
     salt: &[u8; 16],
-    fingerprint: Fingerprint,
+    fingerprint: &Fingerprint,
     kek: &Key,
 ) {
     if let Some(entry) = entries().get_mut(file_id) {
         entry.opened.retain(|opened| opened.slot != slot);
-        let (generation_salt, kek) = (*salt, kek.duplicate());
         entry.opened.push(Opened {
-            fingerprint,
+            fingerprint: fingerprint.duplicate(),
             slot,
-            generation_salt,
-            kek,
+            generation_salt: *salt,
+            kek: kek.duplicate(),
         });
     }
 }
@@ -116,12 +116,11 @@ pub(crate) fn fingerprint(credential: &Credential) -> Result<Fingerprint, Entrop
         }
     };
     drop(guard);
-    Ok(match credential {
-        Credential::Passphrase(secret) => crypto::mac::authenticate(&key, secret.expose()),
-        Credential::RawKey(raw) | Credential::KeyFile(raw) => {
-            crypto::mac::authenticate(&key, raw.expose())
-        }
-    })
+    let secret = match credential {
+        Credential::Passphrase(secret) => secret.expose(),
+        Credential::RawKey(raw) | Credential::KeyFile(raw) => raw.expose(),
+    };
+    Ok(Key::from_bytes(crypto::mac::authenticate(&key, secret)))
 }
 
 fn entries() -> MutexGuard<'static, HashMap<FileId, Entry>> {

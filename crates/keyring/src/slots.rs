@@ -36,7 +36,6 @@ impl Unlocked {
         let epochs = self.epochs.iter().map(|key| EpochKey {
             epoch: key.epoch,
             data_key: key.data_key.duplicate(),
-            versioned: key.versioned,
         });
         Unlocked {
             master: self.master.duplicate(),
@@ -179,7 +178,7 @@ pub fn create_with(
     let (file_id, master, data_key) = (random_array()?, random_key()?, random_key()?);
     let epoch = 1;
     let mut epochs = [const { None }; EPOCH_COUNT];
-    epochs[0] = Some(wrapped_epoch(&master, &file_id, epoch, &data_key, false)?);
+    epochs[0] = Some(wrapped_epoch(&master, &file_id, epoch, &data_key)?);
     let mut header = Header {
         page_size,
         cipher,
@@ -213,11 +212,7 @@ pub fn create_with(
     );
     authenticate(&mut header, &master);
     let lease = cache::Lease::new(file_id);
-    let epochs = vec![EpochKey {
-        epoch,
-        data_key,
-        versioned: false,
-    }];
+    let epochs = vec![EpochKey { epoch, data_key }];
     Ok((
         header,
         Unlocked {
@@ -230,24 +225,10 @@ pub fn create_with(
     ))
 }
 
-/// Settles cipher, page size, and whether pages tell their version, of a header that is not yet on
-/// disk.
-pub fn settle(
-    header: &mut Header,
-    unlocked: &mut Unlocked,
-    cipher: Cipher,
-    page_size: u32,
-    versioned: bool,
-) {
+/// Settles cipher and page size of a header that is not yet on disk.
+pub fn settle(header: &mut Header, unlocked: &Unlocked, cipher: Cipher, page_size: u32) {
     header.cipher = cipher;
     header.page_size = page_size;
-    for entry in header.epochs.iter_mut().flatten() {
-        entry.versioned = versioned;
-    }
-    for key in &mut unlocked.epochs {
-        key.versioned = versioned;
-    }
-    header.note_versions();
     header.generation = 1;
     header.may_ignore |= UNFINISHED;
     authenticate(header, &unlocked.master);
@@ -277,14 +258,15 @@ pub fn unlock(header: &Header, credential: &Credential) -> Result<Unlocked, Unlo
             continue;
         };
         tried = true;
-        let cached =
-            fingerprint.and_then(|print| cache::recall(&header.file_id, index, &slot.salt, &print));
+        let cached = fingerprint
+            .as_ref()
+            .and_then(|print| cache::recall(&header.file_id, index, &slot.salt, print));
         let kek = match cached {
             Some(kek) => kek,
             None => slot_key(credential, slot.kdf, &slot.salt)?,
         };
         if let Some(master) = open_slot(header, index, slot, &kek) {
-            if let Some(print) = fingerprint {
+            if let Some(print) = &fingerprint {
                 cache::remember(&header.file_id, index, &slot.salt, print, &kek);
             }
             return open_header(header, master, index, kek, lease);
@@ -385,7 +367,6 @@ pub(crate) fn wrapped_epoch(
     file_id: &[u8; 16],
     epoch: u32,
     data_key: &Key,
-    versioned: bool,
 ) -> Result<EpochEntry, EntropyError> {
     let nonce = random_array()?;
     let associated = EpochEntry::associated_data(file_id, epoch);
@@ -395,7 +376,6 @@ pub(crate) fn wrapped_epoch(
         epoch,
         nonce,
         wrapped,
-        versioned,
     })
 }
 
@@ -436,7 +416,6 @@ pub(crate) fn open_header(
         epochs.push(EpochKey {
             epoch: entry.epoch,
             data_key,
-            versioned: entry.versioned,
         });
     }
     if !epochs.iter().any(|key| key.epoch == header.current_epoch) {

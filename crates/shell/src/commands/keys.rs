@@ -73,7 +73,7 @@ fn passphrase(
         "Passphrase: "
     };
     let secret = ask(shell, prompt)?;
-    if new && ask(shell, "The same again: ")?.expose() != secret.expose() {
+    if new && !ask(shell, "The same again: ")?.constant_time_eq(&secret) {
         return Err(ShellError::PassphrasesDiffer);
     }
     Ok(Credential::Passphrase(secret))
