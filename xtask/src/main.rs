@@ -1,11 +1,13 @@
-//! Automation: test, tidy, bench, faults, storm, vectors.
+//! Automation: test, tidy, bench, faults, fuzz, storm, vectors.
 
 mod bench;
 mod command;
 mod deny;
 mod faults;
+mod fuzz;
 mod interop;
 mod requirements;
+mod sanitizer;
 mod storm;
 mod test;
 mod tidy;
@@ -34,6 +36,8 @@ enum Task {
     Tidy,
     /// Write the vectors anew and fail if they differ from what is committed.
     Vectors,
+    /// Fuzz all targets, or one, and show what was reached.
+    Fuzz(fuzz::Options),
     /// Cut the power at 100,000 points of seeded workloads, and look what is left.
     Faults(faults::Options),
     /// Measure a page's cost against stock SQLite: paired ratios.
@@ -60,6 +64,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Ci => test::run(&test::Options::default()),
         Task::Tidy => tidy::run(),
         Task::Vectors => vectors::run(),
+        Task::Fuzz(options) => fuzz::run(options),
         Task::Faults(options) => faults::run(options),
         Task::Bench(options) => bench::run(options),
         Task::Storm(options) => storm::run(options),

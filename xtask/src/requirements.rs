@@ -32,6 +32,12 @@ const REQUIREMENTS: &[Requirement] = &[
         remedy: "install a C compiler that is called as `cc`",
     },
     Requirement {
+        name: "a C++ compiler",
+        present: || has("c++"),
+        packages: &["g++"],
+        remedy: "install a C++ compiler that is called as `c++`, for libFuzzer",
+    },
+    Requirement {
         name: "sqlite3 shell",
         present: || Path::new("/usr/bin/sqlite3").is_file(),
         packages: &["sqlite3"],

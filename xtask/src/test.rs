@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::ValueEnum;
 
 use crate::command::{cargo, run as run_command};
-use crate::{deny, interop, requirements, tidy, vectors};
+use crate::{deny, fuzz, interop, requirements, tidy, vectors};
 
 /// Which steps to run; without options all of them.
 #[derive(clap::Args, Default)]
@@ -40,6 +40,8 @@ enum Step {
     Unit,
     /// Foreign clients.
     Interop,
+    /// Each fuzz target for some seconds.
+    Fuzz,
 }
 
 impl Step {
@@ -58,6 +60,7 @@ impl Step {
             Step::Build => interop::build(),
             Step::Unit => run_command(cargo().args(["test", "--workspace", "--locked"])),
             Step::Interop => interop::run(),
+            Step::Fuzz => fuzz::run_short(),
         }
     }
 

@@ -55,6 +55,17 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "fuzz-targets",
+        &[
+            "crypto",
+            "page-codec",
+            "keyring",
+            "sqlcipher-format",
+            "sqlite-linked",
+            "shell",
+        ],
+    ),
+    (
         "testkit",
         &["crypto", "page-codec", "keyring", "sqlite-linked"],
     ),
@@ -62,7 +73,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
 ];
 
 /// For tests: no product may know it.
-const TESTS_ONLY: &[&str] = &["testkit"];
+const TESTS_ONLY: &[&str] = &["testkit", "fuzz-targets"];
 
 /// Programs: at the end of every edge.
 const PROGRAMS: &[&str] = &["cli", "xtask"];
@@ -78,6 +89,7 @@ const MAY_LINK_SQLITE: &[&str] = &[
     "shell",
     "lab-engines",
     "cli",
+    "fuzz-targets",
     "testkit",
 ];
 
