@@ -105,7 +105,10 @@ pub enum ImportError {
     )]
     Needs(String),
     /// A transaction was committed meanwhile.
-    #[error("{0} was changed while it was copied; import it again when no program writes to it")]
+    #[error(
+        "{0} was changed while it was copied, so the rows cannot be compared; import it again when \
+         no program writes to it"
+    )]
     Changed(PathBuf),
     /// The copy has other rows than the source.
     #[error(
@@ -288,10 +291,13 @@ impl Import<'_> {
         let copy = open_encrypted(path, Access::Write, Some(self.token), None)?;
         compare::check_whole(&copy).map_err(explain)?;
         let counts = compare::count_rows(connection, schema).map_err(read_error)?;
-        if counts.data_version != version {
-            return Err(ImportError::Changed(self.path.to_owned()));
+        match counts.expect_same(&copy) {
+            // The copy is one state of the source; the rows are those of a later one.
+            Err(_) if counts.data_version != version => {
+                return Err(ImportError::Changed(self.path.to_owned()));
+            }
+            compared => compared?,
         }
-        counts.expect_same(&copy)?;
         if opened.was_wal {
             copy.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))
                 .map_err(|source| copy_error(&copy, source))?;
