@@ -1,4 +1,4 @@
-//! Automation: test, tidy, bench, faults, fuzz, storm, vectors.
+//! Automation: test, tidy, bench, faults, fuzz, storm, peers, vectors.
 
 mod bench;
 mod command;
@@ -6,6 +6,7 @@ mod deny;
 mod faults;
 mod fuzz;
 mod interop;
+mod peers;
 mod requirements;
 mod sanitizer;
 mod storm;
@@ -40,6 +41,8 @@ enum Task {
     Fuzz(fuzz::Options),
     /// Cut the power at 100,000 points of seeded workloads, and look what is left.
     Faults(faults::Options),
+    /// Build another product that encrypts SQLite, and compare what it and we read.
+    Peers(peers::Options),
     /// Measure a page's cost against stock SQLite: paired ratios.
     Bench(bench::Options),
     /// Run many processes on one database, with kills, against an oracle.
@@ -66,6 +69,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Vectors => vectors::run(),
         Task::Fuzz(options) => fuzz::run(options),
         Task::Faults(options) => faults::run(options),
+        Task::Peers(options) => peers::run(options),
         Task::Bench(options) => bench::run(options),
         Task::Storm(options) => storm::run(options),
     }
