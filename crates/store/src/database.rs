@@ -1,14 +1,14 @@
 //! What a file is, and a connection to it.
 
 use crate::KeyToken;
+use crate::first_bytes::first_bytes;
 use crate::replace::folder_of;
 use crate::uri::FileUri;
 use crypto::cipher::Cipher;
 use page_codec::header::{HeaderError, HeaderRegion, REGION_SIZE};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use serde::Deserialize;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -129,16 +129,11 @@ pub fn file_kind(path: &Path) -> Result<FileKind, OpenError> {
         path: path.to_owned(),
         source,
     };
-    let mut file = match File::open(path) {
-        Ok(file) => file,
+    let region = match first_bytes(path, REGION_SIZE) {
+        Ok(region) => region,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(FileKind::Missing),
         Err(error) => return Err(failed(error)),
     };
-    let mut region = Vec::with_capacity(REGION_SIZE);
-    file.by_ref()
-        .take(REGION_SIZE as u64)
-        .read_to_end(&mut region)
-        .map_err(failed)?;
     if region.is_empty() {
         return Ok(FileKind::Empty);
     }
@@ -360,5 +355,31 @@ mod tests {
             file_kind(&path("damaged")).unwrap(),
             FileKind::Other(HeaderError::Damaged)
         ));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn looking_at_a_file_leaves_the_locks_of_open_connections() {
+        use std::os::unix::fs::MetadataExt;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x.db");
+        let connection = open_plain(Some(&path), Access::Create).unwrap();
+        connection
+            .execute_batch("CREATE TABLE t(a); BEGIN IMMEDIATE")
+            .unwrap();
+        let inode = format!(":{} ", fs::metadata(&path).unwrap().ino());
+        let is_locked = || {
+            let locks = fs::read_to_string("/proc/locks").unwrap();
+            locks
+                .lines()
+                .any(|line| line.contains(&inode) && line.contains("WRITE"))
+        };
+        assert!(is_locked(), "no lock to lose");
+        for look in ["first", "second"] {
+            assert!(matches!(file_kind(&path).unwrap(), FileKind::Plain));
+            assert!(is_locked(), "gone after the {look} look");
+        }
+        connection.execute_batch("COMMIT").unwrap();
+        assert!(!is_locked());
     }
 }

@@ -7,6 +7,7 @@
 pub mod backup;
 pub mod convert;
 pub mod database;
+mod first_bytes;
 pub mod import;
 pub mod inspect;
 pub mod key_file;

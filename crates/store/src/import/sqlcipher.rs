@@ -1,6 +1,7 @@
 //! Databases that SQLCipher wrote, as sources.
 
 use crate::database::{Access, FileKind, OpenError, file_kind, last_error, open_uri, uri};
+use crate::first_bytes::first_bytes;
 use crate::import::{ImportError, original};
 use crate::uri::FileUri;
 use rusqlite::config::DbConfig;
@@ -11,8 +12,7 @@ use sqlcipher_format::page::PageOpener;
 use sqlcipher_format::parameters::Parameters;
 use sqlite_linked::{PageSource, PageSourceToken};
 use std::error::Error;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -80,14 +80,12 @@ fn read_beginning(path: &Path) -> Result<Vec<u8>, ImportError> {
         // A plaintext header looks plain.
         FileKind::Plain | FileKind::Other(_) => {}
     }
-    let mut beginning = Vec::with_capacity(BEGINNING_SIZE);
-    let read = File::open(path)
-        .and_then(|file| file.take(BEGINNING_SIZE as u64).read_to_end(&mut beginning));
-    read.map_err(|source| OpenError::File {
-        path: path.to_owned(),
-        source,
-    })?;
-    Ok(beginning)
+    Ok(
+        first_bytes(path, BEGINNING_SIZE).map_err(|source| OpenError::File {
+            path: path.to_owned(),
+            source,
+        })?,
+    )
 }
 
 /// The URI by which the VFS shows the file as plain pages.

@@ -1,0 +1,62 @@
+//! The first bytes of a file that a connection of this process may have open.
+//!
+//! On Unix, a process that closes any descriptor on a file gives up all its POSIX locks there, even
+//! those of SQLite's descriptors (<https://www.sqlite.org/howtocorrupt.html>, section 2.2). So a
+//! file that was looked at is not closed again: there is at most one descriptor for each file that
+//! was named to this process.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// Reads up to so many bytes from the beginning of a file.
+#[cfg(unix)]
+pub(crate) fn first_bytes(path: &Path, size_max: usize) -> io::Result<Vec<u8>> {
+    use std::collections::BTreeMap;
+    use std::collections::btree_map::Entry;
+    use std::fs::Metadata;
+    use std::os::unix::fs::{FileExt, MetadataExt};
+    use std::sync::{Mutex, PoisonError};
+
+    static OPEN: Mutex<BTreeMap<(u64, u64), File>> = Mutex::new(BTreeMap::new());
+
+    let name = |data: &Metadata| (data.dev(), data.ino());
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = name(&std::fs::metadata(path)?);
+    let file = if open.contains_key(&known) {
+        &open[&known]
+    } else {
+        let file = File::open(path)?;
+        // The path may lead to another file since it was asked for.
+        match open.entry(name(&file.metadata()?)) {
+            Entry::Vacant(entry) => entry.insert(file),
+            Entry::Occupied(entry) => {
+                std::mem::forget(file);
+                entry.into_mut()
+            }
+        }
+    };
+    let mut bytes = vec![0; size_max];
+    let mut size = 0;
+    while size < size_max {
+        match file.read_at(&mut bytes[size..], size as u64) {
+            Ok(0) => break,
+            Ok(read) => size += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(size);
+    Ok(bytes)
+}
+
+/// Reads up to so many bytes from the beginning of a file. Here locks belong to descriptors.
+#[cfg(not(unix))]
+pub(crate) fn first_bytes(path: &Path, size_max: usize) -> io::Result<Vec<u8>> {
+    use std::io::Read;
+
+    let mut bytes = Vec::with_capacity(size_max);
+    let file = File::open(path)?;
+    file.take(size_max as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
