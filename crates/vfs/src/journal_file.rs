@@ -22,6 +22,9 @@ pub(crate) struct JournalFile {
     gathered: Gathered,
     /// Key stream for the checksum behind the last image.
     word: u32,
+    /// Whether this connection has written the journal, or else has played it back.
+    written: bool,
+    played_back: bool,
 }
 
 impl JournalFile {
@@ -31,7 +34,14 @@ impl JournalFile {
             cursor: Cursor::default(),
             gathered: Gathered::default(),
             word: 0,
+            written: false,
+            played_back: false,
         }
+    }
+
+    /// Whether a journal that another connection left was played back since this was asked last.
+    pub fn take_played_back(&mut self) -> bool {
+        std::mem::take(&mut self.played_back) && !self.written
     }
 
     pub fn flush(&mut self) -> Outcome {
@@ -68,6 +78,7 @@ impl Database {
             );
             return Err(refused(self, message));
         };
+        journal.written = true;
         let room = journal.gathered.reserve(base, offset, data.len())?;
         match (part, nonce, &mut self.state) {
             (Part::Image(page), Some(nonce), State::Open(opened)) => {
@@ -152,6 +163,7 @@ impl Database {
         ) {
             (Ok(()), Ok(mask)) => {
                 journal.word = mask.word(&trailer_nonce(&sealed), page);
+                journal.played_back = true;
                 Ok(())
             }
             _ => {

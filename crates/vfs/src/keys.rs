@@ -19,6 +19,16 @@ use crate::error::{Code, Outcome};
 /// What to write the cipher into before the page size is known.
 const PAGE_SIZE_UNKNOWN: u32 = 4096;
 
+/// Whether a region has zeros where the power failed before the beginning of either copy came to
+/// the disk. Disks write no less than this at once.
+fn lacks_both_magics(region: &[u8]) -> bool {
+    const SECTOR_SIZE: usize = 512;
+    let mut starts = region
+        .chunks(COPY_SIZE)
+        .flat_map(|copy| copy.iter().take(SECTOR_SIZE));
+    starts.all(|byte| *byte == 0)
+}
+
 impl Database {
     /// Takes in the header of an encrypted file and opens it with the key at hand.
     pub fn found_header(&mut self, region: &[u8], file_size: u64) {
@@ -44,7 +54,7 @@ impl Database {
             }
             // The power failed while the first header was written: there never was a page.
             Err(HeaderError::Damaged) if !holds_pages => self.start_anew(),
-            Err(_) if !holds_pages && region.iter().all(|byte| *byte == 0) => self.start_anew(),
+            Err(_) if !holds_pages && lacks_both_magics(region) => self.start_anew(),
             Err(error) => {
                 self.state = State::Broken;
                 self.fail(SQLITE_NOTADB, error.to_string());
@@ -219,6 +229,9 @@ impl Database {
         slots::settle(&mut header, &unlocked, self.cipher, page_size);
         let bytes = HeaderRegion::to_bytes(&header);
         self.base.write(&bytes, 0)?;
+        // Pages without a header would be a file that nobody can open, and whose journal nobody
+        // plays back. SQLite syncs before it writes pages, but knows nothing of the header.
+        self.base.sync(SQLITE_SYNC_NORMAL)?;
         self.size_known = self.size_known.map(|size| size.max(REGION_SIZE as u64));
         self.opened(header, unlocked, credential)
     }
@@ -276,6 +289,8 @@ impl Database {
     /// The caller holds at least a RESERVED lock, which excludes other header writers.
     pub fn write_header(&mut self, header: &Header, copy_in_force: usize) -> Outcome {
         let bytes = header.to_copy();
+        // The copy in force may not be on disk yet: nothing syncs it when a creation is finished.
+        self.base.sync(SQLITE_SYNC_NORMAL)?;
         for copy in [1 - copy_in_force, copy_in_force] {
             self.base.write(&bytes, (copy * COPY_SIZE) as u64)?;
             self.base.sync(SQLITE_SYNC_NORMAL)?;

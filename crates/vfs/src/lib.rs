@@ -36,6 +36,7 @@ mod main_file;
 mod map;
 mod methods;
 mod pragma;
+mod recovery;
 mod renewal;
 mod rotation;
 mod shim;

@@ -243,7 +243,8 @@ impl Database {
         self.write_page(index, page)
     }
 
-    fn write_page(&mut self, index: u64, page: &[u8]) -> Outcome {
+    /// Seals a page at its place and holds it back where that is allowed.
+    pub fn write_page(&mut self, index: u64, page: &[u8]) -> Outcome {
         let nonce = self.nonce()?;
         let place = PagePlace::main(page_number(index)?);
         let offset = PAGES_OFFSET + index * page.len() as u64;

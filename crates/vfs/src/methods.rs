@@ -264,10 +264,22 @@ fn flush(body: &mut Body) -> Outcome {
     }
 }
 
+/// Writes out what a file has gathered, and ends the playback of a journal.
+fn before_commit(body: &mut Body) -> Outcome {
+    flush(body)?;
+    match body {
+        Body::Main(shared) => lock(shared).end_playback(),
+        _ => Ok(()),
+    }
+}
+
 unsafe extern "C" fn sync(file: *mut sqlite3_file, flags: c_int) -> c_int {
     guarded(|| {
         let (body, base) = parts!(file);
-        code(flush(body).and_then(|()| base.sync(flags)))
+        code(match body {
+            Body::Wal(shared) => lock(shared).sync_wal(base, flags),
+            _ => flush(body).and_then(|()| base.sync(flags)),
+        })
     })
 }
 
@@ -492,7 +504,7 @@ unsafe extern "C" fn file_control(
             }
             // Before each commit, also where no sync follows; SQLite heeds the result.
             (SQLITE_FCNTL_SYNC, Body::Main(_)) => {
-                code(flush(body).and_then(|()| base.file_control(operation, argument)))
+                code(before_commit(body).and_then(|()| base.file_control(operation, argument)))
             }
             _ => code(base.file_control(operation, argument)),
         }

@@ -14,6 +14,8 @@
 //! A frame that does not open is, while SQLite recovers a log, the end of the log; it is an I/O
 //! error when SQLite reads a page that the log is known to hold.
 
+use std::ffi::c_int;
+
 use page_codec::page::{PageCodec, PagePlace, TRAILER_SIZE};
 use page_codec::wal::{self, FRAME_HEADER_SIZE, FrameHeader, HEADER_SIZE, Region};
 
@@ -52,6 +54,8 @@ pub(crate) struct WalFile {
     frames_end: u64,
     started: Option<Started>,
     assembly: Option<Assembly>,
+    /// How to sync when the frame that comes in pieces is whole.
+    sync_to_come: Option<c_int>,
     pub map: Map,
     frame: Vec<u8>,
 }
@@ -65,9 +69,14 @@ impl WalFile {
             frames_end: 0,
             started: None,
             assembly: None,
+            sync_to_come: None,
             map: Map::new(base, map),
             frame: Vec::new(),
         }
+    }
+
+    pub fn base(&self) -> BaseFile {
+        self.base
     }
 
     pub fn flush(&mut self) -> Outcome {
@@ -271,7 +280,14 @@ impl Database {
         let offset = wal::frame_offset(frame_index, page_size);
         self.write_frame_header(frame_index, header, offset)?;
         let page = &assembly.bytes[FRAME_HEADER_SIZE..];
-        self.write_frame_page(frame_index, page, offset + FRAME_HEADER_SIZE as u64)
+        self.write_frame_page(frame_index, page, offset + FRAME_HEADER_SIZE as u64)?;
+        match self.wal.as_mut().map(|wal| (wal.sync_to_come.take(), wal)) {
+            Some((Some(flags), wal)) => {
+                wal.flush()?;
+                wal.base.sync(flags)
+            }
+            Some((None, _)) | None => Ok(()),
+        }
     }
 
     /// `xRead` on the log: any range.
@@ -483,7 +499,20 @@ impl Database {
             }
             wal.started = None;
             wal.assembly = None;
+            wal.sync_to_come = None;
         }
+    }
+
+    /// `xSync` on the log. Where the device may harm a sector beyond what is written, SQLite fills
+    /// the last sector of a commit before the sync with the first part of a frame that follows.
+    /// Here that frame is written when it is whole, into the same sector: so there is a sync
+    /// behind it too, before the commit returns.
+    pub fn sync_wal(&mut self, base: BaseFile, flags: c_int) -> Outcome {
+        self.flush_wal()?;
+        if let Some(wal) = &mut self.wal {
+            wal.sync_to_come = wal.assembly.is_some().then_some(flags);
+        }
+        base.sync(flags)
     }
 
     /// Writes out what the log has gathered.

@@ -1,0 +1,120 @@
+//! Pages that a power cut left torn although nobody needs them in their place.
+//!
+//! SQLite journals no page whose content it does not need: a leaf of its list of free pages
+//! (sqlite.org/fileformat2.html 1.5) is overwritten without, and after a rollback may hold
+//! anything. As every page of a file is to open, such a page becomes sealed zeros when a journal
+//! that another connection left has been played back. And a checkpoint that was cut short leaves
+//! torn pages in the database file that the log still has whole.
+
+use std::collections::HashSet;
+
+use page_codec::page::PagePlace;
+use page_codec::wal::{self, FRAME_HEADER_SIZE, HEADER_SIZE};
+
+use crate::abi::SQLITE_IOERR_READ;
+use crate::database::{Database, State};
+use crate::error::{Code, Outcome};
+use crate::main_file::{PAGES_OFFSET, page_number};
+
+/// Where page 1 holds the first trunk of the list of free pages.
+const FIRST_TRUNK_OFFSET: usize = 32;
+
+fn number_at(bytes: &[u8], offset: usize) -> Option<u32> {
+    let field = bytes.get(offset..)?.first_chunk::<4>()?;
+    Some(u32::from_be_bytes(*field))
+}
+
+impl Database {
+    /// SQLite has played a journal back and is about to end it. The caller is in a call whose
+    /// result SQLite heeds; if this fails, the journal is played back again.
+    pub fn end_playback(&mut self) -> Outcome {
+        let journal = self.journal.as_mut();
+        if !journal.is_some_and(|journal| journal.take_played_back()) {
+            return Ok(());
+        }
+        self.flush_main()?;
+        let page_size = self.page_size().unwrap_or(0);
+        let size = self.base.size()?.saturating_sub(PAGES_OFFSET);
+        let pages = size / u64::from(page_size.max(1));
+        let mut trunk = vec![0; page_size as usize];
+        if !self.opens_to(0, &mut trunk)? {
+            return Ok(());
+        }
+        let mut next = number_at(&trunk, FIRST_TRUNK_OFFSET).unwrap_or(0);
+        // A list that goes in circles, or out of the file, is SQLite's to complain of.
+        let mut trunks_left = pages;
+        while next != 0 && u64::from(next) <= pages && trunks_left > 0 {
+            trunks_left -= 1;
+            if !self.opens_to(u64::from(next) - 1, &mut trunk)? {
+                return Ok(());
+            }
+            self.mend_leaves(&trunk, pages)?;
+            next = number_at(&trunk, 0).unwrap_or(0);
+        }
+        self.flush_main()
+    }
+
+    fn mend_leaves(&mut self, trunk: &[u8], pages: u64) -> Outcome {
+        let count = number_at(trunk, 4).unwrap_or(0) as usize;
+        let leaves = trunk[8..].chunks_exact(4).take(count);
+        let leaves = leaves.filter_map(|entry| number_at(entry, 0));
+        let mut page = vec![0; trunk.len()];
+        for leaf in leaves.filter(|leaf| *leaf > 1 && u64::from(*leaf) <= pages) {
+            let index = u64::from(leaf) - 1;
+            if !self.opens_to(index, &mut page)? {
+                page.fill(0);
+                self.write_page(index, &page)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a page opens; it is no failure to be told of if it does not.
+    fn opens_to(&mut self, index: u64, out: &mut [u8]) -> Outcome<bool> {
+        let place = PagePlace::main(page_number(index)?);
+        let offset = PAGES_OFFSET + index * out.len() as u64;
+        let State::Open(opened) = &mut self.state else {
+            return Err(Code(SQLITE_IOERR_READ));
+        };
+        self.base.read(&mut self.scratch, offset)?;
+        Ok(opened.codec.open(place, &self.scratch, out).is_ok())
+    }
+
+    /// The pages of which the log holds committed content that opens.
+    pub fn pages_in_log(&mut self) -> Outcome<HashSet<u64>> {
+        let mut pages = HashSet::new();
+        let page_size = self.page_size().unwrap_or(0);
+        let Some(base) = self.wal.as_ref().map(|wal| wal.base()) else {
+            return Ok(pages);
+        };
+        let mut log_header = [0; HEADER_SIZE as usize];
+        match self.read_wal(base, &mut log_header, 0) {
+            Ok(()) => {}
+            Err(code) if code.is_short_read() => return Ok(pages),
+            Err(code) => return Err(code),
+        }
+        let Some((_, salts)) = wal::log_header(&log_header) else {
+            return Ok(pages);
+        };
+        let mut frame = vec![0; wal::frame_size(page_size) as usize];
+        let mut uncommitted = Vec::new();
+        for index in 0.. {
+            match self.read_wal(base, &mut frame, wal::frame_offset(index, page_size)) {
+                Ok(()) => {}
+                Err(code) if code.is_short_read() => break,
+                Err(code) => return Err(code),
+            }
+            let Some(header) = frame.first_chunk::<FRAME_HEADER_SIZE>() else {
+                break;
+            };
+            if wal::frame_salts(header) != salts {
+                break;
+            }
+            uncommitted.push(u64::from(wal::page_number(header)));
+            if wal::is_commit(header) {
+                pages.extend(uncommitted.drain(..));
+            }
+        }
+        Ok(pages)
+    }
+}
