@@ -64,9 +64,9 @@ const DEVICES: [(&str, Device); 4] = [
         },
     ),
     (
-        "bare4096",
+        "bare2048",
         Device {
-            sector_size: 4096,
+            sector_size: 2048,
             powersafe_overwrite: false,
             map: false,
         },

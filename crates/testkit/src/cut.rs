@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use rusqlite::Connection;
+
 use crate::case::{Case, Scenario};
 use crate::database::{KEYS, check, run, text};
 use crate::disk::{Device, Disk};
@@ -138,6 +140,7 @@ fn judge(cut: &Cut, recorded: &Recorded, replay: &Replay) -> Result<(), String> 
         device: cut.case.device(),
         contents: recorded.contents_at(cut.place),
         keys: recorded.keys_at(cut.place),
+        before_all: recorded.is_before_all(cut.place),
     };
     match random.below(8) {
         0 => found.judge_twice(&image, &mut random),
@@ -152,6 +155,8 @@ struct Found<'a> {
     device: Device,
     contents: Vec<u64>,
     keys: Vec<Vec<usize>>,
+    /// Whether no transaction has to be there.
+    before_all: bool,
 }
 
 impl Found<'_> {
@@ -160,8 +165,11 @@ impl Found<'_> {
         let disk = Disk::with(self.device, image);
         disk.enter();
         let key = self.judge_keys()?;
-        let connection = open_case(self.case, key)?;
-        self.compare(&connection)?;
+        let connection = match self.open(key) {
+            Ok(connection) => connection,
+            Err(what) if self.may_be_foreign(&what) => return Ok(()),
+            Err(what) => return Err(what),
+        };
         if goes_on {
             for schema in self.case.schemas() {
                 run(
@@ -189,8 +197,11 @@ impl Found<'_> {
         let disk = Disk::with(self.device, image);
         disk.enter();
         let key = self.judge_keys()?;
-        let connection = open_case(self.case, key)?;
-        self.compare(&connection)?;
+        let connection = match self.open(key) {
+            Ok(connection) => connection,
+            Err(what) if self.may_be_foreign(&what) => return Ok(()),
+            Err(what) => return Err(what),
+        };
         drop(connection);
         let log = disk.take_log();
         let mut replay = Replay::new(self.device, image, &log);
@@ -202,7 +213,21 @@ impl Found<'_> {
             .map_err(|what| format!("{what}, after a second power cut during recovery"))
     }
 
-    fn compare(&self, connection: &rusqlite::Connection) -> Result<(), String> {
+    fn open(&self, key: usize) -> Result<Connection, String> {
+        let connection = open_case(self.case, key)?;
+        self.compare(&connection)?;
+        Ok(connection)
+    }
+
+    /// On a device that may leave anything in a sector, the first header of a new database can
+    /// become unrecognisable. The file is then refused, so that no foreign file is overwritten.
+    fn may_be_foreign(&self, what: &str) -> bool {
+        self.before_all
+            && !self.device.powersafe_overwrite
+            && what.contains("not a Strongroom file")
+    }
+
+    fn compare(&self, connection: &Connection) -> Result<(), String> {
         let digest = check(connection, self.case.side, self.case.schemas())?;
         if self.contents.contains(&digest) {
             return Ok(());
@@ -229,6 +254,11 @@ impl Found<'_> {
                 return Ok(0);
             }
             found.push(key);
+        }
+        let nothing_yet = self.before_all && !self.device.powersafe_overwrite;
+        if found.is_empty() && nothing_yet {
+            // As in `may_be_foreign`.
+            return Ok(0);
         }
         if self.keys.contains(&found) {
             Ok(found[0])

@@ -101,6 +101,13 @@ impl<'a> Replay<'a> {
                 let content = self.durable.entry(*file).or_default();
                 for place in self.pending.remove(file).unwrap_or_default() {
                     apply(content, &self.log[place]);
+                    if let Effect::Truncate { .. } = self.log[place] {
+                        // In order, as said above.
+                        let earlier = self.pending_names.partition_point(|name| *name < place);
+                        for name in self.pending_names.drain(..earlier) {
+                            rename(&mut self.names, &self.log[name]);
+                        }
+                    }
                 }
             }
             Effect::SyncDirectory => {

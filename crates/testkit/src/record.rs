@@ -39,6 +39,12 @@ impl Recorded {
         allowed(&self.contents, cut)
     }
 
+    /// Whether no transaction has to be found.
+    pub fn is_before_all(&self, cut: usize) -> bool {
+        let first = self.contents.iter().find(|change| change.durable > 0);
+        first.is_none_or(|change| change.durable > cut)
+    }
+
     /// Sets of keys of which one must be found.
     pub fn keys_at(&self, cut: usize) -> Vec<Vec<usize>> {
         allowed(&self.keys, cut)

@@ -31,3 +31,8 @@ fn assert_survived(side: Side, rounds: std::ops::Range<u64>, one_in: u64) {
 fn stock_sqlite_keeps_its_promise_on_this_disk() {
     assert_survived(Side::Stock, 0..1, 6);
 }
+
+#[test]
+fn strongroom_keeps_the_promise_of_sqlite() {
+    assert_survived(Side::Strongroom, 0..1, 4);
+}
