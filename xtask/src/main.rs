@@ -1,4 +1,4 @@
-//! Automation: test, tidy, bench, faults, fuzz, storm, peers, vectors.
+//! Automation: test, tidy, bench, faults, fuzz, sanitize, storm, peers, vectors.
 
 mod bench;
 mod command;
@@ -8,6 +8,7 @@ mod fuzz;
 mod interop;
 mod peers;
 mod requirements;
+mod sanitize;
 mod sanitizer;
 mod storm;
 mod test;
@@ -68,6 +69,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Tidy => tidy::run(),
         Task::Vectors => vectors::run(),
         Task::Fuzz(options) => fuzz::run(options),
+        Task::Sanitize(options) => sanitize::run(options),
         Task::Faults(options) => faults::run(options),
         Task::Peers(options) => peers::run(options),
         Task::Bench(options) => bench::run(options),

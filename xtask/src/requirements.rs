@@ -38,6 +38,12 @@ const REQUIREMENTS: &[Requirement] = &[
         remedy: "install a C++ compiler that is called as `c++`, for libFuzzer",
     },
     Requirement {
+        name: "valgrind",
+        present: || has("valgrind"),
+        packages: &["valgrind", "libc6-dbg"],
+        remedy: "install valgrind",
+    },
+    Requirement {
         name: "sqlite3 shell",
         present: || Path::new("/usr/bin/sqlite3").is_file(),
         packages: &["sqlite3"],

@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::ValueEnum;
 
 use crate::command::{cargo, run as run_command};
-use crate::{deny, fuzz, interop, requirements, tidy, vectors};
+use crate::{deny, fuzz, interop, requirements, sanitize, tidy, vectors};
 
 /// Which steps to run; without options all of them.
 #[derive(clap::Args, Default)]
@@ -40,6 +40,8 @@ enum Step {
     Unit,
     /// Foreign clients.
     Interop,
+    /// Memcheck on the first things that a user does.
+    Sanitize,
     /// Each fuzz target for some seconds.
     Fuzz,
 }
@@ -60,6 +62,7 @@ impl Step {
             Step::Build => interop::build(),
             Step::Unit => run_command(cargo().args(["test", "--workspace", "--locked"])),
             Step::Interop => interop::run(),
+            Step::Sanitize => sanitize::run_short(),
             Step::Fuzz => fuzz::run_short(),
         }
     }
