@@ -44,6 +44,8 @@ enum Task {
     Faults(faults::Options),
     /// Build another product that encrypts SQLite, and compare what it and we read.
     Peers(peers::Options),
+    /// Run the tests of the C interface under address sanitizer and valgrind.
+    Sanitize(sanitize::Options),
     /// Measure a page's cost against stock SQLite: paired ratios.
     Bench(bench::Options),
     /// Run many processes on one database, with kills, against an oracle.
