@@ -1,5 +1,8 @@
 /* A client in C, linked to the system's libsqlite3. ../README.md says what it must do. */
+#define _DEFAULT_SOURCE /* explicit_bzero */
+#include <dlfcn.h>
 #include <sqlite3.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,17 +53,20 @@ static void append_escaped(char *uri, const char *text)
     }
 }
 
-static sqlite3 *open_database(const char *file, const char *key_file)
+/* Opens with a parameter of the URI that names the key, or with none. */
+static sqlite3 *open_database(const char *file, const char *parameter, const char *value)
 {
     sqlite3 *db;
-    char *uri = calloc(1, 64 + 3 * (strlen(file) + (key_file ? strlen(key_file) : 0)));
+    char *uri = calloc(1, 64 + 3 * (strlen(file) + (value ? strlen(value) : 0)));
     if (!uri)
         abort();
     strcat(uri, "file:");
     append_escaped(uri, file);
-    if (key_file) {
-        strcat(uri, "?key_file=");
-        append_escaped(uri, key_file);
+    if (value) {
+        strcat(uri, "?");
+        strcat(uri, parameter);
+        strcat(uri, "=");
+        append_escaped(uri, value);
     }
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI;
     check(NULL, sqlite3_open_v2(uri, &db, flags, "strongroom"));
@@ -158,16 +164,49 @@ static int count(sqlite3 *db)
     return result;
 }
 
+/* The functions for keys, in the library that SQLite has loaded. */
+static void *function(const char *name)
+{
+    void *library = dlopen(getenv("STRONGROOM_EXTENSION"), RTLD_NOW | RTLD_NOLOAD);
+    void *found = library ? dlsym(library, name) : NULL;
+    if (!found) {
+        fprintf(stderr, "%s is missing\n", name);
+        exit(1);
+    }
+    return found;
+}
+
+/* A program that holds the key in its memory hands it over, and gets a number for the URI. */
+static uint64_t token_of_key(const char *key_file)
+{
+    uint64_t (*from_key)(const uint8_t *, size_t);
+    *(void **)&from_key = function("strongroom_token_from_key");
+    uint8_t key[64] = {0};
+    FILE *file = fopen(key_file, "r");
+    if (!file)
+        abort();
+    uint64_t number = from_key(key, fread(key, 1, sizeof key, file));
+    explicit_bzero(key, sizeof key);
+    fclose(file);
+    return number;
+}
+
 static void write_ahead_log(const char *file, const char *key_file)
 {
-    sqlite3 *one = open_database(file, key_file);
+    void (*revoke)(uint64_t);
+    *(void **)&revoke = function("strongroom_token_revoke");
+    uint64_t number = token_of_key(key_file);
+    char token[32];
+    snprintf(token, sizeof token, "%llu", (unsigned long long)number);
+    sqlite3 *one = open_database(file, "key_token", token);
     sqlite3_stmt *mode = prepare(one, "PRAGMA journal_mode=WAL");
     check(one, sqlite3_step(mode));
     printf("%s", sqlite3_column_text(mode, 0));
     sqlite3_finalize(mode);
     execute(one, "CREATE TABLE log(n)");
     execute(one, "INSERT INTO log VALUES(1)");
-    sqlite3 *two = open_database(file, key_file);
+    sqlite3 *two = open_database(file, "key_token", token);
+    revoke(number);
     printf(" %d", count(two));
     execute(one, "BEGIN");
     execute(one, "INSERT INTO log VALUES(2)");
@@ -190,7 +229,7 @@ int main(int count, char **arguments)
         write_ahead_log(file, key_file);
         return 0;
     }
-    sqlite3 *db = open_database(file, key_file);
+    sqlite3 *db = open_database(file, "key_file", key_file);
     if (!strcmp(arguments[1], "write")) {
         execute_file(db, getenv("STRONGROOM_SCHEMA"));
         write_rows(db);

@@ -127,7 +127,8 @@ pub fn encrypt(args: EncryptArgs) -> anyhow::Result<()> {
     )?;
     drop(bar);
     eprintln!(
-        "{} is an encrypted copy of {}, every page read back.",
+        "{} is an encrypted copy of {}, every page read back. If its keys are lost, no one can \
+         recover it.",
         args.destination.display(),
         args.source.display()
     );

@@ -1,11 +1,14 @@
 //! `strongroom key`: the key slots of a database, and new key files.
 
 use crate::key_arguments::{KeyArguments, NewKeyArguments};
+use crate::terminal;
+use anyhow::bail;
 use clap::{Parser, Subcommand};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use store::KeyToken;
 use store::database::{Access, open_encrypted};
+use store::keys::Loss;
 
 /// Add, list, remove and change keys; no page is rewritten
 #[derive(Debug, Parser)]
@@ -39,6 +42,9 @@ enum Action {
         file: PathBuf,
         /// Number of the slot, as `key list` shows it
         slot: usize,
+        /// Remove it without a question, also the one that opens the file now
+        #[arg(long)]
+        yes: bool,
         #[command(flatten)]
         key: KeyArguments,
     },
@@ -63,13 +69,18 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     match args.action {
         Action::Add { file, key, new_key } => add(&file, &key, &new_key),
         Action::List { file, json } => list(&file, json),
-        Action::Remove { file, slot, key } => remove(&file, slot, &key),
+        Action::Remove {
+            file,
+            slot,
+            yes,
+            key,
+        } => remove(&file, slot, yes, &key),
         Action::Change { file, key, new_key } => change(&file, &key, &new_key),
         Action::Generate { file } => {
             store::key_file::generate(&file)?;
             eprintln!(
-                "{} holds a new key. Keep a copy elsewhere: without it nothing opens what it \
-                 encrypts.",
+                "{} holds a new key. Keep a copy elsewhere: if it is lost, no one can recover what \
+                 it encrypts.",
                 file.display()
             );
             Ok(())
@@ -84,7 +95,7 @@ struct Opened {
     _token: KeyToken,
 }
 
-fn open(file: &std::path::Path, key: &KeyArguments) -> anyhow::Result<Opened> {
+fn open(file: &Path, key: &KeyArguments) -> anyhow::Result<Opened> {
     store::inspect::inspect(file)?;
     let token = KeyToken::new(key.open()?);
     let connection = open_encrypted(file, Access::Write, Some(&token), None)?;
@@ -94,25 +105,37 @@ fn open(file: &std::path::Path, key: &KeyArguments) -> anyhow::Result<Opened> {
     })
 }
 
-fn add(
-    file: &std::path::Path,
-    key: &KeyArguments,
-    new_key: &NewKeyArguments,
-) -> anyhow::Result<()> {
-    let opened = open(file, key)?;
-    let token = KeyToken::new(new_key.create()?);
-    let before = store::keys::list(&opened.connection)?.len();
-    match store::keys::add(&opened.connection, &token)? {
-        Some(slot) => eprintln!(
-            "The new key is in slot {slot}; {} keys open the file.",
-            before + 1
-        ),
-        None => eprintln!("The new key is added; {} keys open the file.", before + 1),
+/// Says which keys open the file now.
+fn tell_slots(file: &Path, opened: &Opened) -> anyhow::Result<()> {
+    let slots = store::keys::list(&opened.connection)?;
+    match slots.as_slice() {
+        [only] => eprintln!("One key opens {} now:\n  {only}", file.display()),
+        _ => {
+            eprintln!("{} keys open {} now:", slots.len(), file.display());
+            for slot in &slots {
+                eprintln!("  {slot}");
+            }
+        }
     }
     Ok(())
 }
 
-fn list(file: &std::path::Path, json: bool) -> anyhow::Result<()> {
+fn add(file: &Path, key: &KeyArguments, new_key: &NewKeyArguments) -> anyhow::Result<()> {
+    let opened = open(file, key)?;
+    let token = KeyToken::new(new_key.create()?);
+    match store::keys::add(&opened.connection, &token)? {
+        Some(slot) => eprintln!("The new key is in slot {slot}."),
+        None => eprintln!("The new key is added."),
+    }
+    tell_slots(file, &opened)?;
+    eprintln!(
+        "Copies made before open with the keys that they had. If all keys are lost, no one can \
+         recover the data."
+    );
+    Ok(())
+}
+
+fn list(file: &Path, json: bool) -> anyhow::Result<()> {
     let slots = store::inspect::inspect(file)?.slots;
     let mut output = io::stdout().lock();
     if json {
@@ -125,25 +148,40 @@ fn list(file: &std::path::Path, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn remove(file: &std::path::Path, slot: usize, key: &KeyArguments) -> anyhow::Result<()> {
+fn remove(file: &Path, slot: usize, yes: bool, key: &KeyArguments) -> anyhow::Result<()> {
     let opened = open(file, key)?;
+    let slots = store::keys::list(&opened.connection)?;
+    let losses = store::keys::losses(&slots, slot)?;
+    if !yes && !losses.is_empty() {
+        let losses: Vec<String> = losses.iter().map(Loss::to_string).collect();
+        let losses = losses.join(", and ");
+        if !terminal::can_ask() {
+            bail!("slot {slot} is not removed: {losses}; say --yes to remove it all the same");
+        }
+        let question = format!("Slot {slot}: {losses}. Remove it? [y/N] ");
+        if !terminal::confirm(&question)? {
+            bail!("slot {slot} is not removed");
+        }
+    }
     store::keys::remove(&opened.connection, slot)?;
-    let left = store::keys::list(&opened.connection)?.len();
+    eprintln!("Slot {slot} is empty now.");
+    tell_slots(file, &opened)?;
     eprintln!(
-        "Slot {slot} is empty now; {left} left. Old copies of the file still open with the removed \
-         key."
+        "Copies made before still open with the removed key. Whoever held it may have kept the \
+         inner keys: `strongroom rekey --drop-other-keys` replaces those."
     );
     Ok(())
 }
 
-fn change(
-    file: &std::path::Path,
-    key: &KeyArguments,
-    new_key: &NewKeyArguments,
-) -> anyhow::Result<()> {
+fn change(file: &Path, key: &KeyArguments, new_key: &NewKeyArguments) -> anyhow::Result<()> {
     let opened = open(file, key)?;
     let token = KeyToken::new(new_key.create()?);
     store::keys::change(&opened.connection, &token)?;
-    eprintln!("The key is changed. Old copies of the file, and other key slots, open as before.");
+    eprintln!("The key is changed; the former one does not open the file any more.");
+    tell_slots(file, &opened)?;
+    eprintln!(
+        "Copies made before still open with the former key. Whoever held it may have kept the \
+         inner keys: `strongroom rekey --drop-other-keys` replaces those."
+    );
     Ok(())
 }

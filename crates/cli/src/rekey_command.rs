@@ -26,8 +26,19 @@ pub struct Args {
     /// Megabytes sealed in a second, at most
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u64).range(1..))]
     rate: Option<u64>,
+    /// Let pages tell their version, so that an older copy of one is found, or no longer
+    #[arg(long, value_name = "ON|OFF", value_parser = on_or_off)]
+    freshness: Option<bool>,
     #[command(flatten)]
     key: KeyArguments,
+}
+
+fn on_or_off(word: &str) -> Result<bool, &'static str> {
+    match word {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("it is on or off"),
+    }
 }
 
 /// Runs `strongroom rekey`.
@@ -36,6 +47,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let token = KeyToken::new(args.key.open()?);
     let options = RotateOptions {
         alone: args.drop_other_keys,
+        freshness: args.freshness,
         bytes_per_second: args.rate.map(|rate| rate * 1_000_000),
     };
     let bar = Bar::new()?;

@@ -4,7 +4,7 @@ use crypto::secret::SecretBytes;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use shell::console::Console;
 use std::fmt::Write;
-use std::io::{self, IsTerminal};
+use std::io::{self, BufRead, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -24,6 +24,26 @@ pub fn ask_secret(prompt: &str) -> io::Result<SecretBytes> {
         return Err(io::Error::other("there is no terminal"));
     }
     rpassword::prompt_password(prompt).map(|text| SecretBytes::new(text.into_bytes()))
+}
+
+/// Asks a question whose answer is shown; anything but a yes is a no.
+///
+/// # Errors
+/// When the terminal cannot be read.
+pub fn confirm(question: &str) -> io::Result<bool> {
+    // Standard input may be redirected, as that of a secret.
+    let mut answer = String::new();
+    eprint!("{question}");
+    if io::stdin().is_terminal() {
+        io::stdin().read_line(&mut answer)?;
+    } else {
+        let terminal = std::fs::File::open(if cfg!(windows) { "CONIN$" } else { "/dev/tty" })?;
+        io::BufReader::new(terminal).read_line(&mut answer)?;
+    }
+    Ok(matches!(
+        answer.trim().to_ascii_lowercase().as_str(),
+        "y" | "yes"
+    ))
 }
 
 /// The terminal as the shell sees it.

@@ -271,9 +271,7 @@ fn key_slots_are_added_changed_and_removed() {
         .fine();
     assert!(opens(["--passphrase-file", "better"]) && !opens(["--passphrase-file", "words"]));
 
-    place
-        .run(&["key", "remove", "a.db", "0", "--passphrase-file", "better"])
-        .fine();
+    removes_only_what_is_meant(&place);
     assert!(!opens(["--key-file", "key"]) && opens(["--passphrase-file", "better"]));
     let last = place.run(&["key", "remove", "a.db", "1", "--passphrase-file", "better"]);
     assert!(last.failed().contains("last one"));
@@ -285,6 +283,29 @@ fn key_slots_are_added_changed_and_removed() {
         pages,
         "a page was rewritten"
     );
+}
+
+/// Slot 0 is a key file, slot 1 the passphrase that is used.
+fn removes_only_what_is_meant(place: &Place) {
+    let in_use = ["key", "remove", "a.db", "1", "--passphrase-file", "better"];
+    let refused = place.run(&in_use).failed();
+    assert!(
+        refused.contains("opened the file just now")
+            && refused.contains("last passphrase")
+            && refused.contains("--yes"),
+        "{refused}"
+    );
+    let list = place.run(&["key", "list", "a.db"]).fine();
+    assert_eq!(list.lines().count(), 2, "{list}");
+    let removed = place.run(&["key", "remove", "a.db", "0", "--passphrase-file", "better"]);
+    assert!(
+        removed
+            .messages
+            .contains("One key opens a.db now:\n  slot 1: passphrase")
+            && removed.messages.contains("Copies made before still open"),
+        "{removed:?}"
+    );
+    removed.fine();
 }
 
 #[test]

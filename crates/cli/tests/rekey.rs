@@ -153,3 +153,18 @@ fn what_is_not_encrypted_is_refused() {
         .failed();
     assert!(refused.contains("plain SQLite database"), "{refused}");
 }
+
+#[test]
+fn freshness_comes_and_goes_with_a_rekey() {
+    let place = Place::new();
+    filled(&place, "DELETE");
+    for wish in ["on", "off"] {
+        let arguments = ["rekey", "a.db", "--key-file", "key", "--freshness", wish];
+        place.run(&arguments).fine();
+        let answer = sql(
+            &place,
+            "PRAGMA strongroom_freshness; PRAGMA integrity_check;",
+        );
+        assert_eq!(answer, format!("{wish}\nok\n"));
+    }
+}

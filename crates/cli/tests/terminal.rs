@@ -146,6 +146,37 @@ fn the_other_commands_ask_too() {
 }
 
 #[test]
+fn the_key_in_use_is_removed_only_after_a_yes() {
+    let place = Place::new();
+    place.plain_database("plain.db");
+    place.key("key");
+    place.key("other");
+    place
+        .run(&["encrypt", "plain.db", "a.db", "--key-file", "key"])
+        .fine();
+    let add = [
+        "key",
+        "add",
+        "a.db",
+        "--key-file",
+        "key",
+        "--new-key-file",
+        "other",
+    ];
+    place.run(&add).fine();
+    let slots = |place: &Place| place.run(&["key", "list", "a.db"]).fine().lines().count();
+    for (answer, left) in [("n", 2), ("", 2), ("y", 1)] {
+        let mut session = start(&place, &["key", "remove", "a.db", "0", "--key-file", "key"]);
+        session.exp_string("opened the file just now").unwrap();
+        session.exp_string("Remove it? [y/N] ").unwrap();
+        session.send_line(answer).unwrap();
+        let rest = session.exp_eof().unwrap();
+        assert_eq!(rest.contains("is not removed"), left == 2, "{rest:?}");
+        assert_eq!(slots(&place), left);
+    }
+}
+
+#[test]
 fn control_c_stops_a_statement_and_not_the_shell() {
     let place = Place::new();
     let mut session = start(&place, &["shell"]);

@@ -14,11 +14,16 @@ use crate::{random_array, random_key};
 ///
 /// With `alone`, the master key is new as well, and the slot that opened the file is the only one
 /// left: whoever knew another secret, or an old header and a former secret, learns no new key.
-/// Without it all slots stay.
+/// Without it all slots stay. With `versioned`, pages tell their version from now on.
 ///
 /// # Errors
 /// When a rotation is under way, or randomness fails.
-pub fn begin(header: &mut Header, unlocked: &mut Unlocked, alone: bool) -> Result<(), SlotError> {
+pub fn begin(
+    header: &mut Header,
+    unlocked: &mut Unlocked,
+    alone: bool,
+    versioned: bool,
+) -> Result<(), SlotError> {
     if header.is_rotating() {
         return Err(SlotError::Rotating);
     }
@@ -30,15 +35,21 @@ pub fn begin(header: &mut Header, unlocked: &mut Unlocked, alone: bool) -> Resul
     if alone {
         replace_master(header, unlocked)?;
     }
-    unlocked.epochs.push(EpochKey { epoch, data_key });
+    unlocked.epochs.push(EpochKey {
+        epoch,
+        data_key,
+        versioned,
+    });
     for (entry, key) in header.epochs.iter_mut().zip(&unlocked.epochs) {
         *entry = Some(wrapped_epoch(
             &unlocked.master,
             &header.file_id,
             key.epoch,
             &key.data_key,
+            key.versioned,
         )?);
     }
+    header.note_versions();
     header.current_epoch = epoch;
     header.generation += 1;
     authenticate(header, &unlocked.master);
@@ -59,6 +70,7 @@ pub fn end(header: &mut Header, unlocked: &mut Unlocked) -> Result<(), SlotError
             *place = None;
         }
     }
+    header.note_versions();
     unlocked.epochs.retain(|key| key.epoch == current);
     header.generation += 1;
     authenticate(header, &unlocked.master);
@@ -124,9 +136,9 @@ mod tests {
     #[test]
     fn all_slots_open_both_epochs_and_then_the_new_one() {
         let (mut header, mut unlocked) = two_slots();
-        begin(&mut header, &mut unlocked, false).expect("begins");
+        begin(&mut header, &mut unlocked, false, true).expect("begins");
         assert!(matches!(
-            begin(&mut header, &mut unlocked, false),
+            begin(&mut header, &mut unlocked, false, false),
             Err(SlotError::Rotating)
         ));
         for secret in [raw(1), raw(2)] {
@@ -145,7 +157,7 @@ mod tests {
             end(&mut header, &mut unlocked),
             Err(SlotError::NotRotating)
         ));
-        begin(&mut header, &mut unlocked, false).expect("begins again");
+        begin(&mut header, &mut unlocked, false, false).expect("begins again");
         assert_eq!(epochs(&unlock(&header, &raw(1)).expect("opens")), [2, 3]);
     }
 
@@ -154,7 +166,7 @@ mod tests {
         let (mut header, mut unlocked) = two_slots();
         let former = unlocked.duplicate();
         let other = unlock(&header, &raw(2)).expect("opens");
-        begin(&mut header, &mut unlocked, true).expect("begins");
+        begin(&mut header, &mut unlocked, true, false).expect("begins");
         assert_eq!(epochs(&unlock(&header, &raw(1)).expect("opens")), [1, 2]);
         assert!(unlock(&header, &raw(2)).is_err());
         assert!(!is_tagged_by(&header, &former.master));
@@ -174,7 +186,7 @@ mod tests {
         replace(&mut header, &mut other, &raw(3)).expect("replaces");
         let before = header.clone();
         assert!(matches!(
-            begin(&mut header, &mut unlocked, true),
+            begin(&mut header, &mut unlocked, true, false),
             Err(SlotError::Unlock(UnlockError::Replaced))
         ));
         assert_eq!(header, before);
@@ -188,7 +200,7 @@ mod tests {
     fn an_open_connection_takes_over_a_new_epoch() {
         let (mut header, mut unlocked) = two_slots();
         let other = unlock(&header, &raw(2)).expect("opens");
-        begin(&mut header, &mut unlocked, false).expect("begins");
+        begin(&mut header, &mut unlocked, false, true).expect("begins");
         let reopened = reopen(&header, &other).expect("reopens");
         assert_eq!((epochs(&reopened), reopened.slot()), (vec![1, 2], 1));
         header.tag[0] ^= 1;

@@ -36,6 +36,7 @@ impl Unlocked {
         let epochs = self.epochs.iter().map(|key| EpochKey {
             epoch: key.epoch,
             data_key: key.data_key.duplicate(),
+            versioned: key.versioned,
         });
         Unlocked {
             master: self.master.duplicate(),
@@ -178,7 +179,7 @@ pub fn create_with(
     let (file_id, master, data_key) = (random_array()?, random_key()?, random_key()?);
     let epoch = 1;
     let mut epochs = [const { None }; EPOCH_COUNT];
-    epochs[0] = Some(wrapped_epoch(&master, &file_id, epoch, &data_key)?);
+    epochs[0] = Some(wrapped_epoch(&master, &file_id, epoch, &data_key, false)?);
     let mut header = Header {
         page_size,
         cipher,
@@ -212,7 +213,11 @@ pub fn create_with(
     );
     authenticate(&mut header, &master);
     let lease = cache::Lease::new(file_id);
-    let epochs = vec![EpochKey { epoch, data_key }];
+    let epochs = vec![EpochKey {
+        epoch,
+        data_key,
+        versioned: false,
+    }];
     Ok((
         header,
         Unlocked {
@@ -225,10 +230,24 @@ pub fn create_with(
     ))
 }
 
-/// Settles cipher and page size of a header that is not yet on disk.
-pub fn settle(header: &mut Header, unlocked: &Unlocked, cipher: Cipher, page_size: u32) {
+/// Settles cipher, page size, and whether pages tell their version, of a header that is not yet on
+/// disk.
+pub fn settle(
+    header: &mut Header,
+    unlocked: &mut Unlocked,
+    cipher: Cipher,
+    page_size: u32,
+    versioned: bool,
+) {
     header.cipher = cipher;
     header.page_size = page_size;
+    for entry in header.epochs.iter_mut().flatten() {
+        entry.versioned = versioned;
+    }
+    for key in &mut unlocked.epochs {
+        key.versioned = versioned;
+    }
+    header.note_versions();
     header.generation = 1;
     header.may_ignore |= UNFINISHED;
     authenticate(header, &unlocked.master);
@@ -367,6 +386,7 @@ pub(crate) fn wrapped_epoch(
     file_id: &[u8; 16],
     epoch: u32,
     data_key: &Key,
+    versioned: bool,
 ) -> Result<EpochEntry, EntropyError> {
     let nonce = random_array()?;
     let associated = EpochEntry::associated_data(file_id, epoch);
@@ -376,6 +396,7 @@ pub(crate) fn wrapped_epoch(
         epoch,
         nonce,
         wrapped,
+        versioned,
     })
 }
 
@@ -416,6 +437,7 @@ pub(crate) fn open_header(
         epochs.push(EpochKey {
             epoch: entry.epoch,
             data_key,
+            versioned: entry.versioned,
         });
     }
     if !epochs.iter().any(|key| key.epoch == header.current_epoch) {

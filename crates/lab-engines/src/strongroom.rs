@@ -22,39 +22,48 @@ const KEY_BYTES: usize = 32;
 pub(crate) struct Strongroom {
     profile: Profile,
     cipher: &'static str,
+    /// Whether pages tell their version, so that an older copy of one is found.
+    freshness: bool,
 }
 
 pub(crate) fn family() -> Vec<Strongroom> {
     let mut family = Vec::new();
-    for cipher in [DEFAULT_CIPHER].into_iter().chain(FURTHER_CIPHERS) {
-        let name = if cipher == DEFAULT_CIPHER {
-            "strongroom".to_owned()
-        } else {
-            format!("strongroom-{cipher}")
-        };
-        let engine = |name, base: &str, durability, words: &str| Strongroom {
-            profile: Profile {
-                name,
-                description: format!(
-                    "SQLite on pages sealed with {cipher}, read through a map{words}"
-                ),
-                base: Some(base.to_owned()),
-                durability,
-                cipher: Some(cipher.to_owned()),
-                control: false,
-            },
-            cipher,
-        };
-        let nosync = format!("{name}-nosync");
-        family.push(engine(name, "sqlite", Durability::Full, ""));
-        family.push(engine(
+    family.extend(members("strongroom".to_owned(), DEFAULT_CIPHER, false));
+    for cipher in FURTHER_CIPHERS {
+        family.extend(members(format!("strongroom-{cipher}"), cipher, false));
+    }
+    let name = "strongroom-freshness".to_owned();
+    family.extend(members(name, DEFAULT_CIPHER, true));
+    family
+}
+
+/// One that waits for disks, and one that does not.
+fn members(name: String, cipher: &'static str, freshness: bool) -> [Strongroom; 2] {
+    let versions = if freshness { ", with versions" } else { "" };
+    let engine = |name, base: &str, durability, words: &str| Strongroom {
+        profile: Profile {
+            name,
+            description: format!(
+                "SQLite on pages sealed with {cipher}{versions}, read through a map{words}"
+            ),
+            base: Some(base.to_owned()),
+            durability,
+            cipher: Some(cipher.to_owned()),
+            control: false,
+        },
+        cipher,
+        freshness,
+    };
+    let nosync = format!("{name}-nosync");
+    [
+        engine(name, "sqlite", Durability::Full, ""),
+        engine(
             nosync,
             "sqlite-nosync",
             Durability::None,
             ", not waiting for disks",
-        ));
-    }
-    family
+        ),
+    ]
 }
 
 impl Strongroom {
@@ -64,6 +73,9 @@ impl Strongroom {
         let mut parameters = vec![("vfs", "strongroom"), ("key_file", &key)];
         if new && self.cipher != DEFAULT_CIPHER {
             parameters.push(("cipher", self.cipher));
+        }
+        if new && self.freshness {
+            parameters.push(("freshness", "on"));
         }
         uri(&folder.join(DATABASE_FILE), &parameters)
     }

@@ -26,8 +26,11 @@ pub const FORMAT_VERSION: u32 = 1;
 pub const SLOT_COUNT: usize = 8;
 /// Data keys in a header: the current one, and the former one while pages are resealed.
 pub const EPOCH_COUNT: usize = 2;
-/// Features that a reader has to know, or else must refuse the file. None exist yet.
-pub const KNOWN_MUST_UNDERSTAND: u32 = 0;
+/// Must-understand feature: pages of the database tell their version, in one epoch at least.
+/// Whoever writes such a page must know its version and raise it.
+pub const VERSIONED_PAGES: u32 = 1;
+/// Features that a reader has to know, or else must refuse the file.
+pub const KNOWN_MUST_UNDERSTAND: u32 = VERSIONED_PAGES;
 /// May-ignore feature: the transaction that creates the database has not committed yet. A file
 /// that ends with such a header never held a page; one that ends with any other was cut.
 pub const UNFINISHED: u32 = 1;
@@ -226,12 +229,14 @@ pub struct EpochEntry {
     pub nonce: [u8; 24],
     /// The data key, sealed (XChaCha20-Poly1305).
     pub wrapped: [u8; 48],
+    /// Whether pages of the database tell their version.
+    pub versioned: bool,
 }
 
 impl EpochEntry {
     fn write(&self, out: &mut [u8]) {
         put_u32(out, EPOCH_NUMBER, self.epoch);
-        put_u32(out, EPOCH_STATE, 1);
+        put_u32(out, EPOCH_STATE, if self.versioned { 2 } else { 1 });
         out[EPOCH_NONCE..EPOCH_WRAPPED].copy_from_slice(&self.nonce);
         out[EPOCH_WRAPPED..EPOCH_SIZE].copy_from_slice(&self.wrapped);
     }
@@ -239,10 +244,11 @@ impl EpochEntry {
     fn read(bytes: &[u8]) -> Result<Option<EpochEntry>, HeaderError> {
         match (get_u32(bytes, EPOCH_STATE), get_u32(bytes, EPOCH_NUMBER)) {
             (0, 0) => Ok(None),
-            (1, epoch) if epoch != 0 => Ok(Some(EpochEntry {
+            (state @ (1 | 2), epoch) if epoch != 0 => Ok(Some(EpochEntry {
                 epoch,
                 nonce: get(bytes, EPOCH_NONCE),
                 wrapped: get(bytes, EPOCH_WRAPPED),
+                versioned: state == 2,
             })),
             _ => Err(HeaderError::Damaged),
         }
@@ -324,6 +330,14 @@ pub enum HeaderError {
 }
 
 impl Header {
+    /// Says, in the features, whether any epoch keeps versions.
+    pub fn note_versions(&mut self) {
+        self.must_understand &= !VERSIONED_PAGES;
+        if self.epochs.iter().flatten().any(|entry| entry.versioned) {
+            self.must_understand |= VERSIONED_PAGES;
+        }
+    }
+
     /// Whether pages may still be sealed under a former data key.
     pub fn is_rotating(&self) -> bool {
         self.epochs.iter().flatten().count() > 1

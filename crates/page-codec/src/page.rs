@@ -94,6 +94,35 @@ impl PagePlace {
     }
 }
 
+/// When a page was sealed, against other seals of the same page of the database: by epoch, then by
+/// version. Zeros stand for a page that was never seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stamp {
+    /// The epoch in its trailer.
+    pub epoch: u32,
+    /// Counts the seals of the page; zero in an epoch that keeps no versions.
+    pub version: u64,
+}
+
+/// The largest version.
+pub const VERSION_MAX: u64 = (1 << (8 * VERSION_SIZE)) - 1;
+/// Bytes of the stored nonce that hold the version, where an epoch keeps versions. The other six
+/// are random: a version repeats only after writes were lost, as in a power cut.
+const VERSION_SIZE: usize = 6;
+
+/// A stored nonce that tells a version.
+pub fn versioned_nonce(version: u64, random: &Nonce) -> Nonce {
+    let mut nonce = *random;
+    nonce[..VERSION_SIZE].copy_from_slice(&version.to_le_bytes()[..VERSION_SIZE]);
+    nonce
+}
+
+fn version_in(nonce: &Nonce) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[..VERSION_SIZE].copy_from_slice(&nonce[..VERSION_SIZE]);
+    u64::from_le_bytes(bytes)
+}
+
 /// Why a page does not open.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum PageError {
@@ -106,6 +135,12 @@ pub enum PageError {
          comes from another file"
     )]
     UnknownEpoch(u32),
+    /// Authentic, and older than what was seen of it before.
+    #[error(
+        "it is an older copy of itself: what was written to it since has been undone behind the \
+         database's back"
+    )]
+    Stale,
     /// SQLite's own bytes stand where the trailer must go.
     #[error("the last 32 bytes of the page are in use, where an encrypted page needs its trailer")]
     TrailerInUse,
@@ -117,12 +152,24 @@ pub struct EpochKey {
     pub epoch: u32,
     /// The key from which page key and mask key are derived.
     pub data_key: Key,
+    /// Whether pages of the database tell their version.
+    pub versioned: bool,
 }
 
 struct Epoch {
     epoch: u32,
+    versioned: bool,
     sealer: PageSealer,
     mask: FieldMask,
+}
+
+impl Epoch {
+    fn stamp(&self, nonce: &Nonce) -> Stamp {
+        Stamp {
+            epoch: self.epoch,
+            version: if self.versioned { version_in(nonce) } else { 0 },
+        }
+    }
 }
 
 /// Seals and opens the pages of one file. Each open file has its own, for sub-key caches.
@@ -152,6 +199,7 @@ impl PageCodec {
                 let page_purpose = [b"strongroom page 1 ", cipher.name().as_bytes()].concat();
                 Epoch {
                     epoch: key.epoch,
+                    versioned: key.versioned,
                     sealer: PageSealer::new(cipher, &derive(&page_purpose)),
                     mask: FieldMask::new(&derive(b"strongroom mask 1")),
                 }
@@ -173,6 +221,21 @@ impl PageCodec {
     /// The epoch under which pages are sealed.
     pub fn current_epoch(&self) -> u32 {
         self.epochs[self.current].epoch
+    }
+
+    /// Whether pages of the database are sealed with a version now.
+    pub fn is_versioned(&self) -> bool {
+        self.epochs[self.current].versioned
+    }
+
+    /// The stamp in the trailer of a page of the database, which nothing vouches for until the page
+    /// was opened.
+    pub fn stamp_in(&self, trailer: &[u8]) -> Stamp {
+        let epoch = trailer_epoch(trailer);
+        let known = self.epochs.iter().find(|known| known.epoch == epoch);
+        known.map_or(Stamp::default(), |known| {
+            known.stamp(&trailer_nonce(trailer))
+        })
     }
 
     /// Hides fields that stand outside pages, under the current epoch.
@@ -225,7 +288,8 @@ impl PageCodec {
         Ok(())
     }
 
-    /// Opens `sealed` into `page` (equal lengths); the trailer reads as zeros.
+    /// Opens `sealed` into `page` (equal lengths); the trailer reads as zeros. Yields the stamp,
+    /// which means something for pages of the database only.
     ///
     /// # Errors
     /// When the page is not authentic at this place; `page` then holds no plaintext.
@@ -234,7 +298,7 @@ impl PageCodec {
         place: PagePlace,
         sealed: &[u8],
         page: &mut [u8],
-    ) -> Result<(), PageError> {
+    ) -> Result<Stamp, PageError> {
         assert_eq!(
             page.len(),
             sealed.len(),
@@ -257,7 +321,8 @@ impl PageCodec {
         epoch
             .sealer
             .open(&nonce, place.place, &associated, payload, &tag, out)
-            .map_err(|_| PageError::NotAuthentic)
+            .map_err(|_| PageError::NotAuthentic)?;
+        Ok(epoch.stamp(&nonce))
     }
 }
 
@@ -291,6 +356,7 @@ mod tests {
         let keys = [EpochKey {
             epoch: 7,
             data_key: Key::from_bytes([9; 32]),
+            versioned: false,
         }];
         PageCodec::new(cipher, [file; 16], 7, &keys).expect("the epoch is there")
     }
@@ -348,6 +414,32 @@ mod tests {
                 "{offset}"
             );
             sealed[offset] ^= 1;
+        }
+    }
+
+    #[test]
+    fn a_version_comes_back_with_the_page_and_is_part_of_the_seal() {
+        let keys = [EpochKey {
+            epoch: 7,
+            data_key: Key::from_bytes([9; 32]),
+            versioned: true,
+        }];
+        let mut codec = PageCodec::new(Cipher::Aegis256X2, [1; 16], 7, &keys).expect("a codec");
+        let (plain, mut sealed, mut out) = (page(512), vec![0; 512], vec![0; 512]);
+        let place = PagePlace::main(1);
+        for version in [1, 256, VERSION_MAX] {
+            let nonce = versioned_nonce(version, &[0xaa; 12]);
+            codec
+                .seal(place, &nonce, &plain, &mut sealed)
+                .expect("seals");
+            let stamp = Stamp { epoch: 7, version };
+            assert_eq!(codec.stamp_in(&sealed), stamp);
+            assert_eq!(codec.open(place, &sealed, &mut out), Ok(stamp));
+            sealed[512 - TRAILER_SIZE + OFFSET_NONCE] ^= 1;
+            assert_eq!(
+                codec.open(place, &sealed, &mut out),
+                Err(PageError::NotAuthentic)
+            );
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::KeyToken;
 use crate::database::last_error;
+use page_codec::header::SlotKind;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -105,18 +106,53 @@ pub fn change(connection: &Connection, token: &KeyToken) -> Result<(), KeysError
     .map(drop)
 }
 
+/// What the removal of a slot takes away, beside the slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// It opened the connection that removes it.
+    KeyInUse,
+    /// Only keys open the file afterwards, and none of them can be remembered.
+    LastPassphrase,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Loss::KeyInUse => "it is the one that opened the file just now",
+            Loss::LastPassphrase => "it is the last passphrase, and only keys are left then",
+        })
+    }
+}
+
+/// What the removal of a slot would take away.
+///
+/// # Errors
+/// When it is the last one or empty.
+pub fn losses(slots: &[Slot], slot: usize) -> Result<Vec<Loss>, KeysError> {
+    let Some(removed) = slots.iter().find(|used| used.slot == slot) else {
+        return Err(KeysError::NoSuchSlot(slot));
+    };
+    if slots.len() == 1 {
+        return Err(KeysError::LastSlot(slot));
+    }
+    let passphrase = SlotKind::Passphrase.name();
+    let passphrases = slots.iter().filter(|used| used.kind == passphrase).count();
+    let mut losses = Vec::new();
+    if removed.opened_this == Some(true) {
+        losses.push(Loss::KeyInUse);
+    }
+    if removed.kind == passphrase && passphrases == 1 {
+        losses.push(Loss::LastPassphrase);
+    }
+    Ok(losses)
+}
+
 /// Empties a slot, unless it is the last one.
 ///
 /// # Errors
 /// When it is the last one or empty, or the header cannot be written.
 pub fn remove(connection: &Connection, slot: usize) -> Result<(), KeysError> {
-    let slots = list(connection)?;
-    if !slots.iter().any(|used| used.slot == slot) {
-        return Err(KeysError::NoSuchSlot(slot));
-    }
-    if slots.len() == 1 {
-        return Err(KeysError::LastSlot(slot));
-    }
+    losses(&list(connection)?, slot)?;
     pragma(connection, &format!("strongroom_key_remove='{slot}'")).map(drop)
 }
 
@@ -130,5 +166,38 @@ fn pragma(connection: &Connection, pragma: &str) -> Result<Option<String>, KeysE
             detail: last_error(connection),
             source,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slots(kinds: &[&str]) -> Vec<Slot> {
+        let slot = |(slot, kind): (usize, &&str)| Slot {
+            slot,
+            kind: (*kind).to_owned(),
+            opened_this: Some(slot == 0),
+            memory_kib: None,
+            passes: None,
+            lanes: None,
+        };
+        kinds.iter().enumerate().map(slot).collect()
+    }
+
+    #[test]
+    fn what_a_removal_takes_away_is_known_before() {
+        let two = slots(&["passphrase", "key-file"]);
+        assert_eq!(
+            losses(&two, 0).unwrap(),
+            [Loss::KeyInUse, Loss::LastPassphrase]
+        );
+        assert_eq!(losses(&two, 1).unwrap(), []);
+        let three = slots(&["raw-key", "passphrase", "passphrase"]);
+        assert_eq!(losses(&three, 0).unwrap(), [Loss::KeyInUse]);
+        assert_eq!(losses(&three, 2).unwrap(), []);
+        assert!(matches!(losses(&three, 3), Err(KeysError::NoSuchSlot(3))));
+        let one = slots(&["passphrase"]);
+        assert!(matches!(losses(&one, 0), Err(KeysError::LastSlot(0))));
     }
 }

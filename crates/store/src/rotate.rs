@@ -27,6 +27,12 @@ pub enum RotateError {
         /// What the storage engine said.
         detail: Option<String>,
     },
+    /// What an interrupted rotation began cannot be changed on the way.
+    #[error(
+        "an interrupted rotation is under way; run `strongroom rekey` without further wishes to \
+         finish it, then again with them"
+    )]
+    UnderWay,
     /// Another connection was in the way for too long.
     #[error(
         "another connection kept the database busy for {0} seconds; run `strongroom rekey` again \
@@ -49,6 +55,8 @@ pub enum RotateError {
 pub struct RotateOptions {
     /// A new master key too; all key slots but the one in use are emptied.
     pub alone: bool,
+    /// Whether pages tell their version from now on; `None` keeps that as it is.
+    pub freshness: Option<bool>,
     /// Bytes of pages sealed anew in a second, at most.
     pub bytes_per_second: Option<u64>,
 }
@@ -100,7 +108,14 @@ pub fn rotate(
     };
     rotation.read()?;
     let resumed = rotation.ask("strongroom_rotation")?.state == "running";
-    if !resumed || options.alone {
+    if resumed && (options.alone || options.freshness.is_some()) {
+        return Err(RotateError::UnderWay);
+    }
+    if !resumed {
+        if let Some(on) = options.freshness {
+            let wish = if on { "on" } else { "off" };
+            rotation.value::<String>(&format!("PRAGMA strongroom_freshness={wish}"))?;
+        }
         rotation.until_free(|rotation| {
             rotation.ask(if options.alone {
                 "strongroom_rotate='start-alone'"

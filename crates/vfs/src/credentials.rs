@@ -16,6 +16,8 @@ pub(crate) struct Request {
     pub credential: Option<Credential>,
     pub cipher: Option<Cipher>,
     pub map: bool,
+    /// Whether pages of a new database are to tell their version.
+    pub freshness: Option<bool>,
     /// The URI asks for a plain database in so many words.
     pub plain: bool,
 }
@@ -77,6 +79,7 @@ pub(crate) fn request(name: FileName) -> Result<Request, RequestError> {
     };
     let plain = is("plain", &["on", "1", "yes", "true"]);
     let map = !is("mmap", &["off", "0", "no", "false"]);
+    let freshness = is("freshness", &["on", "1", "yes", "true"]).then_some(true);
     let credential = if plain {
         None
     } else {
@@ -86,6 +89,7 @@ pub(crate) fn request(name: FileName) -> Result<Request, RequestError> {
         credential,
         cipher,
         map,
+        freshness,
         plain,
     })
 }

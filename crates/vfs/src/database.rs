@@ -31,6 +31,7 @@ use crate::api::SqliteApi;
 use crate::base::BaseFile;
 use crate::base_vfs::BaseVfs;
 use crate::error::{Code, Outcome};
+use crate::freshness::Stamps;
 use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
 use crate::map::Map;
@@ -100,6 +101,11 @@ pub(crate) struct Database {
     pub page_one: Option<crate::main_file::PageOneFields>,
     pub journal: Option<JournalFile>,
     pub wal: Option<WalFile>,
+    /// Whether new pages are to tell their version, where that is still to be decided.
+    pub freshness_asked: Option<bool>,
+    /// Whether pages of the file may tell their version.
+    pub versions_in_file: bool,
+    pub stamps: Stamps,
     /// Where the pass of a rotation goes on: all pages before it are under the current epoch.
     pub rotation_next: u64,
     pub last_error: Option<Failure>,

@@ -106,10 +106,11 @@ impl Database {
         let (file_id, page_size) = (opened.header.file_id, opened.header.page_size);
         let found = double_write::records(&bytes, &file_id, page_size)
             .find(|(number, _)| u64::from(*number) == index + 1);
-        Ok(found.is_some_and(|(number, sealed)| {
+        let stamp = found.and_then(|(number, sealed)| {
             let place = PagePlace::main(number);
-            opened.codec.open(place, sealed, out).is_ok()
-        }))
+            opened.codec.open(place, sealed, out).ok()
+        });
+        Ok(stamp.is_some_and(|stamp| self.is_fresh(index, stamp)))
     }
 
     fn read_double_write(&self) -> Outcome<Option<Vec<u8>>> {

@@ -161,7 +161,7 @@ impl Database {
             opened.codec.open(place, &sealed, out),
             opened.codec.mask_of(&sealed),
         ) {
-            (Ok(()), Ok(mask)) => {
+            (Ok(_), Ok(mask)) => {
                 journal.word = mask.word(&trailer_nonce(&sealed), page);
                 journal.played_back = true;
                 Ok(())

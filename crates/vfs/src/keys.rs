@@ -5,7 +5,9 @@ use std::ffi::CStr;
 use keyring::Credential;
 use keyring::rotation;
 use keyring::slots::{self, InheritedSlot, UnlockError, Unlocked};
-use page_codec::header::{COPY_SIZE, Header, HeaderError, HeaderRegion, REGION_SIZE, UNFINISHED};
+use page_codec::header::{
+    COPY_SIZE, Header, HeaderError, HeaderRegion, REGION_SIZE, UNFINISHED, VERSIONED_PAGES,
+};
 use page_codec::page::PageCodec;
 
 use crate::abi::{
@@ -135,6 +137,8 @@ impl Database {
             Some(codec) => {
                 self.last_error = None;
                 self.page_one = None;
+                self.versions_in_file = header.must_understand & VERSIONED_PAGES != 0;
+                self.stamps.clear();
                 self.scratch = vec![0; header.page_size as usize];
                 self.cipher = header.cipher;
                 self.state = State::Open(Box::new(Opened {
@@ -223,10 +227,18 @@ impl Database {
         };
         let Prepared {
             mut header,
-            unlocked,
+            mut unlocked,
             credential,
         } = *prepared;
-        slots::settle(&mut header, &unlocked, self.cipher, page_size);
+        let versioned = self.freshness_asked.unwrap_or(false);
+        self.refuse_versions_with(self.cipher, versioned)?;
+        slots::settle(
+            &mut header,
+            &mut unlocked,
+            self.cipher,
+            page_size,
+            versioned,
+        );
         let bytes = HeaderRegion::to_bytes(&header);
         self.base.write(&bytes, 0)?;
         // Pages without a header would be a file that nobody can open, and whose journal nobody

@@ -29,6 +29,7 @@ mod database;
 mod double_write;
 mod error;
 mod foreign_file;
+mod freshness;
 mod gathered;
 mod journal_file;
 mod keys;

@@ -1,7 +1,7 @@
 //! The database file: pages behind a header region.
 
 use page_codec::header::{REGION_SIZE, is_page_size};
-use page_codec::page::{PagePlace, TRAILER_SIZE};
+use page_codec::page::{PageError, PagePlace, TRAILER_SIZE};
 
 use crate::abi::{
     SQLITE_IOERR_DATA, SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ, SQLITE_LOCK_NONE,
@@ -26,7 +26,7 @@ pub(crate) struct PageOneFields {
 }
 
 /// sqlite.org/fileformat2.html 1.3: change counter to schema cookie, as the pager compares them.
-const VERSION_FIELDS_OFFSET: u64 = 24;
+pub(crate) const VERSION_FIELDS_OFFSET: u64 = 24;
 const VERSION_FIELDS_SIZE: usize = 16;
 
 impl Database {
@@ -122,7 +122,8 @@ impl Database {
         });
         if let Some(result) = mapped {
             return match result {
-                Ok(()) => Ok(()),
+                Ok(stamp) if self.is_fresh(index, stamp) => Ok(()),
+                Ok(_) => self.look_again(index, offset, out, PageError::Stale),
                 Err(error) => self.look_again(index, offset, out, error),
             };
         }
@@ -154,7 +155,8 @@ impl Database {
             }
         };
         match result {
-            Ok(()) => Ok(()),
+            Ok(stamp) if self.is_fresh(index, stamp) => Ok(()),
+            Ok(_) => self.look_again(index, offset, out, PageError::Stale),
             Err(error) => self.look_again(index, offset, out, error),
         }
     }
@@ -245,7 +247,7 @@ impl Database {
 
     /// Seals a page at its place and holds it back where that is allowed.
     pub fn write_page(&mut self, index: u64, page: &[u8]) -> Outcome {
-        let nonce = self.nonce()?;
+        let nonce = self.nonce_for(index, page)?;
         let place = PagePlace::main(page_number(index)?);
         let offset = PAGES_OFFSET + index * page.len() as u64;
         if !self.gathered.takes(offset, page.len()) {
@@ -266,6 +268,10 @@ impl Database {
                 format!("page {} is refused: {error}", index + 1),
             ));
         }
+        if opened.codec.is_versioned() {
+            let stamp = opened.codec.stamp_in(room);
+            self.stamps.note(index, stamp);
+        }
         if let Some(size) = &mut self.size_known {
             *size = (*size).max(offset + page.len() as u64);
         }
@@ -278,6 +284,7 @@ impl Database {
         let flushed = self.try_flush_main();
         if flushed.is_err() {
             self.gathered.clear();
+            self.stamps.clear();
         }
         flushed
     }
@@ -303,12 +310,17 @@ impl Database {
         }
     }
 
+    /// Pages on disk, with what is gathered; a part of a page counts too.
+    pub fn pages_on_disk(&mut self, page_size: u64) -> Outcome<u64> {
+        let size = self.size_on_disk()?;
+        Ok(size.saturating_sub(PAGES_OFFSET).div_ceil(page_size))
+    }
+
     /// SQLite leaves pages unwritten that were freed in the transaction that made them, and the
     /// page of its lock byte. Stock SQLite finds zeros there; so that every page in the file is
     /// authentic, sealed zeros are written.
     fn fill_gap(&mut self, index: u64, page_size: u64) -> Outcome {
-        let size = self.size_on_disk()?;
-        let end = size.saturating_sub(PAGES_OFFSET).div_ceil(page_size);
+        let end = self.pages_on_disk(page_size)?;
         if index <= end {
             return Ok(());
         }
@@ -335,6 +347,7 @@ impl Database {
             return self.fill_gap(size.div_ceil(page_size), page_size);
         }
         self.base.truncate(PAGES_OFFSET + size)?;
+        self.stamps.cut(size.div_ceil(page_size));
         self.size_known = self.size_known.map(|_| PAGES_OFFSET + size);
         Ok(())
     }
@@ -364,6 +377,7 @@ impl Database {
     pub fn forget_map(&mut self) {
         self.map.forget();
         self.page_one = None;
+        self.stamps.clear();
     }
 
     /// `xFileSize`: without the header region.

@@ -59,6 +59,7 @@ impl Database {
             ("strongroom_file", None) => self.file(),
             ("strongroom_last_error", None) => Ok(Answer::Text(self.newest_failure())),
             ("strongroom_mmap", value) => self.pragma_map(value),
+            ("strongroom_freshness", value) => self.pragma_freshness(value),
             ("strongroom_version" | "cipher_version", None) => Ok(Answer::Text(format!(
                 "strongroom {}",
                 env!("CARGO_PKG_VERSION")
@@ -298,6 +299,25 @@ impl Database {
         Ok(Answer::Text(
             if self.map.is_enabled() { "on" } else { "off" }.to_owned(),
         ))
+    }
+
+    /// Whether pages tell their version; of a new database, or from the next rotation on, whether
+    /// they are to.
+    fn pragma_freshness(&mut self, value: Option<&str>) -> Answered {
+        match value.map(str::to_ascii_lowercase).as_deref() {
+            None => {}
+            Some("on" | "1" | "yes" | "true") => self.freshness_asked = Some(true),
+            Some("off" | "0" | "no" | "false") => self.freshness_asked = Some(false),
+            Some(_) => return Err(self.misuse("PRAGMA strongroom_freshness takes on or off")),
+        }
+        let (now, asked) = (self.keeps_versions(), self.freshness_asked);
+        let is_new = matches!(self.state, State::New(_));
+        let name = |on: bool| if on { "on" } else { "off" };
+        Ok(Answer::Text(match asked {
+            Some(asked) if is_new => name(asked).to_owned(),
+            Some(asked) if asked != now => format!("{} from the next rotation on", name(asked)),
+            Some(_) | None => name(now).to_owned(),
+        }))
     }
 
     /// The trailer ends each page of the present size; SQLite's way to change the size, which is

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use keyring::rotation;
 use keyring::slots::Unlocked;
-use page_codec::header::{Header, REGION_SIZE, generations};
+use page_codec::header::{Header, REGION_SIZE, VERSIONED_PAGES, generations};
 use page_codec::page::{PageCodec, PageError, PagePlace};
 
 use crate::abi::{
@@ -66,6 +66,7 @@ impl Database {
         let (State::Open(opened), Some(codec)) = (&mut self.state, codec) else {
             return Err(Code(SQLITE_NOTADB));
         };
+        self.versions_in_file = header.must_understand & VERSIONED_PAGES != 0;
         opened.codec = codec;
         opened.unlocked = unlocked;
         opened.header = header;
@@ -133,7 +134,7 @@ impl Database {
         index: u64,
         offset: u64,
         out: &mut [u8],
-        error: PageError,
+        mut error: PageError,
     ) -> Outcome {
         let place = PagePlace::main(page_number(index)?);
         for attempt in 0..READS_MAX {
@@ -150,13 +151,16 @@ impl Database {
                 return Err(Code(SQLITE_IOERR_READ));
             };
             self.base.read(&mut self.scratch, offset)?;
-            if opened.codec.open(place, &self.scratch, out).is_ok() {
-                return Ok(());
+            match opened.codec.open(place, &self.scratch, out) {
+                Ok(stamp) if self.is_fresh(index, stamp) => return Ok(()),
+                Ok(_) => error = PageError::Stale,
+                Err(other) => error = other,
             }
         }
         if self.is_rotating() && self.open_from_double_write(index, out)? {
             return Ok(());
         }
+        out.fill(0);
         Err(self.bad_page(index, &error.to_string()))
     }
 }

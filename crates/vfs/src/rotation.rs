@@ -14,7 +14,7 @@
 use std::time::Duration;
 
 use page_codec::double_write::Builder;
-use page_codec::page::{PageError, PagePlace, TRAILER_SIZE, trailer_epoch};
+use page_codec::page::{PageError, PagePlace, TRAILER_SIZE, trailer_epoch, versioned_nonce};
 use page_codec::wal;
 use zeroize::Zeroizing;
 
@@ -94,8 +94,12 @@ impl Database {
                         return Err(database.not_recovered());
                     }
                     database.rotation_next = 0;
+                    let versioned = database
+                        .freshness_asked
+                        .unwrap_or(database.keeps_versions());
+                    database.refuse_versions_with(database.cipher, versioned)?;
                     database.change_header(|header, unlocked| {
-                        keyring::rotation::begin(header, unlocked, alone)
+                        keyring::rotation::begin(header, unlocked, alone, versioned)
                     })
                 }
             }
@@ -339,6 +343,7 @@ impl Database {
             base,
             state: State::Open(opened),
             nonces,
+            stamps,
             ..
         } = self
         else {
@@ -354,8 +359,15 @@ impl Database {
             let number = page_number(index)?;
             let place = PagePlace::main(number);
             let bad = |error| Unsealed::Page(index, error);
-            opened.codec.open(place, page, &mut plain).map_err(bad)?;
-            let nonce = nonces.next().map_err(|_| Code(SQLITE_IOERR))?;
+            let stamp = opened.codec.open(place, page, &mut plain).map_err(bad)?;
+            let known = stamps.of(index);
+            if stamp < known {
+                return Err(bad(PageError::Stale));
+            }
+            let mut nonce = nonces.next().map_err(|_| Code(SQLITE_IOERR))?;
+            if opened.codec.is_versioned() {
+                nonce = versioned_nonce(stamp.version + 1, &nonce);
+            }
             let room = batch.push(number);
             opened
                 .codec

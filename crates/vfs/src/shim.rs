@@ -13,6 +13,7 @@ use crate::credentials::{FileName, Request, request};
 use crate::database::{DEFAULT_CIPHER, Database, Nonces, Shared, State, lock};
 use crate::error::{Code, Outcome, code, guarded};
 use crate::foreign_file::{ForeignFile, asked_source};
+use crate::freshness::Stamps;
 use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
 use crate::map::Map;
@@ -285,6 +286,9 @@ fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body>
         page_one: None,
         journal: None,
         wal: None,
+        freshness_asked: wanted.freshness,
+        versions_in_file: false,
+        stamps: Stamps::default(),
         rotation_next: 0,
         last_error: None,
     };

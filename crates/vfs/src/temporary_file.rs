@@ -44,6 +44,7 @@ impl TemporaryFile {
         let key = EpochKey {
             epoch: EPOCH,
             data_key,
+            versioned: false,
         };
         let codec = PageCodec::new(cipher, file_id, EPOCH, &[key]).ok_or(Code(SQLITE_IOERR))?;
         Ok(TemporaryFile {

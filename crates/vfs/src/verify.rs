@@ -181,7 +181,12 @@ impl Database {
             return Err(PageError::NotAuthentic);
         };
         let place = PagePlace::main(u32::try_from(number).unwrap_or(u32::MAX));
-        opened.codec.open(place, sealed, page)
+        let stamp = opened.codec.open(place, sealed, page)?;
+        if self.is_fresh(number - 1, stamp) {
+            Ok(())
+        } else {
+            Err(PageError::Stale)
+        }
     }
 
     /// Reads and opens one page by itself; `false` when it is not in the file any more.

@@ -25,6 +25,7 @@ pub(crate) fn sample(generation: u64) -> Header {
                 epoch: 1,
                 nonce: [8; 24],
                 wrapped: [9; 48],
+                versioned: false,
             }),
             None,
         ],

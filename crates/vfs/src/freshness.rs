@@ -1,0 +1,197 @@
+//! Freshness: an older copy of a page, put back while the database is open, is an error.
+//!
+//! Where the database keeps versions, each seal of a page raises the version in its stored nonce.
+//! A connection remembers the stamp of each page that it has read or written, and refuses a lower
+//! one. Versions need no agreement between connections: who writes a page looks at the version
+//! that it overwrites.
+//!
+//! A page that was cut off and comes back must not begin anew, for another connection may remember
+//! it. So page 1, which tells the size of the database and is written whenever that changes, takes
+//! a version no lower than those of the pages that the new size leaves out; and a page behind the
+//! end of the file takes one above that of page 1.
+
+use crypto::cipher::Cipher;
+use crypto::page::Nonce;
+use page_codec::page::{Stamp, TRAILER_SIZE, VERSION_MAX, versioned_nonce};
+
+use crate::abi::{SQLITE_ERROR, SQLITE_IOERR_DATA};
+use crate::database::{Database, State};
+use crate::error::Outcome;
+use crate::main_file::{PAGES_OFFSET, VERSION_FIELDS_OFFSET};
+
+/// Stamps are held for so many neighbouring pages, or for none of them.
+const CHUNK: usize = 256;
+
+/// The newest stamp of each page that this connection knows of.
+#[derive(Default)]
+pub(crate) struct Stamps {
+    chunks: Vec<Option<Box<[Stamp; CHUNK]>>>,
+}
+
+impl Stamps {
+    /// The stamp of a page; zeros if it is not known.
+    #[inline]
+    pub fn of(&self, index: u64) -> Stamp {
+        let (chunk, inside) = position(index);
+        match self.chunks.get(chunk) {
+            Some(Some(stamps)) => stamps[inside],
+            Some(None) | None => Stamp::default(),
+        }
+    }
+
+    /// Remembers a stamp, unless it is older than the one known; tells whether it is not.
+    #[inline]
+    pub fn note(&mut self, index: u64, stamp: Stamp) -> bool {
+        let (chunk, inside) = position(index);
+        if chunk >= self.chunks.len() {
+            self.chunks.resize_with(chunk + 1, || None);
+        }
+        let stamps = self.chunks[chunk].get_or_insert_with(|| Box::new([Stamp::default(); CHUNK]));
+        let known = &mut stamps[inside];
+        let is_fresh = stamp >= *known;
+        if is_fresh {
+            *known = stamp;
+        }
+        is_fresh
+    }
+
+    /// Forgets the pages from `pages` on: they were cut off.
+    pub fn cut(&mut self, pages: u64) {
+        let (chunk, inside) = position(pages);
+        if let Some(Some(stamps)) = self.chunks.get_mut(chunk) {
+            stamps[inside..].fill(Stamp::default());
+        }
+        self.chunks.truncate(chunk + 1);
+    }
+
+    /// Forgets all: what is on disk may be older than what was noted.
+    pub fn clear(&mut self) {
+        self.chunks.clear();
+    }
+}
+
+fn position(index: u64) -> (usize, usize) {
+    let chunk = usize::try_from(index / CHUNK as u64).unwrap_or(usize::MAX);
+    (chunk, (index % CHUNK as u64) as usize)
+}
+
+impl Database {
+    /// With AES-256-GCM the stored nonce is the whole nonce for many pages, and must be random.
+    pub fn refuse_versions_with(&mut self, cipher: Cipher, versioned: bool) -> Outcome {
+        if versioned && cipher == Cipher::Aes256Gcm {
+            return Err(self.fail(
+                SQLITE_ERROR,
+                "freshness is not to be had with aes-256-gcm, whose nonces must be random; choose \
+                 another cipher",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether pages that are written now get a version.
+    pub fn keeps_versions(&self) -> bool {
+        matches!(&self.state, State::Open(opened) if opened.codec.is_versioned())
+    }
+
+    /// The stored nonce for a page of the database that is about to be written.
+    pub fn nonce_for(&mut self, index: u64, page: &[u8]) -> Outcome<Nonce> {
+        let nonce = self.nonce()?;
+        if !self.keeps_versions() {
+            return Ok(nonce);
+        }
+        let page_size = page.len() as u64;
+        let end = self.pages_on_disk(page_size)?;
+        let mut version = self.newest_version(index, end, page_size)?;
+        if index >= end {
+            version = version.max(self.newest_version(0, end, page_size)?);
+        }
+        if index == 0 {
+            for left_out in size_in(page).unwrap_or(end)..end {
+                version = version.max(self.newest_version(left_out, end, page_size)?);
+            }
+        }
+        if version >= VERSION_MAX {
+            return Err(self.fail(
+                SQLITE_IOERR_DATA,
+                format!("the version of page {} was altered", index + 1),
+            ));
+        }
+        Ok(versioned_nonce(version + 1, &nonce))
+    }
+
+    /// The version of a page as this connection knows it, or as it stands on disk: the higher one.
+    fn newest_version(&mut self, index: u64, end: u64, page_size: u64) -> Outcome<u64> {
+        let known = self.stamps.of(index).version;
+        if index >= end {
+            return Ok(known);
+        }
+        let State::Open(opened) = &self.state else {
+            return Ok(known);
+        };
+        let at = PAGES_OFFSET + (index + 1) * page_size - TRAILER_SIZE as u64;
+        let codec = &opened.codec;
+        let stamp_in = |trailer: &[u8]| codec.stamp_in(trailer);
+        let on_disk = match self.map.peek(at, TRAILER_SIZE, stamp_in) {
+            Some(stamp) => stamp,
+            None => {
+                let mut trailer = [0; TRAILER_SIZE];
+                match self.base.read(&mut trailer, at) {
+                    Ok(()) => stamp_in(&trailer),
+                    // Still to be written out, or cut meanwhile.
+                    Err(code) if code.is_short_read() => Stamp::default(),
+                    Err(code) => return Err(code),
+                }
+            }
+        };
+        Ok(known.max(on_disk.version))
+    }
+
+    /// Whether a page that opened is no older than it was.
+    #[inline]
+    pub fn is_fresh(&mut self, index: u64, stamp: Stamp) -> bool {
+        !self.versions_in_file || self.stamps.note(index, stamp)
+    }
+}
+
+/// The number of pages that page 1 tells (sqlite.org/fileformat2.html 1.3.7).
+fn size_in(page_one: &[u8]) -> Option<u64> {
+    let at = VERSION_FIELDS_OFFSET as usize + 4;
+    let bytes = page_one.get(at..at + 4)?.try_into().ok()?;
+    match u32::from_be_bytes(bytes) {
+        0 => None,
+        pages => Some(pages.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp(epoch: u32, version: u64) -> Stamp {
+        Stamp { epoch, version }
+    }
+
+    #[test]
+    fn an_older_stamp_is_refused_and_not_remembered() {
+        let mut stamps = Stamps::default();
+        assert!(stamps.note(700, stamp(1, 5)));
+        assert!(stamps.note(700, stamp(1, 5)));
+        assert!(!stamps.note(700, stamp(1, 4)));
+        assert!(stamps.note(700, stamp(2, 0)), "a later epoch comes first");
+        assert!(!stamps.note(700, stamp(1, 9)));
+        assert_eq!(stamps.of(700), stamp(2, 0));
+        assert_eq!(stamps.of(699), Stamp::default());
+        assert_eq!(stamps.of(1 << 20), Stamp::default());
+    }
+
+    #[test]
+    fn pages_cut_off_are_forgotten() {
+        let mut stamps = Stamps::default();
+        for index in [10, 300, 301, 900] {
+            stamps.note(index, stamp(1, 5));
+        }
+        stamps.cut(301);
+        let left = [10, 300, 301, 900].map(|index| stamps.of(index).version);
+        assert_eq!(left, [5, 5, 0, 0]);
+    }
+}
