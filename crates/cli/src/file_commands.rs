@@ -1,16 +1,14 @@
-//! `strongroom encrypt`, `decrypt` and `inspect`.
+//! `strongroom encrypt` and `decrypt`.
 
 use crate::key_arguments::{KeyArguments, NewKeyArguments};
 use crate::terminal::Bar;
 use anyhow::bail;
 use clap::Parser;
 use crypto::cipher::Cipher;
-use std::io::{self, Write};
 use std::path::PathBuf;
 use store::KeyToken;
 use store::convert::{EncryptOptions, Overwrite, check_names, decrypt_copy, encrypt_copy};
 use store::database::{FileKind, file_kind};
-use store::inspect::Inspection;
 
 /// The cipher of a name.
 pub fn cipher_named(name: &str) -> Result<Cipher, String> {
@@ -62,16 +60,6 @@ pub struct DecryptArgs {
     force: bool,
     #[command(flatten)]
     key: KeyArguments,
-}
-
-/// Show what an encrypted file tells without any key
-#[derive(Debug, Parser)]
-pub struct InspectArgs {
-    /// File to look at
-    file: PathBuf,
-    /// Write the result as JSON
-    #[arg(long)]
-    json: bool,
 }
 
 /// What `--force` means.
@@ -154,48 +142,5 @@ pub fn decrypt(args: DecryptArgs) -> anyhow::Result<()> {
         "{} is a plain copy: whoever reads it needs no key.",
         args.destination.display()
     );
-    Ok(())
-}
-
-/// Runs `strongroom inspect`.
-pub fn inspect(args: InspectArgs) -> anyhow::Result<()> {
-    let inspection = store::inspect::inspect(&args.file)?;
-    let mut output = io::stdout().lock();
-    if args.json {
-        writeln!(output, "{}", serde_json::to_string_pretty(&inspection)?)?;
-    } else {
-        write_inspection(&mut output, &inspection)?;
-    }
-    Ok(())
-}
-
-fn write_inspection(output: &mut impl Write, inspection: &Inspection) -> io::Result<()> {
-    writeln!(
-        output,
-        "Strongroom database, format version {}",
-        inspection.format_version
-    )?;
-    writeln!(output, "cipher       {}", inspection.cipher)?;
-    writeln!(output, "page size    {} bytes", inspection.page_size)?;
-    writeln!(output, "file size    {} bytes", inspection.file_size)?;
-    writeln!(output, "file id      {}", inspection.file_id)?;
-    writeln!(output, "key epoch    {}", inspection.epoch)?;
-    writeln!(output, "header       generation {}", inspection.generation)?;
-    for (copy, intact) in inspection.copies_intact.iter().enumerate() {
-        let state = match (intact, copy == inspection.copy_in_force) {
-            (true, true) => "intact, in force",
-            (true, false) => "intact",
-            (false, _) => "DAMAGED; the next change of a key writes it anew",
-        };
-        writeln!(output, "copy {}       {state}", copy + 1)?;
-    }
-    let (must, may) = (inspection.must_understand, inspection.may_ignore);
-    writeln!(
-        output,
-        "features     {must:#x} must be understood, {may:#x} may be ignored"
-    )?;
-    for slot in &inspection.slots {
-        writeln!(output, "key {slot}")?;
-    }
     Ok(())
 }

@@ -5,6 +5,7 @@ mod backup_command;
 mod compare;
 mod file_commands;
 mod import_command;
+mod inspect_command;
 mod key_arguments;
 mod key_command;
 mod rekey_command;
@@ -36,7 +37,7 @@ enum Command {
     Key(key_command::Args),
     Rekey(rekey_command::Args),
     Verify(verify_command::Args),
-    Inspect(file_commands::InspectArgs),
+    Inspect(inspect_command::Args),
     Compare(compare::Args),
     Workload(workload::Args),
     /// Runs one engine for `compare`.
@@ -66,7 +67,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Key(args) => key_command::run(args).map(done),
         Command::Rekey(args) => rekey_command::run(args).map(done),
         Command::Verify(args) => verify_command::run(args),
-        Command::Inspect(args) => file_commands::inspect(args).map(done),
+        Command::Inspect(args) => inspect_command::run(args).map(done),
         Command::Compare(args) => compare::run(args).map(done),
         Command::Workload(args) => workload::run(args).map(done),
         Command::LabWorker => compare::run_worker().map(done),

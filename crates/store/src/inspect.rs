@@ -1,5 +1,12 @@
-//! What a file tells without any key.
+//! What a file tells without any key, and its pages without their content.
 
+mod kinds;
+mod pages;
+
+pub use kinds::Kind;
+pub use pages::{EpochCount, PageCount, PageRange, Pages, SideFile};
+
+use crate::KeyToken;
 use crate::database::{FileKind, OpenError, file_kind};
 use crate::keys::Slot;
 use page_codec::header::{FORMAT_VERSION, HeaderError, HeaderRegion};
@@ -41,7 +48,29 @@ pub struct Inspection {
 /// When the file cannot be read, or is something else: a plain database, no database, a file with
 /// a damaged header, or one of a newer version.
 pub fn inspect(path: &Path) -> Result<Inspection, OpenError> {
-    let region = match file_kind(path)? {
+    let region = header_region(path)?;
+    let file_size = std::fs::metadata(path)
+        .map_err(|source| OpenError::File {
+            path: path.to_owned(),
+            source,
+        })?
+        .len();
+    Ok(public_part(&region, file_size))
+}
+
+/// Counts the pages of a file, and the frames and records beside it; with a key also by kind.
+///
+/// Reads the files by descriptors of its own, which it closes: not for a process that has the
+/// database open.
+///
+/// # Errors
+/// When a file cannot be read, or the key does not fit.
+pub fn inspect_pages(path: &Path, token: Option<&KeyToken>) -> Result<Pages, OpenError> {
+    pages::pages(path, &header_region(path)?.header, token)
+}
+
+fn header_region(path: &Path) -> Result<Box<HeaderRegion>, OpenError> {
+    Ok(match file_kind(path)? {
         FileKind::Encrypted(region) => region,
         FileKind::Missing => return Err(OpenError::Missing(path.to_owned())),
         FileKind::Empty => return Err(OpenError::Empty(path.to_owned())),
@@ -58,14 +87,7 @@ pub fn inspect(path: &Path) -> Result<Inspection, OpenError> {
                 source,
             });
         }
-    };
-    let file_size = std::fs::metadata(path)
-        .map_err(|source| OpenError::File {
-            path: path.to_owned(),
-            source,
-        })?
-        .len();
-    Ok(public_part(&region, file_size))
+    })
 }
 
 fn public_part(region: &HeaderRegion, file_size: u64) -> Inspection {

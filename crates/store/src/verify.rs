@@ -211,7 +211,7 @@ pub(crate) fn verify_connection(
 
 /// A connection that may write removes an empty log when it closes, and would also bring the
 /// content of a log into the file, or roll a journal back, which a check should not.
-fn access_that_leaves_no_trace(path: &Path) -> Access {
+pub(crate) fn access_that_leaves_no_trace(path: &Path) -> Access {
     match holds_anything(path, "-wal") || holds_anything(path, "-journal") {
         true => Access::Read,
         false => Access::Write,
