@@ -228,6 +228,10 @@ impl Bench {
                 "half a transaction was copied: {sum}"
             );
         }
+        let mut in_place = self.strongroom(KEY);
+        in_place.args(["import", "--from", "sqlcipher", "--in-place"]);
+        let replaced = in_place.arg(source).args(KEY_OPTION).status()?;
+        ensure!(!replaced.success(), "a database in use was replaced");
         println!("live: {IMPORTS} imports while SQLCipher wrote");
         Ok(())
     }
