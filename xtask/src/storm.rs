@@ -17,11 +17,24 @@ pub struct Options {
     /// The first seed; each storm counts up from it.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Instead: files beyond 1 GiB and 4 GiB and thousands of connections, which takes minutes
+    /// and 5 GB in the folder for temporary files.
+    #[arg(long)]
+    large: bool,
 }
 
 /// Runs each storm of `crates/sqlite-linked/tests/storm` for its share of the time. The databases
 /// are made in the folder for temporary files, so `TMPDIR` chooses the disk.
 pub fn run(options: &Options) -> anyhow::Result<()> {
+    if options.large {
+        let target = ["--package", "strongroom-sqlite-linked", "--test", "sizes"];
+        return run_command(
+            cargo()
+                .args(["test", "--release", "--locked"])
+                .args(target)
+                .env("STRONGROOM_STORM_LARGE", "1"),
+        );
+    }
     let seconds = options.minutes * 60 / STORMS.len() as u64;
     for storm in STORMS {
         println!("{storm}, {seconds} s from seed {}", options.seed);
