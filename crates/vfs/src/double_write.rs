@@ -20,7 +20,7 @@ use crate::gathered::Gathered;
 use crate::main_file::PAGES_OFFSET;
 
 /// Bytes of pages in one batch.
-pub(crate) const BATCH_SIZE_MAX: usize = 1024 * 1024;
+pub(crate) const BATCH_SIZE_MAX: usize = 4 * 1024 * 1024;
 /// More than any such file has: a header, and records with their heads.
 const FILE_SIZE_MAX: u64 = 2 * BATCH_SIZE_MAX as u64;
 
