@@ -193,7 +193,11 @@ pub fn gale(seed: u64, mode: &str) -> Tally {
     let start = |role: &str, random: &mut Random| {
         let detail = format!("{} {mode}", random.next());
         let mut player = Player::start("gale_worker", role, &uri, &detail);
-        assert_eq!(player.line().as_deref(), Some("ready"));
+        if player.line().as_deref() != Some("ready") {
+            // It died of something, which this tells.
+            let said = player.finish();
+            panic!("not ready: {said:#?}");
+        }
         player
     };
     let mut players: Vec<Player> = ROLES.iter().map(|role| start(role, &mut random)).collect();
