@@ -292,3 +292,44 @@ fn writers_and_checkpoints_make_no_page_look_bad() {
         });
     }
 }
+
+#[test]
+fn a_rotation_under_way_is_sound_and_has_no_fingerprint() {
+    for mode in ["WAL", "DELETE"] {
+        let room = std::sync::Arc::new(Room::new());
+        drop(room.make("x.db"));
+        let connection = room.open("x.db");
+        connection
+            .query_row(&format!("PRAGMA journal_mode={mode}"), [], |_| Ok(()))
+            .unwrap();
+        // More than one step of a rotation.
+        connection
+            .execute_batch(
+                "CREATE TABLE large AS
+                 WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12)
+                 SELECT zeroblob(1000000) FROM n;",
+            )
+            .unwrap();
+        drop(connection);
+        let before = fingerprint(&room);
+        let looks = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let (looked, inside) = (std::sync::Arc::clone(&looks), std::sync::Arc::clone(&room));
+        // Called between the steps of the rotation, by the thread that rotates.
+        let progress: store::progress::Progress = std::sync::Arc::new(move |step| {
+            if step.done < step.total && step.phase == store::progress::Phase::Resealing {
+                looked.fetch_add(1, Ordering::Relaxed);
+                assert!(check(&inside, jobs(2)).unwrap().is_sound());
+                let refused = check(&inside, with_fingerprint(2));
+                assert!(
+                    matches!(refused, Err(VerifyError::Rotating(_))),
+                    "{refused:?}"
+                );
+            }
+            store::progress::Decision::GoOn
+        });
+        let options = store::rotate::RotateOptions::default();
+        store::rotate::rotate(&room.path("x.db"), &room.token, options, &progress).unwrap();
+        assert!(looks.load(Ordering::Relaxed) > 0, "{mode}");
+        assert_ne!(fingerprint(&room), before, "{mode}");
+    }
+}
