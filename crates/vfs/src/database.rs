@@ -266,6 +266,8 @@ const NONCES_HELD: usize = 256;
 pub(crate) struct Nonces {
     bytes: Box<[u8; NONCES_HELD * NONCE_SIZE]>,
     used: usize,
+    /// The process that drew them.
+    process: u32,
 }
 
 impl Nonces {
@@ -273,6 +275,17 @@ impl Nonces {
         Nonces {
             bytes: Box::new([0; NONCES_HELD * NONCE_SIZE]),
             used: NONCES_HELD,
+            process: std::process::id(),
+        }
+    }
+
+    /// Drops those that another process drew: after a fork both processes hold them. SQLite forbids
+    /// to go on with a connection in the child; a nonce used twice would cost more than that.
+    pub fn drop_inherited(&mut self) {
+        let process = std::process::id();
+        if self.process != process {
+            self.process = process;
+            self.used = NONCES_HELD;
         }
     }
 
@@ -292,6 +305,19 @@ impl Nonces {
 mod tests {
     use super::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn nonces_of_another_process_are_not_used() {
+        let mut nonces = Nonces::new();
+        nonces.next().expect("entropy");
+        let left = nonces.bytes.clone();
+        nonces.drop_inherited();
+        assert_eq!(nonces.used, 1, "they are this process's own");
+        nonces.process ^= 1;
+        nonces.drop_inherited();
+        let drawn = nonces.next().expect("entropy");
+        assert!(left.chunks(NONCE_SIZE).all(|nonce| nonce != drawn));
+    }
 
     #[test]
     fn nonces_do_not_repeat() {
