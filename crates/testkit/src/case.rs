@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::database::Side;
 use crate::disk::Device;
-use crate::workload::{Shape, Step, steps, steps_with_keys};
+use crate::workload::{Shape, Step, steps, steps_with_keys, steps_with_rotation};
 
 /// How the content of the run comes about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,6 +18,8 @@ pub enum Scenario {
     Switching,
     /// The keys change on the way.
     Keys,
+    /// The data key is rotated on the way, again and again.
+    Rotation,
 }
 
 /// What a run is about.
@@ -74,11 +76,12 @@ const DEVICES: [(&str, Device); 4] = [
 ];
 
 const SIDES: [(&str, Side); 2] = [("stock", Side::Stock), ("strongroom", Side::Strongroom)];
-const SCENARIOS: [(&str, Scenario); 4] = [
+const SCENARIOS: [(&str, Scenario); 5] = [
     ("plain", Scenario::Plain),
     ("attached", Scenario::Attached),
     ("switching", Scenario::Switching),
     ("keys", Scenario::Keys),
+    ("rotation", Scenario::Rotation),
 ];
 
 impl Case {
@@ -92,7 +95,9 @@ impl Case {
     pub fn schemas(&self) -> &'static [&'static str] {
         match self.scenario {
             Scenario::Attached => &["main", "other"],
-            Scenario::Plain | Scenario::Switching | Scenario::Keys => &["main"],
+            Scenario::Plain | Scenario::Switching | Scenario::Keys | Scenario::Rotation => {
+                &["main"]
+            }
         }
     }
 
@@ -108,6 +113,7 @@ impl Case {
         };
         match self.scenario {
             Scenario::Keys => steps_with_keys(shape, self.seed),
+            Scenario::Rotation => steps_with_rotation(shape, self.seed),
             Scenario::Plain | Scenario::Attached | Scenario::Switching => steps(shape, self.seed),
         }
     }

@@ -10,7 +10,7 @@ use crate::database::{KEYS, check, run, text};
 use crate::disk::{Device, Disk};
 use crate::power::{Image, Replay};
 use crate::random::Random;
-use crate::record::{Recorded, open_case, record};
+use crate::record::{Recorded, drain, open_case, record};
 
 /// One power cut: a case, the number of effects before it, and which of its disks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +170,9 @@ impl Found<'_> {
             Err(what) if self.may_be_foreign(&what) => return Ok(()),
             Err(what) => return Err(what),
         };
+        if self.case.scenario == Scenario::Rotation {
+            self.finish_rotation(&connection)?;
+        }
         if goes_on {
             for schema in self.case.schemas() {
                 run(
@@ -211,6 +214,30 @@ impl Found<'_> {
         let second = replay.image(random);
         self.judge(&second, false)
             .map_err(|what| format!("{what}, after a second power cut during recovery"))
+    }
+
+    /// Goes on with a rotation that the power cut may have interrupted, or begins one.
+    fn finish_rotation(&self, connection: &Connection) -> Result<(), String> {
+        const TRIES: usize = 4;
+        let status = text(connection, "PRAGMA strongroom_status")?;
+        if status.contains("\"state\":\"new\"") {
+            return Ok(());
+        }
+        for _ in 0..TRIES {
+            let progress = text(connection, "PRAGMA strongroom_rotate")?;
+            if progress.contains("\"finished\"") {
+                let left = Disk::current().map(|disk| disk.image()).unwrap_or_default();
+                // Its name may outlive a power cut, its content may not.
+                let mut files = left.files.iter();
+                if files.any(|(name, bytes)| name.ends_with("-rekey") && !bytes.is_empty()) {
+                    return Err("a finished rotation leaves pages in its file".to_owned());
+                }
+                return self.compare(connection);
+            }
+            drain(connection, "PRAGMA wal_checkpoint(TRUNCATE)")?;
+            text(connection, "SELECT count(*) FROM sqlite_schema")?;
+        }
+        Err("the rotation does not come to its end".to_owned())
     }
 
     fn open(&self, key: usize) -> Result<Connection, String> {

@@ -76,7 +76,8 @@ pub enum Kind {
     Device,
     /// The disk is full. A write has written the first half of its bytes by then.
     Full,
-    /// There is no memory. (Where the unix VFS allocates nothing, others may.)
+    /// There is no memory. Only calls in which VFSes allocate fail so: SQLite does not expect it of
+    /// a write, and takes it for no failure of the file.
     NoMemory,
     /// A read returns fewer bytes than there are, and zeros for the rest.
     ShortRead,
@@ -89,9 +90,9 @@ impl Kind {
             (Kind::Device, call) => Some(call.error()),
             (Kind::Full, Call::Write | Call::ShmMap) => Some(c::SQLITE_FULL),
             (Kind::Full, Call::Open) => Some(c::SQLITE_CANTOPEN),
-            (Kind::NoMemory, _) => Some(c::SQLITE_NOMEM),
+            (Kind::NoMemory, Call::Open | Call::Access | Call::ShmMap) => Some(c::SQLITE_NOMEM),
             (Kind::ShortRead, Call::Read) => Some(c::SQLITE_IOERR_SHORT_READ),
-            (Kind::Full | Kind::ShortRead, _) => None,
+            (Kind::Full | Kind::ShortRead | Kind::NoMemory, _) => None,
         }
     }
 }

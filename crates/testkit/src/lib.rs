@@ -2,11 +2,13 @@
 //!
 //! - `fault`, `disk`, `base_vfs`, `base_file`: the disk, its faults, and SQLite's C interface;
 //! - `power`: what a power cut may leave;
-//! - `workload`, `case`, `record`, `cut`: seeded runs, and the judgement of what was left.
+//! - `workload`, `case`, `plan`, `record`, `cut`: seeded runs, and the judgement of what was left;
+//! - `allocator`, `faulty_run`: SQLite's memory, and runs in which a call fails.
 //!
 //! No product depends on this crate.
 #![expect(unsafe_code, reason = "SQLite's C interface")]
 
+pub mod allocator;
 mod base_file;
 pub mod base_vfs;
 pub mod case;
@@ -14,6 +16,7 @@ pub mod cut;
 pub mod database;
 pub mod disk;
 pub mod fault;
+pub mod faulty_run;
 pub mod plan;
 pub mod power;
 pub mod random;

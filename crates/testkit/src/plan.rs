@@ -16,7 +16,7 @@ pub fn cases(seed: u64) -> Vec<Case> {
     for (mode, synchronous, scenario) in kinds() {
         turn += 1;
         for side in [Side::Strongroom, Side::Stock] {
-            if side == Side::Stock && (scenario == Scenario::Keys || !seed.is_multiple_of(4)) {
+            if side == Side::Stock && (has_keys(scenario) || !seed.is_multiple_of(4)) {
                 // The cross-check needs fewer.
                 continue;
             }
@@ -39,6 +39,11 @@ pub fn cases(seed: u64) -> Vec<Case> {
     all
 }
 
+/// Whether stock SQLite can play no part.
+fn has_keys(scenario: Scenario) -> bool {
+    matches!(scenario, Scenario::Keys | Scenario::Rotation)
+}
+
 /// Journal mode, `PRAGMA synchronous` and scenario of every kind of run.
 pub fn kinds() -> Vec<(&'static str, &'static str, Scenario)> {
     let mut kinds = vec![("wal", "normal", Scenario::Plain)];
@@ -47,6 +52,7 @@ pub fn kinds() -> Vec<(&'static str, &'static str, Scenario)> {
             kinds.push((mode, synchronous, Scenario::Plain));
         }
         kinds.push((mode, "full", Scenario::Keys));
+        kinds.push((mode, "full", Scenario::Rotation));
         if mode != "wal" {
             kinds.push((mode, "full", Scenario::Attached));
         }

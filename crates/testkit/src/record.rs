@@ -167,6 +167,11 @@ impl<'a> Recorder<'a> {
                 }
                 self.mark(started)
             }
+            Step::Rotate(pragma) => {
+                // A reader may keep the log from being emptied.
+                let _ = drain(self.connection(), pragma);
+                Ok(())
+            }
             Step::Upkeep(pragma) => drain(self.connection(), pragma),
             Step::Mode(mode) => {
                 self.mode = mode;

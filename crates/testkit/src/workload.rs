@@ -23,6 +23,8 @@ pub enum Step {
     Reopen,
     /// A reader opens a transaction on what it sees now, or ends it.
     Reader,
+    /// A pragma of a rotation of the data key, which may find others in its way.
+    Rotate(String),
     /// Another set of keys.
     Keys(KeyChange),
 }
@@ -248,6 +250,25 @@ pub fn steps_with_keys(shape: Shape, seed: u64) -> Vec<Step> {
             }
             _ => {}
         }
+    }
+    all
+}
+
+/// The steps of a seed, with steps of rotations of the data key in between.
+pub fn steps_with_rotation(shape: Shape, seed: u64) -> Vec<Step> {
+    let mut random = Random::of(&[seed, 3]);
+    let mut all = Vec::new();
+    for step in steps(shape, seed) {
+        all.push(step);
+        let pragmas: &[&str] = match random.below(5) {
+            0 => &["strongroom_rotate='start'"],
+            1 => &["strongroom_rotate=2"],
+            2 => &["strongroom_rotate=5", "wal_checkpoint(TRUNCATE)"],
+            3 => &["strongroom_rotate"],
+            _ => &[],
+        };
+        let pragmas = pragmas.iter().map(|pragma| format!("PRAGMA {pragma}"));
+        all.extend(pragmas.map(Step::Rotate));
     }
     all
 }

@@ -19,7 +19,7 @@ fn cut_everywhere(
     statements: &[&str],
     judge: impl Fn(&Connection, bool) -> Result<(), String>,
 ) {
-    const VARIANTS: u64 = 60;
+    const VARIANTS: u64 = 40;
     let disk = Disk::new(device);
     disk.enter();
     let connection = connect().expect("opens");

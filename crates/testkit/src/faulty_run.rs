@@ -1,0 +1,170 @@
+//! A short run on a database whose disk or memory fails at one call, and what must hold then.
+
+use rusqlite::Connection;
+
+use crate::database::{Side, check, digest, open, run, text};
+use crate::disk::{Device, Disk};
+use crate::power::Image;
+use crate::record::{MAIN, drain};
+
+/// A kind of run: side, journal mode, whether maps are used.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// Stock SQLite or Strongroom.
+    pub side: Side,
+    /// The journal mode.
+    pub mode: &'static str,
+    /// Whether files can be mapped.
+    pub map: bool,
+}
+
+/// Transactions of the run; each leaves a state that does not depend on those before.
+const TRANSACTIONS: usize = 3;
+
+/// The database as it is before the run, and the digest after each transaction.
+pub struct Beginning {
+    kind: Kind,
+    image: Image,
+    /// By the number of the last transaction.
+    states: Vec<u64>,
+}
+
+fn transaction(number: usize) -> String {
+    format!(
+        "BEGIN; UPDATE t SET b = {number} || printf('%.*c', 300 + a * 41 % 900, 'x');
+         DELETE FROM u; INSERT INTO u SELECT a, {number} FROM t WHERE a % 3 = {number} % 3; COMMIT"
+    )
+}
+
+impl Beginning {
+    /// Makes the database.
+    ///
+    /// # Errors
+    /// What failed: there is no fault yet.
+    pub fn new(kind: Kind) -> Result<Self, String> {
+        let disk = Disk::new(device(kind));
+        disk.enter();
+        let mut states = Vec::new();
+        let model = Connection::open_in_memory().map_err(|error| error.to_string())?;
+        let connection = open(&kind.side.uri(MAIN)).map_err(|error| error.to_string())?;
+        let settings = format!("PRAGMA page_size=1024; PRAGMA journal_mode={}", kind.mode);
+        run(&connection, &settings)?;
+        for each in [&model, &connection] {
+            run(
+                each,
+                "CREATE TABLE t(a INTEGER PRIMARY KEY, b); CREATE TABLE u(a, b);
+                 CREATE INDEX u_b ON u(b, a);
+                 INSERT INTO t WITH n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<16)
+                 SELECT i, 0 FROM n",
+            )?;
+        }
+        for number in 0..=TRANSACTIONS {
+            run(&model, &transaction(number))?;
+            states.push(digest(&model, &["main"]).map_err(|error| error.to_string())?);
+        }
+        run(&connection, &transaction(0))?;
+        // Not closed: a log stays in use.
+        let image = disk.image();
+        drop(connection);
+        Ok(Beginning {
+            kind,
+            image,
+            states,
+        })
+    }
+
+    /// Runs with a fault that `strike` sets and `lift` takes away, and says whether it struck.
+    ///
+    /// # Errors
+    /// What does not hold.
+    pub fn run(
+        &self,
+        strike: impl FnOnce(&Disk),
+        lift: impl FnOnce(&Disk) -> bool,
+    ) -> Result<bool, String> {
+        let disk = Disk::with(device(self.kind), &self.image);
+        disk.enter();
+        strike(&disk);
+        let mut allowed = vec![self.states[0]];
+        let connection = self.suffer(&mut allowed);
+        let struck = lift(&disk);
+        let connection = connection?;
+        let usable = connection.and_then(|connection| {
+            if !connection.is_autocommit() {
+                run(&connection, "ROLLBACK").ok()?;
+            }
+            let found = check(&connection, self.kind.side, &["main"]).ok()?;
+            Some((connection, found))
+        });
+        let (connection, found) = match usable {
+            Some(both) => both,
+            None => {
+                let connection = open(&self.kind.side.uri(MAIN)).map_err(|error| {
+                    format!("it does not open after the fault was lifted: {error}")
+                })?;
+                let found = check(&connection, self.kind.side, &["main"])?;
+                (connection, found)
+            }
+        };
+        if !allowed.contains(&found) {
+            return Err("the content is not what was committed".to_owned());
+        }
+        run(&connection, &transaction(1))?;
+        let found = check(&connection, self.kind.side, &["main"])?;
+        if found != self.states[1] {
+            return Err("a later transaction leaves other content".to_owned());
+        }
+        drop(connection);
+        match disk.open_files() {
+            0 => Ok(struck),
+            count => Err(format!("{count} files stay open")),
+        }
+    }
+
+    /// Statements of which any may fail, and none may give wrong data.
+    fn suffer(&self, allowed: &mut Vec<u64>) -> Result<Option<Connection>, String> {
+        let Ok(connection) = open(&self.kind.side.uri(MAIN)) else {
+            return Ok(None);
+        };
+        // A failure of these is one of the run, not of the harness.
+        let _ = run(&connection, "PRAGMA cache_size=4; PRAGMA synchronous=full");
+        self.look(&connection, allowed)?;
+        for number in 1..=TRANSACTIONS {
+            match run(&connection, &transaction(number)) {
+                Ok(()) => *allowed = vec![self.states[number]],
+                // It may have failed behind the commit.
+                Err(_) => allowed.push(self.states[number]),
+            }
+            if !connection.is_autocommit() {
+                let _ = run(&connection, "ROLLBACK");
+            }
+            self.look(&connection, allowed)?;
+            if self.kind.mode == "wal" && number == 2 {
+                let _ = drain(&connection, "PRAGMA wal_checkpoint(TRUNCATE)");
+            }
+        }
+        if text(&connection, "PRAGMA integrity_check").is_ok_and(|verdict| {
+            // What could not be read is told in words too.
+            !verdict.contains("ok") && !verdict.contains("error") && !verdict.contains("failed")
+        }) {
+            return Err("integrity_check finds damage during the fault".to_owned());
+        }
+        Ok(Some(connection))
+    }
+
+    fn look(&self, connection: &Connection, allowed: &[u64]) -> Result<(), String> {
+        match digest(connection, &["main"]) {
+            Ok(found) if !allowed.contains(&found) && connection.is_autocommit() => {
+                Err("wrong data were read during the fault".to_owned())
+            }
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+}
+
+fn device(kind: Kind) -> Device {
+    Device {
+        map: kind.map,
+        ..Device::UNIX
+    }
+}

@@ -1,0 +1,83 @@
+//! Each call of the base VFS fails in turn, once or from then on: a clean error, no wrong data, and
+//! all that was committed is there when the fault is gone.
+
+use testkit::allocator;
+use testkit::database::Side;
+use testkit::fault::{Fault, Kind as FaultKind};
+use testkit::faulty_run::{Beginning, Kind};
+use testkit::random::{Random, seeds};
+
+const MODES: [&str; 4] = ["delete", "truncate", "persist", "wal"];
+
+/// Lets each call fail that a run makes, leaving out up to `stride - 1` in between.
+fn fail_each(side: Side, fault: FaultKind, stride: u64) {
+    allocator::install();
+    for seed in seeds([1]) {
+        let mut random = Random::of(&[seed, 5]);
+        for (index, mode) in MODES.into_iter().enumerate() {
+            let map = side == Side::Strongroom && index % 2 == 0;
+            let kind = Kind { side, mode, map };
+            let beginning = Beginning::new(kind).expect("without a fault");
+            for lasting in [false, true] {
+                let mut number = 1 + random.below(stride);
+                let mut held = None;
+                loop {
+                    let what = format!("{kind:?}, {fault:?} at call {number}, lasting: {lasting}");
+                    let fault = Fault {
+                        kind: fault,
+                        call: None,
+                        number,
+                        lasting,
+                    };
+                    let lift = |disk: &testkit::disk::Disk| {
+                        let struck = disk.struck() > 0;
+                        disk.set_fault(None);
+                        struck
+                    };
+                    let struck = beginning.run(|disk| disk.set_fault(Some(fault)), lift);
+                    match struck {
+                        Ok(true) => {}
+                        Ok(false) => break,
+                        Err(message) => panic!("seed {seed}, {what}: {message}"),
+                    }
+                    // The first run allocates what SQLite keeps.
+                    let held_now = allocator::held();
+                    assert_eq!(
+                        *held.get_or_insert(held_now),
+                        held_now,
+                        "{what}: memory is lost"
+                    );
+                    number += 1 + random.below(stride);
+                }
+                assert!(number > 4, "{kind:?}: only {number} calls");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_device_fails() {
+    fail_each(Side::Strongroom, FaultKind::Device, 3);
+}
+
+#[test]
+fn the_disk_is_full() {
+    fail_each(Side::Strongroom, FaultKind::Full, 2);
+}
+
+#[test]
+fn the_base_vfs_has_no_memory() {
+    fail_each(Side::Strongroom, FaultKind::NoMemory, 1);
+}
+
+#[test]
+fn reads_are_short() {
+    fail_each(Side::Strongroom, FaultKind::ShortRead, 2);
+}
+
+/// Where this fails the harness expects more than SQLite promises.
+#[test]
+fn stock_sqlite_bears_the_same() {
+    fail_each(Side::Stock, FaultKind::Device, 3);
+    fail_each(Side::Stock, FaultKind::Full, 3);
+}
