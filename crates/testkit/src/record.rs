@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::Connection;
 
 use crate::case::{Case, Scenario};
-use crate::database::{digest, key_token, open, run, text};
+use crate::database::{Side, digest, key_token, open, run, text};
 use crate::disk::{Disk, Effect};
 use crate::workload::{KeyChange, Step};
 
@@ -350,12 +350,17 @@ fn durable(mark: &Mark, log: &[Effect], case: &Case) -> usize {
 /// # Errors
 /// SQLite's.
 pub fn open_case(case: &Case, key: usize) -> Result<Connection, String> {
-    let connection = open(&case.side.uri_with_key(MAIN, key)).map_err(|error| error.to_string())?;
+    let uri = |name| {
+        let uri = case.side.uri_with_key(name, key);
+        // Half of the databases keep versions of their pages.
+        match (case.side, case.seed % 4) {
+            (Side::Strongroom, 2 | 3) => format!("{uri}&freshness=on"),
+            _ => uri,
+        }
+    };
+    let connection = open(&uri(MAIN)).map_err(|error| error.to_string())?;
     if case.scenario == Scenario::Attached {
-        run(
-            &connection,
-            &format!("ATTACH '{}' AS other", case.side.uri_with_key(OTHER, key)),
-        )?;
+        run(&connection, &format!("ATTACH '{}' AS other", uri(OTHER)))?;
     }
     Ok(connection)
 }
