@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use crate::database::{Side, check, digest, open, run, text};
+use crate::database::{Side, check, digest, key_token, open, run, text};
 use crate::disk::{Device, Disk};
 use crate::power::Image;
 use crate::record::{MAIN, drain};
@@ -139,6 +139,9 @@ impl Beginning {
                 let _ = run(&connection, "ROLLBACK");
             }
             self.look(&connection, allowed)?;
+            if self.kind.side == Side::Strongroom {
+                self.suffer_keys(&connection, number);
+            }
             if self.kind.mode == "wal" && number == 2 {
                 let _ = drain(&connection, "PRAGMA wal_checkpoint(TRUNCATE)");
             }
@@ -150,6 +153,16 @@ impl Beginning {
             return Err("integrity_check finds damage during the fault".to_owned());
         }
         Ok(Some(connection))
+    }
+
+    /// Keys come and go, and the data key is rotated; any of it may fail.
+    fn suffer_keys(&self, connection: &Connection, number: usize) {
+        let pragma = match number {
+            1 => format!("strongroom_key_add='token={}'", key_token(1)),
+            2 => "strongroom_rotate".to_owned(),
+            _ => "strongroom_key_remove=1".to_owned(),
+        };
+        let _ = drain(connection, &format!("PRAGMA {pragma}"));
     }
 
     fn look(&self, connection: &Connection, allowed: &[u64]) -> Result<(), String> {
