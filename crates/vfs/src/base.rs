@@ -195,7 +195,8 @@ impl BaseFile {
         }
         // SAFETY: a successful fetch yields `size` readable bytes that stay until unfetch
         // (sqlite.org/c3ref/io_methods.html). Whoever honours SQLite's locks does not change them
-        // meanwhile; whoever does not can only make them fail to authenticate, as each byte is
+        // meanwhile, but for a rotation, which seals pages anew under the eyes of readers. That,
+        // and whoever honours no locks, can only make them fail to authenticate, as each byte is
         // read once or copied before use.
         let result = use_bytes(unsafe { std::slice::from_raw_parts(pointer.cast(), size) });
         // SAFETY: gives back exactly what fetch gave.
