@@ -52,6 +52,7 @@ pub fn header(cipher: Cipher, page_size: u32) -> Header {
         epoch: EPOCH,
         nonce: [5; 24],
         wrapped: [0; 48],
+        versioned: false,
     });
     header.slots[0] = Some(Slot {
         kind: SlotKind::RawKey,
@@ -94,6 +95,7 @@ pub fn codec(cipher: Cipher) -> PageCodec {
     let keys = [EpochKey {
         epoch: EPOCH,
         data_key: data_key(),
+        versioned: false,
     }];
     PageCodec::new(cipher, FILE_ID, EPOCH, &keys).expect("the epoch is among the keys")
 }

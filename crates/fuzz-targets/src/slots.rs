@@ -81,10 +81,10 @@ fn rotate(header: &mut Header, unlocked: &mut Unlocked, model: &mut [Option<u8>]
             let _ = rotation::end(header, unlocked);
         }
         5..12 => {
-            let _ = rotation::begin(header, unlocked, false);
+            let _ = rotation::begin(header, unlocked, false, how & 1 == 1);
         }
         _ => {
-            if rotation::begin(header, unlocked, true).is_ok() {
+            if rotation::begin(header, unlocked, true, how & 1 == 1).is_ok() {
                 let kept = unlocked.slot();
                 for (index, slot) in model.iter_mut().enumerate() {
                     *slot = slot.filter(|_| index == kept);
