@@ -92,6 +92,12 @@ const REQUIREMENTS: &[Requirement] = &[
         remedy: "install Maven as `mvn`",
     },
     Requirement {
+        name: "a Secret Service",
+        present: || has("dbus-daemon") && has("gnome-keyring-daemon"),
+        packages: &["dbus-daemon", "gnome-keyring"],
+        remedy: "install dbus-daemon and gnome-keyring-daemon; nothing is done to your keyring",
+    },
+    Requirement {
         name: "chromium",
         present: || {
             ["chromium", "chromium-browser", "google-chrome"]

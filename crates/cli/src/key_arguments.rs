@@ -1,8 +1,10 @@
 //! Keys on the command line: where to read them from, never what they are.
 
+use crate::system_keyring::{self, Name};
 use crate::terminal;
 use anyhow::{Context, bail};
 use clap::Args;
+use crypto::secret::Key;
 use keyring::Credential;
 use keyring::source::KeySource;
 use std::path::PathBuf;
@@ -35,6 +37,9 @@ pub struct KeyArguments {
     /// Environment variable with a passphrase
     #[arg(long, value_name = "NAME", help_heading = "Key")]
     passphrase_env: Option<String>,
+    /// Key that the system's keyring holds under this name; see `key store`
+    #[arg(long, value_name = "NAME", help_heading = "Key")]
+    key_keyring: Option<Name>,
 }
 
 /// Where a new key comes from; without any of these a passphrase is asked for, twice.
@@ -65,12 +70,16 @@ pub struct NewKeyArguments {
     /// Environment variable with the new passphrase
     #[arg(long, value_name = "NAME", help_heading = "New key")]
     new_passphrase_env: Option<String>,
+    /// Key that the system's keyring holds under this name; see `key store`
+    #[arg(long, value_name = "NAME", help_heading = "New key")]
+    new_key_keyring: Option<Name>,
 }
 
 /// A source, and what to read from it.
 enum Given {
     Key(KeySource),
     Passphrase(KeySource),
+    Keyring(Name),
 }
 
 impl Given {
@@ -78,6 +87,7 @@ impl Given {
         let (content, source) = match self {
             Given::Key(source) => ("key", source),
             Given::Passphrase(source) => ("passphrase", source),
+            Given::Keyring(_) => return,
         };
         if let (KeySource::File(path), Some(_)) = (source, source.exposure()) {
             eprintln!(
@@ -94,12 +104,17 @@ impl Given {
             Given::Key(source @ KeySource::File(_)) => Credential::key_file(source.read_raw_key()?),
             Given::Key(source) => Credential::raw_key(source.read_raw_key()?),
             Given::Passphrase(source) => Credential::Passphrase(source.read_passphrase()?),
+            Given::Keyring(name) => Credential::raw_key(system_keyring::read(&name)?),
         })
     }
 }
 
 impl KeyArguments {
     fn given(&self) -> Option<Given> {
+        self.given_by_option().or_else(from_environment)
+    }
+
+    fn given_by_option(&self) -> Option<Given> {
         let key = |source| Some(Given::Key(source));
         let passphrase = |source| Some(Given::Passphrase(source));
         None.or_else(|| key(KeySource::File(self.key_file.clone()?)))
@@ -110,7 +125,27 @@ impl KeyArguments {
             .or_else(|| passphrase(KeySource::Command(self.passphrase_command.clone()?)))
             .or_else(|| key(KeySource::Environment(self.key_env.clone()?)))
             .or_else(|| passphrase(KeySource::Environment(self.passphrase_env.clone()?)))
-            .or_else(from_environment)
+            .or_else(|| Some(Given::Keyring(self.key_keyring.clone()?)))
+    }
+
+    /// The key that an option names, for who wants no passphrase and asks for nothing. The
+    /// environment does not count: it speaks of a database.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is a passphrase.
+    pub fn read_raw_key(&self) -> anyhow::Result<Option<Key>> {
+        let Some(given) = self.given_by_option() else {
+            return Ok(None);
+        };
+        given.warn_of_readers();
+        match given {
+            Given::Key(source) => Ok(Some(source.read_raw_key()?)),
+            Given::Keyring(name) => system_keyring::read(&name).map(Some),
+            Given::Passphrase(_) => bail!(
+                "only a key of 256 bits can be stored, no passphrase; give --key-file or the \
+                 like, or nothing for a new key"
+            ),
+        }
     }
 
     /// The credential that the options or the environment name, if they name one.
@@ -156,6 +191,7 @@ impl NewKeyArguments {
             .or_else(|| passphrase(KeySource::Command(self.new_passphrase_command.clone()?)))
             .or_else(|| key(KeySource::Environment(self.new_key_env.clone()?)))
             .or_else(|| passphrase(KeySource::Environment(self.new_passphrase_env.clone()?)))
+            .or_else(|| Some(Given::Keyring(self.new_key_keyring.clone()?)))
     }
 
     /// The credential that the options name, if they name one.

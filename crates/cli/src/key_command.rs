@@ -1,6 +1,7 @@
-//! `strongroom key`: the key slots of a database, and new key files.
+//! `strongroom key`: the key slots of a database, new key files, keys in the system's keyring.
 
 use crate::key_arguments::{KeyArguments, NewKeyArguments};
+use crate::system_keyring::{self, Name};
 use crate::terminal;
 use anyhow::bail;
 use clap::{Parser, Subcommand};
@@ -62,6 +63,24 @@ enum Action {
         /// Key file to make
         file: PathBuf,
     },
+    /// Put a key into the system's keyring: a new random one, or the one that an option names
+    Store {
+        /// Name of the entry, for --key-keyring
+        name: Name,
+        /// Replace the key that the name has now
+        #[arg(long)]
+        force: bool,
+        #[command(flatten)]
+        key: KeyArguments,
+    },
+    /// Remove a key from the system's keyring
+    Forget {
+        /// Name of the entry
+        name: Name,
+        /// Remove it without a question
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 /// Runs `strongroom key`.
@@ -85,6 +104,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
             );
             Ok(())
         }
+        Action::Store { name, force, key } => store_in_keyring(&name, force, &key),
+        Action::Forget { name, yes } => forget(&name, yes),
     }
 }
 
@@ -182,6 +203,55 @@ fn change(file: &Path, key: &KeyArguments, new_key: &NewKeyArguments) -> anyhow:
     eprintln!(
         "Copies made before still open with the former key. Whoever held it may have kept the \
          inner keys: `strongroom rekey --drop-other-keys` replaces those."
+    );
+    Ok(())
+}
+
+fn store_in_keyring(name: &Name, force: bool, key: &KeyArguments) -> anyhow::Result<()> {
+    let replaces = system_keyring::exists(name)?;
+    if replaces && !force {
+        bail!(
+            "the system's keyring holds a key {name} already, and it is not overwritten: it may \
+             be the only key of a database. Choose another name, or say --force"
+        );
+    }
+    let given = key.read_raw_key()?;
+    let origin = if given.is_some() { "the" } else { "a new" };
+    let key = match given {
+        Some(key) => key,
+        None => keyring::random_key()?,
+    };
+    system_keyring::write(name, &key)?;
+    eprintln!("The system's keyring holds {origin} key under the name {name}.");
+    if replaces {
+        eprintln!("The key that had this name is gone; what only it opened opens no more.");
+    }
+    eprintln!(
+        "Without it nobody can open what it encrypts, and it is lost with the keyring. Let each \
+         database have a second key that is kept elsewhere: `strongroom key add FILE \
+         --key-keyring {name} --new-key-file COPY`, where COPY is made by `strongroom key \
+         generate`."
+    );
+    Ok(())
+}
+
+fn forget(name: &Name, yes: bool) -> anyhow::Result<()> {
+    const LOSS: &str = "what only this key opens can never be opened again";
+    if !system_keyring::exists(name)? {
+        bail!(system_keyring::absent(name));
+    }
+    if !yes {
+        if !terminal::can_ask() {
+            bail!("the key {name} is not removed: {LOSS}; say --yes to remove it all the same");
+        }
+        if !terminal::confirm(&format!("Key {name}: {LOSS}. Remove it? [y/N] "))? {
+            bail!("the key {name} is not removed");
+        }
+    }
+    system_keyring::delete(name)?;
+    eprintln!(
+        "The system's keyring holds no key {name} any more. A database that it opened needs \
+         another of its keys now; copies of the key still open it."
     );
     Ok(())
 }

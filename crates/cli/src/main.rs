@@ -10,6 +10,7 @@ mod key_arguments;
 mod key_command;
 mod rekey_command;
 mod shell_command;
+mod system_keyring;
 mod terminal;
 mod verify_command;
 mod workload;

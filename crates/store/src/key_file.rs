@@ -1,6 +1,7 @@
 //! New key files.
 
 use crate::replace::sync_directory;
+use crypto::secret::Key;
 use keyring::EntropyError;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -27,18 +28,24 @@ pub enum KeyFileError {
     Entropy(#[from] EntropyError),
 }
 
-/// Writes a fresh 256-bit key as 64 hexadecimal digits into a new file that only its owner reads.
-///
-/// # Errors
-/// When the file exists or cannot be written.
-pub fn generate(path: &Path) -> Result<(), KeyFileError> {
-    let key = keyring::random_key()?;
+/// The 64 hexadecimal digits of a key, with room for a line end.
+pub fn digits(key: &Key) -> Zeroizing<String> {
     let mut text = Zeroizing::new(String::with_capacity(65));
     for byte in key.expose() {
         for nibble in [byte >> 4, byte & 15] {
             text.extend(char::from_digit(u32::from(nibble), 16));
         }
     }
+    text
+}
+
+/// Writes a fresh 256-bit key as 64 hexadecimal digits into a new file that only its owner reads.
+///
+/// # Errors
+/// When the file exists or cannot be written.
+pub fn generate(path: &Path) -> Result<(), KeyFileError> {
+    let key = keyring::random_key()?;
+    let mut text = digits(&key);
     text.push('\n');
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

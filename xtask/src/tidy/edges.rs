@@ -93,6 +93,12 @@ const MAY_LINK_SQLITE: &[&str] = &[
     "testkit",
 ];
 
+/// A foreign crate that only one member may know, and that member.
+const ONLY_FOR: &[(&str, &str)] = &[
+    // The system's keyring brings many crates, and threads: the shim must stay free of them.
+    ("keyring", "cli"),
+];
+
 pub fn check(metadata: &Value) -> Vec<Violation> {
     let packages: Vec<&Value> = metadata["packages"]
         .as_array()
@@ -157,6 +163,12 @@ impl<'a> Edge<'a> {
         }
         if SQLITE.contains(&to) && !MAY_LINK_SQLITE.contains(&from) {
             return Some(format!("{from} may not link a SQLite ({to})"));
+        }
+        let only = ONLY_FOR.iter().find(|(name, _)| *name == to);
+        if let (false, Some((_, member))) = (self.is_member, only)
+            && from != *member
+        {
+            return Some(format!("only {member} may know the foreign crate {to}"));
         }
         None
     }
@@ -241,6 +253,14 @@ mod tests {
         let dependencies = json!([{"name": "libsqlite3-sys", "kind": null}]);
         let message = "vfs may not link a SQLite (libsqlite3-sys)";
         assert_eq!(found("vfs", dependencies), [message]);
+    }
+
+    #[test]
+    fn only_the_program_knows_the_keyring_of_the_system() {
+        let dependencies = json!([{"name": "keyring", "kind": null}]);
+        let message = "only cli may know the foreign crate keyring";
+        assert_eq!(found("vfs", dependencies.clone()), [message]);
+        assert!(found("cli", dependencies).is_empty());
     }
 
     #[test]
