@@ -60,6 +60,10 @@ impl fmt::Display for Name {
 }
 
 /// What a name stands for.
+#[cfg_attr(
+    not(feature = "system-keyring"),
+    expect(dead_code, reason = "without the feature every look fails")
+)]
 enum Found {
     Nothing,
     Text(SecretBytes),
