@@ -98,6 +98,12 @@ const REQUIREMENTS: &[Requirement] = &[
         remedy: "install dbus-daemon and gnome-keyring-daemon; nothing is done to your keyring",
     },
     Requirement {
+        name: "strace",
+        present: || has("strace"),
+        packages: &["strace"],
+        remedy: "install strace, for the test that kills the program at each system call",
+    },
+    Requirement {
         name: "chromium",
         present: || {
             ["chromium", "chromium-browser", "google-chrome"]
