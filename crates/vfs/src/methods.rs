@@ -156,6 +156,8 @@ macro_rules! parts {
 unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
     guarded(|| {
         let (body, base) = parts!(file);
+        // Journals and logs use those of their database, which is open still.
+        let has_own_keys = matches!(body, Body::Main(_) | Body::Temporary(_) | Body::Foreign(_));
         let flushed = match body {
             Body::Journal(shared) => {
                 let mut database = lock(shared);
@@ -177,8 +179,10 @@ unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
         // SAFETY: `install` wrote the body; this is the one call that drops it, and SQLite makes
         // no call on the file afterwards.
         unsafe { ManuallyDrop::drop(&mut (*file.cast::<File>()).body) };
-        // Of the keys, only what sealing and opening of pages left on the stack remains.
-        crypto::secret::wipe_stack();
+        if has_own_keys {
+            // Of them, only what sealing and opening of pages left on the stack remains.
+            crypto::secret::wipe_stack();
+        }
         code(flushed.and(base.close()))
     })
 }
