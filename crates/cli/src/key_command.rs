@@ -187,11 +187,16 @@ fn remove(file: &Path, slot: usize, yes: bool, key: &KeyArguments) -> anyhow::Re
     store::keys::remove(&opened.connection, slot)?;
     eprintln!("Slot {slot} is empty now.");
     tell_slots(file, &opened)?;
+    tell_of_copies("removed");
+    Ok(())
+}
+
+/// What a key that opens the file no more can still do.
+fn tell_of_copies(which: &str) {
     eprintln!(
-        "Copies made before still open with the removed key. Whoever held it may have kept the \
+        "Copies made before still open with the {which} key. Whoever held it may have kept the \
          inner keys: `strongroom rekey --drop-other-keys` replaces those."
     );
-    Ok(())
 }
 
 fn change(file: &Path, key: &KeyArguments, new_key: &NewKeyArguments) -> anyhow::Result<()> {
@@ -200,10 +205,7 @@ fn change(file: &Path, key: &KeyArguments, new_key: &NewKeyArguments) -> anyhow:
     store::keys::change(&opened.connection, &token)?;
     eprintln!("The key is changed; the former one does not open the file any more.");
     tell_slots(file, &opened)?;
-    eprintln!(
-        "Copies made before still open with the former key. Whoever held it may have kept the \
-         inner keys: `strongroom rekey --drop-other-keys` replaces those."
-    );
+    tell_of_copies("former");
     Ok(())
 }
 
