@@ -165,10 +165,8 @@ impl Found<'_> {
         let disk = Disk::with(self.device, image);
         disk.enter();
         let key = self.judge_keys()?;
-        let connection = match self.open(key) {
-            Ok(connection) => connection,
-            Err(what) if self.may_be_foreign(&what) => return Ok(()),
-            Err(what) => return Err(what),
+        let Some(connection) = self.open_unless_foreign(key)? else {
+            return Ok(());
         };
         if self.case.scenario == Scenario::Rotation {
             self.finish_rotation(&connection)?;
@@ -200,10 +198,8 @@ impl Found<'_> {
         let disk = Disk::with(self.device, image);
         disk.enter();
         let key = self.judge_keys()?;
-        let connection = match self.open(key) {
-            Ok(connection) => connection,
-            Err(what) if self.may_be_foreign(&what) => return Ok(()),
-            Err(what) => return Err(what),
+        let Some(connection) = self.open_unless_foreign(key)? else {
+            return Ok(());
         };
         drop(connection);
         let log = disk.take_log();
@@ -244,6 +240,15 @@ impl Found<'_> {
         let connection = open_case(self.case, key)?;
         self.compare(&connection)?;
         Ok(connection)
+    }
+
+    /// The same; nothing where the file may have become a foreign one.
+    fn open_unless_foreign(&self, key: usize) -> Result<Option<Connection>, String> {
+        match self.open(key) {
+            Ok(connection) => Ok(Some(connection)),
+            Err(what) if self.may_be_foreign(&what) => Ok(None),
+            Err(what) => Err(what),
+        }
     }
 
     /// On a device that may leave anything in a sector, the first header of a new database can

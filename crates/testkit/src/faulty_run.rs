@@ -2,9 +2,11 @@
 
 use rusqlite::Connection;
 
+use crate::allocator;
 use crate::database::{Side, check, digest, key_token, open, run, text};
 use crate::disk::{Device, Disk};
 use crate::power::Image;
+use crate::random::Random;
 use crate::record::{MAIN, drain};
 
 /// A kind of run: side, journal mode, whether maps are used.
@@ -71,6 +73,35 @@ impl Beginning {
             image,
             states,
         })
+    }
+
+    /// Runs again and again, each time with a later fault, until one comes too late to strike; up
+    /// to `stride - 1` are left out in between. `strike` sets the fault of a number. Returns that
+    /// of the last.
+    ///
+    /// # Errors
+    /// What does not hold, memory that SQLite did not give back included.
+    pub fn run_each(
+        &self,
+        random: &mut Random,
+        stride: u64,
+        strike: impl Fn(&Disk, u64),
+        lift: impl Fn(&Disk) -> bool,
+    ) -> Result<u64, String> {
+        let mut number = 1 + random.below(stride);
+        // The first run allocates what SQLite keeps.
+        let mut held = None;
+        loop {
+            let struck = self.run(|disk| strike(disk, number), &lift);
+            if !struck.map_err(|message| format!("fault {number}: {message}"))? {
+                return Ok(number);
+            }
+            let held_now = allocator::held();
+            if *held.get_or_insert(held_now) != held_now {
+                return Err(format!("fault {number}: memory is lost"));
+            }
+            number += 1 + random.below(stride);
+        }
     }
 
     /// Runs with a fault that `strike` sets and `lift` takes away, and says whether it struck.

@@ -19,36 +19,23 @@ fn fail_each(side: Side, fault: FaultKind, stride: u64) {
             let kind = Kind { side, mode, map };
             let beginning = Beginning::new(kind).expect("without a fault");
             for lasting in [false, true] {
-                let mut number = 1 + random.below(stride);
-                let mut held = None;
-                loop {
-                    let what = format!("{kind:?}, {fault:?} at call {number}, lasting: {lasting}");
-                    let fault = Fault {
+                let strike = |disk: &testkit::disk::Disk, number| {
+                    disk.set_fault(Some(Fault {
                         kind: fault,
                         call: None,
                         number,
                         lasting,
-                    };
-                    let lift = |disk: &testkit::disk::Disk| {
-                        let struck = disk.struck() > 0;
-                        disk.set_fault(None);
-                        struck
-                    };
-                    let struck = beginning.run(|disk| disk.set_fault(Some(fault)), lift);
-                    match struck {
-                        Ok(true) => {}
-                        Ok(false) => break,
-                        Err(message) => panic!("seed {seed}, {what}: {message}"),
-                    }
-                    // The first run allocates what SQLite keeps.
-                    let held_now = allocator::held();
-                    assert_eq!(
-                        *held.get_or_insert(held_now),
-                        held_now,
-                        "{what}: memory is lost"
-                    );
-                    number += 1 + random.below(stride);
-                }
+                    }));
+                };
+                let lift = |disk: &testkit::disk::Disk| {
+                    let struck = disk.struck() > 0;
+                    disk.set_fault(None);
+                    struck
+                };
+                let number = beginning.run_each(&mut random, stride, strike, lift);
+                let number = number.unwrap_or_else(|message| {
+                    panic!("seed {seed}, {kind:?}, {fault:?}, lasting: {lasting}: {message}")
+                });
                 assert!(number > 4, "{kind:?}: only {number} calls");
             }
         }

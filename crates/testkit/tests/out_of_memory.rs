@@ -15,32 +15,18 @@ fn fail_each(side: Side, stride: u64) {
             let kind = Kind { side, mode, map };
             let beginning = Beginning::new(kind).expect("with memory");
             for lasting in [false, true] {
-                let mut number = 1 + random.below(stride);
-                let mut held = None;
-                loop {
-                    let what = format!("{kind:?}, allocation {number}, lasting: {lasting}");
-                    let shortage = Shortage { number, lasting };
-                    let lift = |_: &testkit::disk::Disk| {
-                        let struck = allocator::struck() > 0;
-                        allocator::set_shortage(None);
-                        struck
-                    };
-                    let strike = |_: &testkit::disk::Disk| {
-                        allocator::set_shortage(Some(shortage));
-                    };
-                    match beginning.run(strike, lift) {
-                        Ok(true) => {}
-                        Ok(false) => break,
-                        Err(message) => panic!("seed {seed}, {what}: {message}"),
-                    }
-                    let held_now = allocator::held();
-                    assert_eq!(
-                        *held.get_or_insert(held_now),
-                        held_now,
-                        "{what}: memory is lost"
-                    );
-                    number += 1 + random.below(stride);
-                }
+                let strike = |_: &testkit::disk::Disk, number| {
+                    allocator::set_shortage(Some(Shortage { number, lasting }));
+                };
+                let lift = |_: &testkit::disk::Disk| {
+                    let struck = allocator::struck() > 0;
+                    allocator::set_shortage(None);
+                    struck
+                };
+                let number = beginning.run_each(&mut random, stride, strike, lift);
+                let number = number.unwrap_or_else(|message| {
+                    panic!("seed {seed}, {kind:?}, lasting: {lasting}: {message}")
+                });
                 assert!(number > 100, "{kind:?}: only {number} allocations");
             }
         }
