@@ -92,6 +92,17 @@ fn read_only() -> OpenFlags {
     OpenFlags::SQLITE_OPEN_READ_ONLY
 }
 
+/// No file in the room holds content in clear.
+fn nothing_is_plain(room: &Room) {
+    for file in room.files() {
+        assert!(
+            !file_contains(&file, MARKER.as_bytes()),
+            "{}",
+            file.display()
+        );
+    }
+}
+
 #[test]
 fn a_foreign_database_is_copied_into_an_encrypted_one() {
     let room = Room::new();
@@ -111,13 +122,7 @@ fn a_foreign_database_is_copied_into_an_encrypted_one() {
     connection.execute("VACUUM INTO ?1", [&name]).unwrap();
     let encrypted = Connection::open(&name).unwrap();
     assert_eq!(text(&encrypted, query), expected);
-    for file in room.files() {
-        assert!(
-            !file_contains(&file, MARKER.as_bytes()),
-            "{}",
-            file.display()
-        );
-    }
+    nothing_is_plain(&room);
 }
 
 #[test]
@@ -145,13 +150,7 @@ fn a_foreign_database_is_never_written() {
         drop(connection);
         assert_eq!(fs::read(&path).unwrap(), before, "{statement} with {mode}");
     }
-    for file in room.files() {
-        assert!(
-            !file_contains(&file, MARKER.as_bytes()),
-            "{}",
-            file.display()
-        );
-    }
+    nothing_is_plain(&room);
 }
 
 #[test]
