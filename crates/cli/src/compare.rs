@@ -9,11 +9,11 @@ use anyhow::{Context, bail};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::comparison::{Comparison, compare};
-use lab::engine::Profile;
+use lab::engine::{EngineOptions, Mode, Profile};
 use lab::machine::Machine;
 use lab::results::{FORMAT, Header, Results, WorkloadHead};
 use lab::run::{Outcome, Plan, Progress, RESULTS_FILE, moment, this_program};
-use workloads::Workload;
+use workloads::{Dialect, Spec, Workload};
 
 /// Name of the sub-command that makes a worker of this program.
 pub const WORKER_COMMAND: &str = "lab-worker";
@@ -80,13 +80,9 @@ pub fn run(args: Args) -> anyhow::Result<()> {
             },
         );
     }
-    let workload = workloads::named(&args.workload).with_context(|| {
-        format!(
-            "there is no workload `{}`; `compare --list` shows those there are",
-            args.workload
-        )
-    })?;
-    let plan = plan(&args, &workload)?;
+    let spec = Spec::named(&args.workload)?;
+    let workload = workloads::build(&spec, Dialect::Sqlite)?;
+    let plan = plan(&args, spec, &workload)?;
     let mut display = Display::new(&workload);
     let outcome = lab::run::run(&plan, &mut |progress| display.show(&progress));
     display.bar.finish_and_clear();
@@ -103,7 +99,7 @@ pub fn run_worker() -> anyhow::Result<()> {
     )?)
 }
 
-fn plan(args: &Args, workload: &Workload) -> anyhow::Result<Plan> {
+fn plan(args: &Args, spec: Spec, workload: &Workload) -> anyhow::Result<Plan> {
     fs::create_dir_all(&args.out)
         .with_context(|| format!("cannot create the folder {}", args.out.display()))?;
     let engines = profiles(&args.engines)?;
@@ -113,11 +109,13 @@ fn plan(args: &Args, workload: &Workload) -> anyhow::Result<Plan> {
             format: FORMAT,
             began: moment(),
             program: this_program(env!("CARGO_PKG_VERSION"))?,
-            workload: WorkloadHead::from(workload),
+            workload: WorkloadHead::new(spec, workload),
+            mode: Mode::Direct,
             engines,
             seed: args.seed,
             machine: Machine::describe(&args.out),
         },
+        options: EngineOptions::default(),
         rounds: args.repetitions,
         folder: args.out.clone(),
         worker: vec![program, WORKER_COMMAND.into()],
@@ -133,7 +131,7 @@ fn profiles(names: &[String]) -> anyhow::Result<Vec<Profile>> {
     };
     let mut profiles: Vec<Profile> = Vec::new();
     for name in names {
-        let Some(engine) = lab_engines::named(name) else {
+        let Some(engine) = lab_engines::named(name, &EngineOptions::default()) else {
             bail!("there is no engine `{name}`; `compare --list` shows those there are");
         };
         if profiles.iter().any(|profile| profile.name == name) {
@@ -146,7 +144,7 @@ fn profiles(names: &[String]) -> anyhow::Result<Vec<Profile>> {
 
 fn list() -> anyhow::Result<()> {
     let mut text = String::from("Engines (* in a run for which none are named):\n");
-    for engine in lab_engines::all() {
+    for engine in lab_engines::all(&EngineOptions::default()) {
         let profile = engine.profile();
         let mark = if lab_engines::DEFAULT.contains(&profile.name.as_str()) {
             '*'
@@ -156,8 +154,8 @@ fn list() -> anyhow::Result<()> {
         text += &format!("{mark} {:<36} {}\n", profile.name, profile.description);
     }
     text += "\nWorkloads:\n";
-    for workload in workloads::all() {
-        text += &format!("  {:<36} {}\n", workload.name, workload.description);
+    for (name, description) in workloads::CATALOGUE {
+        text += &format!("  {name:<36} {description}\n");
     }
     say(&text)
 }
@@ -203,7 +201,7 @@ impl<'a> Display<'a> {
             drop(writeln!(io::stderr(), "round {round} of {rounds}, {left}"));
         }
         let test = self.workload.tests.get(progress.tests_done);
-        let title = test.map_or("closing", |test| test.title);
+        let title = test.map_or("closing", |test| test.title.as_str());
         self.bar.set_length((progress.passes * tests) as u64);
         self.bar
             .set_position((progress.passes_done * tests + progress.tests_done) as u64);

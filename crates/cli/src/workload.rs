@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::{Context, bail};
 use clap::Parser;
+use workloads::{Dialect, Spec};
 
 /// Print the SQL of a workload, byte for byte
 #[derive(Debug, Parser)]
@@ -19,17 +20,7 @@ pub struct Args {
 
 /// Prints the SQL.
 pub fn run(args: Args) -> anyhow::Result<()> {
-    let Some(workload) = workloads::named(&args.name) else {
-        let names: Vec<&str> = workloads::all()
-            .iter()
-            .map(|workload| workload.name)
-            .collect();
-        bail!(
-            "there is no workload `{}`; there are: {}",
-            args.name,
-            names.join(", ")
-        );
-    };
+    let workload = workloads::build(&Spec::named(&args.name)?, Dialect::Sqlite)?;
     let mut tests = workload.tests;
     if let Some(number) = args.test {
         let count = tests.len();
@@ -43,7 +34,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     }
     let mut output = io::stdout().lock();
     for test in &tests {
-        match output.write_all(test.script.as_bytes()) {
+        match output.write_all(test.script.text().as_bytes()) {
             // A reader that has seen enough is no error.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
             result => result.context("cannot write to standard output")?,

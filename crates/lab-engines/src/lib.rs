@@ -8,7 +8,7 @@ mod connection;
 mod sqlite;
 mod strongroom;
 
-use lab::engine::Engine;
+use lab::engine::{Engine, EngineOptions};
 
 /// The engines of a run for which none are named; the reference engine comes first.
 pub const DEFAULT: [&str; 5] = [
@@ -19,8 +19,8 @@ pub const DEFAULT: [&str; 5] = [
     "sqlite-again",
 ];
 
-/// All engines there are.
-pub fn all() -> Vec<Box<dyn Engine>> {
+/// All engines there are, those that the user described among them.
+pub fn all(_options: &EngineOptions) -> Vec<Box<dyn Engine>> {
     let mut engines: Vec<Box<dyn Engine>> = Vec::new();
     engines.extend(sqlite::family().into_iter().map(boxed));
     engines.extend(strongroom::family().into_iter().map(boxed));
@@ -32,8 +32,8 @@ fn boxed<E: Engine + 'static>(engine: E) -> Box<dyn Engine> {
 }
 
 /// The engine of that name.
-pub fn named(name: &str) -> Option<Box<dyn Engine>> {
-    all()
+pub fn named(name: &str, options: &EngineOptions) -> Option<Box<dyn Engine>> {
+    all(options)
         .into_iter()
         .find(|engine| engine.profile().name == name)
 }

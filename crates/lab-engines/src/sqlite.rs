@@ -4,6 +4,8 @@ use std::path::Path;
 
 use lab::engine::{Connection, Durability, Engine, EngineError, Profile};
 
+use workloads::Dialect;
+
 use crate::connection::{self, DATABASE_FILE, SqliteConnection, uri};
 
 /// SQLite under one setting of `synchronous`, with or without a memory map.
@@ -20,6 +22,8 @@ pub(crate) fn family() -> [Sqlite; 5] {
         profile: Profile {
             name: name.to_owned(),
             description: description.to_owned(),
+            family: "sqlite".to_owned(),
+            dialect: Dialect::Sqlite,
             base: base.map(str::to_owned),
             durability,
             cipher: None,

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use lab::engine::{Cause, Connection, Durability, Engine, EngineError, Profile};
 
+use workloads::Dialect;
+
 use crate::connection::{self, DATABASE_FILE, SqliteConnection, uri};
 
 /// The cipher of a new file for which none is named.
@@ -46,6 +48,8 @@ fn members(name: String, cipher: &'static str, freshness: bool) -> [Strongroom; 
             description: format!(
                 "SQLite on pages sealed with {cipher}{versions}, read through a map{words}"
             ),
+            family: "strongroom".to_owned(),
+            dialect: Dialect::Sqlite,
             base: Some(base.to_owned()),
             durability,
             cipher: Some(cipher.to_owned()),

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::Path;
 
 use lab::answer::{Answers, Value};
-use lab::engine::{Durability, Engine, EngineError};
+use lab::engine::{Durability, Engine, EngineError, EngineOptions};
 
 const CANARY: &str = "a row that says thousand";
 
 fn each(check: impl Fn(&dyn Engine, &Path)) {
-    let engines = lab_engines::all();
+    let engines = lab_engines::all(&EngineOptions::default());
     assert!(engines.len() >= 3);
     for engine in engines {
         let name = engine.profile().name.clone();
@@ -123,7 +123,7 @@ fn rows_can_be_read_on_the_disk_exactly_where_there_is_no_cipher() {
 fn the_speed_tests_have_the_same_answers_everywhere_and_the_known_tables() {
     let tests = workloads::speed::tests();
     let mut reference: Option<Vec<String>> = None;
-    for engine in lab_engines::all() {
+    for engine in lab_engines::all(&EngineOptions::default()) {
         // What differs between engines that wait for the disk and those that do not is time.
         if engine.profile().durability == Durability::Full {
             continue;
@@ -139,10 +139,16 @@ fn the_speed_tests_have_the_same_answers_everywhere_and_the_known_tables() {
             digests.push(answers.digest());
             for fact in &test.oracle {
                 let mut answers = Answers::default();
-                connection.run(&[fact.query], &mut answers).unwrap();
+                connection
+                    .run(&[fact.query.as_str()], &mut answers)
+                    .unwrap();
                 assert_eq!(
                     answers.values(),
-                    fact.row.map(Value::Integer),
+                    fact.row
+                        .iter()
+                        .copied()
+                        .map(Value::Integer)
+                        .collect::<Vec<_>>(),
                     "test {}",
                     test.number
                 );
@@ -156,7 +162,7 @@ fn the_speed_tests_have_the_same_answers_everywhere_and_the_known_tables() {
 
 #[test]
 fn names_and_bases_fit_together() {
-    let engines = lab_engines::all();
+    let engines = lab_engines::all(&EngineOptions::default());
     let names: Vec<&str> = engines
         .iter()
         .map(|engine| engine.profile().name.as_str())
@@ -171,10 +177,12 @@ fn names_and_bases_fit_together() {
             assert!(names.contains(&base.as_str()), "{base}");
         }
         assert_eq!(
-            lab_engines::named(&profile.name).unwrap().profile(),
+            lab_engines::named(&profile.name, &EngineOptions::default())
+                .unwrap()
+                .profile(),
             profile
         );
     }
     assert!(lab_engines::DEFAULT.iter().all(|name| names.contains(name)));
-    assert!(lab_engines::named("sqlite ").is_none());
+    assert!(lab_engines::named("sqlite ", &EngineOptions::default()).is_none());
 }

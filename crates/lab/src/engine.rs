@@ -1,9 +1,10 @@
 //! The seam: what an engine must do to take part.
 
 use std::error::Error;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use workloads::Dialect;
 
 use crate::answer::Answers;
 
@@ -14,6 +15,10 @@ pub struct Profile {
     pub name: String,
     /// One sentence on what it is.
     pub description: String,
+    /// Engines of one family differ in their settings alone.
+    pub family: String,
+    /// The SQL it speaks.
+    pub dialect: Dialect,
     /// The engine that its times are divided by.
     pub base: Option<String>,
     /// What it promises when a statement has returned.
@@ -34,6 +39,40 @@ pub enum Durability {
     None,
 }
 
+/// What the user says of engines that the program does not know by itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineOptions {
+    /// Shared libraries with SQLite's interface.
+    pub libraries: Vec<Library>,
+    /// Files that describe an engine with a shell.
+    pub files: Vec<PathBuf>,
+    /// Servers that run already: the product, and the environment variable that holds the URL, as
+    /// a URL may hold a password.
+    pub url_variables: Vec<(String, String)>,
+}
+
+/// A shared library with SQLite's interface.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Library {
+    /// Name of the engine.
+    pub name: String,
+    /// The library.
+    pub path: PathBuf,
+    /// Pragmas that are run first on every connection, as `key = '…'`.
+    pub pragmas: Vec<String>,
+}
+
+/// How the statements reach the engine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Through its interface for programs, on one connection.
+    #[default]
+    Direct,
+    /// As a text that its own shell reads, a process per test.
+    Script,
+}
+
 /// A database engine under some settings.
 pub trait Engine {
     /// What it is.
@@ -52,8 +91,8 @@ pub trait Engine {
     fn open(&self, folder: &Path) -> Result<Box<dyn Connection>, EngineError>;
 }
 
-/// An open database.
-pub trait Connection {
+/// An open database. A concurrent test gives each of its threads one.
+pub trait Connection: Send {
     /// Runs the statements in order and fetches every row of each.
     ///
     /// # Errors

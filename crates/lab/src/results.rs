@@ -4,13 +4,14 @@
 //! an interrupted write and is not read.
 
 use serde::{Deserialize, Serialize};
+use workloads::Spec;
 
-use crate::engine::Profile;
+use crate::engine::{Mode, Profile};
 use crate::machine::Machine;
 use crate::measure::Sample;
 
 /// Raised when a reader of the old kind would misread a file of the new kind.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// One line of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,6 +36,8 @@ pub struct Header {
     pub program: Program,
     /// The workload.
     pub workload: WorkloadHead,
+    /// How its statements reach the engines.
+    pub mode: Mode,
     /// The engines, the reference engine first.
     pub engines: Vec<Profile>,
     /// Seed of the order of the engines and of the bootstrap.
@@ -77,6 +80,8 @@ pub struct Program {
 /// The workload, in brief.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkloadHead {
+    /// What was asked for: its name and parameters.
+    pub spec: Spec,
     /// Its name.
     pub name: String,
     /// SHA-256 of its scripts.
@@ -85,16 +90,15 @@ pub struct WorkloadHead {
     pub tests: Vec<String>,
 }
 
-impl From<&workloads::Workload> for WorkloadHead {
-    fn from(workload: &workloads::Workload) -> Self {
+impl WorkloadHead {
+    /// Of a workload that was built for this.
+    pub fn new(spec: Spec, workload: &workloads::Workload) -> Self {
+        let titles = workload.tests.iter().map(|test| test.title.clone());
         Self {
-            name: workload.name.to_owned(),
-            sha256: workload.sha256.to_owned(),
-            tests: workload
-                .tests
-                .iter()
-                .map(|test| test.title.to_owned())
-                .collect(),
+            spec,
+            name: workload.name.clone(),
+            sha256: workload.sha256.clone(),
+            tests: titles.collect(),
         }
     }
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use sha2::{Digest, Sha256};
 
 use crate::answer::hexadecimal;
+use crate::engine::EngineOptions;
 use crate::machine::{Ticks, load_one_minute};
 use crate::results::{Header, Moment, Pass, Program, ReadError, Record, Results};
 use crate::schedule;
@@ -26,6 +27,8 @@ const PASS_FOLDER: &str = "pass-under-way";
 pub struct Plan {
     /// The first line of the results file.
     pub header: Header,
+    /// Engines that the user described.
+    pub options: EngineOptions,
     /// How many rounds there shall be.
     pub rounds: u32,
     /// Folder of the results file and of the databases.
@@ -410,7 +413,9 @@ fn start_worker(plan: &Plan, engine: &str, folder: &Path, log: &Path) -> Result<
     let folder = folder.canonicalize().map_err(|source| at(folder, source))?;
     let request = Request {
         engine: engine.to_owned(),
-        workload: plan.header.workload.name.clone(),
+        options: plan.options.clone(),
+        workload: plan.header.workload.spec.clone(),
+        mode: plan.header.mode,
         folder: folder.clone(),
     };
     let log = File::create(log).map_err(|source| at(log, source))?;
@@ -421,8 +426,11 @@ fn start_worker(plan: &Plan, engine: &str, folder: &Path, log: &Path) -> Result<
         .stderr(log)
         .spawn()
         .map_err(RunError::Worker)?;
-    if let Some(mut input) = child.stdin.take() {
-        let text = serde_json::to_string(&request).map_err(|error| at(&folder, error.into()))?;
+    // Kept open until the worker ends: by its end the worker learns that the lab is gone.
+    if let Some(input) = child.stdin.as_mut() {
+        let mut text =
+            serde_json::to_string(&request).map_err(|error| at(&folder, error.into()))?;
+        text.push('\n');
         // A worker that dies before it reads is reported as ended early, with its own words.
         drop(input.write_all(text.as_bytes()));
     }

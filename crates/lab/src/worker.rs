@@ -1,17 +1,18 @@
 //! One pass, in a process of its own.
 //!
-//! The worker reads one request from its standard input and writes a line of JSON for each thing
-//! that is done. If it dies, the lines up to then are what is known.
+//! The worker reads one request, a line of JSON, from its standard input and writes a line of JSON
+//! for each thing that is done. If it dies, the lines up to then are what is known. Its standard
+//! input stays open as long as the lab lives.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use workloads::{Fact, Test, Workload};
+use workloads::{BuildError, Fact, Spec, Test, Workload};
 
 use crate::answer::{Answers, Value};
-use crate::engine::{Connection, Engine, EngineError, whole_message};
+use crate::engine::{Connection, Engine, EngineError, EngineOptions, Mode, whole_message};
 use crate::measure::{Meter, Sample};
 use crate::results::{Closing, TestSample};
 
@@ -20,8 +21,12 @@ use crate::results::{Closing, TestSample};
 pub struct Request {
     /// Name of the engine.
     pub engine: String,
-    /// Name of the workload.
-    pub workload: String,
+    /// Engines that the user described.
+    pub options: EngineOptions,
+    /// The workload.
+    pub workload: Spec,
+    /// How its statements reach the engine.
+    pub mode: Mode,
     /// An empty folder for the database.
     pub folder: PathBuf,
 }
@@ -65,12 +70,9 @@ pub enum WorkerError {
         /// The name asked for.
         name: String,
     },
-    /// No such workload.
-    #[error("there is no workload `{name}`")]
-    Workload {
-        /// The name asked for.
-        name: String,
-    },
+    /// No such workload, or not in the SQL that the engine speaks.
+    #[error(transparent)]
+    Workload(#[from] BuildError),
 }
 
 /// Does what the request on `input` asks for and tells it on `output`.
@@ -78,19 +80,18 @@ pub enum WorkerError {
 /// # Errors
 /// When there is nobody to tell, or no such engine or workload.
 pub fn serve(
-    mut input: impl Read,
+    mut input: impl BufRead,
     output: &mut dyn Write,
-    engine_named: impl Fn(&str) -> Option<Box<dyn Engine>>,
+    engine_named: impl Fn(&str, &EngineOptions) -> Option<Box<dyn Engine>>,
 ) -> Result<(), WorkerError> {
     let mut text = String::new();
-    input.read_to_string(&mut text)?;
+    input.read_line(&mut text)?;
     let request: Request = serde_json::from_str(&text).map_err(WorkerError::Request)?;
-    let engine = engine_named(&request.engine).ok_or_else(|| WorkerError::Engine {
-        name: request.engine.clone(),
-    })?;
-    let workload = workloads::named(&request.workload).ok_or_else(|| WorkerError::Workload {
-        name: request.workload.clone(),
-    })?;
+    let engine =
+        engine_named(&request.engine, &request.options).ok_or_else(|| WorkerError::Engine {
+            name: request.engine.clone(),
+        })?;
+    let workload = workloads::build(&request.workload, engine.profile().dialect)?;
     let mut tell = |reply: &Reply| -> io::Result<()> {
         serde_json::to_writer(&mut *output, reply)?;
         output.write_all(b"\n")?;
@@ -175,7 +176,7 @@ fn contradicts(
     fact: &Fact,
 ) -> Result<Option<String>, EngineError> {
     let mut answers = Answers::default();
-    connection.run(&[fact.query], &mut answers)?;
+    connection.run(&[fact.query.as_str()], &mut answers)?;
     let known: Vec<Value> = fact
         .row
         .iter()

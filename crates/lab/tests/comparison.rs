@@ -1,17 +1,20 @@
 //! From samples to statements: who is slower, and who is wrong.
 
 use lab::comparison::{Comparison, compare};
-use lab::engine::{Durability, Profile};
+use lab::engine::{Durability, Mode, Profile};
 use lab::machine::{Disk, Machine};
 use lab::measure::Sample;
 use lab::results::{
     FORMAT, Header, Moment, Pass, Program, ReadError, Record, Results, TestSample, WorkloadHead,
 };
+use workloads::{Dialect, Spec};
 
 fn profile(name: &str, base: Option<&str>) -> Profile {
     Profile {
         name: name.into(),
         description: String::new(),
+        family: String::new(),
+        dialect: Dialect::Sqlite,
         base: base.map(str::to_owned),
         durability: Durability::Full,
         cipher: None,
@@ -30,7 +33,9 @@ fn header() -> Header {
             version: "0".into(),
             sha256: "00".into(),
         },
+        mode: Mode::Direct,
         workload: WorkloadHead {
+            spec: Spec::Speed,
             name: "pair".into(),
             sha256: "11".into(),
             tests: vec!["first".into(), "second".into()],
@@ -188,9 +193,13 @@ fn damaged_files_are_told_apart() {
         Results::parse(&format!("{head}{head}")),
         Err(ReadError::SecondHeader { line: 2 })
     ));
-    let newer = head.replace("\"format\":1", "\"format\":2");
+    let other = FORMAT + 1;
+    let newer = head.replace(
+        &format!("\"format\":{FORMAT}"),
+        &format!("\"format\":{other}"),
+    );
     assert!(matches!(
         Results::parse(&newer),
-        Err(ReadError::Format { found: 2 })
+        Err(ReadError::Format { found }) if found == other
     ));
 }

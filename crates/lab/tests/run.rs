@@ -5,15 +5,16 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
-use lab::engine::{Durability, Profile};
+use lab::engine::{Durability, EngineOptions, Mode, Profile};
 use lab::machine::Machine;
 use lab::results::{FORMAT, Header, Program, Record, Results, WorkloadHead};
 use lab::run::{Outcome, Plan, RESULTS_FILE, RunError, moment, run};
+use workloads::{Dialect, Spec};
 
 /// Says what a worker says; dies after the first test for the engine `crashing`, talks nonsense for
 /// the engine `babbling`.
 const WORKER: &str = r#"
-request=$(cat)
+read -r request
 sample='{"wall_ns":5,"user_ns":3,"system_ns":1,"peak_memory_bytes":null,'
 sample=$sample'"read_bytes":null,"written_bytes":null}'
 echo '{"done":"opened","creating":'$sample',"opening":'$sample',"settings":[["a","b"]]}'
@@ -30,6 +31,8 @@ fn profile(name: &str) -> Profile {
     Profile {
         name: name.into(),
         description: String::new(),
+        family: String::new(),
+        dialect: Dialect::Sqlite,
         base: None,
         durability: Durability::Full,
         cipher: None,
@@ -46,7 +49,9 @@ fn plan(folder: &Path, engines: &[&str], rounds: u32) -> Plan {
                 version: "1".into(),
                 sha256: "2".into(),
             },
+            mode: Mode::Direct,
             workload: WorkloadHead {
+                spec: Spec::Speed,
                 name: "w".into(),
                 sha256: "3".into(),
                 tests: vec!["only".into()],
@@ -55,6 +60,7 @@ fn plan(folder: &Path, engines: &[&str], rounds: u32) -> Plan {
             seed: 4,
             machine: Machine::describe(folder),
         },
+        options: EngineOptions::default(),
         rounds,
         folder: folder.to_owned(),
         worker: vec!["/bin/sh".into(), "-c".into(), WORKER.into()],

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use lab::answer::{Answers, Value};
-use lab::engine::{Connection, Durability, Engine, EngineError, Profile};
+use lab::engine::{Connection, Durability, Engine, EngineError, EngineOptions, Mode, Profile};
 use lab::worker::{Reply, Request, WorkerError, serve};
-use workloads::Test;
+use workloads::{Dialect, Spec, Test};
 
 /// Knows the answers to the facts, and nothing else.
 struct Parrot {
@@ -17,7 +17,7 @@ struct Parrot {
 }
 
 struct ParrotConnection {
-    facts: Vec<(&'static str, [i64; 4])>,
+    facts: Vec<(String, Vec<i64>)>,
     tests: Vec<Test>,
     lies: bool,
     fails_in_test: Option<u32>,
@@ -74,7 +74,7 @@ impl Connection for ParrotConnection {
         self.facts = test
             .oracle
             .iter()
-            .map(|fact| (fact.query, fact.row))
+            .map(|fact| (fact.query.clone(), fact.row.clone()))
             .collect();
         Ok(())
     }
@@ -92,14 +92,18 @@ fn replies(lies: bool, fails_in_test: Option<u32>) -> Vec<Reply> {
     let folder = tempfile::tempdir().unwrap();
     let request = Request {
         engine: "parrot".into(),
-        workload: "speed".into(),
+        options: EngineOptions::default(),
+        workload: Spec::Speed,
+        mode: Mode::Direct,
         folder: folder.path().to_owned(),
     };
     let mut output = Vec::new();
-    let engine_named = |name: &str| -> Option<Box<dyn Engine>> {
+    let engine_named = |name: &str, _: &EngineOptions| -> Option<Box<dyn Engine>> {
         let profile = Profile {
             name: name.into(),
             description: String::new(),
+            family: String::new(),
+            dialect: Dialect::Sqlite,
             base: None,
             durability: Durability::None,
             cipher: None,
@@ -165,12 +169,17 @@ fn a_failing_statement_ends_the_pass_with_its_cause() {
 
 #[test]
 fn unknown_names_are_refused() {
-    let request = |workload: &str| {
-        format!("{{\"engine\":\"x\",\"workload\":\"{workload}\",\"folder\":\"/\"}}")
+    let request = Request {
+        engine: "x".into(),
+        options: EngineOptions::default(),
+        workload: Spec::Speed,
+        mode: Mode::Direct,
+        folder: "/".into(),
     };
-    let none = |_: &str| -> Option<Box<dyn Engine>> { None };
+    let request = serde_json::to_string(&request).unwrap();
+    let none = |_: &str, _: &EngineOptions| -> Option<Box<dyn Engine>> { None };
     let mut output = Vec::new();
-    let refused = serve(request("speed").as_bytes(), &mut output, none);
+    let refused = serve(request.as_bytes(), &mut output, none);
     assert!(matches!(refused, Err(WorkerError::Engine { .. })));
     let refused = serve(b"".as_slice(), &mut output, none);
     assert!(matches!(refused, Err(WorkerError::Request(_))));

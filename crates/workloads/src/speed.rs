@@ -7,7 +7,7 @@ mod generator;
 mod oracle;
 pub mod published;
 
-use crate::{Test, Workload};
+use crate::{Script, Test, Workload};
 
 /// SHA-256 of the 15 scripts, one after the other.
 pub const SHA256: &str = "950349cffdbb95c872f27ad438b53cb1330f69f30ea8279170c5161f2ba52a18";
@@ -30,14 +30,18 @@ const TITLES: [&str; 15] = [
     "DROP TABLE",
 ];
 
+/// One sentence on what it is.
+pub(crate) const DESCRIPTION: &str =
+    "the 15 published speed tests of SQLite (2002) and SQLcrypt (2004)";
+
 /// The workload, ready to run.
 pub fn workload() -> Workload {
     Workload {
-        name: "speed",
-        description: "the 15 published speed tests of SQLite (2002) and SQLcrypt (2004)",
+        name: "speed".to_owned(),
+        description: DESCRIPTION.to_owned(),
         tests: tests(),
-        canary: "thousand",
-        sha256: SHA256,
+        canary: "thousand".to_owned(),
+        sha256: SHA256.to_owned(),
     }
 }
 
@@ -49,8 +53,8 @@ pub fn tests() -> Vec<Test> {
         .zip(1u32..)
         .map(|((script, title), number)| Test {
             number,
-            title,
-            script,
+            title: title.to_owned(),
+            script: Script::lines(script),
             oracle: oracle::after(number),
         })
         .collect()

@@ -13,7 +13,10 @@ fn hexadecimal(text: &[u8]) -> String {
 
 #[test]
 fn all_scripts_together_have_the_known_hash_and_size() {
-    let text: String = speed::tests().into_iter().map(|test| test.script).collect();
+    let text: String = speed::tests()
+        .iter()
+        .map(|test| test.script.text())
+        .collect();
     assert_eq!(text.len(), 5_949_814);
     assert_eq!(text.lines().count(), 85_224);
     assert_eq!(hexadecimal(text.as_bytes()), speed::SHA256);
@@ -42,7 +45,7 @@ fn each_script_has_its_known_hash() {
     let tests = speed::tests();
     assert_eq!(tests.len(), known.len());
     for (test, prefix) in tests.iter().zip(known) {
-        let hash = hexadecimal(test.script.as_bytes());
+        let hash = hexadecimal(test.script.text().as_bytes());
         assert_eq!(&hash[..16], prefix, "test {}", test.number);
     }
 }

@@ -1,13 +1,14 @@
 //! A made-up run of the workload `speed`, for tests of what is said about runs.
 
 use lab::comparison::{Comparison, compare};
-use lab::engine::{Durability, Profile};
+use lab::engine::{Durability, Mode, Profile};
 use lab::machine::{Disk, Machine};
 use lab::measure::Sample;
 use lab::results::{
     Closing, FORMAT, Header, Moment, Pass, Program, Results, TestSample, WorkloadHead,
 };
 use lab::schedule::Random;
+use workloads::{Dialect, Spec};
 
 /// An engine that takes `speed` tenths of a millisecond for any test.
 struct MadeUp {
@@ -144,12 +145,15 @@ fn header(workload: &workloads::Workload) -> Header {
             version: "9.9.9".into(),
             sha256: "ab".repeat(32),
         },
-        workload: WorkloadHead::from(workload),
+        mode: Mode::Direct,
+        workload: WorkloadHead::new(Spec::Speed, workload),
         engines: ENGINES
             .iter()
             .map(|engine| Profile {
                 name: engine.name.into(),
                 description: format!("what {} is", engine.name),
+                family: String::new(),
+                dialect: Dialect::Sqlite,
                 base: engine.base.map(str::to_owned),
                 durability: engine.durability,
                 cipher: engine.cipher.map(str::to_owned),

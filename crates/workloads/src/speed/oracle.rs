@@ -25,23 +25,23 @@ const T2_REFILLED: State = [34_105, 495_011_766, 8_427_332_432, 1_708_167];
 
 /// The facts known after that test.
 pub(super) fn after(test: u32) -> Vec<Fact> {
-    let both = |t1, t2| {
+    let both = |t1: State, t2: State| {
         vec![
             Fact {
-                query: T1_QUERY,
-                row: t1,
+                query: T1_QUERY.to_owned(),
+                row: t1.to_vec(),
             },
             Fact {
-                query: T2_QUERY,
-                row: t2,
+                query: T2_QUERY.to_owned(),
+                row: t2.to_vec(),
             },
         ]
     };
     match test {
         2 => both(T1_FILLED, T2_FILLED),
         7 => vec![Fact {
-            query: T1_QUERY,
-            row: T1_DOUBLED,
+            query: T1_QUERY.to_owned(),
+            row: T1_DOUBLED.to_vec(),
         }],
         9 => both(T1_DOUBLED, T2_UPDATED),
         10 => both(T1_GROWN, T2_GROWN),
