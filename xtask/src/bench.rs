@@ -1,28 +1,35 @@
-//! `bench`: what a page costs, as paired ratios to stock SQLite.
+//! `bench`: what a page costs, as paired ratios to stock SQLite; what a statement costs in the lab.
 
 use crate::command::{cargo, run as run_command};
 
-/// What follows `bench` goes to the measuring program as it is.
+/// What follows the name goes to the measuring program as it is.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Arguments of the measuring program; `--help` lists them.
+    /// What to measure, `page` or `statement`, and arguments of the measuring program.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }
 
+/// The measuring programs: a name, the package and its example. The first is run where no name is
+/// given.
+const PROGRAMS: [(&str, &str, &str); 2] = [
+    ("page", "strongroom-sqlite-linked", "storage_bench"),
+    ("statement", "strongroom-sqlite-api", "statement_cost"),
+];
+
 /// Builds the measuring program with optimisation and runs it.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    let example = [
-        "--package",
-        "strongroom-sqlite-linked",
-        "--example",
-        "storage_bench",
-    ];
+    let named = options.arguments.first();
+    let found = PROGRAMS
+        .iter()
+        .find(|program| named.is_some_and(|name| name == program.0));
+    let arguments = &options.arguments[usize::from(found.is_some())..];
+    let (_, package, example) = found.unwrap_or(&PROGRAMS[0]);
     run_command(
         cargo()
             .args(["run", "--quiet", "--release", "--locked"])
-            .args(example)
+            .args(["--package", package, "--example", example])
             .arg("--")
-            .args(&options.arguments),
+            .args(arguments),
     )
 }

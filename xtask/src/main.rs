@@ -46,7 +46,7 @@ enum Task {
     Peers(peers::Options),
     /// Run the tests of the C interface under address sanitizer and valgrind.
     Sanitize(sanitize::Options),
-    /// Measure a page's cost against stock SQLite: paired ratios.
+    /// Measure a page's cost against stock SQLite, or a statement's cost in the lab.
     Bench(bench::Options),
     /// Run many processes on one database, with kills, against an oracle.
     Storm(storm::Options),

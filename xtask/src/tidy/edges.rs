@@ -31,11 +31,19 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "shell",
         &["crypto", "page-codec", "keyring", "sqlite-linked", "store"],
     ),
+    ("sqlite-api", &[]),
     ("workloads", &[]),
     ("lab", &["workloads"]),
     (
         "lab-engines",
-        &["crypto", "keyring", "sqlite-linked", "workloads", "lab"],
+        &[
+            "crypto",
+            "keyring",
+            "sqlite-linked",
+            "sqlite-api",
+            "workloads",
+            "lab",
+        ],
     ),
     ("lab-report", &["workloads", "lab"]),
     (
@@ -87,6 +95,7 @@ const MAY_LINK_SQLITE: &[&str] = &[
     "store",
     "strongroom",
     "shell",
+    "sqlite-api",
     "lab-engines",
     "cli",
     "fuzz-targets",
@@ -97,6 +106,8 @@ const MAY_LINK_SQLITE: &[&str] = &[
 const ONLY_FOR: &[(&str, &str)] = &[
     // The system's keyring brings many crates, and threads: the shim must stay free of them.
     ("keyring", "cli"),
+    // Foreign code is loaded into the process of a measurement, nowhere else.
+    ("libloading", "sqlite-api"),
 ];
 
 pub fn check(metadata: &Value) -> Vec<Violation> {

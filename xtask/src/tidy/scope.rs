@@ -9,6 +9,7 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "vfs",
     "sqlite-linked",
     "sqlite-extension",
+    "sqlite-api",
     "testkit",
     "interop",
 ];

@@ -1,0 +1,151 @@
+//! A prepared statement and the values of its row.
+
+use std::ffi::c_int;
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+use std::slice;
+
+use libsqlite3_sys as codes;
+
+use crate::connection::{Connection, Error};
+
+/// A prepared statement; finalised when it is dropped.
+pub struct Statement<'c> {
+    connection: &'c Connection,
+    raw: NonNull<codes::sqlite3_stmt>,
+    columns: c_int,
+    /// Not to be sent to another thread while its connection stays.
+    thread: PhantomData<*const ()>,
+}
+
+/// A value of a row, as SQLite stores it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value<'r> {
+    /// SQL NULL.
+    Null,
+    /// An integer.
+    Integer(i64),
+    /// A floating-point number.
+    Real(f64),
+    /// A text, in UTF-8 unless the database holds bytes that are none.
+    Text(&'r [u8]),
+    /// Bytes.
+    Blob(&'r [u8]),
+}
+
+impl<'c> Statement<'c> {
+    /// # Safety
+    /// `raw` is null, or a statement of this connection that nobody else finalises.
+    pub(crate) unsafe fn new(
+        connection: &'c Connection,
+        raw: *mut codes::sqlite3_stmt,
+    ) -> Option<Self> {
+        let raw = NonNull::new(raw)?;
+        // SAFETY: the statement lives.
+        let columns = unsafe { (connection.functions().column_count)(raw.as_ptr()) };
+        Some(Self {
+            connection,
+            raw,
+            columns,
+            thread: PhantomData,
+        })
+    }
+
+    /// How many columns its rows have; none where it returns no rows.
+    pub fn column_count(&self) -> usize {
+        usize::try_from(self.columns).unwrap_or(0)
+    }
+
+    /// Goes to the next row; false at the end.
+    ///
+    /// # Errors
+    /// When the statement fails.
+    pub fn step(&mut self) -> Result<bool, Error> {
+        // SAFETY: the statement lives; values of the row before borrowed it and are gone.
+        match unsafe { (self.connection.functions().step)(self.raw.as_ptr()) } {
+            codes::SQLITE_ROW => Ok(true),
+            codes::SQLITE_DONE => Ok(false),
+            _ => Err(self.connection.error()),
+        }
+    }
+
+    /// The value of a column, from 0, of the row; NULL where there is no such column.
+    pub fn value(&self, column: usize) -> Value<'_> {
+        let functions = self.connection.functions();
+        let raw = self.raw.as_ptr();
+        let Some(column) = self.column(column) else {
+            return Value::Null;
+        };
+        // SAFETY: the statement lives, and SQLite has this column.
+        unsafe {
+            match (functions.column_type)(raw, column) {
+                codes::SQLITE_INTEGER => Value::Integer((functions.column_int64)(raw, column)),
+                codes::SQLITE_FLOAT => Value::Real((functions.column_double)(raw, column)),
+                codes::SQLITE_TEXT => {
+                    let text = (functions.column_text)(raw, column);
+                    Value::Text(self.bytes(text, column))
+                }
+                codes::SQLITE_BLOB => {
+                    let blob = (functions.column_blob)(raw, column);
+                    Value::Blob(self.bytes(blob.cast(), column))
+                }
+                _ => Value::Null,
+            }
+        }
+    }
+
+    /// The value of a column as SQLite writes it in text; none where it is NULL.
+    pub fn text(&self, column: usize) -> Option<&[u8]> {
+        let functions = self.connection.functions();
+        let raw = self.raw.as_ptr();
+        let column = self.column(column)?;
+        // SAFETY: the statement lives, and SQLite has this column.
+        unsafe {
+            if (functions.column_type)(raw, column) == codes::SQLITE_NULL {
+                return None;
+            }
+            let text = (functions.column_text)(raw, column);
+            Some(self.bytes(text, column))
+        }
+    }
+
+    /// Ends the statement.
+    ///
+    /// # Errors
+    /// That of its last step, once more.
+    pub fn finalize(self) -> Result<(), Error> {
+        let (connection, raw) = (self.connection, self.raw.as_ptr());
+        std::mem::forget(self);
+        // SAFETY: the statement lives, and `self`, which would do it again, is forgotten.
+        match unsafe { (connection.functions().finalize)(raw) } {
+            codes::SQLITE_OK => Ok(()),
+            _ => Err(connection.error()),
+        }
+    }
+
+    fn column(&self, column: usize) -> Option<c_int> {
+        let column = c_int::try_from(column).ok()?;
+        (column < self.columns).then_some(column)
+    }
+
+    /// # Safety
+    /// `start` was returned just now for that column of the row.
+    unsafe fn bytes(&self, start: *const u8, column: c_int) -> &[u8] {
+        let functions = self.connection.functions();
+        // SAFETY: the statement lives.
+        let size = unsafe { (functions.column_bytes)(self.raw.as_ptr(), column) };
+        // No bytes have no place; nor has a text for which there is no memory.
+        match usize::try_from(size) {
+            // SAFETY: SQLite keeps that many bytes there until the next step, which needs `&mut`.
+            Ok(size) if !start.is_null() => unsafe { slice::from_raw_parts(start, size) },
+            _ => &[],
+        }
+    }
+}
+
+impl Drop for Statement<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the statement lives, and nobody can use it after this.
+        unsafe { (self.connection.functions().finalize)(self.raw.as_ptr()) };
+    }
+}
