@@ -1,6 +1,7 @@
 //! The seam: what an engine must do to take part.
 
 use std::error::Error;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -89,6 +90,37 @@ pub trait Engine {
     /// # Errors
     /// When the database cannot be opened.
     fn open(&self, folder: &Path) -> Result<Box<dyn Connection>, EngineError>;
+
+    /// How the engine's shell is started on the database that was created in the folder; none
+    /// where it has no shell.
+    fn script_command(&self, _folder: &Path) -> Option<ScriptCommand> {
+        None
+    }
+}
+
+/// A process that runs the SQL on its standard input and writes the rows to its standard output.
+/// It ends with a status other than 0 at the first statement that fails.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptCommand {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments; they hold no secret.
+    pub arguments: Vec<OsString>,
+    /// Variables of the environment beside those of the lab.
+    pub environment: Vec<(OsString, OsString)>,
+    /// How it writes rows.
+    pub output: ScriptOutput,
+}
+
+/// How a shell writes rows, one a line, without titles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScriptOutput {
+    /// Values separated by commas, quoted where needed (RFC 4180). NULL is empty, an empty text is
+    /// a pair of quotes.
+    Csv,
+    /// Values separated by tabs, with backslash escapes; NULL is the word `NULL`.
+    Tsv,
 }
 
 /// An open database. A concurrent test gives each of its threads one.
