@@ -66,6 +66,8 @@ fn connect(uri: &str, durability: Durability) -> rusqlite::Result<rusqlite::Conn
     let connection = rusqlite::Connection::open(uri)?;
     connection.execute_batch(match durability {
         Durability::Full => "PRAGMA synchronous = FULL",
+        // With a write-ahead log this is what it means.
+        Durability::Delayed => "PRAGMA synchronous = NORMAL",
         Durability::None => "PRAGMA synchronous = OFF",
     })?;
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;

@@ -92,6 +92,7 @@ fn the_reported_settings_agree_with_the_profile() {
         };
         let synchronous = match engine.profile().durability {
             Durability::Full => "2",
+            Durability::Delayed => "1",
             Durability::None => "0",
         };
         assert_eq!(of("synchronous"), Some(synchronous));

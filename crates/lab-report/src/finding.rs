@@ -109,6 +109,7 @@ pub fn verdict_word(verdict: Verdict) -> &'static str {
 pub fn durability_words(durability: Durability) -> &'static str {
     match durability {
         Durability::Full => "waits for the disk",
+        Durability::Delayed => "lets the disk follow within about a second",
         Durability::None => "does not wait for the disk",
     }
 }
@@ -117,6 +118,7 @@ pub fn durability_words(durability: Durability) -> &'static str {
 pub fn durability_word(durability: Durability) -> &'static str {
     match durability {
         Durability::Full => "synced",
+        Durability::Delayed => "synced later",
         Durability::None => "not synced",
     }
 }

@@ -263,7 +263,7 @@ fn summary(profile: &Profile, results: &Results) -> EngineSummary {
         wall_mean: None,
         cpu_mean: None,
         wall_total_s: median_ended(&|pass| sum(pass, &|one| Some(one.wall_ns)).map(|ns| ns / 1e9)),
-        cpu_total_s: median_ended(&|pass| sum(pass, &|one| Some(one.cpu_ns())).map(|ns| ns / 1e9)),
+        cpu_total_s: median_ended(&|pass| sum(pass, &|one| one.cpu_ns()).map(|ns| ns / 1e9)),
         creating_s: wall_of(&|pass| pass.creating),
         opening_s: wall_of(&|pass| pass.opening),
         peak_memory_bytes: median_ended(&|pass| {
@@ -317,17 +317,17 @@ fn cell(engine: &str, test: usize, results: &Results) -> Cell {
     let samples: Vec<&TestSample> = passes_of(results, engine)
         .filter_map(|pass| sample_of(pass, test))
         .collect();
-    let times = |pick: &dyn Fn(&Sample) -> u64| {
+    let times = |pick: &dyn Fn(&Sample) -> Option<u64>| {
         median(
             &samples
                 .iter()
-                .map(|one| seconds(pick(&one.sample)))
+                .filter_map(|one| pick(&one.sample).map(seconds))
                 .collect::<Vec<f64>>(),
         )
     };
     Cell {
-        wall_s: times(&|sample| sample.wall_ns),
-        cpu_s: times(&|sample| sample.cpu_ns()),
+        wall_s: times(&wall_ns),
+        cpu_s: times(&Sample::cpu_ns),
         wrong: samples
             .iter()
             .find_map(|sample| wrong_because(sample, reference)),
@@ -335,18 +335,18 @@ fn cell(engine: &str, test: usize, results: &Results) -> Cell {
     }
 }
 
-fn wall_ns(sample: &Sample) -> u64 {
-    sample.wall_ns
+fn wall_ns(sample: &Sample) -> Option<u64> {
+    Some(sample.wall_ns)
 }
 
 /// Ratios test by test and their geometric means, from the rounds in which both engines have them.
 fn add_ratios(engine: &mut EngineSummary, base: &str, base_wrong: &[bool], results: &Results) {
     let name = engine.profile.name.clone();
     let seed = results.header.seed;
-    let pair = |round: u32, test: usize, pick: fn(&Sample) -> u64| {
+    let pair = |round: u32, test: usize, pick: fn(&Sample) -> Option<u64>| {
         let of = |engine: &str| {
             let pass = passes_of(results, engine).find(|pass| pass.round == round)?;
-            let time = pick(&sample_of(pass, test)?.sample);
+            let time = pick(&sample_of(pass, test)?.sample)?;
             Some(time.max(CLOCK_RESOLUTION_NS) as f64)
         };
         Some((of(&name)?, of(base)?))

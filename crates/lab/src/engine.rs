@@ -36,6 +36,9 @@ pub struct Profile {
 pub enum Durability {
     /// All of it: the engine waits for the disk.
     Full,
+    /// All but the transactions of about the last second, and the database is whole: the engine
+    /// writes its log to the disk in the background.
+    Delayed,
     /// Perhaps nothing, perhaps a damaged file: the engine does not wait.
     None,
 }
@@ -91,11 +94,42 @@ pub trait Engine {
     /// When the database cannot be opened.
     fn open(&self, folder: &Path) -> Result<Box<dyn Connection>, EngineError>;
 
+    /// Why the engine cannot be used on this machine, and what to do, if it cannot.
+    fn missing(&self) -> Option<String> {
+        None
+    }
+
+    /// Where its work is done.
+    fn server(&self) -> Server {
+        Server::None
+    }
+
+    /// Ends what [`Engine::create`] or [`Engine::open`] started beside this process. All
+    /// connections are closed before. Afterwards the files are at rest, and [`Engine::open`] may
+    /// start it anew.
+    ///
+    /// # Errors
+    /// When it could not end as it should.
+    fn stop(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
     /// How the engine's shell is started on the database that was created in the folder; none
     /// where it has no shell.
     fn script_command(&self, _folder: &Path) -> Option<ScriptCommand> {
         None
     }
+}
+
+/// Where an engine works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Server {
+    /// In the process that calls it.
+    None,
+    /// In processes that it started: they are measured too.
+    Child,
+    /// In a server that ran before: nothing is known of its work but the time it took.
+    Elsewhere,
 }
 
 /// A process that runs the SQL on its standard input and writes the rows to its standard output.
@@ -172,6 +206,9 @@ pub enum EngineError {
     /// The database could not be closed.
     #[error("the database could not be closed")]
     Close(#[source] Cause),
+    /// The engine's shell could not be started or did not run the script.
+    #[error("the engine's shell did not run the test")]
+    Shell(#[source] Cause),
 }
 
 /// An error and all its causes in one line.

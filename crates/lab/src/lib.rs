@@ -12,8 +12,10 @@
 pub mod answer;
 pub mod comparison;
 pub mod engine;
+
 pub mod machine;
 pub mod measure;
+pub mod processes;
 pub mod results;
 pub mod run;
 pub mod schedule;

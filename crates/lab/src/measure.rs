@@ -4,14 +4,21 @@
 //! row of the last statement has been fetched. Splitting the script into statements, digesting the
 //! answers and checking the tables lie outside. Processor time is that of the whole worker process,
 //! all threads, user and system, as the operating system accounts for it.
+//!
+//! A server's part is that of all processes below the worker: those that run, and those that ended
+//! meanwhile. It is read outside the interval, so what a server does in the background between two
+//! intervals counts in neither.
 
 use std::fs;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
 use serde::{Deserialize, Serialize};
 
-/// What an interval cost.
+use crate::engine::Server;
+use crate::processes::{self, field};
+
+/// What an interval cost. Where there is a server, its part stands apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     /// Time on the wall, nanoseconds.
@@ -26,31 +33,82 @@ pub struct Sample {
     pub read_bytes: Option<u64>,
     /// Bytes moved by write calls.
     pub written_bytes: Option<u64>,
+    /// What the server did meanwhile, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerPart>,
+}
+
+/// A server's part of what an interval cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "measured", rename_all = "kebab-case")]
+pub enum ServerPart {
+    /// The server runs elsewhere: its work was not measured.
+    No,
+    /// All its processes together.
+    Yes(ServerUsage),
+}
+
+/// What the processes of a server used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerUsage {
+    /// Processor time in user mode, nanoseconds. The sum of both is exact for processes that run,
+    /// its division is rough; the times of processes that ended are multiples of 10 ms.
+    pub user_ns: u64,
+    /// Processor time in the kernel, nanoseconds.
+    pub system_ns: u64,
+    /// Memory at the end of the interval, bytes: the proportional set size, in which memory that
+    /// several processes share counts once.
+    pub memory_bytes: u64,
+    /// Bytes moved by read calls, those from the client among them.
+    pub read_bytes: u64,
+    /// Bytes moved by write calls, those to the client among them.
+    pub written_bytes: u64,
 }
 
 impl Sample {
-    /// Processor time, user and system, nanoseconds.
-    pub fn cpu_ns(&self) -> u64 {
+    /// Processor time, user and system, of client and server, nanoseconds; none where a server's
+    /// was not measured.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        let server = match self.server {
+            None => 0,
+            Some(ServerPart::Yes(part)) => part.user_ns + part.system_ns,
+            Some(ServerPart::No) => return None,
+        };
+        Some(self.client_cpu_ns() + server)
+    }
+
+    /// Processor time, user and system, of the worker or of the shell, nanoseconds.
+    pub fn client_cpu_ns(&self) -> u64 {
         self.user_ns + self.system_ns
     }
 }
 
 /// A running measurement.
 pub struct Meter {
+    server: Server,
+    below: Below,
     traffic: Option<Traffic>,
     usage: Usage,
     began: Instant,
 }
 
 impl Meter {
-    /// Begins to measure. The clock is read last.
+    /// Begins to measure what is done in this process. The clock is read last.
     pub fn start() -> Self {
+        Self::with(Server::None)
+    }
+
+    /// Begins to measure this process and its server. The clock is read last.
+    pub fn with(server: Server) -> Self {
         // Code 5 sets the process's memory peak back to what it holds now; where that is not
         // allowed the peak counts from the start of the process.
         drop(fs::write("/proc/self/clear_refs", "5"));
+        let below = Below::now(server);
         let traffic = Traffic::now();
-        let usage = Usage::now();
+        let usage = Usage::now(UsageWho::RUSAGE_SELF);
         Self {
+            server,
+            below,
             traffic,
             usage,
             began: Instant::now(),
@@ -60,33 +118,95 @@ impl Meter {
     /// Ends the measurement. The clock is read first.
     pub fn stop(self) -> Sample {
         let wall = self.began.elapsed();
-        let usage = Usage::now();
+        let usage = Usage::now(UsageWho::RUSAGE_SELF).since(self.usage);
         let traffic = self.traffic.zip(Traffic::now());
-        Sample {
-            wall_ns: u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX),
-            user_ns: usage.user_ns.saturating_sub(self.usage.user_ns),
-            system_ns: usage.system_ns.saturating_sub(self.usage.system_ns),
+        let traffic = traffic.map(|(before, after)| after.since(before));
+        let mut sample = Sample {
+            wall_ns: nanoseconds(wall),
+            user_ns: usage.user_ns,
+            system_ns: usage.system_ns,
             peak_memory_bytes: peak_memory_bytes(),
-            read_bytes: traffic.map(|(before, after)| after.read.saturating_sub(before.read)),
-            written_bytes: traffic
-                .map(|(before, after)| after.written.saturating_sub(before.written)),
+            read_bytes: traffic.map(|traffic| traffic.read),
+            written_bytes: traffic.map(|traffic| traffic.written),
+            server: None,
+        };
+        match self.server {
+            Server::None => {}
+            Server::Elsewhere => sample.server = Some(ServerPart::No),
+            Server::Child => self.below.part(&mut sample),
         }
+        sample
     }
 }
 
+pub(crate) fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// All work that was ever done below this process: by those that run, and by those that ended and
+/// were waited for.
 #[derive(Clone, Copy, Default)]
-struct Usage {
-    user_ns: u64,
-    system_ns: u64,
+struct Below {
+    running: processes::Usage,
+    ended: Usage,
+}
+
+impl Below {
+    fn now(server: Server) -> Self {
+        if server != Server::Child {
+            return Self::default();
+        }
+        let own = std::process::id().cast_signed();
+        Self {
+            running: processes::Usage::below(own),
+            ended: Usage::now(UsageWho::RUSAGE_CHILDREN),
+        }
+    }
+
+    /// Adds the server's part to the sample. What was read and written by processes that ended is
+    /// told by the system as the worker's own: then all of it is given to the server.
+    fn part(self, sample: &mut Sample) {
+        let after = Self::now(Server::Child);
+        let sum = |one: Self, pick: fn(&Usage) -> u64, below: fn(&processes::Usage) -> u64| {
+            pick(&one.ended) + below(&one.running)
+        };
+        let since = |pick: fn(&Usage) -> u64, below: fn(&processes::Usage) -> u64| {
+            sum(after, pick, below).saturating_sub(sum(self, pick, below))
+        };
+        let some_ended = after.ended != self.ended;
+        let moved = |below: fn(&processes::Usage) -> u64, own: &mut Option<u64>| {
+            let own = if some_ended {
+                own.take().unwrap_or(0)
+            } else {
+                0
+            };
+            (own + below(&after.running)).saturating_sub(below(&self.running))
+        };
+        let part = ServerUsage {
+            user_ns: since(|one| one.user_ns, |one| one.user_ns),
+            system_ns: since(|one| one.system_ns, |one| one.system_ns),
+            memory_bytes: after.running.memory_bytes,
+            read_bytes: moved(|one| one.read_bytes, &mut sample.read_bytes),
+            written_bytes: moved(|one| one.written_bytes, &mut sample.written_bytes),
+        };
+        sample.server = Some(ServerPart::Yes(part));
+    }
+}
+
+/// Processor time as the system accounts for it, exact to the microsecond.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    pub(crate) user_ns: u64,
+    pub(crate) system_ns: u64,
 }
 
 impl Usage {
-    fn now() -> Self {
+    pub(crate) fn now(who: UsageWho) -> Self {
         let nanoseconds = |seconds: i64, microseconds: i64| {
             u64::try_from(seconds * 1_000_000_000 + microseconds * 1000).unwrap_or(0)
         };
         // The call fails only for an unknown subject, and this one is known.
-        getrusage(UsageWho::RUSAGE_SELF).map_or_else(
+        getrusage(who).map_or_else(
             |_| Self::default(),
             |usage| {
                 let (user, system) = (usage.user_time(), usage.system_time());
@@ -96,6 +216,13 @@ impl Usage {
                 }
             },
         )
+    }
+
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_sub(before.user_ns),
+            system_ns: self.system_ns.saturating_sub(before.system_ns),
+        }
     }
 }
 
@@ -114,6 +241,13 @@ impl Traffic {
             written: field(&text, "wchar:")?,
         })
     }
+
+    fn since(self, before: Self) -> Self {
+        Self {
+            read: self.read.saturating_sub(before.read),
+            written: self.written.saturating_sub(before.written),
+        }
+    }
 }
 
 fn peak_memory_bytes() -> Option<u64> {
@@ -121,23 +255,9 @@ fn peak_memory_bytes() -> Option<u64> {
     Some(field(&text, "VmHWM:")? * 1024)
 }
 
-/// The number after a label at the beginning of a line.
-fn field(text: &str, label: &str) -> Option<u64> {
-    let rest = text.lines().find_map(|line| line.strip_prefix(label))?;
-    rest.split_whitespace().next()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn fields_are_found_by_their_label() {
-        let text = "Name:\tx\nVmHWM:\t   2048 kB\nwchar: 7\n";
-        assert_eq!(field(text, "VmHWM:"), Some(2048));
-        assert_eq!(field(text, "wchar:"), Some(7));
-        assert_eq!(field(text, "rchar:"), None);
-    }
 
     #[test]
     fn work_shows_in_every_column() {
@@ -151,7 +271,8 @@ mod tests {
         }
         let sample = meter.stop();
         assert!(sample.wall_ns >= 5_000_000);
-        assert!(sample.cpu_ns() > 0);
+        assert!(sample.cpu_ns().unwrap() > 0);
+        assert_eq!(sample.server, None);
         assert!(sample.written_bytes.unwrap() >= 3 << 20);
         assert!(sample.peak_memory_bytes.unwrap() >= 3 << 20);
     }

@@ -105,6 +105,7 @@ fn sample(wall_ns: u64) -> Sample {
         peak_memory_bytes: Some(9 << 20),
         read_bytes: Some(1 << 20),
         written_bytes: Some(2 << 20),
+        server: None,
     }
 }
 
