@@ -36,8 +36,10 @@ pub fn has_runtime(name: &str) -> anyhow::Result<bool> {
 pub const ADDRESS: &[&str] = &["-Zsanitizer=address", "-Cforce-frame-pointers=yes"];
 
 /// Settings of the address sanitizer's runtime. GCC and LLVM differ in how they tell two static
-/// variables of one name apart, so that check finds nothing but this difference.
-pub const ADDRESS_OPTIONS: &str = "detect_odr_violation=0:detect_stack_use_after_return=1";
+/// variables of one name apart, so that check finds nothing but this difference. A process that
+/// reads a map beyond the end of its file must die of SIGBUS, as it does for users.
+pub const ADDRESS_OPTIONS: &str =
+    "detect_odr_violation=0:detect_stack_use_after_return=1:handle_sigbus=0";
 
 /// Cargo with these flags for the host alone, so that build scripts are built as ever; with
 /// `sanitized`, C code gets the address sanitizer too.
