@@ -119,6 +119,7 @@ fn plan(args: &Args, spec: Spec, workload: &Workload) -> anyhow::Result<Plan> {
         rounds: args.repetitions,
         folder: args.out.clone(),
         worker: vec![program, WORKER_COMMAND.into()],
+        probe: true,
         fresh: args.fresh,
     })
 }

@@ -137,7 +137,7 @@ fn the_speed_tests_have_the_same_answers_everywhere_and_the_known_tables() {
             let statements: Vec<&str> = test.statements().collect();
             let mut answers = Answers::default();
             connection.run(&statements, &mut answers).unwrap();
-            digests.push(answers.digest());
+            digests.push(answers.recorded().name);
             for fact in &test.oracle {
                 let mut answers = Answers::default();
                 connection

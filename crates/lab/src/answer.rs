@@ -1,13 +1,11 @@
-//! What an engine answered, and its digest.
+//! What an engine answered.
 //!
-//! Rows are gathered while the clock runs and digested after it has stopped. Two engines gave the
-//! same answer when every statement gave the same rows in the same order, where
-//! - integers, texts and blobs are equal when they are identical,
-//! - reals are equal when they are identical after rounding to four decimals (an average is kept
-//!   with more or fewer digits by different engines),
-//! - a value of one type never equals a value of another.
+//! Rows are gathered while the clock runs; what is kept of them, and when two answers are the same,
+//! is said in [`recorded`].
 
-use sha2::{Digest, Sha256};
+pub mod recorded;
+
+pub use recorded::Answer;
 
 /// One value of a row.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,103 +58,25 @@ impl Answers {
         &self.values
     }
 
-    /// 32 hexadecimal digits that are the same for the same answers.
-    pub fn digest(&self) -> String {
-        let mut hash = Sha256::new();
-        let (mut row, mut value) = (0, 0);
-        for &row_end in &self.statement_ends {
-            hash.update(b"S");
-            for &value_end in &self.row_ends[row..row_end] {
-                hash.update(b"R");
-                self.values[value..value_end]
-                    .iter()
-                    .for_each(|value| fold(&mut hash, value));
-                value = value_end;
-            }
-            row = row_end;
-        }
-        hexadecimal(&hash.finalize()[..16])
+    /// What is kept of the answers in a results file.
+    pub fn recorded(&self) -> Answer {
+        recorded::record(self)
     }
-}
 
-/// Adds one value with its type and length, so that no two lists of values look alike.
-fn fold(hash: &mut Sha256, value: &Value) {
-    let mut tagged = |tag: &[u8], bytes: &[u8]| {
-        hash.update(tag);
-        hash.update((bytes.len() as u64).to_le_bytes());
-        hash.update(bytes);
-    };
-    match value {
-        Value::Null => tagged(b"n", b""),
-        Value::Integer(number) => tagged(b"i", number.to_string().as_bytes()),
-        Value::Real(number) => tagged(b"r", rounded(*number).as_bytes()),
-        Value::Text(text) => tagged(b"t", text.as_bytes()),
-        Value::Blob(bytes) => tagged(b"b", bytes),
-    }
-}
-
-fn rounded(number: f64) -> String {
-    let text = format!("{number:.4}");
-    if text == "-0.0000" {
-        "0.0000".to_owned()
-    } else {
-        text
+    /// The rows of each statement, a list of values each.
+    fn statements(&self) -> impl ExactSizeIterator<Item = impl Iterator<Item = &[Value]>> {
+        (0..self.statement_ends.len()).map(|statement| {
+            let first = statement
+                .checked_sub(1)
+                .map_or(0, |before| self.statement_ends[before]);
+            (first..self.statement_ends[statement]).map(|row| {
+                let begin = row.checked_sub(1).map_or(0, |before| self.row_ends[before]);
+                &self.values[begin..self.row_ends[row]]
+            })
+        })
     }
 }
 
 pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reals_are_compared_to_four_decimals() {
-        let digest = |number| {
-            let mut answers = Answers::default();
-            answers.push(Value::Real(number));
-            answers.end_row();
-            answers.end_statement();
-            answers.digest()
-        };
-        assert_eq!(digest(2.500_000_000_4), digest(2.5));
-        assert_ne!(digest(2.5001), digest(2.5));
-        assert_eq!(digest(-0.000_000_1), digest(0.0));
-    }
-
-    #[test]
-    fn types_rows_and_statements_are_told_apart() {
-        let [one, two] = [1, 2].map(Value::Integer);
-        let real = Value::Real(1.0);
-        let text = Value::Text("1".into());
-        let blob = Value::Blob(b"1".to_vec());
-        let lists: [&[&[&Value]]; 8] = [
-            &[&[&one, &two]],
-            &[&[&one], &[&two]],
-            &[&[&two], &[&one]],
-            &[&[&real]],
-            &[&[&text]],
-            &[&[&blob]],
-            &[&[&Value::Null]],
-            &[],
-        ];
-        let digest = |rows: &[&[&Value]]| {
-            let mut answers = Answers::default();
-            for row in rows {
-                row.iter().for_each(|&value| answers.push(value.clone()));
-                answers.end_row();
-            }
-            answers.end_statement();
-            answers.digest()
-        };
-        let mut digests: Vec<String> = lists.iter().map(|rows| digest(rows)).collect();
-        digests.push(Answers::default().digest());
-        let count = digests.len();
-        digests.sort();
-        digests.dedup();
-        assert_eq!(digests.len(), count);
-        assert_eq!(digest(&[&[&one]]), digest(&[&[&one]]));
-    }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::Profile;
 use crate::measure::Sample;
+use crate::probe::Probe;
 use crate::results::{Header, Pass, Results, TestSample};
 use crate::statistics::{Ratio, mean_ratio, median, paired_ratio};
 
@@ -54,8 +55,14 @@ pub struct EngineSummary {
     pub read_bytes: Option<f64>,
     /// Median bytes moved by write calls in all tests.
     pub written_bytes: Option<f64>,
+    /// Median size of the files it left, bytes.
+    pub file_bytes: Option<f64>,
     /// Whether words of the rows could be read in its files, where it closed them.
     pub readable_on_disk: Option<bool>,
+    /// What it was seen to do before the first round.
+    pub probe: Option<Probe>,
+    /// What was seen and is not what it claims, in sentences.
+    pub contradictions: Vec<String>,
     /// Passes that ended.
     pub passes: usize,
     /// Test runs whose answer was looked at and right.
@@ -124,7 +131,7 @@ pub fn compare(results: &Results) -> Comparison {
     let mut engines: Vec<EngineSummary> = header
         .engines
         .iter()
-        .map(|profile| summary(profile, results))
+        .map(|profile| with_probe(summary(profile, results), results))
         .collect();
     for place in 0..engines.len() {
         let Some(base) = engines[place].base.clone() else {
@@ -196,26 +203,50 @@ fn sample_of(pass: &Pass, test: usize) -> Option<&TestSample> {
         .find(|sample| sample.number as usize == test + 1)
 }
 
+/// An answer, and the engine that gave it.
+#[derive(Clone, Copy)]
+struct Reference<'a> {
+    engine: &'a str,
+    answer: &'a str,
+}
+
 /// The answer that all others are held against: that of the first engine that has one which does
 /// not contradict a known fact.
-fn reference_answer(results: &Results, test: usize) -> Option<(&str, &str)> {
+fn reference_answer(results: &Results, test: usize) -> Option<Reference<'_>> {
     results.header.engines.iter().find_map(|engine| {
         passes_of(results, &engine.name)
             .filter_map(|pass| sample_of(pass, test))
             .find(|sample| sample.contradiction.is_none())
-            .map(|sample| (engine.name.as_str(), sample.answer.as_str()))
+            .map(|sample| Reference {
+                engine: &engine.name,
+                answer: &sample.answer,
+            })
     })
 }
 
-fn wrong_because(sample: &TestSample, reference: Option<(&str, &str)>) -> Option<String> {
+fn wrong_because(
+    sample: &TestSample,
+    reference: Option<Reference<'_>>,
+    results: &Results,
+) -> Option<String> {
     if let Some(contradiction) = &sample.contradiction {
         return Some(contradiction.clone());
     }
-    match reference {
-        Some((engine, answer)) if answer != sample.answer => {
-            Some(format!("{} rows, not those of {engine}", sample.rows))
-        }
-        _ => None,
+    let Reference { engine, answer } = reference?;
+    if answer == sample.answer {
+        return None;
+    }
+    let answers = results
+        .answers
+        .get(&sample.answer)
+        .zip(results.answers.get(answer));
+    match answers {
+        Some((answer, reference)) => answer
+            .difference(reference)
+            .map(|difference| format!("not the answer of {engine}: {difference}")),
+        None => Some(format!(
+            "not the answer of {engine}, and the results file does not tell where"
+        )),
     }
 }
 
@@ -282,6 +313,13 @@ fn summary(profile: &Profile, results: &Results) -> EngineSummary {
                     .map(|closing| closing.readable_on_disk)
             })
             .reduce(|any, one| any || one),
+        file_bytes: median_of(passes_of(results, name), |pass| {
+            pass.closing
+                .as_ref()
+                .map(|closing| to_float(closing.file_bytes))
+        }),
+        probe: None,
+        contradictions: vec![],
         passes: passes_of(results, name).filter(ended).count(),
         answers_right: answers_right(name, tests, results),
         facts: passes_of(results, name)
@@ -295,6 +333,19 @@ fn summary(profile: &Profile, results: &Results) -> EngineSummary {
     }
 }
 
+fn with_probe(mut engine: EngineSummary, results: &Results) -> EngineSummary {
+    let name = &engine.profile.name;
+    engine.probe = results
+        .probes
+        .iter()
+        .find(|probe| probe.engine == *name)
+        .cloned();
+    if let Some(probe) = &engine.probe {
+        engine.contradictions = probe.contradictions(&engine.profile);
+    }
+    engine
+}
+
 /// How many answers of all passes agree with the reference's.
 fn answers_right(name: &str, tests: usize, results: &Results) -> usize {
     (0..tests)
@@ -302,7 +353,7 @@ fn answers_right(name: &str, tests: usize, results: &Results) -> usize {
             let reference = reference_answer(results, test);
             passes_of(results, name)
                 .filter_map(|pass| sample_of(pass, test))
-                .filter(|sample| wrong_because(sample, reference).is_none())
+                .filter(|sample| wrong_because(sample, reference, results).is_none())
                 .count()
         })
         .sum()
@@ -330,7 +381,7 @@ fn cell(engine: &str, test: usize, results: &Results) -> Cell {
         cpu_s: times(&Sample::cpu_ns),
         wrong: samples
             .iter()
-            .find_map(|sample| wrong_because(sample, reference)),
+            .find_map(|sample| wrong_because(sample, reference, results)),
         ..Cell::default()
     }
 }

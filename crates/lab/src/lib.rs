@@ -11,10 +11,12 @@
 
 pub mod answer;
 pub mod comparison;
+pub mod difference;
 pub mod engine;
 
 pub mod machine;
 pub mod measure;
+pub mod probe;
 pub mod processes;
 pub mod results;
 pub mod run;

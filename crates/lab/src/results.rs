@@ -3,12 +3,16 @@
 //! A line is complete when it ends in a line feed; what stands after the last one is the remains of
 //! an interrupted write and is not read.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 use workloads::Spec;
 
+use crate::answer::Answer;
 use crate::engine::{Mode, Profile};
 use crate::machine::Machine;
 use crate::measure::Sample;
+use crate::probe::Probe;
 
 /// Raised when a reader of the old kind would misread a file of the new kind.
 pub const FORMAT: u32 = 2;
@@ -21,6 +25,10 @@ pub enum Record {
     Header(Header),
     /// The run goes on after an interruption.
     Resumed(Moment),
+    /// What an engine was seen to do, before the first round.
+    Probe(Probe),
+    /// An answer that the passes after it name.
+    Answer(Answer),
     /// One engine ran all tests.
     Pass(Pass),
 }
@@ -139,7 +147,7 @@ pub struct TestSample {
     pub sample: Sample,
     /// Rows fetched.
     pub rows: usize,
-    /// Digest of the rows.
+    /// Name of the [`Answer`] that it gave.
     pub answer: String,
     /// Known facts that were looked up after the test.
     pub facts: usize,
@@ -163,6 +171,10 @@ pub struct Closing {
 pub struct Results {
     /// Its first line.
     pub header: Header,
+    /// What the engines were seen to do.
+    pub probes: Vec<Probe>,
+    /// The answers that its passes name, by that name.
+    pub answers: HashMap<String, Answer>,
     /// Its passes, in the order in which they ended.
     pub passes: Vec<Pass>,
     /// Times at which the run was taken up again.
@@ -213,7 +225,9 @@ impl Results {
         let header = match lines.next() {
             Some((text, line)) => match parse(text, line)? {
                 Record::Header(header) => header,
-                Record::Pass(_) | Record::Resumed(_) => return Err(ReadError::NoHeader),
+                Record::Probe(_) | Record::Answer(_) | Record::Pass(_) | Record::Resumed(_) => {
+                    return Err(ReadError::NoHeader);
+                }
             },
             None => return Err(ReadError::NoHeader),
         };
@@ -225,6 +239,8 @@ impl Results {
         let complete_bytes = complete as u64;
         let mut results = Self {
             header,
+            probes: vec![],
+            answers: HashMap::new(),
             passes: vec![],
             resumed: vec![],
             complete_bytes,
@@ -233,6 +249,10 @@ impl Results {
             match parse(text, line)? {
                 Record::Header(_) => return Err(ReadError::SecondHeader { line }),
                 Record::Resumed(moment) => results.resumed.push(moment),
+                Record::Probe(probe) => results.probes.push(probe),
+                Record::Answer(answer) => {
+                    results.answers.insert(answer.name.clone(), answer);
+                }
                 Record::Pass(pass) => results.passes.push(pass),
             }
         }

@@ -9,12 +9,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest, Sha256};
 
-use crate::answer::hexadecimal;
+use crate::answer::{Answer, hexadecimal};
 use crate::engine::EngineOptions;
 use crate::machine::{Ticks, load_one_minute};
+use crate::probe::Probe;
 use crate::results::{Header, Moment, Pass, Program, ReadError, Record, Results};
 use crate::schedule;
-use crate::worker::{Reply, Request};
+use crate::worker::{Reply, Request, Task};
 
 /// Name of the results file in the folder of a run.
 pub const RESULTS_FILE: &str = "results.jsonl";
@@ -35,6 +36,8 @@ pub struct Plan {
     pub folder: PathBuf,
     /// The program that becomes a worker, and its arguments.
     pub worker: Vec<PathBuf>,
+    /// Look first what each engine does for durability and secrecy.
+    pub probe: bool,
     /// Begin anew even where an interrupted run could be continued.
     pub fresh: bool,
 }
@@ -115,6 +118,9 @@ pub fn run(plan: &Plan, tell: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, R
     let passes_resumed = journal.results.passes.len();
     let mut pace = Pace::default();
     let count = plan.header.engines.len();
+    if plan.probe {
+        run_probes(plan, &mut journal, tell)?;
+    }
     for round in 0..plan.rounds {
         let order = schedule::order(plan.header.seed, round, count);
         for (place, &engine) in order.iter().enumerate() {
@@ -132,9 +138,9 @@ pub fn run(plan: &Plan, tell: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, R
                 time_left: pace.time_left(plan, &journal.results),
             };
             let began = Instant::now();
-            let pass = run_pass(plan, round, place, progress, tell)?;
+            let (pass, answers) = run_pass(plan, round, place, progress, tell)?;
             pace.note(engine, began.elapsed());
-            journal.append(pass)?;
+            journal.append(pass, answers)?;
         }
     }
     Ok(Outcome {
@@ -142,6 +148,60 @@ pub fn run(plan: &Plan, tell: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, R
         passes_resumed,
         set_aside: journal.set_aside,
     })
+}
+
+/// Probes the engines that have none in the results file.
+fn run_probes(
+    plan: &Plan,
+    journal: &mut Journal,
+    tell: &mut dyn FnMut(Progress<'_>),
+) -> Result<(), RunError> {
+    for engine in &plan.header.engines {
+        let engine = &engine.name;
+        let probes = &journal.results.probes;
+        if probes.iter().any(|probe| probe.engine == *engine) {
+            continue;
+        }
+        let count = plan.header.engines.len();
+        tell(Progress {
+            round: 0,
+            engine,
+            engines: count,
+            passes_done: journal.results.passes.len(),
+            passes: plan.rounds as usize * count,
+            tests_done: 0,
+            time_left: None,
+        });
+        let probe = run_probe(plan, engine)?;
+        journal.write(&Record::Probe(probe.clone()))?;
+        journal.results.probes.push(probe);
+    }
+    Ok(())
+}
+
+fn run_probe(plan: &Plan, engine: &str) -> Result<Probe, RunError> {
+    let base = plan.folder.join(PASS_FOLDER);
+    let folder = base.join("database");
+    remove_folder(&base)?;
+    fs::create_dir_all(&folder).map_err(|source| at(&folder, source))?;
+    let log = base.join("worker.log");
+    let mut child = start_worker(plan, engine, &folder, &log, Task::Probe)?;
+    let mut probe = None;
+    if let Some(output) = child.stdout.take() {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if let Ok(Reply::Probed(found)) = serde_json::from_str(&line) {
+                probe = Some(found);
+            }
+        }
+    }
+    let status = child.wait().map_err(RunError::Worker)?;
+    let probe = probe.unwrap_or_else(|| {
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        let failure = format!("the worker ended early ({status}) {}", said.trim());
+        Probe::failed(engine, failure)
+    });
+    remove_folder(&base)?;
+    Ok(probe)
 }
 
 fn at(path: &Path, source: io::Error) -> RunError {
@@ -231,6 +291,8 @@ impl Journal {
         let header = plan.header.clone();
         let results = Results {
             header,
+            probes: vec![],
+            answers: HashMap::new(),
             passes: vec![],
             resumed: vec![],
             complete_bytes: 0,
@@ -290,7 +352,14 @@ impl Journal {
         Ok(Some(journal))
     }
 
-    fn append(&mut self, pass: Pass) -> Result<(), RunError> {
+    /// Answers that are new to the file go before the pass that names them.
+    fn append(&mut self, pass: Pass, answers: Vec<Answer>) -> Result<(), RunError> {
+        for answer in answers {
+            if !self.results.answers.contains_key(&answer.name) {
+                self.write(&Record::Answer(answer.clone()))?;
+                self.results.answers.insert(answer.name.clone(), answer);
+            }
+        }
         self.write(&Record::Pass(pass.clone()))?;
         self.results.passes.push(pass);
         Ok(())
@@ -339,7 +408,7 @@ fn run_pass<'a>(
     place: usize,
     mut progress: Progress<'a>,
     tell: &mut dyn FnMut(Progress<'_>),
-) -> Result<Pass, RunError> {
+) -> Result<(Pass, Vec<Answer>), RunError> {
     tell(progress);
     let base = plan.folder.join(PASS_FOLDER);
     let folder = base.join("database");
@@ -358,12 +427,13 @@ fn run_pass<'a>(
         closing: None,
         failure: None,
     };
+    let mut answers = Vec::new();
     let ticks = Ticks::now();
     let log = base.join("worker.log");
-    let mut child = start_worker(plan, progress.engine, &folder, &log)?;
+    let mut child = start_worker(plan, progress.engine, &folder, &log, Task::Pass)?;
     if let Some(output) = child.stdout.take() {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            take_reply(&mut pass, &line);
+            take_reply(&mut pass, &mut answers, &line);
             progress.tests_done = pass.tests.len();
             tell(progress);
         }
@@ -377,7 +447,7 @@ fn run_pass<'a>(
         pass.failure = Some(format!("the worker ended early ({status}) {}", said.trim()));
     }
     remove_folder(&base)?;
-    Ok(pass)
+    Ok((pass, answers))
 }
 
 fn remove_folder(path: &Path) -> Result<(), RunError> {
@@ -388,7 +458,7 @@ fn remove_folder(path: &Path) -> Result<(), RunError> {
     }
 }
 
-fn take_reply(pass: &mut Pass, line: &str) {
+fn take_reply(pass: &mut Pass, answers: &mut Vec<Answer>, line: &str) {
     match serde_json::from_str(line) {
         Ok(Reply::Opened {
             creating,
@@ -399,15 +469,24 @@ fn take_reply(pass: &mut Pass, line: &str) {
             pass.opening = Some(opening);
             pass.settings = settings;
         }
+        Ok(Reply::Answer(answer)) => answers.push(answer),
         Ok(Reply::Test(sample)) => pass.tests.push(sample),
         Ok(Reply::Closed(closing)) => pass.closing = Some(closing),
+        // Not asked for in a pass.
+        Ok(Reply::Probed(_)) => {}
         Ok(Reply::Failed { message }) => pass.failure = Some(message),
         Err(_) => pass.failure = Some(format!("the worker said something unknown: {line}")),
     }
 }
 
 /// Starts the worker and hands it its request.
-fn start_worker(plan: &Plan, engine: &str, folder: &Path, log: &Path) -> Result<Child, RunError> {
+fn start_worker(
+    plan: &Plan,
+    engine: &str,
+    folder: &Path,
+    log: &Path,
+    task: Task,
+) -> Result<Child, RunError> {
     let nothing = || RunError::Worker(io::ErrorKind::NotFound.into());
     let (program, arguments) = plan.worker.split_first().ok_or_else(nothing)?;
     let folder = folder.canonicalize().map_err(|source| at(folder, source))?;
@@ -417,6 +496,7 @@ fn start_worker(plan: &Plan, engine: &str, folder: &Path, log: &Path) -> Result<
         workload: plan.header.workload.spec.clone(),
         mode: plan.header.mode,
         folder: folder.clone(),
+        task,
     };
     let log = File::create(log).map_err(|source| at(log, source))?;
     let mut child = Command::new(program)

@@ -125,6 +125,43 @@ pub fn mean_ratio(rounds: &[Vec<(f64, f64)>], seed: u64) -> Option<Ratio> {
     })
 }
 
+/// The geometric mean over tests of the ratio of medians, after over before, of two runs whose
+/// rounds are no pairs. In each round one time per test, every round with the same tests.
+///
+/// `None` without rounds, without tests, or with rounds of different lengths.
+pub fn unpaired_ratio(before: &[Vec<f64>], after: &[Vec<f64>], seed: u64) -> Option<Ratio> {
+    let test_count = before.first()?.len();
+    let uneven = |rounds: &[Vec<f64>]| rounds.iter().any(|round| round.len() != test_count);
+    if test_count == 0 || after.is_empty() || uneven(before) || uneven(after) {
+        return None;
+    }
+    let [before, after] = [before, after].map(|rounds| -> Vec<Vec<f64>> {
+        (0..test_count)
+            .map(|test| rounds.iter().map(|round| round[test].ln()).collect())
+            .collect()
+    });
+    let [old, new] = [&before, &after].map(|tests| tests[0].len());
+    let estimate = |old: &[usize], new: &[usize]| {
+        Some(mean_of_medians(&after, new)? - mean_of_medians(&before, old)?)
+    };
+    let value = estimate(&Vec::from_iter(0..old), &Vec::from_iter(0..new))?.exp();
+    let rounds = old.min(new);
+    let mut random = Random::seeded(seed);
+    let mut chosen =
+        |count: usize| -> Vec<usize> { (0..count).map(|_| random.below(count)).collect() };
+    let interval = if rounds >= ROUNDS_FOR_INTERVAL {
+        let estimates = (0..RESAMPLES).map(|_| estimate(&chosen(old), &chosen(new)));
+        tails(estimates.collect::<Option<Vec<f64>>>()?)
+    } else {
+        None
+    };
+    Some(Ratio {
+        value,
+        interval,
+        rounds,
+    })
+}
+
 /// The mean over tests of the median over the chosen rounds. A test is a list of logarithms, one
 /// per round.
 fn mean_of_medians(tests: &[Vec<f64>], chosen: &[usize]) -> Option<f64> {
@@ -141,12 +178,17 @@ fn mean_of_medians(tests: &[Vec<f64>], chosen: &[usize]) -> Option<f64> {
 fn bootstrap(tests: &[Vec<f64>], seed: u64) -> Option<(f64, f64)> {
     let mut random = Random::seeded(seed);
     let rounds = tests.first()?.len();
-    let mut estimates = (0..RESAMPLES)
+    let estimates = (0..RESAMPLES)
         .map(|_| {
             let chosen: Vec<usize> = (0..rounds).map(|_| random.below(rounds)).collect();
             mean_of_medians(tests, &chosen)
         })
         .collect::<Option<Vec<f64>>>()?;
+    tails(estimates)
+}
+
+/// The middle 95 % of estimates that are logarithms.
+fn tails(mut estimates: Vec<f64>) -> Option<(f64, f64)> {
     estimates.sort_unstable_by(f64::total_cmp);
     let [low, high] = TAILS.map(|share| {
         let place = (share * (RESAMPLES - 1) as f64).round() as usize;
@@ -241,6 +283,42 @@ mod tests {
                     .collect()
             })
             .collect()
+    }
+
+    /// Rounds of one of the engines of [`equal_engines`].
+    fn one_side(seed: u64, times: f64) -> Vec<Vec<f64>> {
+        let mut random = Random::seeded(seed);
+        let mut noise = move || random.below(1000) as f64 / 1e4;
+        (0..12)
+            .map(|_| (0..3).map(|_| times * (1.0 + noise())).collect())
+            .collect()
+    }
+
+    #[test]
+    fn runs_that_are_no_pairs_are_compared_by_their_medians() {
+        let even = |time: f64| vec![vec![time]; 10];
+        let ratio = unpaired_ratio(&even(2.0), &even(3.0), 1).unwrap();
+        assert!((ratio.value - 1.5).abs() < 1e-12);
+        assert!(ratio.excludes_one());
+        let [few, none] = [vec![vec![1.0]; 3], vec![]];
+        assert_eq!(unpaired_ratio(&few, &even(2.0), 1).unwrap().interval, None);
+        assert_eq!(unpaired_ratio(&none, &even(2.0), 1), None);
+        assert_eq!(unpaired_ratio(&even(2.0), &none, 1), None);
+        assert_eq!(unpaired_ratio(&even(2.0), &[vec![1.0, 2.0]], 1), None);
+
+        let changed = (0..50)
+            .filter(|&seed| {
+                let ratio = unpaired_ratio(&one_side(seed, 1.0), &one_side(seed + 99, 1.1), 1);
+                ratio.unwrap().excludes_one()
+            })
+            .count();
+        let unchanged = (0..50)
+            .filter(|&seed| {
+                let ratio = unpaired_ratio(&one_side(seed, 1.0), &one_side(seed + 99, 1.0), 1);
+                ratio.unwrap().excludes_one()
+            })
+            .count();
+        assert!(changed == 50 && unchanged <= 7, "{changed} {unchanged}");
     }
 
     #[test]

@@ -7,13 +7,15 @@
 use std::fs;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 use workloads::{BuildError, Fact, Spec, Test, Workload};
 
-use crate::answer::{Answers, Value};
+use crate::answer::{Answer, Answers, Value};
 use crate::engine::{Connection, Engine, EngineError, EngineOptions, Mode, whole_message};
 use crate::measure::{Meter, Sample};
+use crate::probe::{self, Probe};
 use crate::results::{Closing, TestSample};
 
 /// What a worker is to do.
@@ -29,6 +31,20 @@ pub struct Request {
     pub mode: Mode,
     /// An empty folder for the database.
     pub folder: PathBuf,
+    /// What is to be done with it.
+    pub task: Task,
+}
+
+/// What a worker is started for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Task {
+    /// A pass: all tests, timed.
+    Pass,
+    /// A probe: it starts itself again and traces that process.
+    Probe,
+    /// The process that is traced.
+    Traced,
 }
 
 /// What a worker has done.
@@ -44,8 +60,12 @@ pub enum Reply {
         /// Settings as the engine reports them.
         settings: Vec<(String, String)>,
     },
+    /// A test gave this answer; said before the test itself.
+    Answer(Answer),
     /// A test has ended.
     Test(TestSample),
+    /// What a probe found out; its only line.
+    Probed(Probe),
     /// The database is closed; the last line of a pass without failure.
     Closed(Closing),
     /// The engine failed; the last line.
@@ -91,12 +111,19 @@ pub fn serve(
         engine_named(&request.engine, &request.options).ok_or_else(|| WorkerError::Engine {
             name: request.engine.clone(),
         })?;
+    match request.task {
+        Task::Pass => {}
+        Task::Probe => return Ok(say(output, &Reply::Probed(probe_again(request)?))?),
+        Task::Traced => {
+            return Ok(probe::commit_and_look(
+                engine.as_ref(),
+                &request.folder,
+                output,
+            )?);
+        }
+    }
     let workload = workloads::build(&request.workload, engine.profile().dialect)?;
-    let mut tell = |reply: &Reply| -> io::Result<()> {
-        serde_json::to_writer(&mut *output, reply)?;
-        output.write_all(b"\n")?;
-        output.flush()
-    };
+    let mut tell = |reply: &Reply| say(output, reply);
     match pass(engine.as_ref(), &workload, &request.folder, &mut tell) {
         Ok(()) => Ok(()),
         Err(PassError::Engine(error)) => Ok(tell(&Reply::Failed {
@@ -104,6 +131,25 @@ pub fn serve(
         })?),
         Err(PassError::Pipe(error)) => Err(error.into()),
     }
+}
+
+fn say(output: &mut dyn Write, reply: &Reply) -> io::Result<()> {
+    serde_json::to_writer(&mut *output, reply)?;
+    output.write_all(b"\n")?;
+    output.flush()
+}
+
+/// Starts this program again as it was started, and traces it.
+fn probe_again(request: Request) -> io::Result<Probe> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(std::env::args_os().skip(1));
+    let engine = request.engine.clone();
+    let request = Request {
+        task: Task::Traced,
+        ..request
+    };
+    let line = serde_json::to_string(&request)? + "\n";
+    probe::trace(&engine, &mut command, &line)
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -133,7 +179,8 @@ fn pass(
         settings,
     })?;
     for test in &workload.tests {
-        let sample = run_test(connection.as_mut(), test)?;
+        let (answer, sample) = run_test(connection.as_mut(), test)?;
+        tell(&Reply::Answer(answer))?;
         tell(&Reply::Test(sample))?;
     }
     let meter = Meter::start();
@@ -149,7 +196,10 @@ fn pass(
 }
 
 /// Runs one test and then looks up what is known about the tables.
-fn run_test(connection: &mut dyn Connection, test: &Test) -> Result<TestSample, EngineError> {
+fn run_test(
+    connection: &mut dyn Connection,
+    test: &Test,
+) -> Result<(Answer, TestSample), EngineError> {
     let statements: Vec<&str> = test.statements().collect();
     let mut answers = Answers::default();
     let meter = Meter::start();
@@ -160,14 +210,16 @@ fn run_test(connection: &mut dyn Connection, test: &Test) -> Result<TestSample, 
         let found = contradicts(connection, fact)?;
         contradiction = contradiction.or(found);
     }
-    Ok(TestSample {
+    let answer = answers.recorded();
+    let sample = TestSample {
         number: test.number,
         sample,
-        rows: answers.row_count(),
-        answer: answers.digest(),
+        rows: answer.rows,
+        answer: answer.name.clone(),
         facts: test.oracle.len(),
         contradiction,
-    })
+    };
+    Ok((answer, sample))
 }
 
 /// What the engine says instead of the known fact, if it does.

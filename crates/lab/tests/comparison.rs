@@ -1,105 +1,11 @@
 //! From samples to statements: who is slower, and who is wrong.
 
+mod common;
+
+use common::{header, pass, results};
+use lab::answer::{Answers, Value};
 use lab::comparison::{Comparison, compare};
-use lab::engine::{Durability, Mode, Profile};
-use lab::machine::{Disk, Machine};
-use lab::measure::Sample;
-use lab::results::{
-    FORMAT, Header, Moment, Pass, Program, ReadError, Record, Results, TestSample, WorkloadHead,
-};
-use workloads::{Dialect, Spec};
-
-fn profile(name: &str, base: Option<&str>) -> Profile {
-    Profile {
-        name: name.into(),
-        description: String::new(),
-        family: String::new(),
-        dialect: Dialect::Sqlite,
-        base: base.map(str::to_owned),
-        durability: Durability::Full,
-        cipher: None,
-        control: false,
-    }
-}
-
-fn header() -> Header {
-    Header {
-        format: FORMAT,
-        began: Moment {
-            unix_seconds: 1,
-            load: Some(0.5),
-        },
-        program: Program {
-            version: "0".into(),
-            sha256: "00".into(),
-        },
-        mode: Mode::Direct,
-        workload: WorkloadHead {
-            spec: Spec::Speed,
-            name: "pair".into(),
-            sha256: "11".into(),
-            tests: vec!["first".into(), "second".into()],
-        },
-        engines: vec![profile("plain", None), profile("sealed", Some("plain"))],
-        seed: 1,
-        machine: Machine {
-            cpu: "c".into(),
-            cores: 2,
-            memory_bytes: None,
-            operating_system: "o".into(),
-            kernel: "k".into(),
-            disk: Disk {
-                file_system: "f".into(),
-                device: "d".into(),
-            },
-        },
-    }
-}
-
-fn pass(round: u32, engine: &str, milliseconds: [u64; 2]) -> Pass {
-    let tests = (1..)
-        .zip(milliseconds)
-        .map(|(number, milliseconds)| TestSample {
-            number,
-            sample: Sample {
-                wall_ns: milliseconds * 1_000_000,
-                user_ns: milliseconds * 500_000,
-                ..Sample::default()
-            },
-            rows: 1,
-            answer: format!("answer {number}"),
-            facts: 1,
-            contradiction: None,
-        });
-    Pass {
-        round,
-        engine: engine.into(),
-        place: 0,
-        began: Moment {
-            unix_seconds: 2,
-            load: Some(1.5),
-        },
-        stolen_share: None,
-        creating: None,
-        opening: Some(Sample {
-            wall_ns: 1_000_000,
-            ..Sample::default()
-        }),
-        settings: vec![],
-        tests: tests.collect(),
-        closing: None,
-        failure: None,
-    }
-}
-
-fn results(passes: Vec<Pass>) -> Results {
-    Results {
-        header: header(),
-        passes,
-        resumed: vec![],
-        complete_bytes: 0,
-    }
-}
+use lab::results::{FORMAT, Pass, ReadError, Record, Results};
 
 fn compared(passes: Vec<Pass>) -> Comparison {
     compare(&results(passes))
@@ -137,6 +43,36 @@ fn an_answer_unlike_the_reference_is_wrong_and_wins_nothing() {
     assert_eq!(sealed.answers_right, 1);
     // The mean rests on the other test alone.
     assert!((sealed.wall_mean.unwrap().value - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn an_average_with_fewer_digits_is_the_same_answer_and_another_is_told_with_its_place() {
+    let answer = |average: f64| {
+        let mut answers = Answers::default();
+        answers.push(Value::Integer(7));
+        answers.push(Value::Real(average));
+        answers.end_row();
+        answers.end_statement();
+        answers.recorded()
+    };
+    let compared = |average: f64| {
+        let [one, two] = [answer(24_950.124_949), answer(average)];
+        let mut passes = [pass(0, "plain", [10, 100]), pass(0, "sealed", [20, 100])];
+        passes[0].tests[0].answer = one.name.clone();
+        passes[1].tests[0].answer = two.name.clone();
+        let mut results = results(passes.into());
+        results.answers = [one, two]
+            .map(|answer| (answer.name.clone(), answer))
+            .into();
+        compare(&results).engines[1].cells[0].clone()
+    };
+    let same = compared(24_950.125);
+    assert_eq!(same.wrong, None);
+    assert!(same.wall_ratio.is_some());
+    assert_eq!(
+        compared(24_951.0).wrong.unwrap(),
+        "not the answer of plain: statement 1, row 1, number 2: 24951.0 instead of 24950.124949"
+    );
 }
 
 #[test]

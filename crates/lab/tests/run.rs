@@ -64,6 +64,7 @@ fn plan(folder: &Path, engines: &[&str], rounds: u32) -> Plan {
         rounds,
         folder: folder.to_owned(),
         worker: vec!["/bin/sh".into(), "-c".into(), WORKER.into()],
+        probe: false,
         fresh: false,
     }
 }
@@ -169,6 +170,34 @@ fn a_finished_run_another_experiment_and_a_wish_are_reasons_to_begin_anew() {
     assert_eq!(done(&other).passes_resumed, 0);
     let kept = fs::read_to_string(folder.path().join("results.2.jsonl")).unwrap();
     assert_eq!(Results::parse(&kept).unwrap().passes.len(), 1);
+}
+
+#[test]
+fn each_engine_is_probed_once_and_a_probe_that_fails_stops_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut plan = plan(folder.path(), &["one", "two"], 1);
+    plan.probe = true;
+    let outcome = done(&plan);
+    // This worker knows nothing of probes.
+    let engines: Vec<&str> = outcome
+        .results
+        .probes
+        .iter()
+        .map(|probe| probe.engine.as_str())
+        .collect();
+    assert_eq!(engines, ["one", "two"]);
+    assert!(
+        outcome
+            .results
+            .probes
+            .iter()
+            .all(|probe| probe.failure.is_some() && probe.syncs_per_commit().is_none())
+    );
+    plan.rounds = 2;
+    let outcome = done(&plan);
+    assert_eq!(outcome.passes_resumed, 2);
+    assert_eq!(outcome.results.probes.len(), 2);
+    assert_eq!(on_disk(folder.path()).probes, outcome.results.probes);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! A made-up run of the workload `speed`, for tests of what is said about runs.
 
+use std::collections::HashMap;
+
 use lab::comparison::{Comparison, compare};
 use lab::engine::{Durability, Mode, Profile};
 use lab::machine::{Disk, Machine};
@@ -86,6 +88,8 @@ pub fn results(rounds: u32) -> Results {
     }
     Results {
         header: header(&workload),
+        probes: vec![],
+        answers: HashMap::new(),
         passes,
         resumed: vec![],
         complete_bytes: 0,

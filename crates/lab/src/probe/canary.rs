@@ -1,0 +1,121 @@
+//! Looks for a token in every file of a folder.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use memchr::memmem::Finder;
+use serde::{Deserialize, Serialize};
+
+/// What was looked at, and where the token was.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Look {
+    /// Files that were read.
+    pub files: usize,
+    /// Their size.
+    pub bytes: u64,
+    /// Files that hold the token, by their path in the folder.
+    pub found_in: Vec<String>,
+}
+
+/// Bytes read at once.
+const CHUNK_BYTES: usize = 1 << 20;
+
+/// Looks through all regular files of the folder and of those in it; a file that goes away
+/// meanwhile is none.
+///
+/// # Errors
+/// When a file or folder cannot be read.
+pub fn look(folder: &Path, token: &[u8]) -> io::Result<Look> {
+    let mut seen = Look::default();
+    let finder = Finder::new(token);
+    let mut folders = vec![folder.to_owned()];
+    while let Some(inner) = folders.pop() {
+        let Some(entries) = unless_gone(fs::read_dir(&inner))? else {
+            continue;
+        };
+        for entry in entries {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if kind.is_file()
+                && let Some(file) = unless_gone(File::open(entry.path()))?
+            {
+                let (bytes, found) = search(file, &finder)?;
+                seen.files += 1;
+                seen.bytes += bytes;
+                if found {
+                    let path = entry.path();
+                    let path = path.strip_prefix(folder).unwrap_or(&path);
+                    seen.found_in.push(path.display().to_string());
+                }
+            }
+        }
+    }
+    seen.found_in.sort();
+    Ok(seen)
+}
+
+fn unless_gone<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The size of the file, and whether it holds the token. What may be the beginning of the token at
+/// the end of a chunk is kept for the next.
+fn search(mut file: File, finder: &Finder<'_>) -> io::Result<(u64, bool)> {
+    let overlap = finder.needle().len().saturating_sub(1);
+    let mut chunk = vec![0; CHUNK_BYTES + overlap];
+    let (mut kept, mut total, mut found) = (0, 0, false);
+    loop {
+        let count = file.read(&mut chunk[kept..])?;
+        if count == 0 {
+            return Ok((total, found));
+        }
+        total += count as u64;
+        let filled = kept + count;
+        found = found || finder.find(&chunk[..filled]).is_some();
+        let keep = overlap.min(filled);
+        chunk.copy_within(filled - keep..filled, 0);
+        kept = keep;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_found_in_folders_and_across_chunks() {
+        let folder = tempfile::tempdir().unwrap();
+        let token = b"sixteen letters!";
+        fs::create_dir(folder.path().join("inner")).unwrap();
+        let mut text = vec![b'x'; CHUNK_BYTES + 7];
+        text.extend_from_slice(token);
+        text.extend(vec![b'y'; 100]);
+        fs::write(folder.path().join("inner/long"), &text).unwrap();
+        fs::write(folder.path().join("short"), &token[1..]).unwrap();
+        fs::write(folder.path().join("empty"), b"").unwrap();
+        let seen = look(folder.path(), token).unwrap();
+        assert_eq!(seen.found_in, ["inner/long"]);
+        assert_eq!(seen.files, 3);
+        assert_eq!(seen.bytes, text.len() as u64 + 15);
+        for place in [0, 1, 15, 16, 17] {
+            let mut text = vec![b'x'; CHUNK_BYTES - place];
+            text.extend_from_slice(token);
+            fs::write(folder.path().join("inner/long"), &text).unwrap();
+            assert_eq!(look(folder.path(), token).unwrap().found_in.len(), 1);
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_holds_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let seen = look(&folder.path().join("gone"), b"token").unwrap();
+        assert_eq!(seen, Look::default());
+    }
+}
