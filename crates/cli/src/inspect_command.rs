@@ -144,6 +144,14 @@ fn write_inspection(output: &mut impl Write, inspection: &Inspection) -> io::Res
     writeln!(output, "file size    {} bytes", inspection.file_size)?;
     writeln!(output, "file id      {}", inspection.file_id)?;
     writeln!(output, "key epoch    {}", inspection.epoch)?;
+    if let Some(former) = inspection.rotating_from {
+        writeln!(
+            output,
+            "rotation     not finished: pages under epoch {former} remain; `strongroom rekey` goes on"
+        )?;
+    }
+    let freshness = if inspection.freshness { "on" } else { "off" };
+    writeln!(output, "freshness    {freshness}")?;
     writeln!(output, "header       generation {}", inspection.generation)?;
     for (copy, intact) in inspection.copies_intact.iter().enumerate() {
         let state = match (intact, copy == inspection.copy_in_force) {

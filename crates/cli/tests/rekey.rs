@@ -112,6 +112,19 @@ fn a_rekey_that_is_killed_goes_on() {
 }
 
 #[test]
+fn an_unfinished_rotation_is_told() {
+    const REMARK: &str = "rotation     not finished: pages under epoch 1 remain";
+    let place = Place::new();
+    filled(&place, "DELETE");
+    let inspect = || place.run(&["inspect", "a.db"]).fine();
+    assert!(!inspect().contains("rotation"), "{}", inspect());
+    sql(&place, "PRAGMA strongroom_rotate='start';");
+    assert!(inspect().contains(REMARK), "{}", inspect());
+    place.run(&["rekey", "a.db", "--key-file", "key"]).fine();
+    assert!(!inspect().contains("rotation"), "{}", inspect());
+}
+
+#[test]
 fn other_keys_can_be_shut_out() {
     let place = Place::new();
     filled(&place, "DELETE");
@@ -166,5 +179,7 @@ fn freshness_comes_and_goes_with_a_rekey() {
             "PRAGMA strongroom_freshness; PRAGMA integrity_check;",
         );
         assert_eq!(answer, format!("{wish}\nok\n"));
+        let told = place.run(&["inspect", "a.db"]).fine();
+        assert!(told.contains(&format!("freshness    {wish}")), "{told}");
     }
 }

@@ -26,6 +26,10 @@ pub struct Inspection {
     pub file_id: String,
     /// The data key in use.
     pub epoch: u32,
+    /// The former data key, while a rotation is not finished.
+    pub rotating_from: Option<u32>,
+    /// Whether pages tell their version, so that an older copy of one is found.
+    pub freshness: bool,
     /// Counts changes of the header.
     pub generation: u64,
     /// The copy of the header in force: 0 or 1.
@@ -103,6 +107,7 @@ fn public_part(region: &HeaderRegion, file_size: u64) -> Inspection {
             lanes: slot.kdf.map(|kdf| kdf.lanes),
         })
     });
+    let epochs = || header.epochs.iter().flatten();
     Inspection {
         format_version: FORMAT_VERSION,
         cipher: header.cipher.name(),
@@ -113,6 +118,10 @@ fn public_part(region: &HeaderRegion, file_size: u64) -> Inspection {
             .map(|byte| format!("{byte:02x}"))
             .collect(),
         epoch: header.current_epoch,
+        rotating_from: epochs()
+            .map(|entry| entry.epoch)
+            .find(|&epoch| epoch != header.current_epoch),
+        freshness: epochs().any(|entry| entry.epoch == header.current_epoch && entry.versioned),
         generation: header.generation,
         copy_in_force: region.copy_in_force,
         copies_intact: region.intact,
