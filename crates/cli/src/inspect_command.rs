@@ -147,7 +147,8 @@ fn write_inspection(output: &mut impl Write, inspection: &Inspection) -> io::Res
     if let Some(former) = inspection.rotating_from {
         writeln!(
             output,
-            "rotation     not finished: pages under epoch {former} remain; `strongroom rekey` goes on"
+            "rotation     not finished: pages under epoch {former} remain; `strongroom rekey` \
+             goes on"
         )?;
     }
     let freshness = if inspection.freshness { "on" } else { "off" };
