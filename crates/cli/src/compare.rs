@@ -15,6 +15,8 @@ use lab::results::{FORMAT, Header, Results, WorkloadHead};
 use lab::run::{Outcome, Plan, Progress, RESULTS_FILE, moment, this_program};
 use workloads::{Dialect, Spec, Workload};
 
+use crate::workload;
+
 /// Name of the sub-command that makes a worker of this program.
 pub const WORKER_COMMAND: &str = "lab-worker";
 
@@ -52,6 +54,9 @@ pub struct Args {
     #[arg(long, default_value = "speed", value_name = "NAME")]
     workload: String,
 
+    #[command(flatten)]
+    parameters: workload::Parameters,
+
     /// Begin anew even where an interrupted run could be continued
     #[arg(long)]
     fresh: bool,
@@ -80,7 +85,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
             },
         );
     }
-    let spec = Spec::named(&args.workload)?;
+    let spec = args.parameters.spec(&args.workload)?;
     let workload = workloads::build(&spec, Dialect::Sqlite)?;
     let plan = plan(&args, spec, &workload)?;
     let mut display = Display::new(&workload);
@@ -263,7 +268,9 @@ fn command(comparison: &Comparison) -> String {
         .collect();
     let mut command = format!(
         "cargo run --release -- compare --workload {} --repetitions {} --seed {}",
-        header.workload.name, comparison.rounds, header.seed
+        header.workload.spec.arguments(),
+        comparison.rounds,
+        header.seed
     );
     if names != lab_engines::DEFAULT {
         command += &format!(" --engines {}", names.join(","));

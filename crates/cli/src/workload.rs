@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use anyhow::{Context, bail};
-use clap::Parser;
-use workloads::{Dialect, Spec};
+use clap::{Parser, ValueEnum};
+use workloads::{Spec, Workload, speedtest};
 
 /// Print the SQL of a workload, byte for byte
 #[derive(Debug, Parser)]
@@ -13,34 +13,110 @@ pub struct Args {
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// Print this test alone
+    #[command(flatten)]
+    parameters: Parameters,
+
+    /// The SQL that engines of this kind are given
+    #[arg(long, value_enum, default_value_t = Dialect::Sqlite, value_name = "DIALECT")]
+    dialect: Dialect,
+
+    /// Print this test alone; those of `speedtest` have the numbers of the original too, 100 to 990
     #[arg(long, value_name = "N")]
     test: Option<u32>,
 }
 
+/// What a workload can be asked for with.
+#[derive(Debug, clap::Args)]
+pub struct Parameters {
+    /// Relative size of `speedtest`, 1 to 1000 [default: 100]
+    #[arg(long, value_name = "N")]
+    size: Option<u32>,
+
+    /// How many times the work of the published tests `speed` does, 1 to 100 [default: 1]
+    #[arg(long, value_name = "N")]
+    scale: Option<u32>,
+}
+
+impl Parameters {
+    /// The workload of that name with these parameters.
+    pub fn spec(&self, name: &str) -> anyhow::Result<Spec> {
+        let parameters = workloads::Parameters {
+            size: self.size,
+            scale: self.scale,
+        };
+        Ok(Spec::parse(name, &parameters)?)
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Dialect {
+    Sqlite,
+    Postgres,
+    /// MySQL and MariaDB
+    Mysql,
+}
+
+impl From<Dialect> for workloads::Dialect {
+    fn from(dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Sqlite => Self::Sqlite,
+            Dialect::Postgres => Self::Postgres,
+            Dialect::Mysql => Self::Mysql,
+        }
+    }
+}
+
 /// Prints the SQL.
 pub fn run(args: Args) -> anyhow::Result<()> {
-    let workload = workloads::build(&Spec::named(&args.name)?, Dialect::Sqlite)?;
-    let mut tests = workload.tests;
-    if let Some(number) = args.test {
-        let count = tests.len();
-        tests.retain(|test| test.number == number);
-        if tests.is_empty() {
-            bail!(
-                "workload `{}` has tests 1 to {count}, not {number}",
-                args.name
-            );
-        }
+    let spec = args.parameters.spec(&args.name)?;
+    let workload = workloads::build(&spec, args.dialect.into())?;
+    let is_speedtest = matches!(spec, Spec::Speedtest { .. });
+    let Some(number) = args.test else {
+        return if is_speedtest {
+            print([speedtest::script(&workload.tests).as_str()])
+        } else {
+            print(workload.tests.iter().map(|test| test.script.text()))
+        };
+    };
+    let found = workload.tests.iter().find(|test| {
+        test.number == number
+            || is_speedtest && speedtest::original_number(test) == number.to_string()
+    });
+    let Some(test) = found else {
+        bail!("{}", no_such_test(&workload, is_speedtest, number));
+    };
+    if is_speedtest {
+        print([speedtest::marked(test).as_str()])
+    } else {
+        print([test.script.text()])
     }
+}
+
+fn no_such_test(workload: &Workload, is_speedtest: bool, number: u32) -> String {
+    let (name, count) = (&workload.name, workload.tests.len());
+    if is_speedtest {
+        let numbers: Vec<&str> = workload
+            .tests
+            .iter()
+            .map(speedtest::original_number)
+            .collect();
+        format!(
+            "workload `{name}` has no test {number}; it has {}, also called 1 to {count}",
+            numbers.join(", ")
+        )
+    } else {
+        format!("workload `{name}` has tests 1 to {count}, not {number}")
+    }
+}
+
+/// Writes to standard output; a reader that has seen enough is no error.
+fn print<'a>(texts: impl IntoIterator<Item = &'a str>) -> anyhow::Result<()> {
     let mut output = io::stdout().lock();
-    for test in &tests {
-        match output.write_all(test.script.text().as_bytes()) {
-            // A reader that has seen enough is no error.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-            result => result.context("cannot write to standard output")?,
-        }
-    }
-    match output.flush() {
+    let written = texts
+        .into_iter()
+        .try_for_each(|text| output.write_all(text.as_bytes()))
+        .and_then(|()| output.flush());
+    match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("cannot write to standard output"),
     }

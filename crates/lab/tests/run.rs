@@ -51,7 +51,7 @@ fn plan(folder: &Path, engines: &[&str], rounds: u32) -> Plan {
             },
             mode: Mode::Direct,
             workload: WorkloadHead {
-                spec: Spec::Speed,
+                spec: Spec::Speed { scale: 1 },
                 name: "w".into(),
                 sha256: "3".into(),
                 tests: vec!["only".into()],

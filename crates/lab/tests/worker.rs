@@ -93,7 +93,7 @@ fn replies(lies: bool, fails_in_test: Option<u32>) -> Vec<Reply> {
     let request = Request {
         engine: "parrot".into(),
         options: EngineOptions::default(),
-        workload: Spec::Speed,
+        workload: Spec::Speed { scale: 1 },
         mode: Mode::Direct,
         folder: folder.path().to_owned(),
         task: Task::Pass,
@@ -176,7 +176,7 @@ fn unknown_names_are_refused() {
     let request = Request {
         engine: "x".into(),
         options: EngineOptions::default(),
-        workload: Spec::Speed,
+        workload: Spec::Speed { scale: 1 },
         mode: Mode::Direct,
         folder: "/".into(),
         task: Task::Pass,

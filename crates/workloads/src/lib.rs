@@ -4,12 +4,19 @@
 //! function of nothing but what is asked for ([`Spec`]) and of the SQL that the engine speaks
 //! ([`Dialect`]): no clock, no file, no environment.
 
+mod number_name;
+pub mod pinger;
 mod script;
+mod sha256;
+mod spec;
 pub mod speed;
+pub mod speedtest;
 
 use serde::{Deserialize, Serialize};
 
 pub use script::Script;
+use sha256::sha256;
+pub use spec::{BuildError, CATALOGUE, Parameters, Spec, build};
 
 /// A deterministic list of tests, to be run in order on one new database.
 #[derive(Debug, Clone)]
@@ -73,82 +80,22 @@ pub enum Dialect {
     Mysql,
 }
 
-/// Which workload is asked for, with its parameters.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "name", rename_all = "kebab-case")]
-pub enum Spec {
-    /// The 15 published speed tests.
-    Speed,
-}
-
-/// Why there is no such workload.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum BuildError {
-    /// Nothing has that name.
-    #[error("there is no workload `{name}`; there are: {known}")]
-    Unknown {
-        /// The name asked for.
-        name: String,
-        /// The names there are.
-        known: String,
-    },
-}
-
-impl Spec {
-    /// The workload of that name.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn named(name: &str) -> Result<Self, BuildError> {
-        match name {
-            "speed" => Ok(Self::Speed),
-            _ => Err(BuildError::Unknown {
-                name: name.to_owned(),
-                known: CATALOGUE.map(|(name, _)| name).join(", "),
-            }),
-        }
-    }
-}
-
-/// The workloads there are: name, and a sentence on each.
-pub const CATALOGUE: [(&str, &str); 1] = [("speed", speed::DESCRIPTION)];
-
-/// Makes the text of a workload for engines of that dialect.
-///
-/// # Errors
-/// When it has no text in that dialect, or its parameters are out of range.
-pub fn build(spec: &Spec, dialect: Dialect) -> Result<Workload, BuildError> {
-    match (spec, dialect) {
-        // The 15 tests are the same text everywhere: as published, the servers ran it unmodified.
-        (Spec::Speed, Dialect::Sqlite | Dialect::Postgres | Dialect::Mysql) => {
-            Ok(speed::workload())
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_workload_of_the_catalogue_can_be_built() {
-        for (name, description) in CATALOGUE {
-            let spec = Spec::named(name).unwrap();
-            let workload = build(&spec, Dialect::Sqlite).unwrap();
-            assert_eq!(
-                (workload.name.as_str(), workload.description.as_str()),
-                (name, description)
-            );
-            assert!(!workload.tests.is_empty());
+impl Dialect {
+    /// Whose SQL it is.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "SQLite",
+            Self::Postgres => "PostgreSQL",
+            Self::Mysql => "MySQL",
         }
     }
 
-    #[test]
-    fn an_unknown_name_is_answered_with_the_names_there_are() {
-        let error = Spec::named("sped").unwrap_err().to_string();
-        assert!(
-            error.contains("`sped`") && error.contains("speed"),
-            "{error}"
-        );
+    /// The word in the name of a file that is for engines of this dialect alone.
+    pub fn file_word(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+            Self::Mysql => "mysql",
+        }
     }
 }

@@ -23,6 +23,13 @@ impl Script {
         Self { text, ends }
     }
 
+    /// A single statement, with its semicolon.
+    pub fn single(statement: &str) -> Self {
+        let mut script = Self::new();
+        script.push(statement);
+        script
+    }
+
     /// Adds a statement, with its semicolon; it stands on lines of its own.
     pub fn push(&mut self, statement: &str) {
         self.text.push_str(statement);

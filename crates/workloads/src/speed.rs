@@ -7,55 +7,82 @@ mod generator;
 mod oracle;
 pub mod published;
 
-use crate::{Script, Test, Workload};
+use crate::{Script, Test, Workload, sha256};
+use generator::Sizes;
 
 /// SHA-256 of the 15 scripts, one after the other.
 pub const SHA256: &str = "950349cffdbb95c872f27ad438b53cb1330f69f30ea8279170c5161f2ba52a18";
 
-const TITLES: [&str; 15] = [
-    "1000 INSERTs",
-    "25000 INSERTs in a transaction",
-    "100 SELECTs without an index",
-    "100 SELECTs on a string comparison",
-    "Creating an index",
-    "5000 SELECTs with an index",
-    "1000 UPDATEs without an index",
-    "25000 UPDATEs with an index",
-    "25000 text UPDATEs with an index",
-    "INSERTs from a SELECT",
-    "DELETE without an index",
-    "DELETE with an index",
-    "A big INSERT after a big DELETE",
-    "A big DELETE followed by many small INSERTs",
-    "DROP TABLE",
-];
+/// Scales that can be asked for: numbers of rows and limits stay within 32 bits, and the largest
+/// script within the memory of a small machine.
+pub const SCALES: std::ops::RangeInclusive<u32> = 1..=100;
 
 /// One sentence on what it is.
 pub(crate) const DESCRIPTION: &str =
-    "the 15 published speed tests of SQLite (2002) and SQLcrypt (2004)";
+    "the 15 published speed tests of SQLite (2002) and SQLcrypt (2004); takes --scale";
 
-/// The workload, ready to run.
+/// The workload as published.
 pub fn workload() -> Workload {
+    scaled(1)
+}
+
+/// The workload at one scale, which is among [`SCALES`].
+pub(crate) fn scaled(scale: u32) -> Workload {
+    let tests = scaled_tests(scale);
+    let sha256 = if scale == 1 {
+        SHA256.to_owned()
+    } else {
+        sha256(tests.iter().map(|test| test.script.text()))
+    };
     Workload {
         name: "speed".to_owned(),
         description: DESCRIPTION.to_owned(),
-        tests: tests(),
+        tests,
         canary: "thousand".to_owned(),
-        sha256: SHA256.to_owned(),
+        sha256,
     }
 }
 
-/// The 15 tests in their order, which matters: each works on what the ones before it left.
+/// The 15 tests as published, in their order, which matters: each works on what the ones before it
+/// left.
 pub fn tests() -> Vec<Test> {
-    generator::scripts()
+    scaled_tests(1)
+}
+
+fn scaled_tests(scale: u32) -> Vec<Test> {
+    let facts = oracle::facts(scale);
+    generator::scripts(scale)
         .into_iter()
-        .zip(TITLES)
+        .zip(titles(scale))
+        .zip(facts)
         .zip(1u32..)
-        .map(|((script, title), number)| Test {
+        .map(|(((script, title), oracle), number)| Test {
             number,
-            title: title.to_owned(),
+            title,
             script: Script::lines(script),
-            oracle: oracle::after(number),
+            oracle,
         })
         .collect()
+}
+
+fn titles(scale: u32) -> [String; 15] {
+    let sizes = Sizes::new(scale);
+    let (small, rows, queries) = (sizes.small_rows, sizes.rows, sizes.queries);
+    [
+        format!("{small} INSERTs"),
+        format!("{rows} INSERTs in a transaction"),
+        "100 SELECTs without an index".to_owned(),
+        "100 SELECTs on a string comparison".to_owned(),
+        "Creating an index".to_owned(),
+        format!("{queries} SELECTs with an index"),
+        "1000 UPDATEs without an index".to_owned(),
+        format!("{rows} UPDATEs with an index"),
+        format!("{rows} text UPDATEs with an index"),
+        "INSERTs from a SELECT".to_owned(),
+        "DELETE without an index".to_owned(),
+        "DELETE with an index".to_owned(),
+        "A big INSERT after a big DELETE".to_owned(),
+        "A big DELETE followed by many small INSERTs".to_owned(),
+        "DROP TABLE".to_owned(),
+    ]
 }

@@ -151,7 +151,7 @@ fn header(workload: &workloads::Workload) -> Header {
             sha256: "ab".repeat(32),
         },
         mode: Mode::Direct,
-        workload: WorkloadHead::new(Spec::Speed, workload),
+        workload: WorkloadHead::new(Spec::Speed { scale: 1 }, workload),
         engines: ENGINES
             .iter()
             .map(|engine| Profile {

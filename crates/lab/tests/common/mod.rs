@@ -35,7 +35,7 @@ pub fn header() -> Header {
         },
         mode: Mode::Direct,
         workload: WorkloadHead {
-            spec: Spec::Speed,
+            spec: Spec::Speed { scale: 1 },
             name: "pair".into(),
             sha256: "11".into(),
             tests: vec!["first".into(), "second".into()],

@@ -1,12 +1,20 @@
 //! The rules of the 15 scripts.
 //!
+//! With a scale other than 1, every test does that many times the work. Tables have that many
+//! times the rows, with numbers from a range that is as many times as wide, so that a range of
+//! fixed width still holds as many rows. Statements that touch few rows are that many times as
+//! many; of those that read a whole table (tests 3, 4, 7 and 11) there are as many as ever, as each
+//! does more.
+//!
 //! One source of random numbers runs through all of them, one draw per row that needs a number and
 //! no other: tests 1, 2, 8, 9 and 14, in this order. Leaving a test out would change those after.
 
 use std::fmt::Write;
 
+use crate::number_name::number_name;
+
 /// Park and Miller's minimal standard generator, as Tcl's `rand()` uses it.
-struct Random {
+pub(super) struct Random {
     state: u64,
 }
 
@@ -15,69 +23,47 @@ const MODULUS: u64 = 2_147_483_647;
 
 impl Random {
     /// The state after Tcl's `srand(1)`, which itself takes the first draw.
-    fn seeded() -> Self {
+    pub(super) fn seeded() -> Self {
         Self { state: MULTIPLIER }
     }
 
     /// A number from 0 to `limit - 1`: the fraction is computed as Tcl does, in binary64.
-    fn below(&mut self, limit: u32) -> u32 {
+    pub(super) fn below(&mut self, limit: u32) -> u32 {
         self.state = self.state * MULTIPLIER % MODULUS;
         let fraction = self.state as f64 * (1.0 / MODULUS as f64);
         (fraction * f64::from(limit)) as u32
     }
 }
 
-const ONES: [&str; 20] = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-];
-const TENS: [&str; 10] = [
-    "", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
-];
+/// What a scale makes larger.
+pub(super) struct Sizes {
+    /// Rows of `t1`.
+    pub(super) small_rows: u32,
+    /// Numbers in `t1` lie below it.
+    pub(super) small_limit: u32,
+    /// Rows of `t2`.
+    pub(super) rows: u32,
+    /// Numbers in `t2` lie below it.
+    pub(super) limit: u32,
+    /// Queries that use an index.
+    pub(super) queries: u32,
+    /// Rows from the eleventh to before this one are deleted.
+    pub(super) deleted_below: u32,
+    /// Rows put into the emptied `t1`.
+    pub(super) refilled_rows: u32,
+}
 
-/// A number in English words, without "and" and without hyphens.
-fn number_name(number: u32) -> String {
-    let mut words = Vec::new();
-    let mut rest = number;
-    if rest >= 1000 {
-        words.push(number_name(rest / 1000));
-        words.push("thousand".to_owned());
-        rest %= 1000;
-    }
-    if rest >= 100 {
-        words.push(ONES[(rest / 100) as usize].to_owned());
-        words.push("hundred".to_owned());
-        rest %= 100;
-    }
-    if rest >= 20 {
-        words.push(TENS[(rest / 10) as usize].to_owned());
-        rest %= 10;
-    }
-    if rest > 0 {
-        words.push(ONES[rest as usize].to_owned());
-    }
-    if words.is_empty() {
-        ONES[0].to_owned()
-    } else {
-        words.join(" ")
+impl Sizes {
+    pub(super) fn new(scale: u32) -> Self {
+        Self {
+            small_rows: 1000 * scale,
+            small_limit: 100_000 * scale,
+            rows: 25_000 * scale,
+            limit: 500_000 * scale,
+            queries: 5000 * scale,
+            deleted_below: 20_000 * scale,
+            refilled_rows: 3000 * scale,
+        }
     }
 }
 
@@ -141,17 +127,17 @@ impl Script {
         self
     }
 
-    fn number_updates(mut self, rows: u32, random: &mut Random) -> Self {
+    fn number_updates(mut self, rows: u32, limit: u32, random: &mut Random) -> Self {
         for row in 1..=rows {
-            let number = random.below(500_000);
+            let number = random.below(limit);
             self.push(format_args!("UPDATE t2 SET b={number} WHERE a={row};"));
         }
         self
     }
 
-    fn text_updates(mut self, rows: u32, random: &mut Random) -> Self {
+    fn text_updates(mut self, rows: u32, limit: u32, random: &mut Random) -> Self {
         for row in 1..=rows {
-            let name = number_name(random.below(500_000));
+            let name = number_name(random.below(limit));
             self.push(format_args!("UPDATE t2 SET c='{name}' WHERE a={row};"));
         }
         self
@@ -159,7 +145,16 @@ impl Script {
 }
 
 /// The scripts of tests 1 to 15.
-pub(super) fn scripts() -> [String; 15] {
+pub(super) fn scripts(scale: u32) -> [String; 15] {
+    let sizes = Sizes::new(scale);
+    let Sizes {
+        small_rows,
+        small_limit,
+        rows,
+        limit,
+        refilled_rows,
+        ..
+    } = sizes;
     let random = &mut Random::seeded();
     let script = Script::default;
     let create =
@@ -167,26 +162,26 @@ pub(super) fn scripts() -> [String; 15] {
     [
         script()
             .line(&create("t1"))
-            .inserts("t1", 1000, 100_000, random),
+            .inserts("t1", small_rows, small_limit, random),
         script()
             .line("BEGIN;")
             .line(&create("t2"))
-            .inserts("t2", 25_000, 500_000, random)
+            .inserts("t2", rows, limit, random)
             .line("COMMIT;"),
         script().range_selects(100, 10),
         script().text_selects(100),
         script()
             .line("CREATE INDEX i2a ON t2(a);")
             .line("CREATE INDEX i2b ON t2(b);"),
-        script().range_selects(5000, 1),
+        script().range_selects(sizes.queries, 1),
         script().line("BEGIN;").range_updates(1000).line("COMMIT;"),
         script()
             .line("BEGIN;")
-            .number_updates(25_000, random)
+            .number_updates(rows, limit, random)
             .line("COMMIT;"),
         script()
             .line("BEGIN;")
-            .text_updates(25_000, random)
+            .text_updates(rows, limit, random)
             .line("COMMIT;"),
         script()
             .line("BEGIN;")
@@ -194,30 +189,17 @@ pub(super) fn scripts() -> [String; 15] {
             .line("INSERT INTO t2 SELECT * FROM t1;")
             .line("COMMIT;"),
         script().line("DELETE FROM t2 WHERE c LIKE '%fifty%';"),
-        script().line("DELETE FROM t2 WHERE a>10 AND a<20000;"),
+        script().line(&format!(
+            "DELETE FROM t2 WHERE a>10 AND a<{};",
+            sizes.deleted_below
+        )),
         script().line("INSERT INTO t2 SELECT * FROM t1;"),
         script()
             .line("BEGIN;")
             .line("DELETE FROM t1;")
-            .inserts("t1", 3000, 100_000, random)
+            .inserts("t1", refilled_rows, small_limit, random)
             .line("COMMIT;"),
         script().line("DROP TABLE t1;").line("DROP TABLE t2;"),
     ]
     .map(|script| script.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::number_name;
-
-    #[test]
-    fn numbers_are_named_without_and_or_hyphens() {
-        assert_eq!(number_name(0), "zero");
-        assert_eq!(number_name(20), "twenty");
-        assert_eq!(number_name(100), "one hundred");
-        assert_eq!(
-            number_name(378_878),
-            "three hundred seventy eight thousand eight hundred seventy eight"
-        );
-    }
 }

@@ -1,0 +1,264 @@
+//! What can be asked for: workloads by name, with their parameters.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Dialect, Workload, pinger, speed, speedtest};
+
+/// Which workload is asked for, with its parameters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case")]
+pub enum Spec {
+    /// The 15 published speed tests.
+    Speed {
+        /// How many times the published work, see [`speed::SCALES`].
+        scale: u32,
+    },
+    /// SQLite's standard performance test.
+    Speedtest {
+        /// Relative size, see [`speedtest::SIZES`].
+        size: u32,
+    },
+    /// The published PingER comparison.
+    Pinger,
+}
+
+/// Parameters as they are given on a command line; each belongs to some workloads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Parameters {
+    /// Relative size of `speedtest`.
+    pub size: Option<u32>,
+    /// Scale of `speed`.
+    pub scale: Option<u32>,
+}
+
+/// Why there is no such workload.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum BuildError {
+    /// Nothing has that name.
+    #[error("there is no workload `{name}`; there are: {known}")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// A parameter that this workload does not have.
+    #[error("workload `{workload}` has no parameter {parameter}; leave it out")]
+    Parameter {
+        /// The workload.
+        workload: String,
+        /// The parameter, as on the command line.
+        parameter: &'static str,
+    },
+    /// A parameter beyond its bounds.
+    #[error("{parameter} {value} of workload `{workload}` is not within {least} to {most}")]
+    Range {
+        /// The workload.
+        workload: String,
+        /// The parameter, as on the command line.
+        parameter: &'static str,
+        /// What was asked for.
+        value: u32,
+        /// The smallest value.
+        least: u32,
+        /// The largest value.
+        most: u32,
+    },
+    /// The workload has no text for such engines.
+    #[error(
+        "workload `{workload}` is {}'s SQL: an engine that speaks {} cannot run it; \
+         leave the engine out or choose another workload",
+        .language.name(), .dialect.name()
+    )]
+    Dialect {
+        /// The workload.
+        workload: String,
+        /// The dialect it is written in.
+        language: Dialect,
+        /// The dialect it was asked for in.
+        dialect: Dialect,
+    },
+}
+
+impl Spec {
+    /// The workload of that name with parameters for which none are named.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn named(name: &str) -> Result<Self, BuildError> {
+        Self::parse(name, &Parameters::default())
+    }
+
+    /// The workload of that name with these parameters.
+    ///
+    /// # Errors
+    /// When there is none, or it has no such parameter, or not that far.
+    pub fn parse(name: &str, parameters: &Parameters) -> Result<Self, BuildError> {
+        let spec = match name {
+            "speed" => Self::Speed {
+                scale: parameters.scale.unwrap_or(1),
+            },
+            "speedtest" => Self::Speedtest {
+                size: parameters.size.unwrap_or(speedtest::DEFAULT_SIZE),
+            },
+            "pinger" => Self::Pinger,
+            _ => {
+                return Err(BuildError::Unknown {
+                    name: name.to_owned(),
+                    known: CATALOGUE.map(|(name, _)| name).join(", "),
+                });
+            }
+        };
+        let given = [
+            ("--size", parameters.size.is_some(), "speedtest"),
+            ("--scale", parameters.scale.is_some(), "speed"),
+        ];
+        for (parameter, is_given, owner) in given {
+            if is_given && spec.name() != owner {
+                return Err(BuildError::Parameter {
+                    workload: name.to_owned(),
+                    parameter,
+                });
+            }
+        }
+        spec.check()?;
+        Ok(spec)
+    }
+
+    /// The name on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Speed { .. } => "speed",
+            Self::Speedtest { .. } => "speedtest",
+            Self::Pinger => "pinger",
+        }
+    }
+
+    /// The arguments that ask for it, as on a command line after `--workload`.
+    pub fn arguments(&self) -> String {
+        match self {
+            Self::Speed { scale: 1 } | Self::Pinger => self.name().to_owned(),
+            Self::Speed { scale } => format!("speed --scale {scale}"),
+            Self::Speedtest { size } => format!("speedtest --size {size}"),
+        }
+    }
+
+    fn check(&self) -> Result<(), BuildError> {
+        let (parameter, value, range) = match self {
+            Self::Speed { scale } => ("--scale", *scale, speed::SCALES),
+            Self::Speedtest { size } => ("--size", *size, speedtest::SIZES),
+            Self::Pinger => return Ok(()),
+        };
+        if range.contains(&value) {
+            return Ok(());
+        }
+        Err(BuildError::Range {
+            workload: self.name().to_owned(),
+            parameter,
+            value,
+            least: *range.start(),
+            most: *range.end(),
+        })
+    }
+}
+
+/// The workloads there are: name, and a sentence on each.
+pub const CATALOGUE: [(&str, &str); 3] = [
+    ("speed", speed::DESCRIPTION),
+    ("speedtest", speedtest::DESCRIPTION),
+    ("pinger", pinger::DESCRIPTION),
+];
+
+/// Makes the text of a workload for engines of that dialect.
+///
+/// # Errors
+/// When it has no text in that dialect, or its parameters are out of range.
+pub fn build(spec: &Spec, dialect: Dialect) -> Result<Workload, BuildError> {
+    spec.check()?;
+    match (spec, dialect) {
+        // The 15 tests are the same text everywhere: as published, the servers ran it unmodified.
+        (Spec::Speed { scale }, Dialect::Sqlite | Dialect::Postgres | Dialect::Mysql) => {
+            Ok(speed::scaled(*scale))
+        }
+        (Spec::Speedtest { size }, Dialect::Sqlite) => Ok(speedtest::workload(*size)),
+        (Spec::Speedtest { .. }, Dialect::Postgres | Dialect::Mysql) => Err(BuildError::Dialect {
+            workload: spec.name().to_owned(),
+            language: Dialect::Sqlite,
+            dialect,
+        }),
+        (Spec::Pinger, dialect) => Ok(pinger::workload(dialect)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_workload_of_the_catalogue_can_be_built() {
+        for (name, description) in CATALOGUE {
+            let spec = Spec::named(name).unwrap();
+            assert_eq!(spec.name(), name);
+            let workload = build(&spec, Dialect::Sqlite).unwrap();
+            assert_eq!(
+                (workload.name.as_str(), workload.description.as_str()),
+                (name, description)
+            );
+            assert!(!workload.tests.is_empty());
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_names_there_are() {
+        let error = Spec::named("sped").unwrap_err().to_string();
+        assert!(
+            error.contains("`sped`") && error.contains("speed"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn parameters_that_do_not_fit_are_refused() {
+        let size = |size| Parameters {
+            size: Some(size),
+            ..Parameters::default()
+        };
+        assert_eq!(
+            Spec::parse("speedtest", &size(5)).unwrap(),
+            Spec::Speedtest { size: 5 }
+        );
+        let error = Spec::parse("pinger", &size(5)).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "workload `pinger` has no parameter --size; leave it out"
+        );
+        for wrong in [0, 1001] {
+            let error = Spec::parse("speedtest", &size(wrong)).unwrap_err();
+            assert!(
+                error.to_string().contains("not within 1 to 1000"),
+                "{error}"
+            );
+            let spec = Spec::Speedtest { size: wrong };
+            assert_eq!(build(&spec, Dialect::Sqlite).unwrap_err(), error);
+        }
+    }
+
+    #[test]
+    fn sql_of_one_engine_is_not_handed_to_another() {
+        let error = build(&Spec::Speedtest { size: 2 }, Dialect::Mysql).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("SQLite") && text.contains("MySQL"), "{text}");
+    }
+
+    #[test]
+    fn a_spec_survives_being_written_down() {
+        for spec in [
+            Spec::Speed { scale: 2 },
+            Spec::Speedtest { size: 7 },
+            Spec::Pinger,
+        ] {
+            let text = serde_json::to_string(&spec).unwrap();
+            assert_eq!(serde_json::from_str::<Spec>(&text).unwrap(), spec);
+        }
+    }
+}

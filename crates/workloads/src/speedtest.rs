@@ -1,0 +1,90 @@
+//! Workload `speedtest`: the standard performance test of SQLite, main set, tests 100 to 990.
+//!
+//! The script equals, byte for byte, what SQLite's own program writes with
+//! `speedtest1 --testset main --memdb --size N --script FILE`. The statements are SQLite's own SQL
+//! (`REPLACE`, `VACUUM`, `PRAGMA`, `WITHOUT ROWID`): no other kind of engine can run it.
+
+mod numbers;
+mod oracle;
+mod parts;
+pub mod published;
+
+use std::fmt::Write;
+
+use crate::{Test, Workload, sha256};
+
+/// Sizes that can be asked for.
+pub const SIZES: std::ops::RangeInclusive<u32> = 1..=1000;
+
+/// The size for which none is named, as in the original.
+pub const DEFAULT_SIZE: u32 = 100;
+
+/// One sentence on what it is.
+pub(crate) const DESCRIPTION: &str =
+    "the standard performance test of SQLite (main set, tests 100 to 990); takes --size";
+
+/// Settings that the original puts before the first test where the database is in memory. The
+/// lab does not run them: the second changes nothing, the first has no place on a file.
+const SETTINGS: [&str; 2] = ["PRAGMA temp_store=memory;", "PRAGMA threads=0;"];
+
+/// The workload of one size, which is among [`SIZES`].
+pub(crate) fn workload(size: u32) -> Workload {
+    let oracle = oracle::Oracle::new(size);
+    let tests: Vec<Test> = parts::all(size)
+        .into_iter()
+        .zip(1u32..)
+        .map(|(part, number)| Test {
+            number,
+            title: format!("{} {}", part.number, part.title),
+            script: part.script,
+            oracle: oracle.after(part.number),
+        })
+        .collect();
+    let sha256 = sha256(tests.iter().map(|test| test.script.text()));
+    Workload {
+        name: "speedtest".to_owned(),
+        description: DESCRIPTION.to_owned(),
+        tests,
+        canary: "thousand".to_owned(),
+        sha256,
+    }
+}
+
+/// Statements in the script of that size, the two settings at its beginning among them.
+pub fn statement_count(size: u32) -> u32 {
+    5900 * size + 126
+}
+
+/// The whole script, as the original writes it: each test between a line that begins it and one
+/// that ends it.
+pub fn script(tests: &[Test]) -> String {
+    let bytes: usize = tests
+        .iter()
+        .map(|test| test.script.text().len() + 128)
+        .sum();
+    let mut script = String::with_capacity(bytes);
+    for setting in SETTINGS {
+        script.push_str(setting);
+        script.push('\n');
+    }
+    for test in tests {
+        script.push_str(&marked(test));
+    }
+    script
+}
+
+/// The script of one test between the line that begins it and the one that ends it.
+pub fn marked(test: &Test) -> String {
+    let number = original_number(test);
+    let mut script = String::with_capacity(test.script.text().len() + 128);
+    let proof = "writing to a String cannot fail";
+    writeln!(script, "-- begin test {}", test.title).expect(proof);
+    script.push_str(test.script.text());
+    writeln!(script, "-- end test {number}").expect(proof);
+    script
+}
+
+/// The number that the original gives to a test, which stands at the beginning of its title.
+pub fn original_number(test: &Test) -> &str {
+    test.title.split(' ').next().unwrap_or_default()
+}
