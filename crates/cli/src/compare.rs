@@ -1,5 +1,6 @@
 //! `strongroom compare`: runs a workload on several engines and writes the report.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,9 @@ use crate::workload;
 
 /// Name of the sub-command that makes a worker of this program.
 pub const WORKER_COMMAND: &str = "lab-worker";
+
+/// Name of the sub-command that looks after a worker.
+pub const KEEPER_COMMAND: &str = "lab-keeper";
 
 /// Name of the page in the folder of a run.
 const PAGE_FILE: &str = "report.html";
@@ -94,8 +98,22 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     report(&args, &outcome?)
 }
 
+/// Looks after a worker.
+#[derive(Debug, Parser)]
+pub struct KeeperArgs {
+    /// The worker's program and arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    worker: Vec<OsString>,
+}
+
+/// Starts a worker and sees to it that nothing of it is left.
+pub fn run_keeper(args: &KeeperArgs) -> anyhow::Result<()> {
+    Ok(lab::keeper::keep(&args.worker)?)
+}
+
 /// Does one pass in this process, as told on standard input.
 pub fn run_worker() -> anyhow::Result<()> {
+    lab::keeper::end_with_keeper();
     let mut output = io::stdout().lock();
     Ok(lab::worker::serve(
         io::stdin().lock(),
@@ -123,7 +141,12 @@ fn plan(args: &Args, spec: Spec, workload: &Workload) -> anyhow::Result<Plan> {
         options: EngineOptions::default(),
         rounds: args.repetitions,
         folder: args.out.clone(),
-        worker: vec![program, WORKER_COMMAND.into()],
+        worker: vec![
+            program.clone(),
+            KEEPER_COMMAND.into(),
+            program,
+            WORKER_COMMAND.into(),
+        ],
         probe: true,
         fresh: args.fresh,
     })

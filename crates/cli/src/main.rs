@@ -44,6 +44,9 @@ enum Command {
     /// Runs one engine for `compare`.
     #[command(name = compare::WORKER_COMMAND, hide = true)]
     LabWorker,
+    /// Looks after the worker.
+    #[command(name = compare::KEEPER_COMMAND, hide = true)]
+    LabKeeper(compare::KeeperArgs),
 }
 
 fn main() -> ExitCode {
@@ -72,6 +75,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Compare(args) => compare::run(args).map(done),
         Command::Workload(args) => workload::run(args).map(done),
         Command::LabWorker => compare::run_worker().map(done),
+        Command::LabKeeper(args) => compare::run_keeper(&args).map(done),
     }
 }
 

@@ -13,7 +13,7 @@ pub mod answer;
 pub mod comparison;
 pub mod difference;
 pub mod engine;
-
+pub mod keeper;
 pub mod machine;
 pub mod measure;
 pub mod probe;
@@ -21,5 +21,7 @@ pub mod processes;
 pub mod results;
 pub mod run;
 pub mod schedule;
+mod shell;
 pub mod statistics;
 pub mod worker;
+mod worker_process;

@@ -133,7 +133,7 @@ impl Meter {
         match self.server {
             Server::None => {}
             Server::Elsewhere => sample.server = Some(ServerPart::No),
-            Server::Child => self.below.part(&mut sample),
+            Server::Child => self.below.part(Below::now(self.server), &mut sample),
         }
         sample
     }
@@ -146,7 +146,7 @@ pub(crate) fn nanoseconds(time: Duration) -> u64 {
 /// All work that was ever done below this process: by those that run, and by those that ended and
 /// were waited for.
 #[derive(Clone, Copy, Default)]
-struct Below {
+pub(crate) struct Below {
     running: processes::Usage,
     ended: Usage,
 }
@@ -156,17 +156,37 @@ impl Below {
         if server != Server::Child {
             return Self::default();
         }
-        let own = std::process::id().cast_signed();
         Self {
-            running: processes::Usage::below(own),
             ended: Usage::now(UsageWho::RUSAGE_CHILDREN),
+            ..Self::running(server)
+        }
+    }
+
+    /// Without those that ended: they were shells.
+    pub(crate) fn running(server: Server) -> Self {
+        let own = std::process::id().cast_signed();
+        let running = match server {
+            Server::Child => processes::Usage::below(own),
+            Server::None | Server::Elsewhere => processes::Usage::default(),
+        };
+        Self {
+            running,
+            ended: Usage::default(),
+        }
+    }
+
+    /// Adds the part of those that run to a shell's sample.
+    pub(crate) fn add_to(self, sample: &mut Sample, server: Server) {
+        match server {
+            Server::None => {}
+            Server::Elsewhere => sample.server = Some(ServerPart::No),
+            Server::Child => self.part(Self::running(server), sample),
         }
     }
 
     /// Adds the server's part to the sample. What was read and written by processes that ended is
     /// told by the system as the worker's own: then all of it is given to the server.
-    fn part(self, sample: &mut Sample) {
-        let after = Self::now(Server::Child);
+    fn part(self, after: Self, sample: &mut Sample) {
         let sum = |one: Self, pick: fn(&Usage) -> u64, below: fn(&processes::Usage) -> u64| {
             pick(&one.ended) + below(&one.running)
         };

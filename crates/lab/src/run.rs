@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader, Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest, Sha256};
@@ -15,13 +14,11 @@ use crate::machine::{Ticks, load_one_minute};
 use crate::probe::Probe;
 use crate::results::{Header, Moment, Pass, Program, ReadError, Record, Results};
 use crate::schedule;
-use crate::worker::{Reply, Request, Task};
+use crate::worker::{Reply, Task};
+use crate::worker_process::WorkerProcess;
 
 /// Name of the results file in the folder of a run.
 pub const RESULTS_FILE: &str = "results.jsonl";
-
-/// Folder of the database of the pass under way, inside the folder of the run.
-const PASS_FOLDER: &str = "pass-under-way";
 
 /// What is to be run.
 #[derive(Debug, Clone)]
@@ -34,7 +31,8 @@ pub struct Plan {
     pub rounds: u32,
     /// Folder of the results file and of the databases.
     pub folder: PathBuf,
-    /// The program that becomes a worker, and its arguments.
+    /// The program that becomes a worker, and its arguments; or a keeper's, and after them those
+    /// of the worker.
     pub worker: Vec<PathBuf>,
     /// Look first what each engine does for durability and secrecy.
     pub probe: bool,
@@ -180,31 +178,22 @@ fn run_probes(
 }
 
 fn run_probe(plan: &Plan, engine: &str) -> Result<Probe, RunError> {
-    let base = plan.folder.join(PASS_FOLDER);
-    let folder = base.join("database");
-    remove_folder(&base)?;
-    fs::create_dir_all(&folder).map_err(|source| at(&folder, source))?;
-    let log = base.join("worker.log");
-    let mut child = start_worker(plan, engine, &folder, &log, Task::Probe)?;
+    let mut worker = WorkerProcess::start(plan, engine, Task::Probe)?;
     let mut probe = None;
-    if let Some(output) = child.stdout.take() {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            if let Ok(Reply::Probed(found)) = serde_json::from_str(&line) {
-                probe = Some(found);
-            }
+    worker.listen(|reply| {
+        if let Ok(Reply::Probed(found)) = reply {
+            probe = Some(found);
         }
-    }
-    let status = child.wait().map_err(RunError::Worker)?;
-    let probe = probe.unwrap_or_else(|| {
-        let said = fs::read_to_string(&log).unwrap_or_default();
-        let failure = format!("the worker ended early ({status}) {}", said.trim());
-        Probe::failed(engine, failure)
     });
-    remove_folder(&base)?;
-    Ok(probe)
+    let end = worker.end()?;
+    Ok(probe.unwrap_or_else(|| {
+        let how = end.early.unwrap_or_default();
+        let failure = format!("the worker ended early ({how}) {}", end.said);
+        Probe::failed(engine, failure)
+    }))
 }
 
-fn at(path: &Path, source: io::Error) -> RunError {
+pub(crate) fn at(path: &Path, source: io::Error) -> RunError {
     RunError::File {
         path: path.to_owned(),
         source,
@@ -410,10 +399,6 @@ fn run_pass<'a>(
     tell: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(Pass, Vec<Answer>), RunError> {
     tell(progress);
-    let base = plan.folder.join(PASS_FOLDER);
-    let folder = base.join("database");
-    remove_folder(&base)?;
-    fs::create_dir_all(&folder).map_err(|source| at(&folder, source))?;
     let mut pass = Pass {
         round,
         engine: progress.engine.to_owned(),
@@ -429,90 +414,50 @@ fn run_pass<'a>(
     };
     let mut answers = Vec::new();
     let ticks = Ticks::now();
-    let log = base.join("worker.log");
-    let mut child = start_worker(plan, progress.engine, &folder, &log, Task::Pass)?;
-    if let Some(output) = child.stdout.take() {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            take_reply(&mut pass, &mut answers, &line);
-            progress.tests_done = pass.tests.len();
-            tell(progress);
+    let mut worker = WorkerProcess::start(plan, progress.engine, Task::Pass)?;
+    let mut unknown = None;
+    worker.listen(|reply| {
+        match reply {
+            Ok(reply) => take_reply(&mut pass, &mut answers, reply),
+            Err(line) => unknown = Some(line.to_owned()),
         }
-    }
-    let status = child.wait().map_err(RunError::Worker)?;
+        progress.tests_done = pass.tests.len();
+        tell(progress);
+    });
     pass.stolen_share = ticks
         .zip(Ticks::now())
         .and_then(|(before, after)| after.stolen_share_since(before));
-    if pass.failure.is_none() && (pass.closing.is_none() || !status.success()) {
-        let said = fs::read_to_string(&log).unwrap_or_default();
-        pass.failure = Some(format!("the worker ended early ({status}) {}", said.trim()));
+    let end = worker.end()?;
+    if pass.failure.is_none() {
+        pass.failure = match (end.early, unknown) {
+            // Cut off within a line, perhaps.
+            (Some(how), _) => Some(format!("the worker ended early ({how}) {}", end.said)),
+            (None, Some(line)) => Some(format!("the worker said something unknown: {line}")),
+            (None, None) if pass.closing.is_none() => {
+                Some(format!("the worker ended before the pass did {}", end.said))
+            }
+            (None, None) => None,
+        };
     }
-    remove_folder(&base)?;
     Ok((pass, answers))
 }
 
-fn remove_folder(path: &Path) -> Result<(), RunError> {
-    match fs::remove_dir_all(path) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(source) => Err(at(path, source)),
-    }
-}
-
-fn take_reply(pass: &mut Pass, answers: &mut Vec<Answer>, line: &str) {
-    match serde_json::from_str(line) {
-        Ok(Reply::Opened {
+fn take_reply(pass: &mut Pass, answers: &mut Vec<Answer>, reply: Reply) {
+    match reply {
+        Reply::Opened {
             creating,
             opening,
             settings,
-        }) => {
+        } => {
             pass.creating = Some(creating);
             pass.opening = Some(opening);
             pass.settings = settings;
         }
-        Ok(Reply::Answer(answer)) => answers.push(answer),
-        Ok(Reply::Test(sample)) => pass.tests.push(sample),
-        Ok(Reply::Closed(closing)) => pass.closing = Some(closing),
-        // Not asked for in a pass.
-        Ok(Reply::Probed(_)) => {}
-        Ok(Reply::Failed { message }) => pass.failure = Some(message),
-        Err(_) => pass.failure = Some(format!("the worker said something unknown: {line}")),
+        Reply::Answer(answer) => answers.push(answer),
+        Reply::Test(sample) => pass.tests.push(sample),
+        Reply::Closed(closing) => pass.closing = Some(closing),
+        // Not asked for in a pass, or of the keeper and heard before.
+        Reply::Probed(_) | Reply::Started { .. } | Reply::Ended { .. } => {}
+        Reply::Failed { message } => pass.failure = Some(message),
     }
-}
-
-/// Starts the worker and hands it its request.
-fn start_worker(
-    plan: &Plan,
-    engine: &str,
-    folder: &Path,
-    log: &Path,
-    task: Task,
-) -> Result<Child, RunError> {
-    let nothing = || RunError::Worker(io::ErrorKind::NotFound.into());
-    let (program, arguments) = plan.worker.split_first().ok_or_else(nothing)?;
-    let folder = folder.canonicalize().map_err(|source| at(folder, source))?;
-    let request = Request {
-        engine: engine.to_owned(),
-        options: plan.options.clone(),
-        workload: plan.header.workload.spec.clone(),
-        mode: plan.header.mode,
-        folder: folder.clone(),
-        task,
-    };
-    let log = File::create(log).map_err(|source| at(log, source))?;
-    let mut child = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(log)
-        .spawn()
-        .map_err(RunError::Worker)?;
-    // Kept open until the worker ends: by its end the worker learns that the lab is gone.
-    if let Some(input) = child.stdin.as_mut() {
-        let mut text =
-            serde_json::to_string(&request).map_err(|error| at(&folder, error.into()))?;
-        text.push('\n');
-        // A worker that dies before it reads is reported as ended early, with its own words.
-        drop(input.write_all(text.as_bytes()));
-    }
-    Ok(child)
 }

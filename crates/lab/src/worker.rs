@@ -4,7 +4,6 @@
 //! for each thing that is done. If it dies, the lines up to then are what is known. Its standard
 //! input stays open as long as the lab lives.
 
-use std::fs;
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,10 +12,13 @@ use serde::{Deserialize, Serialize};
 use workloads::{BuildError, Fact, Spec, Test, Workload};
 
 use crate::answer::{Answer, Answers, Value};
-use crate::engine::{Connection, Engine, EngineError, EngineOptions, Mode, whole_message};
+use crate::engine::{
+    Connection, Engine, EngineError, EngineOptions, Mode, ScriptCommand, Server, whole_message,
+};
 use crate::measure::{Meter, Sample};
-use crate::probe::{self, Probe};
+use crate::probe::{self, Probe, canary};
 use crate::results::{Closing, TestSample};
+use crate::shell;
 
 /// What a worker is to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,7 +31,9 @@ pub struct Request {
     pub workload: Spec,
     /// How its statements reach the engine.
     pub mode: Mode,
-    /// An empty folder for the database.
+    /// The folder of the pass, which is removed when the lab is gone.
+    pub pass_folder: PathBuf,
+    /// An empty folder for the database, within.
     pub folder: PathBuf,
     /// What is to be done with it.
     pub task: Task,
@@ -47,7 +51,7 @@ pub enum Task {
     Traced,
 }
 
-/// What a worker has done.
+/// What a worker has done, and what its keeper says of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "done", rename_all = "kebab-case")]
 pub enum Reply {
@@ -73,6 +77,16 @@ pub enum Reply {
         /// Why.
         message: String,
     },
+    /// The keeper has started the worker.
+    Started {
+        /// The worker's process group.
+        group: u32,
+    },
+    /// The worker has ended, and all that it started.
+    Ended {
+        /// How, unless it ended as it should.
+        status: Option<String>,
+    },
 }
 
 /// Why a worker could not do its work. A failure of the engine is not among these: it is a reply.
@@ -84,6 +98,9 @@ pub enum WorkerError {
     /// Standard input or output failed.
     #[error("the worker lost the program that started it")]
     Pipe(#[from] io::Error),
+    /// A keeper without a worker.
+    #[error("the keeper was given no program; it is started by `compare`, not by hand")]
+    NoProgram,
     /// No such engine.
     #[error("there is no engine `{name}`")]
     Engine {
@@ -124,7 +141,8 @@ pub fn serve(
     }
     let workload = workloads::build(&request.workload, engine.profile().dialect)?;
     let mut tell = |reply: &Reply| say(output, reply);
-    match pass(engine.as_ref(), &workload, &request.folder, &mut tell) {
+    let engine = engine.as_ref();
+    match pass(engine, &workload, request.mode, &request.folder, &mut tell) {
         Ok(()) => Ok(()),
         Err(PassError::Engine(error)) => Ok(tell(&Reply::Failed {
             message: whole_message(&error),
@@ -163,51 +181,125 @@ enum PassError {
 fn pass(
     engine: &dyn Engine,
     workload: &Workload,
+    mode: Mode,
     folder: &Path,
     tell: &mut dyn FnMut(&Reply) -> io::Result<()>,
 ) -> Result<(), PassError> {
-    let meter = Meter::start();
+    let server = engine.server();
+    let meter = Meter::with(server);
     engine.create(folder)?;
     let creating = meter.stop();
-    let meter = Meter::start();
+    let meter = Meter::with(server);
     let mut connection = engine.open(folder)?;
     let opening = meter.stop();
     let settings = connection.settings()?;
+    let mut hand = match mode {
+        Mode::Direct => Hand::Direct { connection, server },
+        Mode::Script => {
+            // Another connection could change what the shell has to do.
+            connection.close()?;
+            Hand::shell(engine, folder)?
+        }
+    };
     tell(&Reply::Opened {
         creating,
         opening,
         settings,
     })?;
     for test in &workload.tests {
-        let (answer, sample) = run_test(connection.as_mut(), test)?;
+        let (answer, sample) = run_test(&mut hand, test)?;
         tell(&Reply::Answer(answer))?;
         tell(&Reply::Test(sample))?;
     }
-    let meter = Meter::start();
-    connection.close()?;
+    let meter = Meter::with(server);
+    hand.close()?;
+    engine.stop()?;
     let sample = meter.stop();
-    let (file_bytes, readable_on_disk) = look_at_files(folder, workload.canary.as_bytes())?;
+    let files = canary::look(folder, workload.canary.as_bytes())?;
     tell(&Reply::Closed(Closing {
         sample,
-        file_bytes,
-        readable_on_disk,
+        file_bytes: files.bytes,
+        readable_on_disk: !files.found_in.is_empty(),
     }))?;
     Ok(())
 }
 
+/// By which hand statements are given to the engine.
+enum Hand<'a> {
+    /// On an open connection.
+    Direct {
+        connection: Box<dyn Connection>,
+        server: Server,
+    },
+    /// By the engine's own shell, a process per script.
+    Shell {
+        command: ScriptCommand,
+        folder: &'a Path,
+        server: Server,
+    },
+}
+
+impl<'a> Hand<'a> {
+    fn shell(engine: &dyn Engine, folder: &'a Path) -> Result<Self, EngineError> {
+        let command = engine.script_command(folder).ok_or_else(|| {
+            EngineError::Shell("it has none that was found: leave out `--mode script`".into())
+        })?;
+        Ok(Self::Shell {
+            command,
+            folder,
+            server: engine.server(),
+        })
+    }
+
+    fn run(&mut self, test: &Test) -> Result<(Sample, Answers), EngineError> {
+        match self {
+            Self::Direct { connection, server } => {
+                let statements: Vec<&str> = test.statements().collect();
+                let mut answers = Answers::default();
+                let meter = Meter::with(*server);
+                connection.run(&statements, &mut answers)?;
+                Ok((meter.stop(), answers))
+            }
+            Self::Shell {
+                command,
+                folder,
+                server,
+            } => {
+                shell::run(command, test.script.text(), folder, *server).map_err(EngineError::Shell)
+            }
+        }
+    }
+
+    /// Asks for something that is not measured.
+    fn ask(&mut self, query: &str) -> Result<Answers, EngineError> {
+        match self {
+            Self::Direct { connection, .. } => {
+                let mut answers = Answers::default();
+                connection.run(&[query], &mut answers)?;
+                Ok(answers)
+            }
+            Self::Shell {
+                command, folder, ..
+            } => shell::run(command, &format!("{query}\n"), folder, Server::None)
+                .map(|(_, answers)| answers)
+                .map_err(EngineError::Shell),
+        }
+    }
+
+    fn close(self) -> Result<(), EngineError> {
+        match self {
+            Self::Direct { connection, .. } => connection.close(),
+            Self::Shell { .. } => Ok(()),
+        }
+    }
+}
+
 /// Runs one test and then looks up what is known about the tables.
-fn run_test(
-    connection: &mut dyn Connection,
-    test: &Test,
-) -> Result<(Answer, TestSample), EngineError> {
-    let statements: Vec<&str> = test.statements().collect();
-    let mut answers = Answers::default();
-    let meter = Meter::start();
-    connection.run(&statements, &mut answers)?;
-    let sample = meter.stop();
+fn run_test(hand: &mut Hand<'_>, test: &Test) -> Result<(Answer, TestSample), EngineError> {
+    let (sample, answers) = hand.run(test)?;
     let mut contradiction = None;
     for fact in &test.oracle {
-        let found = contradicts(connection, fact)?;
+        let found = contradicts(hand, fact)?;
         contradiction = contradiction.or(found);
     }
     let answer = answers.recorded();
@@ -223,12 +315,8 @@ fn run_test(
 }
 
 /// What the engine says instead of the known fact, if it does.
-fn contradicts(
-    connection: &mut dyn Connection,
-    fact: &Fact,
-) -> Result<Option<String>, EngineError> {
-    let mut answers = Answers::default();
-    connection.run(&[fact.query.as_str()], &mut answers)?;
+fn contradicts(hand: &mut Hand<'_>, fact: &Fact) -> Result<Option<String>, EngineError> {
+    let answers = hand.ask(&fact.query)?;
     let known: Vec<Value> = fact
         .row
         .iter()
@@ -243,18 +331,4 @@ fn contradicts(
         answers.values(),
         fact.row
     )))
-}
-
-/// The size of all files in the folder, and whether any of them shows the canary.
-fn look_at_files(folder: &Path, canary: &[u8]) -> io::Result<(u64, bool)> {
-    let (mut total, mut readable) = (0, false);
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_file() {
-            let bytes = fs::read(entry.path())?;
-            total += bytes.len() as u64;
-            readable |= bytes.windows(canary.len()).any(|window| window == canary);
-        }
-    }
-    Ok((total, readable))
 }

@@ -95,6 +95,7 @@ fn replies(lies: bool, fails_in_test: Option<u32>) -> Vec<Reply> {
         options: EngineOptions::default(),
         workload: Spec::Speed { scale: 1 },
         mode: Mode::Direct,
+        pass_folder: folder.path().to_owned(),
         folder: folder.path().to_owned(),
         task: Task::Pass,
     };
@@ -178,6 +179,7 @@ fn unknown_names_are_refused() {
         options: EngineOptions::default(),
         workload: Spec::Speed { scale: 1 },
         mode: Mode::Direct,
+        pass_folder: "/".into(),
         folder: "/".into(),
         task: Task::Pass,
     };
