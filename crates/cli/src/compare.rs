@@ -16,6 +16,7 @@ use lab::results::{FORMAT, Header, Results, WorkloadHead};
 use lab::run::{Outcome, Plan, Progress, RESULTS_FILE, moment, this_program};
 use workloads::{Dialect, Spec, Workload};
 
+use crate::engine_arguments::EngineArguments;
 use crate::workload;
 
 /// Name of the sub-command that makes a worker of this program.
@@ -61,6 +62,9 @@ pub struct Args {
     #[command(flatten)]
     parameters: workload::Parameters,
 
+    #[command(flatten)]
+    further: EngineArguments,
+
     /// Begin anew even where an interrupted run could be continued
     #[arg(long)]
     fresh: bool,
@@ -73,7 +77,7 @@ pub struct Args {
 /// Runs the comparison.
 pub fn run(args: Args) -> anyhow::Result<()> {
     if args.list {
-        return list();
+        return list(&args.further.options()?);
     }
     if args.redraw {
         let path = args.out.join(RESULTS_FILE);
@@ -125,7 +129,8 @@ pub fn run_worker() -> anyhow::Result<()> {
 fn plan(args: &Args, spec: Spec, workload: &Workload) -> anyhow::Result<Plan> {
     fs::create_dir_all(&args.out)
         .with_context(|| format!("cannot create the folder {}", args.out.display()))?;
-    let engines = profiles(&args.engines)?;
+    let options = args.further.options()?;
+    let engines = profiles(&args.engines, &options)?;
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     Ok(Plan {
         header: Header {
@@ -138,7 +143,7 @@ fn plan(args: &Args, spec: Spec, workload: &Workload) -> anyhow::Result<Plan> {
             seed: args.seed,
             machine: Machine::describe(&args.out),
         },
-        options: EngineOptions::default(),
+        options,
         rounds: args.repetitions,
         folder: args.out.clone(),
         worker: vec![
@@ -152,7 +157,7 @@ fn plan(args: &Args, spec: Spec, workload: &Workload) -> anyhow::Result<Plan> {
     })
 }
 
-fn profiles(names: &[String]) -> anyhow::Result<Vec<Profile>> {
+fn profiles(names: &[String], options: &EngineOptions) -> anyhow::Result<Vec<Profile>> {
     let names: Vec<&str> = if names.is_empty() {
         lab_engines::DEFAULT.to_vec()
     } else {
@@ -160,20 +165,23 @@ fn profiles(names: &[String]) -> anyhow::Result<Vec<Profile>> {
     };
     let mut profiles: Vec<Profile> = Vec::new();
     for name in names {
-        let Some(engine) = lab_engines::named(name, &EngineOptions::default()) else {
+        let Some(engine) = lab_engines::named(name, options) else {
             bail!("there is no engine `{name}`; `compare --list` shows those there are");
         };
         if profiles.iter().any(|profile| profile.name == name) {
             bail!("engine `{name}` is named twice; `sqlite-again` is there to be its double");
+        }
+        if let Some(missing) = engine.missing() {
+            bail!("engine `{name}` cannot take part: {missing}");
         }
         profiles.push(engine.profile().clone());
     }
     Ok(profiles)
 }
 
-fn list() -> anyhow::Result<()> {
+fn list(options: &EngineOptions) -> anyhow::Result<()> {
     let mut text = String::from("Engines (* in a run for which none are named):\n");
-    for engine in lab_engines::all(&EngineOptions::default()) {
+    for engine in lab_engines::all(options) {
         let profile = engine.profile();
         let mark = if lab_engines::DEFAULT.contains(&profile.name.as_str()) {
             '*'

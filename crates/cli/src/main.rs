@@ -3,11 +3,13 @@
 
 mod backup_command;
 mod compare;
+mod engine_arguments;
 mod file_commands;
 mod import_command;
 mod inspect_command;
 mod key_arguments;
 mod key_command;
+mod lab_command;
 mod rekey_command;
 mod shell_command;
 mod system_keyring;
@@ -47,6 +49,9 @@ enum Command {
     /// Looks after the worker.
     #[command(name = compare::KEEPER_COMMAND, hide = true)]
     LabKeeper(compare::KeeperArgs),
+    /// Runs a script for `compare`.
+    #[command(name = lab_command::SHELL_COMMAND, hide = true)]
+    LabShell,
 }
 
 fn main() -> ExitCode {
@@ -76,6 +81,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Workload(args) => workload::run(args).map(done),
         Command::LabWorker => compare::run_worker().map(done),
         Command::LabKeeper(args) => compare::run_keeper(&args).map(done),
+        Command::LabShell => lab_command::run_shell().map(done),
     }
 }
 

@@ -1,77 +1,130 @@
-//! A connection through the SQLite that is linked into the program.
+//! A connection to an SQLite, linked or loaded.
 
 use std::fmt::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use lab::answer::{Answers, Value};
-use lab::engine::{Connection, Durability, EngineError};
-use rusqlite::OptionalExtension;
-use rusqlite::types::ValueRef;
+use lab::engine::{Cause, Connection, Durability, EngineError};
+use sqlite_api::{Error, Library, Script, Statement, Value as SqliteValue};
 
 /// Name of the database file in the folder of a pass.
 pub(crate) const DATABASE_FILE: &str = "speed.db";
 
 /// Settings that every engine of this kind reports.
-const COMMON_PRAGMAS: [&str; 6] = [
+const COMMON_PRAGMAS: [&str; 7] = [
     "journal_mode",
     "synchronous",
     "cache_size",
     "page_size",
     "mmap_size",
     "locking_mode",
+    "busy_timeout",
 ];
+
+/// How long a connection waits for another one's lock.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What SQLite writes a transaction to before it writes it to the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Journal {
+    /// A rollback journal, which is removed: SQLite's default.
+    Rollback,
+    /// A write-ahead log.
+    Log,
+}
+
+/// How a database is opened.
+pub(crate) struct Opening {
+    /// Which SQLite.
+    pub(crate) library: &'static Library,
+    /// The file.
+    pub(crate) uri: String,
+    /// Run before all else. They may hold a key: no error and no report shows them.
+    pub(crate) key_pragmas: Vec<String>,
+    pub(crate) journal: Journal,
+    pub(crate) durability: Durability,
+    /// Size of the memory map that SQLite reads through.
+    pub(crate) map_bytes: u64,
+    /// Reported beside the common settings: a name, and the query for its value.
+    pub(crate) reports: Vec<(&'static str, &'static str)>,
+}
+
+impl Opening {
+    /// With SQLite's own defaults, except that transactions are durable.
+    pub(crate) fn new(library: &'static Library, uri: String) -> Self {
+        Self {
+            library,
+            uri,
+            key_pragmas: vec![],
+            journal: Journal::Rollback,
+            durability: Durability::Full,
+            map_bytes: 0,
+            reports: vec![],
+        }
+    }
+
+    /// Creates the database: one small transaction makes SQLite write the file.
+    pub(crate) fn create(&self) -> Result<(), Cause> {
+        let connection = self.connect()?;
+        connection.execute("PRAGMA user_version = 1")?;
+        Ok(connection.close()?)
+    }
+
+    /// Opens the database.
+    pub(crate) fn open(self) -> Result<SqliteConnection, Cause> {
+        let inner = self.connect()?;
+        Ok(SqliteConnection {
+            inner,
+            library: self.library,
+            reports: self.reports,
+        })
+    }
+
+    /// SQLite opens a file when it first reads from it, so this reads.
+    fn connect(&self) -> Result<sqlite_api::Connection, Cause> {
+        let connection = self.library.open(&self.uri)?;
+        connection.set_busy_timeout(BUSY_TIMEOUT)?;
+        for (pragma, number) in self.key_pragmas.iter().zip(1..) {
+            let statement = format!("PRAGMA {pragma}");
+            connection.execute(&statement).map_err(|error| {
+                let source = connection.without_words(&error);
+                KeyPragmaError { number, source }
+            })?;
+        }
+        if self.journal == Journal::Log {
+            let mode = connection.first_text("PRAGMA journal_mode = WAL")?;
+            if mode.as_deref() != Some("wal") {
+                return Err("the engine has no write-ahead log".into());
+            }
+        }
+        connection.execute(match self.durability {
+            Durability::Full => "PRAGMA synchronous = FULL",
+            // With a write-ahead log this is what it means.
+            Durability::Delayed => "PRAGMA synchronous = NORMAL",
+            Durability::None => "PRAGMA synchronous = OFF",
+        })?;
+        if self.map_bytes > 0 {
+            connection.execute(&format!("PRAGMA mmap_size = {}", self.map_bytes))?;
+        }
+        connection.execute("SELECT count(*) FROM sqlite_schema")?;
+        Ok(connection)
+    }
+}
+
+/// A key was not taken.
+#[derive(Debug, thiserror::Error)]
+#[error("pragma {number} of those that give the key failed")]
+struct KeyPragmaError {
+    number: usize,
+    source: Error,
+}
 
 /// An open database, and what it can tell of its settings.
 pub(crate) struct SqliteConnection {
-    inner: rusqlite::Connection,
-    pragmas: Vec<&'static str>,
-}
-
-/// Creates the database: one small transaction makes SQLite write the file.
-pub(crate) fn create(uri: &str, durability: Durability) -> Result<(), EngineError> {
-    let attempt = || -> rusqlite::Result<()> {
-        let connection = connect(uri, durability)?;
-        connection.execute_batch("PRAGMA user_version = 1")?;
-        connection.close().map_err(|(_, error)| error)
-    };
-    attempt().map_err(|error| EngineError::Create(error.into()))
-}
-
-impl SqliteConnection {
-    /// Opens the database. `extra_pragmas` are reported beside the common ones.
-    pub(crate) fn open(
-        uri: &str,
-        durability: Durability,
-        extra_pragmas: &[&'static str],
-    ) -> Result<Self, EngineError> {
-        let inner = connect(uri, durability).map_err(|error| EngineError::Open(error.into()))?;
-        let pragmas = COMMON_PRAGMAS
-            .iter()
-            .chain(extra_pragmas)
-            .copied()
-            .collect();
-        Ok(Self { inner, pragmas })
-    }
-
-    /// Lets SQLite read through a memory map of that size.
-    pub(crate) fn map(&mut self, bytes: u64) -> Result<(), EngineError> {
-        self.inner
-            .query_row(&format!("PRAGMA mmap_size = {bytes}"), [], |_| Ok(()))
-            .map_err(|error| EngineError::Open(error.into()))
-    }
-}
-
-/// SQLite opens a file when it first reads from it, so this reads.
-fn connect(uri: &str, durability: Durability) -> rusqlite::Result<rusqlite::Connection> {
-    let connection = rusqlite::Connection::open(uri)?;
-    connection.execute_batch(match durability {
-        Durability::Full => "PRAGMA synchronous = FULL",
-        // With a write-ahead log this is what it means.
-        Durability::Delayed => "PRAGMA synchronous = NORMAL",
-        Durability::None => "PRAGMA synchronous = OFF",
-    })?;
-    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
-    Ok(connection)
+    inner: sqlite_api::Connection,
+    library: &'static Library,
+    reports: Vec<(&'static str, &'static str)>,
 }
 
 /// The URI of a file, with parameters `name=value`.
@@ -103,30 +156,88 @@ fn escaped(text: &str) -> String {
 
 /// Prepares one statement, steps it to its end and keeps its rows.
 fn run_one(
-    connection: &rusqlite::Connection,
+    connection: &sqlite_api::Connection,
     statement: &str,
     answers: &mut Answers,
-) -> rusqlite::Result<()> {
-    let mut prepared = connection.prepare(statement)?;
-    let columns = prepared.column_count();
-    let mut rows = prepared.raw_query();
-    while let Some(row) = rows.next()? {
-        for column in 0..columns {
-            answers.push(owned(row.get_ref(column)?));
+) -> Result<(), Error> {
+    if let Some(mut prepared) = connection.prepare(statement)? {
+        let columns = prepared.column_count();
+        while prepared.step()? {
+            for column in 0..columns {
+                answers.push(owned(prepared.value(column)));
+            }
+            answers.end_row();
         }
-        answers.end_row();
     }
     answers.end_statement();
     Ok(())
 }
 
-fn owned(value: ValueRef<'_>) -> Value {
+fn owned(value: SqliteValue<'_>) -> Value {
     match value {
-        ValueRef::Null => Value::Null,
-        ValueRef::Integer(number) => Value::Integer(number),
-        ValueRef::Real(number) => Value::Real(number),
-        ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
-        ValueRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
+        SqliteValue::Null => Value::Null,
+        SqliteValue::Integer(number) => Value::Integer(number),
+        SqliteValue::Real(number) => Value::Real(number),
+        SqliteValue::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
+        SqliteValue::Blob(bytes) => Value::Blob(bytes.to_vec()),
+    }
+}
+
+impl SqliteConnection {
+    /// Runs the statements of a script and hands each row to `take`. A failure comes with the
+    /// number of its statement, from 1.
+    pub(crate) fn run_script<E>(
+        &self,
+        script: &Script,
+        mut take: impl FnMut(&Statement<'_>) -> Result<(), E>,
+    ) -> Result<Result<(), E>, (usize, Error)> {
+        let mut offset = 0;
+        for number in 1.. {
+            let failed = |error| (number, error);
+            let prepared = self.inner.prepare_next(script, &mut offset);
+            let Some(mut statement) = prepared.map_err(failed)? else {
+                break;
+            };
+            while statement.step().map_err(failed)? {
+                if let Err(error) = take(&statement) {
+                    return Ok(Err(error));
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// In which of its compile options the library differs from the linked SQLite.
+    fn differing_options(&self) -> Result<Option<String>, Error> {
+        let linked = Library::linked();
+        if std::ptr::eq(linked, self.library) {
+            return Ok(None);
+        }
+        let of_linked = linked.open(":memory:")?.compile_options()?;
+        let own = self.inner.compile_options()?;
+        let lacking = |some: &[String], others: &[String], sign: char| -> Vec<String> {
+            let only = some.iter().filter(|option| !others.contains(option));
+            only.map(|option| format!("{sign}{option}")).collect()
+        };
+        let mut differing = lacking(&own, &of_linked, '+');
+        differing.extend(lacking(&of_linked, &own, '-'));
+        Ok(Some(differing.join(" ")))
+    }
+
+    fn report(&self) -> Result<Vec<(String, String)>, Error> {
+        let mut settings = vec![("sqlite".to_owned(), self.library.version().to_owned())];
+        let common = COMMON_PRAGMAS.map(|name| (name, format!("PRAGMA {name}")));
+        let own = self.reports.iter();
+        let own = own.map(|(name, query)| (*name, (*query).to_owned()));
+        for (name, query) in common.into_iter().chain(own) {
+            // A file layer that does not know a pragma gives no row.
+            let value = self.inner.first_text(&query)?;
+            settings.extend(value.map(|value| (name.to_owned(), value)));
+        }
+        let differing = self.differing_options()?;
+        let name = "compile_options_beside_sqlite";
+        settings.extend(differing.map(|options| (name.to_owned(), options)));
+        Ok(settings)
     }
 }
 
@@ -143,35 +254,14 @@ impl Connection for SqliteConnection {
     }
 
     fn settings(&mut self) -> Result<Vec<(String, String)>, EngineError> {
-        let mut settings = vec![("sqlite".to_owned(), rusqlite::version().to_owned())];
-        for &pragma in &self.pragmas {
-            let value = self
-                .inner
-                .query_row(&format!("PRAGMA {pragma}"), [], |row| {
-                    Ok(text(row.get_ref(0)?))
-                })
-                .optional()
-                .map_err(|error| EngineError::Settings(error.into()))?;
-            // A file layer that does not know a pragma gives no row.
-            settings.extend(value.map(|value| (pragma.to_owned(), value)));
-        }
-        Ok(settings)
+        self.report()
+            .map_err(|error| EngineError::Settings(error.into()))
     }
 
     fn close(self: Box<Self>) -> Result<(), EngineError> {
         self.inner
             .close()
-            .map_err(|(_, error)| EngineError::Close(error.into()))
-    }
-}
-
-fn text(value: ValueRef<'_>) -> String {
-    match owned(value) {
-        Value::Null => String::new(),
-        Value::Integer(number) => number.to_string(),
-        Value::Real(number) => number.to_string(),
-        Value::Text(text) => text,
-        Value::Blob(bytes) => format!("{} bytes", bytes.len()),
+            .map_err(|error| EngineError::Close(error.into()))
     }
 }
 
@@ -188,5 +278,15 @@ mod tests {
             ),
             "file:/a%20b/%C3%BC%3Fx%23y%25z.db?vfs=v&key_file=/k%26m"
         );
+    }
+
+    #[test]
+    fn a_key_pragma_that_fails_does_not_show_the_key() {
+        let mut opening = Opening::new(Library::linked(), ":memory:".to_owned());
+        opening.key_pragmas = vec!["cache_size = 100".into(), "key = hunter2 hunter2".into()];
+        let error = opening.connect().err().expect("it is no pragma");
+        let message = lab::engine::whole_message(error.as_ref());
+        assert!(message.contains("pragma 2"), "{message}");
+        assert!(!message.contains("hunter2"), "{message}");
     }
 }

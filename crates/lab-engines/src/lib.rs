@@ -1,14 +1,22 @@
 //! One short adapter per engine.
 //!
 //! An engine belongs to a *family*, which is a file here: `sqlite` is the SQLite that is linked
-//! into the program, as it comes; `strongroom` is the same SQLite on encrypted files. Both speak
-//! through [`connection`], so that nothing but the file layer differs between them.
+//! into the program, as it comes; `strongroom` is the same SQLite on encrypted files; `library` is
+//! an SQLite that is loaded at run time. All of them speak through [`connection`], so that nothing
+//! but the file layer or the library differs between them.
 
 mod connection;
+mod engine;
+mod library;
+pub mod shell;
 mod sqlite;
 mod strongroom;
 
+pub use library::library_name;
+
 use lab::engine::{Engine, EngineOptions};
+
+use engine::SqliteEngine;
 
 /// The engines of a run for which none are named; the reference engine comes first.
 pub const DEFAULT: [&str; 5] = [
@@ -20,10 +28,17 @@ pub const DEFAULT: [&str; 5] = [
 ];
 
 /// All engines there are, those that the user described among them.
-pub fn all(_options: &EngineOptions) -> Vec<Box<dyn Engine>> {
+pub fn all(options: &EngineOptions) -> Vec<Box<dyn Engine>> {
     let mut engines: Vec<Box<dyn Engine>> = Vec::new();
-    engines.extend(sqlite::family().into_iter().map(boxed));
-    engines.extend(strongroom::family().into_iter().map(boxed));
+    engines.extend(sqlite_engines(options).into_iter().map(boxed));
+    engines
+}
+
+/// Those of SQLite's interface.
+fn sqlite_engines(options: &EngineOptions) -> Vec<SqliteEngine> {
+    let mut engines = sqlite::family();
+    engines.extend(strongroom::family());
+    engines.extend(library::family(options));
     engines
 }
 

@@ -2,93 +2,49 @@
 
 use std::path::Path;
 
-use lab::engine::{Connection, Durability, Engine, EngineError, Profile};
+use lab::engine::Cause;
+use sqlite_api::Library;
 
-use workloads::Dialect;
+use crate::connection::{DATABASE_FILE, Opening, uri};
+use crate::engine::{LOG, NOSYNC, SYNC, SqliteEngine, Storage, Variant};
 
-use crate::connection::{self, DATABASE_FILE, SqliteConnection, uri};
-
-/// SQLite under one setting of `synchronous`, with or without a memory map.
-pub(crate) struct Sqlite {
-    profile: Profile,
+/// The linked SQLite, with or without a memory map.
+struct Plain {
     map_bytes: u64,
 }
 
 /// Size of the memory map of the engines that have one: more than any workload fills.
 const MAP_BYTES: u64 = 1 << 30;
 
-pub(crate) fn family() -> [Sqlite; 5] {
-    let engine = |name: &str, base: Option<&str>, durability, description: &str| Sqlite {
-        profile: Profile {
-            name: name.to_owned(),
-            description: description.to_owned(),
-            family: "sqlite".to_owned(),
-            dialect: Dialect::Sqlite,
-            base: base.map(str::to_owned),
-            durability,
-            cipher: None,
-            control: false,
-        },
-        map_bytes: 0,
+pub(crate) fn family() -> Vec<SqliteEngine> {
+    let engine = |variant: Variant, name: &str, description: &str, map_bytes| {
+        variant.engine("sqlite", name, description, None, Plain { map_bytes })
     };
-    let (full, none) = (Durability::Full, Durability::None);
-    let base = Some("sqlite");
-    let mut again = engine(
-        "sqlite-again",
-        base,
-        full,
-        "the same a second time: the noise",
-    );
+    let reference = "sqlite";
+    let mut sqlite = engine(SYNC, reference, "SQLite, not encrypted; the reference", 0);
+    sqlite.profile.base = None;
+    let mut again = engine(SYNC, "sqlite-again", "the same a second time: the noise", 0);
     again.profile.control = true;
-    let mut map = engine(
-        "sqlite-mmap",
-        base,
-        full,
-        "SQLite that reads through a memory map",
-    );
-    map.map_bytes = MAP_BYTES;
-    let mut map_nosync = engine(
-        "sqlite-mmap-nosync",
-        Some("sqlite-nosync"),
-        none,
-        "both of these",
-    );
-    map_nosync.map_bytes = MAP_BYTES;
-    [
-        engine("sqlite", None, full, "SQLite, not encrypted; the reference"),
+    let mut nosync = engine(NOSYNC, reference, "SQLite", 0);
+    nosync.profile.base = Some(reference.to_owned());
+    let mut log = engine(LOG, reference, "SQLite", 0);
+    log.profile.base = Some(reference.to_owned());
+    let (map, words) = ("sqlite-mmap", "SQLite that reads through a memory map");
+    vec![
+        sqlite,
         again,
-        engine(
-            "sqlite-nosync",
-            base,
-            none,
-            "SQLite that does not wait for disks",
-        ),
-        map,
-        map_nosync,
+        nosync,
+        log,
+        engine(SYNC, map, words, MAP_BYTES),
+        engine(NOSYNC, map, words, MAP_BYTES),
     ]
 }
 
-impl Sqlite {
-    fn uri(folder: &Path) -> String {
-        uri(&folder.join(DATABASE_FILE), &[])
-    }
-}
-
-impl Engine for Sqlite {
-    fn profile(&self) -> &Profile {
-        &self.profile
-    }
-
-    fn create(&self, folder: &Path) -> Result<(), EngineError> {
-        connection::create(&Self::uri(folder), self.profile.durability)
-    }
-
-    fn open(&self, folder: &Path) -> Result<Box<dyn Connection>, EngineError> {
-        let mut connection =
-            SqliteConnection::open(&Self::uri(folder), self.profile.durability, &[])?;
-        if self.map_bytes > 0 {
-            connection.map(self.map_bytes)?;
-        }
-        Ok(Box::new(connection))
+impl Storage for Plain {
+    fn opening(&self, folder: &Path, _new: bool) -> Result<Opening, Cause> {
+        let uri = uri(&folder.join(DATABASE_FILE), &[]);
+        let mut opening = Opening::new(Library::linked(), uri);
+        opening.map_bytes = self.map_bytes;
+        Ok(opening)
     }
 }

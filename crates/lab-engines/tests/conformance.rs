@@ -1,16 +1,18 @@
 //! What every engine must do, shown on each of them.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod support;
+
 use std::fs;
 use std::path::Path;
 
 use lab::answer::{Answers, Value};
-use lab::engine::{Durability, Engine, EngineError, EngineOptions};
+use lab::engine::{Durability, Engine, EngineError};
 
 const CANARY: &str = "a row that says thousand";
 
 fn each(check: impl Fn(&dyn Engine, &Path)) {
-    let engines = lab_engines::all(&EngineOptions::default());
+    let engines = lab_engines::all(&support::options());
     assert!(engines.len() >= 3);
     for engine in engines {
         let name = engine.profile().name.clone();
@@ -96,9 +98,12 @@ fn the_reported_settings_agree_with_the_profile() {
             Durability::None => "0",
         };
         assert_eq!(of("synchronous"), Some(synchronous));
-        assert_eq!(of("journal_mode"), Some("delete"));
+        let logs = engine.profile().name.ends_with("-wal");
+        let journal_mode = if logs { "wal" } else { "delete" };
+        assert_eq!(of("journal_mode"), Some(journal_mode));
         assert_eq!(of("page_size"), Some("4096"));
         assert_eq!(of("cache_size"), Some("-2000"));
+        assert_eq!(of("busy_timeout"), Some("5000"));
         assert!(of("sqlite").is_some());
         assert_eq!(of("strongroom_cipher"), engine.profile().cipher.as_deref());
     });
@@ -124,7 +129,7 @@ fn rows_can_be_read_on_the_disk_exactly_where_there_is_no_cipher() {
 fn the_speed_tests_have_the_same_answers_everywhere_and_the_known_tables() {
     let tests = workloads::speed::tests();
     let mut reference: Option<Vec<String>> = None;
-    for engine in lab_engines::all(&EngineOptions::default()) {
+    for engine in lab_engines::all(&support::options()) {
         // What differs between engines that wait for the disk and those that do not is time.
         if engine.profile().durability == Durability::Full {
             continue;
@@ -163,7 +168,7 @@ fn the_speed_tests_have_the_same_answers_everywhere_and_the_known_tables() {
 
 #[test]
 fn names_and_bases_fit_together() {
-    let engines = lab_engines::all(&EngineOptions::default());
+    let engines = lab_engines::all(&support::options());
     let names: Vec<&str> = engines
         .iter()
         .map(|engine| engine.profile().name.as_str())
@@ -178,12 +183,12 @@ fn names_and_bases_fit_together() {
             assert!(names.contains(&base.as_str()), "{base}");
         }
         assert_eq!(
-            lab_engines::named(&profile.name, &EngineOptions::default())
+            lab_engines::named(&profile.name, &support::options())
                 .unwrap()
                 .profile(),
             profile
         );
     }
     assert!(lab_engines::DEFAULT.iter().all(|name| names.contains(name)));
-    assert!(lab_engines::named("sqlite ", &EngineOptions::default()).is_none());
+    assert!(lab_engines::named("sqlite ", &support::options()).is_none());
 }
