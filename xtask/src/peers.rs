@@ -32,14 +32,42 @@ pub struct Options {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Peer {
+    /// SQLCipher, whose databases are imported
     Sqlcipher,
+    /// All that `strongroom lab install` compiles, as engines of the lab
+    Libraries,
 }
 
 /// Builds the peer and compares.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     match options.peer {
         Peer::Sqlcipher => sqlcipher(options),
+        Peer::Libraries => libraries(),
     }
+}
+
+/// Installs the libraries below the target folder, and has the lab's engines show there what every
+/// engine must do.
+fn libraries() -> anyhow::Result<()> {
+    let home = workspace::target_folder()?.join("peers/lab");
+    let strongroom = [
+        "run",
+        "--quiet",
+        "--locked",
+        "--package",
+        "strongroom-cli",
+        "--",
+    ];
+    let install = ["lab", "install", "sqlcipher", "sqlite3mc"];
+    let lab = |arguments: &[&str]| {
+        let mut cargo = cargo();
+        cargo.args(arguments).env("STRONGROOM_LAB_HOME", &home);
+        cargo
+    };
+    run_command(lab(&strongroom).args(install))?;
+    let test = ["test", "--locked", "--package", "strongroom-lab-engines"];
+    // Left out is then none of them.
+    run_command(lab(&test).env("STRONGROOM_LAB_PEERS", "required"))
 }
 
 const CASES: &str = "vectors/sqlcipher/cases.json";

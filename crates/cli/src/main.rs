@@ -43,6 +43,7 @@ enum Command {
     Inspect(inspect_command::Args),
     Compare(compare::Args),
     Workload(workload::Args),
+    Lab(lab_command::Args),
     /// Runs one engine for `compare`.
     #[command(name = compare::WORKER_COMMAND, hide = true)]
     LabWorker,
@@ -79,6 +80,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Inspect(args) => inspect_command::run(args).map(done),
         Command::Compare(args) => compare::run(args).map(done),
         Command::Workload(args) => workload::run(args).map(done),
+        Command::Lab(args) => lab_command::run(args).map(done),
         Command::LabWorker => compare::run_worker().map(done),
         Command::LabKeeper(args) => compare::run_keeper(&args).map(done),
         Command::LabShell => lab_command::run_shell().map(done),

@@ -48,6 +48,8 @@ pub(crate) struct Opening {
     pub(crate) map_bytes: u64,
     /// Reported beside the common settings: a name, and the query for its value.
     pub(crate) reports: Vec<(&'static str, &'static str)>,
+    /// How the library was compiled, where it is known.
+    pub(crate) compiled: Option<String>,
 }
 
 impl Opening {
@@ -61,6 +63,7 @@ impl Opening {
             durability: Durability::Full,
             map_bytes: 0,
             reports: vec![],
+            compiled: None,
         }
     }
 
@@ -78,6 +81,7 @@ impl Opening {
             inner,
             library: self.library,
             reports: self.reports,
+            compiled: self.compiled,
         })
     }
 
@@ -125,6 +129,7 @@ pub(crate) struct SqliteConnection {
     inner: sqlite_api::Connection,
     library: &'static Library,
     reports: Vec<(&'static str, &'static str)>,
+    compiled: Option<String>,
 }
 
 /// The URI of a file, with parameters `name=value`.
@@ -237,6 +242,8 @@ impl SqliteConnection {
         let differing = self.differing_options()?;
         let name = "compile_options_beside_sqlite";
         settings.extend(differing.map(|options| (name.to_owned(), options)));
+        let compiled = self.compiled.clone();
+        settings.extend(compiled.map(|how| ("compiled".to_owned(), how)));
         Ok(settings)
     }
 }

@@ -2,12 +2,15 @@
 //!
 //! An engine belongs to a *family*, which is a file here: `sqlite` is the SQLite that is linked
 //! into the program, as it comes; `strongroom` is the same SQLite on encrypted files; `library` is
-//! an SQLite that is loaded at run time. All of them speak through [`connection`], so that nothing
-//! but the file layer or the library differs between them.
+//! an SQLite that is loaded at run time; `peers` are other products that encrypt SQLite. All of
+//! them speak through [`connection`], so that nothing but the file layer or the library differs
+//! between them.
 
 mod connection;
 mod engine;
+pub mod install;
 mod library;
+mod peers;
 pub mod shell;
 mod sqlite;
 mod strongroom;
@@ -38,6 +41,7 @@ pub fn all(options: &EngineOptions) -> Vec<Box<dyn Engine>> {
 fn sqlite_engines(options: &EngineOptions) -> Vec<SqliteEngine> {
     let mut engines = sqlite::family();
     engines.extend(strongroom::family());
+    engines.extend(peers::family());
     engines.extend(library::family(options));
     engines
 }

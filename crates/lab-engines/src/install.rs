@@ -1,0 +1,156 @@
+//! Engines that are built or fetched on request only, each into a folder of its own in the *home*
+//! of the lab: the folder that `STRONGROOM_LAB_HOME` names, else `strongroom/lab` in the user's
+//! folder for data.
+//!
+//! A folder appears whole or not at all: it is made beside its place and renamed.
+
+mod commands;
+mod compile;
+mod sqlcipher;
+mod sqlite3mc;
+
+use std::env;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+pub use commands::CommandError;
+pub(crate) use compile::HOW_FILE;
+
+/// Names the home of the lab.
+pub const HOME_VARIABLE: &str = "STRONGROOM_LAB_HOME";
+
+/// Something that can be installed.
+pub struct Installable {
+    /// Its name, which is also that of its folder.
+    pub name: &'static str,
+    /// One line on what it is, and which engines it makes.
+    pub description: &'static str,
+    /// Where it is, if it is there.
+    pub find: fn(&Installable) -> Option<PathBuf>,
+    /// Makes it in an empty folder. What it does is told as text.
+    pub make: fn(&Path, &mut dyn Write) -> Result<(), InstallError>,
+}
+
+/// All that can be installed.
+pub const INSTALLABLE: &[Installable] = &[sqlcipher::INSTALLABLE, sqlite3mc::INSTALLABLE];
+
+/// Why something was not installed.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    /// No such name.
+    #[error("there is nothing to install by the name `{name}`; `lab list` shows what there is")]
+    Unknown {
+        /// The name given.
+        name: String,
+    },
+    /// There is no place to install to.
+    #[error("there is no folder to install to; name one in {HOME_VARIABLE}")]
+    NoHome,
+    /// A program failed or is not there.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// A file cannot be written.
+    #[error("cannot use {path}; free some space, or name another folder in {HOME_VARIABLE}",
+        path = .path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A package does not hold what it held when this was written.
+    #[error("{package} has no {wanted}; a newer version of this program may know it")]
+    Package {
+        /// Its name and version.
+        package: &'static str,
+        /// What is missing.
+        wanted: &'static str,
+    },
+    /// It was built, and is not what it should be.
+    #[error("what was built cannot be used")]
+    Unusable(#[from] sqlite_api::LoadError),
+    /// Nobody reads what is told.
+    #[error("cannot write to standard output")]
+    Output(#[from] io::Error),
+}
+
+/// The home of the lab.
+pub fn home() -> Option<PathBuf> {
+    let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(home) = folder(HOME_VARIABLE) {
+        return Some(PathBuf::from(home));
+    }
+    let data = folder("XDG_DATA_HOME").map(PathBuf::from).or_else(|| {
+        let home = folder("HOME").or_else(|| folder("USERPROFILE"))?;
+        Some(PathBuf::from(home).join(".local/share"))
+    })?;
+    Some(data.join("strongroom/lab"))
+}
+
+/// The installable thing of that name.
+///
+/// # Errors
+/// When there is none.
+pub fn named(name: &str) -> Result<&'static Installable, InstallError> {
+    let mut all = INSTALLABLE.iter();
+    let found = all.find(|installable| installable.name == name);
+    found.ok_or_else(|| InstallError::Unknown {
+        name: name.to_owned(),
+    })
+}
+
+impl Installable {
+    /// Its folder in the home of the lab, if it is there.
+    pub fn folder(&self) -> Option<PathBuf> {
+        let folder = home()?.join(self.name);
+        folder.is_dir().then_some(folder)
+    }
+
+    /// Installs it, in place of what was there before. Returns its folder.
+    ///
+    /// # Errors
+    /// When it could not be made; what was there before is still there.
+    pub fn install(&self, tell: &mut dyn Write) -> Result<PathBuf, InstallError> {
+        let home = home().ok_or(InstallError::NoHome)?;
+        let at = |path: &Path| {
+            let path = path.to_owned();
+            |source| InstallError::File { path, source }
+        };
+        fs::create_dir_all(&home).map_err(at(&home))?;
+        let place = home.join(self.name);
+        let process = std::process::id();
+        let beside = home.join(format!(".{}-{process}-new", self.name));
+        let older = home.join(format!(".{}-{process}-old", self.name));
+        let new = Temporary::new(&beside).map_err(at(&beside))?;
+        (self.make)(&new.0, tell)?;
+        if place.exists() {
+            fs::rename(&place, &older).map_err(at(&place))?;
+        }
+        let renamed = fs::rename(&beside, &place).map_err(at(&place));
+        if renamed.is_err() && older.exists() {
+            fs::rename(&older, &place).map_err(at(&place))?;
+        }
+        renamed?;
+        // An older one that cannot be removed is only in the way.
+        drop(fs::remove_dir_all(&older));
+        Ok(place)
+    }
+}
+
+/// A folder that is removed, unless it was renamed.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new(path: &Path) -> io::Result<Self> {
+        fs::create_dir(path)?;
+        Ok(Self(path.to_owned()))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // What cannot be removed is left behind a name that nobody looks for.
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
