@@ -3,19 +3,19 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lab::comparison::{Comparison, compare};
 use lab::engine::{EngineOptions, Mode, Profile};
 use lab::machine::Machine;
-use lab::results::{FORMAT, Header, Results, WorkloadHead};
-use lab::run::{Outcome, Plan, Progress, RESULTS_FILE, moment, this_program};
+use lab::results::{FORMAT, Header, WorkloadHead};
+use lab::run::{Existing, Plan, Progress, moment, this_program};
 use workloads::{Dialect, Spec, Workload};
 
+use crate::compare_output::{Output, say};
 use crate::engine_arguments::EngineArguments;
 use crate::workload;
 
@@ -24,9 +24,6 @@ pub const WORKER_COMMAND: &str = "lab-worker";
 
 /// Name of the sub-command that looks after a worker.
 pub const KEEPER_COMMAND: &str = "lab-keeper";
-
-/// Name of the page in the folder of a run.
-const PAGE_FILE: &str = "report.html";
 
 /// Compare engines: time the same tests on each and write a page
 #[derive(Debug, Parser)]
@@ -65,13 +62,26 @@ pub struct Args {
     #[command(flatten)]
     further: EngineArguments,
 
-    /// Begin anew even where an interrupted run could be continued
+    /// Continue the run in the folder, or fail [default: continue it if it is of the same program,
+    /// workload, engines and machine and lacks something, else set it aside and begin anew]
+    #[arg(long, conflicts_with = "fresh")]
+    resume: bool,
+
+    /// Set an older run in the folder aside and begin anew
     #[arg(long)]
     fresh: bool,
 
     /// Measure nothing: write the page again from the samples in the folder
-    #[arg(long, conflicts_with = "fresh")]
+    #[arg(long, conflicts_with_all = ["fresh", "resume"])]
     redraw: bool,
+
+    /// Show no progress, and print no table
+    #[arg(long)]
+    quiet: bool,
+
+    /// Print the result as one JSON document instead of a table
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the comparison.
@@ -79,27 +89,26 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     if args.list {
         return list(&args.further.options()?);
     }
+    let output = Output {
+        folder: &args.out,
+        quiet: args.quiet,
+        json: args.json,
+    };
     if args.redraw {
-        let path = args.out.join(RESULTS_FILE);
-        let text = fs::read_to_string(&path)
-            .with_context(|| format!("cannot read the samples in {}", path.display()))?;
-        let results = Results::parse(&text)?;
-        return report(
-            &args,
-            &Outcome {
-                results,
-                passes_resumed: 0,
-                set_aside: None,
-            },
-        );
+        return output.redraw();
     }
     let spec = args.parameters.spec(&args.workload)?;
     let workload = workloads::build(&spec, Dialect::Sqlite)?;
     let plan = plan(&args, spec, &workload)?;
     let mut display = Display::new(&workload);
-    let outcome = lab::run::run(&plan, &mut |progress| display.show(&progress));
+    let quiet = args.quiet || args.json;
+    let outcome = lab::run::run(&plan, &mut |progress| {
+        if !quiet {
+            display.show(&progress);
+        }
+    });
     display.bar.finish_and_clear();
-    report(&args, &outcome?)
+    output.report(&outcome?)
 }
 
 /// Looks after a worker.
@@ -153,7 +162,11 @@ fn plan(args: &Args, spec: Spec, workload: &Workload) -> anyhow::Result<Plan> {
             WORKER_COMMAND.into(),
         ],
         probe: true,
-        fresh: args.fresh,
+        existing: match (args.resume, args.fresh) {
+            (true, _) => Existing::Continued,
+            (_, true) => Existing::SetAside,
+            (false, false) => Existing::Either,
+        },
     })
 }
 
@@ -195,14 +208,6 @@ fn list(options: &EngineOptions) -> anyhow::Result<()> {
         text += &format!("  {name:<36} {description}\n");
     }
     say(&text)
-}
-
-/// Writes to standard output; a reader that has gone away is no error.
-fn say(text: &str) -> anyhow::Result<()> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => Ok(result?),
-    }
 }
 
 /// Progress on standard error: a bar on a terminal, else a line per round.
@@ -251,64 +256,4 @@ impl<'a> Display<'a> {
 fn time_left(left: Duration) -> String {
     let seconds = left.as_secs();
     format!("{}:{:02} left", seconds / 60, seconds % 60)
-}
-
-fn report(args: &Args, outcome: &Outcome) -> anyhow::Result<()> {
-    let comparison = compare(&outcome.results);
-    let page = lab_report::page::html(&comparison, &command(&comparison))?;
-    let path = args.out.join(PAGE_FILE);
-    write_whole(&path, &page).with_context(|| format!("cannot write {}", path.display()))?;
-    let mut text = lab_report::terminal::table(&comparison, terminal_width());
-    text += "\n\n";
-    if let Some(older) = &outcome.set_aside {
-        text += &format!(
-            "The samples of an earlier run are kept in {}.\n",
-            older.display()
-        );
-    }
-    if outcome.passes_resumed > 0 {
-        text += &format!(
-            "Continued a run: {} of {} passes were there already.\n",
-            outcome.passes_resumed,
-            outcome.results.passes.len()
-        );
-    }
-    let sentence = lab_report::finding::sentence(&comparison);
-    text += &format!(
-        "{sentence}\nThe page is {}, every sample is in {}.\n",
-        path.display(),
-        args.out.join(RESULTS_FILE).display()
-    );
-    say(&text)
-}
-
-/// Writes beside and renames, so that an older page stays whole until the new one is.
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let beside = path.with_extension("html.new");
-    fs::write(&beside, text)?;
-    fs::rename(&beside, path)
-}
-
-/// The command line that repeats this run.
-fn command(comparison: &Comparison) -> String {
-    let header = &comparison.header;
-    let names: Vec<&str> = header
-        .engines
-        .iter()
-        .map(|engine| engine.name.as_str())
-        .collect();
-    let mut command = format!(
-        "cargo run --release -- compare --workload {} --repetitions {} --seed {}",
-        header.workload.spec.arguments(),
-        comparison.rounds,
-        header.seed
-    );
-    if names != lab_engines::DEFAULT {
-        command += &format!(" --engines {}", names.join(","));
-    }
-    command
-}
-
-fn terminal_width() -> u16 {
-    terminal_size::terminal_size().map_or(lab_report::terminal::DEFAULT_WIDTH, |(width, _)| width.0)
 }

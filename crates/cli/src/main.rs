@@ -3,6 +3,7 @@
 
 mod backup_command;
 mod compare;
+mod compare_output;
 mod engine_arguments;
 mod file_commands;
 mod import_command;
@@ -11,6 +12,7 @@ mod key_arguments;
 mod key_command;
 mod lab_command;
 mod rekey_command;
+mod report_command;
 mod shell_command;
 mod system_keyring;
 mod terminal;
@@ -42,6 +44,7 @@ enum Command {
     Verify(verify_command::Args),
     Inspect(inspect_command::Args),
     Compare(compare::Args),
+    Report(report_command::Args),
     Workload(workload::Args),
     Lab(lab_command::Args),
     /// Runs one engine for `compare`.
@@ -79,6 +82,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Verify(args) => verify_command::run(args),
         Command::Inspect(args) => inspect_command::run(args).map(done),
         Command::Compare(args) => compare::run(args).map(done),
+        Command::Report(args) => report_command::run(args),
         Command::Workload(args) => workload::run(args).map(done),
         Command::Lab(args) => lab_command::run(args).map(done),
         Command::LabWorker => compare::run_worker().map(done),

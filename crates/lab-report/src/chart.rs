@@ -27,7 +27,7 @@ pub(crate) struct Tick {
 #[derive(Debug, Serialize)]
 pub(crate) struct Series {
     pub(crate) name: String,
-    pub(crate) base: String,
+    pub(crate) base: Option<String>,
     /// Class that gives the colour: `noise`, `s0`, `s1`, …
     pub(crate) class: String,
 }
@@ -66,9 +66,10 @@ const MARK_DISTANCE_PX: u32 = 14;
 const ROW_MARGIN_PX: u32 = 9;
 
 /// Candidates for labels on the axis, the roundest first: where two would touch, the first stays.
-const TICKS: [f64; 25] = [
-    1.0, 0.5, 2.0, 0.1, 10.0, 0.2, 5.0, 0.8, 1.2, 0.9, 1.1, 1.5, 0.7, 0.6, 0.05, 20.0, 0.02, 50.0,
-    3.0, 0.3, 0.4, 0.95, 1.05, 1.02, 0.98,
+const TICKS: [f64; 33] = [
+    1.0, 0.1, 10.0, 0.01, 100.0, 0.001, 1000.0, 10_000.0, 0.5, 2.0, 0.2, 5.0, 0.8, 1.2, 0.9, 1.1,
+    1.5, 0.7, 0.6, 0.05, 20.0, 0.02, 50.0, 200.0, 500.0, 0.002, 0.005, 3.0, 0.3, 0.95, 1.05, 1.02,
+    0.98,
 ];
 
 /// Smallest distance of two labels, per cent of the width.
@@ -94,8 +95,8 @@ impl Axis {
         }
         let margin = (high / low).powf(0.04);
         Self {
-            low: (low / margin).max(0.02),
-            high: (high * margin).min(100.0),
+            low: (low / margin).max(0.000_5),
+            high: (high * margin).min(20_000.0),
         }
     }
 
@@ -132,25 +133,48 @@ fn percent(place: f64) -> String {
     format!("{place:.2}%")
 }
 
-/// The engines a chart shows: the control first, then the encrypted ones, or all where none is.
-pub(crate) fn shown(comparison: &Comparison) -> Vec<&EngineSummary> {
-    let encrypted: Vec<&EngineSummary> = comparison
+/// The engines that are compared with a base, in the order of their colours: the encrypted ones
+/// first, then the others; the control is not among them.
+pub(crate) fn ordered(comparison: &Comparison) -> Vec<&EngineSummary> {
+    let encrypted = |engine: &&EngineSummary| engine.profile.cipher.is_some();
+    let others = comparison.contenders().filter(|engine| !encrypted(engine));
+    comparison
         .contenders()
-        .filter(|engine| engine.profile.cipher.is_some())
-        .collect();
-    let contenders = if encrypted.is_empty() {
-        comparison.contenders().collect()
-    } else {
-        encrypted
-    };
-    contenders.into_iter().chain(comparison.control()).collect()
+        .filter(encrypted)
+        .chain(others)
+        .collect()
 }
+
+/// The engines that stand out: the encrypted ones, or all where none is, few enough to be seen at
+/// once; then the control.
+pub(crate) fn shown(comparison: &Comparison) -> Vec<&EngineSummary> {
+    let groups = groups(comparison);
+    let first = groups.into_iter().next().unwrap_or_default();
+    first.into_iter().chain(comparison.control()).collect()
+}
+
+/// The engines in groups that a chart can show; encrypted ones and others do not mix.
+fn groups(comparison: &Comparison) -> Vec<Vec<&EngineSummary>> {
+    let ordered = ordered(comparison);
+    let encrypted = ordered
+        .iter()
+        .take_while(|engine| engine.profile.cipher.is_some())
+        .count();
+    let (encrypted, others) = ordered.split_at(encrypted);
+    [encrypted, others]
+        .into_iter()
+        .flat_map(|some| some.chunks(ENGINES_PER_CHART))
+        .map(<[&EngineSummary]>::to_vec)
+        .collect()
+}
+
+/// Most engines in a chart of all tests, the control left out.
+const ENGINES_PER_CHART: usize = 4;
 
 /// The class that colours an engine.
 pub(crate) fn class_of(comparison: &Comparison, name: &str) -> String {
-    let place = shown(comparison)
+    let place = ordered(comparison)
         .iter()
-        .filter(|engine| !engine.profile.control)
         .position(|engine| engine.profile.name == name);
     place.map_or_else(
         || "noise".to_owned(),
@@ -159,11 +183,20 @@ pub(crate) fn class_of(comparison: &Comparison, name: &str) -> String {
 }
 
 /// How many colours the style sheet has.
-const COLOURS: usize = 8;
+pub(crate) const COLOURS: usize = 8;
 
-/// Lays out one chart.
-pub(crate) fn chart(comparison: &Comparison, measure: &Measure) -> Chart {
-    let engines = shown(comparison);
+/// A chart per group of engines, with a row per test and marks on one axis for all groups.
+pub(crate) fn charts(comparison: &Comparison, measure: &Measure) -> Vec<Chart> {
+    groups(comparison)
+        .into_iter()
+        .map(|group| {
+            let engines = group.into_iter().chain(comparison.control()).collect();
+            chart(comparison, measure, engines)
+        })
+        .collect()
+}
+
+fn chart(comparison: &Comparison, measure: &Measure, engines: Vec<&EngineSummary>) -> Chart {
     let mut ratios: Vec<Ratio> = Vec::new();
     for engine in &engines {
         ratios.extend(engine.cells.iter().filter_map(measure.of_cell));
@@ -185,7 +218,8 @@ pub(crate) fn chart(comparison: &Comparison, measure: &Measure) -> Chart {
                         ((measure.of_cell)(cell)?, (measure.points)(cell))
                     }
                 };
-                Some(mark(&axis, engine, class, line, ratio, points))
+                let name = engine.profile.name.clone();
+                Some(mark(&axis, name, class, line, ratio, points))
             })
             .collect(),
     };
@@ -193,30 +227,84 @@ pub(crate) fn chart(comparison: &Comparison, measure: &Measure) -> Chart {
     for (test, title) in comparison.header.workload.tests.iter().enumerate() {
         rows.push(row(&format!("{} {title}", test + 1), Some(test)));
     }
-    let lines = u32::try_from(engines.len()).unwrap_or(1).max(1);
+    let series = engines.iter().map(|engine| Series {
+        name: engine.profile.name.clone(),
+        base: engine.base.clone(),
+        class: class_of(comparison, &engine.profile.name),
+    });
     Chart {
         ticks: axis.ticks(),
-        series: engines
-            .iter()
-            .map(|engine| Series {
-                name: engine.profile.name.clone(),
-                base: engine.base.clone().unwrap_or_default(),
-                class: class_of(comparison, &engine.profile.name),
-            })
-            .collect(),
+        series: series.collect(),
+        height: height(engines.len()),
         rows,
-        height: (lines - 1) * MARK_DISTANCE_PX + 2 * ROW_MARGIN_PX,
     }
 }
 
-fn mark(
-    axis: &Axis,
-    engine: &EngineSummary,
-    class: String,
-    line: u32,
-    ratio: Ratio,
-    points: &[f64],
-) -> Mark {
+/// All engines at a glance: a row per engine with a mark for wall time and one for processor time.
+pub(crate) fn means(comparison: &Comparison) -> Chart {
+    let engines: Vec<&EngineSummary> = ordered(comparison)
+        .into_iter()
+        .chain(comparison.control())
+        .collect();
+    type Kind = (
+        &'static str,
+        &'static str,
+        fn(&EngineSummary) -> Option<Ratio>,
+    );
+    let kinds: [Kind; 2] = [
+        ("wall time", "s0", |engine| engine.wall_mean),
+        ("processor time", "s1", |engine| engine.cpu_mean),
+    ];
+    let ratios: Vec<Ratio> = engines
+        .iter()
+        .flat_map(|engine| kinds.iter().filter_map(|kind| kind.2(engine)))
+        .collect();
+    let axis = Axis::around(&ratios);
+    let row = |engine: &&EngineSummary| Row {
+        label: format!(
+            "{} / {}",
+            engine.profile.name,
+            engine.base.as_deref().unwrap_or_default()
+        ),
+        mean: engine.profile.control,
+        marks: kinds
+            .iter()
+            .zip(0..)
+            .filter_map(|((name, class, pick), line)| {
+                let ratio = pick(engine)?;
+                Some(mark(
+                    &axis,
+                    (*name).to_owned(),
+                    (*class).to_owned(),
+                    line,
+                    ratio,
+                    &[],
+                ))
+            })
+            .collect(),
+    };
+    Chart {
+        ticks: axis.ticks(),
+        series: kinds
+            .iter()
+            .map(|(name, class, _)| Series {
+                name: (*name).to_owned(),
+                base: None,
+                class: (*class).to_owned(),
+            })
+            .collect(),
+        rows: engines.iter().map(row).collect(),
+        height: height(kinds.len()),
+    }
+}
+
+/// Height of a row with that many lines of marks, pixels.
+fn height(lines: usize) -> u32 {
+    let lines = u32::try_from(lines).unwrap_or(1).max(1);
+    (lines - 1) * MARK_DISTANCE_PX + 2 * ROW_MARGIN_PX
+}
+
+fn mark(axis: &Axis, name: String, class: String, line: u32, ratio: Ratio, points: &[f64]) -> Mark {
     let place = |end| percent(axis.place(end));
     let between = interval(&ratio)
         .map(|text| format!(" ({text})"))
@@ -233,7 +321,7 @@ fn mark(
             .map(|&point| place(point))
             .collect(),
         text: times(ratio.value),
-        title: format!("{}: {}{between}", engine.profile.name, times(ratio.value)),
+        title: format!("{name}: {}{between}", times(ratio.value)),
     }
 }
 

@@ -3,7 +3,9 @@
 //! Everything here is a pure function of a [`lab::comparison::Comparison`]. What the page says is
 //! chosen in [`page`], how it looks is written in `templates/`.
 
+pub mod changes;
 mod chart;
+pub mod export;
 pub mod finding;
 mod format;
 pub mod page;

@@ -1,15 +1,22 @@
 //! The page: what it says, as plain values for the templates.
 
+mod cards;
+mod download;
+pub(crate) mod engines;
+mod growth;
+mod published;
 mod tables;
 
 use lab::comparison::{Comparison, EngineSummary};
+use lab::engine::Mode;
+use lab::probe::Probe;
 use lab::statistics::{Ratio, verdict};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, context};
 use serde::Serialize;
 
-use crate::chart::{Measure, chart, class_of};
+use crate::chart::{Measure, charts, class_of, means};
 use crate::finding::{durability_words, headline, lead, sentence, verdict_word};
 use crate::format::{bytes, date, interval, times};
 
@@ -20,19 +27,34 @@ use crate::format::{bytes, date, interval, times};
 )]
 pub struct PageError(#[from] minijinja::Error);
 
-const TEMPLATES: [(&str, &str); 5] = [
+const TEMPLATES: [(&str, &str); 9] = [
     ("report.html", include_str!("../templates/report.html")),
+    ("run.html", include_str!("../templates/run.html")),
     ("chart.html", include_str!("../templates/chart.html")),
     ("times.html", include_str!("../templates/times.html")),
+    ("cards.html", include_str!("../templates/cards.html")),
     ("engines.html", include_str!("../templates/engines.html")),
+    ("method.html", include_str!("../templates/method.html")),
+    ("growth.html", include_str!("../templates/growth.html")),
     ("report.css", include_str!("../templates/report.css")),
 ];
 
-/// Makes the page. `command` is the command line that repeats the run.
+/// A run that the page shall show.
+#[derive(Debug, Clone, Copy)]
+pub struct Run<'a> {
+    /// What is to be said about it.
+    pub comparison: &'a Comparison,
+    /// The command line that repeats it.
+    pub command: &'a str,
+    /// The text of its results file, which the page offers for download.
+    pub samples: &'a str,
+}
+
+/// Makes the page of one or several runs, a section each.
 ///
 /// # Errors
 /// When the templates are at fault.
-pub fn html(comparison: &Comparison, command: &str) -> Result<String, PageError> {
+pub fn html(runs: &[Run<'_>]) -> Result<String, PageError> {
     let mut environment = Environment::new();
     environment.set_syntax(
         SyntaxConfig::builder()
@@ -43,35 +65,61 @@ pub fn html(comparison: &Comparison, command: &str) -> Result<String, PageError>
     for (name, text) in TEMPLATES {
         environment.add_template(name, text)?;
     }
-    let header = &comparison.header;
-    let control = comparison.control();
+    let comparisons: Vec<&Comparison> = runs.iter().map(|run| run.comparison).collect();
+    let sections: Vec<minijinja::Value> = runs.iter().zip(1..).map(section).collect();
+    let title = match comparisons.as_slice() {
+        [one] => headline(one),
+        several => format!("{} runs", several.len()),
+    };
     let page = context! {
-        headline => Serde(headline(comparison)),
-        sentence => Serde(sentence(comparison)),
+        title => title,
+        runs => sections,
+        several => runs.len() > 1,
+        growth => Serde(growth::charts(&comparisons)),
+    };
+    Ok(environment.get_template("report.html")?.render(page)?)
+}
+
+fn section((run, number): (&Run<'_>, usize)) -> minijinja::Value {
+    let comparison = run.comparison;
+    let header = &comparison.header;
+    context! {
+        id => format!("run{number}"),
+        number,
+        headline => headline(comparison),
+        sentence => sentence(comparison),
         lead => Serde(lead(comparison).map(|engine| &engine.profile)),
         tiles => Serde(tiles(comparison)),
-        wall_chart => Serde(chart(comparison, &WALL)),
-        cpu_chart => Serde(chart(comparison, &CPU)),
+        means => Serde(means(comparison)),
+        wall_charts => Serde(charts(comparison, &WALL)),
+        cpu_charts => Serde(charts(comparison, &CPU)),
         wall_times => Serde(tables::wall(comparison)),
         cpu_times => Serde(tables::cpu(comparison)),
-        engines => Serde(tables::engines(comparison)),
-        settings => Serde(tables::settings(comparison)),
+        cards => Serde(cards::cards(comparison)),
+        cards_open => cards::few(comparison),
+        engines => Serde(engines::engines(comparison)),
+        settings => Serde(engines::settings(comparison)),
         wrongs => Serde(wrongs(comparison)),
-        control => Serde(control.map(control_words)),
-        rounds => Serde(comparison.rounds),
-        resamples => Serde(lab::statistics::RESAMPLES),
-        rounds_for_interval => Serde(lab::statistics::ROUNDS_FOR_INTERVAL),
-        smallest_difference => Serde(smallest_difference_percent()),
+        script_mode => header.mode == Mode::Script,
+        control => Serde(comparison.control().map(control_words)),
+        rounds => comparison.rounds,
+        tests => header.workload.tests.len(),
+        resamples => lab::statistics::RESAMPLES,
+        rounds_for_interval => lab::statistics::ROUNDS_FOR_INTERVAL,
+        smallest_difference => smallest_difference_percent(),
+        tolerance => format!("{}", lab::answer::recorded::ABSOLUTE_TOLERANCE),
+        commits => lab::probe::COMMITS,
         answers => Serde(tables::answers(comparison)),
         machine => Serde(tables::machine(comparison)),
         workload => Serde(&header.workload),
-        seed => Serde(header.seed),
+        seed => header.seed,
         program => Serde(&header.program),
-        date => Serde(date(header.began.unix_seconds)),
-        command => Serde(command),
-        published => Serde(tables::published_pages(comparison)),
-    };
-    Ok(environment.get_template("report.html")?.render(page)?)
+        date => date(header.began.unix_seconds),
+        command => run.command,
+        published => Serde(published::notes(comparison)),
+        samples => download::data_url(run.samples),
+        samples_size => bytes(Some(run.samples.len() as f64)),
+    }
 }
 
 const WALL: Measure = Measure {
@@ -167,7 +215,9 @@ fn wrongs(comparison: &Comparison) -> Vec<String> {
             let count = engine.failures.len();
             wrongs.push(format!("{name} failed in {count} of its passes: {failure}"));
         }
-        if engine.profile.cipher.is_some() && engine.readable_on_disk == Some(true) {
+        wrongs.extend(engine.contradictions.iter().cloned());
+        let seen = engine.probe.as_ref().and_then(Probe::readable) == Some(true);
+        if engine.profile.cipher.is_some() && engine.readable_on_disk == Some(true) && !seen {
             wrongs.push(format!("{name} left rows that can be read on the disk"));
         }
     }

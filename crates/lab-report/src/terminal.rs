@@ -2,13 +2,15 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use lab::comparison::{Cell, Comparison, EngineSummary};
+use lab::probe::Probe;
 use lab::statistics::Ratio;
 
-use crate::chart;
+use crate::finding::durability_word;
 use crate::format::{interval, seconds, times};
+use crate::{chart, page};
 
 /// Width of a table where the terminal does not tell its own, columns.
-pub const DEFAULT_WIDTH: u16 = 120;
+pub const DEFAULT_WIDTH: u16 = 80;
 
 /// A line above, below the head and at the end, none between the rows.
 const STYLE: TableStyle = TableStyle::new()
@@ -16,19 +18,32 @@ const STYLE: TableStyle = TableStyle::new()
     .header_separator(LineStyle::none().fill('─').junction('─'))
     .bottom_border(LineStyle::none().fill('─').junction('─'));
 
-/// Seconds per test and engine with the ratios of the main contenders, then the means.
+/// Seconds per test and engine with the ratios of the main contenders, in as many tables as the
+/// width asks for; then the means, and what the engines were seen to do.
 pub fn table(comparison: &Comparison, width: u16) -> String {
-    let mut text = times_table(comparison, width).to_string();
-    text.push('\n');
+    let width = width.max(WIDTH_MIN);
+    let mut text = String::new();
+    for block in blocks(comparison, width) {
+        text += &times_table(comparison, &block, width);
+        text.push('\n');
+    }
     text += &means_table(comparison, width).to_string();
+    text.push('\n');
+    text += &seen_table(comparison, width).to_string();
     for note in notes(comparison) {
         text.push('\n');
-        text += &note;
+        text += &wrapped(&note, usize::from(width));
     }
     text
 }
 
-fn new_table(width: u16) -> Table {
+/// The narrowest table that is made.
+const WIDTH_MIN: u16 = 60;
+
+/// Most columns of a title of a test, where the width allows no more.
+const TITLE_WIDTH_MAX: usize = 30;
+
+pub(crate) fn new_table(width: u16) -> Table {
     let mut table = Table::new();
     table
         .load_style(STYLE)
@@ -37,45 +52,130 @@ fn new_table(width: u16) -> Table {
     table
 }
 
-fn align_right(table: &mut Table) {
+pub(crate) fn align_right(table: &mut Table) {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
 }
 
-/// The control has no column of its own: what it tells stands among the means.
-fn times_table(comparison: &Comparison, width: u16) -> Table {
-    let engines: Vec<&EngineSummary> = comparison
+/// One engine in the table of times: its seconds, and its ratio if it is a main contender.
+struct Column<'a> {
+    engine: &'a EngineSummary,
+    ratio: bool,
+}
+
+impl Column<'_> {
+    /// How wide it is, with the space on both sides of each part. Names break after a hyphen.
+    fn width(&self) -> usize {
+        let name = &self.engine.profile.name;
+        let words = name.split('-').map(|word| word.chars().count() + 1);
+        let seconds = words.max().unwrap_or(0).max(SECONDS_WIDTH) + 2;
+        if self.ratio {
+            seconds + RATIO_WIDTH + 2
+        } else {
+            seconds
+        }
+    }
+}
+
+/// Columns that a time needs, and a ratio.
+const SECONDS_WIDTH: usize = 8;
+const RATIO_WIDTH: usize = 7;
+
+/// The engines in groups that fit the width. The control is not among them: what it tells stands
+/// with the means.
+fn blocks(comparison: &Comparison, width: u16) -> Vec<Vec<Column<'_>>> {
+    let contenders = chart::shown(comparison);
+    let room = usize::from(width) - title_width(comparison) - 2;
+    let mut blocks: Vec<Vec<Column<'_>>> = Vec::new();
+    let mut left = 0;
+    for engine in comparison
         .engines
         .iter()
         .filter(|engine| !engine.profile.control)
-        .collect();
-    let contenders: Vec<&EngineSummary> = chart::shown(comparison)
-        .into_iter()
-        .filter(|engine| !engine.profile.control)
-        .collect();
+    {
+        let name = &engine.profile.name;
+        let ratio = contenders.iter().any(|one| one.profile.name == *name);
+        let column = Column { engine, ratio };
+        let needed = column.width();
+        match blocks.last_mut().filter(|_| needed <= left) {
+            Some(block) => {
+                left -= needed;
+                block.push(column);
+            }
+            None => {
+                left = room.saturating_sub(needed);
+                blocks.push(vec![column]);
+            }
+        }
+    }
+    blocks
+}
+
+fn title_width(comparison: &Comparison) -> usize {
+    let titles = comparison.header.workload.tests.iter();
+    let longest = titles.map(|title| title.chars().count() + 3).max();
+    longest.unwrap_or(0).clamp(20, TITLE_WIDTH_MAX)
+}
+
+fn times_table(comparison: &Comparison, columns: &[Column<'_>], width: u16) -> String {
     let mut table = new_table(width);
-    let mut head = vec!["seconds, wall time".to_owned()];
-    head.extend(engines.iter().map(|engine| engine.profile.name.clone()));
-    head.extend(contenders.iter().map(|engine| ratio_name(engine)));
-    let columns = head.len();
+    let room = title_width(comparison);
+    let mut head = vec!["seconds, wall".to_owned()];
+    for column in columns {
+        head.push(column.engine.profile.name.replace('-', "-\n"));
+        if column.ratio {
+            head.push("ratio".to_owned());
+        }
+    }
+    let count = head.len();
     table.set_header(head);
     for (test, title) in comparison.header.workload.tests.iter().enumerate() {
-        let mut row = vec![format!("{} {title}", test + 1)];
-        row.extend(engines.iter().map(|engine| time(engine.cells.get(test))));
-        row.extend(
-            contenders
-                .iter()
-                .map(|engine| ratio_of(engine.cells.get(test))),
-        );
+        let mut row = vec![cut(&format!("{} {title}", test + 1), room)];
+        for column in columns {
+            let cell = column.engine.cells.get(test);
+            row.push(time(cell));
+            if column.ratio {
+                row.push(plain_ratio(cell));
+            }
+        }
         table.add_row(row);
     }
     let mut sum = vec!["sum of all tests".to_owned()];
-    sum.extend(engines.iter().map(|engine| seconds(engine.wall_total_s)));
-    sum.resize(columns, String::new());
+    for column in columns {
+        sum.push(seconds(column.engine.wall_total_s));
+        if column.ratio {
+            sum.push(String::new());
+        }
+    }
+    debug_assert_eq!(sum.len(), count);
     table.add_row(sum);
     align_right(&mut table);
-    table
+    table.to_string()
+}
+
+/// The text, or as much of it as there is room for.
+fn cut(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(room - 1).collect();
+    format!("{}…", kept.trim_end())
+}
+
+/// Breaks between words; a word that is longer than a line has a line of its own.
+pub(crate) fn wrapped(text: &str, width: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) | None => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
 }
 
 fn means_table(comparison: &Comparison, width: u16) -> Table {
@@ -105,6 +205,34 @@ fn means_table(comparison: &Comparison, width: u16) -> Table {
     table
 }
 
+fn token(engine: &EngineSummary) -> &'static str {
+    match engine.probe.as_ref().and_then(Probe::readable) {
+        Some(true) => "readable",
+        Some(false) => "not readable",
+        None => "not probed",
+    }
+}
+
+/// What the engines claim, and what they were seen to do.
+fn seen_table(comparison: &Comparison, width: u16) -> Table {
+    let mut table = new_table(width);
+    table.set_header([
+        "engine",
+        "it is said to be",
+        "syncs a commit",
+        "token in files",
+    ]);
+    for engine in &comparison.engines {
+        table.add_row([
+            engine.profile.name.clone(),
+            durability_word(engine.profile.durability).to_owned(),
+            page::engines::syncs(engine),
+            token(engine).to_owned(),
+        ]);
+    }
+    table
+}
+
 fn ratio_name(engine: &EngineSummary) -> String {
     format!(
         "{} / {}",
@@ -121,11 +249,10 @@ fn time(cell: Option<&Cell>) -> String {
     format!("{}{mark}", seconds(cell.wall_s))
 }
 
-fn ratio_of(cell: Option<&Cell>) -> String {
-    match cell {
-        Some(cell) if cell.wrong.is_some() => "wrong answer".to_owned(),
-        Some(cell) => ratio(cell.wall_ratio.as_ref()),
-        None => ratio(None),
+fn plain_ratio(cell: Option<&Cell>) -> String {
+    match cell.and_then(|cell| cell.wall_ratio) {
+        Some(ratio) => times(ratio.value),
+        None => seconds(None),
     }
 }
 
@@ -148,6 +275,9 @@ fn notes(comparison: &Comparison) -> Vec<String> {
             if let Some(reason) = &cell.wrong {
                 notes.push(format!("{name}, test {test}: wrong answer: {reason}"));
             }
+        }
+        for contradiction in &engine.contradictions {
+            notes.push(format!("warning: {contradiction}"));
         }
         if let Some(failure) = engine.failures.first() {
             notes.push(format!(

@@ -3,7 +3,8 @@
 mod common;
 
 use lab::comparison::compare;
-use lab_report::{finding, page, terminal};
+use lab::probe::{SyncCalls, Syncs};
+use lab_report::{finding, terminal};
 
 #[test]
 fn the_sentence_names_both_ratios() {
@@ -24,11 +25,7 @@ fn few_rounds_make_no_claim() {
     let comparison = common::comparison(3);
     assert!(finding::sentence(&comparison).contains("too few rounds"));
     assert!(finding::headline(&comparison).contains("from few rounds"));
-    assert!(
-        page::html(&comparison, "again")
-            .unwrap()
-            .contains("too few rounds")
-    );
+    assert!(common::page(&common::results(3)).contains("too few rounds"));
 }
 
 #[test]
@@ -48,7 +45,7 @@ fn a_wrong_answer_is_shouted_and_has_no_ratio() {
         table.contains("WRONG") && table.contains("wrong answer"),
         "{table}"
     );
-    let page = page::html(&comparison, "again").unwrap();
+    let page = common::page(&results);
     assert!(page.contains("strongroom gave a wrong answer in test 6"));
     assert!(page.contains("<strong>Wrong answers: 1</strong>"));
     assert!(finding::sentence(&comparison).contains("1 of its answers"));
@@ -65,11 +62,7 @@ fn a_failure_is_told_with_its_cause() {
     pass.failure = Some("the worker ended early (signal: 9)".into());
     let comparison = compare(&results);
     assert!(terminal::table(&comparison, 160).contains("signal: 9"));
-    assert!(
-        page::html(&comparison, "again")
-            .unwrap()
-            .contains("failed in 1 of its passes")
-    );
+    assert!(common::page(&results).contains("failed in 1 of its passes"));
 }
 
 #[test]
@@ -82,29 +75,91 @@ fn readable_rows_of_an_encrypted_engine_are_an_alarm() {
     {
         pass.closing.as_mut().unwrap().readable_on_disk = true;
     }
-    let page = page::html(&compare(&results), "again").unwrap();
+    let page = common::page(&results);
     assert!(page.contains("strongroom left rows that can be read on the disk"));
 }
 
 #[test]
 fn the_table_has_a_line_per_test_and_fits_its_width() {
-    let table = terminal::table(&common::comparison(12), 120);
-    for title in ["1 1000 INSERTs", "15 DROP TABLE", "sum of all tests"] {
-        assert!(table.contains(title), "{table}");
+    for (results, width) in [
+        (common::results(12), 80),
+        (common::results(12), 120),
+        (common::many(2), 80),
+        (common::many(2), 200),
+    ] {
+        let table = terminal::table(&compare(&results), width);
+        for title in ["1 1000 INSERTs", "15 DROP TABLE", "sum of all tests"] {
+            assert!(table.contains(title), "{table}");
+        }
+        assert!(
+            table
+                .lines()
+                .all(|line| line.chars().count() <= usize::from(width)),
+            "{table}"
+        );
+        assert!(
+            table.contains("sqlite-again / sqlite, the noise"),
+            "{table}"
+        );
     }
+}
+
+#[test]
+fn every_engine_has_its_column_and_what_it_was_seen_to_do() {
+    let comparison = compare(&common::many(2));
+    let table = terminal::table(&comparison, 80);
+    assert_eq!(table.matches("sum of all tests").count(), 7);
+    assert!(table.lines().any(|line| line.contains("strongroom ")
+        && line.contains(" synced")
+        && line.contains("4.0")
+        && line.contains("not readable")));
+}
+
+#[test]
+fn an_engine_that_breaks_its_word_is_warned_of_in_page_and_terminal() {
+    let mut results = common::results(10);
+    for probe in &mut results.probes {
+        if probe.engine == "strongroom" {
+            probe.syncs = Syncs::Counted(SyncCalls::default());
+            for look in probe.open.iter_mut().chain(&mut probe.closed) {
+                look.found_in = vec!["speed.db-wal".into()];
+            }
+        }
+    }
+    let table = terminal::table(&compare(&results), 80).replace('\n', " ");
+    let page = common::page(&results);
+    for warning in [
+        "strongroom is said to wait for the disk, but 20 commits made 0 syncs",
+        "strongroom is said to encrypt, but a stored text can be read in speed.db-wal",
+    ] {
+        assert!(table.contains(&format!("warning: {warning}")), "{table}");
+        assert!(page.contains(warning));
+    }
+}
+
+#[test]
+fn what_could_not_be_probed_is_said_with_its_reason() {
+    let mut results = common::results(10);
+    for probe in &mut results.probes {
+        probe.syncs = Syncs::NotProbed {
+            reason: "not allowed here".into(),
+        };
+    }
+    let comparison = compare(&results);
     assert!(
-        table.lines().all(|line| line.chars().count() <= 120),
-        "{table}"
+        comparison
+            .engines
+            .iter()
+            .all(|one| one.contradictions.is_empty())
     );
-    assert!(
-        table.contains("sqlite-again / sqlite, the noise"),
-        "{table}"
-    );
+    assert!(common::page(&results).contains("not probed: not allowed here"));
+    results.probes.clear();
+    assert!(common::page(&results).contains("not probed"));
 }
 
 #[test]
 fn the_page_asks_for_nothing_from_elsewhere_and_escapes_what_it_shows() {
-    let page = page::html(&common::comparison(12), "cargo run -- compare").unwrap();
+    let page = common::page(&common::results(12));
     for foreign in [
         "http:", "https:", "src=", "@import", "url(", "<script", "<link",
     ] {
@@ -112,5 +167,5 @@ fn the_page_asks_for_nothing_from_elsewhere_and_escapes_what_it_shows() {
     }
     assert!(page.contains("Difference Engine &lt;No. 2&gt; &amp; sons"));
     assert!(page.contains("2000-02-29 00:00 UTC"));
-    assert!(page.contains("cargo run -- compare"));
+    assert!(page.contains("cargo run --release -- compare"));
 }

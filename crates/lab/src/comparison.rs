@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Profile;
-use crate::measure::Sample;
+use crate::measure::{Sample, ServerPart, ServerUsage};
 use crate::probe::Probe;
 use crate::results::{Header, Pass, Results, TestSample};
 use crate::statistics::{Ratio, mean_ratio, median, paired_ratio};
@@ -45,6 +45,8 @@ pub struct EngineSummary {
     pub wall_total_s: Option<f64>,
     /// Median over rounds of the sum of all tests, processor time, seconds.
     pub cpu_total_s: Option<f64>,
+    /// The part of a server in its work, where it has one that was measured.
+    pub server: Option<ServerSummary>,
     /// Median time to create the database, seconds.
     pub creating_s: Option<f64>,
     /// Median time to open it once it is there, seconds.
@@ -106,6 +108,19 @@ impl EngineSummary {
     }
 }
 
+/// What the processes of a server used, medians over the rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ServerSummary {
+    /// Processor time of all tests, seconds.
+    pub cpu_s: f64,
+    /// Largest memory at the end of a test, bytes: the proportional set size of all processes.
+    pub memory_bytes: f64,
+    /// Bytes moved by read calls, those from the client among them.
+    pub read_bytes: f64,
+    /// Bytes moved by write calls, those to the client among them.
+    pub written_bytes: f64,
+}
+
 /// One engine in one test.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
@@ -113,6 +128,9 @@ pub struct Cell {
     pub wall_s: Option<f64>,
     /// Median processor time, seconds.
     pub cpu_s: Option<f64>,
+    /// The part of the server in the median processor time, seconds, where it has one that was
+    /// measured.
+    pub server_cpu_s: Option<f64>,
     /// Wall time over that of the base, rounds paired.
     pub wall_ratio: Option<Ratio>,
     /// Processor time over that of the base, rounds paired.
@@ -295,6 +313,7 @@ fn summary(profile: &Profile, results: &Results) -> EngineSummary {
         cpu_mean: None,
         wall_total_s: median_ended(&|pass| sum(pass, &|one| Some(one.wall_ns)).map(|ns| ns / 1e9)),
         cpu_total_s: median_ended(&|pass| sum(pass, &|one| one.cpu_ns()).map(|ns| ns / 1e9)),
+        server: server_of(name, results),
         creating_s: wall_of(&|pass| pass.creating),
         opening_s: wall_of(&|pass| pass.opening),
         peak_memory_bytes: median_ended(&|pass| {
@@ -331,6 +350,35 @@ fn summary(profile: &Profile, results: &Results) -> EngineSummary {
             .filter_map(|pass| pass.failure.clone())
             .collect(),
     }
+}
+
+fn server_usage(sample: &Sample) -> Option<ServerUsage> {
+    match sample.server {
+        Some(ServerPart::Yes(usage)) => Some(usage),
+        Some(ServerPart::No) | None => None,
+    }
+}
+
+fn server_cpu_ns(usage: ServerUsage) -> u64 {
+    usage.user_ns + usage.system_ns
+}
+
+fn server_of(name: &str, results: &Results) -> Option<ServerSummary> {
+    let over_tests = |join: fn(u64, u64) -> u64, pick: fn(ServerUsage) -> u64| {
+        median_of(passes_of(results, name), |pass| {
+            let usages = pass.tests.iter().map(|test| server_usage(&test.sample));
+            let parts = usages.map(|usage| usage.map(pick));
+            let parts = parts.collect::<Option<Vec<u64>>>()?;
+            parts.into_iter().reduce(join).map(to_float)
+        })
+    };
+    let sum = |one: u64, two: u64| one + two;
+    Some(ServerSummary {
+        cpu_s: over_tests(sum, server_cpu_ns)? / 1e9,
+        memory_bytes: over_tests(u64::max, |usage| usage.memory_bytes)?,
+        read_bytes: over_tests(sum, |usage| usage.read_bytes)?,
+        written_bytes: over_tests(sum, |usage| usage.written_bytes)?,
+    })
 }
 
 fn with_probe(mut engine: EngineSummary, results: &Results) -> EngineSummary {
@@ -379,6 +427,7 @@ fn cell(engine: &str, test: usize, results: &Results) -> Cell {
     Cell {
         wall_s: times(&wall_ns),
         cpu_s: times(&Sample::cpu_ns),
+        server_cpu_s: times(&|sample| server_usage(sample).map(server_cpu_ns)),
         wrong: samples
             .iter()
             .find_map(|sample| wrong_because(sample, reference, results)),

@@ -58,12 +58,24 @@ impl Header {
     /// True when passes of both files may stand side by side: the same program, workload, engines,
     /// order and machine.
     pub fn same_experiment(&self, other: &Self) -> bool {
-        let began = self.began;
-        *self
-            == Self {
-                began,
-                ..other.clone()
-            }
+        self.differences(other).is_empty()
+    }
+
+    /// What keeps passes of both files from standing side by side.
+    pub fn differences(&self, other: &Self) -> Vec<&'static str> {
+        let parts = [
+            ("format", self.format == other.format),
+            ("program", self.program == other.program),
+            ("workload", self.workload == other.workload),
+            ("mode", self.mode == other.mode),
+            ("engines", self.engines == other.engines),
+            ("seed", self.seed == other.seed),
+            ("machine", self.machine == other.machine),
+        ];
+        parts
+            .into_iter()
+            .filter_map(|(name, same)| (!same).then_some(name))
+            .collect()
     }
 }
 

@@ -36,8 +36,20 @@ pub struct Plan {
     pub worker: Vec<PathBuf>,
     /// Look first what each engine does for durability and secrecy.
     pub probe: bool,
-    /// Begin anew even where an interrupted run could be continued.
-    pub fresh: bool,
+    /// What is to become of a results file that is there.
+    pub existing: Existing,
+}
+
+/// What is to become of a results file that is in the folder of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// It is continued if it is of the same experiment and lacks something, else set aside.
+    #[default]
+    Either,
+    /// It is continued; that it cannot be is an error.
+    Continued,
+    /// It is set aside.
+    SetAside,
 }
 
 /// Progress of a run.
@@ -66,8 +78,8 @@ pub struct Outcome {
     pub results: Results,
     /// Passes that were taken over from an interrupted run.
     pub passes_resumed: usize,
-    /// Where an older results file went.
-    pub set_aside: Option<PathBuf>,
+    /// Where an older results file went, and why it was not continued.
+    pub set_aside: Option<(PathBuf, String)>,
 }
 
 /// Why a run cannot go on. A failing engine is not among these: it is a result.
@@ -92,6 +104,26 @@ pub enum RunError {
     Busy {
         /// The results file.
         path: PathBuf,
+    },
+    /// There is no run to continue.
+    #[error(
+        "there is no run to continue in {path}; leave out --resume to begin one",
+        path = .path.display()
+    )]
+    NothingToContinue {
+        /// The results file that is missing.
+        path: PathBuf,
+    },
+    /// The run that is there is another one.
+    #[error(
+        "the run in {path} cannot be continued: {why}; leave out --resume to begin anew",
+        path = .path.display()
+    )]
+    Another {
+        /// The results file.
+        path: PathBuf,
+        /// What keeps it from being continued.
+        why: String,
     },
     /// The results file was damaged.
     #[error("cannot continue from {path}", path = .path.display())]
@@ -266,17 +298,25 @@ struct Journal {
     path: PathBuf,
     file: File,
     results: Results,
-    set_aside: Option<PathBuf>,
+    set_aside: Option<(PathBuf, String)>,
+}
+
+/// What can be done with the results file that is there.
+enum Found {
+    Continue(Box<Journal>),
+    /// It stays as it is, for this reason; `None` where there is none.
+    Leave(Option<String>),
 }
 
 impl Journal {
     /// Continues the file that is there, or sets it aside and begins a new one.
     fn open(plan: &Plan) -> Result<Self, RunError> {
         let path = plan.folder.join(RESULTS_FILE);
-        if let Some(journal) = Self::resume(plan, &path)? {
-            return Ok(journal);
-        }
-        let set_aside = set_aside(&path)?;
+        let why = match Self::resume(plan, &path)? {
+            Found::Continue(journal) => return Ok(*journal),
+            Found::Leave(why) => why,
+        };
+        let set_aside = set_aside(&path)?.zip(why);
         let header = plan.header.clone();
         let results = Results {
             header,
@@ -302,29 +342,41 @@ impl Journal {
         Ok(journal)
     }
 
-    /// The file that is there, if it is of the same experiment and lacks something.
-    fn resume(plan: &Plan, path: &Path) -> Result<Option<Self>, RunError> {
+    /// The file that is there, if it may be continued.
+    fn resume(plan: &Plan, path: &Path) -> Result<Found, RunError> {
+        let must = plan.existing == Existing::Continued;
         let mut file = match OpenOptions::new().read(true).append(true).open(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let path = path.to_owned();
+                return if must {
+                    Err(RunError::NothingToContinue { path })
+                } else {
+                    Ok(Found::Leave(None))
+                };
+            }
             Err(source) => return Err(at(path, source)),
         };
         lock(&file, path)?;
-        let mut text = String::new();
-        file.read_to_string(&mut text)
+        let mut text = Vec::new();
+        file.read_to_end(&mut text)
             .map_err(|source| at(path, source))?;
-        let Ok(results) = Results::parse(&text) else {
+        let results = match Results::parse(&String::from_utf8_lossy(&text)) {
+            Ok(results) => results,
+            Err(source) if must => {
+                let path = path.to_owned();
+                return Err(RunError::Results { path, source });
+            }
             // Of another version, or cut off within its first line: kept, but not continued.
-            return Ok(None);
+            Err(error) => return Ok(Found::Leave(Some(error.to_string()))),
         };
-        let complete = (0..plan.rounds).all(|round| {
-            plan.header
-                .engines
-                .iter()
-                .all(|engine| results.has(round, &engine.name))
-        });
-        if plan.fresh || complete || !results.header.same_experiment(&plan.header) {
-            return Ok(None);
+        if let Some(why) = leave_because(plan, &results) {
+            let path = path.to_owned();
+            return if must {
+                Err(RunError::Another { path, why })
+            } else {
+                Ok(Found::Leave(Some(why)))
+            };
         }
         file.set_len(results.complete_bytes)
             .and_then(|()| file.seek(io::SeekFrom::End(0)).map(drop))
@@ -338,7 +390,7 @@ impl Journal {
         let now = moment();
         journal.write(&Record::Resumed(now))?;
         journal.results.resumed.push(now);
-        Ok(Some(journal))
+        Ok(Found::Continue(Box::new(journal)))
     }
 
     /// Answers that are new to the file go before the pass that names them.
@@ -359,6 +411,25 @@ impl Journal {
             .write_all(record.to_line().as_bytes())
             .map_err(|source| at(&self.path, source))
     }
+}
+
+/// Why the results are not continued. Whoever asks to continue may do so with a complete file:
+/// there is nothing left to do then.
+fn leave_because(plan: &Plan, results: &Results) -> Option<String> {
+    if plan.existing == Existing::SetAside {
+        return Some("a new run was asked for".to_owned());
+    }
+    let differences = results.header.differences(&plan.header);
+    if !differences.is_empty() {
+        return Some(format!("it differs in {}", differences.join(", ")));
+    }
+    let complete = (0..plan.rounds).all(|round| {
+        plan.header
+            .engines
+            .iter()
+            .all(|engine| results.has(round, &engine.name))
+    });
+    (complete && plan.existing == Existing::Either).then(|| "it is complete".to_owned())
 }
 
 /// Takes the lock of a results file. A process that is just being started holds copies of all

@@ -8,7 +8,7 @@ use std::path::Path;
 use lab::engine::{Durability, EngineOptions, Mode, Profile};
 use lab::machine::Machine;
 use lab::results::{FORMAT, Header, Program, Record, Results, WorkloadHead};
-use lab::run::{Outcome, Plan, RESULTS_FILE, RunError, moment, run};
+use lab::run::{Existing, Outcome, Plan, RESULTS_FILE, RunError, moment, run};
 use workloads::{Dialect, Spec};
 
 /// Says what a worker says; dies after the first test for the engine `crashing`, talks nonsense for
@@ -65,7 +65,7 @@ fn plan(folder: &Path, engines: &[&str], rounds: u32) -> Plan {
         folder: folder.to_owned(),
         worker: vec!["/bin/sh".into(), "-c".into(), WORKER.into()],
         probe: false,
-        fresh: false,
+        existing: Existing::Either,
     }
 }
 
@@ -150,7 +150,10 @@ fn a_finished_run_another_experiment_and_a_wish_are_reasons_to_begin_anew() {
     done(&first);
     assert_eq!(
         done(&first).set_aside,
-        Some(folder.path().join("results.1.jsonl"))
+        Some((
+            folder.path().join("results.1.jsonl"),
+            "it is complete".to_owned()
+        ))
     );
 
     let mut other = plan(folder.path(), &["one"], 2);
@@ -162,14 +165,49 @@ fn a_finished_run_another_experiment_and_a_wish_are_reasons_to_begin_anew() {
     );
     assert_eq!(
         outcome.set_aside,
-        Some(folder.path().join("results.2.jsonl"))
+        Some((
+            folder.path().join("results.2.jsonl"),
+            "it differs in program".to_owned()
+        ))
     );
 
     other.rounds = 3;
-    other.fresh = true;
+    other.existing = Existing::SetAside;
     assert_eq!(done(&other).passes_resumed, 0);
     let kept = fs::read_to_string(folder.path().join("results.2.jsonl")).unwrap();
     assert_eq!(Results::parse(&kept).unwrap().passes.len(), 1);
+}
+
+#[test]
+fn whoever_wants_to_continue_is_told_when_that_cannot_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut plan = plan(folder.path(), &["one"], 1);
+    plan.existing = Existing::Continued;
+    let tried = |plan: &Plan| run(plan, &mut |_| {});
+    assert!(matches!(
+        tried(&plan),
+        Err(RunError::NothingToContinue { .. })
+    ));
+    // Nothing was begun.
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+
+    plan.existing = Existing::Either;
+    done(&plan);
+    plan.existing = Existing::Continued;
+    let complete = tried(&plan).unwrap();
+    assert_eq!(
+        (complete.passes_resumed, complete.results.passes.len()),
+        (1, 1)
+    );
+
+    plan.header.seed += 1;
+    let error = tried(&plan).unwrap_err();
+    assert!(error.to_string().contains("differs in seed"), "{error}");
+
+    let path = folder.path().join(RESULTS_FILE);
+    fs::write(&path, "{\"record\":\"header\"}\n").unwrap();
+    assert!(matches!(tried(&plan), Err(RunError::Results { .. })));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]

@@ -3,15 +3,12 @@
 use lab::comparison::{Cell, Comparison, EngineSummary};
 use lab::statistics::Ratio;
 use serde::Serialize;
-use workloads::speed::published::{
-    self, SQLCRYPT_2004, SQLCRYPT_2004_ENCRYPTED, SQLCRYPT_2004_PLAIN, SQLITE_2002,
-    SQLITE_2002_NOSYNC, SQLITE_2002_SYNC,
-};
 
+use super::published::{self, PublishedRatio};
 use super::{RatioText, memory_words};
 use crate::chart::class_of;
-use crate::finding::{durability_word, durability_words};
-use crate::format::{MISSING, bytes, duration, seconds, times};
+use crate::finding::durability_word;
+use crate::format::{MISSING, seconds};
 
 /// Times in the published form, ratios beside them.
 #[derive(Debug, Serialize)]
@@ -52,6 +49,8 @@ struct TimesRow {
 #[derive(Debug, Serialize)]
 struct Time {
     text: String,
+    /// Client and server apart, where there is a server.
+    parts: Option<String>,
     wrong: Option<String>,
 }
 
@@ -66,44 +65,63 @@ struct Pick {
     ratio: fn(&Cell) -> Option<Ratio>,
     total: fn(&EngineSummary) -> Option<f64>,
     mean: fn(&EngineSummary) -> Option<Ratio>,
+    /// The part of a server.
+    server: fn(&Cell) -> Option<f64>,
 }
 
-pub(super) fn wall(comparison: &Comparison) -> Times {
+pub(super) fn wall(comparison: &Comparison) -> Vec<Times> {
     let pick = Pick {
         time: |cell| cell.wall_s,
         ratio: |cell| cell.wall_ratio,
         total: |engine| engine.wall_total_s,
         mean: |engine| engine.wall_mean,
+        server: |_| None,
     };
-    table(comparison, &pick, &published_columns(comparison))
+    blocks(comparison, &pick, &published::ratios(comparison))
 }
 
-pub(super) fn cpu(comparison: &Comparison) -> Times {
+pub(super) fn cpu(comparison: &Comparison) -> Vec<Times> {
     let pick = Pick {
         time: |cell| cell.cpu_s,
         ratio: |cell| cell.cpu_ratio,
         total: |engine| engine.cpu_total_s,
         mean: |engine| engine.cpu_mean,
+        server: |cell| cell.server_cpu_s,
     };
-    table(comparison, &pick, &[])
+    blocks(comparison, &pick, &[])
 }
 
-/// A published ratio: the page, the engine and the engine it is divided by.
-type PublishedRatio = (published::Page, usize, usize);
+/// Most engines in one table, where one table is to hold them all.
+const ENGINES_IN_ONE_TABLE: usize = 6;
 
-/// The published ratios that belong to this workload.
-fn published_columns(comparison: &Comparison) -> Vec<PublishedRatio> {
-    if comparison.header.workload.sha256 != workloads::speed::SHA256 {
-        return vec![];
-    }
-    vec![
-        (SQLCRYPT_2004, SQLCRYPT_2004_ENCRYPTED, SQLCRYPT_2004_PLAIN),
-        (SQLITE_2002, SQLITE_2002_NOSYNC, SQLITE_2002_SYNC),
-    ]
+/// Engines in each of several tables, so that none is wider than a page.
+const ENGINES_PER_TABLE: usize = 4;
+
+/// A table for every few engines; the published figures stand in the first.
+fn blocks(comparison: &Comparison, pick: &Pick, published: &[PublishedRatio]) -> Vec<Times> {
+    let size = if comparison.engines.len() <= ENGINES_IN_ONE_TABLE {
+        ENGINES_IN_ONE_TABLE
+    } else {
+        ENGINES_PER_TABLE
+    };
+    comparison
+        .engines
+        .chunks(size)
+        .enumerate()
+        .map(|(place, engines)| {
+            let published = if place == 0 { published } else { &[] };
+            table(comparison, engines, pick, published)
+        })
+        .collect()
 }
 
-fn table(comparison: &Comparison, pick: &Pick, published: &[PublishedRatio]) -> Times {
-    let engines: Vec<&EngineSummary> = comparison.engines.iter().collect();
+fn table(
+    comparison: &Comparison,
+    engines: &[EngineSummary],
+    pick: &Pick,
+    published: &[PublishedRatio],
+) -> Times {
+    let engines: Vec<&EngineSummary> = engines.iter().collect();
     let based: Vec<&EngineSummary> = engines
         .iter()
         .copied()
@@ -127,10 +145,7 @@ fn table(comparison: &Comparison, pick: &Pick, published: &[PublishedRatio]) -> 
             .iter()
             .map(|engine| ratio(engine, control, pick, test))
             .collect(),
-        published: published
-            .iter()
-            .map(|column| published_ratio(column, test))
-            .collect(),
+        published: published.iter().map(|column| column.text(test)).collect(),
     };
     let mean = |engine: &&EngineSummary| {
         let noise = control
@@ -143,10 +158,10 @@ fn table(comparison: &Comparison, pick: &Pick, published: &[PublishedRatio]) -> 
         ratios: based.iter().map(head).collect(),
         published: published
             .iter()
-            .map(|(page, engine, base)| PublishedHead {
-                name: page.engines[*engine].name,
-                base: page.engines[*base].name,
-                year: page.year,
+            .map(|column| PublishedHead {
+                name: column.name(),
+                base: column.base_name(),
+                year: column.year(),
             })
             .collect(),
         rows: comparison
@@ -162,20 +177,20 @@ fn table(comparison: &Comparison, pick: &Pick, published: &[PublishedRatio]) -> 
             .map(|engine| seconds((pick.total)(engine)))
             .collect(),
         means: based.iter().map(mean).collect(),
-        published_means: published
-            .iter()
-            .map(|(page, engine, base)| {
-                page.mean_ratio(*engine, *base)
-                    .map_or_else(|| MISSING.to_owned(), times)
-            })
-            .collect(),
+        published_means: published.iter().map(PublishedRatio::mean_text).collect(),
     }
 }
 
 fn time(engine: &EngineSummary, pick: &Pick, test: usize) -> Time {
     let cell = engine.cells.get(test);
+    let time = cell.and_then(pick.time);
+    let parts = time.zip(cell.and_then(pick.server));
     Time {
-        text: seconds(cell.and_then(pick.time)),
+        text: seconds(time),
+        parts: parts.map(|(time, server)| {
+            let client = (time - server).max(0.0);
+            format!("{} + {}", seconds(Some(client)), seconds(Some(server)))
+        }),
         wrong: cell.and_then(|cell| cell.wrong.clone()),
     }
 }
@@ -194,121 +209,6 @@ fn ratio(
     RatioCell {
         ratio: ratio.map(|ratio| RatioText::new(&ratio, noise.as_ref())),
         wrong: cell.is_some_and(|cell| cell.wrong.is_some()),
-    }
-}
-
-fn published_ratio((page, engine, base): &PublishedRatio, test: usize) -> String {
-    u32::try_from(test + 1)
-        .ok()
-        .and_then(|test| page.ratio(test, *engine, *base))
-        .map_or_else(|| MISSING.to_owned(), times)
-}
-
-/// Where the published figures come from.
-#[derive(Debug, Serialize)]
-pub(super) struct PublishedPage {
-    year: u16,
-    machine: &'static str,
-    engines: Vec<String>,
-}
-
-pub(super) fn published_pages(comparison: &Comparison) -> Vec<PublishedPage> {
-    published_columns(comparison)
-        .iter()
-        .map(|(page, engine, base)| PublishedPage {
-            year: page.year,
-            machine: page.machine,
-            engines: [engine, base]
-                .map(|&place| {
-                    let engine = &page.engines[place];
-                    format!("{} ({})", engine.name, engine.durability)
-                })
-                .to_vec(),
-        })
-        .collect()
-}
-
-/// An engine beyond its times.
-#[derive(Debug, Serialize)]
-pub(super) struct EngineRow {
-    name: String,
-    class: String,
-    description: String,
-    durability: &'static str,
-    cipher: String,
-    creating: String,
-    opening: String,
-    memory: String,
-    read: String,
-    written: String,
-    on_disk: &'static str,
-    alarm: bool,
-}
-
-pub(super) fn engines(comparison: &Comparison) -> Vec<EngineRow> {
-    comparison
-        .engines
-        .iter()
-        .map(|engine| EngineRow {
-            name: engine.profile.name.clone(),
-            class: class_of(comparison, &engine.profile.name),
-            description: engine.profile.description.clone(),
-            durability: durability_words(engine.profile.durability),
-            cipher: engine
-                .profile
-                .cipher
-                .clone()
-                .unwrap_or_else(|| "none".to_owned()),
-            creating: duration(engine.creating_s),
-            opening: duration(engine.opening_s),
-            memory: bytes(engine.peak_memory_bytes),
-            read: bytes(engine.read_bytes),
-            written: bytes(engine.written_bytes),
-            on_disk: match engine.readable_on_disk {
-                Some(true) => "readable",
-                Some(false) => "not readable",
-                None => MISSING,
-            },
-            alarm: engine.profile.cipher.is_some() && engine.readable_on_disk == Some(true),
-        })
-        .collect()
-}
-
-/// Settings as reported: a row per setting, a column per engine.
-#[derive(Debug, Serialize)]
-pub(super) struct Settings {
-    engines: Vec<String>,
-    rows: Vec<(String, Vec<String>)>,
-}
-
-pub(super) fn settings(comparison: &Comparison) -> Settings {
-    let mut names: Vec<&String> = Vec::new();
-    for engine in &comparison.engines {
-        for (name, _) in &engine.settings {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-    }
-    let value = |engine: &EngineSummary, name: &str| {
-        let found = engine.settings.iter().find(|setting| setting.0 == name);
-        found.map_or_else(|| MISSING.to_owned(), |setting| setting.1.clone())
-    };
-    let rows = names.into_iter().map(|name| {
-        let values = comparison
-            .engines
-            .iter()
-            .map(|engine| value(engine, name))
-            .collect();
-        (name.clone(), values)
-    });
-    Settings {
-        engines: comparison
-            .engines
-            .iter()
-            .map(|engine| engine.profile.name.clone())
-            .collect(),
-        rows: rows.collect(),
     }
 }
 

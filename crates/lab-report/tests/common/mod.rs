@@ -1,73 +1,118 @@
 //! A made-up run of the workload `speed`, for tests of what is said about runs.
+#![allow(dead_code, reason = "each test file takes what it needs from here")]
 
 use std::collections::HashMap;
 
 use lab::comparison::{Comparison, compare};
 use lab::engine::{Durability, Mode, Profile};
 use lab::machine::{Disk, Machine};
-use lab::measure::Sample;
+use lab::measure::{Sample, ServerPart, ServerUsage};
+use lab::probe::{Look, Probe, SyncCalls, Syncs};
 use lab::results::{
-    Closing, FORMAT, Header, Moment, Pass, Program, Results, TestSample, WorkloadHead,
+    Closing, FORMAT, Header, Moment, Pass, Program, Record, Results, TestSample, WorkloadHead,
 };
 use lab::schedule::Random;
+use lab_report::page::Run;
 use workloads::{Dialect, Spec};
 
 /// An engine that takes `speed` tenths of a millisecond for any test.
 struct MadeUp {
-    name: &'static str,
-    base: Option<&'static str>,
+    name: String,
+    base: Option<String>,
     durability: Durability,
-    cipher: Option<&'static str>,
+    cipher: Option<String>,
     speed: u64,
 }
 
-const CIPHER: Option<&str> = Some("aegis-256x2");
+fn engine(name: &str, base: &str, durability: Durability, cipher: bool, speed: u64) -> MadeUp {
+    MadeUp {
+        name: name.to_owned(),
+        base: (!base.is_empty()).then(|| base.to_owned()),
+        durability,
+        cipher: cipher.then(|| "aegis-256x2".to_owned()),
+        speed,
+    }
+}
 
-const SQLITE: MadeUp = MadeUp {
-    name: "sqlite",
-    base: None,
-    durability: Durability::Full,
-    cipher: None,
-    speed: 100,
-};
-
-const ENGINES: [MadeUp; 5] = [
-    SQLITE,
-    MadeUp {
-        name: "strongroom",
-        base: Some("sqlite"),
-        cipher: CIPHER,
-        speed: 120,
-        ..SQLITE
-    },
-    MadeUp {
-        name: "sqlite-nosync",
-        base: Some("sqlite"),
-        durability: Durability::None,
-        speed: 50,
-        ..SQLITE
-    },
-    MadeUp {
-        name: "strongroom-nosync",
-        base: Some("sqlite-nosync"),
-        durability: Durability::None,
-        cipher: CIPHER,
-        speed: 52,
-    },
-    MadeUp {
-        name: "sqlite-again",
-        base: Some("sqlite"),
-        ..SQLITE
-    },
-];
+fn engines() -> Vec<MadeUp> {
+    let (full, none) = (Durability::Full, Durability::None);
+    vec![
+        engine("sqlite", "", full, false, 100),
+        engine("strongroom", "sqlite", full, true, 120),
+        engine("sqlite-nosync", "sqlite", none, false, 50),
+        engine("strongroom-nosync", "sqlite-nosync", none, true, 52),
+        engine("sqlite-again", "sqlite", full, false, 100),
+    ]
+}
 
 /// A run in which `strongroom` takes 1.2 times as long, with a little noise.
 pub fn results(rounds: u32) -> Results {
-    let workload = workloads::speed::workload();
+    made_up(&engines(), &workloads::speed::workload(), rounds)
+}
+
+/// A run of 20 engines, servers among them, and 32 tests.
+pub fn many(rounds: u32) -> Results {
+    let mut workload = workloads::speed::workload();
+    let extra: Vec<workloads::Test> = workload
+        .tests
+        .iter()
+        .chain(&workload.tests)
+        .cloned()
+        .collect();
+    workload.tests.extend(extra.into_iter().take(17));
+    for (test, number) in workload.tests.iter_mut().zip(1..) {
+        test.number = number;
+    }
+    workload.sha256 = "cd".repeat(32);
+    let mut engines = engines();
+    let more = [
+        ("strongroom-aegis-256", 130),
+        ("strongroom-aes-256-gcm", 150),
+        ("strongroom-xchacha20-poly1305", 170),
+        ("strongroom-freshness", 125),
+        ("sqlcipher-rawkey", 260),
+        ("sqlite3mc-chacha20-rawkey", 210),
+        ("sqlite3mc-aegis-rawkey", 180),
+    ];
+    for (name, speed) in more {
+        engines.push(engine(name, "sqlite", Durability::Full, true, speed));
+        let nosync = format!("{name}-nosync");
+        if engines.len() < 17 {
+            engines.push(engine(
+                &nosync,
+                "sqlite-nosync",
+                Durability::None,
+                true,
+                speed / 2,
+            ));
+        }
+    }
+    for (name, speed) in [("postgres", 900), ("mariadb", 4000), ("mysql", 7000)] {
+        engines.push(engine(name, "sqlite", Durability::Full, false, speed));
+    }
+    engines.truncate(20);
+    let mut results = made_up(&engines, &workload, rounds);
+    for pass in &mut results.passes {
+        if matches!(pass.engine.as_str(), "postgres" | "mariadb") {
+            for test in &mut pass.tests {
+                test.sample.server = Some(ServerPart::Yes(ServerUsage {
+                    user_ns: test.sample.wall_ns / 3,
+                    system_ns: test.sample.wall_ns / 9,
+                    memory_bytes: 80 << 20,
+                    read_bytes: 1 << 20,
+                    written_bytes: 3 << 20,
+                }));
+            }
+        }
+    }
+    results
+}
+
+fn made_up(engines: &[MadeUp], workload: &workloads::Workload, rounds: u32) -> Results {
     let mut random = Random::seeded(5);
     let mut passes = Vec::new();
     for round in 0..rounds {
-        for (place, engine) in ENGINES.iter().enumerate() {
+        for (place, engine) in engines.iter().enumerate() {
             let tests = workload.tests.iter().map(|test| TestSample {
                 number: test.number,
                 sample: sample(engine.speed * 100_000 + random.below(50_000) as u64),
@@ -77,22 +122,42 @@ pub fn results(rounds: u32) -> Results {
                 contradiction: None,
             });
             let tests = tests.collect();
-            passes.push(pass(
-                round,
-                place,
-                engine.name,
-                engine.cipher.is_none(),
-                tests,
-            ));
+            let readable = engine.cipher.is_none();
+            passes.push(pass(round, place, &engine.name, readable, tests));
         }
     }
     Results {
-        header: header(&workload),
-        probes: vec![],
+        header: header(workload, engines),
+        probes: engines.iter().map(probe).collect(),
         answers: HashMap::new(),
         passes,
         resumed: vec![],
         complete_bytes: 0,
+    }
+}
+
+/// What an engine that keeps its word is seen to do.
+fn probe(engine: &MadeUp) -> Probe {
+    let waits = engine.durability == Durability::Full;
+    let look = Look {
+        files: 2,
+        bytes: 8192,
+        found_in: engine
+            .cipher
+            .is_none()
+            .then(|| "speed.db".to_owned())
+            .into_iter()
+            .collect(),
+    };
+    Probe {
+        engine: engine.name.clone(),
+        syncs: Syncs::Counted(SyncCalls {
+            fsync: if waits { 80 } else { 0 },
+            ..SyncCalls::default()
+        }),
+        open: Some(look.clone()),
+        closed: Some(look),
+        failure: None,
     }
 }
 
@@ -139,7 +204,7 @@ fn pass(round: u32, place: usize, engine: &str, readable: bool, tests: Vec<TestS
     }
 }
 
-fn header(workload: &workloads::Workload) -> Header {
+fn header(workload: &workloads::Workload, engines: &[MadeUp]) -> Header {
     Header {
         format: FORMAT,
         began: Moment {
@@ -152,16 +217,16 @@ fn header(workload: &workloads::Workload) -> Header {
         },
         mode: Mode::Direct,
         workload: WorkloadHead::new(Spec::Speed { scale: 1 }, workload),
-        engines: ENGINES
+        engines: engines
             .iter()
             .map(|engine| Profile {
-                name: engine.name.into(),
+                name: engine.name.clone(),
                 description: format!("what {} is", engine.name),
                 family: String::new(),
                 dialect: Dialect::Sqlite,
-                base: engine.base.map(str::to_owned),
+                base: engine.base.clone(),
                 durability: engine.durability,
-                cipher: engine.cipher.map(str::to_owned),
+                cipher: engine.cipher.clone(),
                 control: engine.name == "sqlite-again",
             })
             .collect(),
@@ -178,4 +243,37 @@ fn header(workload: &workloads::Workload) -> Header {
             },
         },
     }
+}
+
+/// The page of one run.
+pub fn page(results: &Results) -> String {
+    pages(&[results])
+}
+
+/// The page of several runs.
+pub fn pages(runs: &[&Results]) -> String {
+    let comparisons: Vec<Comparison> = runs.iter().map(|results| compare(results)).collect();
+    let texts: Vec<String> = runs.iter().map(|results| text(results)).collect();
+    let runs: Vec<Run<'_>> = comparisons
+        .iter()
+        .zip(&texts)
+        .map(|(comparison, text)| Run {
+            comparison,
+            command: "cargo run --release -- compare",
+            samples: text,
+        })
+        .collect();
+    lab_report::page::html(&runs).expect("the templates fit their data")
+}
+
+/// The results as a file holds them.
+pub fn text(results: &Results) -> String {
+    let mut text = Record::Header(results.header.clone()).to_line();
+    for probe in &results.probes {
+        text += &Record::Probe(probe.clone()).to_line();
+    }
+    for pass in &results.passes {
+        text += &Record::Pass(pass.clone()).to_line();
+    }
+    text
 }

@@ -1,0 +1,140 @@
+//! What `strongroom compare` says at its end, and what the commands that speak of runs share.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use lab::comparison::{Comparison, compare};
+use lab::results::Results;
+use lab::run::{Outcome, RESULTS_FILE};
+use serde::Serialize;
+
+/// Name of the page in the folder of a run.
+pub const PAGE_FILE: &str = "report.html";
+
+/// Where and how the result of a run is told.
+pub struct Output<'a> {
+    /// Folder of the run.
+    pub folder: &'a Path,
+    /// Write the page, and say nothing.
+    pub quiet: bool,
+    /// Print one JSON document.
+    pub json: bool,
+}
+
+/// The result as one document.
+#[derive(Serialize)]
+struct Document<'a> {
+    page: &'a Path,
+    samples: &'a Path,
+    passes_resumed: usize,
+    sentence: String,
+    comparison: &'a Comparison,
+}
+
+impl Output<'_> {
+    /// Writes the page again from the samples in the folder.
+    pub fn redraw(&self) -> anyhow::Result<()> {
+        let path = self.folder.join(RESULTS_FILE);
+        let text = fs::read_to_string(&path)
+            .with_context(|| format!("cannot read the samples in {}", path.display()))?;
+        let results = Results::parse(&text)
+            .with_context(|| format!("cannot read the samples in {}", path.display()))?;
+        self.report(&Outcome {
+            results,
+            passes_resumed: 0,
+            set_aside: None,
+        })
+    }
+
+    /// Writes the page and tells the result.
+    pub fn report(&self, outcome: &Outcome) -> anyhow::Result<()> {
+        let comparison = compare(&outcome.results);
+        let samples = self.folder.join(RESULTS_FILE);
+        let text = fs::read_to_string(&samples)
+            .with_context(|| format!("cannot read the samples in {}", samples.display()))?;
+        let page = lab_report::page::html(&[lab_report::page::Run {
+            comparison: &comparison,
+            command: &command(&comparison),
+            samples: &text,
+        }])?;
+        let path = self.folder.join(PAGE_FILE);
+        write_whole(&path, &page).with_context(|| format!("cannot write {}", path.display()))?;
+        let sentence = lab_report::finding::sentence(&comparison);
+        if self.json {
+            return say(&lab_report::export::json(&Document {
+                page: &path,
+                samples: &samples,
+                passes_resumed: outcome.passes_resumed,
+                sentence,
+                comparison: &comparison,
+            })?);
+        }
+        if self.quiet {
+            return Ok(());
+        }
+        let mut text = lab_report::terminal::table(&comparison, terminal_width());
+        text += "\n\n";
+        if let Some((older, why)) = &outcome.set_aside {
+            text += &format!(
+                "An earlier run was not continued ({why}); its samples are kept in {}.\n",
+                older.display()
+            );
+        }
+        if outcome.passes_resumed > 0 {
+            text += &format!(
+                "Continued a run: {} of {} passes were there already.\n",
+                outcome.passes_resumed,
+                outcome.results.passes.len()
+            );
+        }
+        text += &format!(
+            "{sentence}\nThe page is {}, every sample is in {}.\n",
+            path.display(),
+            samples.display()
+        );
+        say(&text)
+    }
+}
+
+/// Writes to standard output; a reader that has gone away is no error.
+pub fn say(text: &str) -> anyhow::Result<()> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+/// Writes beside and renames, so that an older file stays whole until the new one is.
+pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let beside = path.with_file_name(name);
+    fs::write(&beside, text)?;
+    fs::rename(&beside, path)
+}
+
+/// The command line that repeats this run.
+pub fn command(comparison: &Comparison) -> String {
+    let header = &comparison.header;
+    let names: Vec<&str> = header
+        .engines
+        .iter()
+        .map(|engine| engine.name.as_str())
+        .collect();
+    let mut command = format!(
+        "cargo run --release -- compare --workload {} --repetitions {} --seed {}",
+        header.workload.spec.arguments(),
+        comparison.rounds,
+        header.seed
+    );
+    if names != lab_engines::DEFAULT {
+        command += &format!(" --engines {}", names.join(","));
+    }
+    command
+}
+
+pub fn terminal_width() -> u16 {
+    terminal_size::terminal_size().map_or(lab_report::terminal::DEFAULT_WIDTH, |(width, _)| width.0)
+}

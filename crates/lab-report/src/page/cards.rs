@@ -1,0 +1,82 @@
+//! Test by test, a small table each, in the form of the published pages.
+
+use lab::comparison::{Cell, Comparison, EngineSummary};
+use serde::Serialize;
+
+use super::RatioText;
+use super::published::{self, Figures};
+use crate::chart::class_of;
+use crate::format::seconds;
+
+/// One test.
+#[derive(Debug, Serialize)]
+pub(super) struct Card {
+    number: usize,
+    title: String,
+    rows: Vec<CardRow>,
+    published: Vec<Figures>,
+}
+
+#[derive(Debug, Serialize)]
+struct CardRow {
+    name: String,
+    class: String,
+    wall: String,
+    /// Length of the bar, per cent of that of the slowest engine.
+    bar: String,
+    cpu: String,
+    base: String,
+    ratio: Option<RatioText>,
+    wrong: Option<String>,
+}
+
+/// Most lines of all cards for which they are laid open at once.
+const LINES_OPEN_MAX: usize = 120;
+
+/// True where the cards are few enough to be read one after the other.
+pub(super) fn few(comparison: &Comparison) -> bool {
+    comparison.engines.len() * comparison.header.workload.tests.len() <= LINES_OPEN_MAX
+}
+
+pub(super) fn cards(comparison: &Comparison) -> Vec<Card> {
+    let titles = comparison.header.workload.tests.iter().enumerate();
+    titles
+        .map(|(test, title)| Card {
+            number: test + 1,
+            title: title.clone(),
+            rows: rows(comparison, test),
+            published: published::figures(comparison, test),
+        })
+        .collect()
+}
+
+fn rows(comparison: &Comparison, test: usize) -> Vec<CardRow> {
+    let cells: Vec<(&EngineSummary, &Cell)> = comparison
+        .engines
+        .iter()
+        .filter_map(|engine| Some((engine, engine.cells.get(test)?)))
+        .collect();
+    let slowest = cells
+        .iter()
+        .filter_map(|(_, cell)| cell.wall_s)
+        .fold(f64::MIN_POSITIVE, f64::max);
+    let noise = comparison
+        .control()
+        .and_then(|control| control.cells.get(test)?.wall_ratio);
+    cells
+        .into_iter()
+        .map(|(engine, cell)| {
+            let noise = noise.as_ref().filter(|_| !engine.profile.control);
+            CardRow {
+                name: engine.profile.name.clone(),
+                class: class_of(comparison, &engine.profile.name),
+                wall: seconds(cell.wall_s),
+                bar: format!("{:.1}%", cell.wall_s.unwrap_or(0.0) / slowest * 100.0),
+                cpu: seconds(cell.cpu_s),
+                base: engine.base.clone().unwrap_or_default(),
+                ratio: cell.wall_ratio.map(|ratio| RatioText::new(&ratio, noise)),
+                wrong: cell.wrong.clone(),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,250 @@
+//! Cost as the size grows: runs of one workload at several sizes, as lines on logarithmic axes.
+
+use lab::comparison::Comparison;
+use lab::engine::Mode;
+use serde::Serialize;
+use workloads::Spec;
+
+use crate::chart::COLOURS;
+use crate::format::{MISSING, seconds};
+
+/// Lines of one workload, as SVG in units of its view box.
+#[derive(Debug, Serialize)]
+pub(super) struct Chart {
+    workload: String,
+    unit: &'static str,
+    width: f64,
+    height: f64,
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+    across: Vec<Tick>,
+    up: Vec<Tick>,
+    sizes: Vec<String>,
+    lines: Vec<Line>,
+}
+
+#[derive(Debug, Serialize)]
+struct Tick {
+    place: String,
+    label: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Line {
+    name: String,
+    class: String,
+    points: Vec<Point>,
+    /// Seconds at each size of the chart.
+    cells: Vec<String>,
+    slope: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Point {
+    x: String,
+    y: String,
+    text: String,
+}
+
+const WIDTH: f64 = 720.0;
+const HEIGHT: f64 = 380.0;
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 700.0;
+const TOP: f64 = 14.0;
+const BOTTOM: f64 = 346.0;
+
+/// Most lines of one chart; engines beyond that have a chart of their own.
+const LINES_MAX: usize = COLOURS;
+
+/// The size that a workload was asked for, and what it counts.
+fn size(spec: &Spec) -> Option<(f64, &'static str)> {
+    match spec {
+        Spec::Speed { scale } => Some((f64::from(*scale), "scale")),
+        Spec::Speedtest { size } => Some((f64::from(*size), "size")),
+        Spec::Pinger => None,
+    }
+}
+
+/// What the runs of one chart have in common.
+#[derive(PartialEq)]
+struct Kind<'a> {
+    name: &'a str,
+    unit: &'static str,
+    mode: Mode,
+}
+
+/// A chart for each workload of which there are runs of several sizes.
+pub(super) fn charts(comparisons: &[&Comparison]) -> Vec<Chart> {
+    let mut kinds: Vec<(Kind<'_>, Vec<(f64, &Comparison)>)> = Vec::new();
+    for &comparison in comparisons {
+        let header = &comparison.header;
+        let Some((size, unit)) = size(&header.workload.spec) else {
+            continue;
+        };
+        let kind = Kind {
+            name: &header.workload.name,
+            unit,
+            mode: header.mode,
+        };
+        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, runs)) => runs.push((size, comparison)),
+            None => kinds.push((kind, vec![(size, comparison)])),
+        }
+    }
+    let mut charts = Vec::new();
+    for (kind, runs) in &mut kinds {
+        runs.sort_by(|one, two| one.0.total_cmp(&two.0));
+        charts.extend(of_kind(kind, runs));
+    }
+    charts
+}
+
+/// An engine, and its seconds at the sizes at which it ran.
+type Curve<'a> = (&'a str, Vec<(f64, f64)>);
+
+fn of_kind(kind: &Kind<'_>, runs: &[(f64, &Comparison)]) -> Vec<Chart> {
+    let mut sizes: Vec<f64> = runs.iter().map(|run| run.0).collect();
+    sizes.dedup();
+    let mut curves: Vec<Curve<'_>> = Vec::new();
+    for (size, comparison) in runs {
+        for engine in &comparison.engines {
+            let Some(time) = engine.wall_total_s.filter(|_| !engine.profile.control) else {
+                continue;
+            };
+            let name = engine.profile.name.as_str();
+            match curves.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, points)) => points.push((*size, time)),
+                None => curves.push((name, vec![(*size, time)])),
+            }
+        }
+    }
+    if sizes.len() < 2 || curves.is_empty() {
+        return vec![];
+    }
+    curves
+        .chunks(LINES_MAX)
+        .map(|curves| chart(kind, &sizes, curves))
+        .collect()
+}
+
+fn chart(kind: &Kind<'_>, sizes: &[f64], curves: &[Curve<'_>]) -> Chart {
+    let times = || {
+        curves
+            .iter()
+            .flat_map(|curve| &curve.1)
+            .map(|point| point.1)
+    };
+    let low = power_of_ten(times().fold(f64::MAX, f64::min).log10().floor());
+    let high = power_of_ten(times().fold(f64::MIN_POSITIVE, f64::max).log10().ceil());
+    let high = if high > low { high } else { low * 10.0 };
+    let first = sizes.first().copied().unwrap_or(1.0);
+    let last = sizes.last().copied().unwrap_or(1.0);
+    let share = |value: f64, low: f64, high: f64| (value / low).ln() / (high / low).ln();
+    let x = |size: f64| format!("{:.1}", LEFT + share(size, first, last) * (RIGHT - LEFT));
+    let y = |time: f64| format!("{:.1}", BOTTOM - share(time, low, high) * (BOTTOM - TOP));
+    let mut up = Vec::new();
+    let mut tick = low;
+    while tick <= high * 1.001 {
+        up.push(Tick {
+            place: y(tick),
+            label: format!("{tick} s"),
+        });
+        tick *= 10.0;
+    }
+    let line = |(place, (name, points)): (usize, &Curve<'_>)| Line {
+        name: (*name).to_owned(),
+        class: format!("s{}", place % COLOURS),
+        points: points
+            .iter()
+            .map(|&(size, time)| Point {
+                x: x(size),
+                y: y(time),
+                text: format!("{} {size}: {} s", kind.unit, seconds(Some(time))),
+            })
+            .collect(),
+        cells: sizes
+            .iter()
+            .map(|&size| {
+                let point = points.iter().find(|point| point.0 == size);
+                seconds(point.map(|point| point.1))
+            })
+            .collect(),
+        slope: slope(points).map_or_else(|| MISSING.to_owned(), |slope| format!("{slope:.2}")),
+    };
+    let mode = match kind.mode {
+        Mode::Direct => "",
+        Mode::Script => ", as scripts",
+    };
+    Chart {
+        workload: format!("{}{mode}", kind.name),
+        unit: kind.unit,
+        width: WIDTH,
+        height: HEIGHT,
+        left: LEFT,
+        right: RIGHT,
+        top: TOP,
+        bottom: BOTTOM,
+        across: sizes
+            .iter()
+            .map(|&size| Tick {
+                place: x(size),
+                label: size.to_string(),
+            })
+            .collect(),
+        up,
+        sizes: sizes.iter().map(f64::to_string).collect(),
+        lines: curves.iter().enumerate().map(line).collect(),
+    }
+}
+
+fn power_of_ten(exponent: f64) -> f64 {
+    10f64.powf(exponent)
+}
+
+/// The exponent of the power of the size that fits the points best: least squares of the
+/// logarithms.
+fn slope(points: &[(f64, f64)]) -> Option<f64> {
+    if points.len() < 2 {
+        return None;
+    }
+    let logarithms: Vec<(f64, f64)> = points
+        .iter()
+        .map(|(size, time)| (size.ln(), time.ln()))
+        .collect();
+    let count = logarithms.len() as f64;
+    let mean = |pick: fn(&(f64, f64)) -> f64| logarithms.iter().map(pick).sum::<f64>() / count;
+    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let covariance: f64 = logarithms.iter().map(|one| (one.0 - x) * (one.1 - y)).sum();
+    let variance: f64 = logarithms.iter().map(|one| (one.0 - x).powi(2)).sum();
+    (variance > 0.0).then(|| covariance / variance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slope_is_the_exponent() {
+        let points = [1.0, 10.0, 100.0].map(|size: f64| (size, 3.0 * size.powf(1.5)));
+        assert!((slope(&points).unwrap() - 1.5).abs() < 1e-9);
+        assert_eq!(slope(&points[..1]), None);
+    }
+
+    #[test]
+    fn places_follow_the_logarithms() {
+        let kind = Kind {
+            name: "made-up",
+            unit: "size",
+            mode: Mode::Direct,
+        };
+        let curves: [Curve<'_>; 1] = [("one", vec![(1.0, 0.1), (10.0, 1.0), (100.0, 10.0)])];
+        let chart = chart(&kind, &[1.0, 10.0, 100.0], &curves);
+        let middle = &chart.lines[0].points[1];
+        assert_eq!(middle.x, format!("{:.1}", (LEFT + RIGHT) / 2.0));
+        assert_eq!(middle.y, format!("{:.1}", (TOP + BOTTOM) / 2.0));
+        assert_eq!(chart.lines[0].slope, "1.00");
+        assert_eq!(chart.up.len(), 3);
+    }
+}
