@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
 
-    /// Workload to run
+    /// Workload to run, or the folder of one of your own, as ./my-app
     #[arg(long, default_value = "speed", value_name = "NAME")]
     workload: String,
 
@@ -98,7 +98,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         return output.redraw();
     }
     let spec = args.parameters.spec(&args.workload)?;
-    let workload = workloads::build(&spec, Dialect::Sqlite)?;
+    let workload = lab::custom::build(&spec, Dialect::Sqlite)?;
+    let spec = lab::custom::pinned(spec, &workload);
     let plan = plan(&args, spec, &workload)?;
     let mut display = Display::new(&workload);
     let quiet = args.quiet || args.json;

@@ -9,7 +9,7 @@ use workloads::{Spec, Workload, speedtest};
 /// Print the SQL of a workload, byte for byte
 #[derive(Debug, Parser)]
 pub struct Args {
-    /// The workload
+    /// The workload, or the folder of one of your own, as ./my-app
     #[arg(value_name = "NAME")]
     name: String,
 
@@ -35,6 +35,15 @@ pub struct Parameters {
     /// How many times the work of the published tests `speed` does, 1 to 100 [default: 1]
     #[arg(long, value_name = "N")]
     scale: Option<u32>,
+
+    /// Operations per second that are due in the open steps of `concurrent`, 1 to 100000
+    /// [default: 200]
+    #[arg(long, value_name = "N")]
+    rate: Option<u32>,
+
+    /// Seconds that count in a step of `concurrent`, 1 to 600 [default: 3]
+    #[arg(long, value_name = "N")]
+    seconds: Option<u32>,
 }
 
 impl Parameters {
@@ -43,6 +52,8 @@ impl Parameters {
         let parameters = workloads::Parameters {
             size: self.size,
             scale: self.scale,
+            rate: self.rate,
+            seconds: self.seconds,
         };
         Ok(Spec::parse(name, &parameters)?)
     }
@@ -69,7 +80,7 @@ impl From<Dialect> for workloads::Dialect {
 /// Prints the SQL.
 pub fn run(args: Args) -> anyhow::Result<()> {
     let spec = args.parameters.spec(&args.name)?;
-    let workload = workloads::build(&spec, args.dialect.into())?;
+    let workload = lab::custom::build(&spec, args.dialect.into())?;
     let is_speedtest = matches!(spec, Spec::Speedtest { .. });
     let Some(number) = args.test else {
         return if is_speedtest {

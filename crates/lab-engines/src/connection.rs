@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use lab::answer::{Answers, Value};
-use lab::engine::{Cause, Connection, Durability, EngineError};
+use lab::engine::{Cause, Connection, Contention, Durability, EngineError};
 use sqlite_api::{Error, Library, Script, Statement, Value as SqliteValue};
 
 /// Name of the database file in the folder of a pass.
@@ -178,6 +178,30 @@ fn run_one(
     Ok(())
 }
 
+/// Result codes `SQLITE_BUSY` and `SQLITE_LOCKED`; those that say more have them in their low bits.
+const LOCKED_CODES: [i32; 2] = [5, 6];
+
+/// What a failed statement means to others.
+fn failed(error: Error, number: usize, statement: &str) -> EngineError {
+    let statement = statement.to_owned();
+    let is_locked = LOCKED_CODES.contains(&(error.code & 0xff));
+    let source = error.into();
+    if is_locked {
+        EngineError::Contention {
+            contention: Contention::Busy,
+            number,
+            statement,
+            source,
+        }
+    } else {
+        EngineError::Statement {
+            number,
+            statement,
+            source,
+        }
+    }
+}
+
 fn owned(value: SqliteValue<'_>) -> Value {
     match value {
         SqliteValue::Null => Value::Null,
@@ -251,11 +275,8 @@ impl SqliteConnection {
 impl Connection for SqliteConnection {
     fn run(&mut self, statements: &[&str], answers: &mut Answers) -> Result<(), EngineError> {
         for (statement, number) in statements.iter().zip(1..) {
-            run_one(&self.inner, statement, answers).map_err(|error| EngineError::Statement {
-                number,
-                statement: (*statement).to_owned(),
-                source: error.into(),
-            })?;
+            run_one(&self.inner, statement, answers)
+                .map_err(|error| failed(error, number, statement))?;
         }
         Ok(())
     }

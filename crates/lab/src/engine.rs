@@ -200,6 +200,19 @@ pub enum EngineError {
         /// What the engine says.
         source: Cause,
     },
+    /// A statement met another connection's work. Its transaction is to be rolled back; then it can
+    /// be tried again.
+    #[error("statement {number} met contention: {statement}")]
+    Contention {
+        /// What kind.
+        contention: Contention,
+        /// The statement's place in the test, from 1.
+        number: usize,
+        /// Its text.
+        statement: String,
+        /// What the engine says.
+        source: Cause,
+    },
     /// The engine did not report its settings.
     #[error("the engine did not report its settings")]
     Settings(#[source] Cause),
@@ -209,6 +222,19 @@ pub enum EngineError {
     /// The engine's shell could not be started or did not run the script.
     #[error("the engine's shell did not run the test")]
     Shell(#[source] Cause),
+}
+
+/// How two connections were in each other's way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Contention {
+    /// Something stayed locked for longer than the engine waits: SQLite's `SQLITE_BUSY` and
+    /// `SQLITE_LOCKED`, PostgreSQL's 55P03, MySQL's 1205.
+    Busy,
+    /// The engine ended a deadlock: PostgreSQL's 40P01, MySQL's 1213.
+    Deadlock,
+    /// No order of the transactions would explain what they saw: PostgreSQL's 40001.
+    Order,
 }
 
 /// An error and all its causes in one line.

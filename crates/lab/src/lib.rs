@@ -11,6 +11,8 @@
 
 pub mod answer;
 pub mod comparison;
+pub mod concurrent;
+pub mod custom;
 pub mod difference;
 pub mod engine;
 pub mod keeper;

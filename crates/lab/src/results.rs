@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use workloads::Spec;
 
 use crate::answer::Answer;
+use crate::concurrent::ConcurrentSample;
 use crate::engine::{Mode, Profile};
 use crate::machine::Machine;
 use crate::measure::Sample;
@@ -165,6 +166,11 @@ pub struct TestSample {
     pub facts: usize,
     /// The first fact that did not hold.
     pub contradiction: Option<String>,
+    /// What the work of several connections came to, where that is the test. `sample` is then the
+    /// cost of the whole step, its warm-up among it, whose time is fixed: what tells engines apart
+    /// is here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrent: Option<ConcurrentSample>,
 }
 
 /// The end of a pass.

@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
-use workloads::{BuildError, Fact, Spec, Test, Workload};
+use workloads::{Fact, Spec, Test, Workload};
 
 use crate::answer::{Answer, Answers, Value};
+use crate::concurrent::{self, Acknowledged};
+use crate::custom::{self, FolderError};
 use crate::engine::{
     Connection, Engine, EngineError, EngineOptions, Mode, ScriptCommand, Server, whole_message,
 };
@@ -109,7 +111,7 @@ pub enum WorkerError {
     },
     /// No such workload, or not in the SQL that the engine speaks.
     #[error(transparent)]
-    Workload(#[from] BuildError),
+    Workload(#[from] FolderError),
 }
 
 /// Does what the request on `input` asks for and tells it on `output`.
@@ -139,7 +141,7 @@ pub fn serve(
             )?);
         }
     }
-    let workload = workloads::build(&request.workload, engine.profile().dialect)?;
+    let workload = custom::build(&request.workload, engine.profile().dialect)?;
     let mut tell = |reply: &Reply| say(output, reply);
     let engine = engine.as_ref();
     match pass(engine, &workload, request.mode, &request.folder, &mut tell) {
@@ -178,6 +180,9 @@ enum PassError {
     Pipe(#[from] io::Error),
 }
 
+/// Why a shell cannot do the work of several connections.
+const NO_STEPS: &str = "several connections at once need `--mode direct`";
+
 fn pass(
     engine: &dyn Engine,
     workload: &Workload,
@@ -206,8 +211,19 @@ fn pass(
         opening,
         settings,
     })?;
+    let mut acknowledged = Acknowledged::default();
     for test in &workload.tests {
-        let (answer, sample) = run_test(&mut hand, test)?;
+        let (answer, mut sample) = run_test(&mut hand, test)?;
+        if let Some(step) = &test.step {
+            if mode == Mode::Script {
+                return Err(EngineError::Shell(NO_STEPS.into()).into());
+            }
+            let outcome = concurrent::run_test(engine, folder, test.number, step)?;
+            acknowledged += outcome.acknowledged;
+            let facts = acknowledged.facts();
+            let contradiction = first_contradiction(&mut hand, &facts)?;
+            outcome.tell(&mut sample, facts.len(), contradiction);
+        }
         tell(&Reply::Answer(answer))?;
         tell(&Reply::Test(sample))?;
     }
@@ -219,7 +235,8 @@ fn pass(
     tell(&Reply::Closed(Closing {
         sample,
         file_bytes: files.bytes,
-        readable_on_disk: !files.found_in.is_empty(),
+        // A load without a plain text leaves nothing to look for.
+        readable_on_disk: !workload.canary.is_empty() && !files.found_in.is_empty(),
     }))?;
     Ok(())
 }
@@ -297,11 +314,7 @@ impl<'a> Hand<'a> {
 /// Runs one test and then looks up what is known about the tables.
 fn run_test(hand: &mut Hand<'_>, test: &Test) -> Result<(Answer, TestSample), EngineError> {
     let (sample, answers) = hand.run(test)?;
-    let mut contradiction = None;
-    for fact in &test.oracle {
-        let found = contradicts(hand, fact)?;
-        contradiction = contradiction.or(found);
-    }
+    let contradiction = first_contradiction(hand, &test.oracle)?;
     let answer = answers.recorded();
     let sample = TestSample {
         number: test.number,
@@ -310,8 +323,19 @@ fn run_test(hand: &mut Hand<'_>, test: &Test) -> Result<(Answer, TestSample), En
         answer: answer.name.clone(),
         facts: test.oracle.len(),
         contradiction,
+        concurrent: None,
     };
     Ok((answer, sample))
+}
+
+fn first_contradiction(hand: &mut Hand<'_>, facts: &[Fact]) -> Result<Option<String>, EngineError> {
+    for fact in facts {
+        let found = contradicts(hand, fact)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }
 
 /// What the engine says instead of the known fact, if it does.

@@ -4,6 +4,8 @@
 //! function of nothing but what is asked for ([`Spec`]) and of the SQL that the engine speaks
 //! ([`Dialect`]): no clock, no file, no environment.
 
+pub mod concurrent;
+pub mod custom;
 mod number_name;
 pub mod pinger;
 mod script;
@@ -45,6 +47,8 @@ pub struct Test {
     pub script: Script,
     /// Known facts about the database after this test.
     pub oracle: Vec<Fact>,
+    /// Work of several connections, which is done after the statements.
+    pub step: Option<concurrent::Step>,
 }
 
 /// What a query must answer, known from other database engines.

@@ -91,6 +91,7 @@ pub(crate) fn workload(dialect: Dialect) -> Workload {
             title,
             script,
             oracle,
+            step: None,
         })
         .collect();
     Workload {

@@ -1,8 +1,10 @@
 //! What can be asked for: workloads by name, with their parameters.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{Dialect, Workload, pinger, speed, speedtest};
+use crate::{Dialect, Workload, concurrent, pinger, speed, speedtest};
 
 /// Which workload is asked for, with its parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +22,21 @@ pub enum Spec {
     },
     /// The published PingER comparison.
     Pinger,
+    /// Several connections at once.
+    Concurrent {
+        /// Operations per second that are due in open steps, see [`concurrent::RATES`].
+        rate: u32,
+        /// Seconds of a step, see [`concurrent::SECONDS`].
+        seconds: u32,
+    },
+    /// The user's own statements.
+    Custom {
+        /// The folder they are read from.
+        folder: String,
+        /// [`Workload::sha256`] that they must have.
+        #[serde(default)]
+        sha256: Option<String>,
+    },
 }
 
 /// Parameters as they are given on a command line; each belongs to some workloads.
@@ -29,13 +46,17 @@ pub struct Parameters {
     pub size: Option<u32>,
     /// Scale of `speed`.
     pub scale: Option<u32>,
+    /// Operations per second of `concurrent`.
+    pub rate: Option<u32>,
+    /// Seconds of a step of `concurrent`.
+    pub seconds: Option<u32>,
 }
 
 /// Why there is no such workload.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum BuildError {
     /// Nothing has that name.
-    #[error("there is no workload `{name}`; there are: {known}")]
+    #[error("there is no workload `{name}`; there are: {known}, and any folder, as ./{name}")]
     Unknown {
         /// The name asked for.
         name: String,
@@ -63,6 +84,12 @@ pub enum BuildError {
         least: u32,
         /// The largest value.
         most: u32,
+    },
+    /// A workload of the user's own is built from texts, see [`crate::custom::workload`].
+    #[error("the files in {folder} have not been read")]
+    Texts {
+        /// The folder.
+        folder: String,
     },
     /// The workload has no text for such engines.
     #[error(
@@ -102,6 +129,16 @@ impl Spec {
                 size: parameters.size.unwrap_or(speedtest::DEFAULT_SIZE),
             },
             "pinger" => Self::Pinger,
+            "concurrent" => Self::Concurrent {
+                rate: parameters.rate.unwrap_or(concurrent::DEFAULT_RATE),
+                seconds: parameters.seconds.unwrap_or(concurrent::DEFAULT_SECONDS),
+            },
+            folder if folder.contains(['/', '\\']) || folder == "." || folder == ".." => {
+                Self::Custom {
+                    folder: folder.to_owned(),
+                    sha256: None,
+                }
+            }
             _ => {
                 return Err(BuildError::Unknown {
                     name: name.to_owned(),
@@ -112,6 +149,8 @@ impl Spec {
         let given = [
             ("--size", parameters.size.is_some(), "speedtest"),
             ("--scale", parameters.scale.is_some(), "speed"),
+            ("--rate", parameters.rate.is_some(), "concurrent"),
+            ("--seconds", parameters.seconds.is_some(), "concurrent"),
         ];
         for (parameter, is_given, owner) in given {
             if is_given && spec.name() != owner {
@@ -131,6 +170,8 @@ impl Spec {
             Self::Speed { .. } => "speed",
             Self::Speedtest { .. } => "speedtest",
             Self::Pinger => "pinger",
+            Self::Concurrent { .. } => "concurrent",
+            Self::Custom { .. } => "custom",
         }
     }
 
@@ -140,33 +181,44 @@ impl Spec {
             Self::Speed { scale: 1 } | Self::Pinger => self.name().to_owned(),
             Self::Speed { scale } => format!("speed --scale {scale}"),
             Self::Speedtest { size } => format!("speedtest --size {size}"),
+            Self::Concurrent { rate, seconds } => {
+                format!("concurrent --rate {rate} --seconds {seconds}")
+            }
+            Self::Custom { folder, .. } => folder.clone(),
         }
     }
 
     fn check(&self) -> Result<(), BuildError> {
-        let (parameter, value, range) = match self {
-            Self::Speed { scale } => ("--scale", *scale, speed::SCALES),
-            Self::Speedtest { size } => ("--size", *size, speedtest::SIZES),
-            Self::Pinger => return Ok(()),
+        let within = |parameter, value: u32, range: RangeInclusive<u32>| {
+            if range.contains(&value) {
+                return Ok(());
+            }
+            Err(BuildError::Range {
+                workload: self.name().to_owned(),
+                parameter,
+                value,
+                least: *range.start(),
+                most: *range.end(),
+            })
         };
-        if range.contains(&value) {
-            return Ok(());
+        match self {
+            Self::Speed { scale } => within("--scale", *scale, speed::SCALES),
+            Self::Speedtest { size } => within("--size", *size, speedtest::SIZES),
+            Self::Concurrent { rate, seconds } => {
+                within("--rate", *rate, concurrent::RATES)?;
+                within("--seconds", *seconds, concurrent::SECONDS)
+            }
+            Self::Pinger | Self::Custom { .. } => Ok(()),
         }
-        Err(BuildError::Range {
-            workload: self.name().to_owned(),
-            parameter,
-            value,
-            least: *range.start(),
-            most: *range.end(),
-        })
     }
 }
 
 /// The workloads there are: name, and a sentence on each.
-pub const CATALOGUE: [(&str, &str); 3] = [
+pub const CATALOGUE: [(&str, &str); 4] = [
     ("speed", speed::DESCRIPTION),
     ("speedtest", speedtest::DESCRIPTION),
     ("pinger", pinger::DESCRIPTION),
+    ("concurrent", concurrent::DESCRIPTION),
 ];
 
 /// Makes the text of a workload for engines of that dialect.
@@ -187,6 +239,13 @@ pub fn build(spec: &Spec, dialect: Dialect) -> Result<Workload, BuildError> {
             dialect,
         }),
         (Spec::Pinger, dialect) => Ok(pinger::workload(dialect)),
+        (
+            Spec::Concurrent { rate, seconds },
+            Dialect::Sqlite | Dialect::Postgres | Dialect::Mysql,
+        ) => Ok(concurrent::workload(*rate, *seconds)),
+        (Spec::Custom { folder, .. }, _) => Err(BuildError::Texts {
+            folder: folder.clone(),
+        }),
     }
 }
 
@@ -256,6 +315,14 @@ mod tests {
             Spec::Speed { scale: 2 },
             Spec::Speedtest { size: 7 },
             Spec::Pinger,
+            Spec::Concurrent {
+                rate: 9,
+                seconds: 1,
+            },
+            Spec::Custom {
+                folder: "./x".to_owned(),
+                sha256: None,
+            },
         ] {
             let text = serde_json::to_string(&spec).unwrap();
             assert_eq!(serde_json::from_str::<Spec>(&text).unwrap(), spec);

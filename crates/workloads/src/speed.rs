@@ -49,6 +49,16 @@ pub fn tests() -> Vec<Test> {
     scaled_tests(1)
 }
 
+/// The statements that make and fill the larger table, as in test 2.
+pub(crate) fn filling() -> Vec<String> {
+    let [_, script, ..] = generator::scripts(1);
+    script
+        .lines()
+        .filter(|line| !["BEGIN;", "COMMIT;"].contains(line))
+        .map(str::to_owned)
+        .collect()
+}
+
 fn scaled_tests(scale: u32) -> Vec<Test> {
     let facts = oracle::facts(scale);
     generator::scripts(scale)
@@ -61,6 +71,7 @@ fn scaled_tests(scale: u32) -> Vec<Test> {
             title,
             script: Script::lines(script),
             oracle,
+            step: None,
         })
         .collect()
 }

@@ -38,6 +38,7 @@ pub(crate) fn workload(size: u32) -> Workload {
             title: format!("{} {}", part.number, part.title),
             script: part.script,
             oracle: oracle.after(part.number),
+            step: None,
         })
         .collect();
     let sha256 = sha256(tests.iter().map(|test| test.script.text()));

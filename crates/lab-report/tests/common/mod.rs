@@ -120,6 +120,7 @@ fn made_up(engines: &[MadeUp], workload: &workloads::Workload, rounds: u32) -> R
                 answer: "same".into(),
                 facts: test.oracle.len(),
                 contradiction: None,
+                concurrent: None,
             });
             let tests = tests.collect();
             let readable = engine.cipher.is_none();

@@ -70,6 +70,7 @@ pub fn pass(round: u32, engine: &str, milliseconds: [u64; 2]) -> Pass {
             answer: format!("answer {number}"),
             facts: 1,
             contradiction: None,
+            concurrent: None,
         });
     Pass {
         round,

@@ -1,0 +1,92 @@
+//! The example of a workload of the user's own runs, and what is wrong with a folder is told.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::fs;
+use std::path::Path;
+
+use lab::answer::Answers;
+use lab::custom::{FolderError, build, pinned};
+use lab::engine::EngineOptions;
+use workloads::{Dialect, Spec};
+
+fn example() -> Spec {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/my-app");
+    Spec::named(&folder.to_string_lossy()).unwrap()
+}
+
+#[test]
+fn the_example_runs_and_its_queries_find_rows() {
+    let workload = build(&example(), Dialect::Sqlite).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let engine = lab_engines::named("strongroom-nosync", &EngineOptions::default()).unwrap();
+    engine.create(folder.path()).unwrap();
+    let mut connection = engine.open(folder.path()).unwrap();
+    let mut rows = Vec::new();
+    for test in &workload.tests {
+        let statements: Vec<&str> = test.statements().collect();
+        let mut answers = Answers::default();
+        connection.run(&statements, &mut answers).unwrap();
+        rows.push((test.title.as_str(), answers.row_count()));
+    }
+    connection.close().unwrap();
+    assert_eq!(
+        rows,
+        [
+            ("Schema", 0),
+            ("Load", 0),
+            ("Open tickets of each person", 20),
+            ("One ticket with its comments (500 times)", 2000),
+            ("Tickets on fire", 455),
+            ("Who writes most to the tickets of others", 20),
+            ("A comment, each in a transaction of its own (50 times)", 0),
+            ("close old tickets", 0),
+            ("tidy", 0),
+        ]
+    );
+    assert!(!workload.canary.is_empty());
+}
+
+#[test]
+fn every_dialect_has_the_example() {
+    for dialect in [Dialect::Postgres, Dialect::Mysql] {
+        assert_eq!(build(&example(), dialect).unwrap().tests.len(), 9);
+    }
+}
+
+#[test]
+fn a_folder_that_is_none_is_told() {
+    let missing = Spec::named("./no-such-folder").unwrap();
+    let message = build(&missing, Dialect::Sqlite).unwrap_err().to_string();
+    assert!(
+        message.starts_with("./no-such-folder is not a folder"),
+        "{message}"
+    );
+}
+
+#[test]
+fn files_that_change_under_way_are_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = Spec::named(&folder.path().to_string_lossy()).unwrap();
+    fs::write(folder.path().join("schema.sql"), "CREATE TABLE t(a);").unwrap();
+    fs::write(folder.path().join("queries.sql"), "SELECT 1;").unwrap();
+    fs::write(folder.path().join("notes.txt"), "left alone").unwrap();
+    let workload = build(&spec, Dialect::Sqlite).unwrap();
+    let spec = pinned(spec, &workload);
+    assert!(build(&spec, Dialect::Sqlite).is_ok());
+    fs::write(folder.path().join("queries.sql"), "SELECT 'a").unwrap();
+    let message = build(&spec, Dialect::Sqlite).unwrap_err().to_string();
+    assert!(
+        message.contains("queries.sql, line 1: the ' that opens here"),
+        "{message}"
+    );
+    fs::write(folder.path().join("queries.sql"), "SELECT 2;").unwrap();
+    assert!(matches!(
+        build(&spec, Dialect::Sqlite),
+        Err(FolderError::Changed { .. })
+    ));
+    fs::write(folder.path().join("queries.sql"), [0xff, 0xfe]).unwrap();
+    assert!(matches!(
+        build(&spec, Dialect::Sqlite),
+        Err(FolderError::Read { .. })
+    ));
+}

@@ -1,0 +1,423 @@
+//! Several connections at work at once, in the threads of one worker.
+//!
+//! What is due when: in a closed step an operation is due when its connection has ended the one
+//! before; in an open step operation *n* is due *n* intervals after the beginning, and whichever
+//! connection is free takes the next. Latency counts from the moment an operation was due, through
+//! all repetitions, to its commit. Operations due within the warm-up are run and not counted.
+//!
+//! An operation that met contention is rolled back and tried again at once; only what was committed
+//! counts. After the end of an open step its connections have as long as the step itself to do what
+//! is still due. What is not begun then is counted apart, with the time it has waited so far among
+//! the latencies: an engine that falls behind cannot look fast.
+
+use std::ops::AddAssign;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+use workloads::concurrent::{Kind, Operation, Step, WARM_UP_SECONDS, facts, operation};
+
+use crate::answer::Answers;
+use crate::engine::{Connection, Contention, Engine, EngineError};
+use crate::measure::{Meter, Sample};
+use crate::results::TestSample;
+
+/// What a step of several connections came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConcurrentSample {
+    /// What was asked for.
+    pub step: Step,
+    /// From the end of the warm-up to the end of the last operation that counts, nanoseconds.
+    pub measured_ns: u64,
+    /// Operations that counted and were committed.
+    pub completed: u64,
+    /// Latencies of all of them, and of those that were never begun.
+    pub latency: Latency,
+    /// The same for each kind that occurred.
+    pub kinds: Vec<KindSample>,
+    /// Times an engine said that something is locked.
+    pub busy: u64,
+    /// Times an engine ended a deadlock, or a transaction that could not be put in an order.
+    pub deadlocks: u64,
+    /// Times an operation was tried again.
+    pub retries: u64,
+    /// Operations that were given up after [`RETRIES_MAX`] repetitions.
+    pub given_up: u64,
+    /// Operations that were due and never begun.
+    pub not_begun: u64,
+}
+
+/// One kind of operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KindSample {
+    /// Which.
+    pub kind: Kind,
+    /// How many counted and were committed.
+    pub completed: u64,
+    /// Their latencies.
+    pub latency: Latency,
+}
+
+/// A distribution of times, nanoseconds, to three digits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Half of them are at most this.
+    pub p50_ns: u64,
+    /// 90 of 100.
+    pub p90_ns: u64,
+    /// 99 of 100.
+    pub p99_ns: u64,
+    /// 999 of 1000.
+    pub p999_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+impl ConcurrentSample {
+    /// Committed operations per second.
+    pub fn throughput(&self) -> f64 {
+        self.completed as f64 * 1e9 / (self.measured_ns.max(1) as f64)
+    }
+}
+
+/// Repetitions of an operation that meets contention each time.
+pub const RETRIES_MAX: u32 = 100;
+
+/// Commits that were acknowledged since the tables were made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Acknowledged {
+    /// Transactions that update.
+    pub updates: u64,
+    /// Inserts.
+    pub inserts: u64,
+}
+
+impl Acknowledged {
+    fn note(&mut self, kind: Kind) {
+        match kind {
+            Kind::PointRead | Kind::RangeRead => {}
+            Kind::Update => self.updates += 1,
+            Kind::Insert => self.inserts += 1,
+        }
+    }
+
+    /// What the tables must say now.
+    pub fn facts(&self) -> [workloads::Fact; 2] {
+        facts(self.updates, self.inserts)
+    }
+}
+
+impl AddAssign for Acknowledged {
+    fn add_assign(&mut self, other: Self) {
+        self.updates += other.updates;
+        self.inserts += other.inserts;
+    }
+}
+
+/// How a step ended.
+#[derive(Debug)]
+pub struct StepOutcome {
+    /// What all of it cost, from opening the first connection to closing the last.
+    pub cost: Sample,
+    /// What it came to.
+    pub sample: ConcurrentSample,
+    /// Commits within it, the warm-up among them.
+    pub acknowledged: Acknowledged,
+    /// Reads that did not find the one row that was there.
+    pub wrong_reads: u64,
+}
+
+impl StepOutcome {
+    /// Puts it into the sample of its test, with what the tables said afterwards.
+    pub fn tell(self, sample: &mut TestSample, facts: usize, contradiction: Option<String>) {
+        let wrong_reads = (self.wrong_reads > 0)
+            .then(|| format!("{} reads did not find their one row", self.wrong_reads));
+        sample.sample = self.cost;
+        sample.facts = facts;
+        sample.contradiction = contradiction.or(wrong_reads);
+        sample.concurrent = Some(self.sample);
+    }
+}
+
+/// Runs a step; each connection is opened before the first operation is due.
+///
+/// # Errors
+/// When a connection cannot be opened, or fails with something other than contention.
+pub fn run_test(
+    engine: &dyn Engine,
+    folder: &Path,
+    test: u32,
+    step: &Step,
+) -> Result<StepOutcome, EngineError> {
+    let meter = Meter::with(engine.server());
+    let mut connections = Vec::new();
+    for _ in 0..step.connections {
+        connections.push(engine.open(folder)?);
+    }
+    let clock = Clock::start(step);
+    let shared = Shared {
+        test,
+        clock,
+        next: AtomicU64::new(0),
+        failed: AtomicBool::new(false),
+    };
+    let ends: Vec<Result<Tally, EngineError>> = thread::scope(|scope| {
+        let threads: Vec<_> = connections
+            .into_iter()
+            .map(|connection| scope.spawn(|| work(connection, &shared)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| {
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+            .collect()
+    });
+    let mut total = Tally::new();
+    for end in ends {
+        total.add(&end?);
+    }
+    Ok(total.outcome(step, &clock, meter.stop()))
+}
+
+/// When operations are due, begin to count, and are no longer begun.
+#[derive(Debug, Clone, Copy)]
+struct Clock {
+    begin: Instant,
+    /// From one operation to the next in an open step.
+    interval: Option<Duration>,
+    /// Operations due from here on count.
+    counted: Instant,
+    /// Nothing is due from here on.
+    end: Instant,
+    /// Nothing is begun from here on.
+    last_begin: Instant,
+}
+
+impl Clock {
+    fn start(step: &Step) -> Self {
+        let begin = Instant::now();
+        let counted = begin + Duration::from_secs(u64::from(WARM_UP_SECONDS));
+        let duration = Duration::from_secs(u64::from(step.seconds));
+        let end = counted + duration;
+        Self {
+            begin,
+            interval: step.rate.map(|rate| Duration::from_secs(1) / rate.max(1)),
+            counted,
+            end,
+            last_begin: end + duration,
+        }
+    }
+
+    fn due(&self, number: u64) -> Instant {
+        match self.interval {
+            None => Instant::now(),
+            Some(interval) => {
+                let nanoseconds = interval.as_nanos().saturating_mul(u128::from(number));
+                let nanoseconds = u64::try_from(nanoseconds).unwrap_or(u64::MAX);
+                self.begin + Duration::from_nanos(nanoseconds)
+            }
+        }
+    }
+}
+
+/// What the threads of a step have in common.
+struct Shared {
+    test: u32,
+    clock: Clock,
+    /// Number of the next operation.
+    next: AtomicU64,
+    /// Another connection has failed: there is no reason to go on.
+    failed: AtomicBool,
+}
+
+/// What one connection has done.
+struct Tally {
+    histograms: [Histogram<u64>; Kind::ALL.len()],
+    completed: [u64; Kind::ALL.len()],
+    busy: u64,
+    deadlocks: u64,
+    retries: u64,
+    given_up: u64,
+    not_begun: u64,
+    acknowledged: Acknowledged,
+    wrong_reads: u64,
+    /// End of the last operation that counts.
+    last_end: Option<Instant>,
+}
+
+const GROWS: &str = "a histogram that grows by itself takes every value";
+
+fn histogram() -> Histogram<u64> {
+    Histogram::new(3).expect("three digits are among the one to five that there can be")
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Tally {
+    fn new() -> Self {
+        Self {
+            histograms: Kind::ALL.map(|_| histogram()),
+            completed: [0; Kind::ALL.len()],
+            busy: 0,
+            deadlocks: 0,
+            retries: 0,
+            given_up: 0,
+            not_begun: 0,
+            acknowledged: Acknowledged::default(),
+            wrong_reads: 0,
+            last_end: None,
+        }
+    }
+
+    fn record(&mut self, kind: Kind, latency: Duration) {
+        self.histograms[kind as usize]
+            .record(nanoseconds(latency))
+            .expect(GROWS);
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (mine, theirs) in self.histograms.iter_mut().zip(&other.histograms) {
+            mine.add(theirs).expect(GROWS);
+        }
+        for (mine, theirs) in self.completed.iter_mut().zip(other.completed) {
+            *mine += theirs;
+        }
+        self.busy += other.busy;
+        self.deadlocks += other.deadlocks;
+        self.retries += other.retries;
+        self.given_up += other.given_up;
+        self.not_begun += other.not_begun;
+        self.acknowledged += other.acknowledged;
+        self.wrong_reads += other.wrong_reads;
+        self.last_end = self.last_end.max(other.last_end);
+    }
+
+    fn outcome(self, step: &Step, clock: &Clock, cost: Sample) -> StepOutcome {
+        let mut all = histogram();
+        for one in &self.histograms {
+            all.add(one).expect(GROWS);
+        }
+        let kinds = Kind::ALL
+            .into_iter()
+            .filter(|&kind| !self.histograms[kind as usize].is_empty())
+            .map(|kind| KindSample {
+                kind,
+                completed: self.completed[kind as usize],
+                latency: latency(&self.histograms[kind as usize]),
+            })
+            .collect();
+        let measured = self
+            .last_end
+            .map_or(clock.end, |last_end| last_end.max(clock.end))
+            .duration_since(clock.counted);
+        StepOutcome {
+            cost,
+            sample: ConcurrentSample {
+                step: *step,
+                measured_ns: nanoseconds(measured),
+                completed: self.completed.iter().sum(),
+                latency: latency(&all),
+                kinds,
+                busy: self.busy,
+                deadlocks: self.deadlocks,
+                retries: self.retries,
+                given_up: self.given_up,
+                not_begun: self.not_begun,
+            },
+            acknowledged: self.acknowledged,
+            wrong_reads: self.wrong_reads,
+        }
+    }
+}
+
+fn latency(histogram: &Histogram<u64>) -> Latency {
+    Latency {
+        p50_ns: histogram.value_at_quantile(0.5),
+        p90_ns: histogram.value_at_quantile(0.9),
+        p99_ns: histogram.value_at_quantile(0.99),
+        p999_ns: histogram.value_at_quantile(0.999),
+        max_ns: histogram.max(),
+    }
+}
+
+/// Takes operations until nothing more is due.
+fn work(mut connection: Box<dyn Connection>, shared: &Shared) -> Result<Tally, EngineError> {
+    let clock = &shared.clock;
+    let mut tally = Tally::new();
+    while !shared.failed.load(Ordering::Relaxed) {
+        let number = shared.next.fetch_add(1, Ordering::Relaxed);
+        let due = clock.due(number);
+        if due >= clock.end {
+            break;
+        }
+        let operation = operation(shared.test, number);
+        let now = Instant::now();
+        if now >= clock.last_begin {
+            if due >= clock.counted {
+                tally.not_begun += 1;
+                tally.record(operation.kind, now - due);
+            }
+            continue;
+        }
+        // An open step waits for its moment; a moment that has passed is not waited for.
+        thread::sleep(due.saturating_duration_since(now));
+        let done = attempt(connection.as_mut(), &operation, &mut tally);
+        if done.is_err() {
+            shared.failed.store(true, Ordering::Relaxed);
+        }
+        if done? {
+            let end = Instant::now();
+            tally.acknowledged.note(operation.kind);
+            if due >= clock.counted {
+                tally.completed[operation.kind as usize] += 1;
+                tally.record(operation.kind, end - due);
+                tally.last_end = Some(end);
+            }
+        }
+    }
+    connection.close()?;
+    Ok(tally)
+}
+
+/// Runs an operation until it is committed; false where it was given up.
+fn attempt(
+    connection: &mut dyn Connection,
+    operation: &Operation,
+    tally: &mut Tally,
+) -> Result<bool, EngineError> {
+    let statements: Vec<&str> = operation.statements.iter().map(String::as_str).collect();
+    for _ in 0..=RETRIES_MAX {
+        let mut answers = Answers::default();
+        match connection.run(&statements, &mut answers) {
+            Ok(()) => {
+                if operation.kind == Kind::PointRead && answers.row_count() != 1 {
+                    tally.wrong_reads += 1;
+                }
+                return Ok(true);
+            }
+            Err(EngineError::Contention { contention, .. }) => {
+                match contention {
+                    Contention::Busy => tally.busy += 1,
+                    Contention::Deadlock | Contention::Order => tally.deadlocks += 1,
+                }
+                tally.retries += 1;
+                if statements.len() > 1 {
+                    // Where the engine has already rolled back there is nothing left to do.
+                    drop(connection.run(&["ROLLBACK;"], &mut Answers::default()));
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    tally.retries -= 1;
+    tally.given_up += 1;
+    Ok(false)
+}

@@ -1,0 +1,116 @@
+//! Reads the folder of a workload of the user's own; builds any workload.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use workloads::custom::{self, CustomError, CustomFile, CustomTexts};
+use workloads::{BuildError, Dialect, Spec, Workload};
+
+/// Why there is no such workload.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// It is none that needs a folder.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// There is no such folder.
+    #[error(
+        "{folder} is not a folder; a workload of your own is a folder with schema.sql, load.sql \
+         and queries.sql", folder = .folder.display()
+    )]
+    NoFolder {
+        /// What was asked for.
+        folder: PathBuf,
+    },
+    /// A file of it cannot be read.
+    #[error("cannot read {path}; it must be a file of text in UTF-8", path = .path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Its files are no workload.
+    #[error("in {folder}: {source}", folder = .folder.display())]
+    Texts {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong.
+        source: CustomError,
+    },
+    /// Its files are other ones than when the run began.
+    #[error(
+        "the files in {folder} were changed since the run began; start it again",
+        folder = .folder.display()
+    )]
+    Changed {
+        /// The folder.
+        folder: PathBuf,
+    },
+}
+
+/// Makes the text of a workload for engines of that dialect, from files where it is the user's own.
+///
+/// # Errors
+/// When it has none.
+pub fn build(spec: &Spec, dialect: Dialect) -> Result<Workload, FolderError> {
+    let Spec::Custom { folder, sha256 } = spec else {
+        return Ok(workloads::build(spec, dialect)?);
+    };
+    let folder = Path::new(folder);
+    let texts = read(folder)?;
+    let workload = custom::workload(&texts, dialect).map_err(|source| FolderError::Texts {
+        folder: folder.to_owned(),
+        source,
+    })?;
+    match sha256 {
+        Some(known) if *known != workload.sha256 => Err(FolderError::Changed {
+            folder: folder.to_owned(),
+        }),
+        _ => Ok(workload),
+    }
+}
+
+/// The same, bound to the files as they are now.
+pub fn pinned(spec: Spec, workload: &Workload) -> Spec {
+    match spec {
+        Spec::Custom { folder, .. } => Spec::Custom {
+            folder,
+            sha256: Some(workload.sha256.clone()),
+        },
+        other => other,
+    }
+}
+
+/// The SQL files of a folder; all others are left alone.
+fn read(folder: &Path) -> Result<CustomTexts, FolderError> {
+    let at = |path: &Path, source| FolderError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    if !folder.is_dir() {
+        return Err(FolderError::NoFolder {
+            folder: folder.to_owned(),
+        });
+    }
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|source| at(folder, source))? {
+        let path = entry.map_err(|source| at(folder, source))?.path();
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        let Some(name) = name.filter(|name| name.ends_with(".sql") && !name.starts_with('.'))
+        else {
+            continue;
+        };
+        let text = fs::read_to_string(&path).map_err(|source| at(&path, source))?;
+        files.push(CustomFile { name, text });
+    }
+    files.sort_by(|one, other| one.name.cmp(&other.name));
+    let whole = folder.canonicalize().map_err(|source| at(folder, source))?;
+    let name = whole.file_name().map_or_else(
+        || "/".to_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    );
+    Ok(CustomTexts { name, files })
+}

@@ -1,0 +1,285 @@
+//! Workload `concurrent`: several connections read and write the tables of `speed` at once.
+//!
+//! The tables are those of `speed` after its second test, with indexes. Then steps of fixed
+//! duration follow: 1, 2, 4 and 8 connections, each twice. In a *closed* step each connection
+//! begins an operation when its last has ended: that shows what the engine can do. In an *open*
+//! step operations are due at a fixed rate, whether the engine keeps up or not, and their latency
+//! counts from the moment they were due: waiting is not hidden.
+//!
+//! Of 20 operations 12 read one row by its number, 4 read a range by an index, 3 are a transaction
+//! that adds 1 to two rows of `t1`, 1 inserts a row into `t2`. Sums over both tables tell
+//! afterwards whether each commit that was acknowledged is there, and no other.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Fact, Script, Test, Workload, sha256, speed};
+
+/// Operations per second in open steps that can be asked for.
+pub const RATES: std::ops::RangeInclusive<u32> = 1..=100_000;
+
+/// The rate for which none is named.
+pub const DEFAULT_RATE: u32 = 200;
+
+/// Seconds of a step that can be asked for.
+pub const SECONDS: std::ops::RangeInclusive<u32> = 1..=600;
+
+/// The seconds for which none are named.
+pub const DEFAULT_SECONDS: u32 = 3;
+
+/// Seconds before them, which are run and not counted.
+pub const WARM_UP_SECONDS: u32 = 1;
+
+/// Connections of the steps.
+pub const CONNECTIONS: [u32; 4] = [1, 2, 4, 8];
+
+/// One sentence on what it is.
+pub(crate) const DESCRIPTION: &str =
+    "1, 2, 4 and 8 connections that read and write at once; takes --rate and --seconds";
+
+/// Rows of `t1`, which are updated, and of `t2`, which is read and grows.
+const COUNTERS: u32 = 1000;
+const ROWS: u32 = 25_000;
+/// Numbers in `t2` lie below it.
+const LIMIT: u32 = 500_000;
+
+/// Several connections at work for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// How many connections there are, each with a thread of its own.
+    pub connections: u32,
+    /// Operations per second that are due, of all connections together; nothing in a closed step.
+    pub rate: Option<u32>,
+    /// Seconds that count.
+    pub seconds: u32,
+}
+
+/// What an operation does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Reads one row by its number.
+    PointRead,
+    /// Reads a range by an index.
+    RangeRead,
+    /// A transaction that adds 1 to two rows.
+    Update,
+    /// Inserts a row.
+    Insert,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [Self::PointRead, Self::RangeRead, Self::Update, Self::Insert];
+
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PointRead => "point read",
+            Self::RangeRead => "range read",
+            Self::Update => "update of two rows",
+            Self::Insert => "insert",
+        }
+    }
+}
+
+/// One operation: statements that are run in order, on one connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    /// What it does.
+    pub kind: Kind,
+    /// Its statements. Where there are several, they are a transaction.
+    pub statements: Vec<String>,
+}
+
+/// The finaliser of SplitMix64.
+fn mix(value: u64) -> u64 {
+    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}
+
+fn below(value: u64, limit: u32) -> u32 {
+    (value % u64::from(limit)) as u32
+}
+
+/// The operation of that number, from 0, in a test of that number. It depends on nothing else, so
+/// every engine gets the same ones, whichever of its connections takes them.
+pub fn operation(test: u32, number: u64) -> Operation {
+    let draw = mix(mix(u64::from(test)) ^ number);
+    let (first, second) = (mix(draw), mix(draw ^ 1));
+    let (kind, statements) = match draw % 20 {
+        0..=11 => {
+            let row = below(first, ROWS) + 1;
+            let read = format!("SELECT a, b, c FROM t2 WHERE a={row};");
+            (Kind::PointRead, vec![read])
+        }
+        12..=15 => {
+            let low = below(first, LIMIT - 1000);
+            let high = low + 1000;
+            let read = format!("SELECT count(*), avg(b) FROM t2 WHERE b>={low} AND b<{high};");
+            (Kind::RangeRead, vec![read])
+        }
+        16..=18 => {
+            let one = below(first, COUNTERS) + 1;
+            // Another row, so that two transactions can want the same two in different orders.
+            let other = (one + below(second, COUNTERS - 1)) % COUNTERS + 1;
+            let statements = vec![
+                "BEGIN;".to_owned(),
+                format!("UPDATE t1 SET b=b+1 WHERE a={one};"),
+                format!("UPDATE t1 SET b=b+1 WHERE a={other};"),
+                "COMMIT;".to_owned(),
+            ];
+            (Kind::Update, statements)
+        }
+        _ => {
+            // Rows that are read keep their numbers to themselves.
+            let row = ROWS + 1 + below(first, 1_000_000);
+            let number = below(second, LIMIT);
+            let insert = format!("INSERT INTO t2 VALUES({row},{number},'a new row');");
+            (Kind::Insert, vec![insert])
+        }
+    };
+    Operation { kind, statements }
+}
+
+/// What the tables must say after so many acknowledged commits.
+pub fn facts(updates: u64, inserts: u64) -> [Fact; 2] {
+    let fact = |query: &str, row: Vec<u64>| Fact {
+        query: query.to_owned(),
+        row: row
+            .into_iter()
+            .map(|number| i64::try_from(number).unwrap_or(i64::MAX))
+            .collect(),
+    };
+    [
+        fact(
+            "SELECT count(*), sum(b) FROM t1",
+            vec![u64::from(COUNTERS), 2 * updates],
+        ),
+        fact("SELECT count(*) FROM t2", vec![u64::from(ROWS) + inserts]),
+    ]
+}
+
+/// The workload: a test that makes the tables, then the steps.
+pub(crate) fn workload(rate: u32, seconds: u32) -> Workload {
+    let mut tests = vec![Test {
+        number: 1,
+        title: "Tables and indexes".to_owned(),
+        script: tables(),
+        oracle: facts(0, 0).to_vec(),
+        step: None,
+    }];
+    for connections in CONNECTIONS {
+        for rate in [None, Some(rate)] {
+            let step = Step {
+                connections,
+                rate,
+                seconds,
+            };
+            tests.push(Test {
+                number: tests.len() as u32 + 1,
+                title: title(&step),
+                script: Script::new(),
+                oracle: Vec::new(),
+                step: Some(step),
+            });
+        }
+    }
+    let titles: String = tests
+        .iter()
+        .map(|test| format!("{} {seconds}\n", test.title))
+        .collect();
+    let sha256 = sha256([tests[0].script.text(), &titles]);
+    Workload {
+        name: "concurrent".to_owned(),
+        description: DESCRIPTION.to_owned(),
+        tests,
+        canary: "thousand".to_owned(),
+        sha256,
+    }
+}
+
+fn title(step: &Step) -> String {
+    let connections = match step.connections {
+        1 => "1 connection".to_owned(),
+        many => format!("{many} connections"),
+    };
+    match step.rate {
+        None => format!("{connections}, as fast as they can"),
+        Some(rate) => format!("{connections}, {rate} operations a second due"),
+    }
+}
+
+/// The tables of `speed`, but that `t1` begins with zeros, so that sums count updates.
+fn tables() -> Script {
+    let mut script = Script::new();
+    script.push("BEGIN;");
+    script.push("CREATE TABLE t1(a INTEGER, b INTEGER, c VARCHAR(100));");
+    for row in 1..=COUNTERS {
+        script.push(&format!("INSERT INTO t1 VALUES({row},0,'zero');"));
+    }
+    for statement in speed::filling() {
+        script.push(&statement);
+    }
+    for (index, column) in [("i1a", "t1(a)"), ("i2a", "t2(a)"), ("i2b", "t2(b)")] {
+        script.push(&format!("CREATE INDEX {index} ON {column};"));
+    }
+    script.push("COMMIT;");
+    script
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_mixed_as_said_and_the_same_each_time() {
+        let mut counts = [0u32; 4];
+        for number in 0..20_000 {
+            let operation = operation(3, number);
+            assert_eq!(operation, super::operation(3, number));
+            counts[operation.kind as usize] += 1;
+        }
+        for (count, share) in counts.into_iter().zip([12_000u32, 4000, 3000, 1000]) {
+            assert!(count.abs_diff(share) < 300, "{counts:?}");
+        }
+        assert_ne!(operation(3, 0), operation(4, 0));
+    }
+
+    #[test]
+    fn an_update_changes_two_different_rows() {
+        let updates = (0..20_000)
+            .map(|number| operation(2, number))
+            .filter(|operation| operation.kind == Kind::Update);
+        for update in updates {
+            assert_ne!(update.statements[1], update.statements[2]);
+        }
+    }
+
+    #[test]
+    fn there_is_a_closed_and_an_open_step_for_each_number_of_connections() {
+        let workload = workload(150, 2);
+        let steps: Vec<(u32, Option<u32>)> = workload
+            .tests
+            .iter()
+            .filter_map(|test| test.step)
+            .map(|step| (step.connections, step.rate))
+            .collect();
+        let rate = Some(150);
+        assert_eq!(
+            steps,
+            [
+                (1, None),
+                (1, rate),
+                (2, None),
+                (2, rate),
+                (4, None),
+                (4, rate),
+                (8, None),
+                (8, rate)
+            ]
+        );
+        assert_eq!(workload.tests[0].oracle[0].row, [1000, 0]);
+    }
+}

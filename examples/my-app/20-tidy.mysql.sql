@@ -1,0 +1,2 @@
+ALTER TABLE tickets FORCE;
+ALTER TABLE comments FORCE;
