@@ -13,7 +13,7 @@ use lab::engine::{EngineOptions, Mode, Profile};
 use lab::machine::Machine;
 use lab::results::{FORMAT, Header, WorkloadHead};
 use lab::run::{Existing, Plan, Progress, moment, this_program};
-use workloads::{Dialect, Spec, Workload};
+use workloads::{Dialect, Workload};
 
 use crate::compare_output::{Output, say};
 use crate::engine_arguments::EngineArguments;
@@ -98,9 +98,20 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         return output.redraw();
     }
     let spec = args.parameters.spec(&args.workload)?;
-    let workload = lab::custom::build(&spec, Dialect::Sqlite)?;
+    let options = args.further.options()?;
+    let engines = profiles(&args.engines, &options)?;
+    for engine in &engines {
+        // Told here, not by a worker in the middle of the run.
+        lab::custom::check(&spec, engine.dialect)
+            .with_context(|| format!("engine `{}` cannot take part", engine.name))?;
+    }
+    let reference = engines
+        .first()
+        .map_or(Dialect::Sqlite, |engine| engine.dialect);
+    let workload = lab::custom::build(&spec, reference)?;
     let spec = lab::custom::pinned(spec, &workload);
-    let plan = plan(&args, spec, &workload)?;
+    let head = WorkloadHead::new(spec, &workload);
+    let plan = plan(&args, head, engines, options)?;
     let mut display = Display::new(&workload);
     let quiet = args.quiet || args.json;
     let outcome = lab::run::run(&plan, &mut |progress| {
@@ -136,18 +147,21 @@ pub fn run_worker() -> anyhow::Result<()> {
     )?)
 }
 
-fn plan(args: &Args, spec: Spec, workload: &Workload) -> anyhow::Result<Plan> {
+fn plan(
+    args: &Args,
+    workload: WorkloadHead,
+    engines: Vec<Profile>,
+    options: EngineOptions,
+) -> anyhow::Result<Plan> {
     fs::create_dir_all(&args.out)
         .with_context(|| format!("cannot create the folder {}", args.out.display()))?;
-    let options = args.further.options()?;
-    let engines = profiles(&args.engines, &options)?;
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     Ok(Plan {
         header: Header {
             format: FORMAT,
             began: moment(),
             program: this_program(env!("CARGO_PKG_VERSION"))?,
-            workload: WorkloadHead::new(spec, workload),
+            workload,
             mode: Mode::Direct,
             engines,
             seed: args.seed,
@@ -208,6 +222,7 @@ fn list(options: &EngineOptions) -> anyhow::Result<()> {
     for (name, description) in workloads::CATALOGUE {
         text += &format!("  {name:<36} {description}\n");
     }
+    text += &format!("  {:<36} {}\n", "./FOLDER", workloads::custom::DESCRIPTION);
     say(&text)
 }
 

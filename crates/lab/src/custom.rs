@@ -71,6 +71,17 @@ pub fn build(spec: &Spec, dialect: Dialect) -> Result<Workload, FolderError> {
     }
 }
 
+/// Whether an engine that speaks that dialect can run the workload.
+///
+/// # Errors
+/// When it cannot.
+pub fn check(spec: &Spec, dialect: Dialect) -> Result<(), FolderError> {
+    match spec {
+        Spec::Custom { .. } => build(spec, dialect).map(drop),
+        _ => Ok(spec.check(dialect)?),
+    }
+}
+
 /// The same, bound to the files as they are now.
 pub fn pinned(spec: Spec, workload: &Workload) -> Spec {
     match spec {

@@ -22,6 +22,9 @@ use crate::{Dialect, Script, Test, Workload, sha256};
 use files::Place;
 pub use split::{SplitError, SplitProblem, Statement, split};
 
+/// One sentence on what it is.
+pub const DESCRIPTION: &str = "your own: a folder with schema.sql, load.sql and queries.sql";
+
 /// The texts of a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CustomTexts {

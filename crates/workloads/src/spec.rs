@@ -160,8 +160,24 @@ impl Spec {
                 });
             }
         }
-        spec.check()?;
+        spec.check_bounds()?;
         Ok(spec)
+    }
+
+    /// Whether the workload has a text in that dialect, without making it.
+    ///
+    /// # Errors
+    /// When it has none, or its parameters are out of range.
+    pub fn check(&self, dialect: Dialect) -> Result<(), BuildError> {
+        self.check_bounds()?;
+        if matches!(self, Self::Speedtest { .. }) && dialect != Dialect::Sqlite {
+            return Err(BuildError::Dialect {
+                workload: self.name().to_owned(),
+                language: Dialect::Sqlite,
+                dialect,
+            });
+        }
+        Ok(())
     }
 
     /// The name on the command line.
@@ -188,7 +204,7 @@ impl Spec {
         }
     }
 
-    fn check(&self) -> Result<(), BuildError> {
+    fn check_bounds(&self) -> Result<(), BuildError> {
         let within = |parameter, value: u32, range: RangeInclusive<u32>| {
             if range.contains(&value) {
                 return Ok(());
@@ -226,27 +242,19 @@ pub const CATALOGUE: [(&str, &str); 4] = [
 /// # Errors
 /// When it has no text in that dialect, or its parameters are out of range.
 pub fn build(spec: &Spec, dialect: Dialect) -> Result<Workload, BuildError> {
-    spec.check()?;
-    match (spec, dialect) {
+    spec.check(dialect)?;
+    Ok(match spec {
         // The 15 tests are the same text everywhere: as published, the servers ran it unmodified.
-        (Spec::Speed { scale }, Dialect::Sqlite | Dialect::Postgres | Dialect::Mysql) => {
-            Ok(speed::scaled(*scale))
+        Spec::Speed { scale } => speed::scaled(*scale),
+        Spec::Speedtest { size } => speedtest::workload(*size),
+        Spec::Pinger => pinger::workload(dialect),
+        Spec::Concurrent { rate, seconds } => concurrent::workload(*rate, *seconds),
+        Spec::Custom { folder, .. } => {
+            return Err(BuildError::Texts {
+                folder: folder.clone(),
+            });
         }
-        (Spec::Speedtest { size }, Dialect::Sqlite) => Ok(speedtest::workload(*size)),
-        (Spec::Speedtest { .. }, Dialect::Postgres | Dialect::Mysql) => Err(BuildError::Dialect {
-            workload: spec.name().to_owned(),
-            language: Dialect::Sqlite,
-            dialect,
-        }),
-        (Spec::Pinger, dialect) => Ok(pinger::workload(dialect)),
-        (
-            Spec::Concurrent { rate, seconds },
-            Dialect::Sqlite | Dialect::Postgres | Dialect::Mysql,
-        ) => Ok(concurrent::workload(*rate, *seconds)),
-        (Spec::Custom { folder, .. }, _) => Err(BuildError::Texts {
-            folder: folder.clone(),
-        }),
-    }
+    })
 }
 
 #[cfg(test)]
