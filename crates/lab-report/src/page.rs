@@ -117,6 +117,7 @@ fn section((run, number): (&Run<'_>, usize)) -> minijinja::Value {
         date => date(header.began.unix_seconds),
         command => run.command,
         published => Serde(published::notes(comparison)),
+        totals => Serde(published::totals(comparison)),
         samples => download::data_url(run.samples),
         samples_size => bytes(Some(run.samples.len() as f64)),
     }

@@ -145,6 +145,28 @@ fn twenty_engines_and_thirty_two_tests_stay_readable() {
 }
 
 #[test]
+fn runs_of_several_sizes_become_lines() {
+    let runs = common::sizes(&[100, 2, 10]);
+    let runs: Vec<_> = runs.iter().collect();
+    let seen = probe(
+        &kept("sizes", common::pages(&runs)),
+        1280,
+        "const chart = page.querySelector('figure.growth');\
+         const lines = [...chart.querySelectorAll('polyline')];\
+         const points = lines[0].getAttribute('points').trim().split(' ')\
+           .map((point) => point.split(',').map(Number));\
+         const rises = points.every((point, place) => !place\
+           || point[0] > points[place - 1][0] && point[1] < points[place - 1][1]);\
+         const cells = [...chart.querySelectorAll("tbody tr")[0].cells];\
+         const row = cells.map((cell) => cell.innerText);\
+         return [lines.length, points.length, rises, row[0], row[4]].join('|');",
+        &[],
+    );
+    // The control has no line.
+    assert_eq!(seen, "4|3|true|sqlite|1.00");
+}
+
+#[test]
 fn the_numbers_of_the_page_are_those_of_the_samples() {
     let results = common::results(11);
     let mut expected = Vec::new();

@@ -5,6 +5,7 @@ mod common;
 use lab::comparison::compare;
 use lab::probe::{SyncCalls, Syncs};
 use lab_report::{finding, terminal};
+use workloads::Spec;
 
 #[test]
 fn the_sentence_names_both_ratios() {
@@ -168,4 +169,21 @@ fn the_page_asks_for_nothing_from_elsewhere_and_escapes_what_it_shows() {
     assert!(page.contains("Difference Engine &lt;No. 2&gt; &amp; sons"));
     assert!(page.contains("2000-02-29 00:00 UTC"));
     assert!(page.contains("cargo run --release -- compare"));
+}
+
+#[test]
+fn published_figures_stand_beside_those_of_their_workload() {
+    let page = common::page(&common::results(2));
+    assert!(page.contains("Published in 2002") && page.contains("PostgreSQL 7.1.3"));
+    let sizes = common::sizes(&[25]);
+    let page = common::page(&sizes[0]);
+    assert!(page.contains("Published for SQLite in browsers"));
+    assert!(page.contains("177500") && page.contains("147626"));
+    assert!(!page.contains("PostgreSQL 7.1.3"));
+    let mut pinger = common::results(2);
+    pinger.header.workload.spec = Spec::Pinger;
+    pinger.header.workload.sha256 = "0".into();
+    let page = common::page(&pinger);
+    assert!(page.contains("MySQL 4.1.20") && page.contains("53.76"));
+    assert!(page.contains("tests 5, 6, 7 together"));
 }

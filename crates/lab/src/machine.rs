@@ -20,6 +20,8 @@ pub struct Machine {
     pub operating_system: String,
     /// The kernel's version.
     pub kernel: String,
+    /// How the clock of the processor is governed, where the system tells.
+    pub governor: Option<String>,
     /// Where the databases lie.
     pub disk: Disk,
 }
@@ -32,6 +34,9 @@ pub struct Disk {
     /// The mounted device or source.
     pub device: String,
 }
+
+/// The governor of the first processor; guests of a host often have none.
+const GOVERNOR: &str = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
 
 const UNKNOWN: &str = "unknown";
 
@@ -50,6 +55,7 @@ impl Machine {
             kernel: Some(read("/proc/sys/kernel/osrelease").trim().to_owned())
                 .filter(|version| !version.is_empty())
                 .unwrap_or_else(unknown),
+            governor: Some(read(GOVERNOR).trim().to_owned()).filter(|name| !name.is_empty()),
             disk: disk_of(&read("/proc/self/mountinfo"), &folder),
         }
     }

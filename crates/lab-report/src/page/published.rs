@@ -2,10 +2,13 @@
 
 use lab::comparison::Comparison;
 use serde::Serialize;
+use workloads::Spec;
+use workloads::pinger::published as pinger;
 use workloads::speed::published::{
     Page, SQLCRYPT_2004, SQLCRYPT_2004_ENCRYPTED, SQLCRYPT_2004_PLAIN, SQLITE_2002,
     SQLITE_2002_NOSYNC, SQLITE_2002_SYNC,
 };
+use workloads::speedtest::published as speedtest;
 
 use crate::format::{MISSING, seconds, times};
 
@@ -76,9 +79,14 @@ pub(super) struct Figures {
 
 /// What the pages say of that test, counted from 0.
 pub(super) fn figures(comparison: &Comparison, test: usize) -> Vec<Figures> {
-    if !is_speed(comparison) {
-        return vec![];
+    match &comparison.header.workload.spec {
+        Spec::Pinger => pinger_figures(test),
+        _ if is_speed(comparison) => speed_figures(test),
+        _ => vec![],
     }
+}
+
+fn speed_figures(test: usize) -> Vec<Figures> {
     [SQLITE_2002, SQLCRYPT_2004]
         .iter()
         .filter_map(|page| {
@@ -94,28 +102,102 @@ pub(super) fn figures(comparison: &Comparison, test: usize) -> Vec<Figures> {
         .collect()
 }
 
+fn pinger_figures(test: usize) -> Vec<Figures> {
+    let belongs = |step: &&pinger::Step| step.tests.iter().any(|&one| one as usize == test + 1);
+    let Some(step) = pinger::STEPS.iter().find(belongs) else {
+        return vec![];
+    };
+    let together = if step.tests.len() > 1 {
+        let tests: Vec<String> = step.tests.iter().map(u32::to_string).collect();
+        format!("; tests {} together", tests.join(", "))
+    } else {
+        String::new()
+    };
+    let rows = pinger::ENGINES.iter().zip(step.seconds);
+    vec![Figures {
+        source: format!("Published: {}{together}", step.title),
+        rows: rows
+            .map(|(engine, figure)| ((*engine).to_owned(), seconds(Some(figure))))
+            .collect(),
+    }]
+}
+
 /// Where the published figures come from.
 #[derive(Debug, Serialize)]
 pub(super) struct Note {
-    year: u16,
+    /// "Published in 2002".
+    title: String,
     machine: String,
     engines: Vec<String>,
 }
 
 pub(super) fn notes(comparison: &Comparison) -> Vec<Note> {
-    if !is_speed(comparison) {
-        return vec![];
+    match &comparison.header.workload.spec {
+        Spec::Pinger => vec![Note {
+            title: "The published PingER comparison".to_owned(),
+            machine: pinger::MACHINE.to_owned(),
+            engines: pinger::ENGINES.map(str::to_owned).to_vec(),
+        }],
+        _ if is_speed(comparison) => [SQLITE_2002, SQLCRYPT_2004]
+            .iter()
+            .map(|page| Note {
+                title: format!("Published in {}", page.year),
+                machine: page.machine.to_owned(),
+                engines: page
+                    .engines
+                    .iter()
+                    .map(|engine| format!("{} ({})", engine.name, engine.durability))
+                    .collect(),
+            })
+            .collect(),
+        _ => vec![],
     }
-    [SQLITE_2002, SQLCRYPT_2004]
-        .iter()
-        .map(|page| Note {
-            year: page.year,
-            machine: page.machine.to_owned(),
-            engines: page
-                .engines
-                .iter()
-                .map(|engine| format!("{} ({})", engine.name, engine.durability))
-                .collect(),
-        })
-        .collect()
+}
+
+/// Published times of all tests together, at several sizes.
+#[derive(Debug, Serialize)]
+pub(super) struct Totals {
+    title: &'static str,
+    engines: Vec<&'static str>,
+    rows: Vec<TotalsRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct TotalsRow {
+    size: u32,
+    /// What the page calls the count of statements.
+    label: u32,
+    statements: u32,
+    /// The size of this run.
+    here: bool,
+    cells: Vec<String>,
+}
+
+pub(super) fn totals(comparison: &Comparison) -> Vec<Totals> {
+    let Spec::Speedtest { size } = comparison.header.workload.spec else {
+        return vec![];
+    };
+    let table = |table: &speedtest::Table| Totals {
+        title: match table.way {
+            speedtest::Way::Direct => "calls of SQLite's functions",
+            speedtest::Way::Script => "a text of SQL, piped into SQLite",
+        },
+        engines: table.engines.to_vec(),
+        rows: table
+            .rows
+            .iter()
+            .map(|row| TotalsRow {
+                size: row.size,
+                label: row.label,
+                statements: row.statements(),
+                here: row.size == size,
+                cells: row
+                    .milliseconds
+                    .iter()
+                    .map(|time| seconds(time.map(|time| f64::from(time) / 1e3)))
+                    .collect(),
+            })
+            .collect(),
+    };
+    speedtest::TABLES.iter().map(table).collect()
 }

@@ -243,6 +243,13 @@ pub(super) fn machine(comparison: &Comparison) -> Vec<(&'static str, String)> {
     vec![
         ("Processor", machine.cpu.clone()),
         ("Cores", machine.cores.to_string()),
+        (
+            "Governor",
+            machine
+                .governor
+                .clone()
+                .unwrap_or_else(|| "not told by the system".to_owned()),
+        ),
         ("Memory", memory_words(machine.memory_bytes)),
         ("System", machine.operating_system.clone()),
         ("Kernel", machine.kernel.clone()),

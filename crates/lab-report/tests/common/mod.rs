@@ -50,6 +50,24 @@ pub fn results(rounds: u32) -> Results {
     made_up(&engines(), &workloads::speed::workload(), rounds)
 }
 
+/// Runs of SQLite's speed test at these sizes; time grows with the size.
+pub fn sizes(sizes: &[u32]) -> Vec<Results> {
+    sizes
+        .iter()
+        .map(|&size| {
+            let spec = Spec::Speedtest { size };
+            let mut results = results(2);
+            results.header.workload.name = "speedtest".into();
+            results.header.workload.spec = spec;
+            results.header.workload.sha256 = format!("{size:064}");
+            for test in results.passes.iter_mut().flat_map(|pass| &mut pass.tests) {
+                test.sample.wall_ns *= u64::from(size);
+            }
+            results
+        })
+        .collect()
+}
+
 /// A run of 20 engines, servers among them, and 32 tests.
 pub fn many(rounds: u32) -> Results {
     let mut workload = workloads::speed::workload();
@@ -238,6 +256,8 @@ fn header(workload: &workloads::Workload, engines: &[MadeUp]) -> Header {
             memory_bytes: Some(24 << 30),
             operating_system: "System".into(),
             kernel: "6.1".into(),
+
+            governor: None,
             disk: Disk {
                 file_system: "ext4".into(),
                 device: "/dev/sda1".into(),

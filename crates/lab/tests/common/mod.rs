@@ -48,6 +48,8 @@ pub fn header() -> Header {
             memory_bytes: None,
             operating_system: "o".into(),
             kernel: "k".into(),
+
+            governor: None,
             disk: Disk {
                 file_system: "f".into(),
                 device: "d".into(),
