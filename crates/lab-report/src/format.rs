@@ -6,6 +6,7 @@ use lab::statistics::Ratio;
 pub(crate) fn seconds(seconds: Option<f64>) -> String {
     match seconds {
         None => MISSING.to_owned(),
+        Some(seconds) if seconds > 0.0 && seconds < 0.0005 => format!("{seconds:.6}"),
         Some(seconds) if seconds < 0.01 => format!("{seconds:.4}"),
         Some(seconds) => format!("{seconds:.3}"),
     }

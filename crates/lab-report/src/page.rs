@@ -1,6 +1,7 @@
 //! The page: what it says, as plain values for the templates.
 
 mod cards;
+mod concurrent;
 mod download;
 pub(crate) mod engines;
 mod growth;
@@ -27,7 +28,7 @@ use crate::format::{bytes, date, interval, times};
 )]
 pub struct PageError(#[from] minijinja::Error);
 
-const TEMPLATES: [(&str, &str); 9] = [
+const TEMPLATES: [(&str, &str); 11] = [
     ("report.html", include_str!("../templates/report.html")),
     ("run.html", include_str!("../templates/run.html")),
     ("chart.html", include_str!("../templates/chart.html")),
@@ -35,6 +36,11 @@ const TEMPLATES: [(&str, &str); 9] = [
     ("cards.html", include_str!("../templates/cards.html")),
     ("engines.html", include_str!("../templates/engines.html")),
     ("method.html", include_str!("../templates/method.html")),
+    ("lines.html", include_str!("../templates/lines.html")),
+    (
+        "concurrent.html",
+        include_str!("../templates/concurrent.html"),
+    ),
     ("growth.html", include_str!("../templates/growth.html")),
     ("report.css", include_str!("../templates/report.css")),
 ];
@@ -97,6 +103,8 @@ fn section((run, number): (&Run<'_>, usize)) -> minijinja::Value {
         cpu_times => Serde(tables::cpu(comparison)),
         cards => Serde(cards::cards(comparison)),
         cards_open => cards::few(comparison),
+        concurrent => Serde(concurrent::section(comparison)),
+        asked => header.workload.spec.arguments(),
         engines => Serde(engines::engines(comparison)),
         settings => Serde(engines::settings(comparison)),
         wrongs => Serde(wrongs(comparison)),

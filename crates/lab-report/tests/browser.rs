@@ -157,13 +157,32 @@ fn runs_of_several_sizes_become_lines() {
            .map((point) => point.split(',').map(Number));\
          const rises = points.every((point, place) => !place\
            || point[0] > points[place - 1][0] && point[1] < points[place - 1][1]);\
-         const cells = [...chart.querySelectorAll("tbody tr")[0].cells];\
+         const cells = [...chart.querySelectorAll('tbody tr')[0].cells];\
          const row = cells.map((cell) => cell.innerText);\
          return [lines.length, points.length, rises, row[0], row[4]].join('|');",
         &[],
     );
     // The control has no line.
     assert_eq!(seen, "4|3|true|sqlite|1.00");
+}
+
+#[test]
+fn several_connections_have_their_lines_and_latencies() {
+    let page = kept("concurrent", common::page(&common::concurrent(2)));
+    let seen = probe(
+        &page,
+        1280,
+        "const part = page.getElementById('run1-concurrent').closest('section');\
+         const charts = [...part.querySelectorAll('figure.growth')];\
+         const tables = [...part.querySelectorAll('h3 + .scroll table')];\
+         const row = [...tables[1].querySelectorAll('tbody tr')[0].cells];\
+         const [name, each, half] = row.map((cell) => cell.innerText);\
+         return [charts.length, charts[0].querySelectorAll('polyline').length, tables.length,\
+           row.length, name, Math.round(Number(each) / 10000), half].join('|');",
+        &[],
+    );
+    // Two connections that need 10 µs for each operation.
+    assert_eq!(seen, "2|4|8|12|sqlite|20|10 µs");
 }
 
 #[test]

@@ -187,3 +187,19 @@ fn published_figures_stand_beside_those_of_their_workload() {
     assert!(page.contains("MySQL 4.1.20") && page.contains("53.76"));
     assert!(page.contains("tests 5, 6, 7 together"));
 }
+
+#[test]
+fn engines_with_several_connections_are_compared_by_operation_and_by_latency() {
+    let comparison = compare(&common::concurrent(3));
+    let strongroom = comparison.engine("strongroom").unwrap();
+    for cell in &strongroom.cells {
+        let ratio = cell.wall_ratio.unwrap().value;
+        assert!((ratio - 1.2).abs() < 0.02, "{ratio}");
+    }
+    let wall_s = |place: usize| strongroom.cells[place].wall_s.unwrap();
+    assert!((wall_s(0) * 1e6 - 12.0).abs() < 0.1);
+    assert!((wall_s(1) * 1e6 - 6.0).abs() < 0.1);
+    assert!((wall_s(5) * 1e6 - 120.0).abs() < 1.0);
+    assert_eq!(strongroom.wall_total_s, None);
+    assert!(terminal::table(&comparison, 80).contains("0.000012"));
+}

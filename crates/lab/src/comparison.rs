@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::concurrent::ConcurrentSample;
 use crate::engine::Profile;
 use crate::measure::{Sample, ServerPart, ServerUsage};
 use crate::probe::Probe;
@@ -121,6 +122,37 @@ pub struct ServerSummary {
     pub written_bytes: f64,
 }
 
+/// A step of several connections, medians over the rounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConcurrentCell {
+    /// How many connections there are.
+    pub connections: u32,
+    /// Operations per second that are due; nothing in a closed step.
+    pub rate: Option<u32>,
+    /// Committed operations per second.
+    pub throughput: f64,
+    /// Latency that half of the operations do not exceed, from the moment one was due, seconds.
+    pub p50_s: f64,
+    /// That of 90 of 100.
+    pub p90_s: f64,
+    /// That of 99 of 100.
+    pub p99_s: f64,
+    /// That of 999 of 1000.
+    pub p999_s: f64,
+    /// The longest.
+    pub max_s: f64,
+    /// Times an engine said that something is locked.
+    pub busy: f64,
+    /// Times an engine ended a deadlock.
+    pub deadlocks: f64,
+    /// Times an operation was tried again.
+    pub retries: f64,
+    /// Operations that were given up.
+    pub given_up: f64,
+    /// Operations that were due and never begun.
+    pub not_begun: f64,
+}
+
 /// One engine in one test.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
@@ -131,6 +163,8 @@ pub struct Cell {
     /// The part of the server in the median processor time, seconds, where it has one that was
     /// measured.
     pub server_cpu_s: Option<f64>,
+    /// What several connections came to, where that is the test.
+    pub concurrent: Option<ConcurrentCell>,
     /// Wall time over that of the base, rounds paired.
     pub wall_ratio: Option<Ratio>,
     /// Processor time over that of the base, rounds paired.
@@ -391,6 +425,10 @@ fn with_probe(mut engine: EngineSummary, results: &Results) -> EngineSummary {
     if let Some(probe) = &engine.probe {
         engine.contradictions = probe.contradictions(&engine.profile);
     }
+    if engine.cells.iter().any(|cell| cell.concurrent.is_some()) {
+        // The sum of steps whose time is fixed says nothing.
+        (engine.wall_total_s, engine.cpu_total_s) = (None, None);
+    }
     engine
 }
 
@@ -416,18 +454,26 @@ fn cell(engine: &str, test: usize, results: &Results) -> Cell {
     let samples: Vec<&TestSample> = passes_of(results, engine)
         .filter_map(|pass| sample_of(pass, test))
         .collect();
-    let times = |pick: &dyn Fn(&Sample) -> Option<u64>| {
+    let times = |pick: &dyn Fn(&TestSample) -> Option<u64>| {
         median(
             &samples
                 .iter()
-                .filter_map(|one| pick(&one.sample).map(seconds))
+                .filter_map(|one| pick(one).map(seconds))
                 .collect::<Vec<f64>>(),
         )
     };
     Cell {
         wall_s: times(&wall_ns),
-        cpu_s: times(&Sample::cpu_ns),
-        server_cpu_s: times(&|sample| server_usage(sample).map(server_cpu_ns)),
+        cpu_s: times(&TestSample::cpu_ns),
+        server_cpu_s: times(&|test| {
+            let usage = server_usage(&test.sample)?;
+            let operations = test
+                .concurrent
+                .as_ref()
+                .map_or(1, |step| step.completed.max(1));
+            Some(server_cpu_ns(usage) / operations)
+        }),
+        concurrent: concurrent_of(&samples),
         wrong: samples
             .iter()
             .find_map(|sample| wrong_because(sample, reference, results)),
@@ -435,18 +481,45 @@ fn cell(engine: &str, test: usize, results: &Results) -> Cell {
     }
 }
 
-fn wall_ns(sample: &Sample) -> Option<u64> {
-    Some(sample.wall_ns)
+/// Medians over the rounds of what a step of several connections came to.
+fn concurrent_of(samples: &[&TestSample]) -> Option<ConcurrentCell> {
+    let steps: Vec<&ConcurrentSample> = samples
+        .iter()
+        .filter_map(|sample| sample.concurrent.as_ref())
+        .collect();
+    let of = |pick: &dyn Fn(&ConcurrentSample) -> f64| {
+        median(&steps.iter().map(|step| pick(step)).collect::<Vec<f64>>())
+    };
+    let first = steps.first()?;
+    Some(ConcurrentCell {
+        connections: first.step.connections,
+        rate: first.step.rate,
+        throughput: of(&ConcurrentSample::throughput)?,
+        p50_s: of(&|step| seconds(step.latency.p50_ns))?,
+        p90_s: of(&|step| seconds(step.latency.p90_ns))?,
+        p99_s: of(&|step| seconds(step.latency.p99_ns))?,
+        p999_s: of(&|step| seconds(step.latency.p999_ns))?,
+        max_s: of(&|step| seconds(step.latency.max_ns))?,
+        busy: of(&|step| to_float(step.busy))?,
+        deadlocks: of(&|step| to_float(step.deadlocks))?,
+        retries: of(&|step| to_float(step.retries))?,
+        given_up: of(&|step| to_float(step.given_up))?,
+        not_begun: of(&|step| to_float(step.not_begun))?,
+    })
+}
+
+fn wall_ns(test: &TestSample) -> Option<u64> {
+    Some(test.wall_ns())
 }
 
 /// Ratios test by test and their geometric means, from the rounds in which both engines have them.
 fn add_ratios(engine: &mut EngineSummary, base: &str, base_wrong: &[bool], results: &Results) {
     let name = engine.profile.name.clone();
     let seed = results.header.seed;
-    let pair = |round: u32, test: usize, pick: fn(&Sample) -> Option<u64>| {
+    let pair = |round: u32, test: usize, pick: fn(&TestSample) -> Option<u64>| {
         let of = |engine: &str| {
             let pass = passes_of(results, engine).find(|pass| pass.round == round)?;
-            let time = pick(&sample_of(pass, test)?.sample)?;
+            let time = pick(sample_of(pass, test)?)?;
             Some(time.max(CLOCK_RESOLUTION_NS) as f64)
         };
         Some((of(&name)?, of(base)?))
@@ -467,7 +540,7 @@ fn add_ratios(engine: &mut EngineSummary, base: &str, base_wrong: &[bool], resul
         };
         let cell = &mut engine.cells[test];
         (cell.wall_ratio, cell.wall_points) = ratio(wall_ns);
-        (cell.cpu_ratio, cell.cpu_points) = ratio(Sample::cpu_ns);
+        (cell.cpu_ratio, cell.cpu_points) = ratio(TestSample::cpu_ns);
     }
     let mean = |pick| {
         let whole: Vec<Vec<(f64, f64)>> = rounds
@@ -477,5 +550,5 @@ fn add_ratios(engine: &mut EngineSummary, base: &str, base_wrong: &[bool], resul
         mean_ratio(&whole, seed)
     };
     engine.wall_mean = mean(wall_ns);
-    engine.cpu_mean = mean(Sample::cpu_ns);
+    engine.cpu_mean = mean(TestSample::cpu_ns);
 }

@@ -7,8 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::comparison::{Comparison, EngineSummary, compare};
-use crate::measure::Sample;
-use crate::results::{Pass, Results};
+use crate::results::{Pass, Results, TestSample};
 use crate::statistics::{ROUNDS_FOR_INTERVAL, Ratio, Verdict, unpaired_ratio, verdict};
 
 /// Why two runs cannot be compared.
@@ -293,13 +292,13 @@ fn engine_difference(
         .filter(|&test| two.cells.get(test).is_some_and(|cell| cell.wrong.is_none()))
         .collect();
     let change = |tests: &[usize], noise: Option<&Change>| {
-        let ratio = |pick: fn(&Sample) -> Option<u64>| {
+        let ratio = |pick: fn(&TestSample) -> Option<u64>| {
             let [old, new] = [before, after].map(|results| rounds(results, name, tests, pick));
             unpaired_ratio(&old, &new, after.header.seed)
         };
         judged(
-            ratio(|sample| Some(sample.wall_ns)),
-            ratio(Sample::cpu_ns),
+            ratio(|test| Some(test.wall_ns())),
+            ratio(TestSample::cpu_ns),
             threshold,
             noise,
         )
@@ -335,7 +334,7 @@ fn rounds(
     results: &Results,
     engine: &str,
     tests: &[usize],
-    pick: fn(&Sample) -> Option<u64>,
+    pick: fn(&TestSample) -> Option<u64>,
 ) -> Vec<Vec<f64>> {
     /// The resolution of the processor clock, nanoseconds.
     const SHORTEST_NS: u64 = 1000;
@@ -344,7 +343,7 @@ fn rounds(
             .tests
             .iter()
             .find(|sample| sample.number as usize == test + 1)?;
-        Some(pick(&sample.sample)?.max(SHORTEST_NS) as f64)
+        Some(pick(sample)?.max(SHORTEST_NS) as f64)
     };
     passes_of(results, engine)
         .filter_map(|pass| tests.iter().map(|&test| time(pass, test)).collect())

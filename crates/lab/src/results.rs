@@ -173,6 +173,29 @@ pub struct TestSample {
     pub concurrent: Option<ConcurrentSample>,
 }
 
+impl TestSample {
+    /// The time that engines are compared by, nanoseconds. Of a step of several connections, whose
+    /// own time is fixed: in a closed step the time for each committed operation, in an open one
+    /// the latency that 99 of 100 operations did not exceed.
+    pub fn wall_ns(&self) -> u64 {
+        match &self.concurrent {
+            None => self.sample.wall_ns,
+            Some(step) if step.step.rate.is_some() => step.latency.p99_ns,
+            Some(step) => step.measured_ns / step.completed.max(1),
+        }
+    }
+
+    /// Processor time of client and server, nanoseconds; of a step of several connections for each
+    /// committed operation, its warm-up and the opening of its connections among it.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        let cpu_ns = self.sample.cpu_ns()?;
+        Some(match &self.concurrent {
+            None => cpu_ns,
+            Some(step) => cpu_ns / step.completed.max(1),
+        })
+    }
+}
+
 /// The end of a pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Closing {

@@ -13,6 +13,10 @@ use crate::format::{MISSING, seconds};
 pub(super) struct Chart {
     workload: String,
     unit: &'static str,
+    /// What goes up.
+    measure: &'static str,
+    /// Whether the powers with which it grows are told.
+    powers: bool,
     width: f64,
     height: f64,
     left: f64,
@@ -50,7 +54,7 @@ struct Point {
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 380.0;
-const LEFT: f64 = 64.0;
+const LEFT: f64 = 78.0;
 const RIGHT: f64 = 700.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 346.0;
@@ -65,6 +69,18 @@ fn size(spec: &Spec) -> Option<(f64, &'static str)> {
         Spec::Speedtest { size } => Some((f64::from(*size), "size")),
         Spec::Pinger | Spec::Concurrent { .. } | Spec::Custom { .. } => None,
     }
+}
+
+/// What a chart shows, and how it is called.
+pub(super) struct Axes {
+    pub(super) title: String,
+    /// What grows to the right.
+    pub(super) unit: &'static str,
+    /// What goes up.
+    pub(super) measure: &'static str,
+    /// Behind the numbers that go up.
+    pub(super) suffix: &'static str,
+    pub(super) powers: bool,
 }
 
 /// What the runs of one chart have in common.
@@ -101,8 +117,8 @@ pub(super) fn charts(comparisons: &[&Comparison]) -> Vec<Chart> {
     charts
 }
 
-/// An engine, and its seconds at the sizes at which it ran.
-type Curve<'a> = (&'a str, Vec<(f64, f64)>);
+/// An engine, and its values at the sizes at which it ran.
+pub(super) type Curve<'a> = (&'a str, Vec<(f64, f64)>);
 
 fn of_kind(kind: &Kind<'_>, runs: &[(f64, &Comparison)]) -> Vec<Chart> {
     let mut sizes: Vec<f64> = runs.iter().map(|run| run.0).collect();
@@ -123,13 +139,29 @@ fn of_kind(kind: &Kind<'_>, runs: &[(f64, &Comparison)]) -> Vec<Chart> {
     if sizes.len() < 2 || curves.is_empty() {
         return vec![];
     }
+    let mode = match kind.mode {
+        Mode::Direct => "",
+        Mode::Script => ", as scripts",
+    };
+    let axes = Axes {
+        title: format!("{}{mode}", kind.name),
+        unit: kind.unit,
+        measure: "seconds",
+        suffix: " s",
+        powers: true,
+    };
+    lines(&axes, &sizes, &curves)
+}
+
+/// The curves, in as many charts as they need.
+pub(super) fn lines(axes: &Axes, sizes: &[f64], curves: &[Curve<'_>]) -> Vec<Chart> {
     curves
         .chunks(LINES_MAX)
-        .map(|curves| chart(kind, &sizes, curves))
+        .map(|curves| chart(axes, sizes, curves))
         .collect()
 }
 
-fn chart(kind: &Kind<'_>, sizes: &[f64], curves: &[Curve<'_>]) -> Chart {
+fn chart(axes: &Axes, sizes: &[f64], curves: &[Curve<'_>]) -> Chart {
     let times = || {
         curves
             .iter()
@@ -149,7 +181,7 @@ fn chart(kind: &Kind<'_>, sizes: &[f64], curves: &[Curve<'_>]) -> Chart {
     while tick <= high * 1.001 {
         up.push(Tick {
             place: y(tick),
-            label: format!("{tick} s"),
+            label: format!("{}{}", short(tick), axes.suffix),
         });
         tick *= 10.0;
     }
@@ -161,25 +193,23 @@ fn chart(kind: &Kind<'_>, sizes: &[f64], curves: &[Curve<'_>]) -> Chart {
             .map(|&(size, time)| Point {
                 x: x(size),
                 y: y(time),
-                text: format!("{} {size}: {} s", kind.unit, seconds(Some(time))),
+                text: format!("{} {size}: {}{}", axes.unit, value(time), axes.suffix),
             })
             .collect(),
         cells: sizes
             .iter()
             .map(|&size| {
                 let point = points.iter().find(|point| point.0 == size);
-                seconds(point.map(|point| point.1))
+                point.map_or_else(|| MISSING.to_owned(), |point| value(point.1))
             })
             .collect(),
         slope: slope(points).map_or_else(|| MISSING.to_owned(), |slope| format!("{slope:.2}")),
     };
-    let mode = match kind.mode {
-        Mode::Direct => "",
-        Mode::Script => ", as scripts",
-    };
     Chart {
-        workload: format!("{}{mode}", kind.name),
-        unit: kind.unit,
+        workload: axes.title.clone(),
+        unit: axes.unit,
+        measure: axes.measure,
+        powers: axes.powers,
         width: WIDTH,
         height: HEIGHT,
         left: LEFT,
@@ -196,6 +226,30 @@ fn chart(kind: &Kind<'_>, sizes: &[f64], curves: &[Curve<'_>]) -> Chart {
         up,
         sizes: sizes.iter().map(f64::to_string).collect(),
         lines: curves.iter().enumerate().map(line).collect(),
+    }
+}
+
+/// A power of ten, for an axis.
+fn short(tick: f64) -> String {
+    if tick >= 1e6 {
+        format!("{:.0} M", tick / 1e6)
+    } else if tick >= 1e4 {
+        format!("{:.0} k", tick / 1e3)
+    } else {
+        // Powers of ten that are not whole are off by their last binary digits.
+        format!("{:.0e}", tick)
+            .parse::<f64>()
+            .unwrap_or(tick)
+            .to_string()
+    }
+}
+
+/// A value with the digits that it deserves.
+fn value(value: f64) -> String {
+    if value >= 1000.0 {
+        format!("{value:.0}")
+    } else {
+        seconds(Some(value))
     }
 }
 
@@ -234,13 +288,15 @@ mod tests {
 
     #[test]
     fn places_follow_the_logarithms() {
-        let kind = Kind {
-            name: "made-up",
+        let axes = Axes {
+            title: "made-up".to_owned(),
             unit: "size",
-            mode: Mode::Direct,
+            measure: "seconds",
+            suffix: " s",
+            powers: true,
         };
         let curves: [Curve<'_>; 1] = [("one", vec![(1.0, 0.1), (10.0, 1.0), (100.0, 10.0)])];
-        let chart = chart(&kind, &[1.0, 10.0, 100.0], &curves);
+        let chart = chart(&axes, &[1.0, 10.0, 100.0], &curves);
         let middle = &chart.lines[0].points[1];
         assert_eq!(middle.x, format!("{:.1}", (LEFT + RIGHT) / 2.0));
         assert_eq!(middle.y, format!("{:.1}", (TOP + BOTTOM) / 2.0));

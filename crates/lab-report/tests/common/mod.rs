@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use lab::comparison::{Comparison, compare};
+use lab::concurrent::{ConcurrentSample, Latency};
 use lab::engine::{Durability, Mode, Profile};
 use lab::machine::{Disk, Machine};
 use lab::measure::{Sample, ServerPart, ServerUsage};
@@ -13,6 +14,7 @@ use lab::results::{
 };
 use lab::schedule::Random;
 use lab_report::page::Run;
+use workloads::concurrent::Step;
 use workloads::{Dialect, Spec};
 
 /// An engine that takes `speed` tenths of a millisecond for any test.
@@ -66,6 +68,57 @@ pub fn sizes(sizes: &[u32]) -> Vec<Results> {
             results
         })
         .collect()
+}
+
+/// A run with 1, 2, 4 and 8 connections, in closed and in open steps.
+pub fn concurrent(rounds: u32) -> Results {
+    let mut results = results(rounds);
+    let (rate, seconds) = (500, 3);
+    let head = &mut results.header.workload;
+    head.name = "concurrent".into();
+    head.spec = Spec::Concurrent { rate, seconds };
+    head.sha256 = "ef".repeat(32);
+    let steps: Vec<(u32, Option<u32>)> = [None, Some(rate)]
+        .iter()
+        .flat_map(|rate| [1, 2, 4, 8].map(|connections| (connections, *rate)))
+        .collect();
+    head.tests = steps
+        .iter()
+        .map(|(connections, rate)| match rate {
+            None => format!("{connections} connections, closed"),
+            Some(rate) => format!("{connections} connections, {rate} a second"),
+        })
+        .collect();
+    for pass in &mut results.passes {
+        pass.tests.truncate(steps.len());
+        for (test, &(connections, rate)) in pass.tests.iter_mut().zip(&steps) {
+            let each_ns = test.sample.wall_ns / 1000;
+            let latency = Latency {
+                p50_ns: each_ns,
+                p90_ns: each_ns * 2,
+                p99_ns: each_ns * 5 * u64::from(connections),
+                p999_ns: each_ns * 90,
+                max_ns: each_ns * 300,
+            };
+            test.concurrent = Some(ConcurrentSample {
+                step: Step {
+                    connections,
+                    rate,
+                    seconds,
+                },
+                measured_ns: 3_000_000_000,
+                completed: 3_000_000_000 / each_ns * u64::from(connections),
+                latency,
+                kinds: vec![],
+                busy: 12,
+                deadlocks: 0,
+                retries: 12,
+                given_up: 0,
+                not_begun: 0,
+            });
+        }
+    }
+    results
 }
 
 /// A run of 20 engines, servers among them, and 32 tests.

@@ -1,0 +1,128 @@
+//! Several connections at once: throughput and latency.
+
+use lab::comparison::{Comparison, ConcurrentCell};
+use serde::Serialize;
+
+use super::growth::{Axes, Chart, Curve, lines};
+use crate::chart::class_of;
+use crate::format::duration;
+
+/// What the page says of several connections.
+#[derive(Debug, Serialize)]
+pub(super) struct Concurrent {
+    charts: Vec<Chart>,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Serialize)]
+struct Step {
+    title: String,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    class: String,
+    cells: [String; 11],
+}
+
+/// Nothing where no test has several connections.
+pub(super) fn section(comparison: &Comparison) -> Option<Concurrent> {
+    let titles = comparison.header.workload.tests.iter().enumerate();
+    let steps: Vec<Step> = titles
+        .map(|(test, title)| Step {
+            title: title.clone(),
+            rows: rows(comparison, test),
+        })
+        .filter(|step| !step.rows.is_empty())
+        .collect();
+    let closed = Axes {
+        title: "Committed operations per second, closed steps".to_owned(),
+        unit: "connections",
+        measure: "operations per second",
+        suffix: " /s",
+        powers: false,
+    };
+    let open = Axes {
+        title: "Latency that 99 of 100 operations do not exceed, open steps".to_owned(),
+        unit: "connections",
+        measure: "seconds",
+        suffix: " s",
+        powers: false,
+    };
+    let mut charts = curves(comparison, &closed, |cell| {
+        cell.rate.is_none().then_some(cell.throughput)
+    });
+    charts.extend(curves(comparison, &open, |cell| {
+        cell.rate.is_some().then_some(cell.p99_s)
+    }));
+    (!steps.is_empty()).then_some(Concurrent { charts, steps })
+}
+
+fn rows(comparison: &Comparison, test: usize) -> Vec<Row> {
+    let cells = comparison.engines.iter().filter_map(|engine| {
+        let cell = engine.cells.get(test)?.concurrent.as_ref()?;
+        Some((engine.profile.name.clone(), cell))
+    });
+    cells
+        .map(|(name, cell)| Row {
+            class: class_of(comparison, &name),
+            name,
+            cells: texts(cell),
+        })
+        .collect()
+}
+
+fn texts(cell: &ConcurrentCell) -> [String; 11] {
+    let count = |count: f64| format!("{count:.0}");
+    let time = |seconds: f64| duration(Some(seconds));
+    [
+        count(cell.throughput),
+        time(cell.p50_s),
+        time(cell.p90_s),
+        time(cell.p99_s),
+        time(cell.p999_s),
+        time(cell.max_s),
+        count(cell.busy),
+        count(cell.deadlocks),
+        count(cell.retries),
+        count(cell.given_up),
+        count(cell.not_begun),
+    ]
+}
+
+/// A line per engine over the numbers of connections.
+fn curves(
+    comparison: &Comparison,
+    axes: &Axes,
+    pick: fn(&ConcurrentCell) -> Option<f64>,
+) -> Vec<Chart> {
+    let mut sizes: Vec<f64> = Vec::new();
+    let mut curves: Vec<Curve<'_>> = Vec::new();
+    for engine in comparison
+        .engines
+        .iter()
+        .filter(|engine| !engine.profile.control)
+    {
+        let cells = engine
+            .cells
+            .iter()
+            .filter_map(|cell| cell.concurrent.as_ref());
+        let mut points: Vec<(f64, f64)> = cells
+            .filter_map(|cell| Some((f64::from(cell.connections), pick(cell)?)))
+            .filter(|point| point.1 > 0.0)
+            .collect();
+        points.sort_by(|one, two| one.0.total_cmp(&two.0));
+        sizes.extend(points.iter().map(|point| point.0));
+        if !points.is_empty() {
+            curves.push((&engine.profile.name, points));
+        }
+    }
+    sizes.sort_by(f64::total_cmp);
+    sizes.dedup();
+    if sizes.len() < 2 {
+        return vec![];
+    }
+    lines(axes, &sizes, &curves)
+}
