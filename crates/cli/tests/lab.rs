@@ -116,3 +116,78 @@ fn a_library_that_cannot_serve_is_refused_before_anything_runs() {
         .fine();
     assert!(list.contains("libtext-nosync"), "{list}");
 }
+
+fn write_below(place: &Place, name: &str, content: &str) {
+    std::fs::create_dir_all(place.path(name).parent().unwrap()).unwrap();
+    place.write(name, content);
+}
+
+/// `lab` with a home in the folder and none of the programs that fetch.
+fn lab(place: &Place, arguments: &[&str]) -> Output {
+    program(place.folder())
+        .arg("lab")
+        .args(arguments)
+        .env("STRONGROOM_LAB_HOME", place.path("home"))
+        .env("CARGO", place.path("no-cargo"))
+        .env("PATH", place.folder())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn what_is_not_installed_is_listed_and_named_where_it_is_wanted() {
+    let place = Place::new();
+    let list = rows(&lab(&place, &["list"]));
+    assert!(
+        list.contains("`strongroom lab install sqlcipher`"),
+        "{list}"
+    );
+    let compare = program(place.folder())
+        .args(["compare", "--engines", "sqlite,sqlite3mc-aegis-rawkey"])
+        .env("STRONGROOM_LAB_HOME", place.path("home"))
+        .output()
+        .unwrap();
+    let message = String::from_utf8(compare.stderr).unwrap();
+    assert!(
+        message.contains("`strongroom lab install sqlite3mc`"),
+        "{message}"
+    );
+    let library = format!(
+        "home/sqlcipher/libsqlcipher.{}",
+        std::env::consts::DLL_EXTENSION
+    );
+    write_below(&place, &library, "found, not loaded");
+    let list = rows(&lab(&place, &["list"]));
+    assert!(
+        !list.contains("`strongroom lab install sqlcipher`"),
+        "{list}"
+    );
+}
+
+#[test]
+fn an_installation_that_fails_leaves_what_was_there() {
+    let place = Place::new();
+    write_below(&place, "home/sqlcipher/older", "still here");
+    write_below(&place, "home/.sqlcipher-new/left", "by one that was killed");
+    for (name, program) in [("sqlcipher", "no-cargo"), ("sqlite3mc", "npm")] {
+        let output = lab(&place, &["install", name]);
+        assert_eq!(output.status.code(), Some(1));
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            message.contains(program) && message.contains("install"),
+            "{message}"
+        );
+    }
+    assert_eq!(place.bytes("home/sqlcipher/older"), b"still here");
+    let left = std::fs::read_dir(place.path("home")).unwrap();
+    let mut left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, [".lock", "sqlcipher"]);
+    let output = lab(&place, &["install", "sqlite3mc", "typo"]);
+    assert!(output.stdout.is_empty(), "nothing is fetched");
+    assert!(
+        String::from_utf8(output.stderr)
+            .unwrap()
+            .contains("by the name `typo`")
+    );
+}

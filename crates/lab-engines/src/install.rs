@@ -118,13 +118,15 @@ impl Installable {
             |source| InstallError::File { path, source }
         };
         fs::create_dir_all(&home).map_err(at(&home))?;
+        let lock = home.join(".lock");
+        let _held = lock_file(&lock).map_err(at(&lock))?;
         let place = home.join(self.name);
-        let process = std::process::id();
-        let beside = home.join(format!(".{}-{process}-new", self.name));
-        let older = home.join(format!(".{}-{process}-old", self.name));
+        let beside = home.join(format!(".{}-new", self.name));
+        let older = home.join(format!(".{}-old", self.name));
         let new = Temporary::new(&beside).map_err(at(&beside))?;
         (self.make)(&new.0, tell)?;
         if place.exists() {
+            remove(&older).map_err(at(&older))?;
             fs::rename(&place, &older).map_err(at(&place))?;
         }
         let renamed = fs::rename(&beside, &place).map_err(at(&place));
@@ -138,11 +140,27 @@ impl Installable {
     }
 }
 
+/// One installation at a time; it ends with this process, however that ends.
+fn lock_file(path: &Path) -> io::Result<fs::File> {
+    let file = fs::File::create(path)?;
+    file.lock()?;
+    Ok(file)
+}
+
+/// Removes a folder that an interrupted installation may have left.
+fn remove(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// A folder that is removed, unless it was renamed.
 struct Temporary(PathBuf);
 
 impl Temporary {
     fn new(path: &Path) -> io::Result<Self> {
+        remove(path)?;
         fs::create_dir(path)?;
         Ok(Self(path.to_owned()))
     }

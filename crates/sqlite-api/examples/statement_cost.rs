@@ -2,7 +2,8 @@
 //! through this crate and by bare calls of the same functions as a C program makes them.
 //!
 //! `cargo xtask bench statement [--statements N] [--rounds N]` runs it. Both loops run in turn;
-//! medians of the rounds are printed.
+//! medians of the rounds are printed. With `--library PATH` the crate drives that library, for
+//! which there are no bare calls here: a C program that loads it makes them.
 #![expect(unsafe_code, reason = "the bare calls are what is compared with")]
 
 use std::hint::black_box;
@@ -16,7 +17,11 @@ const STATEMENT: &str = "SELECT 1;";
 fn main() {
     let statements = option("--statements", 1_000_000);
     let rounds = option("--rounds", 10);
-    let connection = Library::linked().open(":memory:").expect("memory is there");
+    let library = match argument("--library") {
+        Some(path) => Library::load(path.as_ref()).expect("the library can be loaded"),
+        None => Library::linked(),
+    };
+    let connection = library.open(":memory:").expect("memory is there");
     let bare = Bare::open();
     let (mut by_crate, mut by_hand) = (vec![], vec![]);
     // The first round warms up.
@@ -26,17 +31,22 @@ fn main() {
     }
     let (through, bare) = (median(&mut by_crate[1..]), median(&mut by_hand[1..]));
     println!("{STATEMENT}  {rounds} rounds of {statements}; medians, ns for each statement");
-    println!("  bare calls of C functions  {bare:7.1}");
     println!("  through sqlite-api         {through:7.1}");
-    println!("  difference                 {:7.1}", through - bare);
+    if std::ptr::eq(library, Library::linked()) {
+        println!("  bare calls of C functions  {bare:7.1}");
+        println!("  difference                 {:7.1}", through - bare);
+    }
 }
 
 fn option(name: &str, default: u32) -> u32 {
-    let mut arguments = std::env::args().skip_while(|argument| argument != name);
-    match (arguments.next(), arguments.next()) {
-        (Some(_), Some(value)) => value.parse().expect("the option's value is a number"),
-        _ => default,
-    }
+    let number = |text: String| text.parse().expect("the option's value is a number");
+    argument(name).map_or(default, number)
+}
+
+fn argument(name: &str) -> Option<String> {
+    std::env::args()
+        .skip_while(|argument| argument != name)
+        .nth(1)
 }
 
 fn nanoseconds(statements: u32, mut one: impl FnMut()) -> f64 {

@@ -35,9 +35,16 @@ const OPTIONS: [&str; 19] = [
     "-DHAVE_LOCALTIME_R",
 ];
 
-/// As cargo's release build compiles the linked SQLite. The last binds the library's calls of its
-/// own functions within it, as they are bound in a program.
-const FLAGS: [&str; 5] = ["-O3", "-fPIC", "-shared", "-w", "-Wl,-Bsymbolic"];
+/// As cargo's release build compiles the linked SQLite.
+const FLAGS: [&str; 4] = ["-O3", "-fPIC", "-shared", "-w"];
+
+/// Binds the library's calls of its own functions within it, as they are bound in a program. On a
+/// Mac that is so anyway.
+const BINDING: &[&str] = if cfg!(target_os = "macos") {
+    &[]
+} else {
+    &["-Wl,-Bsymbolic"]
+};
 
 /// Where a C compiler comes from.
 const COMPILER: &str = "install a C compiler that is called as `cc` (Debian: gcc libc6-dev)";
@@ -71,13 +78,15 @@ impl Compilation<'_> {
         writeln!(tell, "compiling with {version}; this takes a minute")?;
         let library = folder.join(file_name(self.name));
         let mut command = Command::new(&compiler);
-        command.args(FLAGS).args(OPTIONS).arg("-o").arg(&library);
+        command.args(FLAGS).args(BINDING).args(OPTIONS);
+        command.arg("-o").arg(&library);
         // Libraries come last: a linker takes from them what is lacking when it reaches them.
         command.arg(self.source).args(self.options);
         output(&mut command, self.remedy)?;
         let how = format!(
-            "{version}: {} {} {}",
+            "{version}: {} {} {} {}",
             FLAGS.join(" "),
+            BINDING.join(" "),
             OPTIONS.join(" "),
             self.options.join(" ")
         );
