@@ -13,7 +13,7 @@ use lab::engine::{EngineOptions, Mode, Profile};
 use lab::machine::Machine;
 use lab::results::{FORMAT, Header, WorkloadHead};
 use lab::run::{Existing, Plan, Progress, moment, this_program};
-use workloads::{Dialect, Workload};
+use workloads::Dialect;
 
 use crate::compare_output::{Output, say};
 use crate::engine_arguments::EngineArguments;
@@ -111,8 +111,10 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let workload = lab::custom::build(&spec, reference)?;
     let spec = lab::custom::pinned(spec, &workload);
     let head = WorkloadHead::new(spec, &workload);
+    // Some texts are large, and nobody needs this one while the workers run.
+    drop(workload);
+    let mut display = Display::new(head.tests.clone());
     let plan = plan(&args, head, engines, options)?;
-    let mut display = Display::new(&workload);
     let quiet = args.quiet || args.json;
     let outcome = lab::run::run(&plan, &mut |progress| {
         if !quiet {
@@ -227,21 +229,22 @@ fn list(options: &EngineOptions) -> anyhow::Result<()> {
 }
 
 /// Progress on standard error: a bar on a terminal, else a line per round.
-struct Display<'a> {
+struct Display {
     bar: ProgressBar,
-    workload: &'a Workload,
+    /// Titles of the tests.
+    tests: Vec<String>,
     round: Option<u32>,
 }
 
-impl<'a> Display<'a> {
-    fn new(workload: &'a Workload) -> Self {
+impl Display {
+    fn new(tests: Vec<String>) -> Self {
         let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {prefix}  {msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         bar.set_style(style);
         Self {
             bar,
-            workload,
+            tests,
             round: None,
         }
     }
@@ -250,7 +253,7 @@ impl<'a> Display<'a> {
         let left = progress
             .time_left
             .map_or_else(|| "time left: ?".to_owned(), time_left);
-        let tests = self.workload.tests.len();
+        let tests = self.tests.len();
         let round = progress.round + 1;
         if !io::stderr().is_terminal() && self.round != Some(round) {
             self.round = Some(round);
@@ -258,8 +261,8 @@ impl<'a> Display<'a> {
             // Nobody reads it: no reason to stop measuring.
             drop(writeln!(io::stderr(), "round {round} of {rounds}, {left}"));
         }
-        let test = self.workload.tests.get(progress.tests_done);
-        let title = test.map_or("closing", |test| test.title.as_str());
+        let test = self.tests.get(progress.tests_done);
+        let title = test.map_or("closing", String::as_str);
         self.bar.set_length((progress.passes * tests) as u64);
         self.bar
             .set_position((progress.passes_done * tests + progress.tests_done) as u64);

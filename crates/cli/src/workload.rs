@@ -1,10 +1,11 @@
 //! `strongroom workload`: prints the SQL of a test, exactly.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use anyhow::{Context, bail};
 use clap::{Parser, ValueEnum};
-use workloads::{Spec, Workload, speedtest};
+use workloads::{Spec, Test, Workload, concurrent, speedtest};
 
 /// Print the SQL of a workload, byte for byte
 #[derive(Debug, Parser)]
@@ -84,9 +85,9 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let is_speedtest = matches!(spec, Spec::Speedtest { .. });
     let Some(number) = args.test else {
         return if is_speedtest {
-            print([speedtest::script(&workload.tests).as_str()])
+            print([speedtest::script(&workload.tests)])
         } else {
-            print(workload.tests.iter().map(|test| test.script.text()))
+            print(workload.tests.iter().map(text))
         };
     };
     let found = workload.tests.iter().find(|test| {
@@ -97,10 +98,15 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         bail!("{}", no_such_test(&workload, is_speedtest, number));
     };
     if is_speedtest {
-        print([speedtest::marked(test).as_str()])
+        print([speedtest::marked(test)])
     } else {
-        print([test.script.text()])
+        print([text(test)])
     }
+}
+
+/// The statements of a test, or what its connections do.
+fn text(test: &Test) -> Cow<'_, str> {
+    concurrent::preview(test).map_or(Cow::Borrowed(test.script.text()), Cow::Owned)
 }
 
 fn no_such_test(workload: &Workload, is_speedtest: bool, number: u32) -> String {
@@ -121,11 +127,11 @@ fn no_such_test(workload: &Workload, is_speedtest: bool, number: u32) -> String 
 }
 
 /// Writes to standard output; a reader that has seen enough is no error.
-fn print<'a>(texts: impl IntoIterator<Item = &'a str>) -> anyhow::Result<()> {
+fn print(texts: impl IntoIterator<Item: AsRef<str>>) -> anyhow::Result<()> {
     let mut output = io::stdout().lock();
     let written = texts
         .into_iter()
-        .try_for_each(|text| output.write_all(text.as_bytes()))
+        .try_for_each(|text| output.write_all(text.as_ref().as_bytes()))
         .and_then(|()| output.flush());
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

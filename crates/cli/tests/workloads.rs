@@ -47,6 +47,9 @@ fn the_sql_of_a_workload_is_printed_for_each_dialect() {
     assert!(printed(&run(&place, mysql)).contains("KEY meanRtt"));
     let scaled = &["workload", "speed", "--scale", "2", "--test", "1"];
     assert_eq!(printed(&run(&place, scaled)).lines().count(), 2001);
+    let step = printed(&run(&place, &["workload", "concurrent", "--test", "2"]));
+    assert!(step.starts_with("-- 1 connection, as fast"), "{step}");
+    assert_eq!(step.lines().count(), 102);
     let own = &["workload", EXAMPLE, "--test", "9"];
     assert_eq!(printed(&run(&place, own)), "VACUUM;\n");
 }

@@ -143,6 +143,23 @@ pub fn operation(test: u32, number: u64) -> Operation {
     Operation { kind, statements }
 }
 
+/// Operations that [`preview`] shows.
+const PREVIEWED: u64 = 100;
+
+/// The first operations of a step, to be read; nobody runs this text.
+pub fn preview(test: &Test) -> Option<String> {
+    test.step?;
+    let mut text = format!(
+        "-- {}\n-- The first {PREVIEWED} operations; a free connection takes the next.\n",
+        test.title
+    );
+    for number in 0..PREVIEWED {
+        text += &operation(test.number, number).statements.join(" ");
+        text.push('\n');
+    }
+    Some(text)
+}
+
 /// What the tables must say after so many acknowledged commits.
 pub fn facts(updates: u64, inserts: u64) -> [Fact; 2] {
     let fact = |query: &str, row: Vec<u64>| Fact {
