@@ -40,6 +40,15 @@ pub fn verify(key: &Key, data: &[u8], tag: &[u8; 32]) -> bool {
     leaving_no_trace(|| keyed(key, data).verify_slice(tag).is_ok())
 }
 
+/// Whether `tag` is the first half of the HMAC-SHA256 of `data` (RFC 2104, section 5); compares in
+/// constant time.
+#[must_use]
+pub fn verify_half(key: &Key, data: &[u8], tag: &[u8]) -> bool {
+    const HALF: usize = 16;
+    let verified = || keyed(key, data).verify_truncated_left(tag).is_ok();
+    tag.len() == HALF && leaving_no_trace(verified)
+}
+
 fn keyed(key: &Key, data: &[u8]) -> Hmac<Sha256> {
     let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(key.expose())
         .expect("HMAC takes keys of any length");
@@ -67,6 +76,9 @@ mod tests {
         assert!(!verify(&key, b"heades", &tag));
         assert!(!verify(&Key::from_bytes([4; 32]), b"header", &tag));
         tag[31] ^= 1;
+        assert!(verify_half(&key, b"header", &tag[..16]));
+        assert!(!verify_half(&key, b"header", &tag[..15]));
+        assert!(!verify_half(&key, b"headet", &tag[..16]));
         assert!(!verify(&key, b"header", &tag));
     }
 }

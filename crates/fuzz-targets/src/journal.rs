@@ -1,6 +1,6 @@
 //! The rollback journal: its cursor alone, and a hot journal through SQLite's rollback.
 
-use page_codec::journal::{Cursor, HEADER_FIELDS_SIZE, MAGIC, Part};
+use page_codec::journal::{Cursor, HEADER_FIELDS_SIZE, Header, MAGIC, Part};
 use page_codec::page::{PagePlace, TRAILER_SIZE, trailer_nonce};
 
 use crate::files::{Room, Template, assert_same, assert_verifies, choose, work};
@@ -46,7 +46,7 @@ pub fn run_cursor(bytes: &[u8]) {
             );
             assert_eq!(data.len(), page_size as usize);
         }
-        if data.len() > HEADER_FIELDS_SIZE && part == Some(Part::Clear) {
+        if data.len() > HEADER_FIELDS_SIZE && matches!(part, Some(Part::Clear | Part::Header)) {
             let is_header = data[HEADER_FIELDS_SIZE..].iter().all(|byte| *byte == 0);
             let was_announced = announced.is_some_and(|(at, _)| at == offset);
             assert!(is_header || was_announced, "content in clear");
@@ -133,15 +133,23 @@ impl Journal {
         if how & 0x10 != 0 {
             input.patch(&mut header[..16]);
         }
+        let start = self.sealed.len().next_multiple_of(sector_size);
+        header.resize(sector_size, 0);
+        let mut sealed_header = header.clone();
+        if let Some(fields) = Header::of(&header) {
+            let seal = sealer.codec.seal_journal_header(start as u64, &fields);
+            sealed_header[HEADER_FIELDS_SIZE..][..seal.len()].copy_from_slice(&seal);
+        }
         if how & 0x30 == 0x30 {
-            input.patch(&mut header[16..]);
+            input.patch(&mut sealed_header[16..]);
             self.comparable = false;
         }
-        header.resize(sector_size, 0);
-        let start = self.sealed.len().next_multiple_of(sector_size);
-        for file in [&mut self.sealed, &mut self.plain] {
+        for (file, header) in [
+            (&mut self.sealed, &sealed_header),
+            (&mut self.plain, &header),
+        ] {
             file.resize(start, 0);
-            file.extend_from_slice(&header);
+            file.extend_from_slice(header);
         }
         for _ in 0..records {
             self.record(input, template, sealer);

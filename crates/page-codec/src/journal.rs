@@ -3,7 +3,8 @@
 //! A record is a page number (4 bytes), a page image and a checksum (4 bytes). The image is
 //! sealed. The checksum is linear in the plaintext, so it is hidden by a word of key stream that
 //! belongs to the image's own nonce. Headers and the record that names a super-journal hold
-//! nothing that comes from content and stay as SQLite writes them.
+//! nothing that comes from content and stay as SQLite writes them, but for a seal in the zeros
+//! behind the fields of a header: the page count there tells SQLite how large to make the file.
 //!
 //! SQLite writes and reads the three parts of a record in order, each with a call of its own;
 //! [`Cursor`] follows these calls. Whatever it does not recognise it refuses: a page image must
@@ -14,6 +15,49 @@ pub const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 /// Bytes of a header that carry fields; zeros follow up to the sector size.
 pub const HEADER_FIELDS_SIZE: usize = 28;
 
+/// Bytes of the seal behind the fields: epoch (little-endian) and tag.
+pub const HEADER_SEAL_SIZE: usize = 4 + HEADER_TAG_SIZE;
+/// Half of an HMAC-SHA256, as RFC 2104 allows.
+pub(crate) const HEADER_TAG_SIZE: usize = 16;
+
+/// Fields and seal of a header, as they stand on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header(pub [u8; HEADER_FIELDS_SIZE + HEADER_SEAL_SIZE]);
+
+/// SQLite fills in magic and count when it syncs; what it knows from the start is sealed: checksum
+/// seed, page count, sector size and page size.
+const SEALED_FIELDS: std::ops::Range<usize> = 12..HEADER_FIELDS_SIZE;
+
+impl Header {
+    /// The header at the beginning of these bytes, if they are one and as long.
+    pub fn of(data: &[u8]) -> Option<Self> {
+        let bytes = data.first_chunk::<{ HEADER_FIELDS_SIZE + HEADER_SEAL_SIZE }>()?;
+        Some(Header(*bytes))
+    }
+
+    /// The fields that a seal covers.
+    pub fn sealed_fields(&self) -> &[u8] {
+        &self.0[SEALED_FIELDS]
+    }
+
+    /// The seal.
+    pub fn seal(&self) -> &[u8] {
+        &self.0[HEADER_FIELDS_SIZE..]
+    }
+
+    /// How many pages the database had: rollback gives the file this size.
+    pub fn page_count(&self) -> u32 {
+        let mut count = [0; 4];
+        count.copy_from_slice(&self.0[16..20]);
+        u32::from_be_bytes(count)
+    }
+
+    /// Whether it may stand there without a seal: a database that had no page had no key either.
+    pub fn needs_no_seal(&self) -> bool {
+        self.page_count() == 0 && self.seal().iter().all(|byte| *byte == 0)
+    }
+}
+
 /// SQLite's lock byte: no page image may stand for the page that holds it
 /// (sqlite.org/fileformat2.html, section 1.5).
 const LOCK_BYTE: u64 = 0x4000_0000;
@@ -23,6 +67,8 @@ const LOCK_BYTE: u64 = 0x4000_0000;
 pub enum Part {
     /// Nothing that comes from content.
     Clear,
+    /// A header with all its fields, and room for a seal behind them.
+    Header,
     /// The image of this page.
     Image(u32),
     /// The checksum behind the image of this page.
@@ -73,7 +119,11 @@ impl Cursor {
             self.expect_after_number(offset, u32::from_be_bytes(number), page_size);
             return Some(Part::Clear);
         }
-        is_header_piece(data).then_some(Part::Clear)
+        is_header_piece(data).then_some(match page_size {
+            0 => Part::Clear,
+            _ if data.len() < HEADER_FIELDS_SIZE + HEADER_SEAL_SIZE => Part::Clear,
+            _ => Part::Header,
+        })
     }
 
     /// Classifies a read of `length` bytes at `offset`. `number_before` reads the four bytes that
@@ -139,7 +189,7 @@ mod tests {
     #[test]
     fn follows_a_record() {
         let mut cursor = Cursor::default();
-        assert_eq!(cursor.write(0, &header(), 512), Some(Part::Clear));
+        assert_eq!(cursor.write(0, &header(), 512), Some(Part::Header));
         assert_eq!(
             cursor.write(512, &7u32.to_be_bytes(), 512),
             Some(Part::Clear)

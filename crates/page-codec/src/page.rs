@@ -12,6 +12,8 @@ use crypto::page::{NONCE_SIZE, Nonce, PageSealer, Place, TAG_SIZE, Tag};
 use crypto::secret::Key;
 use thiserror::Error;
 
+use crate::journal::{self, HEADER_SEAL_SIZE, HEADER_TAG_SIZE};
+
 /// Bytes at the end of each page that hold tag, nonce and epoch.
 ///
 /// 32 is the most that SQLite allows in its smallest page: 512 less 480 usable bytes.
@@ -161,6 +163,8 @@ struct Epoch {
     versioned: bool,
     sealer: PageSealer,
     mask: FieldMask,
+    /// Seals headers of rollback journals.
+    journal: Key,
 }
 
 impl Epoch {
@@ -202,6 +206,7 @@ impl PageCodec {
                     versioned: key.versioned,
                     sealer: PageSealer::new(cipher, &derive(&page_purpose)),
                     mask: FieldMask::new(&derive(b"strongroom mask 1")),
+                    journal: derive(b"strongroom journal header 1"),
                 }
             })
             .collect();
@@ -253,6 +258,33 @@ impl PageCodec {
             Some(known) => Ok(&known.mask),
             None => Err(PageError::UnknownEpoch(epoch)),
         }
+    }
+
+    /// The seal of a journal header at that offset, under the current epoch.
+    pub fn seal_journal_header(
+        &self,
+        offset: u64,
+        header: &journal::Header,
+    ) -> [u8; HEADER_SEAL_SIZE] {
+        let epoch = &self.epochs[self.current];
+        let tag = crypto::mac::authenticate(
+            &epoch.journal,
+            &journal_header_data(epoch.epoch, offset, header),
+        );
+        let mut seal = [0; HEADER_SEAL_SIZE];
+        seal[..4].copy_from_slice(&epoch.epoch.to_le_bytes());
+        seal[4..].copy_from_slice(&tag[..HEADER_TAG_SIZE]);
+        seal
+    }
+
+    /// Whether this file's keys sealed the journal header, at that offset.
+    pub fn is_journal_header_authentic(&self, offset: u64, header: &journal::Header) -> bool {
+        let (number, tag) = header.seal().split_at(4);
+        let known = |epoch: &&Epoch| epoch.epoch.to_le_bytes() == *number;
+        self.epochs.iter().find(known).is_some_and(|epoch| {
+            let data = journal_header_data(epoch.epoch, offset, header);
+            crypto::mac::verify_half(&epoch.journal, &data, tag)
+        })
     }
 
     /// Seals `page` into `sealed` (equal lengths). `nonce` must be fresh.
@@ -338,6 +370,15 @@ pub fn trailer_epoch(sealed: &[u8]) -> u32 {
     let mut bytes = [0; 4];
     bytes.copy_from_slice(&sealed[sealed.len() - TRAILER_SIZE..][OFFSET_EPOCH..]);
     u32::from_le_bytes(bytes)
+}
+
+/// The key belongs to the file already.
+fn journal_header_data(epoch: u32, offset: u64, header: &journal::Header) -> [u8; 28] {
+    let mut data = [0; 28];
+    data[..4].copy_from_slice(&epoch.to_le_bytes());
+    data[4..12].copy_from_slice(&offset.to_le_bytes());
+    data[12..].copy_from_slice(header.sealed_fields());
+    data
 }
 
 fn associated_data(file_id: &[u8; 16], epoch: u32, page_number: u32) -> [u8; 24] {
@@ -440,6 +481,27 @@ mod tests {
                 codec.open(place, &sealed, &mut out),
                 Err(PageError::NotAuthentic)
             );
+        }
+    }
+
+    #[test]
+    fn a_journal_header_is_authentic_at_its_place_with_its_fields() {
+        let codec_1 = codec(Cipher::Aegis256X2, 1);
+        let mut bytes = [7; journal::HEADER_FIELDS_SIZE + HEADER_SEAL_SIZE];
+        let seal = codec_1.seal_journal_header(512, &journal::Header(bytes));
+        bytes[journal::HEADER_FIELDS_SIZE..].copy_from_slice(&seal);
+        let authentic =
+            |offset, bytes| codec_1.is_journal_header_authentic(offset, &journal::Header(bytes));
+        assert!(authentic(512, bytes));
+        assert!(!authentic(1024, bytes));
+        assert!(
+            !codec(Cipher::Aegis256X2, 2).is_journal_header_authentic(512, &journal::Header(bytes))
+        );
+        for index in 0..bytes.len() {
+            let mut altered = bytes;
+            altered[index] ^= 1;
+            // SQLite writes magic and count anew when it syncs.
+            assert_eq!(authentic(512, altered), index < 12, "{index}");
         }
     }
 

@@ -123,6 +123,8 @@ fn needles(source: Source, header: &Header) -> Vec<Needle> {
         let sub_key = XaesDerivation::new(&page_key).derive(&prefix);
         add("the key of a group", sub_key.expose(), InUse::Kept);
     }
+    let journal = derive_key(&data, id, b"strongroom journal header 1");
+    add("the journal key", journal.expose(), InUse::Kept);
     let mask = derive_key(&data, id, b"strongroom mask 1");
     add("the mask key", mask.expose(), InUse::Gone);
     for purpose in [

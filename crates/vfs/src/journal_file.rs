@@ -1,14 +1,15 @@
-//! The rollback journal of an open database: images sealed, checksums masked, writes gathered.
+//! The rollback journal of an open database: images and headers sealed, checksums masked, writes
+//! gathered.
 //!
 //! SQLite writes a record in three calls. They are gathered, with the records that follow, into
 //! one write to the base VFS. Invariant 4 of the crate: the gathered bytes are written out before
 //! the database file is written to, so that a crash of the process finds every image that it
 //! needs; and on every sync, size, truncate, read and close.
 
-use page_codec::journal::{Cursor, Part};
+use page_codec::journal::{Cursor, HEADER_FIELDS_SIZE, Header, MAGIC, Part};
 use page_codec::page::{PagePlace, trailer_nonce};
 
-use crate::abi::SQLITE_IOERR_SHORT_READ;
+use crate::abi::{SQLITE_IOERR_DATA, SQLITE_IOERR_SHORT_READ};
 use crate::base::BaseFile;
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
@@ -105,7 +106,14 @@ impl Database {
                     return journal.flush();
                 }
             }
-            (Part::Image(_), _, _) => {
+            (Part::Header, _, State::Open(opened)) => {
+                room.copy_from_slice(data);
+                if let Some(header) = Header::of(data) {
+                    let seal = opened.codec.seal_journal_header(offset, &header);
+                    room[HEADER_FIELDS_SIZE..][..seal.len()].copy_from_slice(&seal);
+                }
+            }
+            (Part::Image(_) | Part::Header, _, _) => {
                 journal.gathered.give_back(data.len());
                 return Err(refused(self, "a page image before the database has a page"));
             }
@@ -134,7 +142,13 @@ impl Database {
             .read(offset, out.len(), page_size, number_before);
         let word = journal.word;
         match part {
-            Part::Clear => base.read(out, offset),
+            Part::Clear | Part::Header => {
+                base.read(out, offset)?;
+                match *out == MAGIC {
+                    true => self.check_header(base, offset),
+                    false => Ok(()),
+                }
+            }
             Part::Checksum(_) => {
                 base.read(out, offset)?;
                 for (byte, mask) in out.iter_mut().zip(word.to_be_bytes()) {
@@ -144,6 +158,27 @@ impl Database {
             }
             Part::Image(page) => self.read_image(base, page, out, offset),
         }
+    }
+
+    /// SQLite reads the magic of a header by itself, then field by field what it acts on. The same
+    /// magic ends the file behind the name of a super-journal.
+    fn check_header(&mut self, base: BaseFile, offset: u64) -> Outcome {
+        let State::Open(opened) = &self.state else {
+            return Ok(());
+        };
+        let mut header = Header([0; _]);
+        match base.read(&mut header.0, offset) {
+            Err(Code(SQLITE_IOERR_SHORT_READ)) => return Ok(()),
+            outcome => outcome?,
+        }
+        if header.needs_no_seal() || opened.codec.is_journal_header_authentic(offset, &header) {
+            return Ok(());
+        }
+        let message = format!(
+            "the rollback journal's header at byte {offset} was damaged or altered, or belongs to \
+             another file: without it the last transaction cannot be undone"
+        );
+        Err(self.fail(SQLITE_IOERR_DATA, message))
     }
 
     /// An image that does not open is, to SQLite, the torn end of the journal.
