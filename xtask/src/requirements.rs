@@ -98,6 +98,20 @@ const REQUIREMENTS: &[Requirement] = &[
         remedy: "install dbus-daemon and gnome-keyring-daemon; nothing is done to your keyring",
     },
     Requirement {
+        name: "PostgreSQL",
+        present: || has("postgres") || Path::new("/usr/lib/postgresql").is_dir(),
+        packages: &["postgresql"],
+        remedy: "install PostgreSQL with its server, for the tests of the lab's servers",
+    },
+    Requirement {
+        name: "MariaDB",
+        present: || {
+            (has("mariadbd") || Path::new("/usr/sbin/mariadbd").is_file()) && has("mariadb")
+        },
+        packages: &["mariadb-server", "mariadb-client"],
+        remedy: "install MariaDB with its server, for the tests of the lab's servers",
+    },
+    Requirement {
         name: "strace",
         present: || has("strace"),
         packages: &["strace"],

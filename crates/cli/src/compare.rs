@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::engine::{EngineOptions, Mode, Profile};
 use lab::machine::Machine;
@@ -62,6 +62,11 @@ pub struct Args {
     #[command(flatten)]
     further: EngineArguments,
 
+    /// How statements reach the engines: through their interface for programs, or as a script that
+    /// their own shell reads, a process per test
+    #[arg(long, value_enum, default_value = "direct", value_name = "MODE")]
+    mode: ModeArgument,
+
     /// Continue the run in the folder, or fail [default: continue it if it is of the same program,
     /// workload, engines and machine and lacks something, else set it aside and begin anew]
     #[arg(long, conflicts_with = "fresh")]
@@ -82,6 +87,22 @@ pub struct Args {
     /// Print the result as one JSON document instead of a table
     #[arg(long)]
     json: bool,
+}
+
+/// [`Mode`] on the command line.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ModeArgument {
+    Direct,
+    Script,
+}
+
+impl From<ModeArgument> for Mode {
+    fn from(mode: ModeArgument) -> Self {
+        match mode {
+            ModeArgument::Direct => Mode::Direct,
+            ModeArgument::Script => Mode::Script,
+        }
+    }
 }
 
 /// Runs the comparison.
@@ -164,7 +185,7 @@ fn plan(
             began: moment(),
             program: this_program(env!("CARGO_PKG_VERSION"))?,
             workload,
-            mode: Mode::Direct,
+            mode: args.mode.into(),
             engines,
             seed: args.seed,
             machine: Machine::describe(&args.out),

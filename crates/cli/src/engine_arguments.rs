@@ -17,6 +17,20 @@ pub struct EngineArguments {
     /// on this machine can see it, so give a key that protects nothing
     #[arg(long = "key-pragma", value_name = "PRAGMA", requires = "libraries")]
     key_pragmas: Vec<String>,
+
+    /// Variable that holds the URL of a PostgreSQL that runs already, as the engine `postgres-url`;
+    /// it works in a schema of its own there, and removes it
+    #[arg(long, value_name = "VARIABLE")]
+    postgres_url_env: Option<String>,
+
+    /// Variable that holds the URL of a MySQL or MariaDB that runs already, as the engine
+    /// `mysql-url`; it works in a database of its own there, and removes it
+    #[arg(long, value_name = "VARIABLE")]
+    mysql_url_env: Option<String>,
+
+    /// File that describes a database with a shell, as a further engine (for `--mode script`)
+    #[arg(long = "engine-file", value_name = "FILE")]
+    files: Vec<PathBuf>,
 }
 
 impl EngineArguments {
@@ -34,6 +48,28 @@ impl EngineArguments {
                 path: path.canonicalize().unwrap_or_else(|_| path.clone()),
                 pragmas: self.key_pragmas.clone(),
             });
+        }
+        let variables = [
+            (lab_engines::POSTGRES, &self.postgres_url_env),
+            (lab_engines::MYSQL, &self.mysql_url_env),
+        ];
+        for (product, variable) in variables {
+            let named = variable
+                .clone()
+                .map(|variable| (product.to_owned(), variable));
+            options.url_variables.extend(named);
+        }
+        let mut names: Vec<String> = Vec::new();
+        for path in &self.files {
+            let name = lab_engines::described_name(path)?;
+            if names.contains(&name) {
+                bail!("two files describe an engine `{name}`; give one of them another name");
+            }
+            names.push(name);
+            // A worker may run in another folder.
+            options
+                .files
+                .push(path.canonicalize().unwrap_or_else(|_| path.clone()));
         }
         Ok(options)
     }

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use lab::engine::EngineOptions;
 use lab::processes::{Process, descendants};
 use lab::results::{Pass, Results};
 
@@ -157,6 +158,89 @@ fn a_killed_keeper_takes_the_worker_with_it() {
     let passes = passes(folder.path());
     let failure = passes[0].failure.as_deref().unwrap();
     assert!(failure.contains("keeper too"), "{failure}");
+    assert_eq!(passes[1].failure, None);
+    assert_eq!(left(folder.path()), ["report.html", "results.jsonl"]);
+}
+
+/// Whether PostgreSQL can be used here; if not, that is said.
+fn has_postgres() -> bool {
+    let engine = lab_engines::named("postgres", &EngineOptions::default()).unwrap();
+    let missing = engine.missing();
+    if let Some(missing) = &missing {
+        println!("left out: {missing}");
+    }
+    missing.is_none()
+}
+
+#[test]
+fn a_server_goes_with_a_killed_lab() {
+    if !has_postgres() {
+        return;
+    }
+    let mut run = Run::start("postgres", "1000");
+    run.under_way("server/data/postmaster.pid");
+    let below = until(|| {
+        let below = run.below();
+        // The server, and those parts of it that have sessions of their own.
+        let parts = below
+            .iter()
+            .filter(|process| process.name == "postgres")
+            .count();
+        (parts > 2).then_some(below)
+    });
+    kill(run.child.id().cast_signed());
+    run.child.wait().unwrap();
+    for process in below {
+        until(|| is_gone(process.pid));
+    }
+    assert_eq!(left(run.folder.path()), ["results.jsonl"]);
+}
+
+#[test]
+fn a_server_goes_with_a_killed_worker() {
+    if !has_postgres() {
+        return;
+    }
+    let run = Run::start("postgres,sqlite-nosync", "1");
+    let (_, worker) = run.under_way("server/data/postmaster.pid");
+    let below = run.below();
+    kill(worker);
+    let (output, folder) = run.end();
+    assert!(output.status.success(), "{output:?}");
+    for process in below {
+        until(|| is_gone(process.pid));
+    }
+    let passes = passes(folder.path());
+    let failure = passes[0].failure.as_deref().unwrap();
+    assert!(
+        failure.contains("the worker ended early (signal: 9"),
+        "{failure}"
+    );
+    assert_eq!(left(folder.path()), ["report.html", "results.jsonl"]);
+}
+
+#[test]
+fn a_killed_server_fails_its_pass_with_its_last_words() {
+    if !has_postgres() {
+        return;
+    }
+    let run = Run::start("postgres,sqlite-nosync", "1");
+    let (_, worker) = run.under_way("server/data/postmaster.pid");
+    let server = until(|| {
+        let below = run.below();
+        let is_server = |one: &&Process| one.name == "postgres" && one.parent == worker;
+        below.iter().find(is_server).map(|server| server.pid)
+    });
+    kill(server);
+    let (output, folder) = run.end();
+    assert!(output.status.success(), "{output:?}");
+    let passes = passes(folder.path());
+    let failure = passes[0].failure.as_deref().unwrap();
+    assert!(
+        failure.contains("the server has ended (signal: 9"),
+        "{failure}"
+    );
+    assert!(failure.contains("it said: "), "{failure}");
     assert_eq!(passes[1].failure, None);
     assert_eq!(left(folder.path()), ["report.html", "results.jsonl"]);
 }

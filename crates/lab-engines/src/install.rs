@@ -6,6 +6,9 @@
 
 mod commands;
 mod compile;
+mod mariadb;
+mod mysql;
+mod postgres;
 mod sqlcipher;
 mod sqlite3mc;
 
@@ -33,7 +36,13 @@ pub struct Installable {
 }
 
 /// All that can be installed.
-pub const INSTALLABLE: &[Installable] = &[sqlcipher::INSTALLABLE, sqlite3mc::INSTALLABLE];
+pub const INSTALLABLE: &[Installable] = &[
+    sqlcipher::INSTALLABLE,
+    sqlite3mc::INSTALLABLE,
+    postgres::INSTALLABLE,
+    mariadb::INSTALLABLE,
+    mysql::INSTALLABLE,
+];
 
 /// Why something was not installed.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +59,14 @@ pub enum InstallError {
     /// A program failed or is not there.
     #[error(transparent)]
     Command(#[from] CommandError),
+    /// It is the system's to install.
+    #[error("{product} comes with the system; install it, on Debian by `{command}`")]
+    System {
+        /// What.
+        product: &'static str,
+        /// The command, which is not run.
+        command: &'static str,
+    },
     /// A file cannot be written.
     #[error("cannot use {path}; free some space, or name another folder in {HOME_VARIABLE}",
         path = .path.display())]

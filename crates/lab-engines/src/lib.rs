@@ -4,18 +4,27 @@
 //! into the program, as it comes; `strongroom` is the same SQLite on encrypted files; `library` is
 //! an SQLite that is loaded at run time; `peers` are other products that encrypt SQLite. All of
 //! them speak through [`connection`], so that nothing but the file layer or the library differs
-//! between them.
+//! between them. `postgres` and `mysql` are servers ([`server`]): a new one for each pass.
+//! `described` is any database with a shell that a file of the user's describes.
 
 mod connection;
+mod described;
 mod engine;
 pub mod install;
 mod library;
+mod mysql;
 mod peers;
+mod postgres;
+mod server;
+mod server_engine;
 pub mod shell;
 mod sqlite;
 mod strongroom;
+mod url_engine;
 
+pub use described::{DescriptionError, name_in as described_name};
 pub use library::library_name;
+pub use url_engine::{MYSQL, POSTGRES};
 
 use lab::engine::{Engine, EngineOptions};
 
@@ -34,6 +43,10 @@ pub const DEFAULT: [&str; 5] = [
 pub fn all(options: &EngineOptions) -> Vec<Box<dyn Engine>> {
     let mut engines: Vec<Box<dyn Engine>> = Vec::new();
     engines.extend(sqlite_engines(options).into_iter().map(boxed));
+    engines.extend(postgres::family().into_iter().map(boxed));
+    engines.extend(mysql::family().into_iter().map(boxed));
+    engines.extend(url_engine::family(options).into_iter().map(boxed));
+    engines.extend(described::family(options).into_iter().map(boxed));
     engines
 }
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use lab::answer::{Answers, Value};
-use lab::engine::{Durability, Engine, EngineError, Profile};
+use lab::engine::{Durability, Engine, EngineError, Profile, Server};
 
 const CANARY: &str = "a row that says thousand";
 
@@ -17,6 +17,10 @@ fn engines() -> Vec<Box<dyn Engine>> {
     // Set where all of them were installed before.
     let all_required = std::env::var_os("STRONGROOM_LAB_PEERS").is_some();
     engines.retain(|engine| {
+        // Servers have a test of their own.
+        if engine.server() != Server::None {
+            return false;
+        }
         let missing = engine.missing();
         if let Some(missing) = &missing {
             let Profile { name, family, .. } = engine.profile();

@@ -1,0 +1,197 @@
+//! `compare --mode script`, and engines that a file describes.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use lab::results::{Pass, Results};
+
+fn compare(folder: &Path, engines: &str, file: &Path, mode: &str) -> Output {
+    compare_on("speed", folder, engines, file, mode)
+}
+
+fn compare_on(workload: &str, folder: &Path, engines: &str, file: &Path, mode: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_strongroom"))
+        .args([
+            "compare",
+            "--workload",
+            workload,
+            "--repetitions",
+            "1",
+            "--engines",
+            engines,
+            "--mode",
+            mode,
+        ])
+        .arg("--engine-file")
+        .arg(file)
+        .arg("--out")
+        .arg(folder.join("out"))
+        .output()
+        .unwrap()
+}
+
+fn passes(folder: &Path) -> Vec<Pass> {
+    let text = fs::read_to_string(folder.join("out").join("results.jsonl")).unwrap();
+    Results::parse(&text).unwrap().passes
+}
+
+/// Every engine ran all tests and none contradicts the others or what is known.
+fn assert_whole(folder: &Path, output: &Output, tests: usize) {
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    assert!(!said.contains("WRONG"), "{said}");
+    let passes = passes(folder);
+    assert_eq!(passes.len(), 2);
+    for pass in passes {
+        assert_eq!(pass.failure, None, "{}", pass.engine);
+        assert_eq!(pass.tests.len(), tests);
+        for test in &pass.tests {
+            assert_eq!(test.contradiction, None, "{}", pass.engine);
+            assert!(test.sample.wall_ns > 0 && test.sample.user_ns + test.sample.system_ns > 0);
+        }
+    }
+}
+
+fn describe(
+    folder: &Path,
+    name: &str,
+    dialect: &str,
+    script: &[&str],
+    version: &[&str],
+) -> PathBuf {
+    let path = folder.join("engine.toml");
+    let text = format!(
+        "name = \"{name}\"\n\
+         description = \"a shell\"\n\
+         dialect = \"{dialect}\"\n\
+         durability = \"none\"\n\
+         output = \"csv\"\n\
+         base = \"sqlite-nosync\"\n\
+         script = {script:?}\n\
+         version = {version:?}\n"
+    );
+    fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn a_shell_of_ones_own_gives_the_same_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("own shell");
+    fs::write(&script, "exec /usr/bin/sqlite3 -csv -bail \"$1/own.db\"\n").unwrap();
+    let script = script.display().to_string();
+    let words = ["/bin/sh", &script, "{folder}"];
+    let version = ["/usr/bin/sqlite3", "--version"];
+    let file = describe(folder.path(), "own", "sqlite", &words, &version);
+    let output = compare(folder.path(), "sqlite-nosync,own", &file, "script");
+    assert_whole(folder.path(), &output, 15);
+    let passes = passes(folder.path());
+    let own = passes.iter().find(|pass| pass.engine == "own").unwrap();
+    assert!(own.settings[0].1.starts_with("3."), "{:?}", own.settings);
+    assert!(own.closing.as_ref().unwrap().file_bytes > 0);
+}
+
+#[test]
+fn a_shell_alone_is_no_interface() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = describe(folder.path(), "own", "sqlite", &["cat"], &["echo", "1"]);
+    let output = compare(folder.path(), "own", &file, "direct");
+    assert!(output.status.success(), "{output:?}");
+    let failure = passes(folder.path()).remove(0).failure.unwrap();
+    assert!(failure.contains("add `--mode script`"), "{failure}");
+}
+
+#[test]
+fn a_file_that_describes_no_engine_is_refused_with_the_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = describe(folder.path(), "own", "sqlite", &["cat"], &["echo", "1"]);
+    let good = fs::read_to_string(good).unwrap();
+    for (from, to, words) in [
+        (
+            "dialect = \"sqlite\"",
+            "dialect = \"cobol\"",
+            "unknown variant `cobol`",
+        ),
+        ("durability", "durabillity", "unknown field `durabillity`"),
+        (
+            "name = \"own\"",
+            "name = \"sqlite\"",
+            "no other engine has it",
+        ),
+        ("name = \"own\"", "name = \"Own\"", "small letters"),
+        (
+            "script = [\"cat\"]",
+            "script = []",
+            "empty command `script`",
+        ),
+    ] {
+        let file = folder.path().join("bad.toml");
+        assert!(good.contains(from), "{from}");
+        fs::write(&file, good.replacen(from, to, 1)).unwrap();
+        let output = compare(folder.path(), "sqlite", &file, "script");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(words), "{said}");
+        assert!(said.contains("bad.toml"), "{said}");
+    }
+    let output = compare(
+        folder.path(),
+        "sqlite",
+        &folder.path().join("none.toml"),
+        "script",
+    );
+    assert!(String::from_utf8_lossy(&output.stderr).contains("none.toml"));
+}
+
+/// DuckDB's shell lies in a package of Python's registry; where that cannot be had, this says so.
+#[test]
+fn the_shell_of_duckdb_gives_the_same_answers() {
+    let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join("duckdb");
+    let python = venv.join("bin").join("python3");
+    let install = || {
+        let mut make = Command::new("python3");
+        make.args(["-m", "venv"]).arg(&venv);
+        let mut pip = Command::new(&python);
+        pip.args(["-m", "pip", "install", "--quiet", "duckdb-cli==1.5.6"]);
+        [make, pip]
+            .iter_mut()
+            .all(|command| command.status().is_ok_and(|status| status.success()))
+    };
+    let find = || {
+        let libraries = fs::read_dir(venv.join("lib"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let mut shells = libraries.map(|one| one.path().join("site-packages/duckdb_cli/duckdb"));
+        shells.find(|shell| shell.is_file())
+    };
+    let Some(shell) = find().or_else(|| install().then(find).flatten()) else {
+        println!("left out: pip cannot install duckdb-cli here");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let shell = shell.display().to_string();
+    let words = [
+        &shell,
+        "-csv",
+        "-noheader",
+        "-bail",
+        "-nullvalue",
+        "",
+        "{folder}/speed.duckdb",
+    ];
+    let file = describe(
+        folder.path(),
+        "duckdb",
+        "postgres",
+        &words,
+        &[&shell, "--version"],
+    );
+    // Single statements are not what DuckDB is for: the 15 tests would take it a minute.
+    let workload = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/my-app");
+    let engines = "sqlite-nosync,duckdb";
+    let output = compare_on(workload, folder.path(), engines, &file, "script");
+    assert_whole(folder.path(), &output, 9);
+}

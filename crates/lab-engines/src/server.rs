@@ -1,0 +1,369 @@
+//! A server of the lab's own: found, given a new data folder and a free port, and ended.
+//!
+//! What is common to the products stands here; an adapter says how its product is called
+//! ([`Product`]). Invariants:
+//! 1. A server listens on 127.0.0.1 alone, under a password that was drawn for it, and its folder
+//!    is its user's alone: nobody else on the machine gets at it.
+//! 2. It is a child of this process, so that its work can be measured and its end is seen.
+//! 3. Servers refuse to run as the superuser: for him they run as `nobody`.
+//! 4. What a server said last is part of every message about its failure.
+
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use lab::answer::Answers;
+use lab::engine::{Cause, Contention, ScriptCommand};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+mod place;
+
+use place::Account;
+pub(crate) use place::{Place, drawn_name};
+
+/// How long a server may take until it answers, or until it has ended.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Between two looks at a server that starts or ends.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Another program may take the port between its choice and the server's start.
+const PORTS_TRIED: usize = 5;
+
+/// What an adapter says of its product.
+pub(crate) trait Product: Send + Sync {
+    /// Its name, as its makers write it.
+    fn name(&self) -> &'static str;
+
+    /// Where it is on this machine, or what to do to have it.
+    fn locate(&self) -> Result<Programs, String>;
+
+    /// Fills a new data folder.
+    fn initialise(&self, programs: &Programs, place: &Place) -> Result<(), Cause>;
+
+    /// How the server is started.
+    fn command(&self, programs: &Programs, place: &Place, port: u16) -> Command;
+
+    /// Whether it says, by a file of its own, that it listens. Before that, somebody else might.
+    fn is_ready(&self, place: &Place) -> bool;
+
+    /// The signal on which it ends in order, without waiting for clients.
+    fn end_signal(&self) -> Signal;
+
+    /// Logs in.
+    fn connect(&self, address: &Address) -> Result<Box<dyn Session>, Cause>;
+
+    /// How its shell is started.
+    fn shell(&self, programs: &Programs, address: &Address) -> Option<ScriptCommand>;
+}
+
+/// A connection to a server.
+pub(crate) trait Session: Send {
+    /// Runs one statement and keeps its rows.
+    fn run(&mut self, statement: &str, answers: &mut Answers) -> Result<(), Cause>;
+
+    /// What other connection's work a statement met, after it has failed.
+    fn contention(&self) -> Option<Contention>;
+
+    /// Whether the connection was lost, after a statement has failed.
+    fn is_lost(&self) -> bool;
+
+    /// Name and value of what the product reports of itself.
+    fn settings(&mut self) -> Result<Vec<(String, String)>, Cause>;
+
+    /// Logs out.
+    fn close(self: Box<Self>) -> Result<(), Cause>;
+}
+
+/// The programs of a product.
+#[derive(Debug, Clone)]
+pub(crate) struct Programs {
+    pub(crate) server: PathBuf,
+    /// What fills a data folder.
+    pub(crate) initialiser: PathBuf,
+    /// Its shell, where it came with one.
+    pub(crate) shell: Option<PathBuf>,
+}
+
+impl Programs {
+    /// Whether the server's user can run them.
+    pub(crate) fn check(&self) -> Result<(), ServerError> {
+        if Account::needed().is_none() {
+            return Ok(());
+        }
+        let program = self
+            .server
+            .canonicalize()
+            .map_err(|source| at(&self.server, source))?;
+        let closed = |folder: &Path| fs::metadata(folder).is_ok_and(|found| found.mode() & 1 == 0);
+        if program.ancestors().any(closed) {
+            return Err(ServerError::OutOfReach { program });
+        }
+        Ok(())
+    }
+}
+
+/// By what a client finds a server.
+#[derive(Clone)]
+pub(crate) struct Address {
+    pub(crate) port: u16,
+    pub(crate) password: String,
+}
+
+/// Why there is no server, or why it is of no use.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServerError {
+    #[error("{product} is not there: {remedy}")]
+    Missing {
+        product: &'static str,
+        remedy: String,
+    },
+    #[error(
+        "the server must run as the user nobody, who cannot enter {folder}; choose another folder \
+         with --out, or do not run as the superuser",
+        folder = .folder.display()
+    )]
+    Unreachable { folder: PathBuf },
+    #[error(
+        "the server must run as the user nobody, who cannot reach {program}: install it in another \
+         place, named in STRONGROOM_LAB_HOME, or do not run as the superuser",
+        program = .program.display()
+    )]
+    OutOfReach { program: PathBuf },
+    #[error("cannot use {path}", path = .path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("cannot start {program}", program = .program.display())]
+    Program { program: PathBuf, source: io::Error },
+    #[error("{program} failed ({status}); it said: {said}", program = .program.display())]
+    Failed {
+        program: PathBuf,
+        status: ExitStatus,
+        said: String,
+    },
+    #[error(
+        "each of {PORTS_TRIED} ports was taken before the server could listen on it; it said: \
+         {said}"
+    )]
+    PortTaken { said: String },
+    #[error("the server does not answer after {seconds} s: {cause}; it said: {said}")]
+    Silent {
+        seconds: u64,
+        cause: Cause,
+        said: String,
+    },
+    #[error("the server has ended ({status}); it said: {said}")]
+    Ended { status: ExitStatus, said: String },
+    #[error("the server closed the connection; it said: {said}")]
+    Lost { said: String },
+    #[error("the server did not end within {seconds} s and was killed; it said: {said}")]
+    Obstinate { seconds: u64, said: String },
+}
+
+fn at(path: &Path, source: io::Error) -> ServerError {
+    ServerError::File {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// A port of this machine that nobody listens on now.
+pub(crate) fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
+        .local_addr()?
+        .port())
+}
+
+/// A server that runs. It is killed when nobody holds it any more.
+pub(crate) struct Running {
+    child: Mutex<Child>,
+    place: Place,
+    pub(crate) address: Address,
+}
+
+impl Running {
+    /// Starts a server on a place that was initialised, and returns when it answers.
+    pub(crate) fn start(
+        product: &dyn Product,
+        programs: &Programs,
+        place: &Place,
+        next_port: fn() -> io::Result<u16>,
+    ) -> Result<Arc<Self>, ServerError> {
+        let mut said = String::new();
+        for _ in 0..PORTS_TRIED {
+            let port = next_port().map_err(|source| at(&place.private, source))?;
+            // One that was killed has left it.
+            drop(fs::remove_file(place.pid_file()));
+            let child = place.spawn(&mut product.command(programs, place, port))?;
+            let password = place.password()?;
+            let running = Self {
+                child: Mutex::new(child),
+                place: place.clone(),
+                address: Address { port, password },
+            };
+            match running.wait_for(product) {
+                Ok(()) => return Ok(Arc::new(running)),
+                Err(ServerError::Ended { said: words, .. }) if tells_of_a_taken_port(&words) => {
+                    said = words;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(ServerError::PortTaken { said })
+    }
+
+    fn wait_for(&self, product: &dyn Product) -> Result<(), ServerError> {
+        let began = Instant::now();
+        loop {
+            if let Some(error) = self.obituary() {
+                return Err(error);
+            }
+            let cause = match product.is_ready(&self.place) {
+                true => match product.connect(&self.address) {
+                    Ok(session) => {
+                        // It answers: that is all.
+                        drop(session.close());
+                        return Ok(());
+                    }
+                    Err(cause) => cause,
+                },
+                false => "it does not say that it listens".into(),
+            };
+            if began.elapsed() > PATIENCE {
+                return Err(ServerError::Silent {
+                    seconds: PATIENCE.as_secs(),
+                    cause,
+                    said: self.place.last_words(),
+                });
+            }
+            sleep(PAUSE);
+        }
+    }
+
+    /// How the server ended, if it has.
+    fn obituary(&self) -> Option<ServerError> {
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        let status = child.try_wait().ok()??;
+        let said = self.place.last_words();
+        Some(ServerError::Ended { status, said })
+    }
+
+    /// What to say of a connection that was lost: a server that was killed is still ending.
+    pub(crate) fn why_lost(&self) -> ServerError {
+        const ENDING: Duration = Duration::from_secs(2);
+        let began = Instant::now();
+        while began.elapsed() < ENDING {
+            if let Some(error) = self.obituary() {
+                return error;
+            }
+            sleep(PAUSE);
+        }
+        let said = self.place.last_words();
+        ServerError::Lost { said }
+    }
+
+    /// Ends the server in order.
+    pub(crate) fn end(&self, signal: Signal) -> Result<(), ServerError> {
+        let pid = self
+            .child
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .id();
+        if self.obituary().is_some() {
+            return Ok(());
+        }
+        // Not waited for yet, so the number is still its own.
+        let _told_by_waiting = kill(Pid::from_raw(pid.cast_signed()), signal);
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            if self.obituary().is_some() {
+                return Ok(());
+            }
+            sleep(PAUSE);
+        }
+        self.kill();
+        Err(ServerError::Obstinate {
+            seconds: PATIENCE.as_secs(),
+            said: self.place.last_words(),
+        })
+    }
+
+    fn kill(&self) {
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        // It may have ended; both say so, and neither has anything to tell.
+        drop(child.kill());
+        drop(child.wait());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// In the words of PostgreSQL, MariaDB and MySQL.
+fn tells_of_a_taken_port(said: &str) -> bool {
+    let said = said.to_lowercase();
+    said.contains("address already in use") || said.contains("already have another mysqld")
+}
+
+/// The first of these programs that is in one of the folders, or else on the search path.
+pub(crate) fn find(names: &[&str], folders: &[PathBuf]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    folders
+        .iter()
+        .chain(&path)
+        .flat_map(|folder| names.iter().map(move |name| folder.join(name)))
+        .find(|program| {
+            fs::metadata(program).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0)
+        })
+}
+
+/// Folders of a product in the home of the lab; `*` stands for a whole name.
+pub(crate) fn installed(product: &str, within: &str) -> Vec<PathBuf> {
+    let Some(home) = crate::install::home() else {
+        return vec![];
+    };
+    let mut folders = vec![home.join(product)];
+    for name in within.split('/') {
+        let deeper = |folder: PathBuf| match name {
+            "*" => {
+                let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+                entries.map(|entry| entry.path()).collect()
+            }
+            name => vec![folder.join(name)],
+        };
+        folders = folders.into_iter().flat_map(deeper).collect();
+    }
+    folders
+}
+
+/// What a program says to `--version`.
+pub(crate) fn version(program: &Path) -> String {
+    let output = Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .output();
+    let output = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    output.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_taken_port_is_told_from_other_reasons() {
+        let said = "Can't start server: Bind on TCP/IP port. Got error: 98: Address already in use";
+        assert!(tells_of_a_taken_port(said));
+        assert!(!tells_of_a_taken_port("FATAL: lock file exists"));
+    }
+}

@@ -1,0 +1,220 @@
+//! An engine that is a server of the lab's own, a new one for each pass.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lab::answer::Answers;
+use lab::engine::{Cause, Connection, Engine, EngineError, Profile, ScriptCommand, Server};
+
+use crate::server::{Place, Product, Programs, Running, ServerError, Session, free_port};
+
+/// A product under some settings, with a server of its own.
+pub(crate) struct ServerEngine<P> {
+    profile: Profile,
+    product: P,
+    running: Mutex<Option<Arc<Running>>>,
+}
+
+impl<P: Product> ServerEngine<P> {
+    pub(crate) fn new(profile: Profile, product: P) -> Self {
+        Self {
+            profile,
+            product,
+            running: Mutex::new(None),
+        }
+    }
+
+    fn programs(&self) -> Result<Programs, ServerError> {
+        let product = self.product.name();
+        let missing = |remedy| ServerError::Missing { product, remedy };
+        let programs = self.product.locate().map_err(missing)?;
+        programs.check()?;
+        Ok(programs)
+    }
+
+    fn running(&self) -> MutexGuard<'_, Option<Arc<Running>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start(&self, place: &Place) -> Result<Arc<Running>, ServerError> {
+        Running::start(&self.product, &self.programs()?, place, free_port)
+    }
+}
+
+impl<P: Product> Engine for ServerEngine<P> {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn missing(&self) -> Option<String> {
+        self.programs().err().map(|error| error.to_string())
+    }
+
+    fn server(&self) -> Server {
+        Server::Child
+    }
+
+    fn create(&self, folder: &Path) -> Result<(), EngineError> {
+        let attempt = || -> Result<(), Cause> {
+            let programs = self.programs()?;
+            let place = Place::in_folder(folder);
+            place.make()?;
+            self.product.initialise(&programs, &place)?;
+            place.settle();
+            *self.running() = Some(self.start(&place)?);
+            Ok(())
+        };
+        attempt().map_err(EngineError::Create)
+    }
+
+    fn open(&self, folder: &Path) -> Result<Box<dyn Connection>, EngineError> {
+        let mut running = self.running();
+        let server = match &*running {
+            Some(server) => Arc::clone(server),
+            None => {
+                let started = self.start(&Place::in_folder(folder));
+                let started = started.map_err(|error| EngineError::Open(error.into()))?;
+                Arc::clone(running.insert(started))
+            }
+        };
+        let session = self
+            .product
+            .connect(&server.address)
+            .map_err(EngineError::Open)?;
+        let server = Some(server);
+        Ok(Box::new(ServerConnection { session, server }))
+    }
+
+    fn stop(&self) -> Result<(), EngineError> {
+        let Some(server) = self.running().take() else {
+            return Ok(());
+        };
+        let ended = server.end(self.product.end_signal());
+        ended.map_err(|error| EngineError::Close(error.into()))
+    }
+
+    fn script_command(&self, _folder: &Path) -> Option<ScriptCommand> {
+        let programs = self.programs().ok()?;
+        let running = self.running();
+        self.product.shell(&programs, &running.as_ref()?.address)
+    }
+}
+
+/// A session, and the server if it is ours.
+pub(crate) struct ServerConnection {
+    session: Box<dyn Session>,
+    server: Option<Arc<Running>>,
+}
+
+impl ServerConnection {
+    /// With a server that somebody else looks after.
+    pub(crate) fn elsewhere(session: Box<dyn Session>) -> Self {
+        Self {
+            session,
+            server: None,
+        }
+    }
+
+    /// What the client says, and what became of the server where the connection was lost.
+    fn explained(&self, cause: Cause) -> Cause {
+        match &self.server {
+            Some(server) if self.session.is_lost() => {
+                format!("{}: {cause}", server.why_lost()).into()
+            }
+            _ => cause,
+        }
+    }
+}
+
+impl ServerConnection {
+    fn failure(&self, number: usize, statement: &str, cause: Cause) -> EngineError {
+        let statement = statement.to_owned();
+        let source = self.explained(cause);
+        match self.session.contention() {
+            Some(contention) => EngineError::Contention {
+                contention,
+                number,
+                statement,
+                source,
+            },
+            None => EngineError::Statement {
+                number,
+                statement,
+                source,
+            },
+        }
+    }
+}
+
+impl Connection for ServerConnection {
+    fn run(&mut self, statements: &[&str], answers: &mut Answers) -> Result<(), EngineError> {
+        for (statement, number) in statements.iter().zip(1..) {
+            let done = self.session.run(statement, answers);
+            done.map_err(|cause| self.failure(number, statement, cause))?;
+        }
+        Ok(())
+    }
+
+    fn settings(&mut self) -> Result<Vec<(String, String)>, EngineError> {
+        let settings = self.session.settings();
+        settings.map_err(|cause| EngineError::Settings(self.explained(cause)))
+    }
+
+    fn close(self: Box<Self>) -> Result<(), EngineError> {
+        self.session.close().map_err(EngineError::Close)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    static TAKEN: OnceLock<TcpListener> = OnceLock::new();
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+    fn taken() -> io::Result<u16> {
+        let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        Ok(TAKEN.get_or_init(bind).local_addr()?.port())
+    }
+
+    fn taken_once() -> io::Result<u16> {
+        if ASKED.fetch_add(1, Ordering::SeqCst) == 0 {
+            taken()
+        } else {
+            free_port()
+        }
+    }
+
+    /// Each product says in its own words that its port was taken.
+    fn goes_on_with_another_port<P: Product>(engine: &ServerEngine<P>) {
+        if let Some(missing) = engine.missing() {
+            println!("left out: {missing}");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::in_folder(folder.path());
+        let programs = engine.programs().unwrap();
+        place.make().unwrap();
+        engine.product.initialise(&programs, &place).unwrap();
+        let start = |next_port| Running::start(&engine.product, &programs, &place, next_port);
+        ASKED.store(0, Ordering::SeqCst);
+        let running = start(taken_once).unwrap();
+        assert_ne!(running.address.port, taken().unwrap());
+        running.end(engine.product.end_signal()).unwrap();
+        let refused = start(taken).err().unwrap().to_string();
+        assert!(refused.contains("each of 5 ports was taken"), "{refused}");
+    }
+
+    #[test]
+    fn a_port_that_was_taken_meanwhile_is_no_obstacle() {
+        goes_on_with_another_port(&crate::postgres::family()[0]);
+        for engine in crate::mysql::family().iter().step_by(2) {
+            goes_on_with_another_port(engine);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! A server that the user names by a URL, which a variable of the environment holds, as a URL may
+//! hold a password. The lab works in a schema or database of its own there, and removes it.
+//!
+//! No error shows the URL or a part of it.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use lab::answer::Answers;
+use lab::engine::{
+    Cause, Connection, Durability, Engine, EngineError, EngineOptions, Profile, Server,
+};
+use workloads::Dialect;
+
+use crate::mysql::MySqlSession;
+use crate::postgres::PostgresSession;
+use crate::server::{Session, drawn_name};
+use crate::server_engine::ServerConnection;
+
+/// What the command line calls the products.
+pub const POSTGRES: &str = "postgres";
+/// MariaDB too.
+pub const MYSQL: &str = "mysql";
+
+/// An engine for each variable that the user names.
+pub(crate) fn family(options: &EngineOptions) -> Vec<UrlEngine> {
+    let engine = |(product, variable): &(String, String)| {
+        let dialect = match product.as_str() {
+            POSTGRES => Dialect::Postgres,
+            MYSQL => Dialect::Mysql,
+            _ => return None,
+        };
+        Some(UrlEngine {
+            profile: Profile {
+                name: format!("{product}-url"),
+                description: "a server that runs already, as it is set".to_owned(),
+                family: format!("{product}-url"),
+                dialect,
+                base: Some("sqlite".to_owned()),
+                durability: Durability::Full,
+                cipher: None,
+                control: false,
+            },
+            variable: variable.clone(),
+            own: Mutex::new(None),
+        })
+    };
+    options.url_variables.iter().filter_map(engine).collect()
+}
+
+/// A server elsewhere.
+pub(crate) struct UrlEngine {
+    profile: Profile,
+    variable: String,
+    /// The schema or database of the lab, while there is one.
+    own: Mutex<Option<String>>,
+}
+
+impl UrlEngine {
+    fn url(&self) -> Result<String, Cause> {
+        let variable = &self.variable;
+        let url = std::env::var(variable);
+        url.map_err(|_| format!("the variable {variable} holds no URL: set it").into())
+    }
+
+    /// Logs in, to the schema or database if one is named.
+    fn connect(&self, own: Option<&str>) -> Result<Box<dyn Session>, Cause> {
+        let variable = &self.variable;
+        let misshapen = |form: &str| -> Cause {
+            format!("the variable {variable} holds no URL of the form {form}").into()
+        };
+        if self.profile.dialect == Dialect::Postgres {
+            let config = self.url()?.parse();
+            let form = "postgresql://user:password@host/database";
+            let config: postgres::Config = config.map_err(|_| misshapen(form))?;
+            let mut session = PostgresSession::connect(&config)?;
+            if let Some(own) = own {
+                session.run(
+                    &format!("SET search_path TO {own}"),
+                    &mut Answers::default(),
+                )?;
+            }
+            return Ok(Box::new(session));
+        }
+        let options = mysql::Opts::from_url(&self.url()?);
+        let options = options.map_err(|_| misshapen("mysql://user:password@host"))?;
+        let mut builder = mysql::OptsBuilder::from_opts(options).prefer_socket(false);
+        if let Some(own) = own {
+            builder = builder.db_name(Some(own));
+        }
+        Ok(Box::new(MySqlSession::connect(builder.into())?))
+    }
+
+    fn order(&self, statement: &str) -> Result<(), Cause> {
+        let mut session = self.connect(None)?;
+        session.run(statement, &mut Answers::default())?;
+        session.close()
+    }
+
+    fn kind(&self) -> &'static str {
+        match self.profile.dialect {
+            Dialect::Postgres => "SCHEMA",
+            Dialect::Mysql | Dialect::Sqlite => "DATABASE",
+        }
+    }
+
+    fn remove(&self) -> Result<(), Cause> {
+        let own = self
+            .own
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(own) = own else {
+            return Ok(());
+        };
+        let with_all = match self.profile.dialect {
+            Dialect::Postgres => " CASCADE",
+            Dialect::Mysql | Dialect::Sqlite => "",
+        };
+        let removed = self.order(&format!("DROP {} {own}{with_all}", self.kind()));
+        removed.map_err(|cause| format!("{own} is left on the server: {cause}").into())
+    }
+}
+
+impl Engine for UrlEngine {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn missing(&self) -> Option<String> {
+        self.url().err().map(|cause| cause.to_string())
+    }
+
+    fn server(&self) -> Server {
+        Server::Elsewhere
+    }
+
+    fn create(&self, _: &Path) -> Result<(), EngineError> {
+        let attempt = || -> Result<(), Cause> {
+            let own = format!("strongroom_lab_{}", drawn_name()?);
+            self.order(&format!("CREATE {} {own}", self.kind()))?;
+            *self.own.lock().unwrap_or_else(PoisonError::into_inner) = Some(own);
+            Ok(())
+        };
+        attempt().map_err(EngineError::Create)
+    }
+
+    fn open(&self, _: &Path) -> Result<Box<dyn Connection>, EngineError> {
+        let own = self
+            .own
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let session = self.connect(own.as_deref()).map_err(EngineError::Open)?;
+        Ok(Box::new(ServerConnection::elsewhere(session)))
+    }
+
+    fn stop(&self) -> Result<(), EngineError> {
+        self.remove().map_err(EngineError::Close)
+    }
+}
+
+impl Drop for UrlEngine {
+    fn drop(&mut self) {
+        // After a failure, which is what is told.
+        drop(self.remove());
+    }
+}
