@@ -59,9 +59,9 @@ pub struct ServerUsage {
     /// Memory at the end of the interval, bytes: the proportional set size, in which memory that
     /// several processes share counts once.
     pub memory_bytes: u64,
-    /// Bytes moved by read calls, those from the client among them.
+    /// Bytes moved by read calls; what comes from the client comes by other calls, as a rule.
     pub read_bytes: u64,
-    /// Bytes moved by write calls, those to the client among them.
+    /// Bytes moved by write calls; what goes to the client goes by other calls, as a rule.
     pub written_bytes: u64,
 }
 

@@ -195,7 +195,20 @@ impl Place {
     /// What the log tells at its end, in one line.
     pub(super) fn last_words(&self) -> String {
         let log = fs::read(&self.log).unwrap_or_default();
-        last_words(&String::from_utf8_lossy(&log))
+        let words = last_words(&String::from_utf8_lossy(&log));
+        // Then the log may lack what matters.
+        if self.disk_is_full() {
+            return format!("{words} (the disk is full)");
+        }
+        words
+    }
+
+    fn disk_is_full(&self) -> bool {
+        const SOME_BYTES: usize = 1 << 16;
+        let path = self.path("is-the-disk-full");
+        let written = fs::write(&path, vec![0; SOME_BYTES]);
+        drop(fs::remove_file(&path));
+        written.is_err_and(|error| error.kind() == io::ErrorKind::StorageFull)
     }
 }
 
