@@ -202,6 +202,8 @@ const SETTINGS: [&str; 12] = [
 pub(crate) struct PostgresSession {
     client: Client,
     contention: Option<Contention>,
+    /// The server has said that it ends the connection.
+    ended: bool,
 }
 
 impl PostgresSession {
@@ -210,6 +212,7 @@ impl PostgresSession {
         Ok(Self {
             client,
             contention: None,
+            ended: false,
         })
     }
 }
@@ -232,11 +235,18 @@ fn met(error: &postgres::Error) -> Option<Contention> {
     }
 }
 
+/// The codes of a server that ends or crashes (class 57); the connection closes a moment later.
+fn tells_of_the_end(error: &postgres::Error) -> bool {
+    let code = error.code().map_or("", |code| code.code());
+    ["57P01", "57P02", "57P03"].contains(&code)
+}
+
 impl Session for PostgresSession {
     fn run(&mut self, statement: &str, answers: &mut Answers) -> Result<(), Cause> {
         // One round trip, and values by their types.
         let rows = self.client.query_typed(statement, &[]);
         self.contention = rows.as_ref().err().and_then(met);
+        self.ended = rows.as_ref().err().is_some_and(tells_of_the_end);
         for row in rows.map_err(told)? {
             for (index, column) in row.columns().iter().enumerate() {
                 let raw: Option<Raw<'_>> = row.try_get(index).map_err(told)?;
@@ -256,7 +266,7 @@ impl Session for PostgresSession {
     }
 
     fn is_lost(&self) -> bool {
-        self.client.is_closed()
+        self.ended || self.client.is_closed()
     }
 
     fn settings(&mut self) -> Result<Vec<(String, String)>, Cause> {

@@ -9,7 +9,7 @@ use lab::engine::{Cause, Connection, Engine, EngineError, Profile, ScriptCommand
 use crate::server::{Place, Product, Programs, Running, ServerError, Session, free_port};
 
 /// A product under some settings, with a server of its own.
-pub(crate) struct ServerEngine<P> {
+pub(crate) struct ServerEngine<P: Product> {
     profile: Profile,
     product: P,
     running: Mutex<Option<Arc<Running>>>,
@@ -97,6 +97,13 @@ impl<P: Product> Engine for ServerEngine<P> {
         let programs = self.programs().ok()?;
         let running = self.running();
         self.product.shell(&programs, &running.as_ref()?.address)
+    }
+}
+
+impl<P: Product> Drop for ServerEngine<P> {
+    fn drop(&mut self) {
+        // After a failure, which is what is told: one that is asked to end leaves no shared memory.
+        drop(self.stop());
     }
 }
 
