@@ -7,6 +7,9 @@ use std::path::Path;
 use lab::answer::Answers;
 use lab::custom::{FolderError, build, pinned};
 use lab::engine::EngineOptions;
+use proptest::prelude::*;
+use sqlite_api::{Library, Script};
+use workloads::custom::split;
 use workloads::{Dialect, Spec};
 
 fn example() -> Spec {
@@ -89,4 +92,58 @@ fn files_that_change_under_way_are_noticed() {
         build(&spec, Dialect::Sqlite),
         Err(FolderError::Read { .. })
     ));
+}
+
+/// Statements that SQLite can prepare where there is a table `t(a)`.
+const STATEMENTS: [&str; 10] = [
+    "SELECT ';', \"a\", `a`, [a] FROM t",
+    "INSERT INTO t VALUES('it''s; not over')",
+    "CREATE TRIGGER r AFTER INSERT ON t BEGIN SELECT CASE 1 WHEN 1 THEN 2 END; SELECT 3; END",
+    "CREATE TEMP TRIGGER r AFTER DELETE ON t BEGIN DELETE FROM t; /* ; END; */ SELECT 'END;'; END",
+    "CREATE TABLE trigger_like(begin_ TEXT, end_ TEXT DEFAULT ';')",
+    "BEGIN",
+    "END",
+    "SELECT a -- ; comment\n FROM t",
+    "SELECT /* ; ' */ x'3b', 1.5e3, 'back\\'",
+    "UPDATE t SET a = \"a\" || ';' WHERE a <> '--'",
+];
+
+/// What may stand between two of them.
+const BETWEEN: [&str; 6] = [";", ";\n", " ;; ", ";-- '\n", ";/* \" */\n", "; ;\n--\n"];
+
+/// The text cut where SQLite's own parser sees each statement end.
+fn cut_by_sqlite(text: &str) -> Vec<&str> {
+    let connection = Library::linked().open(":memory:").unwrap();
+    connection.execute("CREATE TABLE t(a)").unwrap();
+    let script = Script::new(text.to_owned());
+    let (mut begin, mut end) = (0, 0);
+    let mut cut = Vec::new();
+    while connection
+        .prepare_next(&script, &mut end)
+        .unwrap()
+        .is_some()
+    {
+        cut.push(&text[begin..end]);
+        begin = end;
+    }
+    cut
+}
+
+proptest! {
+    #[test]
+    fn statements_end_where_sqlite_sees_their_end(
+        parts in prop::collection::vec(
+            (prop::sample::select(&STATEMENTS[..]), prop::sample::select(&BETWEEN[..])),
+            1..8,
+        ),
+    ) {
+        let text: String = parts.iter().flat_map(|&(statement, end)| [statement, end]).collect();
+        let ours = split(&text, Dialect::Sqlite).unwrap();
+        let theirs = cut_by_sqlite(&text);
+        prop_assert_eq!(ours.len(), theirs.len());
+        for (ours, theirs) in ours.iter().zip(theirs) {
+            let theirs = theirs.strip_suffix(';').unwrap_or(theirs);
+            prop_assert!(theirs.trim_end().ends_with(ours.text), "{} and {}", ours.text, theirs);
+        }
+    }
 }
