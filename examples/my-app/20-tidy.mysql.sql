@@ -1,2 +1,1 @@
 ALTER TABLE tickets FORCE;
-ALTER TABLE comments FORCE;

@@ -93,8 +93,8 @@ pub enum CustomError {
     },
     /// Two dialects with different tests.
     #[error(
-        "{file} has {found} queries, and {other} has {expected}; \
-         a query must have the same place in both"
+        "{file} has {found} statements, and {other} has {expected}; \
+         answers are compared statement by statement, so both need as many"
     )]
     Count {
         /// The file.
@@ -134,8 +134,8 @@ pub fn workload(texts: &CustomTexts, dialect: Dialect) -> Result<Workload, Custo
     for step in &steps {
         let file = step.file(dialect)?;
         let statements = statements(file, dialect)?;
+        step.check_counts(statements.len(), dialect)?;
         if step.place == Place::Queries {
-            step.check_counts(statements.len(), dialect)?;
             for statement in &statements {
                 tests.push(query(file, statement)?);
             }

@@ -127,8 +127,8 @@ impl<'a> Step<'a> {
             })
     }
 
-    /// That the file of another dialect, if there is one, has as many queries: results stand side
-    /// by side by their numbers.
+    /// That the file of another dialect, if there is one, has as many statements: answers
+    /// are compared one by one.
     pub(super) fn check_counts(&self, found: usize, dialect: Dialect) -> Result<(), CustomError> {
         let file = self.file(dialect)?;
         for (of, other) in &self.files {
