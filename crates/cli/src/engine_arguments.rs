@@ -1,5 +1,6 @@
 //! Arguments that add engines which the program does not know by itself.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use anyhow::bail;
@@ -70,6 +71,13 @@ impl EngineArguments {
             options
                 .files
                 .push(path.canonicalize().unwrap_or_else(|_| path.clone()));
+        }
+        let mut names = HashSet::new();
+        for engine in lab_engines::all(&options) {
+            let name = &engine.profile().name;
+            if !names.insert(name.clone()) {
+                bail!("two engines would have the name `{name}`; give yours another");
+            }
         }
         Ok(options)
     }

@@ -111,6 +111,8 @@ fn a_library_that_cannot_serve_is_refused_before_anything_runs() {
         "b/a.so.1",
     ];
     assert!(place.run(&twice).failed().contains("name `a`"));
+    let taken = ["compare", "--list", "--sqlite-library", "SQLite.so"];
+    assert!(place.run(&taken).failed().contains("name `sqlite`"));
     let list = place
         .run(&["compare", "--list", "--sqlite-library", "libtext.so"])
         .fine();
