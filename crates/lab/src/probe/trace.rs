@@ -104,6 +104,7 @@ struct Tracee {
 
 struct Tracer {
     root: Pid,
+    root_ended: bool,
     tracees: HashMap<Pid, Tracee>,
     calls: SyncCalls,
     /// Marks seen; calls are counted after the first and before the second.
@@ -118,6 +119,7 @@ impl Tracer {
     fn new(root: Pid) -> Self {
         Self {
             root,
+            root_ended: false,
             tracees: HashMap::from([(root, Tracee::default())]),
             calls: SyncCalls::default(),
             marks: 0,
@@ -173,12 +175,17 @@ impl Tracer {
     fn arrived(&mut self, thread: Pid) {
         self.tracees.entry(thread).or_default();
         self.running.remove(&thread);
+        if self.root_ended {
+            // Its first stop is told after the end of the one that started it.
+            let _ = kill(thread, Signal::SIGKILL);
+        }
     }
 
     fn ended(&mut self, thread: Pid) {
         self.tracees.remove(&thread);
         self.running.remove(&thread);
         if thread == self.root {
+            self.root_ended = true;
             for &left in self.tracees.keys() {
                 // One that has just ended by itself needs no killing.
                 let _ = kill(left, Signal::SIGKILL);
