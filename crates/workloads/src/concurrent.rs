@@ -12,6 +12,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::mix::mix;
 use crate::{Fact, Script, Test, Workload, sha256, speed};
 
 /// Operations per second in open steps that can be asked for.
@@ -89,14 +90,6 @@ pub struct Operation {
     pub kind: Kind,
     /// Its statements. Where there are several, they are a transaction.
     pub statements: Vec<String>,
-}
-
-/// The finaliser of SplitMix64.
-fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 fn below(value: u64, limit: u32) -> u32 {

@@ -6,6 +6,7 @@
 
 pub mod concurrent;
 pub mod custom;
+mod mix;
 mod number_name;
 pub mod pinger;
 mod script;

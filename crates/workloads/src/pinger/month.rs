@@ -5,6 +5,8 @@
 //! that were shown. All else is drawn from SplitMix64 by the coordinates of the value, so that any
 //! row can be made alone.
 
+use crate::mix::mix;
+
 /// Pairs of hosts and packet sizes.
 pub(super) const PAIRS: u32 = 210;
 
@@ -40,14 +42,6 @@ enum Purpose {
     Phase = 4,
     Distance = 5,
     Measurement = 6,
-}
-
-/// The finaliser of SplitMix64.
-fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 /// The number that belongs to a place.
