@@ -1,9 +1,9 @@
 //! What has changed from one run to the next, in words and as a table for the terminal.
 
 use lab::difference::{Change, Difference};
-use lab::statistics::{ROUNDS_FOR_INTERVAL, Ratio};
+use lab::statistics::ROUNDS_FOR_INTERVAL;
 
-use crate::format::{MISSING, date, interval, times};
+use crate::format::{date, ratio};
 use crate::terminal::{align_right, new_table, wrapped};
 
 /// The result in one sentence.
@@ -42,16 +42,6 @@ pub(crate) fn word(change: &Change, wrong: bool) -> &'static str {
     } else {
         ""
     }
-}
-
-fn ratio(ratio: Option<&Ratio>) -> String {
-    let Some(ratio) = ratio else {
-        return MISSING.to_owned();
-    };
-    interval(ratio).map_or_else(
-        || times(ratio.value),
-        |interval| format!("{} ({interval})", times(ratio.value)),
-    )
 }
 
 /// What else is to be known, a line each.

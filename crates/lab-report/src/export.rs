@@ -4,11 +4,10 @@ use lab::comparison::{Cell, Comparison, EngineSummary};
 use lab::difference::{Change, Difference};
 use lab::measure::ServerPart;
 use lab::results::Results;
-use lab::statistics::Ratio;
 use serde::Serialize;
 
 use crate::finding::{durability_words, sentence};
-use crate::format::{MISSING, date, interval, seconds, times};
+use crate::format::{MISSING, date, ratio, seconds};
 
 /// Why nothing could be exported.
 #[derive(Debug, thiserror::Error)]
@@ -130,16 +129,6 @@ impl Table {
             .collect();
         self.0 += &format!("| {} |\n", cells.join(" | "));
     }
-}
-
-fn ratio(ratio: Option<&Ratio>) -> String {
-    let Some(ratio) = ratio else {
-        return MISSING.to_owned();
-    };
-    interval(ratio).map_or_else(
-        || times(ratio.value),
-        |interval| format!("{} ({interval})", times(ratio.value)),
-    )
 }
 
 /// A run as Markdown.

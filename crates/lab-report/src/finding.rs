@@ -24,7 +24,7 @@ pub fn sentence(comparison: &Comparison) -> String {
     let Some(lead) = lead(comparison) else {
         return format!(
             "{tests} tests were measured on {}, without a base to compare with.",
-            names(comparison)
+            comparison.names()
         );
     };
     let name = &lead.profile.name;
@@ -45,15 +45,6 @@ pub fn sentence(comparison: &Comparison) -> String {
         text += &format!("; {wrong} of its answers are wrong and not counted");
     }
     text + "."
-}
-
-fn names(comparison: &Comparison) -> String {
-    let names: Vec<&str> = comparison
-        .engines
-        .iter()
-        .map(|engine| engine.profile.name.as_str())
-        .collect();
-    names.join(", ")
 }
 
 fn interval_words(ratio: &Ratio) -> String {

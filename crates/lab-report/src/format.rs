@@ -41,6 +41,17 @@ pub(crate) fn interval(ratio: &Ratio) -> Option<String> {
         .map(|(low, high)| format!("{}–{}", times(low), times(high)))
 }
 
+/// A ratio with its interval, where it has one: "0.97 (0.94–0.98)".
+pub(crate) fn ratio(ratio: Option<&Ratio>) -> String {
+    let Some(ratio) = ratio else {
+        return MISSING.to_owned();
+    };
+    interval(ratio).map_or_else(
+        || times(ratio.value),
+        |interval| format!("{} ({interval})", times(ratio.value)),
+    )
+}
+
 /// Bytes in binary units.
 pub(crate) fn bytes(bytes: Option<f64>) -> String {
     const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];

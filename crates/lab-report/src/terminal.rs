@@ -3,10 +3,9 @@
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use lab::comparison::{Cell, Comparison, EngineSummary};
 use lab::probe::Probe;
-use lab::statistics::Ratio;
 
 use crate::finding::durability_word;
-use crate::format::{interval, seconds, times};
+use crate::format::{ratio, seconds, times};
 use crate::{chart, page};
 
 /// Width of a table where the terminal does not tell its own, columns.
@@ -253,16 +252,6 @@ fn plain_ratio(cell: Option<&Cell>) -> String {
     match cell.and_then(|cell| cell.wall_ratio) {
         Some(ratio) => times(ratio.value),
         None => seconds(None),
-    }
-}
-
-fn ratio(ratio: Option<&Ratio>) -> String {
-    let Some(ratio) = ratio else {
-        return seconds(None);
-    };
-    match interval(ratio) {
-        Some(interval) => format!("{} ({interval})", times(ratio.value)),
-        None => times(ratio.value),
     }
 }
 

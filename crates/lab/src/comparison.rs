@@ -84,6 +84,16 @@ impl Comparison {
             .find(|engine| engine.profile.name == name)
     }
 
+    /// The names of all engines, with commas between them.
+    pub fn names(&self) -> String {
+        let names: Vec<&str> = self
+            .engines
+            .iter()
+            .map(|engine| engine.profile.name.as_str())
+            .collect();
+        names.join(", ")
+    }
+
     /// The base engine a second time, whose ratios show the noise of the machine.
     pub fn control(&self) -> Option<&EngineSummary> {
         self.engines

@@ -161,8 +161,8 @@ pub fn difference(
         .collect();
     if matched.is_empty() {
         return Err(DifferenceError::Engines {
-            before: names(&earlier),
-            after: names(&later),
+            before: earlier.names(),
+            after: later.names(),
         });
     }
     for (results, which) in [(before, "first"), (after, "second")] {
@@ -187,15 +187,6 @@ pub fn difference(
         unmatched: unmatched(&earlier, &later),
         engines,
     })
-}
-
-fn names(comparison: &Comparison) -> String {
-    let names: Vec<&str> = comparison
-        .engines
-        .iter()
-        .map(|engine| engine.profile.name.as_str())
-        .collect();
-    names.join(", ")
 }
 
 fn unmatched(earlier: &Comparison, later: &Comparison) -> Vec<String> {
