@@ -25,6 +25,17 @@ fn refused(place: &Place, arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
+/// What one round of a workload leaves in its results file; none of its passes failed.
+#[track_caller]
+fn results(place: &Place, workload: &str, options: &[&str]) -> String {
+    let fixed = ["--workload", workload, "--repetitions", "1", "--out", "out"];
+    let output = run(place, &[&["compare"], &fixed[..], options].concat());
+    assert!(output.status.success(), "{output:?}");
+    let results = fs::read_to_string(place.folder().join("out/results.jsonl")).unwrap();
+    assert!(!results.contains("\"failure\":\""), "{results}");
+    results
+}
+
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/my-app");
 
 #[test]
@@ -84,50 +95,17 @@ fn what_cannot_be_is_refused_with_a_reason() {
 #[test]
 fn a_folder_of_sql_is_compared() {
     let place = Place::new();
-    let output = run(
-        &place,
-        &[
-            "compare",
-            "--workload",
-            EXAMPLE,
-            "--engines",
-            "sqlite-nosync,strongroom-nosync",
-            "--repetitions",
-            "1",
-            "--out",
-            "out",
-        ],
-    );
-    assert!(output.status.success(), "{output:?}");
-    let results = fs::read_to_string(place.folder().join("out/results.jsonl")).unwrap();
+    let engines = ["--engines", "sqlite-nosync,strongroom-nosync"];
+    let results = results(&place, EXAMPLE, &engines);
     assert!(results.contains("Tickets on fire"));
-    assert!(!results.contains("\"failure\":\""), "{results}");
 }
 
 #[test]
 fn connections_work_at_once_and_their_latencies_are_kept() {
     let place = Place::new();
-    let output = run(
-        &place,
-        &[
-            "compare",
-            "--workload",
-            "concurrent",
-            "--seconds",
-            "1",
-            "--rate",
-            "50",
-            "--engines",
-            "sqlite-nosync",
-            "--repetitions",
-            "1",
-            "--out",
-            "out",
-        ],
-    );
-    assert!(output.status.success(), "{output:?}");
-    let results = fs::read_to_string(place.folder().join("out/results.jsonl")).unwrap();
-    assert!(!results.contains("\"failure\":\""), "{results}");
+    let pace = ["--seconds", "1", "--rate", "50"];
+    let options = [&pace[..], &["--engines", "sqlite-nosync"]].concat();
+    let results = results(&place, "concurrent", &options);
     assert!(!results.contains("\"contradiction\":\""), "{results}");
     assert_eq!(results.matches("\"measured_ns\"").count(), 8, "{results}");
 }

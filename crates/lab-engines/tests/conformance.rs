@@ -1,6 +1,9 @@
 //! What every engine must do, shown on each of them.
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+#[path = "support/databases.rs"]
+mod databases;
+#[path = "support/facts.rs"]
+mod facts;
 mod support;
 
 use std::fs;
@@ -8,6 +11,8 @@ use std::path::Path;
 
 use lab::answer::{Answers, Value};
 use lab::engine::{Durability, Engine, EngineError, Profile, Server};
+
+use databases::{answers, odd_folder};
 
 const CANARY: &str = "a row that says thousand";
 
@@ -39,20 +44,8 @@ fn each(check: impl Fn(&dyn Engine, &Path)) {
     for engine in engines {
         let name = engine.profile().name.clone();
         println!("engine {name}");
-        let folder = tempfile::Builder::new()
-            .prefix("odd name %20?&")
-            .tempdir()
-            .unwrap();
-        check(engine.as_ref(), folder.path());
+        check(engine.as_ref(), odd_folder().path());
     }
-}
-
-fn answers(engine: &dyn Engine, folder: &Path, statements: &[&str]) -> Answers {
-    let mut answers = Answers::default();
-    let mut connection = engine.open(folder).unwrap();
-    connection.run(statements, &mut answers).unwrap();
-    connection.close().unwrap();
-    answers
 }
 
 #[test]
@@ -167,22 +160,7 @@ fn the_speed_tests_have_the_same_answers_everywhere_and_the_known_tables() {
             let mut answers = Answers::default();
             connection.run(&statements, &mut answers).unwrap();
             digests.push(answers.recorded().name);
-            for fact in &test.oracle {
-                let mut answers = Answers::default();
-                connection
-                    .run(&[fact.query.as_str()], &mut answers)
-                    .unwrap();
-                assert_eq!(
-                    answers.values(),
-                    fact.row
-                        .iter()
-                        .copied()
-                        .map(Value::Integer)
-                        .collect::<Vec<_>>(),
-                    "test {}",
-                    test.number
-                );
-            }
+            facts::hold(connection.as_mut(), test);
         }
         connection.close().unwrap();
         let reference = reference.get_or_insert_with(|| digests.clone());

@@ -2,6 +2,11 @@
 //! server can do: die, or fail to start. Servers that are not installed are named and left out.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+#[path = "support/databases.rs"]
+mod databases;
+#[path = "support/facts.rs"]
+mod facts;
+
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -11,6 +16,8 @@ use lab::answer::{Answers, Value};
 use lab::engine::{Durability, Engine, EngineError, EngineOptions, Server, whole_message};
 use lab::processes::descendants;
 use workloads::Dialect;
+
+use databases::{answers, odd_folder};
 
 const CANARY: &str = "a row that says thousand";
 
@@ -32,18 +39,8 @@ fn each(wanted: impl Fn(&dyn Engine) -> bool, check: impl Fn(&dyn Engine, &Path)
             continue;
         }
         println!("engine {name}");
-        let prefix = "odd name %20?&";
-        let folder = tempfile::Builder::new().prefix(prefix).tempdir().unwrap();
-        check(engine.as_ref(), folder.path());
+        check(engine.as_ref(), odd_folder().path());
     }
-}
-
-fn answers(engine: &dyn Engine, folder: &Path, statements: &[&str]) -> Answers {
-    let mut answers = Answers::default();
-    let mut connection = engine.open(folder).unwrap();
-    connection.run(statements, &mut answers).unwrap();
-    connection.close().unwrap();
-    answers
 }
 
 fn mentions(folder: &Path, words: &str) -> bool {
@@ -199,14 +196,7 @@ fn the_speed_tests_leave_the_known_tables() {
             connection
                 .run(&statements, &mut Answers::default())
                 .unwrap();
-            for fact in &test.oracle {
-                let mut answers = Answers::default();
-                connection
-                    .run(&[fact.query.as_str()], &mut answers)
-                    .unwrap();
-                let known: Vec<Value> = fact.row.iter().copied().map(Value::Integer).collect();
-                assert_eq!(answers.values(), known, "test {}", test.number);
-            }
+            facts::hold(connection.as_mut(), test);
         }
         connection.close().unwrap();
         engine.stop().unwrap();

@@ -1,6 +1,9 @@
 //! Workload `speedtest` gives the answers that SQLite's own program gives.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+#[path = "support/facts.rs"]
+mod facts;
+
 use lab::answer::{Answers, Value};
 use lab::engine::EngineOptions;
 use workloads::{Dialect, Spec, build, speedtest};
@@ -88,14 +91,7 @@ fn verify(engine: &str, size: u32) -> String {
                 .iter()
                 .for_each(|value| verification.add(value));
         }
-        for fact in &test.oracle {
-            let mut answers = Answers::default();
-            connection
-                .run(&[fact.query.as_str()], &mut answers)
-                .unwrap();
-            let known: Vec<Value> = fact.row.iter().copied().map(Value::Integer).collect();
-            assert_eq!(answers.values(), known, "{}: {}", test.title, fact.query);
-        }
+        facts::hold(connection.as_mut(), test);
     }
     connection.close().unwrap();
     verification.finish()
