@@ -31,6 +31,8 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "shell",
         &["crypto", "page-codec", "keyring", "sqlite-linked", "store"],
     ),
+    ("column-types", &[]),
+    ("sql-rewrite", &["column-types"]),
     ("sqlite-api", &[]),
     ("workloads", &[]),
     ("lab", &["workloads"]),

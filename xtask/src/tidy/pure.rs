@@ -9,6 +9,8 @@ const PURE: &[&str] = &[
     "crypto",
     "page-codec",
     "sqlcipher-format",
+    "column-types",
+    "sql-rewrite",
     "workloads",
     "lab-report",
 ];

@@ -1,0 +1,223 @@
+//! The type that a client believes a protected column to have.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A type of a column, with its limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum LogicalType {
+    /// `boolean`
+    Boolean,
+    /// `smallint`, 16 bit
+    SmallInt,
+    /// `integer`, 32 bit
+    Integer,
+    /// `bigint`, 64 bit
+    BigInt,
+    /// `real`, IEEE 754 binary32
+    Real,
+    /// `double precision`, IEEE 754 binary64
+    Double,
+    /// `numeric`, `numeric(precision, scale)`: decimal digits in all, and behind the point.
+    Numeric(Option<(u16, u16)>),
+    /// `text`
+    Text,
+    /// `varchar`, `varchar(length)`: at most so many characters.
+    Varchar(Option<u32>),
+    /// `char(length)`: padded with blanks to so many characters; blanks at the end do not count.
+    Char(u32),
+    /// `bytea`
+    Bytes,
+    /// `date`
+    Date,
+    /// `time without time zone`, microseconds
+    Time,
+    /// `timestamp without time zone`, microseconds
+    Timestamp,
+    /// `timestamp with time zone`, microseconds
+    TimestampTz,
+    /// `uuid`
+    Uuid,
+    /// `json`, kept as it was written
+    Json,
+}
+
+/// A name of a type that is none, or none that can be protected.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "type {name:?} cannot be protected; known are boolean, smallint, integer, bigint, real, \
+     double precision, numeric(p,s), text, varchar(n), char(n), bytea, date, time, timestamp, \
+     timestamptz, uuid, json"
+)]
+pub struct TypeNameError {
+    name: String,
+}
+
+impl FromStr for LogicalType {
+    type Err = TypeNameError;
+
+    fn from_str(text: &str) -> Result<Self, TypeNameError> {
+        let unknown = || TypeNameError {
+            name: text.to_owned(),
+        };
+        let lower = text.trim().to_ascii_lowercase();
+        let (name, limits) = match lower.split_once('(') {
+            Some((name, rest)) => {
+                let (inside, behind) = rest.split_once(')').ok_or_else(unknown)?;
+                let limits: Result<Vec<u32>, _> =
+                    inside.split(',').map(|part| part.trim().parse()).collect();
+                let name = format!("{} {}", name.trim(), behind.trim());
+                (name.trim().to_owned(), limits.map_err(|_| unknown())?)
+            }
+            None => (lower.clone(), Vec::new()),
+        };
+        Self::from_parts(&name, &limits).ok_or_else(unknown)
+    }
+}
+
+impl LogicalType {
+    /// The type of a name and its limits, as they stand in DDL: `("numeric", [6, 2])`.
+    pub fn from_parts(name: &str, limits: &[u32]) -> Option<Self> {
+        Some(match (name, limits) {
+            ("boolean" | "bool", []) => Self::Boolean,
+            ("smallint" | "int2", []) => Self::SmallInt,
+            ("integer" | "int" | "int4", []) => Self::Integer,
+            ("bigint" | "int8", []) => Self::BigInt,
+            ("real" | "float4", []) => Self::Real,
+            ("double precision" | "double" | "float8" | "float", []) => Self::Double,
+            ("numeric" | "decimal", []) => Self::Numeric(None),
+            ("numeric" | "decimal", [precision]) => Self::numeric(*precision, 0)?,
+            ("numeric" | "decimal", [precision, scale]) => Self::numeric(*precision, *scale)?,
+            ("text", []) => Self::Text,
+            ("varchar" | "character varying", []) => Self::Varchar(None),
+            ("varchar" | "character varying", [length]) => Self::Varchar(Some(*length)),
+            ("char" | "character" | "bpchar", []) => Self::Char(1),
+            ("char" | "character" | "bpchar", [length]) => Self::Char(*length),
+            ("bytea" | "blob", []) => Self::Bytes,
+            ("date", []) => Self::Date,
+            ("time" | "time without time zone", []) => Self::Time,
+            ("timestamp" | "timestamp without time zone", []) => Self::Timestamp,
+            ("timestamptz" | "timestamp with time zone", []) => Self::TimestampTz,
+            ("uuid", []) => Self::Uuid,
+            ("json", []) => Self::Json,
+            _ => return None,
+        })
+    }
+
+    fn numeric(precision: u32, scale: u32) -> Option<Self> {
+        let (precision, scale) = (u16::try_from(precision).ok()?, u16::try_from(scale).ok()?);
+        ((1..=1000).contains(&precision) && scale <= precision)
+            .then_some(Self::Numeric(Some((precision, scale))))
+    }
+
+    /// Whether values of the type are texts of characters.
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::Text | Self::Varchar(_) | Self::Char(_))
+    }
+
+    /// Whether `+`, `SUM` and `AVG` are defined on the type.
+    pub fn is_number(self) -> bool {
+        matches!(
+            self,
+            Self::SmallInt
+                | Self::Integer
+                | Self::BigInt
+                | Self::Real
+                | Self::Double
+                | Self::Numeric(_)
+        )
+    }
+}
+
+impl fmt::Display for LogicalType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Self::Numeric(Some((precision, scale))) => {
+                return write!(f, "numeric({precision},{scale})");
+            }
+            Self::Varchar(Some(length)) => return write!(f, "character varying({length})"),
+            Self::Char(length) => return write!(f, "character({length})"),
+            Self::Boolean => "boolean",
+            Self::SmallInt => "smallint",
+            Self::Integer => "integer",
+            Self::BigInt => "bigint",
+            Self::Real => "real",
+            Self::Double => "double precision",
+            Self::Numeric(None) => "numeric",
+            Self::Text => "text",
+            Self::Varchar(None) => "character varying",
+            Self::Bytes => "bytea",
+            Self::Date => "date",
+            Self::Time => "time without time zone",
+            Self::Timestamp => "timestamp without time zone",
+            Self::TimestampTz => "timestamp with time zone",
+            Self::Uuid => "uuid",
+            Self::Json => "json",
+        };
+        f.write_str(name)
+    }
+}
+
+impl TryFrom<String> for LogicalType {
+    type Error = TypeNameError;
+
+    fn try_from(text: String) -> Result<Self, TypeNameError> {
+        text.parse()
+    }
+}
+
+impl From<LogicalType> for String {
+    fn from(logical: LogicalType) -> Self {
+        logical.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LogicalType;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for name in [
+            "numeric(6,2)",
+            "character varying(16)",
+            "character(2)",
+            "timestamp with time zone",
+            "double precision",
+        ] {
+            let logical: LogicalType = name.parse().expect("a known name");
+            assert_eq!(logical.to_string(), name);
+        }
+    }
+
+    #[test]
+    fn short_names_mean_the_same() {
+        for (short, long) in [
+            ("VARCHAR(16)", "character varying(16)"),
+            ("decimal( 12, 2 )", "numeric(12,2)"),
+            ("int4", "integer"),
+            ("timestamptz", "timestamp with time zone"),
+        ] {
+            let logical: LogicalType = short.parse().expect("a known name");
+            assert_eq!(logical.to_string(), long);
+        }
+    }
+
+    #[test]
+    fn other_names_are_refused() {
+        for name in [
+            "",
+            "money",
+            "numeric(2,3)",
+            "numeric(0,0)",
+            "varchar(x)",
+            "char(",
+            "int(4)",
+        ] {
+            assert!(name.parse::<LogicalType>().is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! SQL to plan.
+//!
+//! A statement, the rules and the schema go in; a [`Plan`] comes out, or a [`Refusal`]. The
+//! crate knows
+//! no protocol, no key and no value of a parameter; it does no I/O. A plan holds for every
+//! execution of
+//! the same text under the same schema, so that it can be cached.
+//!
+//! The rule above all others: what is not proved safe is refused. A literal or parameter
+//! reaches the
+//! server in clear only where the analysis has shown that it meets no protected column.
+
+mod plan;
+mod rules;
+mod schema;
+
+pub use plan::{
+    Aggregate, AggregateFunction, Assignment, BinaryOperator, Effects, Expression, Finish, Form,
+    GroupKey, Hole, Literal, LockKey, LockedColumn, Output, OutputKind, Piece, Plan, Purpose,
+    ReadModifyWrite, Refusal, Sort, Source, Template, TransactionEffect, Translated, UnaryOperator,
+};
+pub use rules::{ColumnRule, Mode, Rules, RulesError};
+pub use schema::{Column, ColumnId, ProtectedColumn, RelationKind, Schema, SchemaError, Table};

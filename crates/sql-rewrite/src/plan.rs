@@ -1,0 +1,398 @@
+//! The plan: what the proxy sends for a statement, and what it does with the answer.
+//!
+//! A [`Translated`] statement is a text with *holes*. What goes into a hole is known when the
+//! statement is
+//! executed: a parameter of the client, a literal of its text, a value that was computed. A
+//! protocol with
+//! parameters binds each hole as `$1`, `$2`, …; one without writes a literal in its place. So a
+//! sealed
+//! literal is sealed anew each time, and no plan holds a ciphertext.
+
+use column_types::LogicalType;
+
+use crate::ColumnId;
+
+/// What to do for one statement.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Plan {
+    /// No protected column takes part: the client's own text goes on, and answers come back
+    /// as they are.
+    Pass(Effects),
+    /// One statement for the server; its rows are opened where they are sealed.
+    One(Translated, Effects),
+    /// Several statements for one of the client, in order; the client sees the answer to the last.
+    Several(Vec<Translated>, Effects),
+    /// `column = column + x` on sealed columns.
+    ReadModifyWrite(Box<ReadModifyWrite>),
+    /// Rows are fetched; the proxy computes the answer.
+    Finish(Box<Finish>),
+}
+
+/// A statement that is not executed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// SQLSTATE: `0A000` for what is not supported on protected columns, `42601` for what
+    /// cannot be parsed.
+    pub sqlstate: &'static str,
+    /// Names table, column and reason.
+    pub message: String,
+    /// What the user can do.
+    pub hint: Option<String>,
+}
+
+/// What a statement changes beside rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// The transaction.
+    pub transaction: Option<TransactionEffect>,
+    /// The schema may be another afterwards: load it anew.
+    pub changes_schema: bool,
+    /// Rows of unknown tables may be written: forget what is known of locked rows.
+    pub forgets_locks: bool,
+    /// The table that the statement writes, as (schema, table): its locked rows are forgotten.
+    pub writes: Option<(String, String)>,
+    /// A setting that changes how texts are read (`search_path`, `DateStyle`, …): look at
+    /// ParameterStatus.
+    pub changes_settings: bool,
+}
+
+/// How a transaction goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TransactionEffect {
+    /// `BEGIN`
+    Begin,
+    /// `COMMIT`, `ROLLBACK`, `PREPARE TRANSACTION`
+    End,
+    /// `ROLLBACK TO`: what was read and written since is void.
+    RollbackTo,
+}
+
+/// A statement for the server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Translated {
+    /// The text, with holes.
+    pub template: Template,
+    /// What fills them, by number.
+    pub holes: Vec<Hole>,
+    /// Columns of the rows that come back, in order; empty for a statement without rows.
+    pub outputs: Vec<Output>,
+    /// For a client that asks: the type of each of its parameters, where the plan knows it
+    /// (protected
+    /// columns); None where the server infers it. As long as the highest `$n`.
+    pub parameter_types: Vec<Option<LogicalType>>,
+    /// A `SELECT … FOR UPDATE` that finds at most one row by a unique key: the row stays as
+    /// it is read.
+    pub locks: Option<LockKey>,
+}
+
+/// A text with holes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    /// Texts and holes in their order.
+    pub pieces: Vec<Piece>,
+}
+
+/// A part of a [`Template`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// SQL.
+    Text(String),
+    /// Place of [`Translated::holes`]; one hole may stand at several places.
+    Hole(usize),
+}
+
+impl Template {
+    /// The text with what `hole` writes for each hole.
+    pub fn render(&self, mut hole: impl FnMut(usize, &mut String)) -> String {
+        let mut text = String::new();
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(part) => text.push_str(part),
+                Piece::Hole(number) => hole(*number, &mut text),
+            }
+        }
+        text
+    }
+}
+
+/// What fills a hole.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hole {
+    /// Where the value is from.
+    pub source: Source,
+    /// How it goes to the server.
+    pub form: Form,
+}
+
+/// Where a value is from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// The client's parameter, from 0 (`$1`).
+    Parameter(usize),
+    /// A constant of the text.
+    Literal(Literal),
+    /// [`ReadModifyWrite::assignments`], by place.
+    Computed(usize),
+    /// [`ReadModifyWrite`]: where the row lies (`ctid`), as it was read.
+    Locator,
+}
+
+/// A constant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Literal {
+    /// `NULL`
+    Null,
+    /// `TRUE`, `FALSE`
+    Boolean(bool),
+    /// Digits as they were written, with sign.
+    Number(String),
+    /// A quoted text, without quotes; of whatever type its place asks for.
+    Text(String),
+    /// Time of the transaction's start (`CURRENT_TIMESTAMP`, `now()`).
+    TransactionTime,
+}
+
+/// How a value goes to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As it is: it meets no protected column.
+    Plain,
+    /// Sealed for a column.
+    Sealed(ColumnId, Purpose),
+}
+
+/// What a sealed value is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be stored: limits of the column's type are checked as the server would on assignment.
+    Store,
+    /// To be compared for equality: a value that the type cannot have matches no row.
+    Match,
+    /// To be compared for order: a value beyond the type's range lies beyond every stored one.
+    Bound,
+}
+
+/// A column of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// The name that the client sees, where the server would call it otherwise.
+    pub name: Option<String>,
+    /// What it is.
+    pub kind: OutputKind,
+    /// Whether it was added by the plan, and is not for the client.
+    pub hidden: bool,
+}
+
+/// What a column of an answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputKind {
+    /// As the server gives it.
+    Plain,
+    /// A sealed value of this column (also after `MIN`, `MAX`, `DISTINCT` where the mode allows).
+    Sealed(ColumnId),
+}
+
+/// A row found by all columns of a unique key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LockKey {
+    /// Schema and table.
+    pub table: (String, String),
+    /// Values of the key: columns by place in the table, and the hole that each is compared with.
+    pub key: Vec<(usize, usize)>,
+    /// Sealed columns of the row among the outputs.
+    pub read: Vec<LockedColumn>,
+}
+
+/// A sealed column of a locked row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockedColumn {
+    /// Which.
+    pub column: ColumnId,
+    /// Place among the outputs.
+    pub output: usize,
+}
+
+/// `UPDATE` that needs the old values of sealed columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadModifyWrite {
+    /// Reads and locks: output 0 is where the row lies, the others are `current`.
+    pub read: Translated,
+    /// The sealed columns that are read.
+    pub current: Vec<ColumnId>,
+    /// What is computed for each row.
+    pub assignments: Vec<Assignment>,
+    /// Writes one row, found by [`Source::Locator`].
+    pub write: Translated,
+    /// Writes the one row of `locks` by its key, without a locator: for values known from
+    /// the lock cache.
+    pub write_by_key: Option<Translated>,
+    /// The key of the row, where it is one: whether the cache may know it.
+    pub locks: Option<LockKey>,
+    /// Effects.
+    pub effects: Effects,
+}
+
+/// A column's new value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assignment {
+    /// The column.
+    pub column: ColumnId,
+    /// The value, over the row that was read.
+    pub value: Expression,
+}
+
+/// What the proxy computes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expression {
+    /// A column of the fetched row, by place among the outputs.
+    Column(usize),
+    /// A constant or parameter, taken for a value of the type.
+    Value(Source, LogicalType),
+    /// An aggregate, by place in [`Finish::aggregates`].
+    Aggregate(usize),
+    /// A group key, by place in [`Finish::group_by`].
+    Group(usize),
+    /// One operand.
+    Unary(UnaryOperator, Box<Expression>),
+    /// Two operands.
+    Binary(BinaryOperator, Box<Expression>, Box<Expression>),
+    /// `LIKE`, `ILIKE`: operand, pattern, escape character, whether case counts.
+    Like {
+        /// What is looked at.
+        operand: Box<Expression>,
+        /// The pattern.
+        pattern: Box<Expression>,
+        /// Escape character; None: backslash.
+        escape: Option<char>,
+        /// Whether case counts (`LIKE`).
+        case_sensitive: bool,
+    },
+    /// `IN (…)`
+    In(Box<Expression>, Vec<Expression>),
+    /// `COALESCE(…)`
+    Coalesce(Vec<Expression>),
+    /// `CASE WHEN … THEN … ELSE … END`
+    Case(Vec<(Expression, Expression)>, Option<Box<Expression>>),
+    /// `CAST(… AS type)`
+    Cast(Box<Expression>, LogicalType),
+}
+
+/// Operators on one operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnaryOperator {
+    /// `-x`
+    Negate,
+    /// `NOT x`
+    Not,
+    /// `x IS NULL`
+    IsNull,
+    /// `x IS NOT NULL`
+    IsNotNull,
+}
+
+/// Operators on two operands, with SQL's three-valued logic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinaryOperator {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`
+    Divide,
+    /// `||`
+    Concatenate,
+    /// `=`
+    Equal,
+    /// `<>`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+    /// `AND`
+    And,
+    /// `OR`
+    Or,
+}
+
+/// A query that the proxy finishes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finish {
+    /// Fetches rows. The proxy takes no more than its limit, and answers with an error beyond it.
+    pub fetch: Translated,
+    /// Rows that count.
+    pub filter: Option<Expression>,
+    /// Groups; empty and without aggregates: no grouping.
+    pub group_by: Vec<GroupKey>,
+    /// Aggregates of each group.
+    pub aggregates: Vec<Aggregate>,
+    /// Whether rows are grouped even without keys (`SELECT SUM(x) FROM t`).
+    pub grouped: bool,
+    /// Groups that count.
+    pub having: Option<Expression>,
+    /// Columns of the answer: name, value, and type (None: that of the fetched column).
+    pub project: Vec<(String, Expression, Option<LogicalType>)>,
+    /// `DISTINCT`
+    pub distinct: bool,
+    /// Order.
+    pub order_by: Vec<Sort>,
+    /// `LIMIT`
+    pub limit: Option<Expression>,
+    /// `OFFSET`
+    pub offset: Option<Expression>,
+    /// Effects.
+    pub effects: Effects,
+}
+
+/// What rows are grouped by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupKey {
+    /// The value.
+    pub value: Expression,
+}
+
+/// An aggregate over the rows of a group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aggregate {
+    /// Which.
+    pub function: AggregateFunction,
+    /// `DISTINCT`
+    pub distinct: bool,
+    /// Its argument; None: `COUNT(*)`.
+    pub argument: Option<Expression>,
+    /// `FILTER (WHERE …)`
+    pub filter: Option<Expression>,
+}
+
+/// Aggregates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AggregateFunction {
+    /// `COUNT`
+    Count,
+    /// `SUM`
+    Sum,
+    /// `AVG`
+    Average,
+    /// `MIN`
+    Minimum,
+    /// `MAX`
+    Maximum,
+}
+
+/// One key of an order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sort {
+    /// The value.
+    pub value: Expression,
+    /// `DESC`
+    pub descending: bool,
+    /// `NULLS FIRST`
+    pub nulls_first: bool,
+}

@@ -1,0 +1,119 @@
+//! What the server has: its relations, with the rules laid over them.
+
+use std::collections::HashMap;
+
+use column_types::LogicalType;
+
+use crate::Mode;
+
+/// A protected column, by its place in [`Schema::protected`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ColumnId(pub u32);
+
+/// All that plan and codec need to know of a protected column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProtectedColumn {
+    /// Its place in [`Schema::protected`].
+    pub id: ColumnId,
+    /// Schema of the table, `public` where the rule names none.
+    pub schema: String,
+    /// Table.
+    pub table: String,
+    /// Column.
+    pub column: String,
+    /// The type that clients see.
+    pub logical: LogicalType,
+    /// The mode.
+    pub mode: Mode,
+    /// The domain; of a column without one `table.column`, with a prefix that no domain can have.
+    pub domain: String,
+    /// Bits of mode `order`.
+    pub bits: Option<u8>,
+    /// The default.
+    pub default: Option<crate::Literal>,
+    /// Whether the server has the column as NOT NULL.
+    pub not_null: bool,
+}
+
+/// What a relation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RelationKind {
+    /// A table, partitioned or not.
+    Table,
+    /// A view, materialised or not.
+    View,
+    /// A table of another server.
+    Foreign,
+}
+
+/// One column as the server has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Name as the catalogue has it.
+    pub name: String,
+    /// Number in the catalogue, from 1.
+    pub number: i16,
+    /// Whether it is NOT NULL.
+    pub not_null: bool,
+    /// Whether the server has a default, or makes the value itself.
+    pub has_default: bool,
+    /// The protected column that it is, or (of a view) that it shows unchanged.
+    pub protected: Option<ColumnId>,
+    /// The server's own type of it, where it is one that [`LogicalType`] knows; else None.
+    pub physical: Option<LogicalType>,
+}
+
+/// One relation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Schema.
+    pub schema: String,
+    /// Name as the catalogue has it.
+    pub name: String,
+    /// The catalogue's number of it; 0 while there is no such table.
+    pub oid: u32,
+    /// What it is.
+    pub kind: RelationKind,
+    /// Columns in their order.
+    pub columns: Vec<Column>,
+    /// Unique keys as places in `columns`, the primary key first.
+    pub unique_keys: Vec<Vec<usize>>,
+    /// A view that computes something from a protected column: nothing may read it.
+    pub opaque: bool,
+    /// Whether triggers fire on it: they see and may write ciphertext.
+    pub has_triggers: bool,
+}
+
+/// Relations and rules, as of one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Schema {
+    /// Relations by schema and name.
+    pub tables: HashMap<(String, String), Table>,
+    /// Protected columns by [`ColumnId`].
+    pub protected: Vec<ProtectedColumn>,
+    /// Schemas that unqualified names are looked up in, in their order.
+    pub search_path: Vec<String>,
+    /// Functions of users whose text names a protected table: calling them is refused.
+    pub suspect_functions: Vec<String>,
+}
+
+/// Rules and server do not fit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{schema}.{table}.{column}: {problem}")]
+pub struct SchemaError {
+    /// Schema.
+    pub schema: String,
+    /// Table.
+    pub table: String,
+    /// Column.
+    pub column: String,
+    /// What does not fit and what to do.
+    pub problem: String,
+}
+
+impl Schema {
+    /// The protected column of an id that this schema gave out.
+    pub fn column(&self, id: ColumnId) -> &ProtectedColumn {
+        &self.protected[id.0 as usize]
+    }
+}
