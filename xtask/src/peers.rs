@@ -46,10 +46,16 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
 }
 
-/// Installs the libraries below the target folder, and has the lab's engines show there what every
-/// engine must do.
+/// Where the lab keeps what it installs; a folder that was named is not overridden.
+const LAB_HOME: &str = "STRONGROOM_LAB_HOME";
+
+/// Installs the libraries, below the target folder if no other is named, and has the lab's engines
+/// show there what every engine must do.
 fn libraries() -> anyhow::Result<()> {
-    let home = workspace::target_folder()?.join("peers/lab");
+    let home = match std::env::var_os(LAB_HOME) {
+        Some(named) => PathBuf::from(named),
+        None => workspace::target_folder()?.join("peers/lab"),
+    };
     let strongroom = [
         "run",
         "--quiet",
@@ -61,7 +67,7 @@ fn libraries() -> anyhow::Result<()> {
     let install = ["lab", "install", "sqlcipher", "sqlite3mc"];
     let lab = |arguments: &[&str]| {
         let mut cargo = cargo();
-        cargo.args(arguments).env("STRONGROOM_LAB_HOME", &home);
+        cargo.args(arguments).env(LAB_HOME, &home);
         cargo
     };
     run_command(lab(&strongroom).args(install))?;
