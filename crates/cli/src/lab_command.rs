@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
-use lab_engines::install::{self, INSTALLABLE};
+use lab_engines::install::{self, INSTALLABLE, SystemPackages};
 use lab_engines::shell;
 
 /// Name of the sub-command that makes a shell of this program.
@@ -29,23 +29,33 @@ struct InstallArgs {
     /// What to install; `lab list` shows what there is
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
+
+    /// Install packages of the system too, for all users of this machine: MariaDB and PostgreSQL,
+    /// by apt-get as the superuser. What is there already is left as it is
+    #[arg(long)]
+    yes: bool,
 }
 
 /// Does what was asked for.
 pub fn run(args: Args) -> anyhow::Result<()> {
     let output = &mut io::stdout().lock();
     match args.command {
-        Command::Install(args) => install(&args.names, output),
+        Command::Install(args) => install(&args, output),
         Command::List => list(output),
     }
 }
 
-fn install(names: &[String], output: &mut impl Write) -> anyhow::Result<()> {
-    let wanted = names.iter().map(|name| install::named(name));
+fn install(args: &InstallArgs, output: &mut impl Write) -> anyhow::Result<()> {
+    let packages = if args.yes {
+        SystemPackages::Install
+    } else {
+        SystemPackages::Name
+    };
+    let wanted = args.names.iter().map(|name| install::named(name));
     // A wrong name is told before anything is fetched.
     for installable in wanted.collect::<Result<Vec<_>, _>>()? {
-        let folder = installable.install(output)?;
-        writeln!(output, "{} is in {}", installable.name, folder.display())?;
+        let place = installable.install(packages, output)?;
+        writeln!(output, "{} is in {}", installable.name, place.display())?;
     }
     Ok(())
 }

@@ -167,6 +167,25 @@ fn what_is_not_installed_is_listed_and_named_where_it_is_wanted() {
 }
 
 #[test]
+fn what_comes_with_the_system_is_named_or_there_and_takes_no_folder() {
+    let place = Place::new();
+    let output = lab(&place, &["install", "mariadb"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    let message = String::from_utf8_lossy(&output.stderr);
+    match output.status.code() {
+        Some(0) => assert!(said.contains("MariaDB is there already"), "{said}"),
+        _ => assert!(
+            message.contains("`apt-get install mariadb-server"),
+            "{message}"
+        ),
+    }
+    // Without a program that installs packages, leave to do so changes nothing.
+    let permitted = lab(&place, &["install", "mariadb", "--yes"]);
+    assert_eq!(permitted.status, output.status, "{permitted:?}");
+    assert!(!place.exists("home/mariadb"));
+}
+
+#[test]
 fn an_installation_that_fails_leaves_what_was_there() {
     let place = Place::new();
     write_below(&place, "home/sqlcipher/older", "still here");

@@ -11,6 +11,7 @@ mod mysql;
 mod postgres;
 mod sqlcipher;
 mod sqlite3mc;
+mod system;
 
 use std::env;
 use std::fs;
@@ -19,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 pub use commands::CommandError;
 pub(crate) use compile::HOW_FILE;
+pub use system::SystemPackages;
 
 /// Names the home of the lab.
 pub const HOME_VARIABLE: &str = "STRONGROOM_LAB_HOME";
@@ -31,9 +33,15 @@ pub struct Installable {
     pub description: &'static str,
     /// Where it is, if it is there.
     pub find: fn(&Installable) -> Option<PathBuf>,
-    /// Makes it in an empty folder. What it does is told as text.
-    pub make: fn(&Path, &mut dyn Write) -> Result<(), InstallError>,
+    /// The system's packages that hold it, where it comes with the system.
+    pub system: Option<&'static system::Packages>,
+    /// Makes it in an empty folder, where it can be had without the system. What it does is told
+    /// as text.
+    pub make: Option<Make>,
 }
+
+/// See [`Installable::make`].
+pub type Make = fn(&Path, &mut dyn Write) -> Result<(), InstallError>;
 
 /// All that can be installed.
 pub const INSTALLABLE: &[Installable] = &[
@@ -60,12 +68,23 @@ pub enum InstallError {
     #[error(transparent)]
     Command(#[from] CommandError),
     /// It is the system's to install.
-    #[error("{product} comes with the system; install it, on Debian by `{command}`")]
+    #[error(
+        "{product} comes with the system; install it, on Debian by `{command}`, which `--yes` runs \
+         for the superuser"
+    )]
     System {
         /// What.
         product: &'static str,
-        /// The command, which is not run.
-        command: &'static str,
+        /// The command, which was not run.
+        command: String,
+    },
+    /// The system's packages were installed, and what was wanted is not there.
+    #[error("`{command}` has run, and {product} is still not found; install it in another way")]
+    NotInPackages {
+        /// What.
+        product: &'static str,
+        /// The command.
+        command: String,
     },
     /// A file cannot be written.
     #[error("cannot use {path}; free some space, or name another folder in {HOME_VARIABLE}",
@@ -124,11 +143,39 @@ impl Installable {
         folder.is_dir().then_some(folder)
     }
 
-    /// Installs it, in place of what was there before. Returns its folder.
+    /// Installs it: by the system's packages, where it has such and they may be installed, else
+    /// into its folder, in place of what was there before. Returns where it is.
     ///
     /// # Errors
-    /// When it could not be made; what was there before is still there.
-    pub fn install(&self, tell: &mut dyn Write) -> Result<PathBuf, InstallError> {
+    /// When it could not be installed; what was there before is still there.
+    pub fn install(
+        &self,
+        packages: SystemPackages,
+        tell: &mut dyn Write,
+    ) -> Result<PathBuf, InstallError> {
+        if let Some(system) = self.system
+            && (self.make.is_none() || packages == SystemPackages::Install)
+        {
+            if let Some(found) = (self.find)(self) {
+                writeln!(tell, "{} is there already", system.product)?;
+                return Ok(found);
+            }
+            let installer = match packages {
+                SystemPackages::Install => system::installer(),
+                SystemPackages::Name => None,
+            };
+            if let Some(installer) = installer {
+                return system.install(&installer, self, tell);
+            }
+        }
+        match (self.make, self.system) {
+            (Some(make), _) => self.make_folder(make, tell),
+            (None, Some(system)) => Err(system.named()),
+            (None, None) => unreachable!("each installable thing has a source"),
+        }
+    }
+
+    fn make_folder(&self, make: Make, tell: &mut dyn Write) -> Result<PathBuf, InstallError> {
         let home = home().ok_or(InstallError::NoHome)?;
         let at = |path: &Path| {
             let path = path.to_owned();
@@ -141,7 +188,7 @@ impl Installable {
         let beside = home.join(format!(".{}-new", self.name));
         let older = home.join(format!(".{}-old", self.name));
         let new = Temporary::new(&beside).map_err(at(&beside))?;
-        (self.make)(&new.0, tell)?;
+        make(&new.0, tell)?;
         if place.exists() {
             remove(&older).map_err(at(&older))?;
             fs::rename(&place, &older).map_err(at(&place))?;

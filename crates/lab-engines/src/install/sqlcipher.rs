@@ -14,7 +14,8 @@ pub(super) const INSTALLABLE: Installable = Installable {
     name: "sqlcipher",
     description: "SQLCipher 4.20.0, compiled here: sqlcipher, sqlcipher-rawkey",
     find: |this| compile::find(&this.folder()?, this.name),
-    make,
+    system: None,
+    make: Some(make),
 };
 
 const PACKAGE: &str = "sqlcipher-src";

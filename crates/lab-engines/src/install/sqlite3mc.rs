@@ -14,7 +14,8 @@ pub(super) const INSTALLABLE: Installable = Installable {
     description: "SQLite3MultipleCiphers, compiled here: sqlite3mc-chacha20, sqlite3mc-aegis, each \
                   with -rawkey",
     find: |this| compile::find(&this.folder()?, this.name),
-    make,
+    system: None,
+    make: Some(make),
 };
 
 /// Name and version of the package.
