@@ -42,6 +42,11 @@ pub struct Parameters {
     #[arg(long, value_name = "N")]
     rate: Option<u32>,
 
+    /// How they come: at random as from many independent users (Poisson), or at equal intervals
+    /// [default: poisson]
+    #[arg(long, value_enum, value_name = "HOW")]
+    arrivals: Option<Arrivals>,
+
     /// Seconds that count in a step of `concurrent`, 1 to 600 [default: 3]
     #[arg(long, value_name = "N")]
     seconds: Option<u32>,
@@ -54,9 +59,25 @@ impl Parameters {
             size: self.size,
             scale: self.scale,
             rate: self.rate,
+            arrivals: self.arrivals.map(Into::into),
             seconds: self.seconds,
         };
         Ok(Spec::parse(name, &parameters)?)
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Arrivals {
+    Poisson,
+    Even,
+}
+
+impl From<Arrivals> for concurrent::Arrivals {
+    fn from(arrivals: Arrivals) -> Self {
+        match arrivals {
+            Arrivals::Poisson => Self::Poisson,
+            Arrivals::Even => Self::Even,
+        }
     }
 }
 

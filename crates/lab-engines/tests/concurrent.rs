@@ -5,7 +5,7 @@ use std::path::Path;
 use lab::answer::{Answers, Value};
 use lab::concurrent::{Acknowledged, run_test};
 use lab::engine::{Connection, Contention, Engine, EngineError, EngineOptions};
-use workloads::concurrent::Step;
+use workloads::concurrent::{Arrivals, Step};
 use workloads::{Dialect, Spec, build};
 
 fn engine(name: &str) -> Box<dyn Engine> {
@@ -48,6 +48,7 @@ fn sums_over_the_tables_are_those_of_the_acknowledged_commits() {
             let step = Step {
                 connections: 4,
                 rate,
+                arrivals: Arrivals::Poisson,
                 seconds: 1,
             };
             let outcome = run_test(engine.as_ref(), folder.path(), test, &step).unwrap();

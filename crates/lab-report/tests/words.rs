@@ -203,3 +203,16 @@ fn engines_with_several_connections_are_compared_by_operation_and_by_latency() {
     assert_eq!(strongroom.wall_total_s, None);
     assert!(terminal::table(&comparison, 80).contains("0.000012"));
 }
+
+#[test]
+fn the_page_says_how_operations_came() {
+    let mut results = common::concurrent(2);
+    assert!(common::page(&results).contains("(Poisson arrivals)"));
+    results.header.workload.spec = Spec::Concurrent {
+        rate: 500,
+        arrivals: workloads::concurrent::Arrivals::Even,
+        seconds: 3,
+    };
+    let page = common::page(&results);
+    assert!(page.contains("these times are at equal intervals") && !page.contains("Poisson"));
+}

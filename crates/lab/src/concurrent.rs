@@ -1,9 +1,10 @@
 //! Several connections at work at once, in the threads of one worker.
 //!
 //! What is due when: in a closed step an operation is due when its connection has ended the one
-//! before; in an open step operation *n* is due *n* intervals after the beginning, and whichever
-//! connection is free takes the next. Latency counts from the moment an operation was due, through
-//! all repetitions, to its commit. Operations due within the warm-up are run and not counted.
+//! before; in an open step operations are due at times fixed beforehand ([`DueTimes`]), and
+//! whichever connection is free takes the next. Latency counts from the moment an operation was
+//! due, through all repetitions, to its commit. Operations due within the warm-up are run and not
+//! counted.
 //!
 //! An operation that met contention is rolled back and tried again at once; only what was committed
 //! counts. After the end of an open step its connections have as long as the step itself to do what
@@ -12,13 +13,14 @@
 
 use std::ops::AddAssign;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
-use workloads::concurrent::{Kind, Operation, Step, WARM_UP_SECONDS, facts, operation};
+use workloads::concurrent::{DueTimes, Kind, Operation, Step, WARM_UP_SECONDS, facts, operation};
 
 use crate::answer::Answers;
 use crate::engine::{Connection, Contention, Engine, EngineError};
@@ -161,7 +163,12 @@ pub fn run_test(
     let shared = Shared {
         test,
         clock,
-        next: AtomicU64::new(0),
+        next: Mutex::new(Next {
+            number: 0,
+            due_times: step
+                .rate
+                .map(|rate| DueTimes::new(test, rate, step.arrivals)),
+        }),
         failed: AtomicBool::new(false),
     };
     let ends: Vec<Result<Tally, EngineError>> = thread::scope(|scope| {
@@ -189,8 +196,6 @@ pub fn run_test(
 #[derive(Debug, Clone, Copy)]
 struct Clock {
     begin: Instant,
-    /// From one operation to the next in an open step.
-    interval: Option<Duration>,
     /// Operations due from here on count.
     counted: Instant,
     /// Nothing is due from here on.
@@ -207,21 +212,9 @@ impl Clock {
         let end = counted + duration;
         Self {
             begin,
-            interval: step.rate.map(|rate| Duration::from_secs(1) / rate.max(1)),
             counted,
             end,
             last_begin: end + duration,
-        }
-    }
-
-    fn due(&self, number: u64) -> Instant {
-        match self.interval {
-            None => Instant::now(),
-            Some(interval) => {
-                let nanoseconds = interval.as_nanos().saturating_mul(u128::from(number));
-                let nanoseconds = u64::try_from(nanoseconds).unwrap_or(u64::MAX);
-                self.begin + Duration::from_nanos(nanoseconds)
-            }
         }
     }
 }
@@ -230,10 +223,28 @@ impl Clock {
 struct Shared {
     test: u32,
     clock: Clock,
-    /// Number of the next operation.
-    next: AtomicU64,
+    next: Mutex<Next>,
     /// Another connection has failed: there is no reason to go on.
     failed: AtomicBool,
+}
+
+/// The next operation.
+struct Next {
+    number: u64,
+    /// None in a closed step.
+    due_times: Option<DueTimes>,
+}
+
+impl Shared {
+    /// Takes the next operation: its number, and when it is due.
+    fn take(&self) -> (u64, Instant) {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = next.number;
+        next.number += 1;
+        let due_ns = next.due_times.as_mut().and_then(Iterator::next);
+        let due = due_ns.map(|ns| self.clock.begin + Duration::from_nanos(ns));
+        (number, due.unwrap_or_else(Instant::now))
+    }
 }
 
 /// What one connection has done.
@@ -353,8 +364,7 @@ fn work(mut connection: Box<dyn Connection>, shared: &Shared) -> Result<Tally, E
     let clock = &shared.clock;
     let mut tally = Tally::new();
     while !shared.failed.load(Ordering::Relaxed) {
-        let number = shared.next.fetch_add(1, Ordering::Relaxed);
-        let due = clock.due(number);
+        let (number, due) = shared.take();
         if due >= clock.end {
             break;
         }

@@ -10,7 +10,7 @@ use lab::answer::{Answers, Value};
 use lab::concurrent::{RETRIES_MAX, run_test};
 use lab::engine::{Connection, Contention, Durability, Engine, EngineError, Profile};
 use workloads::Dialect;
-use workloads::concurrent::{Kind, Step};
+use workloads::concurrent::{Arrivals, DueTimes, Kind, Step};
 
 /// Takes its time for each call, and says at each so-manieth statement list that it is locked.
 #[derive(Clone, Copy, Default)]
@@ -118,6 +118,7 @@ fn step(connections: u32, rate: Option<u32>) -> Step {
     Step {
         connections,
         rate,
+        arrivals: Arrivals::Even,
         seconds: 1,
     }
 }
@@ -152,6 +153,26 @@ fn an_open_step_with_time_to_spare_does_what_is_due() {
     );
     assert_eq!(sample.step.connections, 4);
     assert!(sample.throughput() <= 50.0);
+}
+
+#[test]
+fn operations_that_come_at_random_are_all_done() {
+    const SECOND_NS: u64 = 1_000_000_000;
+    let engine = MadeUp::new(Manner::default());
+    let at_random = Step {
+        arrivals: Arrivals::Poisson,
+        ..step(4, Some(50))
+    };
+    let outcome = run_test(&engine, Path::new(FOLDER), 2, &at_random).unwrap();
+    // The second of the warm-up, and the one that counts.
+    let times: Vec<u64> = DueTimes::new(2, 50, Arrivals::Poisson)
+        .take_while(|&due_ns| due_ns < 2 * SECOND_NS)
+        .collect();
+    let counted = times.iter().filter(|&&due_ns| due_ns >= SECOND_NS).count();
+    assert_ne!(counted, 50, "as evenly");
+    let sample = outcome.sample;
+    assert_eq!((sample.completed, sample.not_begun), (counted as u64, 0));
+    assert_eq!(engine.calls.load(Ordering::Relaxed), times.len() as u64);
 }
 
 #[test]

@@ -3,14 +3,19 @@
 //! The tables are those of `speed` after its second test, with indexes. Then steps of fixed
 //! duration follow: 1, 2, 4 and 8 connections, each twice. In a *closed* step each connection
 //! begins an operation when its last has ended: that shows what the engine can do. In an *open*
-//! step operations are due at a fixed rate, whether the engine keeps up or not, and their latency
-//! counts from the moment they were due: waiting is not hidden.
+//! step operations are due at a fixed mean rate, at random or at equal intervals ([`Arrivals`]),
+//! whether the engine keeps up or not, and their latency counts from the moment they were due:
+//! waiting is not hidden.
 //!
 //! Of 20 operations 12 read one row by its number, 4 read a range by an index, 3 are a transaction
 //! that adds 1 to two rows of `t1`, 1 inserts a row into `t2`. Sums over both tables tell
 //! afterwards whether each commit that was acknowledged is there, and no other.
 
+mod arrivals;
+
 use serde::{Deserialize, Serialize};
+
+pub use arrivals::{Arrivals, DueTimes};
 
 use crate::mix::mix;
 use crate::{Fact, Script, Test, Workload, sha256, speed};
@@ -35,7 +40,7 @@ pub const CONNECTIONS: [u32; 4] = [1, 2, 4, 8];
 
 /// One sentence on what it is.
 pub(crate) const DESCRIPTION: &str =
-    "1, 2, 4 and 8 connections that read and write at once; takes --rate and --seconds";
+    "1, 2, 4 and 8 connections that read and write at once; takes --rate, --arrivals, --seconds";
 
 /// Rows of `t1`, which are updated, and of `t2`, which is read and grows.
 const COUNTERS: u32 = 1000;
@@ -50,6 +55,9 @@ pub struct Step {
     pub connections: u32,
     /// Operations per second that are due, of all connections together; nothing in a closed step.
     pub rate: Option<u32>,
+    /// How they come; without meaning in a closed step.
+    #[serde(default = "Arrivals::of_older_runs")]
+    pub arrivals: Arrivals,
     /// Seconds that count.
     pub seconds: u32,
 }
@@ -172,7 +180,7 @@ pub fn facts(updates: u64, inserts: u64) -> [Fact; 2] {
 }
 
 /// The workload: a test that makes the tables, then the steps.
-pub(crate) fn workload(rate: u32, seconds: u32) -> Workload {
+pub(crate) fn workload(rate: u32, arrivals: Arrivals, seconds: u32) -> Workload {
     let mut tests = vec![Test {
         number: 1,
         title: "Tables and indexes".to_owned(),
@@ -185,6 +193,7 @@ pub(crate) fn workload(rate: u32, seconds: u32) -> Workload {
             let step = Step {
                 connections,
                 rate,
+                arrivals,
                 seconds,
             };
             tests.push(Test {
@@ -217,7 +226,13 @@ fn title(step: &Step) -> String {
     };
     match step.rate {
         None => format!("{connections}, as fast as they can"),
-        Some(rate) => format!("{connections}, {rate} operations a second due"),
+        Some(rate) => {
+            let arrivals = match step.arrivals {
+                Arrivals::Poisson => "at random",
+                Arrivals::Even => "evenly",
+            };
+            format!("{connections}, {rate} operations a second due {arrivals}")
+        }
     }
 }
 
@@ -269,7 +284,9 @@ mod tests {
 
     #[test]
     fn there_is_a_closed_and_an_open_step_for_each_number_of_connections() {
-        let workload = workload(150, 2);
+        let workload = workload(150, Arrivals::Even, 2);
+        let random = super::workload(150, Arrivals::Poisson, 2);
+        assert_ne!(workload.sha256, random.sha256);
         let steps: Vec<(u32, Option<u32>)> = workload
             .tests
             .iter()

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
+use crate::concurrent::Arrivals;
 use crate::{Dialect, Workload, concurrent, pinger, speed, speedtest};
 
 /// Which workload is asked for, with its parameters.
@@ -26,6 +27,9 @@ pub enum Spec {
     Concurrent {
         /// Operations per second that are due in open steps, see [`concurrent::RATES`].
         rate: u32,
+        /// How these come.
+        #[serde(default = "Arrivals::of_older_runs")]
+        arrivals: Arrivals,
         /// Seconds of a step, see [`concurrent::SECONDS`].
         seconds: u32,
     },
@@ -48,6 +52,8 @@ pub struct Parameters {
     pub scale: Option<u32>,
     /// Operations per second of `concurrent`.
     pub rate: Option<u32>,
+    /// How operations come in open steps of `concurrent`.
+    pub arrivals: Option<Arrivals>,
     /// Seconds of a step of `concurrent`.
     pub seconds: Option<u32>,
 }
@@ -131,6 +137,7 @@ impl Spec {
             "pinger" => Self::Pinger,
             "concurrent" => Self::Concurrent {
                 rate: parameters.rate.unwrap_or(concurrent::DEFAULT_RATE),
+                arrivals: parameters.arrivals.unwrap_or_default(),
                 seconds: parameters.seconds.unwrap_or(concurrent::DEFAULT_SECONDS),
             },
             folder if folder.contains(['/', '\\']) || folder == "." || folder == ".." => {
@@ -150,6 +157,7 @@ impl Spec {
             ("--size", parameters.size.is_some(), "speedtest"),
             ("--scale", parameters.scale.is_some(), "speed"),
             ("--rate", parameters.rate.is_some(), "concurrent"),
+            ("--arrivals", parameters.arrivals.is_some(), "concurrent"),
             ("--seconds", parameters.seconds.is_some(), "concurrent"),
         ];
         for (parameter, is_given, owner) in given {
@@ -197,8 +205,13 @@ impl Spec {
             Self::Speed { scale: 1 } | Self::Pinger => self.name().to_owned(),
             Self::Speed { scale } => format!("speed --scale {scale}"),
             Self::Speedtest { size } => format!("speedtest --size {size}"),
-            Self::Concurrent { rate, seconds } => {
-                format!("concurrent --rate {rate} --seconds {seconds}")
+            Self::Concurrent {
+                rate,
+                arrivals,
+                seconds,
+            } => {
+                let arrivals = arrivals.name();
+                format!("concurrent --rate {rate} --arrivals {arrivals} --seconds {seconds}")
             }
             Self::Custom { folder, .. } => folder.clone(),
         }
@@ -220,7 +233,7 @@ impl Spec {
         match self {
             Self::Speed { scale } => within("--scale", *scale, speed::SCALES),
             Self::Speedtest { size } => within("--size", *size, speedtest::SIZES),
-            Self::Concurrent { rate, seconds } => {
+            Self::Concurrent { rate, seconds, .. } => {
                 within("--rate", *rate, concurrent::RATES)?;
                 within("--seconds", *seconds, concurrent::SECONDS)
             }
@@ -248,7 +261,11 @@ pub fn build(spec: &Spec, dialect: Dialect) -> Result<Workload, BuildError> {
         Spec::Speed { scale } => speed::scaled(*scale),
         Spec::Speedtest { size } => speedtest::workload(*size),
         Spec::Pinger => pinger::workload(dialect),
-        Spec::Concurrent { rate, seconds } => concurrent::workload(*rate, *seconds),
+        Spec::Concurrent {
+            rate,
+            arrivals,
+            seconds,
+        } => concurrent::workload(*rate, *arrivals, *seconds),
         Spec::Custom { folder, .. } => {
             return Err(BuildError::Texts {
                 folder: folder.clone(),
@@ -325,6 +342,7 @@ mod tests {
             Spec::Pinger,
             Spec::Concurrent {
                 rate: 9,
+                arrivals: Arrivals::Poisson,
                 seconds: 1,
             },
             Spec::Custom {
@@ -335,5 +353,15 @@ mod tests {
             let text = serde_json::to_string(&spec).unwrap();
             assert_eq!(serde_json::from_str::<Spec>(&text).unwrap(), spec);
         }
+    }
+
+    #[test]
+    fn runs_of_before_there_was_a_choice_had_even_arrivals() {
+        let older = r#"{"name":"concurrent","rate":9,"seconds":1}"#;
+        let spec: Spec = serde_json::from_str(older).unwrap();
+        assert_eq!(
+            spec.arguments(),
+            "concurrent --rate 9 --arrivals even --seconds 1"
+        );
     }
 }

@@ -2,6 +2,8 @@
 
 use lab::comparison::{Comparison, ConcurrentCell};
 use serde::Serialize;
+use workloads::Spec;
+use workloads::concurrent::Arrivals;
 
 use super::growth::{Axes, Chart, Curve, lines};
 use crate::chart::class_of;
@@ -10,8 +12,24 @@ use crate::format::duration;
 /// What the page says of several connections.
 #[derive(Debug, Serialize)]
 pub(super) struct Concurrent {
+    /// How the operations of open steps came.
+    arrivals: Option<&'static str>,
     charts: Vec<Chart>,
     steps: Vec<Step>,
+}
+
+/// None where the run does not say it.
+fn arrivals(spec: &Spec) -> Option<&'static str> {
+    let Spec::Concurrent { arrivals, .. } = spec else {
+        return None;
+    };
+    Some(match arrivals {
+        Arrivals::Poisson => {
+            "Here these times are random, as those of many independent users are (Poisson \
+             arrivals), and the same for every engine and round."
+        }
+        Arrivals::Even => "Here these times are at equal intervals.",
+    })
 }
 
 #[derive(Debug, Serialize)]
@@ -57,7 +75,12 @@ pub(super) fn section(comparison: &Comparison) -> Option<Concurrent> {
     charts.extend(curves(comparison, &open, |cell| {
         cell.rate.is_some().then_some(cell.p99_s)
     }));
-    (!steps.is_empty()).then_some(Concurrent { charts, steps })
+    let arrivals = arrivals(&comparison.header.workload.spec);
+    (!steps.is_empty()).then_some(Concurrent {
+        arrivals,
+        charts,
+        steps,
+    })
 }
 
 fn rows(comparison: &Comparison, test: usize) -> Vec<Row> {

@@ -14,7 +14,7 @@ use lab::results::{
 };
 use lab::schedule::Random;
 use lab_report::page::Run;
-use workloads::concurrent::Step;
+use workloads::concurrent::{Arrivals, Step};
 use workloads::{Dialect, Spec};
 
 /// An engine that takes `speed` tenths of a millisecond for any test.
@@ -76,7 +76,12 @@ pub fn concurrent(rounds: u32) -> Results {
     let (rate, seconds) = (500, 3);
     let head = &mut results.header.workload;
     head.name = "concurrent".into();
-    head.spec = Spec::Concurrent { rate, seconds };
+    let arrivals = Arrivals::Poisson;
+    head.spec = Spec::Concurrent {
+        rate,
+        arrivals,
+        seconds,
+    };
     head.sha256 = "ef".repeat(32);
     let steps: Vec<(u32, Option<u32>)> = [None, Some(rate)]
         .iter()
@@ -104,6 +109,7 @@ pub fn concurrent(rounds: u32) -> Results {
                 step: Step {
                     connections,
                     rate,
+                    arrivals,
                     seconds,
                 },
                 measured_ns: 3_000_000_000,
