@@ -16,7 +16,7 @@ use lab::run::{Existing, Plan, Progress, moment, this_program};
 use workloads::Dialect;
 
 use crate::compare_output::{Output, say};
-use crate::engine_arguments::EngineArguments;
+use crate::engine_arguments::{EngineArguments, arguments};
 use crate::workload;
 
 /// Name of the sub-command that makes a worker of this program.
@@ -60,7 +60,7 @@ pub struct Args {
     parameters: workload::Parameters,
 
     #[command(flatten)]
-    further: EngineArguments,
+    pub(crate) further: EngineArguments,
 
     /// How statements reach the engines: through their interface for programs, or as a script that
     /// their own shell reads, a process per test
@@ -187,6 +187,7 @@ fn plan(
             workload,
             mode: args.mode.into(),
             engines,
+            engine_arguments: arguments(&options),
             seed: args.seed,
             machine: Machine::describe(&args.out),
         },

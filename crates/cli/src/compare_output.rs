@@ -1,14 +1,17 @@
 //! What `strongroom compare` says at its end, and what the commands that speak of runs share.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Context;
 use lab::comparison::{Comparison, compare};
+use lab::engine::Mode;
 use lab::results::Results;
 use lab::run::{Outcome, RESULTS_FILE};
 use serde::Serialize;
+use workloads::Spec;
 
 /// Name of the page in the folder of a run.
 pub const PAGE_FILE: &str = "report.html";
@@ -123,18 +126,52 @@ pub fn command(comparison: &Comparison) -> String {
         .iter()
         .map(|engine| engine.name.as_str())
         .collect();
+    let workload = match &header.workload.spec {
+        Spec::Custom { folder, .. } => quoted(folder).into_owned(),
+        spec => spec.arguments(),
+    };
     let mut command = format!(
-        "cargo run --release -- compare --workload {} --repetitions {} --seed {}",
-        header.workload.spec.arguments(),
-        comparison.rounds,
-        header.seed
+        "cargo run --release -- compare --workload {workload} --repetitions {} --seed {}",
+        comparison.rounds, header.seed
     );
     if names != lab_engines::DEFAULT {
         command += &format!(" --engines {}", names.join(","));
     }
+    if header.mode == Mode::Script {
+        command += " --mode script";
+    }
+    for argument in &header.engine_arguments {
+        command += &format!(" {}", quoted(argument));
+    }
     command
+}
+
+/// A word as a shell takes it for one.
+fn quoted(word: &str) -> Cow<'_, str> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./,:=+@%".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.into();
+    }
+    format!("'{}'", word.replace('\'', r"'\''")).into()
 }
 
 pub fn terminal_width() -> u16 {
     terminal_size::terminal_size().map_or(lab_report::terminal::DEFAULT_WIDTH, |(width, _)| width.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_take_them_apart() {
+        for (word, shown) in [
+            ("/usr/lib/libsqlite3.so.0", "/usr/lib/libsqlite3.so.0"),
+            ("my app", "'my app'"),
+            ("key = '…'", r"'key = '\''…'\'''"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(word), shown);
+        }
+    }
 }

@@ -82,3 +82,93 @@ impl EngineArguments {
         Ok(options)
     }
 }
+
+/// The arguments that ask for these engines again, with no key in them: a page that shows them is
+/// for others to read.
+pub fn arguments(options: &EngineOptions) -> Vec<String> {
+    let mut arguments = Vec::new();
+    let mut add = |option: &str, value: String| arguments.extend([option.to_owned(), value]);
+    for library in &options.libraries {
+        add("--sqlite-library", library.path.display().to_string());
+    }
+    // All libraries have the same.
+    let pragmas = options.libraries.first().map(|library| &library.pragmas);
+    for pragma in pragmas.into_iter().flatten() {
+        add("--key-pragma", without_key(pragma));
+    }
+    for path in &options.files {
+        add("--engine-file", path.display().to_string());
+    }
+    for (product, variable) in &options.url_variables {
+        add(&format!("--{product}-url-env"), variable.clone());
+    }
+    arguments
+}
+
+/// A pragma as it can be shown: what chooses a cipher is needed to repeat a run; what may be a key,
+/// or a part of one, is left out.
+fn without_key(pragma: &str) -> String {
+    const SHOWN: [&str; 5] = ["cipher", "kdf_iter", "legacy", "header", "page_size"];
+    // Without a value nothing tells what it is.
+    let end = pragma.find(['=', '(']).unwrap_or(0);
+    let name = pragma[..end].trim();
+    let lower = name.to_lowercase();
+    if SHOWN.iter().any(|part| lower.contains(part)) && !lower.contains("salt") {
+        return pragma.to_owned();
+    }
+    match name {
+        "" => "…".to_owned(),
+        name => format!("{name} = '…'"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[test]
+    fn all_that_describes_engines_is_repeated() {
+        let library = |name: &str| Library {
+            name: name.to_owned(),
+            path: format!("/lib/{name}.so").into(),
+            pragmas: vec!["cipher = 'aegis'".to_owned(), "key = 'secret'".to_owned()],
+        };
+        let options = EngineOptions {
+            libraries: vec![library("one"), library("two")],
+            files: vec!["own.toml".into()],
+            url_variables: vec![
+                (lab_engines::POSTGRES.to_owned(), "P_URL".to_owned()),
+                (lab_engines::MYSQL.to_owned(), "M_URL".to_owned()),
+            ],
+        };
+        let repeated = arguments(&options);
+        let expected = "--sqlite-library|/lib/one.so|--sqlite-library|/lib/two.so|\
+                        --key-pragma|cipher = 'aegis'|--key-pragma|key = '…'|\
+                        --engine-file|own.toml|--postgres-url-env|P_URL|--mysql-url-env|M_URL";
+        assert_eq!(repeated.join("|"), expected);
+        let command = crate::compare::Args::try_parse_from(
+            [&["compare".to_owned()], repeated.as_slice()].concat(),
+        );
+        let engines = command.unwrap().further;
+        assert_eq!((engines.libraries.len(), engines.key_pragmas.len()), (2, 2));
+        assert_eq!(engines.mysql_url_env.as_deref(), Some("M_URL"));
+    }
+
+    #[test]
+    fn no_key_is_repeated() {
+        for (pragma, shown) in [
+            ("key = 'secret'", "key = '…'"),
+            ("hexkey('secret')", "hexkey = '…'"),
+            ("\"key\"='secret'", "\"key\" = '…'"),
+            ("main.key = secret", "main.key = '…'"),
+            ("cipher_salt = \"x'00'\"", "cipher_salt = '…'"),
+            ("secret", "…"),
+            ("cipher = 'aegis'", "cipher = 'aegis'"),
+            ("cipher_page_size(4096)", "cipher_page_size(4096)"),
+        ] {
+            assert_eq!(without_key(pragma), shown);
+        }
+    }
+}

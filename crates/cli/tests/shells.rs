@@ -92,6 +92,23 @@ fn a_shell_of_ones_own_gives_the_same_answers() {
     let own = passes.iter().find(|pass| pass.engine == "own").unwrap();
     assert!(own.settings[0].1.starts_with("3."), "{:?}", own.settings);
     assert!(own.closing.as_ref().unwrap().file_bytes > 0);
+    // And the page tells how to do it again, also when it is drawn anew.
+    let again = format!(
+        "--mode script --engine-file {}",
+        file.canonicalize().unwrap().display()
+    );
+    let page = folder.path().join("out").join("report.html");
+    let is_told = || {
+        let text = fs::read_to_string(&page).unwrap();
+        text.replace("&#x2f;", "/").contains(&again)
+    };
+    assert!(is_told());
+    fs::remove_file(&page).unwrap();
+    let report = Command::new(env!("CARGO_BIN_EXE_strongroom"))
+        .arg("report")
+        .arg(folder.path().join("out"))
+        .status();
+    assert!(report.unwrap().success() && is_told());
 }
 
 #[test]

@@ -49,6 +49,10 @@ pub struct Header {
     pub mode: Mode,
     /// The engines, the reference engine first.
     pub engines: Vec<Profile>,
+    /// The arguments by which the user described engines, so that the run can be repeated; no
+    /// secret is in them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub engine_arguments: Vec<String>,
     /// Seed of the order of the engines and of the bootstrap.
     pub seed: u64,
     /// The machine.
@@ -70,6 +74,10 @@ impl Header {
             ("workload", self.workload == other.workload),
             ("mode", self.mode == other.mode),
             ("engines", self.engines == other.engines),
+            (
+                "arguments of engines",
+                self.engine_arguments == other.engine_arguments,
+            ),
             ("seed", self.seed == other.seed),
             ("machine", self.machine == other.machine),
         ];

@@ -57,6 +57,7 @@ fn plan(folder: &Path, engines: &[&str], rounds: u32) -> Plan {
                 tests: vec!["only".into()],
             },
             engines: engines.iter().map(|name| profile(name)).collect(),
+            engine_arguments: vec![],
             seed: 4,
             machine: Machine::describe(folder),
         },

@@ -308,6 +308,7 @@ fn header(workload: &workloads::Workload, engines: &[MadeUp]) -> Header {
                 control: engine.name == "sqlite-again",
             })
             .collect(),
+        engine_arguments: vec![],
         seed: 1,
         machine: Machine {
             cpu: "Difference Engine <No. 2> & sons".into(),

@@ -41,6 +41,7 @@ pub fn header() -> Header {
             tests: vec!["first".into(), "second".into()],
         },
         engines: vec![profile("plain", None), profile("sealed", Some("plain"))],
+        engine_arguments: vec![],
         seed: 1,
         machine: Machine {
             cpu: "c".into(),
