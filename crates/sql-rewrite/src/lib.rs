@@ -10,6 +10,7 @@
 //! reaches the
 //! server in clear only where the analysis has shown that it meets no protected column.
 
+mod names;
 mod plan;
 mod rules;
 mod schema;
@@ -19,5 +20,8 @@ pub use plan::{
     GroupKey, Hole, Literal, LockKey, LockedColumn, Output, OutputKind, Piece, Plan, Purpose,
     ReadModifyWrite, Refusal, Sort, Source, Template, TransactionEffect, Translated, UnaryOperator,
 };
-pub use rules::{ColumnRule, Mode, Rules, RulesError};
-pub use schema::{Column, ColumnId, ProtectedColumn, RelationKind, Schema, SchemaError, Table};
+pub use rules::{ColumnRule, DEFAULT_SCHEMA, Mode, Rules, RulesError};
+pub use schema::{
+    Answer, CatalogueFacts, Column, ColumnId, ProtectedColumn, QUERIES, RelationKind, Schema,
+    SchemaError, Table,
+};

@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 use column_types::LogicalType;
 use serde::{Deserialize, Serialize};
 
+mod check;
+
+pub(crate) use check::parse_default;
+
 /// What the server can do with a column's ciphertext, and so what it learns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -65,3 +69,42 @@ pub enum RulesError {
         problem: String,
     },
 }
+
+impl Rules {
+    /// Reads the table `[columns]` of a configuration, and checks it.
+    ///
+    /// # Errors
+    /// All that [`Rules::check`] finds, or the one place where the text is no TOML.
+    pub fn from_toml(text: &str) -> Result<Self, Vec<RulesError>> {
+        /// A file may have other tables beside this one; they are read by others.
+        #[derive(Deserialize)]
+        struct File {
+            #[serde(default)]
+            columns: Rules,
+        }
+        let file: File = toml::from_str(text).map_err(|error| vec![RulesError::Syntax(error)])?;
+        file.columns.check()?;
+        Ok(file.columns)
+    }
+
+    /// The rule of a column, by the names of the catalogue.
+    pub fn column(&self, schema: &str, table: &str, column: &str) -> Option<&ColumnRule> {
+        self.table(schema, table)?.get(column)
+    }
+
+    /// The rules of a table, by the names of the catalogue. A rule that names no schema means
+    /// `public`.
+    pub fn table(&self, schema: &str, table: &str) -> Option<&BTreeMap<String, ColumnRule>> {
+        let unqualified = (schema == DEFAULT_SCHEMA).then(|| self.tables.get(table));
+        let qualified = || self.tables.get(&format!("{schema}.{table}"));
+        unqualified.flatten().or_else(qualified)
+    }
+
+    /// Schema and table of a key of [`Rules::tables`].
+    pub fn split_name(name: &str) -> (&str, &str) {
+        name.split_once('.').unwrap_or((DEFAULT_SCHEMA, name))
+    }
+}
+
+/// Where a table is whose rule names no schema.
+pub const DEFAULT_SCHEMA: &str = "public";

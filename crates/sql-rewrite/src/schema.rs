@@ -6,6 +6,12 @@ use column_types::LogicalType;
 
 use crate::Mode;
 
+mod build;
+mod queries;
+mod views;
+
+pub use queries::{Answer, QUERIES};
+
 /// A protected column, by its place in [`Schema::protected`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ColumnId(pub u32);
@@ -25,7 +31,8 @@ pub struct ProtectedColumn {
     pub logical: LogicalType,
     /// The mode.
     pub mode: Mode,
-    /// The domain; of a column without one `table.column`, with a prefix that no domain can have.
+    /// The domain; of a column without one `column:schema.table.column`. No domain of a rule has
+    /// a colon.
     pub domain: String,
     /// Bits of mode `order`.
     pub bits: Option<u8>,
@@ -80,8 +87,21 @@ pub struct Table {
     pub unique_keys: Vec<Vec<usize>>,
     /// A view that computes something from a protected column: nothing may read it.
     pub opaque: bool,
-    /// Whether triggers fire on it: they see and may write ciphertext.
+    /// Whether triggers fire on it, or rules of the server rewrite what is done to it: they see
+    /// and may write ciphertext.
     pub has_triggers: bool,
+}
+
+impl Table {
+    /// Place of a column among [`Table::columns`].
+    pub fn position(&self, column: &str) -> Option<usize> {
+        self.columns.iter().position(|own| own.name == column)
+    }
+
+    /// Whether any of its columns is protected, or computed from one that is.
+    pub fn is_protected(&self) -> bool {
+        self.opaque || self.columns.iter().any(|column| column.protected.is_some())
+    }
 }
 
 /// Relations and rules, as of one moment.
@@ -93,8 +113,22 @@ pub struct Schema {
     pub protected: Vec<ProtectedColumn>,
     /// Schemas that unqualified names are looked up in, in their order.
     pub search_path: Vec<String>,
-    /// Functions of users whose text names a protected table: calling them is refused.
+    /// Functions of users, without their schema, whose text names a protected table, or another
+    /// such function: calling them is refused.
     pub suspect_functions: Vec<String>,
+    /// What queries on the catalogues have to be shown otherwise.
+    pub catalogue: CatalogueFacts,
+}
+
+/// What is needed to show clients a catalogue with the logical types.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CatalogueFacts {
+    /// Columns of the server's `pg_attribute`: they differ between versions.
+    pub attribute_columns: Vec<String>,
+    /// Columns of the server's `information_schema.columns`.
+    pub information_columns: Vec<String>,
+    /// Columns of indexes that are protected: number of the index, number of the column in it.
+    pub index_columns: Vec<(u32, i16, ColumnId)>,
 }
 
 /// Rules and server do not fit.
@@ -115,5 +149,14 @@ impl Schema {
     /// The protected column of an id that this schema gave out.
     pub fn column(&self, id: ColumnId) -> &ProtectedColumn {
         &self.protected[id.0 as usize]
+    }
+
+    /// A relation by the name of a statement: through the search path where it names no schema.
+    pub fn find(&self, schema: Option<&str>, table: &str) -> Option<&Table> {
+        let at = |schema: &str| self.tables.get(&(schema.to_owned(), table.to_owned()));
+        match schema {
+            Some(schema) => at(schema),
+            None => self.search_path.iter().find_map(|schema| at(schema)),
+        }
     }
 }

@@ -1,0 +1,371 @@
+//! Rules against themselves: what can be said without a server.
+
+use std::collections::BTreeMap;
+
+use column_types::LogicalType;
+
+use super::{ColumnRule, Mode, Rules, RulesError};
+use crate::Literal;
+
+/// Longest name in PostgreSQL's catalogue, bytes (NAMEDATALEN - 1).
+const NAME_BYTES_MAX: usize = 63;
+/// Longest name of a domain, bytes.
+const DOMAIN_BYTES_MAX: usize = 64;
+/// Columns that every table of PostgreSQL has (5.5 "System Columns").
+const SYSTEM_COLUMNS: &[&str] = &["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid", "oid"];
+/// Digits of a number whose 1,000 values or fewer an attacker can count.
+const SMALL_DIGITS_MAX: u16 = 3;
+/// Characters of a text that is a code, of a sex, a state, a country.
+const SMALL_CHARACTERS_MAX: u32 = 2;
+/// Bits of a number whose 256 values or fewer an attacker can count.
+const SMALL_BITS_MAX: u8 = 8;
+/// Digits of a `numeric` that can be sorted: it must fit 64 bits as a scaled integer.
+const ORDER_DIGITS_MAX: u16 = 18;
+
+impl Rules {
+    /// Finds rules that contradict themselves, each other, or good sense.
+    ///
+    /// # Errors
+    /// All of them, in the order of their names.
+    pub fn check(&self) -> Result<(), Vec<RulesError>> {
+        let mut errors = Vec::new();
+        for (table, columns) in &self.tables {
+            if let Err(problem) = self.check_table_name(table) {
+                errors.push(error(table, "*", problem));
+            }
+            if columns.is_empty() {
+                let problem = "has no column: name one, or remove the table".to_owned();
+                errors.push(error(table, "*", problem));
+            }
+            for (column, rule) in columns {
+                for problem in [
+                    check_column_name(column),
+                    check_mode(rule),
+                    check_bits(rule),
+                    check_leakage(rule),
+                    check_domain_name(rule),
+                    check_default(rule),
+                ] {
+                    errors.extend(problem.err().map(|problem| error(table, column, problem)));
+                }
+            }
+        }
+        self.check_domains(&mut errors);
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(errors)
+        }
+    }
+
+    fn check_table_name(&self, name: &str) -> Result<(), String> {
+        let (schema, table) = Self::split_name(name);
+        if table.contains('.') {
+            return Err("has more than one dot: write table or schema.table".into());
+        }
+        for part in [schema, table] {
+            check_name(part)?;
+        }
+        if schema.starts_with("pg_") || schema == "information_schema" {
+            return Err(format!(
+                "{schema} belongs to the server: only your own tables can be protected"
+            ));
+        }
+        if name.contains('.') && schema == super::DEFAULT_SCHEMA && self.tables.contains_key(table)
+        {
+            return Err(format!(
+                "is the same table as {table}: put their columns under one name"
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_domains(&self, errors: &mut Vec<RulesError>) {
+        let mut domains: BTreeMap<&str, (&str, &str, &ColumnRule)> = BTreeMap::new();
+        for (table, columns) in &self.tables {
+            for (column, rule) in columns {
+                let Some(domain) = rule.domain.as_deref() else {
+                    continue;
+                };
+                let (first_table, first_column, first) =
+                    *domains.entry(domain).or_insert((table, column, rule));
+                let problem = if first.mode != rule.mode {
+                    "another mode"
+                } else if first.bits != rule.bits {
+                    "other bits"
+                } else if !comparable(first.logical, rule.logical, rule.mode) {
+                    "a type that cannot be compared with it"
+                } else {
+                    continue;
+                };
+                errors.push(error(
+                    table,
+                    column,
+                    format!(
+                        "domain {domain:?} has {problem} at {first_table}.{first_column}: columns \
+                         of one domain share their key, so mode, bits and kind of type must be \
+                         the same"
+                    ),
+                ));
+            }
+        }
+    }
+}
+
+fn error(table: &str, column: &str, problem: String) -> RulesError {
+    RulesError::Column {
+        table: table.to_owned(),
+        column: column.to_owned(),
+        problem,
+    }
+}
+
+fn check_name(name: &str) -> Result<(), String> {
+    if name.is_empty() {
+        Err("a name is empty".into())
+    } else if name.len() > NAME_BYTES_MAX {
+        Err(format!(
+            "a name is longer than the server's {NAME_BYTES_MAX} bytes"
+        ))
+    } else if name.chars().any(char::is_control) {
+        Err("a name has a control character".into())
+    } else {
+        Ok(())
+    }
+}
+
+fn check_column_name(name: &str) -> Result<(), String> {
+    check_name(name)?;
+    if SYSTEM_COLUMNS.contains(&name) {
+        return Err("is a column of the server's own: remove the rule".into());
+    }
+    Ok(())
+}
+
+fn check_mode(rule: &ColumnRule) -> Result<(), String> {
+    let logical = rule.logical;
+    match rule.mode {
+        Mode::Random => Ok(()),
+        Mode::Equality if logical == LogicalType::Json => {
+            Err("json has no equality, not even in the server: use mode \"random\", or text".into())
+        }
+        Mode::Equality => Ok(()),
+        Mode::Order => match logical {
+            LogicalType::SmallInt
+            | LogicalType::Integer
+            | LogicalType::BigInt
+            | LogicalType::Real
+            | LogicalType::Double
+            | LogicalType::Date
+            | LogicalType::Time
+            | LogicalType::Timestamp
+            | LogicalType::TimestampTz => Ok(()),
+            LogicalType::Numeric(Some((precision, _))) if precision <= ORDER_DIGITS_MAX => Ok(()),
+            LogicalType::Numeric(_) => Err(format!(
+                "mode \"order\" needs a numeric of at most {ORDER_DIGITS_MAX} digits: declare \
+                 numeric(precision,scale), or use mode \"random\" and let the proxy sort"
+            )),
+            LogicalType::Boolean
+            | LogicalType::Text
+            | LogicalType::Varchar(_)
+            | LogicalType::Char(_)
+            | LogicalType::Bytes
+            | LogicalType::Uuid
+            | LogicalType::Json => Err(format!(
+                "{logical} has no mode \"order\": use \"equality\" or \"random\"; the proxy sorts \
+                 what a query returns"
+            )),
+        },
+    }
+}
+
+/// Bits of the widest integer that the type's values are in order; None: they cannot be cut.
+fn bits_of(logical: LogicalType) -> Option<u8> {
+    match logical {
+        LogicalType::SmallInt => Some(16),
+        LogicalType::Integer | LogicalType::Date => Some(32),
+        LogicalType::BigInt
+        | LogicalType::Numeric(_)
+        | LogicalType::Time
+        | LogicalType::Timestamp
+        | LogicalType::TimestampTz => Some(64),
+        LogicalType::Boolean
+        | LogicalType::Real
+        | LogicalType::Double
+        | LogicalType::Text
+        | LogicalType::Varchar(_)
+        | LogicalType::Char(_)
+        | LogicalType::Bytes
+        | LogicalType::Uuid
+        | LogicalType::Json => None,
+    }
+}
+
+fn check_bits(rule: &ColumnRule) -> Result<(), String> {
+    let Some(bits) = rule.bits else {
+        return Ok(());
+    };
+    if rule.mode != Mode::Order {
+        return Err("`bits` belongs to mode \"order\": remove it, or change the mode".into());
+    }
+    match bits_of(rule.logical) {
+        // A wrong mode has been named already.
+        None if check_mode(rule).is_err() => Ok(()),
+        None => Err(format!(
+            "{} cannot be cut to bits: remove `bits`",
+            rule.logical
+        )),
+        Some(most) if (1..=most).contains(&bits) => Ok(()),
+        Some(most) => Err(format!("`bits` of {} is from 1 to {most}", rule.logical)),
+    }
+}
+
+/// Why the values of a column can be counted, where they can.
+pub(crate) fn few_values(rule: &ColumnRule) -> Option<&'static str> {
+    match rule.logical {
+        LogicalType::Boolean => Some("boolean has two values"),
+        LogicalType::Char(length) | LogicalType::Varchar(Some(length))
+            if length <= SMALL_CHARACTERS_MAX =>
+        {
+            Some("a text of one or two characters has few values")
+        }
+        LogicalType::Numeric(Some((digits, _))) if digits <= SMALL_DIGITS_MAX => {
+            Some("a number of up to three digits has few values")
+        }
+        _ if rule.bits.is_some_and(|bits| bits <= SMALL_BITS_MAX) => {
+            Some("a number of up to 8 bits has few values")
+        }
+        _ => None,
+    }
+}
+
+fn check_leakage(rule: &ColumnRule) -> Result<(), String> {
+    if rule.mode == Mode::Random || rule.accept_leakage {
+        return Ok(());
+    }
+    let Some(reason) = few_values(rule) else {
+        return Ok(());
+    };
+    Err(format!(
+        "{reason}: who counts equal ciphertexts reads them. Use mode \"random\", or say \
+         `accept_leakage = true`"
+    ))
+}
+
+fn check_domain_name(rule: &ColumnRule) -> Result<(), String> {
+    let Some(domain) = rule.domain.as_deref() else {
+        return Ok(());
+    };
+    if rule.mode == Mode::Random {
+        return Err(
+            "`domain` is for columns that are compared, and mode \"random\" compares \
+                    nothing: remove it, or use mode \"equality\" or \"order\""
+                .into(),
+        );
+    }
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if domain.is_empty() || domain.len() > DOMAIN_BYTES_MAX || !domain.chars().all(fits) {
+        return Err(format!(
+            "a domain's name has 1 to {DOMAIN_BYTES_MAX} letters, digits, `-` and `_`"
+        ));
+    }
+    Ok(())
+}
+
+/// Whether values of both types have one canonical form, so that equal values have equal
+/// ciphertexts.
+pub(crate) fn comparable(left: LogicalType, right: LogicalType, mode: Mode) -> bool {
+    use LogicalType::{BigInt, Integer, Numeric, SmallInt, Text, Varchar};
+    match (left, right) {
+        (SmallInt | Integer | BigInt, SmallInt | Integer | BigInt) => true,
+        // In mode `order` the scale says what a number's bits mean.
+        (Numeric(_), Numeric(_)) if mode != Mode::Order => true,
+        (Text | Varchar(_), Text | Varchar(_)) => true,
+        (LogicalType::Char(_), LogicalType::Char(_)) => true,
+        _ => left == right,
+    }
+}
+
+fn check_default(rule: &ColumnRule) -> Result<(), String> {
+    match rule.default.as_deref() {
+        None => Ok(()),
+        Some(text) => parse_default(text, rule.logical).map(|_| ()),
+    }
+}
+
+/// A default as the rule or the DDL writes it.
+///
+/// # Errors
+/// What is wrong and what to do. The text is not repeated: it may be confidential.
+pub(crate) fn parse_default(text: &str, logical: LogicalType) -> Result<Literal, String> {
+    let text = text.trim();
+    let lower = text.to_ascii_lowercase();
+    let literal = match lower.as_str() {
+        "null" => Literal::Null,
+        "true" => Literal::Boolean(true),
+        "false" => Literal::Boolean(false),
+        "current_timestamp"
+        | "current_timestamp()"
+        | "now()"
+        | "localtimestamp"
+        | "transaction_timestamp()" => return default_of_time(logical),
+        "current_date" if logical == LogicalType::Date => return Ok(Literal::TransactionTime),
+        "current_time" | "localtime" if logical == LogicalType::Time => {
+            return Ok(Literal::TransactionTime);
+        }
+        _ => match unquote(text) {
+            Some(content) => Literal::Text(content),
+            None if is_number(text) => Literal::Number(text.to_owned()),
+            None => {
+                return Err(
+                    "the default is neither a number, a text in quotes, TRUE, FALSE, NULL \
+                            nor CURRENT_TIMESTAMP: the proxy computes no other"
+                        .into(),
+                );
+            }
+        },
+    };
+    let fits = match &literal {
+        Literal::Boolean(_) => logical == LogicalType::Boolean,
+        Literal::Number(_) => logical.is_number(),
+        Literal::Null | Literal::Text(_) | Literal::TransactionTime => true,
+    };
+    if fits {
+        Ok(literal)
+    } else {
+        Err(format!(
+            "the default is not of type {logical}: write it in quotes, or change it"
+        ))
+    }
+}
+
+fn default_of_time(logical: LogicalType) -> Result<Literal, String> {
+    match logical {
+        LogicalType::Date
+        | LogicalType::Time
+        | LogicalType::Timestamp
+        | LogicalType::TimestampTz => Ok(Literal::TransactionTime),
+        _ => Err(format!(
+            "the default is a time, and the type {logical}: change one of them"
+        )),
+    }
+}
+
+/// The content of `'…'`, with doubled quotes made single; None where it is something else.
+fn unquote(text: &str) -> Option<String> {
+    let inside = text.strip_prefix('\'')?.strip_suffix('\'')?;
+    let without_pairs = inside.replace("''", "");
+    (!without_pairs.contains('\'')).then(|| inside.replace("''", "'"))
+}
+
+/// Whether a text is a numeric constant of SQL, with a sign.
+fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && digits.chars().any(|c| c.is_ascii_digit())
+        && digits.parse::<f64>().is_ok()
+}
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

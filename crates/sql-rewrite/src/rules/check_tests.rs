@@ -1,0 +1,316 @@
+//! Each rule that must be refused, and the ones that must not.
+
+use crate::{Literal, Rules, RulesError};
+
+fn problems(text: &str) -> Vec<String> {
+    match Rules::from_toml(text) {
+        Ok(_) => Vec::new(),
+        Err(errors) => errors.iter().map(RulesError::to_string).collect(),
+    }
+}
+
+#[track_caller]
+fn refused(text: &str, part: &str) {
+    let problems = problems(text);
+    assert!(
+        problems.iter().any(|problem| problem.contains(part)),
+        "{text}\nis not refused with {part:?} but {problems:#?}"
+    );
+}
+
+#[track_caller]
+fn accepted(text: &str) {
+    assert_eq!(problems(text), Vec::<String>::new(), "{text}");
+}
+
+#[test]
+fn examples_of_tpcc_are_accepted() {
+    for (text, columns) in [
+        (
+            include_str!("../../../../examples/tpcc-columns/20.toml"),
+            19,
+        ),
+        (
+            include_str!("../../../../examples/tpcc-columns/50.toml"),
+            46,
+        ),
+        (
+            include_str!("../../../../examples/tpcc-columns/100.toml"),
+            92,
+        ),
+        (
+            include_str!("../../../../examples/tpcc-columns/sensitive.toml"),
+            19,
+        ),
+    ] {
+        let rules = Rules::from_toml(text).expect("an example is right");
+        let count: usize = rules.tables.values().map(|columns| columns.len()).sum();
+        assert_eq!(count, columns);
+    }
+}
+
+#[test]
+fn other_sections_of_the_file_are_left_to_others() {
+    accepted("[proxy]\nlisten = \"x\"\n[columns.t]\na = { type = \"text\" }");
+    accepted("");
+}
+
+#[test]
+fn what_is_misspelt_is_named() {
+    refused(
+        "[columns.t]\na = { type = \"text\", modus = \"order\" }",
+        "modus",
+    );
+    refused("[columns.t]\na = { type = \"money\" }", "money");
+    refused(
+        "[columns.t]\na = { type = \"text\", mode = \"ordered\" }",
+        "ordered",
+    );
+}
+
+#[test]
+fn order_needs_a_type_with_an_order() {
+    for logical in [
+        "boolean",
+        "text",
+        "varchar(9)",
+        "char(9)",
+        "bytea",
+        "uuid",
+        "json",
+    ] {
+        refused(
+            &format!("[columns.t]\na = {{ type = \"{logical}\", mode = \"order\" }}"),
+            "has no mode \"order\"",
+        );
+    }
+    for logical in [
+        "smallint",
+        "bigint",
+        "numeric(12,2)",
+        "date",
+        "timestamptz",
+        "real",
+    ] {
+        accepted(&format!(
+            "[columns.t]\na = {{ type = \"{logical}\", mode = \"order\" }}"
+        ));
+    }
+    refused(
+        "[columns.t]\na = { type = \"numeric\", mode = \"order\" }",
+        "at most 18 digits",
+    );
+}
+
+#[test]
+fn json_has_no_equality() {
+    refused(
+        "[columns.t]\na = { type = \"json\", mode = \"equality\" }",
+        "no equality",
+    );
+}
+
+#[test]
+fn few_values_need_a_word() {
+    for column in [
+        "type = \"boolean\", mode = \"equality\"",
+        "type = \"char\", mode = \"equality\"",
+        "type = \"varchar(2)\", mode = \"equality\"",
+        "type = \"numeric(3,1)\", mode = \"equality\"",
+        "type = \"numeric(3,1)\", mode = \"order\"",
+        "type = \"integer\", mode = \"order\", bits = 8",
+    ] {
+        refused(
+            &format!("[columns.t]\na = {{ {column} }}"),
+            "accept_leakage",
+        );
+        accepted(&format!(
+            "[columns.t]\na = {{ {column}, accept_leakage = true }}"
+        ));
+    }
+    accepted("[columns.t]\na = { type = \"boolean\" }");
+}
+
+#[test]
+fn bits_belong_to_order_and_fit_the_type() {
+    refused(
+        "[columns.t]\na = { type = \"integer\", bits = 9 }",
+        "belongs to mode",
+    );
+    for (logical, bits) in [("integer", 33), ("smallint", 17), ("integer", 0)] {
+        refused(
+            &format!(
+                "[columns.t]\na = {{ type = \"{logical}\", mode = \"order\", bits = {bits} }}"
+            ),
+            "is from 1 to",
+        );
+    }
+    refused(
+        "[columns.t]\na = { type = \"real\", mode = \"order\", bits = 9 }",
+        "cannot be cut",
+    );
+}
+
+#[test]
+fn a_domain_is_of_one_mode_one_width_one_kind() {
+    let domain = |first: &str, second: &str| {
+        format!(
+            "[columns.t]\na = {{ domain = \"d\", {first} }}\nb = {{ domain = \"d\", {second} }}"
+        )
+    };
+    refused(
+        &domain(
+            "type = \"integer\", mode = \"equality\"",
+            "type = \"integer\", mode = \"order\"",
+        ),
+        "another mode at t.a",
+    );
+    refused(
+        &domain(
+            "type = \"integer\", mode = \"order\", bits = 20",
+            "type = \"integer\", mode = \"order\", bits = 24",
+        ),
+        "other bits at t.a",
+    );
+    for (first, second) in [
+        ("integer", "text"),
+        ("text", "char(9)"),
+        ("date", "timestamp"),
+    ] {
+        refused(
+            &domain(
+                &format!("type = \"{first}\", mode = \"equality\""),
+                &format!("type = \"{second}\", mode = \"equality\""),
+            ),
+            "cannot be compared",
+        );
+    }
+    for (first, second) in [
+        ("integer", "bigint"),
+        ("text", "varchar(9)"),
+        ("char(9)", "char(5)"),
+        ("numeric(9,2)", "numeric(12,4)"),
+    ] {
+        accepted(&domain(
+            &format!("type = \"{first}\", mode = \"equality\""),
+            &format!("type = \"{second}\", mode = \"equality\""),
+        ));
+    }
+    refused(
+        &domain(
+            "type = \"numeric(9,2)\", mode = \"order\"",
+            "type = \"numeric(9,3)\", mode = \"order\"",
+        ),
+        "cannot be compared",
+    );
+}
+
+#[test]
+fn a_domain_without_comparison_is_a_mistake() {
+    refused(
+        "[columns.t]\na = { type = \"text\", domain = \"d\" }",
+        "compares nothing",
+    );
+    for name in ["", "a b", "col:x", "ä"] {
+        refused(
+            &format!(
+                "[columns.t]\na = {{ type = \"text\", mode = \"equality\", domain = \"{name}\" }}"
+            ),
+            "a domain's name",
+        );
+    }
+}
+
+#[test]
+fn names_are_those_that_a_table_can_have() {
+    refused("[columns.\"\"]\na = { type = \"text\" }", "empty");
+    refused(
+        "[columns.\"a.b.c\"]\na = { type = \"text\" }",
+        "more than one dot",
+    );
+    refused(
+        "[columns.\"pg_catalog.t\"]\na = { type = \"text\" }",
+        "belongs to the server",
+    );
+    refused("[columns.t]\nctid = { type = \"text\" }", "server's own");
+    refused(
+        &format!("[columns.t]\n{} = {{ type = \"text\" }}", "x".repeat(64)),
+        "63 bytes",
+    );
+    refused(
+        "[columns.t]\na = { type = \"text\" }\n[columns.\"public.t\"]\nb = { type = \"text\" }",
+        "same table",
+    );
+    refused("[columns.t]", "no column");
+    accepted("[columns.\"app.Order Lines\"]\n\"Name\" = { type = \"text\" }");
+}
+
+#[test]
+fn defaults_are_constants_of_the_type() {
+    let with = |logical: &str, default: &str| {
+        format!("[columns.t]\na = {{ type = \"{logical}\", default = \"{default}\" }}")
+    };
+    for (logical, default) in [
+        ("timestamp", "CURRENT_TIMESTAMP"),
+        ("date", "current_date"),
+        ("integer", "-5"),
+        ("numeric(4,2)", "1.25"),
+        ("text", "'it''s'"),
+        ("boolean", "TRUE"),
+        ("text", "NULL"),
+        ("integer", "'5'"),
+    ] {
+        accepted(&with(logical, default));
+    }
+    refused(&with("integer", "CURRENT_TIMESTAMP"), "is a time");
+    refused(&with("text", "5"), "not of type text");
+    refused(&with("integer", "TRUE"), "not of type integer");
+    for default in [
+        "nextval('s')",
+        "unquoted",
+        "'a' || 'b'",
+        "inf",
+        "1; DROP TABLE t",
+        "''' ",
+    ] {
+        refused(&with("text", default), "neither a number");
+    }
+}
+
+#[test]
+fn a_default_is_read_as_it_is_written() {
+    let read = |text| super::parse_default(text, column_types::LogicalType::Text);
+    assert_eq!(read(" 'it''s' "), Ok(Literal::Text("it's".into())));
+    assert_eq!(read("''"), Ok(Literal::Text(String::new())));
+    assert_eq!(read("null"), Ok(Literal::Null));
+}
+
+#[test]
+fn no_message_repeats_a_default() {
+    let text = "[columns.t]\na = { type = \"text\", default = \"hunter2()\" }";
+    assert!(
+        problems(text)
+            .iter()
+            .all(|problem| !problem.contains("hunter2"))
+    );
+}
+
+#[test]
+fn a_rule_is_found_with_and_without_schema() {
+    let rules = Rules::from_toml(
+        "[columns.t]\na = { type = \"text\" }\n[columns.\"app.u\"]\nb = { type = \"text\" }",
+    )
+    .expect("right rules");
+    assert!(rules.column("public", "t", "a").is_some());
+    assert!(rules.column("app", "u", "b").is_some());
+    for (schema, table, column) in [
+        ("app", "t", "a"),
+        ("public", "u", "b"),
+        ("public", "t", "b"),
+    ] {
+        assert!(
+            rules.column(schema, table, column).is_none(),
+            "{schema}.{table}.{column}"
+        );
+    }
+}

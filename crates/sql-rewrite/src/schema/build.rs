@@ -1,0 +1,393 @@
+//! Answers of the catalogue and the rules to a [`Schema`].
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::queries::QUERIES;
+use super::{
+    Answer, Column, ColumnId, ProtectedColumn, RelationKind, Schema, SchemaError, Table, views,
+};
+use crate::rules::parse_default;
+use crate::{ColumnRule, Rules};
+
+mod fitting;
+
+/// Names of a relation, as the catalogue has them.
+type Name = (String, String);
+
+impl Schema {
+    /// Lays the rules over what the server has: `answers` to [`QUERIES`], in their order.
+    ///
+    /// A table that has rules and is not there yet is in [`Schema::tables`] without columns.
+    ///
+    /// # Errors
+    /// Every place where rules and server do not fit.
+    pub fn build(rules: &Rules, answers: &[Answer]) -> Result<Self, Vec<SchemaError>> {
+        assert_eq!(answers.len(), QUERIES.len(), "an answer to each query");
+        let mut building = Building::new(rules);
+        building.read_relations(&answers[1]);
+        building.read_columns(&answers[2]);
+        building.read_parents(&answers[4]);
+        building.apply_rules();
+        building.read_indexes(&answers[3]);
+        building.check_constraints(&answers[5]);
+        building.check_partitions(&answers[1]);
+        let dependencies = building.check_dependencies(&answers[6]);
+        building.schema.search_path = answers[0].iter().map(|row| text(row, 0)).collect();
+        building.resolve_views(&dependencies);
+        building.schema.suspect_functions = building.suspect_functions(&answers[7]);
+        for row in &answers[8] {
+            let facts = &mut building.schema.catalogue;
+            match text(row, 0).as_str() {
+                "pg_attribute" => facts.attribute_columns.push(text(row, 1)),
+                _ => facts.information_columns.push(text(row, 1)),
+            }
+        }
+        if building.errors.is_empty() {
+            Ok(building.schema)
+        } else {
+            Err(building.errors)
+        }
+    }
+}
+
+/// A schema half made.
+struct Building<'a> {
+    rules: &'a Rules,
+    schema: Schema,
+    names: HashMap<u32, Name>,
+    definitions: HashMap<u32, String>,
+    parents: BTreeMap<u32, Vec<u32>>,
+    errors: Vec<SchemaError>,
+}
+
+fn text(row: &[Option<String>], place: usize) -> String {
+    row.get(place).cloned().flatten().unwrap_or_default()
+}
+
+/// A number of the catalogue; 0, which is no relation and no column, where there is none.
+fn number<N: std::str::FromStr + Default>(row: &[Option<String>], place: usize) -> N {
+    text(row, place).parse().unwrap_or_default()
+}
+
+fn truth(row: &[Option<String>], place: usize) -> bool {
+    matches!(text(row, place).as_str(), "true" | "t")
+}
+
+fn numbers(row: &[Option<String>], place: usize) -> Vec<i16> {
+    let list = text(row, place);
+    list.split_whitespace()
+        .map(|word| word.parse().unwrap_or_default())
+        .collect()
+}
+
+impl<'a> Building<'a> {
+    fn new(rules: &'a Rules) -> Self {
+        Self {
+            rules,
+            schema: Schema::default(),
+            names: HashMap::new(),
+            definitions: HashMap::new(),
+            parents: BTreeMap::new(),
+            errors: Vec::new(),
+        }
+    }
+
+    fn table(&self, oid: u32) -> Option<&Table> {
+        self.schema.tables.get(self.names.get(&oid)?)
+    }
+
+    fn table_mut(&mut self, oid: u32) -> Option<&mut Table> {
+        self.schema.tables.get_mut(self.names.get(&oid)?)
+    }
+
+    fn error(&mut self, table: &Name, column: &str, problem: impl Into<String>) {
+        self.errors.push(SchemaError {
+            schema: table.0.clone(),
+            table: table.1.clone(),
+            column: column.to_owned(),
+            problem: problem.into(),
+        });
+    }
+
+    fn read_relations(&mut self, answer: &Answer) {
+        for row in answer {
+            let oid = number(row, 0);
+            let name = (text(row, 1), text(row, 2));
+            let kind = match text(row, 3).as_str() {
+                "v" | "m" => RelationKind::View,
+                "f" => RelationKind::Foreign,
+                _ => RelationKind::Table,
+            };
+            if kind == RelationKind::View {
+                self.definitions.insert(oid, text(row, 5));
+            }
+            self.names.insert(oid, name.clone());
+            let table = Table {
+                schema: name.0.clone(),
+                name: name.1.clone(),
+                oid,
+                kind,
+                columns: Vec::new(),
+                unique_keys: Vec::new(),
+                opaque: false,
+                has_triggers: truth(row, 4),
+            };
+            self.schema.tables.insert(name, table);
+        }
+    }
+
+    fn read_columns(&mut self, answer: &Answer) {
+        for row in answer {
+            let column = Column {
+                name: text(row, 2),
+                number: number(row, 1),
+                not_null: truth(row, 3),
+                has_default: truth(row, 4),
+                protected: None,
+                physical: text(row, 5).parse().ok(),
+            };
+            // What the type is called is needed for the message only, so it is read again there.
+            if let Some(table) = self.table_mut(number(row, 0)) {
+                table.columns.push(column);
+            }
+        }
+        self.check_types(answer);
+    }
+
+    fn check_types(&mut self, answer: &Answer) {
+        for row in answer {
+            let Some(name) = self.names.get(&number(row, 0)).cloned() else {
+                continue;
+            };
+            let (column, physical) = (text(row, 2), text(row, 5));
+            let rule = self.rules.column(&name.0, &name.1, &column);
+            if rule.is_some() && physical != "bytea" {
+                self.error(
+                    &name,
+                    &column,
+                    format!(
+                        "is {physical} in the server, not bytea: its content is not sealed. Create \
+                         the table anew through the proxy and move the rows, or remove the rule"
+                    ),
+                );
+            }
+        }
+    }
+
+    fn read_parents(&mut self, answer: &Answer) {
+        for row in answer {
+            let parents = self.parents.entry(number(row, 0)).or_default();
+            parents.push(number(row, 1));
+        }
+    }
+
+    /// Gives every rule its number, in the order of the rules, and marks the columns.
+    fn apply_rules(&mut self) {
+        for (table_name, columns) in &self.rules.tables {
+            let (schema, table) = Rules::split_name(table_name);
+            let name = (schema.to_owned(), table.to_owned());
+            let known = self.schema.tables.contains_key(&name);
+            for (column, rule) in columns {
+                let protected = self.protect(&name, column, rule);
+                self.schema.protected.push(protected);
+            }
+            if !known {
+                self.schema.tables.insert(name.clone(), not_yet(&name));
+            }
+        }
+        self.inherit_rules();
+    }
+
+    fn protect(&mut self, name: &Name, column: &str, rule: &ColumnRule) -> ProtectedColumn {
+        let count = self.schema.protected.len();
+        let id = ColumnId(u32::try_from(count).expect("rules are fewer than 2^32"));
+        let mut not_null = false;
+        let mut problem = None;
+        if let Some(table) = self.schema.tables.get_mut(name) {
+            if table.kind != RelationKind::Table {
+                problem = Some("is no table of this server: only tables can be protected".into());
+            }
+            if let Some(own) = table.columns.iter_mut().find(|own| own.name == column) {
+                own.protected = Some(id);
+                not_null = own.not_null;
+                if own.has_default {
+                    problem = Some(
+                        "has a default in the server, which would be stored in clear: drop it \
+                         there, and write `default = …` in the rule"
+                            .to_owned(),
+                    );
+                }
+            }
+        }
+        let default = rule
+            .default
+            .as_deref()
+            .map(|text| parse_default(text, rule.logical));
+        let default = match default.transpose() {
+            Ok(default) => default,
+            Err(wrong) => {
+                problem = Some(wrong);
+                None
+            }
+        };
+        if let Some(problem) = problem {
+            self.error(name, column, problem);
+        }
+        let own_domain = || format!("column:{}.{}.{column}", name.0, name.1);
+        ProtectedColumn {
+            id,
+            schema: name.0.clone(),
+            table: name.1.clone(),
+            column: column.to_owned(),
+            logical: rule.logical,
+            mode: rule.mode,
+            domain: rule.domain.clone().unwrap_or_else(own_domain),
+            bits: rule.bits,
+            default,
+            not_null,
+        }
+    }
+
+    /// A row of a partition or child is a row of its parent: its values are sealed as the
+    /// parent's.
+    fn inherit_rules(&mut self) {
+        for child in self.parents.keys().copied().collect::<Vec<_>>() {
+            let inherited = self.inherited(child, &mut HashSet::new());
+            let Some(name) = self.names.get(&child).cloned() else {
+                continue;
+            };
+            for (column, id) in inherited {
+                let Some(own) = self
+                    .schema
+                    .tables
+                    .get_mut(&name)
+                    .and_then(|table| table.columns.iter_mut().find(|own| own.name == column))
+                else {
+                    continue;
+                };
+                match own.protected {
+                    None => own.protected = Some(id),
+                    Some(present) if present == id => {}
+                    Some(_) => self.error(
+                        &name,
+                        &column,
+                        "has a rule of its own beside that of the table which it is a part of: \
+                         remove one",
+                    ),
+                }
+            }
+        }
+    }
+
+    fn inherited(&self, child: u32, seen: &mut HashSet<u32>) -> BTreeMap<String, ColumnId> {
+        let mut columns = BTreeMap::new();
+        if !seen.insert(child) {
+            return columns;
+        }
+        for parent in self.parents.get(&child).into_iter().flatten() {
+            columns.extend(self.inherited(*parent, seen));
+            let own = self
+                .table(*parent)
+                .into_iter()
+                .flat_map(|table| &table.columns);
+            columns.extend(own.filter_map(|own| Some((own.name.clone(), own.protected?))));
+        }
+        columns
+    }
+
+    /// Views in the order in which they are made of each other.
+    fn resolve_views(&mut self, dependencies: &BTreeMap<u32, HashSet<u32>>) {
+        let mut waiting: Vec<u32> = self.definitions.keys().copied().collect();
+        waiting.sort_unstable();
+        while !waiting.is_empty() {
+            let ready: Vec<u32> = waiting
+                .iter()
+                .copied()
+                .filter(|view| {
+                    let reads = dependencies.get(view);
+                    !reads.is_some_and(|reads| reads.iter().any(|read| waiting.contains(read)))
+                })
+                .collect();
+            for view in &ready {
+                let reads = dependencies.get(view).into_iter().flatten();
+                let mut tables = reads.filter_map(|oid| self.table(*oid));
+                if tables.any(Table::is_protected) {
+                    self.resolve_view(*view);
+                }
+            }
+            if ready.is_empty() {
+                // The server allows no circle. Should there be one, nothing in it is read.
+                for view in waiting.drain(..) {
+                    if let Some(table) = self.schema.tables.get_mut(&self.names[&view]) {
+                        table.opaque = true;
+                    }
+                }
+            }
+            waiting.retain(|view| !ready.contains(view));
+        }
+    }
+
+    fn resolve_view(&mut self, view: u32) {
+        let shown = views::shown_columns(&self.definitions[&view], &self.schema);
+        let Some(table) = self.table_mut(view) else {
+            return;
+        };
+        match shown {
+            Some(shown) if shown.len() == table.columns.len() => {
+                for (column, protected) in table.columns.iter_mut().zip(shown) {
+                    column.protected = protected;
+                }
+            }
+            Some(_) | None => table.opaque = true,
+        }
+    }
+
+    /// Functions that name a protected relation, or a function that does.
+    fn suspect_functions(&self, answer: &Answer) -> Vec<String> {
+        let functions: Vec<(String, String)> = answer
+            .iter()
+            .map(|row| (text(row, 0), text(row, 1).to_lowercase()))
+            .collect();
+        let protected = self
+            .schema
+            .tables
+            .values()
+            .filter(|table| table.is_protected());
+        let mut marked: Vec<String> = protected.map(|table| table.name.to_lowercase()).collect();
+        let mut suspects: Vec<String> = Vec::new();
+        while let Some(word) = marked.pop() {
+            for (name, body) in &functions {
+                if !suspects.contains(name) && names_word(body, &word) {
+                    suspects.push(name.clone());
+                    marked.push(name.to_lowercase());
+                }
+            }
+        }
+        suspects.sort_unstable();
+        suspects
+    }
+}
+
+/// Whether `word` stands in `text` as a whole word. Both are in lower case. A name with odd
+/// characters, or one that is put together at run time, is found by nobody.
+pub(crate) fn names_word(text: &str, word: &str) -> bool {
+    let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '$');
+    !word.is_empty()
+        && text.match_indices(word).any(|(at, _)| {
+            !inside(text[..at].chars().next_back())
+                && !inside(text[at + word.len()..].chars().next())
+        })
+}
+
+fn not_yet(name: &Name) -> Table {
+    Table {
+        schema: name.0.clone(),
+        name: name.1.clone(),
+        oid: 0,
+        kind: RelationKind::Table,
+        columns: Vec::new(),
+        unique_keys: Vec::new(),
+        opaque: false,
+        has_triggers: false,
+    }
+}

@@ -1,0 +1,128 @@
+//! What is asked of PostgreSQL's catalogues. All columns come as text, so that no protocol has to
+//! be known here.
+
+/// The rows of one query's answer: columns as text, None for NULL.
+pub type Answer = Vec<Vec<Option<String>>>;
+
+/// The queries whose answers [`crate::Schema::build`] takes, in this order.
+///
+/// They are asked by one connection in one transaction (`REPEATABLE READ`), so that they tell of
+/// one moment.
+pub const QUERIES: [&str; 9] = [
+    SEARCH_PATH,
+    RELATIONS,
+    COLUMNS,
+    INDEXES,
+    INHERITANCE,
+    CONSTRAINTS,
+    DEPENDENCIES,
+    FUNCTIONS,
+    CATALOGUE_COLUMNS,
+];
+
+/// Schemas that unqualified names are looked up in.
+const SEARCH_PATH: &str = "\
+SELECT path.name::text
+  FROM unnest(pg_catalog.current_schemas(false)) WITH ORDINALITY AS path(name, place)
+ ORDER BY path.place";
+
+/// Relations of users: number, schema, name, kind, whether triggers fire or rules rewrite, text
+/// of a view, how and by which columns it is partitioned.
+const RELATIONS: &str = "\
+SELECT c.oid::text, n.nspname::text, c.relname::text, c.relkind::text,
+       (EXISTS (SELECT 1 FROM pg_catalog.pg_trigger t
+                 WHERE t.tgrelid = c.oid AND NOT t.tgisinternal)
+        OR EXISTS (SELECT 1 FROM pg_catalog.pg_rewrite r
+                    WHERE r.ev_class = c.oid AND r.rulename <> '_RETURN'))::text,
+       CASE WHEN c.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(c.oid) END,
+       p.partstrat::text, p.partattrs::text
+  FROM pg_catalog.pg_class c
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  LEFT JOIN pg_catalog.pg_partitioned_table p ON p.partrelid = c.oid
+ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+   AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+ ORDER BY c.oid";
+
+/// Their columns: relation, number, name, NOT NULL, whether the server fills it, type.
+const COLUMNS: &str = "\
+SELECT a.attrelid::text, a.attnum::text, a.attname::text, a.attnotnull::text,
+       (a.atthasdef OR a.attidentity <> '')::text,
+       pg_catalog.format_type(a.atttypid, a.atttypmod)
+  FROM pg_catalog.pg_attribute a
+  JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND a.attnum > 0 AND NOT a.attisdropped
+   AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+ ORDER BY a.attrelid, a.attnum";
+
+/// Their indexes: number, name, relation, columns (0: an expression), how many of them are keys,
+/// whether it is unique, and whether it holds for every row at every moment.
+const INDEXES: &str = "\
+SELECT i.indexrelid::text, x.relname::text, i.indrelid::text, i.indkey::text,
+       i.indnkeyatts::text, i.indisunique::text,
+       (i.indisvalid AND i.indimmediate AND i.indpred IS NULL AND i.indexprs IS NULL)::text
+  FROM pg_catalog.pg_index i
+  JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
+  JOIN pg_catalog.pg_namespace n ON n.oid = x.relnamespace
+ WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+ ORDER BY i.indrelid, i.indisprimary DESC, i.indexrelid";
+
+/// Partitions and children: child, parent.
+const INHERITANCE: &str = "\
+SELECT i.inhrelid::text, i.inhparent::text
+  FROM pg_catalog.pg_inherits i
+  JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
+ WHERE c.relkind IN ('r', 'p', 'f')
+ ORDER BY i.inhrelid, i.inhseqno";
+
+/// Constraints over columns: name, kind, relation, columns, relation and columns referred to.
+const CONSTRAINTS: &str = "\
+SELECT k.conname::text, k.contype::text, k.conrelid::text,
+       pg_catalog.array_to_string(k.conkey, ' '), k.confrelid::text,
+       pg_catalog.array_to_string(k.confkey, ' ')
+  FROM pg_catalog.pg_constraint k
+  JOIN pg_catalog.pg_namespace n ON n.oid = k.connamespace
+ WHERE k.contype IN ('c', 'f', 'x') AND k.conrelid <> 0
+   AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+ ORDER BY k.oid";
+
+/// What reads columns inside the server: kind (view, default or generated column, policy), the
+/// relation that it belongs to, the relation and column that are read. Column 0: the whole.
+const DEPENDENCIES: &str = "\
+SELECT DISTINCT CASE WHEN r.oid IS NOT NULL THEN 'view'
+                     WHEN f.oid IS NOT NULL THEN 'default' ELSE 'policy' END,
+       COALESCE(r.ev_class, f.adrelid, y.polrelid)::text, d.refobjid::text, d.refobjsubid::text
+  FROM pg_catalog.pg_depend d
+  JOIN pg_catalog.pg_class c ON c.oid = d.refobjid
+  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  LEFT JOIN pg_catalog.pg_rewrite r
+    ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND r.oid = d.objid
+  LEFT JOIN pg_catalog.pg_attrdef f
+    ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND f.oid = d.objid
+  LEFT JOIN pg_catalog.pg_policy y
+    ON d.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass AND y.oid = d.objid
+ WHERE d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
+   AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+   AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+   AND (r.ev_class <> d.refobjid OR f.oid IS NOT NULL OR y.oid IS NOT NULL)
+ ORDER BY 1, 2, 3, 4";
+
+/// Functions and procedures that hold SQL: name, text.
+const FUNCTIONS: &str = "\
+SELECT p.proname::text, pg_catalog.pg_get_functiondef(p.oid)
+  FROM pg_catalog.pg_proc p
+  JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+  JOIN pg_catalog.pg_language l ON l.oid = p.prolang
+ WHERE p.prokind IN ('f', 'p') AND l.lanname NOT IN ('c', 'internal')
+   AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+ ORDER BY p.oid";
+
+/// Columns of the catalogues themselves.
+const CATALOGUE_COLUMNS: &str = "\
+SELECT c.relname::text, a.attname::text
+  FROM pg_catalog.pg_attribute a
+  JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+ WHERE a.attrelid IN ('pg_catalog.pg_attribute'::pg_catalog.regclass,
+                      'information_schema.columns'::pg_catalog.regclass)
+   AND a.attnum > 0 AND NOT a.attisdropped
+ ORDER BY 1, a.attnum";

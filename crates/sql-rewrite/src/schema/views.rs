@@ -1,0 +1,297 @@
+//! Which columns of a view show a protected column unchanged.
+//!
+//! A view is executed by the server, over ciphertext, and its text cannot be written anew each
+//! time it is read. So it may pass a protected column on, and use it where ciphertext serves as
+//! well as plaintext; one that does anything else with it is not read at all.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    Distinct, Expr, GroupByExpr, JoinConstraint, JoinOperator, OrderByKind, Query, Select,
+    SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, visit_expressions,
+};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::Parser;
+
+use super::{ColumnId, Schema, Table};
+use crate::Mode;
+use crate::names::{folded, split};
+
+/// For each column of the view that `definition` selects the protected column that it is. None:
+/// nothing can be said for sure.
+pub(super) fn shown_columns(definition: &str, schema: &Schema) -> Option<Vec<Option<ColumnId>>> {
+    let mut statements = Parser::parse_sql(&PostgreSqlDialect {}, definition).ok()?;
+    match (statements.pop()?, statements.is_empty()) {
+        (Statement::Query(query), true) => shown_by_query(&query, schema),
+        _ => None,
+    }
+}
+
+/// The same of a parsed query.
+pub(crate) fn shown_by_query(query: &Query, schema: &Schema) -> Option<Vec<Option<ColumnId>>> {
+    let SetExpr::Select(select) = query.body.as_ref() else {
+        return None;
+    };
+    let plain = query.with.is_none()
+        && query.fetch.is_none()
+        && query.locks.is_empty()
+        && query.for_clause.is_none()
+        && query.pipe_operators.is_empty();
+    let mut view = View {
+        schema,
+        sources: Vec::new(),
+    };
+    view.add_sources(&select.from)?;
+    if !plain || !view.select_is_plain(select)? {
+        return None;
+    }
+    if let Some(order) = &query.order_by {
+        let OrderByKind::Expressions(expressions) = &order.kind else {
+            return None;
+        };
+        for key in expressions {
+            if !view.usable(&key.expr, |mode| mode == Mode::Order) {
+                return None;
+            }
+        }
+    }
+    view.projection(select)
+}
+
+/// A relation in `FROM`, under the name by which columns are qualified.
+struct Source<'a> {
+    name: String,
+    table: &'a Table,
+}
+
+struct View<'a> {
+    schema: &'a Schema,
+    sources: Vec<Source<'a>>,
+}
+
+impl<'a> View<'a> {
+    fn add_sources(&mut self, from: &[TableWithJoins]) -> Option<()> {
+        for item in from {
+            self.add_source(&item.relation)?;
+            for join in &item.joins {
+                self.add_source(&join.relation)?;
+            }
+        }
+        Some(())
+    }
+
+    fn add_source(&mut self, factor: &TableFactor) -> Option<()> {
+        match factor {
+            TableFactor::Table {
+                name,
+                alias,
+                args: None,
+                sample: None,
+                ..
+            } => {
+                let (schema, table_name) = split(name)?;
+                let table = self.schema.find(schema.as_deref(), &table_name)?;
+                if table.opaque
+                    || alias
+                        .as_ref()
+                        .is_some_and(|alias| !alias.columns.is_empty())
+                {
+                    return None;
+                }
+                let name = alias
+                    .as_ref()
+                    .map_or(table_name, |alias| folded(&alias.name));
+                self.sources.push(Source { name, table });
+                Some(())
+            }
+            TableFactor::NestedJoin {
+                table_with_joins,
+                alias: None,
+            } => self.add_sources(std::slice::from_ref(table_with_joins)),
+            _ => None,
+        }
+    }
+
+    /// The protected column that an expression is; `Some(None)`: a plain column; None: no column,
+    /// or not a clear one.
+    fn column(&self, expr: &Expr) -> Option<Option<ColumnId>> {
+        let (source, column) = match expr {
+            Expr::Nested(inner) => return self.column(inner),
+            Expr::Identifier(column) => (None, folded(column)),
+            Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+                [table, column] => (Some(folded(table)), folded(column)),
+                [_, table, column] => (Some(folded(table)), folded(column)),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let mut found = self
+            .sources
+            .iter()
+            .filter(|own| source.as_ref().is_none_or(|name| *name == own.name))
+            .filter_map(|own| Some(own.table.columns[own.table.position(&column)?].protected));
+        let first = found.next()?;
+        // Columns merged by USING have one name; they show the first, if all are alike.
+        found.all(|other| self.alike(first, other)).then_some(first)
+    }
+
+    fn alike(&self, left: Option<ColumnId>, right: Option<ColumnId>) -> bool {
+        match (left, right) {
+            (None, None) => true,
+            (Some(left), Some(right)) => {
+                let (left, right) = (self.schema.column(left), self.schema.column(right));
+                left.domain == right.domain && left.mode != Mode::Random
+            }
+            _ => false,
+        }
+    }
+
+    fn select_is_plain(&self, select: &Select) -> Option<bool> {
+        let foreign = select.into.is_some()
+            || select.top.is_some()
+            || !select.lateral_views.is_empty()
+            || select.prewhere.is_some()
+            || !select.connect_by.is_empty()
+            || !select.named_window.is_empty()
+            || select.qualify.is_some();
+        let distinct = match &select.distinct {
+            None | Some(Distinct::All) => true,
+            Some(Distinct::Distinct) => self
+                .projection(select)?
+                .iter()
+                .flatten()
+                .all(|id| self.schema.column(*id).mode != Mode::Random),
+            Some(Distinct::On(_)) => false,
+        };
+        let grouped = match &select.group_by {
+            GroupByExpr::All(_) => false,
+            GroupByExpr::Expressions(keys, modifiers) => {
+                modifiers.is_empty()
+                    && keys
+                        .iter()
+                        .all(|key| self.usable(key, |mode| mode != Mode::Random))
+            }
+        };
+        let conditions = select
+            .selection
+            .as_ref()
+            .is_none_or(|expr| self.allowed(expr))
+            && select.having.as_ref().is_none_or(|expr| self.is_free(expr));
+        Some(!foreign && distinct && grouped && conditions && self.joins_are_plain(&select.from))
+    }
+
+    fn joins_are_plain(&self, from: &[TableWithJoins]) -> bool {
+        from.iter().all(|item| {
+            let nested = |factor: &TableFactor| match factor {
+                TableFactor::NestedJoin {
+                    table_with_joins, ..
+                } => self.joins_are_plain(std::slice::from_ref(table_with_joins)),
+                _ => true,
+            };
+            let joined = item.joins.iter().all(|join| {
+                let constraint = match &join.join_operator {
+                    JoinOperator::Join(constraint)
+                    | JoinOperator::Inner(constraint)
+                    | JoinOperator::Left(constraint)
+                    | JoinOperator::LeftOuter(constraint)
+                    | JoinOperator::Right(constraint)
+                    | JoinOperator::RightOuter(constraint)
+                    | JoinOperator::FullOuter(constraint)
+                    | JoinOperator::CrossJoin(constraint) => constraint,
+                    _ => return false,
+                };
+                nested(&join.relation) && self.constraint_is_plain(constraint)
+            });
+            nested(&item.relation) && joined
+        })
+    }
+
+    fn constraint_is_plain(&self, constraint: &JoinConstraint) -> bool {
+        match constraint {
+            JoinConstraint::None => true,
+            JoinConstraint::On(expr) => self.allowed(expr),
+            JoinConstraint::Using(columns) => columns.iter().all(|column| {
+                let name = column.0.last().and_then(|part| part.as_ident());
+                name.is_some_and(|name| self.column(&Expr::Identifier(name.clone())).is_some())
+            }),
+            // What it joins by changes with the tables.
+            JoinConstraint::Natural => false,
+        }
+    }
+
+    /// A condition that ciphertext fulfils exactly when plaintext does.
+    fn allowed(&self, expr: &Expr) -> bool {
+        use sqlparser::ast::BinaryOperator::{And, Eq};
+        match expr {
+            Expr::Nested(inner) => self.allowed(inner),
+            Expr::BinaryOp {
+                left,
+                op: And,
+                right,
+            } => self.allowed(left) && self.allowed(right),
+            Expr::IsNull(inner) | Expr::IsNotNull(inner) => self.usable(inner, |_| true),
+            Expr::BinaryOp {
+                left,
+                op: Eq,
+                right,
+            } => match (self.column(left), self.column(right)) {
+                (Some(left), Some(right)) => self.alike(left, right),
+                _ => self.is_free(expr),
+            },
+            _ => self.is_free(expr),
+        }
+    }
+
+    /// A column whose mode fits, or an expression without protected columns.
+    fn usable(&self, expr: &Expr, fits: impl Fn(Mode) -> bool) -> bool {
+        match self.column(expr) {
+            Some(Some(id)) => fits(self.schema.column(id).mode),
+            Some(None) => true,
+            None => self.is_free(expr),
+        }
+    }
+
+    /// Whether no protected column, and no whole row of a protected table, stands in it.
+    fn is_free(&self, expr: &Expr) -> bool {
+        let found = visit_expressions(expr, |part| {
+            let touches = match part {
+                Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => true,
+                Expr::Identifier(name) => {
+                    let name = folded(name);
+                    self.whole_row(&name) || !matches!(self.column(part), Some(None))
+                }
+                Expr::CompoundIdentifier(_) => !matches!(self.column(part), Some(None)),
+                Expr::Wildcard(_)
+                | Expr::QualifiedWildcard(..)
+                | Expr::CompoundFieldAccess { .. } => true,
+                _ => false,
+            };
+            if touches {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        // `count(t.*)` holds no expression for the row.
+        found.is_continue() && !expr.to_string().contains(".*")
+    }
+
+    fn whole_row(&self, name: &str) -> bool {
+        let mut sources = self.sources.iter();
+        sources.any(|source| source.name == name && source.table.is_protected())
+    }
+
+    fn projection(&self, select: &Select) -> Option<Vec<Option<ColumnId>>> {
+        let shown = |item: &SelectItem| {
+            let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item
+            else {
+                return None;
+            };
+            match self.column(expr) {
+                Some(protected) => Some(protected),
+                None => self.is_free(expr).then_some(None),
+            }
+        };
+        select.projection.iter().map(shown).collect()
+    }
+}
