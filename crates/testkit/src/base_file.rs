@@ -350,6 +350,9 @@ unsafe extern "C" fn fetch(
 ) -> c_int {
     let handle = handle!(file);
     let mut state = handle.disk.state();
+    if handle.map_allowed && handle.mapped_size.is_none() {
+        state.maps += 1;
+    }
     let node = &mut state.nodes[handle.node];
     let end = offset as usize + size as usize;
     let mut address: *mut c_void = std::ptr::null_mut();

@@ -110,6 +110,8 @@ pub(crate) struct State {
     pub gate: Gate,
     pub handles: u64,
     pub open: usize,
+    /// How often a file was mapped.
+    pub maps: u64,
 }
 
 /// A disk. Clones are the same disk.
@@ -136,6 +138,7 @@ impl Disk {
             gate: Gate::default(),
             handles: 0,
             open: 0,
+            maps: 0,
         };
         for (name, bytes) in &image.files {
             state.names.insert(name.clone(), state.nodes.len());
@@ -195,6 +198,11 @@ impl Disk {
     /// How many files are open.
     pub fn open_files(&self) -> usize {
         self.state().open
+    }
+
+    /// How often a file was mapped: a real system then brings in each page of it anew.
+    pub fn maps(&self) -> u64 {
+        self.state().maps
     }
 }
 

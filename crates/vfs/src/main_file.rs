@@ -347,6 +347,7 @@ impl Database {
             return self.fill_gap(size.div_ceil(page_size), page_size);
         }
         self.base.truncate(PAGES_OFFSET + size)?;
+        self.map.cut(PAGES_OFFSET + size);
         self.stamps.cut(size.div_ceil(page_size));
         self.size_known = self.size_known.map(|_| PAGES_OFFSET + size);
         Ok(())

@@ -112,6 +112,12 @@ impl Map {
         }
     }
 
+    /// This connection has cut the file to this size. The base VFS, which did it, gives out nothing
+    /// behind the end any more, as SQLite itself relies on where it reads through a map.
+    pub fn cut(&mut self, size: u64) {
+        self.mapped_size = self.mapped_size.min(size);
+    }
+
     /// Drops what is mapped: the file may have been cut to nothing.
     pub fn forget(&mut self) {
         self.remap(0);
