@@ -7,21 +7,26 @@
 //! the same text under the same schema, so that it can be cached.
 //!
 //! The rule above all others: what is not proved safe is refused. A literal or parameter
-//! reaches the
-//! server in clear only where the analysis has shown that it meets no protected column.
+//! reaches the server in clear only where the analysis has shown that it meets no protected column.
 
+mod effects;
+mod lexer;
+mod mention;
 mod names;
 mod plan;
 mod rules;
 mod schema;
+mod statement;
 
 pub use plan::{
-    Aggregate, AggregateFunction, Assignment, BinaryOperator, Effects, Expression, Finish, Form,
-    GroupKey, Hole, Literal, LockKey, LockedColumn, Output, OutputKind, Piece, Plan, Purpose,
-    ReadModifyWrite, Refusal, Sort, Source, Template, TransactionEffect, Translated, UnaryOperator,
+    Aggregate, AggregateFunction, Assignment, BinaryOperator, Copy, CopyFormat, Effects,
+    Expression, Finish, Form, GroupKey, Hole, Literal, LockKey, LockedColumn, Output, OutputKind,
+    Piece, Plan, Planned, Purpose, ReadModifyWrite, Refusal, Sort, Source, Template,
+    TransactionEffect, Translated, UnaryOperator,
 };
 pub use rules::{ColumnRule, DEFAULT_SCHEMA, Mode, Rules, RulesError};
 pub use schema::{
     Answer, CatalogueFacts, Column, ColumnId, ProtectedColumn, QUERIES, RelationKind, Schema,
     SchemaError, Table,
 };
+pub use statement::{Dialect, plan};

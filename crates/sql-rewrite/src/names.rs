@@ -2,11 +2,12 @@
 
 use sqlparser::ast::{Ident, ObjectName};
 
-/// A name as the catalogue has it: folded to lower case unless it was quoted.
+/// A name as the catalogue has it: A to Z are made small unless it was quoted. (Other letters stay
+/// in an encoding of several bytes: PostgreSQL, `downcase_identifier`.)
 pub(crate) fn folded(ident: &Ident) -> String {
     match ident.quote_style {
         Some(_) => ident.value.clone(),
-        None => ident.value.to_lowercase(),
+        None => ident.value.to_ascii_lowercase(),
     }
 }
 

@@ -1,16 +1,26 @@
 //! The plan: what the proxy sends for a statement, and what it does with the answer.
 //!
 //! A [`Translated`] statement is a text with *holes*. What goes into a hole is known when the
-//! statement is
-//! executed: a parameter of the client, a literal of its text, a value that was computed. A
-//! protocol with
-//! parameters binds each hole as `$1`, `$2`, …; one without writes a literal in its place. So a
-//! sealed
-//! literal is sealed anew each time, and no plan holds a ciphertext.
+//! statement is executed: a parameter of the client, a literal of its text, a value that was
+//! computed. A protocol with parameters binds each hole as `$1`, `$2`, …; one without writes a
+//! literal in its place. So a sealed literal is sealed anew each time, and no plan holds a
+//! ciphertext.
+
+use std::fmt;
+use std::ops::Range;
 
 use column_types::LogicalType;
 
 use crate::ColumnId;
+
+/// One statement of a text, and what to do for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Planned {
+    /// Where the statement stands in the text, in bytes.
+    pub span: Range<usize>,
+    /// What to do.
+    pub plan: Plan,
+}
 
 /// What to do for one statement.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +36,8 @@ pub enum Plan {
     ReadModifyWrite(Box<ReadModifyWrite>),
     /// Rows are fetched; the proxy computes the answer.
     Finish(Box<Finish>),
+    /// `COPY` of a protected table.
+    Copy(Box<Copy>),
 }
 
 /// A statement that is not executed.
@@ -75,14 +87,14 @@ pub struct Translated {
     pub template: Template,
     /// What fills them, by number.
     pub holes: Vec<Hole>,
-    /// Columns of the rows that come back, in order; empty for a statement without rows.
+    /// Columns of the rows that come back, in order. Empty: no row comes back, or rows in which
+    /// nothing is sealed, and which go on as they are.
     pub outputs: Vec<Output>,
     /// For a client that asks: the type of each of its parameters, where the plan knows it
-    /// (protected
-    /// columns); None where the server infers it. As long as the highest `$n`.
+    /// (protected columns); None where the server infers it. As long as the highest `$n`.
     pub parameter_types: Vec<Option<LogicalType>>,
     /// A `SELECT … FOR UPDATE` that finds at most one row by a unique key: the row stays as
-    /// it is read.
+    /// it is read. Its holes are parameters and literals.
     pub locks: Option<LockKey>,
 }
 
@@ -134,12 +146,13 @@ pub enum Source {
     Literal(Literal),
     /// [`ReadModifyWrite::assignments`], by place.
     Computed(usize),
-    /// [`ReadModifyWrite`]: where the row lies (`ctid`), as it was read.
-    Locator,
+    /// [`ReadModifyWrite`]: where the row lies, as it was read; place among the outputs of
+    /// `read`: 0 is `ctid`, 1 is `tableoid` (partitions of one table number their rows alike).
+    Locator(usize),
 }
 
-/// A constant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A constant. Its `Debug` does not show the content: it may be meant for a protected column.
+#[derive(Clone, PartialEq, Eq)]
 pub enum Literal {
     /// `NULL`
     Null,
@@ -151,6 +164,18 @@ pub enum Literal {
     Text(String),
     /// Time of the transaction's start (`CURRENT_TIMESTAMP`, `now()`).
     TransactionTime,
+}
+
+impl fmt::Debug for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Null => "Null",
+            Self::Boolean(_) => "Boolean(…)",
+            Self::Number(_) => "Number(…)",
+            Self::Text(_) => "Text(…)",
+            Self::TransactionTime => "TransactionTime",
+        })
+    }
 }
 
 /// How a value goes to the server.
@@ -216,11 +241,12 @@ pub struct LockedColumn {
 /// `UPDATE` that needs the old values of sealed columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadModifyWrite {
-    /// Reads and locks: output 0 is where the row lies, the others are `current`.
+    /// Reads and locks: outputs 0 and 1 are where the row lies ([`Source::Locator`]), the others
+    /// are `current`, in its order.
     pub read: Translated,
     /// The sealed columns that are read.
     pub current: Vec<ColumnId>,
-    /// What is computed for each row.
+    /// What is computed for each row; its columns are places among the outputs of `read`.
     pub assignments: Vec<Assignment>,
     /// Writes one row, found by [`Source::Locator`].
     pub write: Translated,
@@ -337,7 +363,8 @@ pub struct Finish {
     pub grouped: bool,
     /// Groups that count.
     pub having: Option<Expression>,
-    /// Columns of the answer: name, value, and type (None: that of the fetched column).
+    /// Columns of the answer: name, value, and type (None: that of the fetched column, which is
+    /// for a plain one what the server says).
     pub project: Vec<(String, Expression, Option<LogicalType>)>,
     /// `DISTINCT`
     pub distinct: bool,
@@ -395,4 +422,49 @@ pub struct Sort {
     pub descending: bool,
     /// `NULLS FIRST`
     pub nulls_first: bool,
+}
+
+/// `COPY` between the client and a protected table: its protected fields are sealed or opened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Copy {
+    /// The whole statement for the server, without holes; its format is that of the client.
+    pub template: Template,
+    /// Whether rows go to the server (`FROM STDIN`); else they come (`TO STDOUT`).
+    pub into_server: bool,
+    /// What each field of a row is, in order.
+    pub fields: Vec<OutputKind>,
+    /// How rows are written.
+    pub format: CopyFormat,
+    /// Protected columns with a default that the statement leaves out are refused at plan time,
+    /// so there is nothing to add to a row.
+    pub effects: Effects,
+}
+
+/// How rows of `COPY` are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CopyFormat {
+    /// `FORMAT text`
+    Text {
+        /// `DELIMITER`
+        delimiter: char,
+        /// `NULL`
+        null: String,
+        /// `HEADER`
+        header: bool,
+    },
+    /// `FORMAT csv`
+    Csv {
+        /// `DELIMITER`
+        delimiter: char,
+        /// `NULL`
+        null: String,
+        /// `HEADER`
+        header: bool,
+        /// `QUOTE`
+        quote: char,
+        /// `ESCAPE`
+        escape: char,
+    },
+    /// `FORMAT binary`
+    Binary,
 }

@@ -1,0 +1,89 @@
+//! What a statement without protected tables changes beside rows, by its first words.
+
+use crate::{Effects, Schema, TransactionEffect};
+
+/// The effects of a statement whose words (in small letters, comments left out) are given.
+pub(crate) fn of_words(words: &[String], schema: &Schema) -> Effects {
+    let word = |place: usize| words.get(place).map_or("", String::as_str);
+    let mut effects = Effects::default();
+    match word(0) {
+        "begin" | "start" => effects.transaction = Some(TransactionEffect::Begin),
+        "commit" | "end" | "abort" => effects.transaction = Some(TransactionEffect::End),
+        "rollback" if word(1) != "prepared" => {
+            let to = words.iter().skip(1).take(2).any(|word| word == "to");
+            effects.transaction = Some(match to {
+                true => TransactionEffect::RollbackTo,
+                false => TransactionEffect::End,
+            });
+        }
+        "prepare" if word(1) == "transaction" => {
+            effects.transaction = Some(TransactionEffect::End);
+        }
+        "select" | "with" | "table" | "values" | "show" | "declare" | "fetch" | "move"
+        | "close" | "savepoint" | "release" | "listen" | "unlisten" | "notify" | "checkpoint"
+        | "prepare" | "deallocate" | "copy" | "lock" | "vacuum" | "analyze" | "explain" => {}
+        "insert" | "update" | "delete" | "merge" | "truncate" => {}
+        "set" | "reset" | "discard" => effects.changes_settings = true,
+        // Whatever it runs may write and define.
+        "call" | "do" | "execute" => effects.forgets_locks = true,
+        // CREATE, ALTER, DROP, GRANT, COMMENT and what is not known.
+        _ => {
+            effects.changes_schema = true;
+            effects.forgets_locks = true;
+        }
+    }
+    if words.iter().any(|word| word == "set_config") {
+        effects.changes_settings = true;
+    }
+    if words.iter().any(|word| word == "into") && matches!(word(0), "select" | "with") {
+        effects.changes_schema = true;
+    }
+    if may_fire_triggers(words, schema) {
+        effects.forgets_locks = true;
+    }
+    effects
+}
+
+/// A trigger of a written table may write any other.
+fn may_fire_triggers(words: &[String], schema: &Schema) -> bool {
+    let writes = words.iter().any(|word| {
+        matches!(
+            word.as_str(),
+            "insert" | "update" | "delete" | "merge" | "truncate" | "copy"
+        )
+    });
+    writes
+        && schema.tables.values().any(|table| {
+            table.has_triggers
+                && words
+                    .iter()
+                    .any(|word| word.eq_ignore_ascii_case(&table.name))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_words;
+    use crate::{Schema, TransactionEffect};
+
+    fn transaction(text: &str) -> Option<TransactionEffect> {
+        let words: Vec<_> = text.split(' ').map(str::to_owned).collect();
+        of_words(&words, &Schema::default()).transaction
+    }
+
+    #[test]
+    fn transactions_are_known_by_their_words() {
+        use TransactionEffect::{Begin, End, RollbackTo};
+        assert_eq!(transaction("begin"), Some(Begin));
+        assert_eq!(transaction("start transaction"), Some(Begin));
+        assert_eq!(transaction("commit"), Some(End));
+        assert_eq!(transaction("end"), Some(End));
+        assert_eq!(transaction("rollback"), Some(End));
+        assert_eq!(transaction("abort"), Some(End));
+        assert_eq!(transaction("rollback to savepoint a"), Some(RollbackTo));
+        assert_eq!(transaction("rollback work to a"), Some(RollbackTo));
+        assert_eq!(transaction("rollback prepared"), None);
+        assert_eq!(transaction("prepare transaction"), Some(End));
+        assert_eq!(transaction("savepoint a"), None);
+    }
+}

@@ -1,0 +1,133 @@
+//! Whether a text may mean a protected table: the names of all of them, looked for in its bytes.
+//!
+//! This rests on no parser. Inside quotes, comments and constants a name counts as well, since a
+//! constant may be SQL for a function of the server. A text that could write a name with escapes
+//! counts as one that has it.
+
+use std::collections::HashSet;
+
+use crate::Schema;
+use crate::lexer::is_word;
+
+/// Names that no text may have unseen, in small letters.
+pub(crate) struct Mentions {
+    words: HashSet<String>,
+    phrases: Vec<String>,
+}
+
+impl Mentions {
+    /// The names of a schema: protected tables, what shows their columns, functions that read them.
+    pub fn of(schema: &Schema) -> Self {
+        let mut mentions = Self {
+            words: HashSet::new(),
+            phrases: Vec::new(),
+        };
+        let tables = schema.tables.values().filter(|table| {
+            table.opaque
+                || table
+                    .columns
+                    .iter()
+                    .any(|column| column.protected.is_some())
+        });
+        let names = tables
+            .map(|table| &table.name)
+            .chain(schema.protected.iter().map(|column| &column.table))
+            .chain(&schema.suspect_functions);
+        for name in names {
+            let name = name.to_ascii_lowercase();
+            if name.bytes().all(is_word) {
+                mentions.words.insert(name);
+            } else {
+                mentions.phrases.push(name.replace('"', "\"\""));
+                mentions.phrases.push(name);
+            }
+        }
+        mentions
+    }
+
+    /// The first name that the text has, if any.
+    pub fn find(&self, text: &str) -> Option<String> {
+        if self.words.is_empty() && self.phrases.is_empty() {
+            return None;
+        }
+        let lower = text.to_ascii_lowercase();
+        let words = lower.split(|character: char| {
+            !(character == '_' || character.is_ascii_alphanumeric() || !character.is_ascii())
+        });
+        // `$` can stand in a name, and around one: both readings count.
+        let with_dollar = lower.split(|character: char| {
+            !(character == '_'
+                || character == '$'
+                || character.is_ascii_alphanumeric()
+                || !character.is_ascii())
+        });
+        let word = words
+            .chain(with_dollar)
+            .find(|word| self.words.contains(*word));
+        let phrase = || self.phrases.iter().find(|phrase| lower.contains(*phrase));
+        if let Some(name) = word.map(str::to_owned).or_else(|| phrase().cloned()) {
+            return Some(name);
+        }
+        has_escapes(&lower).then(|| "a name written with escapes".to_owned())
+    }
+}
+
+/// `U&"…"`, `U&'…'`, and `E'…'` with numbers of characters.
+fn has_escapes(lower: &str) -> bool {
+    let bytes = lower.as_bytes();
+    let starts = |at: usize| at == 0 || !is_word(bytes[at - 1]);
+    let unicode = (0..bytes.len())
+        .any(|at| starts(at) && matches!(bytes.get(at..at + 3), Some(b"u&\"" | b"u&'")));
+    let escape_string =
+        (0..bytes.len()).any(|at| starts(at) && bytes.get(at..at + 2) == Some(b"e'"));
+    let number = bytes
+        .windows(2)
+        .any(|pair| pair[0] == b'\\' && matches!(pair[1], b'x' | b'u' | b'0'..=b'7'));
+    unicode || (escape_string && number)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::Mentions;
+
+    fn mentions() -> Mentions {
+        Mentions {
+            words: HashSet::from(["customer".to_owned(), "a$b".to_owned()]),
+            phrases: vec!["two words".to_owned()],
+        }
+    }
+
+    #[test]
+    fn a_name_is_found_however_it_is_quoted() {
+        for text in [
+            "select * from Customer",
+            "select * from \"customer\"",
+            "select query_to_xml('select * from customer')",
+            "do $customer$ x $customer$",
+            "do $$ update customer $$",
+            "/* customer */",
+            "select * from \"Two Words\"",
+            "select * from a$b",
+            r#"select * from U&"\0063ustomer""#,
+            r"select E'\x63ustomer'",
+            "customer",
+        ] {
+            assert!(mentions().find(text).is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_names_are_not() {
+        for text in [
+            "select * from customers, customer_id, b_customer",
+            r"insert into t values ('\x0163')",
+            r"insert into t values (e'\n')",
+            "select a.b, u & 'x'",
+            "",
+        ] {
+            assert_eq!(mentions().find(text), None, "{text}");
+        }
+    }
+}
