@@ -1,13 +1,44 @@
 //! Types and values of SQL columns as the proxy understands them.
 //!
 //! A protected column is `bytea` in the server, so the server no longer checks what goes in:
-//! length,
-//! scale, range. This crate is the one home of those rules, and of the errors that the server
-//! would have
-//! given. It knows no protocol (formats on the wire are with `wire-postgres`) and no key.
+//! length, scale, range. This crate is the one home of those rules, and of the errors that the
+//! server would have given. It knows no protocol (formats on the wire are with `wire-postgres`)
+//! and no key.
+//!
+//! | to | use |
+//! |---|---|
+//! | read and write texts | [`Value::from_text`], [`Value::write_text`], [`Value::from_number`] |
+//! | store a value in a column | [`assign`] |
+//! | compute | [`cast`], [`compare`], [`Arithmetic`], [`negate`], [`Accumulator`], [`Like`] |
+//!
+//! Texts compare by their bytes (collation "C"); dates are written in ISO style.
+#![forbid(unsafe_code)]
 
+mod aggregate;
+mod arithmetic;
+mod bytes;
+mod cast;
+mod civil;
+mod compare;
+mod datetime;
+mod datetime_text;
+mod fields;
+mod floats;
+mod like;
 mod logical;
+mod numeric;
+mod text;
+mod tokens;
 mod value;
+mod words;
+mod zone;
 
+pub use aggregate::{Accumulator, Aggregation};
+pub use arithmetic::{Arithmetic, negate};
+pub use cast::{assign, cast};
+pub use compare::{compare, compare_char};
+pub use like::Like;
 pub use logical::{LogicalType, TypeNameError};
-pub use value::{Value, ValueError};
+pub use text::{DateOrder, TextContext};
+pub use value::{NumericSpecial, Value, ValueError};
+pub use zone::TimeZone;

@@ -1,0 +1,295 @@
+//! Values of one type as values of another: on assignment to a column, and by `CAST`.
+
+use bigdecimal::BigDecimal;
+
+use crate::logical::LogicalType;
+use crate::text::{TextContext, integer_range};
+use crate::value::{NumericSpecial, Value, ValueError};
+use crate::{datetime, numeric};
+
+/// Who asks for another type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cast {
+    /// A column: what is too long is an error.
+    Assignment,
+    /// The user: what is too long is cut.
+    Explicit,
+}
+
+/// The value that a column of type `to` gets, as `INSERT` and `UPDATE` store it: rounded to the
+/// scale, padded, checked for range and length. `from` is the type of the expression.
+///
+/// # Errors
+/// 22003, 22001, 22008 as the server; 42804: the server would ask for an explicit cast.
+pub fn assign(
+    value: Value,
+    from: LogicalType,
+    to: LogicalType,
+    context: &TextContext,
+) -> Result<Value, ValueError> {
+    convert(value, from, to, context, Cast::Assignment)
+}
+
+/// `CAST(value AS to)`.
+///
+/// # Errors
+/// As the server: 22P02, 22003, 22008; 42846: there is no such cast.
+pub fn cast(
+    value: Value,
+    from: LogicalType,
+    to: LogicalType,
+    context: &TextContext,
+) -> Result<Value, ValueError> {
+    convert(value, from, to, context, Cast::Explicit)
+}
+
+fn convert(
+    value: Value,
+    from: LogicalType,
+    to: LogicalType,
+    context: &TextContext,
+    kind: Cast,
+) -> Result<Value, ValueError> {
+    match to {
+        LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt => match value {
+            Value::Boolean(truth) if to == LogicalType::Integer && kind == Cast::Explicit => {
+                Ok(Value::Integer(i64::from(truth)))
+            }
+            value if from.is_number() => to_integer(&value, to),
+            value => by_text(value, from, to, context, kind),
+        },
+        LogicalType::Real | LogicalType::Double if from.is_number() => to_float(value, to),
+        LogicalType::Numeric(limits) if from.is_number() => to_numeric(value, from, limits),
+        LogicalType::Numeric(limits) => match by_text(value, from, to, context, kind)? {
+            Value::Numeric(number) => limited(number, limits),
+            Value::NumericSpecial(special) => limited_special(special, limits),
+            other => Ok(other),
+        },
+        LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => {
+            to_string(value, from, to, context, kind)
+        }
+        LogicalType::Boolean => match value {
+            Value::Boolean(_) => Ok(value),
+            Value::Integer(number) if from == LogicalType::Integer && kind == Cast::Explicit => {
+                Ok(Value::Boolean(number != 0))
+            }
+            value => by_text(value, from, to, context, kind),
+        },
+        LogicalType::Date
+        | LogicalType::Time
+        | LogicalType::Timestamp
+        | LogicalType::TimestampTz => to_moment(value, from, to, context, kind),
+        LogicalType::Real
+        | LogicalType::Double
+        | LogicalType::Bytes
+        | LogicalType::Uuid
+        | LogicalType::Json => by_text(value, from, to, context, kind),
+    }
+}
+
+/// The same type as it is; a text is read where the user asks for it.
+fn by_text(
+    value: Value,
+    from: LogicalType,
+    to: LogicalType,
+    context: &TextContext,
+    kind: Cast,
+) -> Result<Value, ValueError> {
+    if std::mem::discriminant(&from) == std::mem::discriminant(&to) {
+        return Ok(value);
+    }
+    match value {
+        Value::Text(text) if from.is_text() && kind == Cast::Explicit => {
+            let text = if matches!(from, LogicalType::Char(_)) {
+                text.trim_end_matches(' ')
+            } else {
+                &text
+            };
+            Value::from_text(text, to, context)
+        }
+        _ => Err(no_cast(from, to, kind)),
+    }
+}
+
+fn no_cast(from: LogicalType, to: LogicalType, kind: Cast) -> ValueError {
+    match kind {
+        Cast::Assignment => {
+            let message = format!("column is of type {to} but expression is of type {from}");
+            ValueError::new("42804", message)
+        }
+        Cast::Explicit => ValueError::new("42846", format!("cannot cast type {from} to {to}")),
+    }
+}
+
+fn to_integer(value: &Value, to: LogicalType) -> Result<Value, ValueError> {
+    let number = match value {
+        Value::Integer(number) => Some(*number),
+        Value::Float(number) => float_to_integer(*number),
+        Value::Numeric(number) => numeric::to_integer(number),
+        Value::NumericSpecial(special) => {
+            let what = match special {
+                NumericSpecial::Nan => "NaN",
+                NumericSpecial::Infinity | NumericSpecial::NegativeInfinity => "infinity",
+            };
+            let message = format!("cannot convert {what} to {to}");
+            return Err(ValueError::new("0A000", message));
+        }
+        _ => None,
+    };
+    number
+        .filter(|number| integer_range(to).contains(number))
+        .map(Value::Integer)
+        .ok_or_else(|| ValueError::out_of_range(&to.to_string()))
+}
+
+/// Rounded half to even.
+fn float_to_integer(number: f64) -> Option<i64> {
+    let whole = number.round_ties_even();
+    // 2^63 is exact as a float, and no i64.
+    let limit = -(i64::MIN as f64);
+    (-limit <= whole && whole < limit).then_some(whole as i64)
+}
+
+fn to_float(value: Value, to: LogicalType) -> Result<Value, ValueError> {
+    let single = to == LogicalType::Real;
+    let number = match &value {
+        Value::Integer(number) if single => f64::from(*number as f32),
+        Value::Integer(number) => *number as f64,
+        Value::Float(number) => *number,
+        Value::NumericSpecial(special) => special.float(),
+        Value::Numeric(number) => {
+            let mut text = String::new();
+            numeric::write(number, &mut text);
+            return crate::floats::parse(&text, single);
+        }
+        _ => return Ok(value),
+    };
+    if !single {
+        return Ok(Value::Float(number));
+    }
+    let narrowed = f64::from(number as f32);
+    if narrowed.is_infinite() && number.is_finite() {
+        return Err(ValueError::new("22003", "value out of range: overflow"));
+    }
+    if narrowed == 0.0 && number != 0.0 {
+        return Err(ValueError::new("22003", "value out of range: underflow"));
+    }
+    Ok(Value::Float(narrowed))
+}
+
+fn to_numeric(
+    value: Value,
+    from: LogicalType,
+    limits: Option<(u16, u16)>,
+) -> Result<Value, ValueError> {
+    let value = match value {
+        Value::Integer(number) => Value::Numeric(BigDecimal::from(number)),
+        Value::Float(number) if from == LogicalType::Real => numeric::from_float(number, 6)?,
+        Value::Float(number) => numeric::from_float(number, 15)?,
+        value => value,
+    };
+    match value {
+        Value::Numeric(number) => limited(number, limits),
+        Value::NumericSpecial(special) => limited_special(special, limits),
+        value => Ok(value),
+    }
+}
+
+fn limited(number: BigDecimal, limits: Option<(u16, u16)>) -> Result<Value, ValueError> {
+    let number = match limits {
+        Some((precision, scale)) => numeric::limit(number, precision, scale)?,
+        None => number,
+    };
+    Ok(Value::Numeric(number))
+}
+
+fn limited_special(
+    special: NumericSpecial,
+    limits: Option<(u16, u16)>,
+) -> Result<Value, ValueError> {
+    if limits.is_some() && special != NumericSpecial::Nan {
+        return Err(numeric::field_overflow());
+    }
+    Ok(Value::NumericSpecial(special))
+}
+
+fn to_string(
+    value: Value,
+    from: LogicalType,
+    to: LogicalType,
+    context: &TextContext,
+    kind: Cast,
+) -> Result<Value, ValueError> {
+    let mut text = match value {
+        Value::Text(text) => text,
+        Value::Boolean(truth) => truth.to_string(),
+        value => value.to_text(from, context),
+    };
+    let from_char = matches!(from, LogicalType::Char(_));
+    match to {
+        LogicalType::Char(length) => {
+            let characters = cut(&mut text, length, to, kind)?;
+            let missing = (length as usize).saturating_sub(characters);
+            text.extend(std::iter::repeat_n(' ', missing));
+        }
+        // Blanks at the end of a `char` are no part of it.
+        _ if from_char => text.truncate(text.trim_end_matches(' ').len()),
+        _ => {}
+    }
+    if let LogicalType::Varchar(Some(length)) = to {
+        cut(&mut text, length, to, kind)?;
+    }
+    Ok(Value::Text(text))
+}
+
+/// Cuts to a length in characters: blanks always, other characters only by explicit cast. Returns
+/// how many characters are left.
+fn cut(text: &mut String, length: u32, to: LogicalType, kind: Cast) -> Result<usize, ValueError> {
+    let length = length as usize;
+    if text.len() <= length && text.is_ascii() {
+        return Ok(text.len());
+    }
+    let Some((end, _)) = text.char_indices().nth(length) else {
+        return Ok(text.chars().count());
+    };
+    if kind == Cast::Assignment && text[end..].bytes().any(|byte| byte != b' ') {
+        let message = format!("value too long for type {to}");
+        return Err(ValueError::new("22001", message));
+    }
+    text.truncate(end);
+    Ok(length)
+}
+
+fn to_moment(
+    value: Value,
+    from: LogicalType,
+    to: LogicalType,
+    context: &TextContext,
+    kind: Cast,
+) -> Result<Value, ValueError> {
+    let zone = &context.time_zone;
+    match (value, to) {
+        (Value::Date(day), LogicalType::Timestamp) => datetime::midnight(day).map(Value::Timestamp),
+        (Value::Date(day), LogicalType::TimestampTz) => {
+            datetime::from_local(datetime::midnight(day)?, zone).map(Value::Timestamp)
+        }
+        (Value::Timestamp(time), _) if from == to => Ok(Value::Timestamp(time)),
+        (Value::Timestamp(time), LogicalType::TimestampTz) => {
+            datetime::from_local(time, zone).map(Value::Timestamp)
+        }
+        (Value::Timestamp(time), _) => {
+            let local = match from {
+                LogicalType::TimestampTz => datetime::to_local(time, zone)?,
+                _ => time,
+            };
+            match to {
+                LogicalType::Timestamp => Ok(Value::Timestamp(local)),
+                LogicalType::Date => Ok(Value::Date(datetime::day_of(local))),
+                // The server makes NULL of an infinity here, which no value can be.
+                _ => datetime::time_of(local)
+                    .ok_or_else(|| ValueError::new("22008", "timestamp out of range")),
+            }
+        }
+        (value, _) => by_text(value, from, to, context, kind),
+    }
+}

@@ -1,0 +1,117 @@
+//! `LIKE` and `ILIKE`.
+
+use crate::value::ValueError;
+
+/// A pattern, read once for many texts.
+#[derive(Clone, Debug)]
+pub struct Like {
+    parts: Vec<Part>,
+    case_sensitive: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// `%`
+    Any,
+    /// `_`
+    One,
+    /// A character that stands for itself.
+    Literal(char),
+    /// An escape character at the end: an error, where the comparison comes so far.
+    Unfinished,
+}
+
+impl std::fmt::Debug for Part {
+    // A pattern may be the content of a column.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Part(..)")
+    }
+}
+
+impl Like {
+    /// Reads a pattern. Escape: None for none (`ESCAPE ''`); the server's default is a backslash.
+    pub fn new(pattern: &str, escape: Option<char>, case_sensitive: bool) -> Self {
+        let mut characters = pattern.chars();
+        let mut parts = Vec::with_capacity(pattern.len());
+        while let Some(character) = characters.next() {
+            parts.push(if Some(character) == escape {
+                let literal = characters.next();
+                literal.map_or(Part::Unfinished, |literal| {
+                    Part::Literal(folded(literal, case_sensitive))
+                })
+            } else {
+                match character {
+                    '%' => Part::Any,
+                    '_' => Part::One,
+                    literal => Part::Literal(folded(literal, case_sensitive)),
+                }
+            });
+        }
+        Self {
+            parts,
+            case_sensitive,
+        }
+    }
+
+    /// Whether the text fits, in time proportional to text times pattern at the worst.
+    ///
+    /// # Errors
+    /// 22025: the pattern ends with its escape character.
+    pub fn matches(&self, text: &str) -> Result<bool, ValueError> {
+        let mut rest = text.chars();
+        let mut part = 0;
+        // Where to go on when what follows the last `%` does not fit.
+        let mut again: Option<(usize, std::str::Chars)> = None;
+        loop {
+            let before = rest.clone();
+            let fits = match self.parts.get(part) {
+                Some(Part::Any) => {
+                    part += 1;
+                    if self.parts.get(part) == Some(&Part::Unfinished) {
+                        return Err(unfinished());
+                    }
+                    again = Some((part, rest.clone()));
+                    continue;
+                }
+                Some(Part::One) => rest.next().is_some(),
+                Some(Part::Literal(literal)) => {
+                    rest.next().map(|c| folded(c, self.case_sensitive)) == Some(*literal)
+                }
+                Some(Part::Unfinished) if before.as_str().is_empty() => false,
+                Some(Part::Unfinished) => return Err(unfinished()),
+                None if before.as_str().is_empty() => return Ok(true),
+                None => false,
+            };
+            if fits {
+                part += 1;
+                continue;
+            }
+            let Some((behind_any, from)) = &mut again else {
+                return Ok(false);
+            };
+            // The `%` takes one character more.
+            if from.next().is_none() {
+                return Ok(false);
+            }
+            part = *behind_any;
+            rest = from.clone();
+        }
+    }
+}
+
+fn unfinished() -> ValueError {
+    let message = "LIKE pattern must not end with escape character";
+    ValueError::new("22025", message)
+}
+
+/// Lower case where case does not count. A letter whose lower case is several is left.
+fn folded(character: char, case_sensitive: bool) -> char {
+    if case_sensitive {
+        return character;
+    }
+    let mut lower = character.to_lowercase();
+    match (lower.next(), lower.next()) {
+        (Some(lower), None) => lower,
+        _ => character,
+    }
+}

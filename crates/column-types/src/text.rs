@@ -1,0 +1,181 @@
+//! Texts of values, as PostgreSQL reads and writes them (`DateStyle` ISO, `bytea_output` hex).
+
+use std::fmt::Write as _;
+
+use crate::logical::LogicalType;
+use crate::value::{Value, ValueError};
+use crate::zone::TimeZone;
+use crate::{bytes, datetime, datetime_text, floats, numeric};
+
+/// Settings of a session that texts depend on.
+#[derive(Clone, Debug)]
+pub struct TextContext {
+    /// `DateStyle`, its second word.
+    pub date_order: DateOrder,
+    /// `TimeZone`
+    pub time_zone: TimeZone,
+    /// Start of the transaction, in microseconds since 2000-01-01 in UTC: what `now` and `today`
+    /// mean.
+    pub now: i64,
+}
+
+impl Default for TextContext {
+    fn default() -> Self {
+        Self {
+            date_order: DateOrder::MonthDayYear,
+            time_zone: TimeZone::utc(),
+            now: 0,
+        }
+    }
+}
+
+/// What `01/02/03` means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DateOrder {
+    /// `MDY`
+    #[default]
+    MonthDayYear,
+    /// `DMY`
+    DayMonthYear,
+    /// `YMD`
+    YearMonthDay,
+}
+
+/// What C calls a space.
+pub(crate) fn is_space(character: char) -> bool {
+    matches!(character, ' ' | '\t'..='\r')
+}
+
+impl Value {
+    /// Reads a text as the input function of the type does. Lengths, precision and scale are not
+    /// looked at: see [`assign`](crate::assign).
+    ///
+    /// # Errors
+    /// SQLSTATE of the server's input function.
+    pub fn from_text(
+        text: &str,
+        logical: LogicalType,
+        context: &TextContext,
+    ) -> Result<Self, ValueError> {
+        if text.contains('\0') {
+            let message = "invalid byte sequence for encoding \"UTF8\": 0x00";
+            return Err(ValueError::new("22021", message));
+        }
+        match logical {
+            LogicalType::Boolean => parse_boolean(text),
+            LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt => {
+                parse_integer(text, logical)
+            }
+            LogicalType::Real => floats::parse(text, true),
+            LogicalType::Double => floats::parse(text, false),
+            LogicalType::Numeric(_) => numeric::parse(text),
+            LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => {
+                Ok(Self::Text(text.to_owned()))
+            }
+            LogicalType::Bytes => bytes::parse_bytea(text),
+            LogicalType::Date => datetime_text::date(text, context),
+            LogicalType::Time => datetime_text::time(text, context),
+            LogicalType::Timestamp => datetime_text::timestamp(text, context),
+            LogicalType::TimestampTz => datetime_text::timestamp_tz(text, context),
+            LogicalType::Uuid => bytes::parse_uuid(text),
+            LogicalType::Json => parse_json(text),
+        }
+    }
+
+    /// Writes the value as the output function of the type does, behind what `out` holds.
+    pub fn write_text(&self, logical: LogicalType, context: &TextContext, out: &mut String) {
+        match self {
+            Self::Boolean(true) => out.push('t'),
+            Self::Boolean(false) => out.push('f'),
+            Self::Integer(number) => {
+                // Writing to a String does not fail.
+                let _ = write!(out, "{number}");
+            }
+            Self::Float(number) => floats::write(*number, logical == LogicalType::Real, out),
+            Self::Numeric(number) => numeric::write(number, out),
+            Self::NumericSpecial(special) => out.push_str(special.text()),
+            Self::Text(text) => out.push_str(text),
+            Self::Bytes(bytes) => bytes::write_bytea(bytes, out),
+            Self::Date(day) => datetime::write_date(*day, out),
+            Self::Time(time) => datetime::write_time(*time, out),
+            Self::Timestamp(time) if logical == LogicalType::TimestampTz => {
+                datetime::write_timestamp_tz(*time, &context.time_zone, out);
+            }
+            Self::Timestamp(time) => datetime::write_timestamp(*time, out),
+            Self::Uuid(uuid) => bytes::write_uuid(uuid, out),
+        }
+    }
+
+    /// The text of [`write_text`](Self::write_text).
+    pub fn to_text(&self, logical: LogicalType, context: &TextContext) -> String {
+        let mut text = String::new();
+        self.write_text(logical, context, &mut text);
+        text
+    }
+
+    /// A number as it stands in SQL, and the type that PostgreSQL gives it: `integer`, `bigint`
+    /// where that is too small, else `numeric`.
+    ///
+    /// # Errors
+    /// 22P02: no number. 22003: beyond `numeric`.
+    pub fn from_number(text: &str) -> Result<(Self, LogicalType), ValueError> {
+        if let Ok(number) = text.parse::<i64>() {
+            let logical = match i32::try_from(number) {
+                Ok(_) => LogicalType::Integer,
+                Err(_) => LogicalType::BigInt,
+            };
+            return Ok((Self::Integer(number), logical));
+        }
+        let is_number = text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+        if !is_number {
+            return Err(ValueError::syntax("numeric"));
+        }
+        Ok((numeric::parse(text)?, LogicalType::Numeric(None)))
+    }
+}
+
+fn parse_boolean(text: &str) -> Result<Value, ValueError> {
+    let word = text.trim_matches(is_space).to_ascii_lowercase();
+    // Every beginning that is of one word only.
+    let begins = |whole: &str, least: usize| word.len() >= least && whole.starts_with(&word);
+    if begins("true", 1) || begins("yes", 1) || word == "on" || word == "1" {
+        return Ok(Value::Boolean(true));
+    }
+    if begins("false", 1) || begins("no", 1) || begins("off", 2) || word == "0" {
+        return Ok(Value::Boolean(false));
+    }
+    Err(ValueError::syntax("boolean"))
+}
+
+/// The range of an integer type.
+pub(crate) fn integer_range(logical: LogicalType) -> std::ops::RangeInclusive<i64> {
+    match logical {
+        LogicalType::SmallInt => i64::from(i16::MIN)..=i64::from(i16::MAX),
+        LogicalType::Integer => i64::from(i32::MIN)..=i64::from(i32::MAX),
+        _ => i64::MIN..=i64::MAX,
+    }
+}
+
+fn parse_integer(text: &str, logical: LogicalType) -> Result<Value, ValueError> {
+    let trimmed = text.trim_matches(is_space);
+    let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(ValueError::syntax(&logical.to_string()));
+    }
+    match trimmed.parse::<i64>() {
+        Ok(number) if integer_range(logical).contains(&number) => Ok(Value::Integer(number)),
+        _ => {
+            let message = format!("value is out of range for type {logical}");
+            Err(ValueError::new("22003", message))
+        }
+    }
+}
+
+fn parse_json(text: &str) -> Result<Value, ValueError> {
+    match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+        Ok(_) => Ok(Value::Text(text.to_owned())),
+        Err(_) => Err(ValueError::syntax("json")),
+    }
+}
