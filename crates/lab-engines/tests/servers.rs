@@ -6,6 +6,8 @@
 mod databases;
 #[path = "support/facts.rs"]
 mod facts;
+#[path = "support/servers.rs"]
+mod servers;
 
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
@@ -17,31 +19,10 @@ use lab::engine::{Durability, Engine, EngineError, EngineOptions, Server, whole_
 use lab::processes::descendants;
 use workloads::Dialect;
 
-use databases::{answers, odd_folder};
+use databases::answers;
+use servers::each;
 
 const CANARY: &str = "a row that says thousand";
-
-/// Set where all of them were installed before.
-const ALL_REQUIRED: &str = "STRONGROOM_LAB_SERVERS";
-
-fn each(wanted: impl Fn(&dyn Engine) -> bool, check: impl Fn(&dyn Engine, &Path)) {
-    for engine in lab_engines::all(&EngineOptions::default()) {
-        if engine.server() != Server::Child || !wanted(engine.as_ref()) {
-            continue;
-        }
-        let name = &engine.profile().name;
-        if let Some(missing) = engine.missing() {
-            println!("left out: {name}: {missing}");
-            assert!(
-                std::env::var_os(ALL_REQUIRED).is_none(),
-                "{name}: {missing}"
-            );
-            continue;
-        }
-        println!("engine {name}");
-        check(engine.as_ref(), odd_folder().path());
-    }
-}
 
 fn mentions(folder: &Path, words: &str) -> bool {
     let found = lab::probe::canary::look(folder, words.as_bytes()).unwrap();
@@ -192,6 +173,29 @@ fn the_speed_tests_leave_the_known_tables() {
         engine.create(folder).unwrap();
         let mut connection = engine.open(folder).unwrap();
         for test in &tests {
+            let statements: Vec<&str> = test.statements().collect();
+            connection
+                .run(&statements, &mut Answers::default())
+                .unwrap();
+            facts::hold(connection.as_mut(), test);
+        }
+        connection.close().unwrap();
+        engine.stop().unwrap();
+    });
+}
+
+/// Without the load of all rows, which takes a minute and shows nothing more of the dialects.
+#[test]
+fn the_pinger_tables_are_made_and_its_queries_run() {
+    const LOAD: u32 = 4;
+    let spec = workloads::Spec::named("pinger").unwrap();
+    let lets_the_disk_follow =
+        |engine: &dyn Engine| engine.profile().durability != Durability::Full;
+    each(lets_the_disk_follow, |engine, folder| {
+        let workload = workloads::build(&spec, engine.profile().dialect).unwrap();
+        engine.create(folder).unwrap();
+        let mut connection = engine.open(folder).unwrap();
+        for test in workload.tests.iter().filter(|test| test.number != LOAD) {
             let statements: Vec<&str> = test.statements().collect();
             connection
                 .run(&statements, &mut Answers::default())

@@ -1,0 +1,31 @@
+//! The servers that are installed on this machine.
+
+use std::path::Path;
+
+use lab::engine::{Engine, EngineOptions, Server};
+
+use crate::databases::odd_folder;
+
+/// Set where all of them were installed before.
+const ALL_REQUIRED: &str = "STRONGROOM_LAB_SERVERS";
+
+/// Those that are wanted, each with a folder; servers that are not installed are named and left
+/// out.
+pub fn each(wanted: impl Fn(&dyn Engine) -> bool, check: impl Fn(&dyn Engine, &Path)) {
+    for engine in lab_engines::all(&EngineOptions::default()) {
+        if engine.server() != Server::Child || !wanted(engine.as_ref()) {
+            continue;
+        }
+        let name = &engine.profile().name;
+        if let Some(missing) = engine.missing() {
+            println!("left out: {name}: {missing}");
+            assert!(
+                std::env::var_os(ALL_REQUIRED).is_none(),
+                "{name}: {missing}"
+            );
+            continue;
+        }
+        println!("engine {name}");
+        check(engine.as_ref(), odd_folder().path());
+    }
+}
