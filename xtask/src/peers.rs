@@ -71,9 +71,14 @@ fn libraries() -> anyhow::Result<()> {
         cargo
     };
     run_command(lab(&strongroom).args(install))?;
-    let test = ["test", "--locked", "--package", "strongroom-lab-engines"];
-    // Left out is then none of them.
-    run_command(lab(&test).env("STRONGROOM_LAB_PEERS", "required"))
+    let engines = ["test", "--locked", "--package", "strongroom-lab-engines"];
+    let program = ["test", "--locked", "--package", "strongroom-cli"];
+    let program = [&program[..], &["--test", "products"]].concat();
+    for tests in [&engines[..], &program] {
+        // Left out is then none of them.
+        run_command(lab(tests).env("STRONGROOM_LAB_PEERS", "required"))?;
+    }
+    Ok(())
 }
 
 const CASES: &str = "vectors/sqlcipher/cases.json";
