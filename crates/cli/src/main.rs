@@ -11,6 +11,7 @@ mod inspect_command;
 mod key_arguments;
 mod key_command;
 mod lab_command;
+mod proxy_command;
 mod rekey_command;
 mod report_command;
 mod shell_command;
@@ -47,6 +48,7 @@ enum Command {
     Report(report_command::Args),
     Workload(workload::Args),
     Lab(lab_command::Args),
+    Proxy(proxy_command::Args),
     /// Runs one engine for `compare`.
     #[command(name = compare::WORKER_COMMAND, hide = true)]
     LabWorker,
@@ -85,6 +87,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Report(args) => report_command::run(args),
         Command::Workload(args) => workload::run(args).map(done),
         Command::Lab(args) => lab_command::run(args).map(done),
+        Command::Proxy(args) => proxy_command::run(args).map(done),
         Command::LabWorker => compare::run_worker().map(done),
         Command::LabKeeper(args) => compare::run_keeper(&args).map(done),
         Command::LabShell => lab_command::run_shell().map(done),

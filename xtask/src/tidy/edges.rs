@@ -33,6 +33,18 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ),
     ("column-types", &[]),
     ("sql-rewrite", &["column-types"]),
+    ("wire-postgres", &["column-types"]),
+    (
+        "proxy",
+        &[
+            "column-types",
+            "column-codec",
+            "crypto",
+            "keyring",
+            "sql-rewrite",
+            "wire-postgres",
+        ],
+    ),
     ("sqlite-api", &[]),
     ("workloads", &[]),
     ("lab", &["workloads"]),
@@ -62,6 +74,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "lab",
             "lab-engines",
             "lab-report",
+            "proxy",
         ],
     ),
     (

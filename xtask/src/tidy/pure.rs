@@ -11,6 +11,7 @@ const PURE: &[&str] = &[
     "sqlcipher-format",
     "column-types",
     "sql-rewrite",
+    "wire-postgres",
     "workloads",
     "lab-report",
 ];

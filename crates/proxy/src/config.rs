@@ -1,0 +1,258 @@
+//! The configuration file.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::Deserialize;
+use sql_rewrite::Rules;
+
+/// What `strongroom proxy` is told.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Listener, server, limits.
+    pub proxy: ProxyConfig,
+    /// Where the column root key is.
+    pub keys: Option<KeysConfig>,
+    /// What is protected. None: everything passes.
+    #[serde(default)]
+    pub columns: Rules,
+}
+
+/// `[keys]`: exactly one of the sources.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeysConfig {
+    /// A file of `strongroom columns create-key`.
+    pub file: Option<PathBuf>,
+    /// A variable of the environment.
+    pub environment: Option<String>,
+    /// A command that prints the key.
+    pub command: Option<String>,
+}
+
+/// `[proxy]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProxyConfig {
+    /// Where clients connect to.
+    pub listen: SocketAddr,
+    /// The server.
+    pub upstream: Upstream,
+    /// Threads; None: as many as the machine has processors.
+    pub workers: Option<NonZeroUsize>,
+    /// Clients at a time.
+    #[serde(default = "defaults::max_connections")]
+    pub max_connections: usize,
+    /// Largest message that is looked into; larger ones only pass where they are relayed unread.
+    #[serde(default = "defaults::max_message_bytes")]
+    pub max_message_bytes: usize,
+    /// Rows that the proxy fetches to finish one query.
+    #[serde(default = "defaults::max_finish_rows")]
+    pub max_finish_rows: usize,
+    /// How long a client may take until its session begins.
+    #[serde(default = "defaults::startup_timeout_seconds")]
+    pub startup_timeout_seconds: u32,
+    /// How long sessions may go on after the signal to end.
+    #[serde(default = "defaults::drain_seconds")]
+    pub drain_seconds: u32,
+    /// TLS towards clients.
+    pub client_tls: Option<ClientTls>,
+    /// TLS towards the server.
+    pub server_tls: Option<ServerTls>,
+    /// Where `/metrics` is served.
+    pub metrics: Option<SocketAddr>,
+}
+
+/// `[proxy.client_tls]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientTls {
+    /// PEM file of the certificate, with those between it and the root.
+    pub certificate: PathBuf,
+    /// PEM file of its private key.
+    pub key: PathBuf,
+    /// Whether clients without TLS are refused.
+    #[serde(default)]
+    pub required: bool,
+}
+
+/// `[proxy.server_tls]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerTls {
+    /// PEM file of the authorities that may have signed the server's certificate.
+    pub root: PathBuf,
+    /// The name in the server's certificate; None: the host of `upstream`.
+    pub name: Option<String>,
+}
+
+mod defaults {
+    pub fn max_connections() -> usize {
+        10_000
+    }
+
+    /// As much as a statement of PostgreSQL may have is a GiB; few need more than this.
+    pub fn max_message_bytes() -> usize {
+        256 << 20
+    }
+
+    pub fn max_finish_rows() -> usize {
+        100_000
+    }
+
+    /// As PostgreSQL's `authentication_timeout`.
+    pub fn startup_timeout_seconds() -> u32 {
+        60
+    }
+
+    pub fn drain_seconds() -> u32 {
+        30
+    }
+}
+
+/// Where the server is.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Upstream {
+    /// Host and port.
+    Tcp(String, u16),
+    /// A socket of the file system.
+    Unix(PathBuf),
+}
+
+/// An upstream that is none.
+#[derive(Debug, thiserror::Error)]
+#[error("upstream {0:?} is neither HOST:PORT nor an absolute path of a socket or its folder")]
+pub struct UpstreamError(String);
+
+impl FromStr for Upstream {
+    type Err = UpstreamError;
+
+    fn from_str(text: &str) -> Result<Self, UpstreamError> {
+        if text.starts_with('/') {
+            let path = Path::new(text);
+            let is_socket = path
+                .file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with(".s."));
+            let socket = if is_socket {
+                path.to_owned()
+            } else {
+                path.join(".s.PGSQL.5432")
+            };
+            return Ok(Self::Unix(socket));
+        }
+        let wrong = || UpstreamError(text.to_owned());
+        let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        if host.is_empty() {
+            return Err(wrong());
+        }
+        Ok(Self::Tcp(
+            host.to_owned(),
+            port.parse().map_err(|_| wrong())?,
+        ))
+    }
+}
+
+impl TryFrom<String> for Upstream {
+    type Error = UpstreamError;
+
+    fn try_from(text: String) -> Result<Self, UpstreamError> {
+        text.parse()
+    }
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("{path}: {error}")]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The file is no TOML, or has other fields.
+    #[error("{path}: {error}")]
+    Syntax {
+        /// Which.
+        path: PathBuf,
+        /// Where and why.
+        error: Box<toml::de::Error>,
+    },
+}
+
+impl Config {
+    /// Reads a file. Paths in it are relative to its folder.
+    ///
+    /// # Errors
+    /// It cannot be read, or says what is not understood.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Read {
+            path: path.to_owned(),
+            error,
+        })?;
+        let mut config: Self = toml::from_str(&text).map_err(|error| ConfigError::Syntax {
+            path: path.to_owned(),
+            error: Box::new(error),
+        })?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let proxy = &mut config.proxy;
+        if let Some(tls) = &mut proxy.client_tls {
+            tls.certificate = folder.join(&tls.certificate);
+            tls.key = folder.join(&tls.key);
+        }
+        if let Some(tls) = &mut proxy.server_tls {
+            tls.root = folder.join(&tls.root);
+        }
+        if let Some(file) = config.keys.as_mut().and_then(|keys| keys.file.as_mut()) {
+            *file = folder.join(&file);
+        }
+        Ok(config)
+    }
+}
+
+impl ProxyConfig {
+    /// [`Self::startup_timeout_seconds`]
+    pub fn startup_timeout(&self) -> Duration {
+        Duration::from_secs(self.startup_timeout_seconds.into())
+    }
+
+    /// [`Self::drain_seconds`]
+    pub fn drain_time(&self) -> Duration {
+        Duration::from_secs(self.drain_seconds.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn upstreams_are_hosts_or_sockets() {
+        for (text, upstream) in [
+            ("db:5432", Upstream::Tcp("db".to_owned(), 5432)),
+            ("[::1]:1", Upstream::Tcp("::1".to_owned(), 1)),
+            ("/run/x", Upstream::Unix("/run/x/.s.PGSQL.5432".into())),
+            ("/run/.s.PGSQL.7", Upstream::Unix("/run/.s.PGSQL.7".into())),
+        ] {
+            assert_eq!(text.parse::<Upstream>().expect(text), upstream);
+        }
+        for text in ["", "db", "db:x", ":5432", "run/x"] {
+            assert!(text.parse::<Upstream>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_field_is_an_error() {
+        let text = "[proxy]\nlisten = \"127.0.0.1:1\"\nupstream = \"db:2\"\n";
+        assert!(toml::from_str::<Config>(text).is_ok());
+        let typo = format!("{text}max_conections = 3\n");
+        assert!(toml::from_str::<Config>(&typo).is_err());
+    }
+}

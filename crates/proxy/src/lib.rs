@@ -1,0 +1,22 @@
+//! The proxy before PostgreSQL.
+//!
+//! A client connects to it as to the server; each client has its own connection to the server, and
+//! its own login there. [`session`] decides what happens with the bytes of both and does no I/O;
+//! [`connection`] moves them; [`server`] has listener, workers and limits.
+#![forbid(unsafe_code)]
+
+mod cancel;
+pub mod config;
+mod connection;
+mod metrics;
+mod outbox;
+mod server;
+pub mod session;
+mod startup;
+mod stream;
+mod tls;
+
+pub use config::{Config, ConfigError};
+pub use outbox::Outbox;
+pub use server::{Running, Server, StartError, stop_signal};
+pub use tls::TlsError;

@@ -1,0 +1,412 @@
+//! Listener and workers: a thread per processor, each with a runtime of its own; a session stays
+//! with its thread.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc as channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use crate::cancel::CancelRegistry;
+use crate::config::{Config, ProxyConfig};
+use crate::metrics::{self, Metrics, add, subtract};
+use crate::startup;
+use crate::tls::{self, ServerConnector, TlsError};
+
+/// Clients that the system lets wait until they are accepted.
+const BACKLOG: u32 = 4096;
+/// Pause after an accept that failed, as it does when descriptors run out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What all sessions know.
+pub struct Shared {
+    /// Limits and the server.
+    pub config: ProxyConfig,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// Whom requests to cancel mean.
+    pub cancels: CancelRegistry,
+    /// TLS towards clients.
+    pub acceptor: Option<TlsAcceptor>,
+    /// TLS towards the server.
+    pub connector: Option<ServerConnector>,
+    /// Wakes sessions when [`Self::stop_level`] rises.
+    pub stop: Arc<Notify>,
+    stop_level: AtomicU8,
+}
+
+impl Shared {
+    /// 0: go on; 1: end between transactions; 2: end.
+    pub fn stop_level(&self) -> u8 {
+        self.stop_level.load(Ordering::Acquire)
+    }
+
+    /// Whether clients must come by TLS.
+    pub fn requires_tls(&self) -> bool {
+        self.config
+            .client_tls
+            .as_ref()
+            .is_some_and(|tls| tls.required)
+    }
+
+    /// Whether there are more clients than there may be.
+    pub fn is_full(&self) -> bool {
+        let open = self.metrics.connections_open.load(Ordering::Relaxed);
+        usize::try_from(open).is_ok_and(|open| open > self.config.max_connections)
+    }
+
+    fn rise_stop_level(&self, level: u8) {
+        self.stop_level.store(level, Ordering::Release);
+        self.stop.notify_waiters();
+    }
+}
+
+/// A proxy that cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A listener.
+    #[error("cannot listen on {address}: {error}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        error: io::Error,
+    },
+    /// TLS.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// Rules for columns, which nothing would apply.
+    #[error("[columns] holds rules, and columns are not protected by this version: remove them")]
+    Rules,
+    /// A thread or its runtime.
+    #[error("cannot start a worker: {0}")]
+    Worker(io::Error),
+}
+
+/// A proxy that listens.
+pub struct Server {
+    shared: Arc<Shared>,
+    runtime: Runtime,
+    listener: TcpListener,
+    metrics: Option<TcpListener>,
+    workers: Vec<Worker>,
+}
+
+struct Worker {
+    /// Accepted sockets; closed when there are to come no more.
+    sockets: mpsc::UnboundedSender<std::net::TcpStream>,
+    load: Arc<AtomicUsize>,
+    thread: JoinHandle<()>,
+}
+
+impl Server {
+    /// Binds the listeners and starts the workers.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub fn start(config: &Config) -> Result<Self, StartError> {
+        let proxy = config.proxy.clone();
+        if !config.columns.tables.is_empty() {
+            return Err(StartError::Rules);
+        }
+        raise_descriptor_limit(proxy.max_connections);
+        let acceptor = proxy.client_tls.as_ref().map(tls::acceptor).transpose()?;
+        let connector = proxy
+            .server_tls
+            .as_ref()
+            .map(|tls| ServerConnector::new(tls, &proxy.upstream))
+            .transpose()?;
+        let runtime = runtime().map_err(StartError::Worker)?;
+        let listen = |address| {
+            let _inside = runtime.enter();
+            bind(address).map_err(|error| StartError::Listen { address, error })
+        };
+        let listener = listen(proxy.listen)?;
+        let metrics = proxy.metrics.map(listen).transpose()?;
+        let workers = proxy
+            .workers
+            .or_else(|| thread::available_parallelism().ok())
+            .map_or(1, usize::from);
+        let shared = Arc::new(Shared {
+            config: proxy,
+            metrics: Arc::default(),
+            cancels: CancelRegistry::default(),
+            acceptor,
+            connector,
+            stop: Arc::default(),
+            stop_level: AtomicU8::new(0),
+        });
+        let workers = (0..workers)
+            .map(|number| Worker::start(number, &shared))
+            .collect::<io::Result<_>>()
+            .map_err(StartError::Worker)?;
+        Ok(Self {
+            shared,
+            runtime,
+            listener,
+            metrics,
+            workers,
+        })
+    }
+
+    /// Where clients connect to.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Where metrics are, if anywhere.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref()?.local_addr().ok()
+    }
+
+    /// Serves until `stop` is done, then lets sessions end between transactions for as long as the
+    /// configuration says.
+    pub fn run(self, stop: impl Future<Output = ()>) {
+        let Self {
+            shared,
+            runtime,
+            listener,
+            metrics,
+            workers,
+        } = self;
+        runtime.block_on(async {
+            if let Some(listener) = metrics {
+                tokio::spawn(metrics::serve(listener, Arc::clone(&shared.metrics)));
+            }
+            tokio::select! {
+                () = stop => {}
+                () = accept(&listener, &workers) => {}
+            }
+            drop(listener);
+            tracing::info!("draining");
+            shared.rise_stop_level(1);
+            let ended = join(workers);
+            tokio::pin!(ended);
+            if tokio::time::timeout(shared.config.drain_time(), &mut ended)
+                .await
+                .is_err()
+            {
+                shared.rise_stop_level(2);
+                ended.await;
+            }
+        });
+    }
+}
+
+impl Worker {
+    fn start(number: usize, shared: &Arc<Shared>) -> io::Result<Self> {
+        let (sockets, mut arrivals) = mpsc::unbounded_channel::<std::net::TcpStream>();
+        let load = Arc::new(AtomicUsize::new(0));
+        let runtime = runtime()?;
+        let (shared, worker_load) = (Arc::clone(shared), Arc::clone(&load));
+        let work = async move {
+            let mut sessions = JoinSet::new();
+            loop {
+                tokio::select! {
+                    socket = arrivals.recv() => match socket {
+                        Some(socket) => {
+                            let (shared, load) = (Arc::clone(&shared), Arc::clone(&worker_load));
+                            sessions.spawn_local(session(socket, shared, load));
+                        }
+                        None => break,
+                    },
+                    Some(_) = sessions.join_next() => {}
+                }
+            }
+            while sessions.join_next().await.is_some() {}
+        };
+        let thread = thread::Builder::new()
+            .name(format!("worker-{number}"))
+            .spawn(move || tokio::task::LocalSet::new().block_on(&runtime, work))?;
+        Ok(Self {
+            sockets,
+            load,
+            thread,
+        })
+    }
+}
+
+async fn session(socket: std::net::TcpStream, shared: Arc<Shared>, load: Arc<AtomicUsize>) {
+    let open = Open::new(&shared, &load);
+    match TcpStream::from_std(socket) {
+        Ok(socket) => startup::serve(socket, Arc::clone(&shared)).await,
+        Err(error) => tracing::warn!(%error, "a socket that cannot be used"),
+    }
+    drop(open);
+}
+
+/// Counts a connection while it lives, also where its task panics.
+struct Open<'a> {
+    metrics: &'a Metrics,
+    load: &'a AtomicUsize,
+}
+
+impl<'a> Open<'a> {
+    fn new(shared: &'a Shared, load: &'a AtomicUsize) -> Self {
+        let metrics = &*shared.metrics;
+        add(&metrics.connections, 1);
+        add(&metrics.connections_open, 1);
+        Self { metrics, load }
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        subtract(&self.metrics.connections_open, 1);
+        self.load.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn runtime() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
+    // A proxy that is started anew finds its port although old connections linger.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// Gives each client to the worker that has the fewest.
+async fn accept(listener: &TcpListener, workers: &[Worker]) {
+    loop {
+        let socket = match listener.accept().await {
+            Ok((socket, _)) => socket.into_std(),
+            Err(error) => Err(error),
+        };
+        match socket {
+            Ok(socket) => {
+                let worker = workers
+                    .iter()
+                    .min_by_key(|worker| worker.load.load(Ordering::Relaxed))
+                    .expect("there is at least one worker");
+                worker.load.fetch_add(1, Ordering::Relaxed);
+                if worker.sockets.send(socket).is_err() {
+                    tracing::error!("a worker is gone");
+                    return;
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "accept");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Waits for the workers' threads, without holding up the runtime.
+async fn join(workers: Vec<Worker>) {
+    for worker in workers {
+        drop(worker.sockets);
+        let thread = worker.thread;
+        let ended = tokio::task::spawn_blocking(move || thread.join());
+        if !matches!(ended.await, Ok(Ok(()))) {
+            tracing::error!("a worker panicked");
+        }
+    }
+}
+
+/// Each session has two sockets. Where the system does not allow as many, accepting fails later and
+/// says so.
+fn raise_descriptor_limit(connections_max: usize) {
+    let wanted = 2 * connections_max as u64 + 256;
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < wanted
+        && let Err(error) = setrlimit(Resource::RLIMIT_NOFILE, wanted.min(hard), hard)
+    {
+        tracing::warn!(%error, "open files cannot be raised to {wanted}");
+    }
+}
+
+/// Done when the program is asked to end: SIGTERM, SIGINT.
+pub async fn stop_signal() {
+    let interrupt = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = interrupt => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    // Without a handler the signal itself ends the program.
+    let _ = interrupt.await;
+}
+
+/// Runs a proxy on a thread of its own: for tests, and for programs that have other things to do.
+pub struct Running {
+    /// Where clients connect to.
+    pub address: SocketAddr,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub fn start(config: Config) -> Result<Self, StartError> {
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let (started, start) = channel::channel();
+        let thread = thread::Builder::new()
+            .name("proxy".to_owned())
+            .spawn(move || {
+                let server = Server::start(&config);
+                let address = server.as_ref().map(Server::address);
+                match address {
+                    Ok(Ok(address)) => {
+                        // Whoever started it may be gone; then it stops at once.
+                        let _ = started.send(Ok(address));
+                        if let Ok(server) = server {
+                            server.run(async {
+                                let _ = stopped.await;
+                            });
+                        }
+                    }
+                    Ok(Err(error)) => drop(started.send(Err(StartError::Worker(error)))),
+                    Err(_) => drop(started.send(server.map(|_| unreachable!("it is an error")))),
+                }
+            })
+            .map_err(StartError::Worker)?;
+        let address = start
+            .recv()
+            .map_err(|_| StartError::Worker(io::Error::other("its thread ended")))??;
+        Ok(Self {
+            address,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic was printed by its own thread.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! A session: bytes of client and server go in, bytes for both come out. No I/O happens here.
+//!
+//! Messages that only pass are not looked into: a run of them is copied as it came, and may be cut
+//! anywhere, so that no message has to fit into memory.
+//!
+//! Invariants:
+//! 1. What a side sent is taken in its order; what is not taken yet waits in its [`Input`].
+//! 2. Nothing of the client but answers to the server's questions goes to the server before the
+//!    server is ready.
+//! 3. After [`Session::has_ended`] nothing is taken any more; what is to be sent still leaves.
+
+use wire_postgres::backend::{self, Authentication, BackendKeyData, Failure};
+use wire_postgres::frontend::{self, SaslInitialResponse};
+use wire_postgres::{FrameError, Header, Malformed};
+
+use crate::outbox::Outbox;
+
+/// Bytes that may wait for the side that does not take them, until the other side is not read any
+/// more.
+pub const WAITING_MAX: usize = 256 * 1024;
+
+/// What a session is told when it begins.
+#[derive(Debug)]
+pub struct Terms {
+    /// Whether the client is connected by TLS.
+    pub client_tls: bool,
+    /// Whether the server is connected by TLS.
+    pub server_tls: bool,
+    /// Largest message that is looked into.
+    pub message_size_max: usize,
+    /// Whom the client names to cancel.
+    pub process_id: u32,
+    /// The secret for that, cut to the size that the server's has.
+    pub cancel_key: [u8; 32],
+}
+
+/// What the server wants to hear to cancel a statement of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerKey {
+    /// The server's process.
+    pub process_id: u32,
+    /// Its secret.
+    pub key: Vec<u8>,
+}
+
+/// One session.
+#[derive(Debug)]
+pub struct Session {
+    /// What the client is sent next.
+    pub to_client: Outbox,
+    /// What the server is sent next.
+    pub to_server: Outbox,
+    terms: Terms,
+    phase: Phase,
+    from_client: Input,
+    from_server: Input,
+    server_key: Option<ServerKey>,
+    /// Messages of the client that the server answers by ReadyForQuery, and has not yet.
+    ready_due: u32,
+    /// As the last ReadyForQuery said: `I`dle, in a `T`ransaction, in one that has `E`rred.
+    status: u8,
+    is_draining: bool,
+    /// Whether the client was told that the session is over.
+    told_the_end: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The server has not said that it is ready.
+    Authenticating {
+        /// The server offered channel binding, and the client was not told.
+        offer_was_cut: bool,
+        /// The next answer of the client chooses a mechanism.
+        sasl_begins: bool,
+    },
+    Ready,
+    Ended,
+}
+
+/// What came from one side.
+#[derive(Debug, Default)]
+struct Input {
+    /// Not taken yet.
+    held: Vec<u8>,
+    /// Bytes to come of a message that passes.
+    passing: usize,
+}
+
+/// What to do with a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// It goes on unread.
+    Pass,
+    /// It is read as a whole.
+    Read,
+    /// It, and all behind it, waits.
+    Wait,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Client,
+    Server,
+}
+
+/// Why a session ends.
+#[derive(Debug)]
+struct End(Failure);
+
+impl From<FrameError> for End {
+    fn from(error: FrameError) -> Self {
+        let failure = Failure::fatal("08P01", error.to_string());
+        Self(match error {
+            FrameError::InvalidLength => failure,
+            FrameError::TooLarge { .. } => {
+                failure.hint("Raise max_message_bytes in the configuration of the proxy.")
+            }
+        })
+    }
+}
+
+impl From<Malformed> for End {
+    fn from(error: Malformed) -> Self {
+        Self(Failure::fatal("08P01", error.to_string()))
+    }
+}
+
+impl Session {
+    /// A session whose startup packet is on its way to the server.
+    pub fn new(terms: Terms) -> Self {
+        Self {
+            to_client: Outbox::default(),
+            to_server: Outbox::default(),
+            terms,
+            phase: Phase::Authenticating {
+                offer_was_cut: false,
+                sasl_begins: false,
+            },
+            from_client: Input::default(),
+            from_server: Input::default(),
+            server_key: None,
+            ready_due: 0,
+            status: b'I',
+            is_draining: false,
+            told_the_end: false,
+        }
+    }
+
+    /// Takes what the client sent.
+    pub fn client_bytes(&mut self, bytes: &[u8]) {
+        self.bytes(Side::Client, bytes);
+    }
+
+    /// Takes what the server sent.
+    pub fn server_bytes(&mut self, bytes: &[u8]) {
+        self.bytes(Side::Server, bytes);
+        if !self.from_client.held.is_empty() {
+            // It may have waited for what the server just said.
+            self.bytes(Side::Client, &[]);
+        }
+    }
+
+    /// The client sends no more.
+    pub fn client_closed(&mut self) {
+        self.phase = Phase::Ended;
+    }
+
+    /// The server sends no more.
+    pub fn server_closed(&mut self) {
+        if self.phase != Phase::Ended {
+            let message = "server closed the connection unexpectedly";
+            self.end(&Failure::fatal("08006", message));
+        }
+    }
+
+    /// The proxy is to stop: the session ends as soon as it is between transactions, or at once.
+    pub fn drain(&mut self, at_once: bool) {
+        self.is_draining = true;
+        if self.phase != Phase::Ended && (at_once || self.is_between_transactions()) {
+            // PostgreSQL's own words, which drivers know.
+            let message = "terminating connection due to administrator command";
+            self.end(&Failure::fatal("57P01", message));
+        }
+    }
+
+    /// Whether nothing more is taken.
+    pub fn has_ended(&self) -> bool {
+        self.phase == Phase::Ended
+    }
+
+    /// Whether the server has taken the client's word for who it is.
+    pub fn has_begun(&self) -> bool {
+        self.phase == Phase::Ready
+    }
+
+    /// Whether more may be read from the client.
+    pub fn wants_client(&self) -> bool {
+        !self.has_ended()
+            && self.to_server.waiting() < WAITING_MAX
+            && (self.from_client.held.len() < WAITING_MAX || self.client_message_is_cut())
+    }
+
+    /// Whether more may be read from the server.
+    pub fn wants_server(&self) -> bool {
+        !self.has_ended() && self.to_client.waiting() < WAITING_MAX
+    }
+
+    /// What the server wants to hear to cancel; once, as soon as it is known.
+    pub fn take_server_key(&mut self) -> Option<ServerKey> {
+        self.server_key.take()
+    }
+
+    fn is_between_transactions(&self) -> bool {
+        let is_idle = self.ready_due == 0 && self.status == b'I' && self.has_begun();
+        is_idle && self.from_client.held.is_empty() && self.from_client.passing == 0
+    }
+
+    /// Whether the first message that is held needs more bytes to be whole.
+    fn client_message_is_cut(&self) -> bool {
+        let held = &self.from_client.held;
+        match Header::read(held, self.terms.message_size_max) {
+            Ok(Some(header)) => header.size > held.len(),
+            Ok(None) => true,
+            Err(_) => false,
+        }
+    }
+
+    fn bytes(&mut self, side: Side, bytes: &[u8]) {
+        let mut held = std::mem::take(&mut self.input(side).held);
+        let taken = if held.is_empty() {
+            self.take(side, bytes).map(|taken| {
+                // The usual case: nothing is left, and nothing was copied.
+                held.extend_from_slice(&bytes[taken..]);
+            })
+        } else {
+            held.extend_from_slice(bytes);
+            self.take(side, &held).map(|taken| {
+                held.drain(..taken);
+            })
+        };
+        match taken {
+            Ok(()) if held.is_empty() => {}
+            Ok(()) => self.input(side).held = held,
+            Err(End(failure)) => self.end(&failure),
+        }
+    }
+
+    fn input(&mut self, side: Side) -> &mut Input {
+        match side {
+            Side::Client => &mut self.from_client,
+            Side::Server => &mut self.from_server,
+        }
+    }
+
+    /// Takes messages from the start of `bytes`, and says how many bytes that were.
+    fn take(&mut self, side: Side, bytes: &[u8]) -> Result<usize, End> {
+        // Where the run begins that passes.
+        let mut run = 0;
+        let mut at = 0;
+        while at < bytes.len() && !self.has_ended() {
+            let passing = self.input(side).passing;
+            if passing > 0 {
+                let size = passing.min(bytes.len() - at);
+                self.input(side).passing -= size;
+                at += size;
+                continue;
+            }
+            let Some(header) = Header::read(&bytes[at..], usize::MAX)? else {
+                break;
+            };
+            match self.way(side, header.kind) {
+                Way::Pass => self.input(side).passing = header.size,
+                Way::Wait => break,
+                Way::Read => {
+                    // Only now is the size the proxy's business.
+                    Header::read(&bytes[at..], self.terms.message_size_max)?;
+                    let Some(message) = bytes.get(at..at + header.size) else {
+                        break;
+                    };
+                    self.pass(side, &bytes[run..at]);
+                    self.read(side, header.kind, message)?;
+                    at += header.size;
+                    run = at;
+                }
+            }
+        }
+        self.pass(side, &bytes[run..at]);
+        Ok(at)
+    }
+
+    fn pass(&mut self, side: Side, bytes: &[u8]) {
+        match side {
+            Side::Client => self.to_server.bytes.extend_from_slice(bytes),
+            Side::Server => self.to_client.bytes.extend_from_slice(bytes),
+        }
+    }
+
+    fn way(&mut self, side: Side, kind: u8) -> Way {
+        match (side, self.phase) {
+            (_, Phase::Ended) => Way::Wait,
+            (Side::Client, Phase::Authenticating { sasl_begins, .. }) => match kind {
+                frontend::kind::PASSWORD if sasl_begins => Way::Read,
+                frontend::kind::PASSWORD | frontend::kind::TERMINATE => Way::Pass,
+                _ => Way::Wait,
+            },
+            (Side::Server, Phase::Authenticating { .. }) => Way::Read,
+            (Side::Client, Phase::Ready) => {
+                if matches!(
+                    kind,
+                    frontend::kind::QUERY | frontend::kind::SYNC | frontend::kind::FUNCTION_CALL
+                ) {
+                    self.ready_due = self.ready_due.saturating_add(1);
+                }
+                Way::Pass
+            }
+            (Side::Server, Phase::Ready) => match kind {
+                backend::kind::READY_FOR_QUERY | backend::kind::ERROR => Way::Read,
+                _ => Way::Pass,
+            },
+        }
+    }
+
+    fn read(&mut self, side: Side, kind: u8, message: &[u8]) -> Result<(), End> {
+        let body = &message[wire_postgres::HEADER_SIZE..];
+        match (side, kind) {
+            (Side::Client, frontend::kind::PASSWORD) => self.read_sasl_choice(body)?,
+            (Side::Client, _) => {}
+            (Side::Server, backend::kind::AUTHENTICATION) => {
+                return self.read_authentication(body, message);
+            }
+            (Side::Server, backend::kind::BACKEND_KEY_DATA) if !self.has_begun() => {
+                return self.read_key(body);
+            }
+            (Side::Server, backend::kind::READY_FOR_QUERY) => {
+                self.pass(side, message);
+                return self.read_ready(body);
+            }
+            (Side::Server, backend::kind::ERROR) => self.read_error(body)?,
+            (Side::Server, _) => {}
+        }
+        self.pass(side, message);
+        Ok(())
+    }
+
+    fn read_authentication(&mut self, body: &[u8], message: &[u8]) -> Result<(), End> {
+        match Authentication::read(body)? {
+            Authentication::Sasl(mechanisms) => {
+                // Binding to a channel that ends here would bind to the wrong one.
+                let binds = |mechanism: &&[u8]| mechanism.ends_with(b"-PLUS");
+                let offer: Vec<&[u8]> = mechanisms
+                    .iter()
+                    .copied()
+                    .filter(|mechanism| !binds(mechanism))
+                    .collect();
+                self.phase = Phase::Authenticating {
+                    offer_was_cut: offer.len() < mechanisms.len(),
+                    sasl_begins: true,
+                };
+                backend::write_sasl(&offer, &mut self.to_client.bytes);
+            }
+            Authentication::Ok | Authentication::Other(_) => self.pass(Side::Server, message),
+        }
+        Ok(())
+    }
+
+    /// The client's choice of a mechanism. Where both sides speak TLS, a client that could bind to
+    /// the channel says so ("y"), and the server, which offered just that, takes it for an attack.
+    fn read_sasl_choice(&mut self, body: &[u8]) -> Result<(), End> {
+        let choice = SaslInitialResponse::read(body)?;
+        let Phase::Authenticating { offer_was_cut, .. } = self.phase else {
+            return Ok(());
+        };
+        self.phase = Phase::Authenticating {
+            offer_was_cut,
+            sasl_begins: false,
+        };
+        if offer_was_cut && choice.message.first() == Some(&b'y') {
+            let message = "SCRAM with channel binding cannot pass a proxy that ends TLS";
+            let hint = "Connect with channel_binding=disable (PGCHANNELBINDING=disable), or let \
+                        the proxy reach the server without TLS, through a socket of the machine.";
+            return Err(End(Failure::fatal("28000", message).hint(hint)));
+        }
+        Ok(())
+    }
+
+    fn read_key(&mut self, body: &[u8]) -> Result<(), End> {
+        let data = BackendKeyData::read(body)?;
+        let own = &self.terms.cancel_key;
+        let own = &own[..data.key.len().min(own.len())];
+        backend::write_key_data(self.terms.process_id, own, &mut self.to_client.bytes);
+        self.server_key = Some(ServerKey {
+            process_id: data.process_id,
+            key: data.key.to_vec(),
+        });
+        Ok(())
+    }
+
+    fn read_ready(&mut self, body: &[u8]) -> Result<(), End> {
+        let [status] = *body else {
+            return Err(Malformed.into());
+        };
+        self.status = status;
+        if self.has_begun() {
+            self.ready_due = self.ready_due.saturating_sub(1);
+        }
+        self.phase = Phase::Ready;
+        if self.is_draining {
+            self.drain(false);
+        }
+        Ok(())
+    }
+
+    fn read_error(&mut self, body: &[u8]) -> Result<(), End> {
+        let fields = backend::read_fields(body)?;
+        let is_last = |(letter, text): &(u8, &[u8])| {
+            *letter == b'V' && (*text == b"FATAL" || *text == b"PANIC")
+        };
+        self.told_the_end |= fields.iter().any(is_last);
+        Ok(())
+    }
+
+    fn end(&mut self, failure: &Failure) {
+        self.phase = Phase::Ended;
+        let client_is_between_messages = self.from_server.passing == 0;
+        if !self.told_the_end && client_is_between_messages {
+            failure.write(&mut self.to_client.bytes);
+        }
+        self.told_the_end = true;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,250 @@
+//! From an accepted socket to a session: encryption, the first packet, the server's socket.
+
+use std::io;
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+use wire_postgres::backend::Failure;
+use wire_postgres::startup::{self, First, TLS_REQUEST};
+
+use crate::config::Upstream;
+use crate::connection::Connection;
+use crate::metrics::add;
+use crate::server::Shared;
+use crate::session::{ServerKey, Session, Terms};
+use crate::stream::Stream;
+
+/// First byte of TLS (RFC 8446, 5.1): a client that does not ask first.
+const TLS_HANDSHAKE: u8 = 0x16;
+
+/// Why a socket becomes no session.
+#[derive(Debug, thiserror::Error)]
+enum StartError {
+    /// The client went away, or speaks something else.
+    #[error("client: {0}")]
+    Client(io::Error),
+    /// The server cannot be reached.
+    #[error("server: {0}")]
+    Server(io::Error),
+    /// The client is told why.
+    #[error("{}", .0.message)]
+    Refused(Failure),
+}
+
+/// Serves one accepted socket until its end.
+pub async fn serve(socket: TcpStream, shared: Arc<Shared>) {
+    // Questions and answers are small, and each is waited for.
+    let _ = socket.set_nodelay(true);
+    let time = shared.config.startup_timeout();
+    let Ok((mut client, first)) = timeout(time, greet(socket, &shared)).await else {
+        return refused(&shared, &StartError::Client(io::ErrorKind::TimedOut.into()));
+    };
+    let result = match first {
+        Ok(packet) => begin(&mut client, &packet, &shared, time).await,
+        Err(error) => Err(error),
+    };
+    match (result, client) {
+        (Ok(None), _) => {}
+        (Ok(Some((session, server, process_id))), Some(client)) => {
+            let sockets = (client, server);
+            Connection::new(session, sockets, process_id, Arc::clone(&shared)).await;
+            shared.cancels.leave(process_id);
+        }
+        (Err(error), client) => {
+            refused(&shared, &error);
+            if let Some(mut client) = client {
+                // Best effort: it may be gone.
+                let _ = timeout(time, tell(&mut client, error)).await;
+            }
+        }
+        (Ok(Some(_)), None) => {}
+    }
+}
+
+fn refused(shared: &Shared, error: &StartError) {
+    add(&shared.metrics.connections_refused, 1);
+    tracing::info!(%error, "no session");
+}
+
+async fn tell(client: &mut Stream, error: StartError) -> io::Result<()> {
+    let failure = match error {
+        StartError::Client(_) => return Ok(()),
+        // Addresses are for the log, not for whoever asks.
+        StartError::Server(_) => Failure::fatal("08006", "the proxy cannot reach the server"),
+        StartError::Refused(failure) => failure,
+    };
+    let mut message = Vec::new();
+    failure.write(&mut message);
+    client.write_all(&message).await?;
+    client.flush().await?;
+    client.shutdown().await
+}
+
+/// Settles encryption, and gives the packet that says what the client wants.
+async fn greet(
+    socket: TcpStream,
+    shared: &Shared,
+) -> (Option<Stream>, Result<Vec<u8>, StartError>) {
+    match encrypt(socket, shared).await {
+        Ok((mut stream, None)) => match read_packet(&mut stream).await {
+            Ok(packet) => (Some(stream), Ok(packet)),
+            Err(error) => (Some(stream), Err(error)),
+        },
+        Ok((stream, Some(packet))) => (Some(stream), Ok(packet)),
+        Err(error) => (None, Err(error)),
+    }
+}
+
+/// Answers requests for encryption. Gives the first packet that is none, where one was read.
+async fn encrypt(
+    socket: TcpStream,
+    shared: &Shared,
+) -> Result<(Stream, Option<Vec<u8>>), StartError> {
+    let mut byte = [0];
+    if socket.peek(&mut byte).await.map_err(StartError::Client)? == 1 && byte[0] == TLS_HANDSHAKE {
+        return accept_tls(socket, shared).await;
+    }
+    let mut stream = Stream::Tcp(socket);
+    // One request for each kind of encryption.
+    for _ in 0..2 {
+        let packet = read_packet(&mut stream).await?;
+        match First::read(&packet) {
+            Ok(First::TlsRequest) if shared.acceptor.is_some() => {
+                write(&mut stream, b"S").await?;
+                let Stream::Tcp(socket) = stream else {
+                    unreachable!("it was made as such above");
+                };
+                return accept_tls(socket, shared).await;
+            }
+            Ok(First::TlsRequest | First::GssRequest) => write(&mut stream, b"N").await?,
+            _ => return Ok((stream, Some(packet))),
+        }
+    }
+    Ok((stream, None))
+}
+
+async fn accept_tls(
+    socket: TcpStream,
+    shared: &Shared,
+) -> Result<(Stream, Option<Vec<u8>>), StartError> {
+    let Some(acceptor) = &shared.acceptor else {
+        return Err(StartError::Client(io::ErrorKind::Unsupported.into()));
+    };
+    let tls = acceptor.accept(socket).await.map_err(StartError::Client)?;
+    Ok((Stream::TlsFromClient(Box::new(tls)), None))
+}
+
+async fn write(stream: &mut Stream, bytes: &[u8]) -> Result<(), StartError> {
+    stream.write_all(bytes).await.map_err(StartError::Client)
+}
+
+async fn read_packet(stream: &mut Stream) -> Result<Vec<u8>, StartError> {
+    let mut packet = vec![0; 4];
+    stream
+        .read_exact(&mut packet)
+        .await
+        .map_err(StartError::Client)?;
+    let Ok(Some(size)) = startup::size(&packet) else {
+        return Err(malformed());
+    };
+    packet.resize(size, 0);
+    stream
+        .read_exact(&mut packet[4..])
+        .await
+        .map_err(StartError::Client)?;
+    Ok(packet)
+}
+
+fn malformed() -> StartError {
+    StartError::Refused(Failure::fatal("08P01", "invalid startup packet"))
+}
+
+type Begun = Option<(Session, Stream, u32)>;
+
+/// Does what the packet asks for. None: it was no session.
+async fn begin(
+    client: &mut Option<Stream>,
+    packet: &[u8],
+    shared: &Shared,
+    time: std::time::Duration,
+) -> Result<Begun, StartError> {
+    let first = First::read(packet).map_err(|_| malformed())?;
+    let client_tls = client.as_ref().is_some_and(Stream::is_tls);
+    match first {
+        First::TlsRequest | First::GssRequest => return Err(malformed()),
+        First::Cancel(request) => {
+            add(&shared.metrics.cancels, 1);
+            if let Some(key) = shared.cancels.find(request.process_id, request.key) {
+                let cancel = cancel(&key, shared);
+                timeout(time, cancel)
+                    .await
+                    .unwrap_or(Ok(()))
+                    .map_err(StartError::Server)?;
+            }
+            return Ok(None);
+        }
+        First::Startup(_) if shared.requires_tls() && !client_tls => {
+            let failure = Failure::fatal("28000", "the proxy takes connections by TLS only")
+                .hint("Connect with sslmode=require or better.");
+            return Err(StartError::Refused(failure));
+        }
+        First::Startup(_) => {}
+    }
+    if shared.is_full() {
+        let failure = Failure::fatal("53300", "sorry, too many clients already");
+        return Err(StartError::Refused(failure));
+    }
+    let connected = timeout(time, connect(shared)).await;
+    let mut server = connected
+        .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        .map_err(StartError::Server)?;
+    server.write_all(packet).await.map_err(StartError::Server)?;
+    server.flush().await.map_err(StartError::Server)?;
+    let (process_id, cancel_key) = shared
+        .cancels
+        .enter()
+        .map_err(|error| StartError::Server(io::Error::other(error.to_string())))?;
+    let session = Session::new(Terms {
+        client_tls,
+        server_tls: server.is_tls(),
+        message_size_max: shared.config.max_message_bytes,
+        process_id,
+        cancel_key,
+    });
+    Ok(Some((session, server, process_id)))
+}
+
+async fn connect(shared: &Shared) -> io::Result<Stream> {
+    let (host, port) = match &shared.config.upstream {
+        Upstream::Unix(path) => return UnixStream::connect(path).await.map(Stream::Unix),
+        Upstream::Tcp(host, port) => (host, *port),
+    };
+    let mut socket = TcpStream::connect((host.as_str(), port)).await?;
+    socket.set_nodelay(true)?;
+    let Some(connector) = &shared.connector else {
+        return Ok(Stream::Tcp(socket));
+    };
+    socket.write_all(&TLS_REQUEST).await?;
+    let mut answer = [0];
+    socket.read_exact(&mut answer).await?;
+    if answer != *b"S" {
+        return Err(io::Error::other(
+            "it offers no TLS, which [proxy.server_tls] asks for",
+        ));
+    }
+    connector.connect(socket).await
+}
+
+/// Passes a request to cancel on. The end of the connection says that the server has taken it.
+async fn cancel(key: &ServerKey, shared: &Shared) -> io::Result<()> {
+    let mut server = connect(shared).await?;
+    let mut packet = Vec::new();
+    startup::write_cancel(key.process_id, &key.key, &mut packet);
+    server.write_all(&packet).await?;
+    server.flush().await?;
+    let mut nothing = [0; 1];
+    while server.read(&mut nothing).await? > 0 {}
+    Ok(())
+}

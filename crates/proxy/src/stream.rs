@@ -1,0 +1,68 @@
+//! One side of a session: a socket, with TLS or without.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::{client, server};
+
+/// A socket, with TLS or without.
+#[derive(Debug)]
+pub enum Stream {
+    /// TCP.
+    Tcp(TcpStream),
+    /// A socket of the file system.
+    Unix(UnixStream),
+    /// TLS towards a client. Boxed: it is a KiB, and few sessions have it.
+    TlsFromClient(Box<server::TlsStream<TcpStream>>),
+    /// TLS towards the server.
+    TlsToServer(Box<client::TlsStream<TcpStream>>),
+}
+
+macro_rules! each {
+    ($stream:expr, $inner:ident => $call:expr) => {
+        match $stream.get_mut() {
+            Stream::Tcp($inner) => $call,
+            Stream::Unix($inner) => $call,
+            Stream::TlsFromClient($inner) => $call,
+            Stream::TlsToServer($inner) => $call,
+        }
+    };
+}
+
+impl Stream {
+    /// Whether it is encrypted.
+    pub fn is_tls(&self) -> bool {
+        matches!(self, Self::TlsFromClient(_) | Self::TlsToServer(_))
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        each!(self, inner => Pin::new(inner).poll_read(context, buffer))
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        each!(self, inner => Pin::new(inner).poll_write(context, bytes))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(self, inner => Pin::new(inner).poll_flush(context))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(self, inner => Pin::new(inner).poll_shutdown(context))
+    }
+}

@@ -1,0 +1,122 @@
+//! TLS on either side.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, InvalidDnsNameError, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use tokio::net::TcpStream;
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+use crate::config::{ClientTls, ServerTls, Upstream};
+use crate::stream::Stream;
+
+/// The name of the protocol for clients that begin with TLS at once (PostgreSQL 17).
+const ALPN: &[u8] = b"postgresql";
+
+/// TLS that cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A PEM file.
+    #[error("{path}: {error}")]
+    Pem {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: pem::Error,
+    },
+    /// Certificate and key, or the roots.
+    #[error("{path}: {error}")]
+    Config {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: rustls::Error,
+    },
+    /// No name to expect of the server.
+    #[error("the server's name cannot be checked ({0}); set `name` in [proxy.server_tls]")]
+    Name(#[from] InvalidDnsNameError),
+    /// TLS over a socket of the file system.
+    #[error(
+        "an upstream that is a socket of the file system has no TLS; remove [proxy.server_tls]"
+    )]
+    Socket,
+}
+
+/// Accepts TLS of clients.
+pub fn acceptor(config: &ClientTls) -> Result<TlsAcceptor, TlsError> {
+    let wrong_key = |error| TlsError::Pem {
+        path: config.key.clone(),
+        error,
+    };
+    let key = PrivateKeyDer::from_pem_file(&config.key).map_err(wrong_key)?;
+    let certificates = certificates(&config.certificate)?;
+    let mut server = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| {
+            builder
+                .with_no_client_auth()
+                .with_single_cert(certificates, key)
+        })
+        .map_err(|error| TlsError::Config {
+            path: config.certificate.clone(),
+            error,
+        })?;
+    server.alpn_protocols = vec![ALPN.to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(server)))
+}
+
+/// Speaks TLS with the server, and checks who it is.
+#[derive(Clone)]
+pub struct ServerConnector {
+    connector: TlsConnector,
+    name: ServerName<'static>,
+}
+
+impl ServerConnector {
+    /// Reads the roots.
+    ///
+    /// # Errors
+    /// A file, or the server's name.
+    pub fn new(config: &ServerTls, upstream: &Upstream) -> Result<Self, TlsError> {
+        let Upstream::Tcp(host, _) = upstream else {
+            return Err(TlsError::Socket);
+        };
+        let mut roots = RootCertStore::empty();
+        let wrong = |error| TlsError::Config {
+            path: config.root.clone(),
+            error,
+        };
+        for certificate in certificates(&config.root)? {
+            roots.add(certificate).map_err(wrong)?;
+        }
+        let client = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(wrong)?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let name = config.name.clone().unwrap_or_else(|| host.clone());
+        Ok(Self {
+            connector: TlsConnector::from(Arc::new(client)),
+            name: ServerName::try_from(name)?,
+        })
+    }
+
+    /// Begins TLS on a connection whose server agreed to it.
+    pub async fn connect(&self, socket: TcpStream) -> io::Result<Stream> {
+        let tls = self.connector.connect(self.name.clone(), socket).await?;
+        Ok(Stream::TlsToServer(Box::new(tls)))
+    }
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect)
+        .map_err(|error| TlsError::Pem {
+            path: path.to_owned(),
+            error,
+        })
+}

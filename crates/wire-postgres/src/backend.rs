@@ -1,0 +1,414 @@
+//! Messages of the server: readers, and writers for what the proxy says itself.
+
+use crate::reader::{Malformed, Reader, Values};
+
+/// Kinds of messages that a server sends.
+pub mod kind {
+    #![allow(
+        missing_docs,
+        reason = "each is the name of the message in the documentation"
+    )]
+    pub const AUTHENTICATION: u8 = b'R';
+    pub const BACKEND_KEY_DATA: u8 = b'K';
+    pub const BIND_COMPLETE: u8 = b'2';
+    pub const CLOSE_COMPLETE: u8 = b'3';
+    pub const COMMAND_COMPLETE: u8 = b'C';
+    pub const COPY_BOTH: u8 = b'W';
+    pub const COPY_DATA: u8 = b'd';
+    pub const COPY_DONE: u8 = b'c';
+    pub const COPY_IN: u8 = b'G';
+    pub const COPY_OUT: u8 = b'H';
+    pub const DATA_ROW: u8 = b'D';
+    pub const EMPTY_QUERY: u8 = b'I';
+    pub const ERROR: u8 = b'E';
+    pub const FUNCTION_RESULT: u8 = b'V';
+    pub const NEGOTIATE_VERSION: u8 = b'v';
+    pub const NO_DATA: u8 = b'n';
+    pub const NOTICE: u8 = b'N';
+    pub const NOTIFICATION: u8 = b'A';
+    pub const PARAMETER_DESCRIPTION: u8 = b't';
+    pub const PARAMETER_STATUS: u8 = b'S';
+    pub const PARSE_COMPLETE: u8 = b'1';
+    pub const PORTAL_SUSPENDED: u8 = b's';
+    pub const READY_FOR_QUERY: u8 = b'Z';
+    pub const ROW_DESCRIPTION: u8 = b'T';
+}
+
+/// What the server wants of the client before a session begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Authentication<'a> {
+    /// The client is who it says.
+    Ok,
+    /// SASL, by one of these mechanisms.
+    Sasl(Vec<&'a [u8]>),
+    /// Anything else, by its number.
+    Other(u32),
+}
+
+impl<'a> Authentication<'a> {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// It is malformed.
+    pub fn read(body: &'a [u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(body);
+        match reader.u32()? {
+            0 => reader.end().map(|()| Self::Ok),
+            10 => {
+                let mut mechanisms = Vec::new();
+                loop {
+                    match reader.text()? {
+                        [] => break,
+                        mechanism => mechanisms.push(mechanism),
+                    }
+                }
+                reader.end()?;
+                Ok(Self::Sasl(mechanisms))
+            }
+            other => Ok(Self::Other(other)),
+        }
+    }
+}
+
+/// Whom a request to cancel has to name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BackendKeyData<'a> {
+    /// The server's process.
+    pub process_id: u32,
+    /// A secret; 4 bytes up to version 3.0 of the protocol.
+    pub key: &'a [u8],
+}
+
+impl<'a> BackendKeyData<'a> {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// It is malformed.
+    pub fn read(body: &'a [u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(body);
+        Ok(Self {
+            process_id: reader.u32()?,
+            key: reader.rest(),
+        })
+    }
+}
+
+/// Name and value of a ParameterStatus.
+///
+/// # Errors
+/// The body is malformed.
+pub fn read_parameter_status(body: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
+    let mut reader = Reader::new(body);
+    let status = (reader.text()?, reader.text()?);
+    reader.end()?;
+    Ok(status)
+}
+
+/// The values of a DataRow.
+///
+/// # Errors
+/// The body is malformed.
+pub fn read_data_row(body: &[u8]) -> Result<Values<'_>, Malformed> {
+    let mut reader = Reader::new(body);
+    let values = reader.values()?;
+    reader.end()?;
+    Ok(values)
+}
+
+/// The types of a ParameterDescription.
+///
+/// # Errors
+/// The body is malformed.
+pub fn read_parameter_description(body: &[u8]) -> Result<Vec<u32>, Malformed> {
+    let mut reader = Reader::new(body);
+    let count = reader.u16()?;
+    let types = (0..count).map(|_| reader.u32()).collect::<Result<_, _>>()?;
+    reader.end()?;
+    Ok(types)
+}
+
+/// A column of a RowDescription.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field<'a> {
+    /// Its name.
+    pub name: &'a [u8],
+    /// The table that it is of, or 0.
+    pub table: u32,
+    /// Its number in the table, or 0.
+    pub column: i16,
+    /// Number of its type.
+    pub type_oid: u32,
+    /// Size of its type; negative where values have sizes of their own.
+    pub type_size: i16,
+    /// Limits of its type, or -1.
+    pub type_modifier: i32,
+    /// 0: text, 1: binary.
+    pub format: i16,
+}
+
+/// The columns of a RowDescription.
+///
+/// # Errors
+/// The body is malformed.
+pub fn read_row_description(body: &[u8]) -> Result<Vec<Field<'_>>, Malformed> {
+    let mut reader = Reader::new(body);
+    let count = reader.u16()?;
+    let mut fields = Vec::new();
+    for _ in 0..count {
+        fields.push(Field {
+            name: reader.text()?,
+            table: reader.u32()?,
+            column: reader.i16()?,
+            type_oid: reader.u32()?,
+            type_size: reader.i16()?,
+            type_modifier: reader.i32()?,
+            format: reader.i16()?,
+        });
+    }
+    reader.end()?;
+    Ok(fields)
+}
+
+/// Fields of an ErrorResponse or NoticeResponse: a letter and a text.
+///
+/// # Errors
+/// The body is malformed.
+pub fn read_fields(body: &[u8]) -> Result<Vec<(u8, &[u8])>, Malformed> {
+    let mut reader = Reader::new(body);
+    let mut fields = Vec::new();
+    loop {
+        match reader.u8()? {
+            0 => break,
+            letter => fields.push((letter, reader.text()?)),
+        }
+    }
+    reader.end()?;
+    Ok(fields)
+}
+
+/// Writes one message: kind, length, and what `body` writes.
+pub fn write(kind: u8, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
+    out.push(kind);
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    body(out);
+    let length = u32::try_from(out.len() - start).expect("a message is below 4 GiB");
+    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+/// Writes a text and its zero byte. A zero byte inside would end it: it is cut there.
+pub(crate) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
+    let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
+    out.extend_from_slice(text);
+    out.push(0);
+}
+
+/// Writes AuthenticationSASL with these mechanisms.
+pub fn write_sasl(mechanisms: &[&[u8]], out: &mut Vec<u8>) {
+    write(kind::AUTHENTICATION, out, |out| {
+        out.extend_from_slice(&10_u32.to_be_bytes());
+        for mechanism in mechanisms {
+            put_text(out, mechanism);
+        }
+        out.push(0);
+    });
+}
+
+/// Writes BackendKeyData.
+pub fn write_key_data(process_id: u32, key: &[u8], out: &mut Vec<u8>) {
+    write(kind::BACKEND_KEY_DATA, out, |out| {
+        out.extend_from_slice(&process_id.to_be_bytes());
+        out.extend_from_slice(key);
+    });
+}
+
+/// What the proxy says when it, not the server, cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Whether the connection ends with it.
+    pub fatal: bool,
+    /// Five characters (PostgreSQL, appendix A).
+    pub sqlstate: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    /// The end of a connection.
+    pub fn fatal(sqlstate: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            fatal: true,
+            sqlstate,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// The end of a statement.
+    pub fn error(sqlstate: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            fatal: false,
+            ..Self::fatal(sqlstate, message)
+        }
+    }
+
+    /// With what the user can do.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Writes it as ErrorResponse.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let severity = if self.fatal { "FATAL" } else { "ERROR" };
+        write(kind::ERROR, out, |out| {
+            for (letter, text) in [
+                (b'S', severity),
+                (b'V', severity),
+                (b'C', self.sqlstate),
+                (b'M', &self.message),
+            ] {
+                out.push(letter);
+                put_text(out, text.as_bytes());
+            }
+            if let Some(hint) = &self.hint {
+                out.push(b'H');
+                put_text(out, hint.as_bytes());
+            }
+            out.push(0);
+        });
+    }
+}
+
+/// Writes a RowDescription.
+pub fn write_row_description(fields: &[Field<'_>], out: &mut Vec<u8>) {
+    write(kind::ROW_DESCRIPTION, out, |out| {
+        out.extend_from_slice(&count(fields.len()));
+        for field in fields {
+            put_text(out, field.name);
+            out.extend_from_slice(&field.table.to_be_bytes());
+            out.extend_from_slice(&field.column.to_be_bytes());
+            out.extend_from_slice(&field.type_oid.to_be_bytes());
+            out.extend_from_slice(&field.type_size.to_be_bytes());
+            out.extend_from_slice(&field.type_modifier.to_be_bytes());
+            out.extend_from_slice(&field.format.to_be_bytes());
+        }
+    });
+}
+
+/// Writes a ParameterDescription.
+pub fn write_parameter_description(types: &[u32], out: &mut Vec<u8>) {
+    write(kind::PARAMETER_DESCRIPTION, out, |out| {
+        out.extend_from_slice(&count(types.len()));
+        for oid in types {
+            out.extend_from_slice(&oid.to_be_bytes());
+        }
+    });
+}
+
+/// Writes a CommandComplete.
+pub fn write_command_complete(tag: &str, out: &mut Vec<u8>) {
+    write(kind::COMMAND_COMPLETE, out, |out| {
+        put_text(out, tag.as_bytes())
+    });
+}
+
+/// Writes a message without a body.
+pub fn write_empty(kind: u8, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[kind, 0, 0, 0, 4]);
+}
+
+/// Writes a value with its size; what `value` writes, or NULL where it says so by `false`.
+///
+/// # Errors
+/// Those of `value`; `out` is as it was then.
+pub fn write_value<E>(
+    out: &mut Vec<u8>,
+    value: impl FnOnce(&mut Vec<u8>) -> Result<bool, E>,
+) -> Result<(), E> {
+    let start = out.len();
+    out.extend_from_slice(&[0xff; 4]);
+    match value(out) {
+        Ok(false) => out.truncate(start + 4),
+        Ok(true) => {
+            let size = u32::try_from(out.len() - start - 4).expect("a value is below 4 GiB");
+            out[start..start + 4].copy_from_slice(&size.to_be_bytes());
+        }
+        Err(error) => {
+            out.truncate(start);
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// A number of things, as the protocol writes it.
+pub fn count(count: usize) -> [u8; 2] {
+    u16::try_from(count)
+        .expect("the protocol's counts are below 65,536")
+        .to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let field = Field {
+            name: b"price",
+            table: 7,
+            column: 2,
+            type_oid: 1700,
+            type_size: -1,
+            type_modifier: 393_222,
+            format: 1,
+        };
+        let mut out = Vec::new();
+        write_row_description(&[field], &mut out);
+        assert_eq!(read_row_description(&out[5..]), Ok(vec![field]));
+        out.clear();
+        write_parameter_description(&[23, 17], &mut out);
+        assert_eq!(read_parameter_description(&out[5..]), Ok(vec![23, 17]));
+        out.clear();
+        write_sasl(&[b"SCRAM-SHA-256"], &mut out);
+        let sasl = Authentication::Sasl(vec![b"SCRAM-SHA-256"]);
+        assert_eq!(Authentication::read(&out[5..]), Ok(sasl));
+    }
+
+    #[test]
+    fn a_failure_has_its_fields_and_no_text_escapes_its_field() {
+        let mut out = Vec::new();
+        Failure::fatal("08006", "gone\0Mforged")
+            .hint("reconnect")
+            .write(&mut out);
+        let fields = read_fields(&out[5..]).expect("well formed");
+        let letters: Vec<u8> = fields.iter().map(|(letter, _)| *letter).collect();
+        assert_eq!(letters, *b"SVCMH");
+        assert_eq!(fields[3].1, b"gone");
+    }
+
+    #[test]
+    fn a_value_that_fails_leaves_nothing() {
+        let mut out = b"before".to_vec();
+        let failed = write_value(&mut out, |out| {
+            out.push(1);
+            Err("no")
+        });
+        assert_eq!((failed, &out[..]), (Err("no"), &b"before"[..]));
+        write_value(&mut out, |_| Ok::<_, ()>(false)).expect("NULL");
+        assert_eq!(&out[6..], [0xff; 4]);
+    }
+
+    #[test]
+    fn cut_bodies_are_malformed() {
+        let row = b"\0\x02\0\0\0\x01a\xff\xff\xff\xff";
+        assert_eq!(read_data_row(row).map(|values| values.count()), Ok(2));
+        for size in 0..row.len() {
+            assert!(read_data_row(&row[..size]).is_err(), "{size}");
+        }
+    }
+}
