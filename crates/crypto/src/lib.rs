@@ -11,6 +11,7 @@
 //! | [`kdf`] | keys from passphrases and from other keys |
 //! | [`wrap`] | a key encrypted under another key |
 //! | [`mac`] | checksum and message authentication of headers |
+//! | [`value`] | sealing of single values, at random or deterministically |
 //! | [`secret`] | types that hold keys and passphrases and wipe them |
 //!
 //! # What is wiped, and what cannot be
@@ -27,4 +28,5 @@ pub mod mac;
 pub mod mask;
 pub mod page;
 pub mod secret;
+pub mod value;
 pub mod wrap;

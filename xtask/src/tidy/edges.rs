@@ -32,6 +32,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         &["crypto", "page-codec", "keyring", "sqlite-linked", "store"],
     ),
     ("column-types", &[]),
+    ("column-codec", &["crypto", "column-types"]),
     ("sql-rewrite", &["column-types"]),
     ("wire-postgres", &["column-types"]),
     (

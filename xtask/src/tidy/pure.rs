@@ -10,6 +10,7 @@ const PURE: &[&str] = &[
     "page-codec",
     "sqlcipher-format",
     "column-types",
+    "column-codec",
     "sql-rewrite",
     "wire-postgres",
     "workloads",

@@ -1,0 +1,271 @@
+//! The bytes of a value before they are sealed: one form for all values that are equal.
+
+use bigdecimal::BigDecimal;
+use bigdecimal::num_bigint::BigInt;
+use bigdecimal::num_traits::ToPrimitive;
+use column_types::{LogicalType, NumericSpecial, Value};
+
+/// Texts and bytes are padded to multiples of this.
+pub(crate) const BUCKET: usize = 16;
+
+/// Values whose bytes have one form, so that they can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    Boolean,
+    /// `smallint`, `integer`, `bigint`
+    Integer,
+    /// `real`, `double precision`
+    Float,
+    Numeric,
+    /// `text`, `varchar`, `char`
+    Text,
+    Bytes,
+    Date,
+    Time,
+    Timestamp,
+    TimestampTz,
+    Uuid,
+    Json,
+}
+
+impl Class {
+    pub(crate) fn of(logical: LogicalType) -> Self {
+        match logical {
+            LogicalType::Boolean => Self::Boolean,
+            LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt => Self::Integer,
+            LogicalType::Real | LogicalType::Double => Self::Float,
+            LogicalType::Numeric(_) => Self::Numeric,
+            LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) => Self::Text,
+            LogicalType::Bytes => Self::Bytes,
+            LogicalType::Date => Self::Date,
+            LogicalType::Time => Self::Time,
+            LogicalType::Timestamp => Self::Timestamp,
+            LogicalType::TimestampTz => Self::TimestampTz,
+            LogicalType::Uuid => Self::Uuid,
+            LogicalType::Json => Self::Json,
+        }
+    }
+
+    /// Part of the key's derivation.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Boolean => 1,
+            Self::Integer => 2,
+            Self::Float => 3,
+            Self::Numeric => 4,
+            Self::Text => 5,
+            Self::Bytes => 6,
+            Self::Date => 7,
+            Self::Time => 8,
+            Self::Timestamp => 9,
+            Self::TimestampTz => 10,
+            Self::Uuid => 11,
+            Self::Json => 12,
+        }
+    }
+
+    /// Whether its values have any length, and are padded.
+    pub(crate) fn is_padded(self) -> bool {
+        matches!(self, Self::Text | Self::Bytes | Self::Json)
+    }
+}
+
+/// A scale that no number has: what follows is a [`NumericSpecial`].
+const SPECIAL_SCALE: i16 = i16::MIN;
+
+/// Appends the bytes of a value; false: it is no value of the type.
+///
+/// With `exact`, a value is given back as it came (mode `random`); else equal values have equal
+/// bytes.
+pub(crate) fn encode(value: &Value, logical: LogicalType, exact: bool, out: &mut Vec<u8>) -> bool {
+    match (Class::of(logical), value) {
+        (Class::Boolean, Value::Boolean(truth)) => out.push(u8::from(*truth)),
+        (Class::Integer, Value::Integer(number)) => match logical {
+            LogicalType::SmallInt if exact => out.extend((*number as i16).to_be_bytes()),
+            LogicalType::Integer if exact => out.extend((*number as i32).to_be_bytes()),
+            _ => out.extend(number.to_be_bytes()),
+        },
+        (Class::Float, Value::Float(number)) => {
+            let number = if exact { *number } else { plain_float(*number) };
+            out.extend(number.to_be_bytes());
+        }
+        (Class::Numeric, Value::Numeric(number)) => encode_numeric(number, exact, out),
+        (Class::Numeric, Value::NumericSpecial(special)) => {
+            out.extend(SPECIAL_SCALE.to_be_bytes());
+            let number: i64 = match special {
+                NumericSpecial::NegativeInfinity => 0,
+                NumericSpecial::Infinity => 1,
+                NumericSpecial::Nan => 2,
+            };
+            out.extend(number.to_be_bytes());
+        }
+        (Class::Text | Class::Json, Value::Text(text)) => {
+            let text = match logical {
+                LogicalType::Char(_) => text.trim_end_matches(' '),
+                _ => text,
+            };
+            encode_padded(text.as_bytes(), out);
+        }
+        (Class::Bytes, Value::Bytes(bytes)) => encode_padded(bytes, out),
+        (Class::Date, Value::Date(day)) => out.extend(day.to_be_bytes()),
+        (Class::Time, Value::Time(time)) => out.extend(time.to_be_bytes()),
+        (Class::Timestamp | Class::TimestampTz, Value::Timestamp(time)) => {
+            out.extend(time.to_be_bytes());
+        }
+        (Class::Uuid, Value::Uuid(uuid)) => out.extend(uuid),
+        _ => return false,
+    }
+    true
+}
+
+/// One NaN, and no negative zero: those are equal to others in SQL.
+pub(crate) fn plain_float(number: f64) -> f64 {
+    if number.is_nan() {
+        f64::NAN
+    } else {
+        // Of -0 and 0 the sum is 0.
+        number + 0.0
+    }
+}
+
+/// The bytes, one byte 0x80, and zeros up to the bucket's end.
+fn encode_padded(bytes: &[u8], out: &mut Vec<u8>) {
+    let size = (bytes.len() + 1).next_multiple_of(BUCKET);
+    let end = out.len() + size;
+    out.reserve(size);
+    out.extend(bytes);
+    out.push(0x80);
+    out.resize(end, 0);
+}
+
+/// How many of the bytes are no padding.
+fn unpadded(bytes: &[u8]) -> Option<usize> {
+    let end = bytes.iter().rposition(|byte| *byte != 0)?;
+    (bytes[end] == 0x80 && bytes.len() == (end + 1).next_multiple_of(BUCKET)).then_some(end)
+}
+
+/// Scale (two bytes) and digits as a number in two's complement: 8 bytes where it fits, else 16,
+/// else as many as it needs in steps of 8.
+fn encode_numeric(number: &BigDecimal, exact: bool, out: &mut Vec<u8>) {
+    let normal;
+    let (digits, scale) = if exact {
+        number.as_bigint_and_scale()
+    } else {
+        normal = normalized(number);
+        normal.as_bigint_and_scale()
+    };
+    // PostgreSQL's scales end at 16,383, and numbers have at most 131,072 digits before the point;
+    // without the zeros at their end that is a scale of -131,071: too much for two bytes.
+    let (digits, scale) = match i16::try_from(scale) {
+        Ok(scale) if scale != SPECIAL_SCALE => (digits.into_owned(), scale),
+        _ => {
+            let least = i64::from(i16::MIN) + 1;
+            let more = (least - scale).unsigned_abs();
+            let digits = digits.into_owned() * BigInt::from(10).pow(more as u32);
+            (digits, i16::MIN + 1)
+        }
+    };
+    out.extend(scale.to_be_bytes());
+    match (digits.to_i64(), digits.to_i128()) {
+        (Some(small), _) => out.extend(small.to_be_bytes()),
+        (None, Some(large)) => out.extend(large.to_be_bytes()),
+        (None, None) => {
+            let bytes = digits.to_signed_bytes_be();
+            let sign = if bytes[0] & 0x80 == 0 { 0 } else { 0xff };
+            let missing = bytes.len().next_multiple_of(8) - bytes.len();
+            out.extend(std::iter::repeat_n(sign, missing));
+            out.extend(bytes);
+        }
+    }
+}
+
+/// The same number without zeros at its end.
+fn normalized(number: &BigDecimal) -> BigDecimal {
+    let (digits, scale) = number.as_bigint_and_scale();
+    let Some(mut small) = digits.to_i64() else {
+        return number.normalized();
+    };
+    if small == 0 {
+        return BigDecimal::from(0);
+    }
+    let mut scale = scale;
+    while small % 10 == 0 {
+        small /= 10;
+        scale -= 1;
+    }
+    BigDecimal::new(BigInt::from(small), scale)
+}
+
+/// The value of these bytes; None: they are none of the type.
+pub(crate) fn decode(bytes: &[u8], logical: LogicalType) -> Option<Value> {
+    Some(match Class::of(logical) {
+        Class::Boolean => match bytes {
+            [0] => Value::Boolean(false),
+            [1] => Value::Boolean(true),
+            _ => return None,
+        },
+        Class::Integer => Value::Integer(decode_integer(bytes)?),
+        Class::Float => Value::Float(f64::from_be_bytes(bytes.try_into().ok()?)),
+        Class::Numeric => decode_numeric(bytes, logical)?,
+        Class::Text | Class::Bytes | Class::Json => return decode_padded(bytes.to_vec(), logical),
+        Class::Date => Value::Date(i32::from_be_bytes(bytes.try_into().ok()?)),
+        Class::Time => Value::Time(i64::from_be_bytes(bytes.try_into().ok()?)),
+        Class::Timestamp | Class::TimestampTz => {
+            Value::Timestamp(i64::from_be_bytes(bytes.try_into().ok()?))
+        }
+        Class::Uuid => Value::Uuid(bytes.try_into().ok()?),
+    })
+}
+
+/// [`decode`] for padded classes; the bytes become the value's own.
+pub(crate) fn decode_padded(mut bytes: Vec<u8>, logical: LogicalType) -> Option<Value> {
+    bytes.truncate(unpadded(&bytes)?);
+    if logical == LogicalType::Bytes {
+        return Some(Value::Bytes(bytes));
+    }
+    let mut text = String::from_utf8(bytes).ok()?;
+    if let LogicalType::Char(length) = logical {
+        let missing = (length as usize).saturating_sub(text.chars().count());
+        text.extend(std::iter::repeat_n(' ', missing));
+    }
+    Some(Value::Text(text))
+}
+
+fn decode_integer(bytes: &[u8]) -> Option<i64> {
+    Some(match *bytes {
+        [a, b] => i64::from(i16::from_be_bytes([a, b])),
+        [a, b, c, d] => i64::from(i32::from_be_bytes([a, b, c, d])),
+        _ => i64::from_be_bytes(bytes.try_into().ok()?),
+    })
+}
+
+fn decode_numeric(bytes: &[u8], logical: LogicalType) -> Option<Value> {
+    let (scale, digits) = bytes.split_first_chunk::<2>()?;
+    let scale = i16::from_be_bytes(*scale);
+    if scale == SPECIAL_SCALE {
+        let special = match digits {
+            [0, 0, 0, 0, 0, 0, 0, 0] => NumericSpecial::NegativeInfinity,
+            [0, 0, 0, 0, 0, 0, 0, 1] => NumericSpecial::Infinity,
+            [0, 0, 0, 0, 0, 0, 0, 2] => NumericSpecial::Nan,
+            _ => return None,
+        };
+        return Some(Value::NumericSpecial(special));
+    }
+    if digits.is_empty() || !digits.len().is_multiple_of(8) {
+        return None;
+    }
+    let number = match <[u8; 8]>::try_from(digits) {
+        Ok(small) => BigInt::from(i64::from_be_bytes(small)),
+        Err(_) => BigInt::from_signed_bytes_be(digits),
+    };
+    let number = BigDecimal::new(number, i64::from(scale));
+    let shown = match logical {
+        LogicalType::Numeric(Some((_, scale))) => i64::from(scale),
+        _ => i64::from(scale.max(0)),
+    };
+    Some(Value::Numeric(if shown > i64::from(scale) {
+        number.with_scale(shown)
+    } else {
+        number
+    }))
+}

@@ -1,0 +1,457 @@
+//! The codec: sealing and opening for every column.
+
+use column_types::{LogicalType, Value};
+use crypto::page::{TAG_SIZE, Tag};
+use crypto::secret::Key;
+use crypto::value::{
+    DeterministicSealer, PrefixFunction, RandomSealer, VALUE_NONCE_SIZE, ValueNonce,
+};
+use subtle::ConstantTimeEq;
+
+use crate::canonical::{self, Class};
+use crate::keys::{Purpose, derive};
+use crate::order::{DIGITS_SIZE_MAX, Place, Scale, digits};
+use crate::same::{Same, among};
+use crate::spec::{ColumnSpec, Mode, SpecError};
+
+/// Format (which is the mode) and key version: the first bytes of every sealed value.
+pub const HEADER_SIZE: usize = 2;
+
+/// The version of the keys that values are sealed with.
+pub const KEY_VERSION: u8 = 1;
+
+/// The longest content that is not a text and is opened without memory of the heap.
+const SHORT: usize = 32;
+
+/// Seals and opens the values of all protected columns.
+pub struct Codec {
+    columns: Vec<Column>,
+}
+
+struct Column {
+    spec: ColumnSpec,
+    header: [u8; HEADER_SIZE],
+    sealer: Sealer,
+}
+
+enum Sealer {
+    Random(RandomSealer),
+    Equality(DeterministicSealer),
+    Order {
+        scale: Scale,
+        function: PrefixFunction,
+        number: DeterministicSealer,
+    },
+}
+
+/// A value that cannot be sealed for its column.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SealError {
+    /// Another type.
+    #[error("{table}.{column} is of type {logical} and the value is of another: cast it")]
+    Type {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// The column's type.
+        logical: LogicalType,
+    },
+    /// Out of the range that the rule declares.
+    #[error(
+        "value out of range for {table}.{column}: its rule keeps {bits} bits in order, whole \
+         numbers from 0 on; declare more bits, or none"
+    )]
+    Range {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// Bits of the rule.
+        bits: u8,
+    },
+    /// The column's mode does not do what was asked.
+    #[error("{table}.{column} cannot be compared so: change the mode of its rule")]
+    Mode {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
+}
+
+impl SealError {
+    /// As PostgreSQL's appendix A has it.
+    pub fn sqlstate(&self) -> &'static str {
+        match self {
+            Self::Type { .. } => "42804",
+            Self::Range { .. } => "22003",
+            Self::Mode { .. } => "0A000",
+        }
+    }
+}
+
+/// Bytes that are no sealed value of their column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// Too short, or of a length that the mode does not have.
+    #[error("no sealed value: it was not written through the proxy, or was cut")]
+    Size,
+    /// Of another mode, or no sealed value.
+    #[error(
+        "sealed in another mode, or no sealed value: the rule was changed after it was written"
+    )]
+    Format,
+    /// Of another version of the keys.
+    #[error("sealed with keys of version {0}, which are not loaded")]
+    KeyVersion(u8),
+    /// Damaged, of another column, or sealed with another root key.
+    #[error("not authentic: another root key, moved from another column, or damaged")]
+    NotAuthentic,
+    /// Authentic, but no value of the type: the type of the rule was changed.
+    #[error("sealed as a value of another type: the rule's type was changed")]
+    Content,
+}
+
+impl Codec {
+    /// Derives and expands the keys of all columns.
+    ///
+    /// # Errors
+    /// [`SpecError`]: a rule that cannot be kept.
+    pub fn new(root: &Key, columns: &[ColumnSpec]) -> Result<Self, SpecError> {
+        let columns = columns.iter().map(|spec| Column::new(root, spec));
+        Ok(Self {
+            columns: columns.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// How many columns there are.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// Appends a value as it is stored. It must be one of the column's type: see
+    /// [`column_types::assign`]. The nonce is asked for in mode `random` only, and must be random.
+    ///
+    /// # Errors
+    /// [`SealError`]; `out` is then as it was.
+    pub fn seal_store(
+        &self,
+        index: usize,
+        value: &Value,
+        nonce: impl FnOnce() -> ValueNonce,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SealError> {
+        let column = &self.columns[index];
+        match &column.sealer {
+            Sealer::Random(sealer) => column.seal_random(sealer, value, &nonce(), out),
+            Sealer::Equality(sealer) => column.seal_equality(sealer, value, out),
+            Sealer::Order { scale, .. } => match scale.place(value) {
+                Some(Place::At(number)) => {
+                    column.seal_number(number, out);
+                    Ok(())
+                }
+                Some(_) => Err(column.range()),
+                None => Err(column.wrong_type()),
+            },
+        }
+    }
+
+    /// Appends a value that stored ones are compared with for equality. A value that the column
+    /// cannot have becomes one that no stored value is equal to.
+    ///
+    /// # Errors
+    /// [`SealError`]; `out` is then as it was.
+    pub fn seal_match(
+        &self,
+        index: usize,
+        value: &Value,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SealError> {
+        let column = &self.columns[index];
+        let Same::Exact(value) = column.among(value)? else {
+            out.extend(column.header);
+            return Ok(());
+        };
+        match &column.sealer {
+            Sealer::Random(_) => Err(column.wrong_mode()),
+            Sealer::Equality(sealer) => column.seal_equality(sealer, &value, out),
+            Sealer::Order { scale, .. } => {
+                match scale.place(&value) {
+                    Some(Place::At(number)) => column.seal_number(number, out),
+                    Some(_) => out.extend(column.header),
+                    None => return Err(column.wrong_type()),
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Appends a value that stored ones are compared with for order, for `<` as for `<=`. A value
+    /// that the column cannot have lies where it would among those that it can.
+    ///
+    /// # Errors
+    /// [`SealError`]; `out` is then as it was.
+    pub fn seal_bound(
+        &self,
+        index: usize,
+        value: &Value,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SealError> {
+        let column = &self.columns[index];
+        let Sealer::Order { scale, .. } = &column.sealer else {
+            return Err(column.wrong_mode());
+        };
+        let place = |value: &Value| scale.place(value).ok_or_else(|| column.wrong_type());
+        let place = match column.among(value)? {
+            Same::Exact(value) => place(&value)?,
+            Same::Above(below) => match place(&below)? {
+                Place::At(number) => Place::Above(number),
+                beyond => beyond,
+            },
+            Same::BelowAll => Place::BelowAll,
+            Same::AboveAll => Place::AboveAll,
+        };
+        match place {
+            Place::At(number) => column.seal_number(number, out),
+            Place::Above(number) => {
+                // One byte more: behind the number itself, and before all with greater digits.
+                column.seal_number(number, out);
+                out.push(0);
+            }
+            // The beginning of every sealed value.
+            Place::BelowAll => out.extend(column.header),
+            Place::AboveAll => {
+                let size = scale.digits_size() + TAG_SIZE + scale.number_size() + 1;
+                out.extend(column.header);
+                out.resize(out.len() + size, 0xff);
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of sealed bytes, as it was stored, except that modes `equality` and `order` give
+    /// -0 as 0, and `numeric` without declared scale without zeros at its end.
+    ///
+    /// # Errors
+    /// [`OpenError`]
+    pub fn open(&self, index: usize, sealed: &[u8]) -> Result<Value, OpenError> {
+        let column = &self.columns[index];
+        let (header, body) = sealed
+            .split_first_chunk::<HEADER_SIZE>()
+            .ok_or(OpenError::Size)?;
+        if header[0] != column.header[0] {
+            return Err(OpenError::Format);
+        }
+        if header[1] != column.header[1] {
+            return Err(OpenError::KeyVersion(header[1]));
+        }
+        match &column.sealer {
+            Sealer::Random(sealer) => column.open_random(sealer, body),
+            Sealer::Equality(sealer) => {
+                let (tag, content) = body.split_first_chunk().ok_or(OpenError::Size)?;
+                column.open_content(content.len(), |out| {
+                    out.copy_from_slice(content);
+                    sealer.open(tag, out)
+                })
+            }
+            Sealer::Order {
+                scale,
+                function,
+                number,
+            } => open_order(*scale, function, number, body),
+        }
+    }
+}
+
+impl Column {
+    fn new(root: &Key, spec: &ColumnSpec) -> Result<Self, SpecError> {
+        let scale = spec.check()?;
+        let header = [spec.mode.code(), KEY_VERSION];
+        let key = |purpose| derive(root, purpose, KEY_VERSION, spec, scale);
+        let deterministic = || {
+            let mac = key(Purpose::DeterministicMac);
+            DeterministicSealer::new(&mac, &key(Purpose::DeterministicStream), &header)
+        };
+        let sealer = match scale {
+            Some(scale) => Sealer::Order {
+                scale,
+                function: PrefixFunction::new(&key(Purpose::OrderDigits)),
+                number: deterministic(),
+            },
+            None if spec.mode == Mode::Random => {
+                Sealer::Random(RandomSealer::new(&key(Purpose::Random)))
+            }
+            None => Sealer::Equality(deterministic()),
+        };
+        Ok(Self {
+            spec: spec.clone(),
+            header,
+            sealer,
+        })
+    }
+
+    fn among<'a>(&self, value: &'a Value) -> Result<Same<'a>, SealError> {
+        among(value, self.spec.logical).ok_or_else(|| self.wrong_type())
+    }
+
+    fn seal_random(
+        &self,
+        sealer: &RandomSealer,
+        value: &Value,
+        nonce: &ValueNonce,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SealError> {
+        let start = out.len();
+        out.extend(self.header);
+        out.extend(nonce);
+        let content = out.len();
+        if !canonical::encode(value, self.spec.logical, true, out) {
+            out.truncate(start);
+            return Err(self.wrong_type());
+        }
+        let tag = sealer.seal(nonce, &self.header, &mut out[content..]);
+        out.extend(tag);
+        Ok(())
+    }
+
+    fn seal_equality(
+        &self,
+        sealer: &DeterministicSealer,
+        value: &Value,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SealError> {
+        let start = out.len();
+        out.extend(self.header);
+        out.extend([0; TAG_SIZE]);
+        let content = out.len();
+        if !canonical::encode(value, self.spec.logical, false, out) {
+            out.truncate(start);
+            return Err(self.wrong_type());
+        }
+        let tag = sealer.seal(&mut out[content..]);
+        out[content - TAG_SIZE..content].copy_from_slice(&tag);
+        Ok(())
+    }
+
+    /// Of a column in mode `order`.
+    fn seal_number(&self, number: u64, out: &mut Vec<u8>) {
+        let Sealer::Order {
+            scale,
+            function,
+            number: sealer,
+        } = &self.sealer
+        else {
+            return;
+        };
+        out.extend(self.header);
+        digits(function, *scale, number, |byte| out.push(byte));
+        let mut bytes = number.to_be_bytes();
+        let bytes = &mut bytes[8 - scale.number_size()..];
+        let tag = sealer.seal(bytes);
+        out.extend(tag);
+        out.extend(&*bytes);
+    }
+
+    fn open_random(&self, sealer: &RandomSealer, body: &[u8]) -> Result<Value, OpenError> {
+        let (nonce, rest) = body
+            .split_first_chunk::<VALUE_NONCE_SIZE>()
+            .ok_or(OpenError::Size)?;
+        let (content, tag) = rest.split_last_chunk::<TAG_SIZE>().ok_or(OpenError::Size)?;
+        self.open_content(content.len(), |out| {
+            sealer.open(nonce, &self.header, content, tag, out)
+        })
+    }
+
+    /// Makes room, has it filled by `open`, and reads the value there.
+    fn open_content(
+        &self,
+        size: usize,
+        open: impl FnOnce(&mut [u8]) -> Result<(), crypto::page::NotAuthentic>,
+    ) -> Result<Value, OpenError> {
+        let logical = self.spec.logical;
+        let value = if Class::of(logical).is_padded() {
+            let mut content = vec![0; size];
+            open(&mut content).map_err(|_| OpenError::NotAuthentic)?;
+            canonical::decode_padded(content, logical)
+        } else {
+            let (mut short, mut long) = ([0; SHORT], Vec::new());
+            let content = match short.get_mut(..size) {
+                Some(content) => content,
+                None => {
+                    long.resize(size, 0);
+                    &mut long[..]
+                }
+            };
+            open(content).map_err(|_| OpenError::NotAuthentic)?;
+            canonical::decode(content, logical)
+        };
+        value.ok_or(OpenError::Content)
+    }
+
+    fn wrong_type(&self) -> SealError {
+        SealError::Type {
+            table: self.spec.table.clone(),
+            column: self.spec.column.clone(),
+            logical: self.spec.logical,
+        }
+    }
+
+    fn wrong_mode(&self) -> SealError {
+        SealError::Mode {
+            table: self.spec.table.clone(),
+            column: self.spec.column.clone(),
+        }
+    }
+
+    fn range(&self) -> SealError {
+        match self.spec.bits {
+            Some(bits) => SealError::Range {
+                table: self.spec.table.clone(),
+                column: self.spec.column.clone(),
+                bits,
+            },
+            None => self.wrong_type(),
+        }
+    }
+}
+
+fn open_order(
+    scale: Scale,
+    function: &PrefixFunction,
+    sealer: &DeterministicSealer,
+    body: &[u8],
+) -> Result<Value, OpenError> {
+    let (stored, rest) = body
+        .split_at_checked(scale.digits_size())
+        .ok_or(OpenError::Size)?;
+    let (tag, sealed) = rest
+        .split_first_chunk::<TAG_SIZE>()
+        .ok_or(OpenError::Size)?;
+    let tag: &Tag = tag;
+    if sealed.len() != scale.number_size() {
+        return Err(OpenError::Size);
+    }
+    let mut bytes = [0; 8];
+    let number = &mut bytes[8 - sealed.len()..];
+    number.copy_from_slice(sealed);
+    sealer
+        .open(tag, number)
+        .map_err(|_| OpenError::NotAuthentic)?;
+    let number = u64::from_be_bytes(bytes);
+    // The digits are not under the tag: only those of the number itself are authentic.
+    let (mut expected, mut size) = ([0; DIGITS_SIZE_MAX], 0);
+    digits(function, scale, number, |byte| {
+        expected[size] = byte;
+        size += 1;
+    });
+    if !bool::from(expected[..size].ct_eq(stored)) {
+        return Err(OpenError::NotAuthentic);
+    }
+    scale.value(number).ok_or(OpenError::Content)
+}

@@ -1,0 +1,103 @@
+//! What a codec must know of a column.
+
+use column_types::LogicalType;
+
+use crate::order::Scale;
+
+/// What the server can do with sealed values, and so what it learns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Store and return.
+    Random,
+    /// Compare for equality.
+    Equality,
+    /// Compare for order.
+    Order,
+}
+
+/// A column with its rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnSpec {
+    /// `schema.table`
+    pub table: String,
+    /// Its name.
+    pub column: String,
+    /// Columns of one domain have comparable values: their keys are the same. None: the column's
+    /// own. Mode `random` has no domains.
+    pub domain: Option<String>,
+    /// The type of its values.
+    pub logical: LogicalType,
+    /// The mode.
+    pub mode: Mode,
+    /// Mode `order`: values are whole numbers (of the last decimal, for `numeric`) from 0 to
+    /// 2^bits - 1. None: the whole range of the type.
+    pub bits: Option<u8>,
+}
+
+/// A column that cannot be sealed as its rule says.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// No order of its values is kept by any digits here.
+    #[error(
+        "{table}.{column}: type {logical} has no mode order; it is for integers, numeric(p,s) \
+         with p up to 18, real, double precision, dates and times: choose random or equality"
+    )]
+    NoOrder {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// The type.
+        logical: LogicalType,
+    },
+    /// `bits` where it has no meaning, or out of range.
+    #[error(
+        "{table}.{column}: bits must be from 1 to 63, for an integer or numeric(p,s) in mode order"
+    )]
+    Bits {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
+    /// Equality of `json` is not defined.
+    #[error("{table}.{column}: json has no equality: choose mode random")]
+    NoEquality {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
+}
+
+impl ColumnSpec {
+    /// Whether the column can be sealed so, and how its values are ordered.
+    pub(crate) fn check(&self) -> Result<Option<Scale>, SpecError> {
+        let (table, column) = (self.table.clone(), self.column.clone());
+        match self.mode {
+            Mode::Random | Mode::Equality if self.bits.is_some() => {
+                Err(SpecError::Bits { table, column })
+            }
+            Mode::Random => Ok(None),
+            Mode::Equality if self.logical == LogicalType::Json => {
+                Err(SpecError::NoEquality { table, column })
+            }
+            Mode::Equality => Ok(None),
+            Mode::Order => {
+                let logical = self.logical;
+                let scale = Scale::of(logical).ok_or_else(|| SpecError::NoOrder {
+                    table: table.clone(),
+                    column: column.clone(),
+                    logical,
+                })?;
+                match self.bits {
+                    None => Ok(Some(scale)),
+                    Some(bits) => scale
+                        .with_bits(bits)
+                        .map(Some)
+                        .ok_or(SpecError::Bits { table, column }),
+                }
+            }
+        }
+    }
+}

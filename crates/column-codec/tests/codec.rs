@@ -1,0 +1,345 @@
+//! What was sealed opens, and nothing else; equal values are equal bytes; order is kept.
+
+use column_codec::{Codec, ColumnSpec, Mode, OpenError, SealError};
+use column_types::{LogicalType, TextContext, Value};
+use crypto::secret::Key;
+
+fn spec(column: &str, logical: &str, mode: Mode) -> ColumnSpec {
+    ColumnSpec {
+        table: "public.t".to_owned(),
+        column: column.to_owned(),
+        domain: None,
+        logical: logical.parse().expect("a known type"),
+        mode,
+        bits: None,
+    }
+}
+
+fn codec(columns: &[ColumnSpec]) -> Codec {
+    Codec::new(&Key::from_bytes([7; 32]), columns).expect("valid rules")
+}
+
+fn value(text: &str, logical: LogicalType) -> Value {
+    Value::from_text(text, logical, &TextContext::default()).expect("a valid text")
+}
+
+fn store(codec: &Codec, index: usize, value: &Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    codec
+        .seal_store(index, value, || [5; 12], &mut out)
+        .expect("a value of the type");
+    out
+}
+
+fn matching(codec: &Codec, index: usize, value: &Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    codec
+        .seal_match(index, value, &mut out)
+        .expect("comparable");
+    out
+}
+
+fn bound(codec: &Codec, index: usize, value: &Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    codec
+        .seal_bound(index, value, &mut out)
+        .expect("comparable");
+    out
+}
+
+/// A type and texts of its values, in their order.
+const SAMPLES: &[(&str, &[&str])] = &[
+    ("boolean", &["f", "t"]),
+    ("smallint", &["-32768", "-1", "0", "1", "32767"]),
+    ("integer", &["-2147483648", "-1", "0", "77", "2147483647"]),
+    (
+        "bigint",
+        &["-9223372036854775808", "0", "9223372036854775807"],
+    ),
+    (
+        "real",
+        &["-Infinity", "-1.5", "0", "1e-40", "3.4e38", "NaN"],
+    ),
+    (
+        "double precision",
+        &["-1e300", "0", "0.1", "1e300", "Infinity", "NaN"],
+    ),
+    (
+        "numeric(6,2)",
+        &["-9999.99", "-0.01", "0.00", "0.10", "9999.99", "NaN"],
+    ),
+    (
+        "numeric",
+        &[
+            "-Infinity",
+            "-1e40",
+            "0",
+            "1.5",
+            "123456789012345678901234567890.5",
+        ],
+    ),
+    (
+        "text",
+        &["", "a", "fifteen letters", "sixteen letters!", "ä"],
+    ),
+    ("character varying(16)", &["", "BARBARBAR"]),
+    ("character(4)", &["    ", "BC  "]),
+    ("bytea", &["\\x", "\\x00", "\\x8000", "\\xff"]),
+    (
+        "date",
+        &[
+            "-infinity",
+            "4713-01-01 BC",
+            "2000-01-01",
+            "2026-11-21",
+            "infinity",
+        ],
+    ),
+    ("time", &["00:00", "12:34:56.789", "24:00"]),
+    (
+        "timestamp",
+        &[
+            "-infinity",
+            "1970-01-01",
+            "2026-11-21 14:00:01.5",
+            "infinity",
+        ],
+    ),
+    ("timestamptz", &["1970-01-01", "2026-11-21 14:00:01.5"]),
+    ("uuid", &["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"]),
+    ("json", &["{\"a\": 1}"]),
+];
+
+fn has_mode(name: &str, mode: Mode) -> bool {
+    let unordered = [
+        "boolean",
+        "numeric",
+        "text",
+        "character varying(16)",
+        "character(4)",
+        "bytea",
+        "uuid",
+    ];
+    match mode {
+        Mode::Random => true,
+        Mode::Equality => name != "json",
+        Mode::Order => name != "json" && !unordered.contains(&name),
+    }
+}
+
+#[test]
+fn what_was_sealed_opens() {
+    for mode in [Mode::Random, Mode::Equality, Mode::Order] {
+        for (name, texts) in SAMPLES.iter().filter(|(name, _)| has_mode(name, mode)) {
+            let spec = spec("c", name, mode);
+            let codec = codec(std::slice::from_ref(&spec));
+            for text in *texts {
+                let value = value(text, spec.logical);
+                let opened = codec.open(0, &store(&codec, 0, &value)).expect("authentic");
+                let context = TextContext::default();
+                let expected = value.to_text(spec.logical, &context);
+                assert_eq!(
+                    opened.to_text(spec.logical, &context),
+                    expected,
+                    "{name} {mode:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn modes_that_a_type_has_not_are_refused() {
+    for mode in [Mode::Equality, Mode::Order] {
+        for (name, _) in SAMPLES.iter().filter(|(name, _)| !has_mode(name, mode)) {
+            let root = Key::from_bytes([7; 32]);
+            assert!(
+                Codec::new(&root, &[spec("c", name, mode)]).is_err(),
+                "{name} {mode:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_changed_byte_and_every_other_length_is_refused() {
+    for mode in [Mode::Random, Mode::Equality, Mode::Order] {
+        for name in ["integer", "text"] {
+            if !has_mode(name, mode) {
+                continue;
+            }
+            let spec = spec("c", name, mode);
+            let codec = codec(std::slice::from_ref(&spec));
+            let sealed = store(&codec, 0, &value("77", spec.logical));
+            for place in 0..sealed.len() {
+                for change in [1, 0x80, 0xff] {
+                    let mut changed = sealed.clone();
+                    changed[place] ^= change;
+                    assert!(codec.open(0, &changed).is_err(), "{name} {mode:?} {place}");
+                }
+            }
+            for size in 0..sealed.len() {
+                assert!(
+                    codec.open(0, &sealed[..size]).is_err(),
+                    "{name} {mode:?} {size}"
+                );
+            }
+            let longer = [&sealed[..], &[0]].concat();
+            assert!(codec.open(0, &longer).is_err(), "{name} {mode:?}");
+        }
+    }
+}
+
+#[test]
+fn values_open_in_their_own_column_only() {
+    for mode in [Mode::Random, Mode::Equality, Mode::Order] {
+        let mut other_table = spec("c", "integer", mode);
+        other_table.table = "public.u".to_owned();
+        let mut shifted = spec("tc", "integer", mode);
+        shifted.table = "public.".to_owned();
+        let columns = [
+            spec("c", "integer", mode),
+            spec("d", "integer", mode),
+            other_table,
+            shifted,
+            spec("c", "date", mode),
+        ];
+        let codec = codec(&columns);
+        let sealed = store(&codec, 0, &Value::Integer(77));
+        for index in 1..columns.len() {
+            assert_eq!(
+                codec.open(index, &sealed),
+                Err(OpenError::NotAuthentic),
+                "{mode:?}"
+            );
+        }
+        let other_root = Codec::new(&Key::from_bytes([8; 32]), &columns).expect("valid rules");
+        assert_eq!(other_root.open(0, &sealed), Err(OpenError::NotAuthentic));
+    }
+    let codec = codec(&[
+        spec("c", "integer", Mode::Random),
+        spec("c", "integer", Mode::Equality),
+    ]);
+    let sealed = store(&codec, 0, &Value::Integer(77));
+    assert_eq!(codec.open(1, &sealed), Err(OpenError::Format));
+    let newer = [&[1, 2], &sealed[2..]].concat();
+    assert_eq!(codec.open(0, &newer), Err(OpenError::KeyVersion(2)));
+}
+
+#[test]
+fn equal_values_of_a_domain_are_equal_bytes() {
+    let mut columns = [
+        spec("a", "integer", Mode::Equality),
+        spec("b", "bigint", Mode::Equality),
+        spec("c", "numeric(6,2)", Mode::Equality),
+        spec("d", "numeric(12,4)", Mode::Equality),
+        spec("e", "character(8)", Mode::Equality),
+        spec("f", "text", Mode::Equality),
+        spec("g", "double precision", Mode::Equality),
+    ];
+    for column in &mut columns {
+        column.domain = Some("D".to_owned());
+    }
+    let codec = codec(&columns);
+    let sealed = |index: usize, text: &str| {
+        let value = value(text, columns[index].logical);
+        matching(&codec, index, &value)
+    };
+    assert_eq!(sealed(0, "77"), sealed(1, "77"));
+    assert_ne!(sealed(0, "77"), sealed(1, "78"));
+    assert_eq!(sealed(2, "1.50"), sealed(3, "1.5000"));
+    assert_eq!(sealed(4, "BC      "), sealed(5, "BC"));
+    assert_ne!(sealed(5, "BC "), sealed(5, "BC"));
+    assert_eq!(sealed(6, "-0"), sealed(6, "0"));
+    // As the value is stored, so it is looked for, also by a value of another type.
+    let numeric = LogicalType::Numeric(None);
+    assert_eq!(
+        matching(&codec, 0, &value("77.00", numeric)),
+        sealed(0, "77")
+    );
+    assert_eq!(matching(&codec, 2, &Value::Integer(2)), sealed(2, "2"));
+    assert_eq!(matching(&codec, 2, &Value::Float(0.1)), sealed(2, "0.1"));
+    // What the column cannot have is no stored value.
+    let none = matching(&codec, 0, &value("77.5", numeric));
+    assert_eq!(codec.open(0, &none), Err(OpenError::Size));
+}
+
+#[test]
+fn random_values_differ_and_hide_lengths_within_a_bucket() {
+    let codec = codec(&[spec("c", "text", Mode::Random)]);
+    let seal = |text: &str, nonce: u8| {
+        let mut out = Vec::new();
+        let text = Value::Text(text.to_owned());
+        codec
+            .seal_store(0, &text, || [nonce; 12], &mut out)
+            .expect("a text");
+        out
+    };
+    assert_ne!(seal("same", 1), seal("same", 2));
+    assert_eq!(seal("", 1).len(), 2 + 12 + 16 + 16);
+    assert_eq!(seal("", 1).len(), seal("fifteen letters", 1).len());
+    assert_eq!(seal("sixteen letters!", 1).len(), 2 + 12 + 32 + 16);
+}
+
+#[test]
+fn sealed_values_sort_as_the_values_do() {
+    for (name, texts) in SAMPLES
+        .iter()
+        .filter(|(name, _)| has_mode(name, Mode::Order))
+    {
+        let spec = spec("c", name, Mode::Order);
+        let codec = codec(std::slice::from_ref(&spec));
+        let sealed: Vec<_> = texts
+            .iter()
+            .map(|text| store(&codec, 0, &value(text, spec.logical)))
+            .collect();
+        for pair in sealed.windows(2) {
+            assert!(pair[0] < pair[1], "{name}");
+            assert_eq!(pair[0].len(), pair[1].len(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn bounds_that_are_no_values_lie_where_they_belong() {
+    let mut few = spec("c", "integer", Mode::Order);
+    few.bits = Some(8);
+    let codec = codec(&[
+        few,
+        spec("d", "numeric(4,2)", Mode::Order),
+        spec("e", "real", Mode::Order),
+    ]);
+    let stored = |number| store(&codec, 0, &Value::Integer(number));
+    let numeric = |text| value(text, LogicalType::Numeric(None));
+    let between = bound(&codec, 0, &numeric("10.5"));
+    assert!(stored(10) < between && between < stored(11));
+    assert_eq!(bound(&codec, 0, &numeric("10.0")), stored(10));
+    assert!(bound(&codec, 0, &Value::Integer(-1)) < stored(0));
+    assert!(bound(&codec, 0, &Value::Integer(256)) > stored(255));
+    assert!(bound(&codec, 0, &Value::Float(f64::NAN)) > stored(255));
+    let error = codec.seal_store(0, &Value::Integer(256), || [0; 12], &mut Vec::new());
+    assert_eq!(error.map_err(|error| error.sqlstate()), Err("22003"));
+
+    let cents = |text| store(&codec, 1, &numeric(text));
+    let beyond = bound(&codec, 1, &numeric("1000"));
+    assert!(cents("99.99") < beyond && beyond < cents("NaN"));
+    assert!(bound(&codec, 1, &Value::Integer(-100)) < cents("-99.99"));
+    let tenth = bound(&codec, 2, &Value::Float(0.1));
+    let nearest = Value::Float(f64::from(0.1_f32));
+    assert!(tenth < store(&codec, 2, &nearest));
+}
+
+#[test]
+fn errors_leave_the_buffer_as_it_was() {
+    let codec = codec(&[
+        spec("a", "integer", Mode::Random),
+        spec("b", "integer", Mode::Equality),
+    ]);
+    for index in [0, 1] {
+        let mut out = vec![1, 2, 3];
+        let text = Value::Text("x".to_owned());
+        let error = codec.seal_store(index, &text, || [0; 12], &mut out);
+        assert!(matches!(error, Err(SealError::Type { .. })));
+        assert_eq!(out, [1, 2, 3]);
+    }
+}
