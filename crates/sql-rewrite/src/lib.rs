@@ -9,7 +9,10 @@
 //! The rule above all others: what is not proved safe is refused. A literal or parameter
 //! reaches the server in clear only where the analysis has shown that it meets no protected column.
 
+pub mod catalogue;
+pub mod ddl;
 mod effects;
+pub mod explain;
 mod lexer;
 mod mention;
 mod names;

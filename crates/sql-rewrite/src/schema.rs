@@ -6,9 +6,9 @@ use column_types::LogicalType;
 
 use crate::Mode;
 
-mod build;
+pub(crate) mod build;
 mod queries;
-mod views;
+pub(crate) mod views;
 
 pub use queries::{Answer, QUERIES};
 
@@ -98,9 +98,10 @@ impl Table {
         self.columns.iter().position(|own| own.name == column)
     }
 
-    /// Whether any of its columns is protected, or computed from one that is.
+    /// Whether any of its columns is protected, or computed from one that is. A table that is not
+    /// there yet is here because it has rules.
     pub fn is_protected(&self) -> bool {
-        self.opaque || self.columns.iter().any(|column| column.protected.is_some())
+        self.oid == 0 || self.opaque || self.columns.iter().any(|column| column.protected.is_some())
     }
 }
 
@@ -149,6 +150,13 @@ impl Schema {
     /// The protected column of an id that this schema gave out.
     pub fn column(&self, id: ColumnId) -> &ProtectedColumn {
         &self.protected[id.0 as usize]
+    }
+
+    /// The rule of a column, whether the table is there or not.
+    pub fn rule(&self, schema: &str, table: &str, column: &str) -> Option<&ProtectedColumn> {
+        self.protected
+            .iter()
+            .find(|rule| rule.schema == schema && rule.table == table && rule.column == column)
     }
 
     /// A relation by the name of a statement: through the search path where it names no schema.

@@ -70,6 +70,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "keyring",
             "sqlite-linked",
             "store",
+            "sql-rewrite",
             "shell",
             "workloads",
             "lab",
@@ -93,11 +94,12 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "testkit",
         &["crypto", "page-codec", "keyring", "sqlite-linked"],
     ),
+    ("server-testkit", &[]),
     ("xtask", &["page-codec"]),
 ];
 
 /// For tests: no product may know it.
-const TESTS_ONLY: &[&str] = &["testkit", "fuzz-targets"];
+const TESTS_ONLY: &[&str] = &["testkit", "server-testkit", "fuzz-targets"];
 
 /// Programs: at the end of every edge.
 const PROGRAMS: &[&str] = &["cli", "xtask"];

@@ -221,8 +221,8 @@ fn check_bits(rule: &ColumnRule) -> Result<(), String> {
 }
 
 /// Why the values of a column can be counted, where they can.
-pub(crate) fn few_values(rule: &ColumnRule) -> Option<&'static str> {
-    match rule.logical {
+pub(crate) fn few_values(logical: LogicalType, bits: Option<u8>) -> Option<&'static str> {
+    match logical {
         LogicalType::Boolean => Some("boolean has two values"),
         LogicalType::Char(length) | LogicalType::Varchar(Some(length))
             if length <= SMALL_CHARACTERS_MAX =>
@@ -232,7 +232,7 @@ pub(crate) fn few_values(rule: &ColumnRule) -> Option<&'static str> {
         LogicalType::Numeric(Some((digits, _))) if digits <= SMALL_DIGITS_MAX => {
             Some("a number of up to three digits has few values")
         }
-        _ if rule.bits.is_some_and(|bits| bits <= SMALL_BITS_MAX) => {
+        _ if bits.is_some_and(|bits| bits <= SMALL_BITS_MAX) => {
             Some("a number of up to 8 bits has few values")
         }
         _ => None,
@@ -243,7 +243,7 @@ fn check_leakage(rule: &ColumnRule) -> Result<(), String> {
     if rule.mode == Mode::Random || rule.accept_leakage {
         return Ok(());
     }
-    let Some(reason) = few_values(rule) else {
+    let Some(reason) = few_values(rule.logical, rule.bits) else {
         return Ok(());
     };
     Err(format!(

@@ -9,7 +9,7 @@ use super::{
 use crate::rules::parse_default;
 use crate::{ColumnRule, Rules};
 
-mod fitting;
+pub(crate) mod fitting;
 
 /// Names of a relation, as the catalogue has them.
 type Name = (String, String);
@@ -33,6 +33,8 @@ impl Schema {
         building.check_partitions(&answers[1]);
         let dependencies = building.check_dependencies(&answers[6]);
         building.schema.search_path = answers[0].iter().map(|row| text(row, 0)).collect();
+        // Views may call functions, and functions may read views.
+        building.schema.suspect_functions = building.suspect_functions(&answers[7]);
         building.resolve_views(&dependencies);
         building.schema.suspect_functions = building.suspect_functions(&answers[7]);
         for row in &answers[8] {
@@ -371,7 +373,8 @@ impl<'a> Building<'a> {
 /// Whether `word` stands in `text` as a whole word. Both are in lower case. A name with odd
 /// characters, or one that is put together at run time, is found by nobody.
 pub(crate) fn names_word(text: &str, word: &str) -> bool {
-    let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '$');
+    // `$` can stand in a name, and around one (`$function$SELECT … FROM people$function$`).
+    let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     !word.is_empty()
         && text.match_indices(word).any(|(at, _)| {
             !inside(text[..at].chars().next_back())

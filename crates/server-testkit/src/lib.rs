@@ -1,0 +1,279 @@
+//! For tests only: a PostgreSQL server of its own for each test.
+//!
+//! The programs are those of the folder `STRONGROOM_TEST_POSTGRES`, or of the newest version that
+//! Debian's packages installed. PostgreSQL refuses to run as the superuser: for him it runs as
+//! `nobody`. The server listens on a free port of this machine, keeps its files in a folder that
+//! is removed, and is killed when the value is dropped.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use postgres::{Client, NoTls};
+use tempfile::TempDir;
+
+/// Where Debian keeps the programs of each version.
+const DEBIAN: &str = "/usr/lib/postgresql";
+/// User and group `nobody` and `nogroup`, as everywhere but on a few systems.
+const NOBODY: u32 = 65534;
+/// A server is up after a second; a busy machine gets a minute.
+const START_WITHIN: Duration = Duration::from_secs(60);
+
+/// A running server. The superuser is `postgres`; nobody needs a password.
+pub struct Postgres {
+    child: Child,
+    folder: TempDir,
+    programs: PathBuf,
+    port: u16,
+}
+
+/// Whether PostgreSQL is there at all: tests that need it are left out where it is not.
+///
+/// # Panics
+/// Where it is not, and `STRONGROOM_TEST_SERVERS` says that it has been installed before.
+pub fn is_installed() -> bool {
+    let found = programs().is_some();
+    assert!(
+        found || std::env::var_os("STRONGROOM_TEST_SERVERS").is_none(),
+        "STRONGROOM_TEST_SERVERS is set, and there is no PostgreSQL in {DEBIAN}"
+    );
+    found
+}
+
+/// The folder of the programs.
+fn programs() -> Option<PathBuf> {
+    if let Some(folder) = std::env::var_os("STRONGROOM_TEST_POSTGRES") {
+        return Some(folder.into());
+    }
+    let mut versions: Vec<(u32, PathBuf)> = fs::read_dir(DEBIAN)
+        .ok()?
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let version = entry.file_name().to_str()?.parse().ok()?;
+            Some((version, entry.path().join("bin")))
+        })
+        .filter(|(_, folder)| folder.join("postgres").exists())
+        .collect();
+    versions.sort();
+    versions.pop().map(|(_, folder)| folder)
+}
+
+impl Postgres {
+    /// Starts a server with an empty database.
+    pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts a server with settings, as `("log_statement", "all")`.
+    ///
+    /// # Panics
+    /// When it does not start: a test cannot go on.
+    pub fn start_with(settings: &[(&str, &str)]) -> Self {
+        let programs = programs().expect("PostgreSQL is installed; ask is_installed() first");
+        let folder = TempDir::new().expect("a temporary folder");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).expect("own folder");
+        if is_root() {
+            chown(folder.path(), Some(NOBODY), Some(NOBODY)).expect("root gives folders away");
+        }
+        let data = folder.path().join("data");
+        let made = command(&programs.join("initdb"))
+            .args(["--username=postgres", "--auth=trust", "--no-sync"])
+            .args(["--encoding=UTF8", "--locale=C", "--pgdata"])
+            .arg(&data)
+            .output()
+            .expect("initdb runs");
+        let said = String::from_utf8_lossy(&made.stderr).into_owned();
+        assert!(made.status.success(), "initdb: {said}");
+        // Somebody else may take the port between the look and the server's start.
+        for attempt in 1.. {
+            let port = free_port();
+            let mut child = spawn(&programs, &data, folder.path(), port, settings);
+            if wait_until_ready(&mut child, port) {
+                return Self {
+                    child,
+                    folder,
+                    programs,
+                    port,
+                };
+            }
+            let log = fs::read_to_string(folder.path().join("log")).unwrap_or_default();
+            assert!(attempt < 5, "PostgreSQL does not start:\n{log}");
+        }
+        unreachable!("the loop ends by return or panic")
+    }
+
+    /// The port, on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The folder of all its files: `data`, and the server's `log`.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What the server has logged.
+    pub fn log(&self) -> String {
+        let bytes = fs::read(self.folder().join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// The process of the server: killing it is a crash.
+    pub fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How to connect, for libpq and for Rust's clients.
+    pub fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// A connection.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn connect(&self) -> Client {
+        Client::connect(&self.url(), NoTls).expect("the server runs")
+    }
+
+    /// Runs one of PostgreSQL's programs against the server: `psql`, `pg_dump`, `pgbench`.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn run(&self, program: &str, arguments: &[&str]) -> Output {
+        self.run_at(self.port, program, arguments)
+    }
+
+    /// The same against another port: that of a proxy before the server.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn run_at(&self, port: u16, program: &str, arguments: &[&str]) -> Output {
+        command(&self.programs.join(program))
+            .env("PGHOST", "127.0.0.1")
+            .env("PGPORT", port.to_string())
+            .env("PGUSER", "postgres")
+            .env("PGDATABASE", "postgres")
+            .env("PGCLIENTENCODING", "UTF8")
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap_or_else(|error| panic!("{program} does not run: {error}"))
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        // SIGQUIT would leave its children a moment; SIGINT lets the server end them first.
+        let _ = Command::new("kill")
+            .args(["-INT", &self.child.id().to_string()])
+            .status();
+        let since = Instant::now();
+        while since.elapsed() < START_WITHIN {
+            match self.child.try_wait() {
+                Ok(None) => thread::sleep(Duration::from_millis(10)),
+                Ok(Some(_)) | Err(_) => return,
+            }
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn is_root() -> bool {
+    // Who a program runs as is the owner of its folder in /proc.
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+/// A program that runs as nobody, should we be root, and in a folder that he can enter.
+fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.current_dir("/").env("LC_ALL", "C").env("TZ", "UTC");
+    if is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command
+}
+
+fn spawn(
+    programs: &Path,
+    data: &Path,
+    folder: &Path,
+    port: u16,
+    settings: &[(&str, &str)],
+) -> Child {
+    let log = fs::File::create(folder.join("log")).expect("a file in the own folder");
+    let mut command = command(&programs.join("postgres"));
+    command.arg("-D").arg(data);
+    let port = port.to_string();
+    let own = [
+        ("listen_addresses", "127.0.0.1"),
+        ("port", &port),
+        ("unix_socket_directories", ""),
+        ("fsync", "off"),
+        ("timezone", "UTC"),
+    ];
+    for (name, value) in own.iter().chain(settings) {
+        command.arg("-c").arg(format!("{name}={value}"));
+    }
+    command
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().expect("a second handle of a file"))
+        .stderr(log)
+        .spawn()
+        .expect("postgres runs")
+}
+
+fn wait_until_ready(child: &mut Child, port: u16) -> bool {
+    let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
+    let since = Instant::now();
+    while since.elapsed() < START_WITHIN {
+        if matches!(child.try_wait(), Ok(Some(_)) | Err(_)) {
+            return false;
+        }
+        if Client::connect(&url, NoTls).is_ok() {
+            return true;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    false
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
+    let address = listener
+        .local_addr()
+        .expect("a bound socket has an address");
+    address.port()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Postgres, is_installed};
+
+    #[test]
+    fn a_server_starts_answers_and_goes() {
+        if !is_installed() {
+            return;
+        }
+        let server = Postgres::start_with(&[("work_mem", "5MB")]);
+        let row = server
+            .connect()
+            .query_one("SHOW work_mem", &[])
+            .expect("an answer");
+        assert_eq!(row.get::<_, String>(0), "5MB");
+        let said = server.run("psql", &["-XAtc", "SELECT 1 + 1"]);
+        assert_eq!(String::from_utf8_lossy(&said.stdout), "2\n");
+        let folder = server.folder().to_owned();
+        drop(server);
+        assert!(!folder.exists());
+    }
+}

@@ -1,0 +1,567 @@
+//! Queries on the server's catalogues, shown with the logical types.
+//!
+//! The server has protected columns as `bytea`. Drivers, `\d` of psql and mappers ask it for the
+//! types of columns, and must see those of the rules. So `pg_attribute` and
+//! `information_schema.columns` in `FROM` are replaced by a subquery with the same columns, in
+//! which the types of protected columns are others. The rest of the text stays byte for byte:
+//! such queries use syntax that a parser may not know, and hold no values of protected columns.
+//!
+//! That a text is such a query is decided over its lexemes: it only reads, no name in it is that
+//! of a protected relation (in a constant it may be: there it is looked for), and it calls nothing
+//! that could take a constant for SQL.
+
+use std::ops::Range;
+
+use crate::lexer::{Lexeme, lexemes};
+use crate::{Effects, Form, Hole, Piece, Plan, Schema, Source, Table, Template, Translated};
+
+mod shown;
+
+#[cfg(test)]
+mod tests;
+
+/// The plan of a query on catalogues; None: the text is something else, or not for sure.
+pub fn plan(text: &str, schema: &Schema) -> Option<Plan> {
+    let lower = text.to_ascii_lowercase();
+    if !lower.contains("pg_") && !lower.contains("information_schema") {
+        return None;
+    }
+    let words = words(text)?;
+    if !only_reads(&words) || !names_are_free(&words, schema) || !calls_are_known(&words) {
+        return None;
+    }
+    let replacements: Vec<Replacement> = relations(&words)
+        .into_iter()
+        .filter_map(|relation| relation.replacement(schema))
+        .collect();
+    if !reads_catalogues(&words) {
+        return None;
+    }
+    if replacements.is_empty() {
+        return Some(Plan::Pass(Effects::default()));
+    }
+    Some(Plan::One(
+        translated(text, &words, replacements),
+        Effects::default(),
+    ))
+}
+
+/// What a lexeme is for this module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A key word or a name, in small letters.
+    Word(String),
+    /// A name in quotes.
+    Quoted(String),
+    /// `$1` as 0.
+    Parameter(usize),
+    /// A constant.
+    Constant,
+    Comma,
+    Dot,
+    Open,
+    Close,
+    Operator,
+}
+
+#[derive(Clone, Debug)]
+struct Word {
+    kind: Kind,
+    place: Range<usize>,
+}
+
+impl Word {
+    /// The name that it may be.
+    fn name(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Word(name) | Kind::Quoted(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    fn is(&self, word: &str) -> bool {
+        matches!(&self.kind, Kind::Word(own) if own == word)
+    }
+}
+
+/// The lexemes of one statement; None for one that has forms which hide what they say.
+fn words(text: &str) -> Option<Vec<Word>> {
+    let found = lexemes(text);
+    let mut words = Vec::with_capacity(found.len());
+    for (at, (lexeme, place)) in found.iter().enumerate() {
+        let part = text.get(place.clone())?;
+        let kind = match lexeme {
+            Lexeme::Word => Kind::Word(part.to_lowercase()),
+            Lexeme::Comma => Kind::Comma,
+            // `names[1]` calls nothing.
+            Lexeme::Open | Lexeme::Close if part == "[" || part == "]" => Kind::Operator,
+            Lexeme::Open => Kind::Open,
+            Lexeme::Close => Kind::Close,
+            Lexeme::Operator if part == "." => Kind::Dot,
+            Lexeme::Operator => Kind::Operator,
+            Lexeme::Semicolon if at + 1 == found.len() => break,
+            Lexeme::Semicolon => return None,
+            Lexeme::Other => other(part)?,
+        };
+        let escapes =
+            matches!(&kind, Kind::Word(word) if word == "u") && text[place.end..].starts_with('&');
+        if escapes {
+            return None;
+        }
+        words.push(Word {
+            kind,
+            place: place.clone(),
+        });
+    }
+    Some(words)
+}
+
+fn other(part: &str) -> Option<Kind> {
+    if let Some(quoted) = part.strip_prefix('"') {
+        let name = quoted.strip_suffix('"')?.replace("\"\"", "\"");
+        return Some(Kind::Quoted(name));
+    }
+    if let Some(number) = part.strip_prefix('$') {
+        // A text between dollars may be SQL.
+        let number: usize = number.parse().ok()?;
+        return Some(Kind::Parameter(number.checked_sub(1)?));
+    }
+    Some(Kind::Constant)
+}
+
+fn only_reads(words: &[Word]) -> bool {
+    let first = words
+        .first()
+        .is_some_and(|word| word.is("select") || word.is("with"));
+    let writing = [
+        "insert", "update", "delete", "merge", "into", "truncate", "create", "lock",
+    ];
+    first
+        && !words
+            .iter()
+            .any(|word| writing.iter().any(|own| word.is(own)))
+}
+
+fn names_are_free(words: &[Word], schema: &Schema) -> bool {
+    words.iter().filter_map(Word::name).all(|name| {
+        let named = |own: &str| own.eq_ignore_ascii_case(name);
+        let relation = |table: &&Table| table.is_protected() && named(&table.name);
+        !schema.tables.values().any(|table| relation(&table))
+            && !schema.protected.iter().any(|rule| named(&rule.table))
+            && !schema
+                .suspect_functions
+                .iter()
+                .any(|function| named(function))
+    })
+}
+
+/// Functions of the server that catalogues are read with, beside those that begin with `pg_` or
+/// `has_`. None of them takes a text for SQL.
+const FUNCTIONS: &[&str] = &[
+    "abs",
+    "aclexplode",
+    "array",
+    "array_agg",
+    "array_length",
+    "array_lower",
+    "array_position",
+    "array_remove",
+    "array_to_string",
+    "array_upper",
+    "bit_and",
+    "bool_and",
+    "bool_or",
+    "btrim",
+    "cast",
+    "ceil",
+    "char_length",
+    "coalesce",
+    "col_description",
+    "concat",
+    "concat_ws",
+    "count",
+    "current_database",
+    "current_schema",
+    "current_schemas",
+    "current_setting",
+    "dense_rank",
+    "every",
+    "extract",
+    "first_value",
+    "floor",
+    "format",
+    "format_type",
+    "generate_series",
+    "generate_subscripts",
+    "greatest",
+    "information_schema",
+    "jsonb_agg",
+    "json_agg",
+    "json_build_object",
+    "jsonb_build_object",
+    "lag",
+    "last_value",
+    "lead",
+    "least",
+    "left",
+    "length",
+    "lower",
+    "ltrim",
+    "max",
+    "min",
+    "nullif",
+    "obj_description",
+    "octet_length",
+    "oidvectortypes",
+    "parse_ident",
+    "pg_catalog",
+    "position",
+    "quote_ident",
+    "quote_literal",
+    "rank",
+    "regexp_match",
+    "regexp_matches",
+    "regexp_replace",
+    "replace",
+    "reverse",
+    "right",
+    "round",
+    "row",
+    "row_number",
+    "row_to_json",
+    "rtrim",
+    "shobj_description",
+    "split_part",
+    "starts_with",
+    "string_agg",
+    "string_to_array",
+    "strpos",
+    "substr",
+    "substring",
+    "sum",
+    "to_char",
+    "to_regclass",
+    "to_regtype",
+    "trim",
+    "txid_current",
+    "unnest",
+    "upper",
+    "version",
+    "width_bucket",
+];
+
+/// Key words and types before a parenthesis.
+const KEY_WORDS: &[&str] = &[
+    "all",
+    "and",
+    "any",
+    "as",
+    "between",
+    "by",
+    "case",
+    "char",
+    "character",
+    "columns",
+    "cross",
+    "cube",
+    "decimal",
+    "distinct",
+    "else",
+    "except",
+    "exists",
+    "filter",
+    "from",
+    "group",
+    "grouping",
+    "having",
+    "ilike",
+    "in",
+    "intersect",
+    "is",
+    "join",
+    "lateral",
+    "like",
+    "limit",
+    "materialized",
+    "not",
+    "numeric",
+    "offset",
+    "on",
+    "only",
+    "operator",
+    "or",
+    "over",
+    "partition",
+    "recursive",
+    "rollup",
+    "select",
+    "sets",
+    "similar",
+    "some",
+    "table",
+    "then",
+    "timestamp",
+    "time",
+    "to",
+    "union",
+    "using",
+    "values",
+    "varchar",
+    "varying",
+    "when",
+    "where",
+    "with",
+    "within",
+    "bit",
+    "interval",
+    "precision",
+];
+
+/// Functions with `pg_` before them that act, or read what is not a catalogue.
+const ACTING: &[&str] = &[
+    "pg_advisory",
+    "pg_cancel",
+    "pg_terminate",
+    "pg_read",
+    "pg_write",
+    "pg_ls",
+    "pg_file",
+    "pg_logical",
+    "pg_replication",
+    "pg_create",
+    "pg_drop",
+    "pg_restore",
+    "pg_sleep",
+    "pg_switch",
+    "pg_reload",
+    "pg_rotate",
+    "pg_promote",
+    "pg_notify",
+    "pg_import",
+    "pg_export",
+    "pg_stat_file",
+];
+
+/// Whether everything that is called is known not to take a constant for SQL.
+fn calls_are_known(words: &[Word]) -> bool {
+    words.windows(2).all(|pair| {
+        let (Some(name), Kind::Open) = (pair[0].name(), &pair[1].kind) else {
+            return true;
+        };
+        let catalogue =
+            (name.starts_with("pg_") || name.starts_with("_pg_") || name.starts_with("has_"))
+                && !ACTING.iter().any(|own| name.starts_with(own));
+        // `t(a, b)` behind AS or a call, and the names of WITH.
+        catalogue || FUNCTIONS.contains(&name) || KEY_WORDS.contains(&name) || {
+            let at = pair[0].place.start;
+            let before = words.iter().rev().find(|word| word.place.end <= at);
+            before.is_some_and(|before| {
+                before.is("as")
+                    || before.is("with")
+                    || before.is("recursive")
+                    || before.kind == Kind::Close
+            })
+        }
+    })
+}
+
+fn reads_catalogues(words: &[Word]) -> bool {
+    words
+        .iter()
+        .filter_map(Word::name)
+        .any(|name| name.starts_with("pg_") || name == "information_schema")
+}
+
+/// A relation in `FROM`.
+struct Relation<'a> {
+    schema: Option<&'a str>,
+    name: &'a str,
+    place: Range<usize>,
+    has_alias: bool,
+}
+
+/// A piece of the text, and what stands there instead.
+struct Replacement {
+    place: Range<usize>,
+    text: String,
+}
+
+impl Relation<'_> {
+    fn replacement(&self, schema: &Schema) -> Option<Replacement> {
+        let subquery = match (self.schema, self.name) {
+            (None | Some("pg_catalog"), "pg_attribute") => shown::attributes(schema)?,
+            (Some("information_schema"), "columns") => shown::columns(schema)?,
+            _ => return None,
+        };
+        let alias = if self.has_alias {
+            String::new()
+        } else {
+            format!(" AS {}", self.name)
+        };
+        Some(Replacement {
+            place: self.place.clone(),
+            text: format!("({subquery}){alias}"),
+        })
+    }
+}
+
+/// Words that may stand behind a relation and are no alias of it.
+const BEHIND_RELATION: &[&str] = &[
+    "where",
+    "on",
+    "using",
+    "join",
+    "left",
+    "right",
+    "full",
+    "inner",
+    "cross",
+    "natural",
+    "group",
+    "order",
+    "having",
+    "limit",
+    "offset",
+    "fetch",
+    "union",
+    "except",
+    "intersect",
+    "window",
+    "for",
+    "tablesample",
+    "lateral",
+];
+
+/// What part of a query the words of one pair of parentheses are in.
+#[derive(Clone, Copy, PartialEq)]
+enum Clause {
+    /// In `FROM`; whether a relation comes next.
+    From(bool),
+    /// Anything else.
+    Other,
+}
+
+/// The relations in every `FROM`.
+fn relations(words: &[Word]) -> Vec<Relation<'_>> {
+    let mut found = Vec::new();
+    let mut clauses = vec![Clause::Other];
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        let depth = clauses.len();
+        let clause = clauses.last_mut().expect("the outermost clause stays");
+        let mut next = at + 1;
+        match &word.kind {
+            Kind::Open => {
+                let inside = *clause;
+                if inside == Clause::From(true) {
+                    *clause = Clause::From(false);
+                    clauses.push(Clause::From(true));
+                } else {
+                    clauses.push(Clause::Other);
+                }
+            }
+            Kind::Close if depth > 1 => {
+                clauses.pop();
+            }
+            Kind::Comma => {
+                if let Clause::From(expects) = clause {
+                    *expects = true;
+                }
+            }
+            Kind::Word(key) if matches!(key.as_str(), "from" | "join") => {
+                *clause = Clause::From(true);
+            }
+            Kind::Word(key) if matches!(key.as_str(), "lateral" | "only") => {}
+            Kind::Word(key)
+                if matches!(
+                    key.as_str(),
+                    "select"
+                        | "where"
+                        | "group"
+                        | "order"
+                        | "having"
+                        | "limit"
+                        | "union"
+                        | "except"
+                        | "intersect"
+                        | "window"
+                        | "values"
+                ) =>
+            {
+                *clause = Clause::Other;
+            }
+            Kind::Word(_) | Kind::Quoted(_) if *clause == Clause::From(true) => {
+                *clause = Clause::From(false);
+                let (relation, end) = relation(words, at);
+                found.extend(relation);
+                next = end;
+            }
+            _ => {}
+        }
+        at = next;
+    }
+    found
+}
+
+/// The relation that begins at a word, and the place behind its name; None for a call.
+fn relation(words: &[Word], at: usize) -> (Option<Relation<'_>>, usize) {
+    let name_at = |place: usize| words.get(place).and_then(Word::name);
+    let dotted = words.get(at + 1).is_some_and(|word| word.kind == Kind::Dot);
+    let (schema, name, last) = match (dotted, name_at(at), name_at(at + 2)) {
+        (true, Some(schema), Some(name)) => (Some(schema), name, at + 2),
+        (false, Some(name), _) => (None, name, at),
+        _ => return (None, at + 1),
+    };
+    let behind = words.get(last + 1);
+    if behind.is_some_and(|word| matches!(word.kind, Kind::Open | Kind::Dot)) {
+        return (None, last + 1);
+    }
+    let has_alias = behind.is_some_and(|word| match &word.kind {
+        Kind::Quoted(_) => true,
+        Kind::Word(key) => !BEHIND_RELATION.contains(&key.as_str()),
+        _ => false,
+    });
+    let relation = Relation {
+        schema,
+        name,
+        place: words[at].place.start..words[last].place.end,
+        has_alias,
+    };
+    (Some(relation), last + 1)
+}
+
+/// The text with its replacements, and its parameters as holes.
+fn translated(text: &str, words: &[Word], replacements: Vec<Replacement>) -> Translated {
+    let mut cuts: Vec<(Range<usize>, Piece)> = replacements
+        .into_iter()
+        .map(|replacement| (replacement.place, Piece::Text(replacement.text)))
+        .collect();
+    let mut holes = Vec::new();
+    let mut parameters = 0;
+    for word in words {
+        if let Kind::Parameter(parameter) = word.kind {
+            cuts.push((word.place.clone(), Piece::Hole(holes.len())));
+            parameters = parameters.max(parameter + 1);
+            holes.push(Hole {
+                source: Source::Parameter(parameter),
+                form: Form::Plain,
+            });
+        }
+    }
+    cuts.sort_by_key(|(place, _)| place.start);
+    let mut pieces = Vec::new();
+    let mut done = 0;
+    for (place, piece) in cuts {
+        pieces.push(Piece::Text(text[done..place.start].to_owned()));
+        pieces.push(piece);
+        done = place.end;
+    }
+    pieces.push(Piece::Text(text[done..].to_owned()));
+    Translated {
+        template: Template { pieces },
+        holes,
+        outputs: Vec::new(),
+        parameter_types: vec![None; parameters],
+        locks: None,
+    }
+}

@@ -1,0 +1,147 @@
+//! `ALTER TABLE`
+
+use sqlparser::ast::{
+    AlterColumnOperation, AlterTable, AlterTableOperation, Ident, RenameTableNameKind, Statement,
+};
+
+use super::{constraint, create, find_known, pass, place, refusal, refuse_named, written};
+use crate::names::folded;
+use crate::{Plan, Refusal, Schema, Table};
+
+pub(super) fn plan(alter: &AlterTable, schema: &Schema) -> Result<Plan, Refusal> {
+    let Some(found) = find_known(&alter.name, "altered before it is there", schema)? else {
+        return Ok(pass());
+    };
+    let mut table = found.clone();
+    // A column that is added may be used by a constraint that stands before it.
+    for operation in &alter.operations {
+        if let AlterTableOperation::AddColumn { column_def, .. } = operation {
+            let name = (table.schema.as_str(), table.name.as_str());
+            let column = create::described_column(column_def, table.columns.len(), name, schema);
+            if table.position(&column.name).is_none() {
+                table.columns.push(column);
+            }
+        }
+    }
+    let mut anew = alter.clone();
+    for own in &mut anew.operations {
+        operation(own, &table, schema)?;
+    }
+    if anew == *alter && !table.is_protected() {
+        return Ok(pass());
+    }
+    written(&Statement::AlterTable(anew))
+}
+
+/// Checks one operation, and writes it anew where it makes a protected column.
+fn operation(own: &mut AlterTableOperation, table: &Table, schema: &Schema) -> Result<(), Refusal> {
+    use AlterTableOperation as Operation;
+    match own {
+        Operation::AddConstraint { constraint, .. } => constraint::check(constraint, table, schema),
+        Operation::AddColumn { column_def, .. } => create::column(column_def, table, schema),
+        Operation::AlterColumn { column_name, op } => alter_column(column_name, op, table, schema),
+        Operation::RenameColumn {
+            old_column_name,
+            new_column_name,
+        } => {
+            let (old, new) = (folded(old_column_name), folded(new_column_name));
+            refuse_column(&old, table, schema)?;
+            refuse_column(&new, table, schema)
+        }
+        Operation::RenameTable { table_name } => {
+            let (RenameTableNameKind::As(new) | RenameTableNameKind::To(new)) = table_name;
+            refuse_named(new, "the new name of a table", schema)?;
+            if table.is_protected() {
+                return Err(renamed(&format!(
+                    "protected table {}.{}",
+                    table.schema, table.name
+                )));
+            }
+            Ok(())
+        }
+        // Names, and switches that do not look into a row.
+        Operation::DropColumn { .. }
+        | Operation::DropConstraint { .. }
+        | Operation::RenameConstraint { .. }
+        | Operation::ValidateConstraint { .. }
+        | Operation::DisableRowLevelSecurity
+        | Operation::EnableRowLevelSecurity
+        | Operation::ForceRowLevelSecurity
+        | Operation::NoForceRowLevelSecurity
+        | Operation::DisableRule { .. }
+        | Operation::DisableTrigger { .. }
+        | Operation::EnableAlwaysRule { .. }
+        | Operation::EnableAlwaysTrigger { .. }
+        | Operation::EnableReplicaRule { .. }
+        | Operation::EnableReplicaTrigger { .. }
+        | Operation::EnableRule { .. }
+        | Operation::EnableTrigger { .. }
+        | Operation::ReplicaIdentity { .. }
+        | Operation::SetLogged
+        | Operation::SetUnlogged
+        | Operation::SetOptionsParens { .. }
+        | Operation::OwnerTo { .. } => Ok(()),
+        other if table.is_protected() => Err(refusal(
+            &format!("protected table {}.{}", table.schema, table.name),
+            &format!("ALTER TABLE … {other} is not supported"),
+            "Do it directly on the server, if it does not read or write rows.",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn renamed(subject: &str) -> Refusal {
+    refusal(
+        subject,
+        "its name is bound into its ciphertexts, so that a renamed one could not be read",
+        "Create the new one with its rule and copy the rows through the proxy.",
+    )
+}
+
+/// Refuses a column that a rule is for.
+fn refuse_column(name: &str, table: &Table, schema: &Schema) -> Result<(), Refusal> {
+    let at = table.position(name);
+    let protected = at.is_some_and(|at| table.columns[at].protected.is_some());
+    if protected || schema.rule(&table.schema, &table.name, name).is_some() {
+        return Err(renamed(&place(table, name)));
+    }
+    Ok(())
+}
+
+fn alter_column(
+    name: &Ident,
+    own: &AlterColumnOperation,
+    table: &Table,
+    schema: &Schema,
+) -> Result<(), Refusal> {
+    let name = folded(name);
+    let at = table.position(&name);
+    let Some(id) = at.and_then(|at| table.columns[at].protected) else {
+        return Ok(());
+    };
+    let subject = place(table, &name);
+    match own {
+        AlterColumnOperation::SetNotNull
+        | AlterColumnOperation::DropNotNull
+        | AlterColumnOperation::DropDefault => Ok(()),
+        AlterColumnOperation::SetDefault { value } => {
+            create::check_default(value, schema.column(id), &subject)?;
+            Err(refusal(
+                &subject,
+                "the rule has this default already, and the server needs none",
+                "Leave the statement out.",
+            ))
+        }
+        AlterColumnOperation::SetDataType { .. } => Err(refusal(
+            &subject,
+            "the server cannot convert ciphertext",
+            "Add a column of the new type with its rule, copy the values through the proxy, and \
+             drop the old one.",
+        )),
+        AlterColumnOperation::AddGenerated { .. } => Err(refusal(
+            &subject,
+            "the server cannot make a value that it must not know",
+            "Let the application make the value.",
+        )),
+    }
+}

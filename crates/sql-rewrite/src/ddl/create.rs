@@ -1,0 +1,308 @@
+//! `CREATE TABLE`, and what makes a column: for `ALTER TABLE … ADD COLUMN` too.
+
+use column_types::LogicalType;
+use sqlparser::ast::{
+    ColumnDef, ColumnOption, CreateTable, CreateTableLikeKind, DataType, Expr, Statement,
+    TableConstraint,
+};
+
+use super::{
+    constraint, find, own_name, pass, place, refusal, refuse_named, refuse_table_as, written,
+};
+use crate::names::folded;
+use crate::rules::parse_default;
+use crate::{Column, Literal, Plan, ProtectedColumn, Refusal, RelationKind, Schema, Table};
+
+pub(super) fn plan(create: &CreateTable, schema: &Schema) -> Result<Plan, Refusal> {
+    if let Some(query) = &create.query {
+        refuse_table_as(create, query, schema)?;
+        return Ok(pass());
+    }
+    refuse_copies(create, schema)?;
+    let Some(table) = described(create, schema) else {
+        refuse_named(&create.name, "created", schema)?;
+        return Ok(pass());
+    };
+    let mut anew = create.clone();
+    if table.is_protected() {
+        refuse_odd(create, &table)?;
+        constraint::check_partition_key(create.partition_by.as_deref(), &table, schema)?;
+    }
+    for definition in &mut anew.columns {
+        column(definition, &table, schema)?;
+    }
+    for own in &anew.constraints {
+        constraint::check(own, &table, schema)?;
+    }
+    if anew == *create && !table.is_protected() {
+        return Ok(pass());
+    }
+    written(&Statement::CreateTable(anew))
+}
+
+/// The table as it will be, for the checks; None for a name that cannot be resolved.
+fn described(create: &CreateTable, schema: &Schema) -> Option<Table> {
+    let (own_schema, name) = own_name(&create.name, schema)?;
+    let parent = create
+        .partition_of
+        .iter()
+        .chain(create.inherits.iter().flatten());
+    let mut columns: Vec<Column> = parent
+        .filter_map(|name| find(name, schema))
+        .flat_map(|table| table.columns.clone())
+        .collect();
+    for (place, definition) in create.columns.iter().enumerate() {
+        columns.push(described_column(
+            definition,
+            place,
+            (&own_schema, &name),
+            schema,
+        ));
+    }
+    let mut table = Table {
+        schema: own_schema,
+        name,
+        // A number that no relation has; 0 would say that nothing is known of its columns.
+        oid: u32::MAX,
+        kind: RelationKind::Table,
+        columns,
+        unique_keys: Vec::new(),
+        opaque: false,
+        has_triggers: false,
+    };
+    table.unique_keys = primary_key(create, &table).into_iter().collect();
+    Some(table)
+}
+
+/// A column as it will be.
+pub(super) fn described_column(
+    definition: &ColumnDef,
+    place: usize,
+    (own_schema, table): (&str, &str),
+    schema: &Schema,
+) -> Column {
+    let name = folded(&definition.name);
+    Column {
+        protected: schema.rule(own_schema, table, &name).map(|rule| rule.id),
+        physical: logical_of(&definition.data_type),
+        number: i16::try_from(place + 1).unwrap_or(i16::MAX),
+        not_null: false,
+        has_default: false,
+        name,
+    }
+}
+
+/// The primary key that the statement declares: a foreign key within it may refer to it.
+fn primary_key(create: &CreateTable, table: &Table) -> Option<Vec<usize>> {
+    let by_column = create.columns.iter().find(|definition| {
+        let mut options = definition.options.iter();
+        options.any(|option| matches!(option.option, ColumnOption::PrimaryKey(_)))
+    });
+    if let Some(definition) = by_column {
+        return Some(vec![table.position(&folded(&definition.name))?]);
+    }
+    let columns = create.constraints.iter().find_map(|own| match own {
+        TableConstraint::PrimaryKey(key) => Some(&key.columns),
+        _ => None,
+    })?;
+    let position = |expr: &Expr| match expr {
+        Expr::Identifier(name) => table.position(&folded(name)),
+        _ => None,
+    };
+    columns
+        .iter()
+        .map(|column| position(&column.column.expr))
+        .collect()
+}
+
+/// Tables that are made after another one: their columns would be `bytea` without a rule.
+fn refuse_copies(create: &CreateTable, schema: &Schema) -> Result<(), Refusal> {
+    let like = match &create.like {
+        Some(CreateTableLikeKind::Parenthesized(like) | CreateTableLikeKind::Plain(like)) => {
+            Some(&like.name)
+        }
+        None => None,
+    };
+    let sources = like.into_iter().chain(&create.clone);
+    for source in sources {
+        refuse_named(source, "a pattern for LIKE", schema)?;
+        refuse_named(&create.name, "made by LIKE", schema)?;
+    }
+    for parent in create.inherits.iter().flatten().chain(&create.partition_of) {
+        if let Some(parent) = find(parent, schema).filter(|parent| parent.is_protected()) {
+            let own = create.columns.iter().find(|definition| {
+                let at = parent.position(&folded(&definition.name));
+                at.is_some_and(|at| parent.columns[at].protected.is_some())
+            });
+            if let Some(own) = own {
+                return Err(refusal(
+                    &place(parent, &own.name.value),
+                    "a child repeats the column",
+                    "Leave the column out: it is inherited.",
+                ));
+            }
+            refuse_ruled_child(create, schema)?;
+        }
+    }
+    Ok(())
+}
+
+/// The rules of a child are those of its parent.
+fn refuse_ruled_child(create: &CreateTable, schema: &Schema) -> Result<(), Refusal> {
+    if super::has_rules(&create.name, schema) {
+        return Err(refusal(
+            &format!("protected table {}", create.name),
+            "has rules of its own beside those of the table that it is a part of",
+            "Remove them: a partition is protected as its parent is.",
+        ));
+    }
+    Ok(())
+}
+
+/// Kinds of tables that the server gives other meanings, or that the proxy would not see.
+fn refuse_odd(create: &CreateTable, table: &Table) -> Result<(), Refusal> {
+    if create.temporary {
+        return Err(refusal(
+            &format!("protected table {}.{}", table.schema, table.name),
+            "a temporary table would hide it from one connection, and the proxy does not see it",
+            "Give the temporary table another name.",
+        ));
+    }
+    Ok(())
+}
+
+/// Writes the definition of a column anew if it is protected, and checks it.
+pub(super) fn column(
+    definition: &mut ColumnDef,
+    table: &Table,
+    schema: &Schema,
+) -> Result<(), Refusal> {
+    let name = folded(&definition.name);
+    let own = table
+        .position(&name)
+        .and_then(|at| table.columns[at].protected);
+    let rule = own.map(|id| schema.column(id));
+    for option in &definition.options {
+        constraint::check_option(&option.option, &definition.name, table, schema)?;
+    }
+    let Some(rule) = rule else {
+        return Ok(());
+    };
+    let subject = place(table, &name);
+    match logical_of(&definition.data_type) {
+        Some(declared) if declared == rule.logical => definition.data_type = DataType::Bytea,
+        _ => {
+            return Err(refusal(
+                &subject,
+                &format!(
+                    "the rule says {}, the statement {}",
+                    rule.logical, definition.data_type
+                ),
+                "Make both the same; types that count for themselves (serial) cannot be protected.",
+            ));
+        }
+    }
+    let mut options = Vec::new();
+    for option in definition.options.drain(..) {
+        if keeps(&option.option, rule, &subject)? {
+            options.push(option);
+        }
+    }
+    definition.options = options;
+    Ok(())
+}
+
+/// Whether an option of a protected column stays in the server's definition.
+fn keeps(option: &ColumnOption, rule: &ProtectedColumn, subject: &str) -> Result<bool, Refusal> {
+    match option {
+        ColumnOption::Null
+        | ColumnOption::NotNull
+        | ColumnOption::PrimaryKey(_)
+        | ColumnOption::Unique(_)
+        | ColumnOption::ForeignKey(_)
+        | ColumnOption::Check(_) => Ok(true),
+        ColumnOption::Default(expr) => {
+            check_default(expr, rule, subject)?;
+            Ok(false)
+        }
+        ColumnOption::Collation(_) => Err(refusal(
+            subject,
+            "ciphertext has no collation; the proxy sorts by bytes, as \"C\" does",
+            "Leave COLLATE out.",
+        )),
+        ColumnOption::Generated { .. } | ColumnOption::Identity(_) => Err(refusal(
+            subject,
+            "the server cannot make a value that it must not know",
+            "Leave the column plain, or let the application make the value.",
+        )),
+        other => Err(refusal(
+            subject,
+            &format!("{other} is not supported"),
+            "Leave it out.",
+        )),
+    }
+}
+
+/// A default is filled in by the proxy, so it stands in the rule; DDL may repeat it.
+pub(super) fn check_default(
+    expr: &Expr,
+    rule: &ProtectedColumn,
+    subject: &str,
+) -> Result<(), Refusal> {
+    let mut inner = expr;
+    while let Expr::Cast { expr, .. } | Expr::Nested(expr) = inner {
+        inner = expr;
+    }
+    let declared = parse_default(&inner.to_string(), rule.logical);
+    let same = match (&declared, &rule.default) {
+        (Ok(Literal::Null), None) => true,
+        (Ok(declared), Some(own)) => declared == own,
+        _ => false,
+    };
+    if same {
+        return Ok(());
+    }
+    let hint = match &declared {
+        Ok(_) => "Write the same default into the rule (`default = …`); the proxy fills it in.",
+        Err(_) => {
+            "The proxy fills in constants and CURRENT_TIMESTAMP only: let the application make the \
+             value, or leave the column plain."
+        }
+    };
+    Err(refusal(
+        subject,
+        "the default of the statement is not that of its rule",
+        hint,
+    ))
+}
+
+/// The logical type of a type in DDL; None for one that cannot be protected.
+pub(super) fn logical_of(data_type: &DataType) -> Option<LogicalType> {
+    let text = data_type.to_string().to_lowercase();
+    let text = text.strip_prefix("pg_catalog.").unwrap_or(&text);
+    match text {
+        // Without a length it is not char(1), as `char` is.
+        "bpchar" => return None,
+        "char varying" => return Some(LogicalType::Varchar(None)),
+        // Six digits of a second are what there is.
+        "timestamp(6)" | "timestamp(6) without time zone" => return Some(LogicalType::Timestamp),
+        "timestamptz(6)" | "timestamp(6) with time zone" => return Some(LogicalType::TimestampTz),
+        "time(6)" | "time(6) without time zone" => return Some(LogicalType::Time),
+        _ => {}
+    }
+    if let Some(precision) = text
+        .strip_prefix("float(")
+        .and_then(|rest| rest.strip_suffix(')'))
+    {
+        // Table 8.2 of PostgreSQL's manual: up to 24 bits are `real`.
+        return match precision.trim().parse::<u8>().ok()? {
+            1..=24 => Some(LogicalType::Real),
+            25..=53 => Some(LogicalType::Double),
+            _ => None,
+        };
+    }
+    let text = text
+        .replace("char varying", "varchar")
+        .replace("dec(", "decimal(");
+    text.parse().ok()
+}

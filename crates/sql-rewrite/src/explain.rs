@@ -1,0 +1,369 @@
+//! What protecting a column means: which operations work and where they run, and what somebody
+//! who reads the server learns. Data only; the program prints it.
+
+use std::ops::Range;
+
+use column_types::LogicalType;
+
+use crate::lexer::{Lexeme, lexemes};
+use crate::rules::few_values;
+use crate::{Dialect, Mode, Plan, ProtectedColumn, Refusal, Schema};
+
+/// Where an operation is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// By the server, on ciphertext.
+    Server,
+    /// By the proxy, over the rows that the rest of the query finds, up to `max_finish_rows`.
+    Proxy,
+    /// The proxy reads and locks the rows, computes, and writes.
+    ReadModifyWrite,
+    /// Nowhere: refused.
+    Nowhere,
+}
+
+/// What somebody who reads the server's disk, memory or logs learns of the values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leak {
+    /// Which values are NULL.
+    Nulls,
+    /// About how long each value is.
+    Length,
+    /// Which rows have equal values, and so how often each value occurs.
+    EqualValues,
+    /// The same across all columns of the domain.
+    EqualAcrossDomain,
+    /// The order of all values, and at which bit any two of them begin to differ.
+    Order,
+}
+
+impl Leak {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Nulls => "which values are NULL",
+            Self::Length => "about how long each value is",
+            Self::EqualValues => "which values are equal, so how often each occurs",
+            Self::EqualAcrossDomain => "which values are equal in all columns of its domain",
+            Self::Order => "the order of the values, and about how far any two of them lie apart",
+        }
+    }
+}
+
+/// An attack that is known from the literature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attack {
+    /// What it gained.
+    pub gain: &'static str,
+    /// Where it is described.
+    pub source: &'static str,
+}
+
+const FREQUENCIES: Attack = Attack {
+    gain: "equal ciphertexts, counted and compared with public statistics, gave sex, race and \
+           risk of more than 60 % of the patients in more than 60 % of 200 hospitals",
+    source: "Naveed, Kamara, Wright, CCS 2015",
+};
+const SORTED: Attack = Attack {
+    gain: "ordered ciphertexts gave age and severity of more than 80 % of the patients in 95 % of \
+           200 hospitals",
+    source: "Naveed, Kamara, Wright, CCS 2015",
+};
+const CORRELATED: Attack = Attack {
+    gain: "several ordered columns of one table, taken together, gave more than each alone",
+    source: "Durak, DuBuisson, Cash, CCS 2016",
+};
+const RANGES: Attack = Attack {
+    gain: "whoever sees which rows many range queries return rebuilds the values, whatever the \
+           cipher",
+    source: "Kellaris, Kollios, Nissim, O'Neill, CCS 2016; Lacharité, Minaud, Paterson, S&P 2018",
+};
+const PAST_QUERIES: Attack = Attack {
+    gain: "a copy of a real server holds past queries in logs, caches and statistics, so that it \
+           tells more than its tables do",
+    source: "Grubbs, Ristenpart, Shmatikov, HotOS 2017",
+};
+
+/// One protected column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnReport {
+    /// `schema.table`
+    pub table: String,
+    /// The column.
+    pub column: String,
+    /// The type that clients see.
+    pub logical: LogicalType,
+    /// The mode.
+    pub mode: Mode,
+    /// The domain, if it is shared.
+    pub domain: Option<String>,
+    /// Bits kept in order.
+    pub bits: Option<u8>,
+    /// Operations, and where they are done.
+    pub operations: Vec<(&'static str, Place)>,
+    /// What is learnt.
+    pub leaks: Vec<Leak>,
+    /// Attacks on that.
+    pub attacks: Vec<Attack>,
+    /// What makes it worse here.
+    pub warnings: Vec<String>,
+}
+
+/// Reports on all protected columns, in the order of the rules.
+pub fn columns(schema: &Schema) -> Vec<ColumnReport> {
+    let report = |rule| report(rule, schema);
+    schema.protected.iter().map(report).collect()
+}
+
+fn report(rule: &ProtectedColumn, schema: &Schema) -> ColumnReport {
+    let shared = !rule.domain.contains(':');
+    ColumnReport {
+        table: format!("{}.{}", rule.schema, rule.table),
+        column: rule.column.clone(),
+        logical: rule.logical,
+        mode: rule.mode,
+        domain: shared.then(|| rule.domain.clone()),
+        bits: rule.bits,
+        operations: operations(rule),
+        leaks: leaks(rule, shared),
+        attacks: attacks(rule.mode),
+        warnings: warnings(rule, schema),
+    }
+}
+
+fn operations(rule: &ProtectedColumn) -> Vec<(&'static str, Place)> {
+    let comparable = match rule.mode {
+        Mode::Random => Place::Proxy,
+        Mode::Equality | Mode::Order => Place::Server,
+    };
+    let sortable = match rule.mode {
+        Mode::Random | Mode::Equality => Place::Proxy,
+        Mode::Order => Place::Server,
+    };
+    let keys = match rule.mode {
+        Mode::Random => Place::Nowhere,
+        Mode::Equality | Mode::Order => Place::Server,
+    };
+    let mut operations = vec![
+        (
+            "INSERT, UPDATE, SELECT of the value, IS NULL",
+            Place::Server,
+        ),
+        ("= and IN with a constant", comparable),
+        ("join, foreign key within the domain", keys),
+        ("PRIMARY KEY, UNIQUE, index", keys),
+        ("GROUP BY, DISTINCT", comparable),
+        ("<, >, BETWEEN, ORDER BY, MIN, MAX", sortable),
+    ];
+    if rule.logical.is_number() {
+        operations.push(("SUM, AVG", Place::Proxy));
+        operations.push(("column = column + x", Place::ReadModifyWrite));
+    }
+    if rule.logical.is_text() {
+        operations.push(("LIKE", Place::Proxy));
+    }
+    if rule.logical == LogicalType::Json {
+        // json has no equality and no order in the server either.
+        operations.retain(|(_, place)| *place == Place::Server);
+    }
+    operations
+}
+
+fn leaks(rule: &ProtectedColumn, shared: bool) -> Vec<Leak> {
+    let mut leaks = vec![Leak::Nulls];
+    let varies = rule.logical.is_text()
+        || matches!(
+            rule.logical,
+            LogicalType::Bytes | LogicalType::Json | LogicalType::Numeric(_)
+        );
+    if varies && rule.mode != Mode::Order {
+        leaks.push(Leak::Length);
+    }
+    if rule.mode != Mode::Random {
+        leaks.push(Leak::EqualValues);
+        if shared {
+            leaks.push(Leak::EqualAcrossDomain);
+        }
+    }
+    if rule.mode == Mode::Order {
+        leaks.push(Leak::Order);
+    }
+    leaks
+}
+
+fn attacks(mode: Mode) -> Vec<Attack> {
+    match mode {
+        Mode::Random => vec![PAST_QUERIES],
+        Mode::Equality => vec![FREQUENCIES, PAST_QUERIES],
+        Mode::Order => vec![FREQUENCIES, SORTED, CORRELATED, RANGES, PAST_QUERIES],
+    }
+}
+
+fn warnings(rule: &ProtectedColumn, schema: &Schema) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if rule.mode != Mode::Random
+        && let Some(reason) = few_values(rule.logical, rule.bits)
+    {
+        warnings.push(format!("{reason}: counting equal ciphertexts reads them"));
+    }
+    let others = schema.protected.iter().filter(|other| {
+        other.id != rule.id
+            && (&other.schema, &other.table) == (&rule.schema, &rule.table)
+            && other.mode == Mode::Order
+    });
+    if rule.mode == Mode::Order {
+        if matches!(rule.logical, LogicalType::Date | LogicalType::SmallInt) {
+            warnings.push(
+                "where nearly every possible value occurs, the order alone is the value".to_owned(),
+            );
+        }
+        let names: Vec<&str> = others.map(|other| other.column.as_str()).collect();
+        if !names.is_empty() {
+            warnings.push(format!(
+                "{} of the same table {} ordered too: together they tell more",
+                names.join(", "),
+                if names.len() == 1 { "is" } else { "are" }
+            ));
+        }
+    }
+    let table = schema.find(Some(&rule.schema), &rule.table);
+    match table {
+        Some(table) if table.oid != 0 => {
+            if table.has_triggers {
+                warnings.push("triggers of the table see and may copy its ciphertext".to_owned());
+            }
+            if table.position(&rule.column).is_none() {
+                warnings.push("the server has no such column yet".to_owned());
+            }
+        }
+        _ => warnings.push("the server has no such table yet".to_owned()),
+    }
+    warnings
+}
+
+/// What becomes of one statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatementReport {
+    /// The statement.
+    pub text: String,
+    /// What is done.
+    pub how: How,
+}
+
+/// How a statement is executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It goes on as it is: no protected column takes part.
+    Passed,
+    /// The server does it on ciphertext.
+    Server,
+    /// The server does it, in several statements.
+    Several,
+    /// The proxy reads and locks, computes, writes.
+    ReadModifyWrite,
+    /// The proxy fetches rows and finishes.
+    Finished,
+    /// `COPY`: rows are sealed or opened as they pass.
+    Copied,
+    /// It is refused.
+    Refused(Refusal),
+}
+
+impl How {
+    fn of(plan: &Plan) -> Self {
+        match plan {
+            Plan::Pass(_) => Self::Passed,
+            Plan::One(..) => Self::Server,
+            Plan::Several(..) => Self::Several,
+            Plan::ReadModifyWrite(_) => Self::ReadModifyWrite,
+            Plan::Finish(_) => Self::Finished,
+            Plan::Copy(_) => Self::Copied,
+        }
+    }
+
+    /// In words.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Passed => "passed on".to_owned(),
+            Self::Server => "done by the server on ciphertext".to_owned(),
+            Self::Several => "done by the server in several statements".to_owned(),
+            Self::ReadModifyWrite => {
+                "rows are read and locked, computed by the proxy, written".to_owned()
+            }
+            Self::Finished => "finished by the proxy, over the rows that it fetches".to_owned(),
+            Self::Copied => "copied; rows are sealed or opened by the proxy".to_owned(),
+            Self::Refused(refusal) => format!("refused: {}", refusal.message),
+        }
+    }
+}
+
+/// What becomes of the statements of a text, each by itself: one that is refused does not hide
+/// the others.
+pub fn statements(text: &str, schema: &Schema, dialect: Dialect) -> Vec<StatementReport> {
+    let lexemes = lexemes(text);
+    let parts = lexemes.split(|(lexeme, _)| *lexeme == Lexeme::Semicolon);
+    let report = |part: &[(Lexeme, Range<usize>)]| {
+        let text = &text[part.first()?.1.start..part.last()?.1.end];
+        let how = match crate::plan(text, schema, dialect) {
+            Err(refusal) => How::Refused(refusal),
+            Ok(mut planned) => How::of(&planned.pop()?.plan),
+        };
+        Some(StatementReport {
+            text: text.to_owned(),
+            how,
+        })
+    };
+    parts.filter_map(report).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Leak, Place, columns};
+    use crate::schema::QUERIES;
+    use crate::{Rules, Schema};
+
+    fn schema(rules: &str) -> Schema {
+        let rules = Rules::from_toml(rules).expect("right rules");
+        Schema::build(&rules, &vec![Vec::new(); QUERIES.len()]).expect("nothing contradicts")
+    }
+
+    #[test]
+    fn modes_say_where_operations_run_and_what_they_tell() {
+        let schema = schema(
+            "[columns.t]\n\
+             a = { type = \"text\" }\n\
+             b = { type = \"integer\", mode = \"equality\", domain = \"d\" }\n\
+             c = { type = \"date\", mode = \"order\" }\n\
+             d = { type = \"integer\", mode = \"order\", bits = 8, accept_leakage = true }",
+        );
+        let reports = columns(&schema);
+        let place = |at: usize, part: &str| {
+            let mut operations = reports[at].operations.iter();
+            let found = operations.find(|(operation, _)| operation.contains(part));
+            found.map(|(_, place)| *place)
+        };
+        assert_eq!(place(0, "LIKE"), Some(Place::Proxy));
+        assert_eq!(place(0, "UNIQUE"), Some(Place::Nowhere));
+        assert_eq!(place(1, "UNIQUE"), Some(Place::Server));
+        assert_eq!(place(1, "ORDER BY"), Some(Place::Proxy));
+        assert_eq!(place(1, "column + x"), Some(Place::ReadModifyWrite));
+        assert_eq!(place(2, "ORDER BY"), Some(Place::Server));
+        assert_eq!(place(2, "SUM"), None);
+        assert_eq!(reports[0].leaks, [Leak::Nulls, Leak::Length]);
+        assert_eq!(
+            reports[1].leaks,
+            [Leak::Nulls, Leak::EqualValues, Leak::EqualAcrossDomain]
+        );
+        assert_eq!(
+            reports[2].leaks,
+            [Leak::Nulls, Leak::EqualValues, Leak::Order]
+        );
+        let warned = |at: usize, part: &str| {
+            let mut warnings = reports[at].warnings.iter();
+            warnings.any(|warning| warning.contains(part))
+        };
+        assert!(warned(3, "8 bits") && warned(3, "c of the same table is ordered too"));
+        assert!(warned(2, "d of the same table") && warned(2, "no such table yet"));
+        assert!(!warned(0, "ordered"));
+    }
+}
