@@ -37,6 +37,35 @@ pub(crate) fn check_date(day: i64) -> Result<i32, ValueError> {
     }
 }
 
+impl Value {
+    /// A `date` from its count of days.
+    ///
+    /// # Errors
+    /// 22008
+    pub fn date(day: i32) -> Result<Self, ValueError> {
+        check_date(i64::from(day)).map(Self::Date)
+    }
+
+    /// A `time` from its microseconds.
+    ///
+    /// # Errors
+    /// 22008
+    pub fn time(time_us: i64) -> Result<Self, ValueError> {
+        if !(0..=DAY_US).contains(&time_us) {
+            return Err(ValueError::new("22008", "time out of range"));
+        }
+        Ok(Self::Time(time_us))
+    }
+
+    /// A `timestamp` or `timestamptz` from its microseconds.
+    ///
+    /// # Errors
+    /// 22008
+    pub fn timestamp(time_us: i64) -> Result<Self, ValueError> {
+        check_timestamp(time_us).map(Self::Timestamp)
+    }
+}
+
 /// Midnight of a day.
 ///
 /// # Errors

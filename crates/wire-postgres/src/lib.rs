@@ -16,6 +16,7 @@ pub mod frame;
 pub mod frontend;
 mod reader;
 pub mod startup;
+pub mod values;
 
 pub use frame::{FrameError, HEADER_SIZE, Header};
 pub use reader::{Formats, Malformed, Values};

@@ -1,0 +1,309 @@
+//! Values of types in messages: numbers of types, text and binary formats.
+//!
+//! Texts are those of [`column_types`]; the binary formats are what the `send` and `recv` functions
+//! of PostgreSQL's types write and read. A fixed-size value goes through without memory of the heap.
+
+use std::io::Write as _;
+
+use column_types::{LogicalType, NumericSpecial, TextContext, Value, ValueError};
+
+mod numeric;
+
+/// Number of type `bytea` in `pg_type`: what the server has in place of a protected column's type.
+pub const BYTEA: u32 = 17;
+
+/// How a value is written in a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// As the type's `output` function writes it.
+    Text,
+    /// As the type's `send` function writes it.
+    Binary,
+}
+
+impl Format {
+    /// The format of a code in `Bind` or `RowDescription`.
+    pub fn of_code(code: i16) -> Option<Self> {
+        match code {
+            0 => Some(Self::Text),
+            1 => Some(Self::Binary),
+            _ => None,
+        }
+    }
+}
+
+/// Number of a type in `pg_type`.
+pub fn oid(logical: LogicalType) -> u32 {
+    match logical {
+        LogicalType::Boolean => 16,
+        LogicalType::Bytes => BYTEA,
+        LogicalType::BigInt => 20,
+        LogicalType::SmallInt => 21,
+        LogicalType::Integer => 23,
+        LogicalType::Text => 25,
+        LogicalType::Json => 114,
+        LogicalType::Real => 700,
+        LogicalType::Double => 701,
+        LogicalType::Char(_) => 1042,
+        LogicalType::Varchar(_) => 1043,
+        LogicalType::Date => 1082,
+        LogicalType::Time => 1083,
+        LogicalType::Timestamp => 1114,
+        LogicalType::TimestampTz => 1184,
+        LogicalType::Numeric(_) => 1700,
+        LogicalType::Uuid => 2950,
+    }
+}
+
+/// The longest `char` that PostgreSQL has.
+const CHAR_MAX: u32 = 10_485_760;
+
+/// The type of a number in `pg_type` and its modifier (-1: none). None: one that no protected
+/// column can have. `char` without a modifier is of any length: the longest one stands for it, and
+/// such a type is for values that come in, none is padded to it.
+pub fn logical(oid: u32, modifier: i32) -> Option<LogicalType> {
+    // Of a length, the modifier has the four bytes of PostgreSQL's own head added.
+    let limit = u32::try_from(modifier)
+        .ok()
+        .and_then(|limit| limit.checked_sub(4));
+    Some(match oid {
+        16 => LogicalType::Boolean,
+        BYTEA => LogicalType::Bytes,
+        20 => LogicalType::BigInt,
+        21 => LogicalType::SmallInt,
+        23 => LogicalType::Integer,
+        25 => LogicalType::Text,
+        114 => LogicalType::Json,
+        700 => LogicalType::Real,
+        701 => LogicalType::Double,
+        1042 => LogicalType::Char(limit.unwrap_or(CHAR_MAX)),
+        1043 => LogicalType::Varchar(limit),
+        1082 => LogicalType::Date,
+        1083 => LogicalType::Time,
+        1114 => LogicalType::Timestamp,
+        1184 => LogicalType::TimestampTz,
+        1700 => LogicalType::Numeric(limit.map(|limit| ((limit >> 16) as u16, limit as u16))),
+        2950 => LogicalType::Uuid,
+        _ => return None,
+    })
+}
+
+/// Size of the values of a type (`typlen`); -1: each has its own.
+pub fn size(logical: LogicalType) -> i16 {
+    match logical {
+        LogicalType::Boolean => 1,
+        LogicalType::SmallInt => 2,
+        LogicalType::Integer | LogicalType::Real | LogicalType::Date => 4,
+        LogicalType::BigInt
+        | LogicalType::Double
+        | LogicalType::Time
+        | LogicalType::Timestamp
+        | LogicalType::TimestampTz => 8,
+        LogicalType::Uuid => 16,
+        LogicalType::Bytes
+        | LogicalType::Text
+        | LogicalType::Json
+        | LogicalType::Char(_)
+        | LogicalType::Varchar(_)
+        | LogicalType::Numeric(_) => -1,
+    }
+}
+
+/// Limits of a type (`atttypmod`); -1: none.
+pub fn modifier(logical: LogicalType) -> i32 {
+    match logical {
+        LogicalType::Char(length) | LogicalType::Varchar(Some(length)) => {
+            i32::try_from(length).map_or(-1, |length| length.saturating_add(4))
+        }
+        LogicalType::Numeric(Some((precision, scale))) => {
+            ((i32::from(precision) << 16) | i32::from(scale)) + 4
+        }
+        _ => -1,
+    }
+}
+
+fn error(sqlstate: &'static str, message: &str) -> ValueError {
+    ValueError {
+        sqlstate,
+        message: message.to_owned(),
+    }
+}
+
+fn too_short() -> ValueError {
+    error("08P01", "insufficient data left in message")
+}
+
+fn malformed() -> ValueError {
+    error("22P03", "incorrect binary data format in bind parameter")
+}
+
+/// Exactly so many bytes, with the errors of the server.
+fn fixed<const SIZE: usize>(bytes: &[u8]) -> Result<[u8; SIZE], ValueError> {
+    bytes.try_into().map_err(|_| {
+        if bytes.len() < SIZE {
+            too_short()
+        } else {
+            malformed()
+        }
+    })
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, ValueError> {
+    std::str::from_utf8(bytes)
+        .map_err(|_| error("22021", "invalid byte sequence for encoding \"UTF8\""))
+}
+
+/// Reads a parameter.
+///
+/// # Errors
+/// It is no value of the type: the SQLSTATE of the server's input function.
+pub fn read(
+    bytes: &[u8],
+    logical: LogicalType,
+    format: Format,
+    context: &TextContext,
+) -> Result<Value, ValueError> {
+    if format == Format::Text {
+        return Value::from_text(utf8(bytes)?, logical, context);
+    }
+    Ok(match logical {
+        LogicalType::Boolean => Value::Boolean(fixed::<1>(bytes)? != [0]),
+        LogicalType::SmallInt => Value::Integer(i16::from_be_bytes(fixed(bytes)?).into()),
+        LogicalType::Integer => Value::Integer(i32::from_be_bytes(fixed(bytes)?).into()),
+        LogicalType::BigInt => Value::Integer(i64::from_be_bytes(fixed(bytes)?)),
+        LogicalType::Real => Value::Float(f32::from_be_bytes(fixed(bytes)?).into()),
+        LogicalType::Double => Value::Float(f64::from_be_bytes(fixed(bytes)?)),
+        LogicalType::Numeric(_) => numeric::read(bytes)?,
+        LogicalType::Text | LogicalType::Varchar(_) | LogicalType::Char(_) | LogicalType::Json => {
+            Value::from_text(utf8(bytes)?, logical, context)?
+        }
+        LogicalType::Bytes => Value::Bytes(bytes.to_vec()),
+        LogicalType::Date => Value::date(i32::from_be_bytes(fixed(bytes)?))?,
+        LogicalType::Time => Value::time(i64::from_be_bytes(fixed(bytes)?))?,
+        LogicalType::Timestamp | LogicalType::TimestampTz => {
+            Value::timestamp(i64::from_be_bytes(fixed(bytes)?))?
+        }
+        LogicalType::Uuid => Value::Uuid(fixed(bytes)?),
+    })
+}
+
+/// Appends a value of a type.
+///
+/// # Errors
+/// XX000: it is none of the type.
+pub fn write(
+    value: &Value,
+    logical: LogicalType,
+    format: Format,
+    context: &TextContext,
+    out: &mut Vec<u8>,
+) -> Result<(), ValueError> {
+    match (value, format) {
+        (Value::Text(text), _) => out.extend(text.as_bytes()),
+        (Value::Integer(number), Format::Text) => {
+            write!(out, "{number}").expect("a vector takes what is written");
+        }
+        (value, Format::Text) => out.extend(value.to_text(logical, context).into_bytes()),
+        (value, Format::Binary) => return write_binary(value, logical, out),
+    }
+    Ok(())
+}
+
+fn write_binary(value: &Value, logical: LogicalType, out: &mut Vec<u8>) -> Result<(), ValueError> {
+    let wrong = || error("XX000", "a protected column holds a value of another type");
+    match value {
+        Value::Boolean(truth) => out.push(u8::from(*truth)),
+        Value::Integer(number) => match logical {
+            LogicalType::SmallInt => {
+                let number = i16::try_from(*number).map_err(|_| wrong())?;
+                out.extend(number.to_be_bytes());
+            }
+            LogicalType::Integer => {
+                let number = i32::try_from(*number).map_err(|_| wrong())?;
+                out.extend(number.to_be_bytes());
+            }
+            LogicalType::BigInt => out.extend(number.to_be_bytes()),
+            _ => return Err(wrong()),
+        },
+        Value::Float(number) if logical == LogicalType::Real => {
+            out.extend((*number as f32).to_be_bytes());
+        }
+        Value::Float(number) => out.extend(number.to_be_bytes()),
+        Value::Numeric(number) => numeric::write(number, out).ok_or_else(wrong)?,
+        Value::NumericSpecial(special) => numeric::write_special(*special, out),
+        Value::Text(text) => out.extend(text.as_bytes()),
+        Value::Bytes(bytes) => out.extend(bytes),
+        Value::Date(day) => out.extend(day.to_be_bytes()),
+        Value::Time(time) | Value::Timestamp(time) => out.extend(time.to_be_bytes()),
+        Value::Uuid(uuid) => out.extend(uuid),
+    }
+    Ok(())
+}
+
+/// Reads `bytea` in text format, as either setting of `bytea_output` writes it, behind what `out`
+/// holds; false: it is none.
+pub fn read_bytea(text: &[u8], out: &mut Vec<u8>) -> bool {
+    let Some(digits) = text.strip_prefix(b"\\x") else {
+        return read_escaped(text, out);
+    };
+    let (pairs, rest) = digits.as_chunks::<2>();
+    out.reserve(pairs.len());
+    for &[high, low] in pairs {
+        let (Some(high), Some(low)) = (hex_digit(high), hex_digit(low)) else {
+            return false;
+        };
+        out.push(high << 4 | low);
+    }
+    rest.is_empty()
+}
+
+fn hex_digit(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).map(|digit| digit as u8)
+}
+
+fn read_escaped(text: &[u8], out: &mut Vec<u8>) -> bool {
+    let mut rest = text;
+    while let Some((&first, behind)) = rest.split_first() {
+        let (byte, behind) = match (first, behind) {
+            (b'\\', [b'\\', behind @ ..]) => (b'\\', behind),
+            (
+                b'\\',
+                [
+                    a @ b'0'..=b'3',
+                    b @ b'0'..=b'7',
+                    c @ b'0'..=b'7',
+                    behind @ ..,
+                ],
+            ) => ((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'), behind),
+            (b'\\', _) => return false,
+            (byte, behind) => (byte, behind),
+        };
+        out.push(byte);
+        rest = behind;
+    }
+    true
+}
+
+/// Appends `bytea` in text format: `\x` and digits.
+pub fn write_bytea(bytes: &[u8], out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.reserve(2 + 2 * bytes.len());
+    out.extend(b"\\x");
+    for byte in bytes {
+        out.push(DIGITS[usize::from(byte >> 4)]);
+        out.push(DIGITS[usize::from(byte & 15)]);
+    }
+}
+
+/// What `recv` of `numeric` takes for a sign.
+fn special_of_sign(sign: u16) -> Option<NumericSpecial> {
+    match sign {
+        0xc000 => Some(NumericSpecial::Nan),
+        0xd000 => Some(NumericSpecial::Infinity),
+        0xf000 => Some(NumericSpecial::NegativeInfinity),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
