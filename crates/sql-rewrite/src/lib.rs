@@ -9,11 +9,14 @@
 //! The rule above all others: what is not proved safe is refused. A literal or parameter
 //! reaches the server in clear only where the analysis has shown that it meets no protected column.
 
+mod analysis;
 pub mod catalogue;
 pub mod ddl;
+mod describe;
 mod effects;
 pub mod explain;
 mod lexer;
+mod locks;
 mod mention;
 mod names;
 mod plan;

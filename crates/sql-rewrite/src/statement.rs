@@ -2,9 +2,17 @@
 
 use std::ops::Range;
 
+use sqlparser::ast::Statement;
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::Parser;
+
+use crate::analysis::{Analysis, Outputs, refuse, template, unsupported};
 use crate::lexer::{Lexeme, lexemes};
 use crate::mention::Mentions;
-use crate::{Plan, Planned, Refusal, Schema, effects};
+use crate::{
+    Effects, Output, OutputKind, Plan, Planned, Refusal, Schema, Template, Translated, catalogue,
+    ddl, effects, locks,
+};
 
 /// Whose SQL a text is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -13,6 +21,10 @@ pub enum Dialect {
     #[default]
     Postgres,
 }
+
+/// Operators and words like them that may follow each other without a comma: printing and
+/// dropping a tree goes as deep as they are nested.
+const CHAIN_MAX: usize = 1000;
 
 /// The plans of a text that may hold several statements; none for a text without any.
 ///
@@ -37,9 +49,12 @@ fn plan_statement(
     text: &str,
     span: &Range<usize>,
     part: &[(Lexeme, Range<usize>)],
-    (schema, mentions, _dialect): (&Schema, &Mentions, Dialect),
+    (schema, mentions, dialect): (&Schema, &Mentions, Dialect),
 ) -> Result<Plan, Refusal> {
     let statement = &text[span.clone()];
+    if let Some(plan) = catalogue::plan(statement, schema) {
+        return Ok(plan);
+    }
     let Some(name) = mentions.find(statement) else {
         let words: Vec<String> = part
             .iter()
@@ -48,9 +63,117 @@ fn plan_statement(
             .collect();
         return Ok(Plan::Pass(effects::of_words(&words, schema)));
     };
-    Err(Refusal {
-        sqlstate: "0A000",
-        message: format!("this statement on protected columns is not supported: {name}"),
-        hint: None,
-    })
+    check_form(statement, part)?;
+    let parsed = parse(statement, dialect).map_err(|()| {
+        refuse(format!(
+            "this statement may touch {name}, and is not understood"
+        ))
+        .with_state("42601")
+        .with_hint("Write it in a plainer form; see the manual on what is understood.")
+    })?;
+    of_statement(&parsed, schema)
+}
+
+/// What the analysis could not carry.
+fn check_form(statement: &str, part: &[(Lexeme, Range<usize>)]) -> Result<(), Refusal> {
+    if statement.contains(template::MARK) {
+        return Err(unsupported("the character U+0001"));
+    }
+    let mut chain = 0;
+    for (lexeme, place) in part {
+        match lexeme {
+            Lexeme::Comma => chain = 0,
+            Lexeme::Operator => chain += 1,
+            Lexeme::Word => {
+                let length = place.len();
+                if length <= 9 {
+                    chain += 1;
+                }
+            }
+            _ => {}
+        }
+        if chain > CHAIN_MAX * 4 {
+            return Err(refuse("the statement is nested too deeply").with_state("54001"));
+        }
+    }
+    Ok(())
+}
+
+fn parse(statement: &str, dialect: Dialect) -> Result<Statement, ()> {
+    let parsed = match dialect {
+        Dialect::Postgres => Parser::parse_sql(&PostgreSqlDialect {}, statement),
+    };
+    let mut statements = parsed.map_err(drop)?;
+    match (statements.pop(), statements.is_empty()) {
+        (Some(statement), true) => Ok(statement),
+        _ => Err(()),
+    }
+}
+
+/// The plan of a statement that names a protected table.
+fn of_statement(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
+    let read_only = Effects::default();
+    match statement {
+        Statement::Query(_) => {
+            let (translated, _) = translate(statement, schema)?;
+            Ok(Plan::One(translated, read_only))
+        }
+        Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+            let (translated, effects) = translate(statement, schema)?;
+            Ok(Plan::One(translated, effects))
+        }
+        _ => match ddl::plan(statement, schema)? {
+            Some(plan) => Ok(plan),
+            None => Err(unsupported("a statement of this kind")),
+        },
+    }
+}
+
+/// A statement that the server executes as one.
+fn translate(statement: &Statement, schema: &Schema) -> Result<(Translated, Effects), Refusal> {
+    let (mut analysis, (mut changed, outputs)) = Analysis::run(schema, |analysis| {
+        let mut changed = statement.clone();
+        let outputs = match &mut changed {
+            Statement::Query(query) => analysis.query(query, None, None)?,
+            Statement::Insert(insert) => analysis.insert(insert, None)?,
+            Statement::Update(update) => analysis.update(update, None)?,
+            Statement::Delete(delete) => analysis.delete(delete, None)?,
+            _ => return Err(unsupported("a statement of this kind")),
+        };
+        Ok((changed, outputs))
+    })?;
+    let outputs = client_outputs(outputs);
+    let locks = match &mut changed {
+        Statement::Query(query) => locks::of_query(&mut analysis, query, &outputs),
+        _ => None,
+    };
+    let template = Template::of(&mut changed)?;
+    let parameter_types = analysis.parameter_types();
+    let effects = Effects {
+        writes: analysis.writes,
+        forgets_locks: analysis.fires_triggers,
+        ..Effects::default()
+    };
+    let translated = Translated {
+        template,
+        holes: analysis.holes,
+        outputs,
+        parameter_types,
+        locks,
+    };
+    Ok((translated, effects))
+}
+
+/// Outputs as the plan has them: none where nothing is sealed.
+pub(crate) fn client_outputs(outputs: Outputs) -> Vec<Output> {
+    let outputs = outputs.unwrap_or_default();
+    if outputs.iter().all(|output| output.sealed.is_none()) {
+        return Vec::new();
+    }
+    let outputs = outputs.into_iter().map(|output| Output {
+        name: None,
+        kind: output.sealed.map_or(OutputKind::Plain, OutputKind::Sealed),
+        hidden: false,
+    });
+    outputs.collect()
 }

@@ -1,0 +1,228 @@
+//! What the analysis of one statement gathers: its holes, the uses of its parameters, the tables
+//! in sight.
+//!
+//! The tree of the statement is changed in place: a value that must not go as text becomes a hole.
+//! What is sent is printed from the tree, so that nothing of the client's text is sent that was
+//! not understood. Invariants:
+//!
+//! 1. A value that meets a protected column becomes a sealed hole, or the statement is refused.
+//! 2. A parameter that is sealed anywhere is in clear only where it meets a plain column by name.
+//! 3. A node of the tree that no match knows is refused.
+
+mod comparison;
+mod constant;
+mod expression;
+mod function;
+mod outcome;
+mod query;
+mod scope;
+pub(crate) mod template;
+mod write;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use column_types::LogicalType;
+use sqlparser::ast::{Expr, Value};
+
+use crate::{ColumnId, Form, Hole, Literal, ProtectedColumn, Purpose, Refusal, Schema, Source};
+
+pub(crate) use constant::Constant;
+pub(crate) use outcome::{refuse, unsupported};
+pub(crate) use query::Outputs;
+pub(crate) use scope::{OutColumn, Relation, Scope};
+
+/// How a parameter is used in clear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Clear {
+    /// Stored in a plain column, or compared with one: the user has said that it is public.
+    ByColumn,
+    /// Anywhere else.
+    Free,
+}
+
+/// The state of an analysis. A clone is a point to come back to.
+#[derive(Clone)]
+pub(crate) struct Analysis<'s> {
+    pub schema: &'s Schema,
+    pub holes: Vec<Hole>,
+    /// Highest `$n`.
+    pub parameters: usize,
+    types: BTreeMap<usize, LogicalType>,
+    /// Holes of parameters, so that each use of one kind is one hole.
+    made: BTreeMap<(usize, Option<(ColumnId, u8)>), usize>,
+    /// Parameters that are used in clear beside plain columns.
+    free: BTreeSet<usize>,
+    /// Parameters that are only tested for NULL at some place, and the column that an earlier
+    /// analysis of the same statement sealed them for.
+    null_tests: BTreeSet<usize>,
+    sealed_before: BTreeMap<usize, (ColumnId, Purpose)>,
+    /// Common table expressions in sight, the innermost last.
+    pub ctes: Vec<(String, Vec<OutColumn>)>,
+    /// Tables that are written.
+    pub writes: Option<(String, String)>,
+    /// Whether a written table has triggers.
+    pub fires_triggers: bool,
+}
+
+impl<'s> Analysis<'s> {
+    pub fn new(schema: &'s Schema) -> Self {
+        Self {
+            schema,
+            holes: Vec::new(),
+            parameters: 0,
+            types: BTreeMap::new(),
+            made: BTreeMap::new(),
+            free: BTreeSet::new(),
+            null_tests: BTreeSet::new(),
+            sealed_before: BTreeMap::new(),
+            ctes: Vec::new(),
+            writes: None,
+            fires_triggers: false,
+        }
+    }
+
+    /// Runs an analysis. A parameter that is tested for NULL before it is seen to be sealed
+    /// (`$1 IS NULL OR c = $1`) must not go in clear for the test: then it runs again, knowing.
+    pub fn run<T>(
+        schema: &'s Schema,
+        analyse: impl Fn(&mut Self) -> Result<T, Refusal>,
+    ) -> Result<(Self, T), Refusal> {
+        let mut first = Self::new(schema);
+        let value = analyse(&mut first)?;
+        let sealed = first.sealed_parameters();
+        if first
+            .null_tests
+            .iter()
+            .all(|number| !sealed.contains_key(number))
+        {
+            first.check_parameters()?;
+            return Ok((first, value));
+        }
+        let mut second = Self::new(schema);
+        second.sealed_before = sealed;
+        let value = analyse(&mut second)?;
+        second.check_parameters()?;
+        Ok((second, value))
+    }
+
+    fn sealed_parameters(&self) -> BTreeMap<usize, (ColumnId, Purpose)> {
+        let sealed = self
+            .holes
+            .iter()
+            .filter_map(|hole| match (&hole.source, hole.form) {
+                (Source::Parameter(number), Form::Sealed(column, purpose)) => {
+                    Some((*number, (column, purpose)))
+                }
+                _ => None,
+            });
+        sealed.collect()
+    }
+
+    /// Invariant 2.
+    fn check_parameters(&self) -> Result<(), Refusal> {
+        let sealed = self.sealed_parameters();
+        for number in &self.free {
+            if let Some((column, _)) = sealed.get(number) {
+                return Err(refuse(format!(
+                    "parameter ${} meets protected column {} and is also used in clear",
+                    number + 1,
+                    self.title(*column),
+                ))
+                .with_hint("Bind the value twice, as two parameters."));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn column(&self, id: ColumnId) -> &'s ProtectedColumn {
+        self.schema.column(id)
+    }
+
+    /// A protected column as messages name it.
+    pub fn title(&self, id: ColumnId) -> String {
+        let column = self.column(id);
+        format!("{}.{}", column.table, column.column)
+    }
+
+    /// What the client is told of a parameter's type, the first that is known.
+    pub fn note_type(&mut self, source: &Source, logical: LogicalType) {
+        if let Source::Parameter(number) = source {
+            self.types.entry(*number).or_insert(logical);
+        }
+    }
+
+    pub fn parameter_types(&self) -> Vec<Option<LogicalType>> {
+        (0..self.parameters)
+            .map(|number| self.types.get(&number).copied())
+            .collect()
+    }
+
+    /// A hole, and the expression that stands for it in the tree.
+    pub fn hole(&mut self, source: Source, form: Form) -> Expr {
+        let number = self.hole_number(source, form);
+        template::marker(number)
+    }
+
+    pub fn hole_number(&mut self, source: Source, form: Form) -> usize {
+        let key = match &source {
+            Source::Parameter(parameter) => {
+                self.parameters = self.parameters.max(parameter + 1);
+                let kind = match form {
+                    Form::Plain => None,
+                    Form::Sealed(column, purpose) => Some((column, purpose as u8)),
+                };
+                Some((*parameter, kind))
+            }
+            Source::Literal(_) | Source::Computed(_) | Source::Locator(_) => None,
+        };
+        if let Some(made) = key.and_then(|key| self.made.get(&key)) {
+            return *made;
+        }
+        let number = self.holes.len();
+        self.holes.push(Hole { source, form });
+        if let Some(key) = key {
+            self.made.insert(key, number);
+        }
+        number
+    }
+
+    /// A constant that meets a protected column.
+    pub fn sealed(
+        &mut self,
+        constant: Constant,
+        column: ColumnId,
+        purpose: Purpose,
+    ) -> Result<Expr, Refusal> {
+        let source = constant.for_column(self.column(column), purpose)?;
+        self.note_type(&source, self.column(column).logical);
+        Ok(self.hole(source, Form::Sealed(column, purpose)))
+    }
+
+    /// A value that stays in clear: a literal stays as it is, a parameter becomes a hole.
+    pub fn clear(&mut self, value: &mut Value, how: Clear) -> Result<(), Refusal> {
+        if let Value::Placeholder(name) = value {
+            let number = constant::parameter_number(name)?;
+            if how == Clear::Free {
+                self.free.insert(number);
+            }
+            let hole = self.hole_number(Source::Parameter(number), Form::Plain);
+            *value = template::marker_value(hole);
+        }
+        Ok(())
+    }
+
+    /// A parameter that is tested for NULL: sealed where it is sealed elsewhere, since NULL is
+    /// sealed as NULL.
+    pub fn null_test(&mut self, number: usize) -> Option<Expr> {
+        self.null_tests.insert(number);
+        let (column, purpose) = *self.sealed_before.get(&number)?;
+        Some(self.hole(Source::Parameter(number), Form::Sealed(column, purpose)))
+    }
+
+    /// The default of a protected column, as a sealed hole; NULL where it has none.
+    pub fn default_of(&mut self, column: ColumnId) -> Expr {
+        let literal = self.column(column).default.clone().unwrap_or(Literal::Null);
+        let form = Form::Sealed(column, Purpose::Store);
+        self.hole(Source::Literal(literal), form)
+    }
+}

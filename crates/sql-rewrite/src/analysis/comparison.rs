@@ -1,0 +1,264 @@
+//! Comparisons: what may be compared with what on ciphertext.
+
+use sqlparser::ast::{Expr, Query};
+
+use super::{Analysis, Clear, Constant, Scope, refuse, unsupported};
+use crate::{ColumnId, Mode, ProtectedColumn, Purpose, Refusal, Schema};
+
+/// What a comparison asks of the ciphertext.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    /// `=`, `<>`, `IN`, `IS DISTINCT FROM`
+    Equality,
+    /// `<`, `<=`, `>`, `>=`, `BETWEEN`
+    Order,
+}
+
+impl Comparison {
+    fn purpose(self) -> Purpose {
+        match self {
+            Self::Equality => Purpose::Match,
+            Self::Order => Purpose::Bound,
+        }
+    }
+}
+
+/// Whether two columns can be compared with each other.
+pub(crate) fn joinable(
+    schema: &Schema,
+    left: Option<ColumnId>,
+    right: Option<ColumnId>,
+) -> Result<(), Refusal> {
+    let title = |column: &ProtectedColumn| format!("{}.{}", column.table, column.column);
+    match (left, right) {
+        (None, None) => Ok(()),
+        (Some(one), None) | (None, Some(one)) => Err(refuse(format!(
+            "protected column {} is compared with a value that is not protected and no constant",
+            title(schema.column(one))
+        ))),
+        (Some(left), Some(right)) => {
+            let (left, right) = (schema.column(left), schema.column(right));
+            let comparable = left.mode == right.mode && left.mode != Mode::Random;
+            if comparable && left.domain == right.domain {
+                return Ok(());
+            }
+            Err(refuse(format!(
+                "protected columns {} and {} cannot be compared by the server",
+                title(left),
+                title(right)
+            ))
+            .with_hint("Give both the same domain, and the same mode, equality or order."))
+        }
+    }
+}
+
+impl Analysis<'_> {
+    /// `left = right` and the like; both sides are changed as they need to be.
+    pub fn compare(
+        &mut self,
+        left: &mut Expr,
+        right: &mut Expr,
+        comparison: Comparison,
+        scope: &Scope,
+    ) -> Result<(), Refusal> {
+        if let (Expr::Tuple(lefts), Expr::Tuple(rights)) = (&mut *left, &mut *right) {
+            if lefts.len() != rights.len() {
+                return Err(
+                    refuse("unequal number of entries in row expressions").with_state("42601")
+                );
+            }
+            for (left, right) in lefts.iter_mut().zip(rights) {
+                match comparison {
+                    Comparison::Equality => self.compare(left, right, comparison, scope)?,
+                    // By the first part that differs: not by each, so nothing can be sealed.
+                    Comparison::Order => {
+                        self.plain(left, scope)?;
+                        self.plain(right, scope)?;
+                    }
+                }
+            }
+            return Ok(());
+        }
+        match (Constant::of(left)?, Constant::of(right)?) {
+            (Some(_), Some(_)) => {
+                self.plain(left, scope)?;
+                self.plain(right, scope)
+            }
+            (None, Some(constant)) => {
+                let column = self.value(left, scope)?;
+                self.meet(left, column, right, constant, comparison, scope)
+            }
+            (Some(constant), None) => {
+                let column = self.value(right, scope)?;
+                self.meet(right, column, left, constant, comparison, scope)
+            }
+            (None, None) => {
+                let (left, right) = (self.value(left, scope)?, self.value(right, scope)?);
+                joinable(self.schema, left, right)?;
+                match (comparison, left) {
+                    (Comparison::Order, Some(column)) => self.demand(column, Mode::Order, "<"),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// A constant meets an operand that is analysed already.
+    fn meet(
+        &mut self,
+        operand: &Expr,
+        column: Option<ColumnId>,
+        place: &mut Expr,
+        constant: Constant,
+        comparison: Comparison,
+        scope: &Scope,
+    ) -> Result<(), Refusal> {
+        let Some(column) = column else {
+            let how = match is_column(operand) {
+                true => Clear::ByColumn,
+                false => Clear::Free,
+            };
+            return self.plain_as(place, how, scope);
+        };
+        match comparison {
+            Comparison::Equality => self.demand(column, Mode::Equality, "=")?,
+            Comparison::Order => self.demand(column, Mode::Order, "<")?,
+        }
+        *place = self.sealed(constant, column, comparison.purpose())?;
+        Ok(())
+    }
+
+    /// Refuses what the mode of a column does not allow on the server.
+    pub fn demand(&self, column: ColumnId, mode: Mode, operation: &str) -> Result<(), Refusal> {
+        let protected = self.column(column);
+        let fits = match mode {
+            Mode::Random => true,
+            Mode::Equality => protected.mode != Mode::Random,
+            Mode::Order => protected.mode == Mode::Order,
+        };
+        if fits {
+            return Ok(());
+        }
+        let (has, needs) = (mode_name(protected.mode), mode_name(mode));
+        Err(refuse(format!(
+            "{operation} on protected column {}: it has mode {has}, the server needs mode {needs}",
+            self.title(column)
+        )))
+    }
+
+    /// `operand IN (…)`
+    pub fn in_list(
+        &mut self,
+        operand: &mut Expr,
+        list: &mut [Expr],
+        scope: &Scope,
+    ) -> Result<(), Refusal> {
+        if matches!(operand, Expr::Tuple(_)) {
+            let original = operand.clone();
+            for entry in list.iter_mut() {
+                *operand = original.clone();
+                self.compare(operand, entry, Comparison::Equality, scope)?;
+            }
+            return Ok(());
+        }
+        if let Some(constant) = Constant::of(operand)? {
+            return self.constant_in_list(operand, constant, list, scope);
+        }
+        let column = self.value(operand, scope)?;
+        for entry in list {
+            match Constant::of(entry)? {
+                Some(constant) => {
+                    self.meet(
+                        operand,
+                        column,
+                        entry,
+                        constant,
+                        Comparison::Equality,
+                        scope,
+                    )?;
+                }
+                None => {
+                    let other = self.value(entry, scope)?;
+                    joinable(self.schema, column, other)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `$1 IN (column, column)`
+    fn constant_in_list(
+        &mut self,
+        operand: &mut Expr,
+        constant: Constant,
+        list: &mut [Expr],
+        scope: &Scope,
+    ) -> Result<(), Refusal> {
+        let mut columns = Vec::new();
+        for entry in list {
+            columns.push(self.value(entry, scope)?);
+        }
+        match columns.split_first() {
+            Some((Some(first), others)) if others.iter().all(|other| *other == Some(*first)) => {
+                self.demand(*first, Mode::Equality, "=")?;
+                *operand = self.sealed(constant, *first, Purpose::Match)?;
+                Ok(())
+            }
+            _ if columns.iter().all(Option::is_none) => self.plain(operand, scope),
+            _ => Err(unsupported(
+                "a constant that is looked for among several columns",
+            )),
+        }
+    }
+
+    /// `operand IN (SELECT …)`
+    pub fn in_subquery(
+        &mut self,
+        operand: &mut Expr,
+        subquery: &mut Query,
+        scope: &Scope,
+    ) -> Result<(), Refusal> {
+        let outputs = self.query(subquery, Some(scope), None)?;
+        let operands: Vec<&mut Expr> = match operand {
+            Expr::Tuple(parts) => parts.iter_mut().collect(),
+            single => vec![single],
+        };
+        let Some(outputs) = outputs else {
+            return operands
+                .into_iter()
+                .try_for_each(|part| self.plain(part, scope));
+        };
+        if outputs.len() != operands.len() {
+            return Err(refuse("the subquery has another number of columns").with_state("42601"));
+        }
+        for (part, output) in operands.into_iter().zip(outputs) {
+            match (Constant::of(part)?, output.sealed) {
+                (Some(constant), Some(column)) => {
+                    self.demand(column, Mode::Equality, "=")?;
+                    *part = self.sealed(constant, column, Purpose::Match)?;
+                }
+                _ => {
+                    let column = self.value(part, scope)?;
+                    joinable(self.schema, column, output.sealed)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_column(expression: &Expr) -> bool {
+    match expression {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => true,
+        Expr::Nested(inner) => is_column(inner),
+        _ => false,
+    }
+}
+
+pub(crate) fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Random => "random",
+        Mode::Equality => "equality",
+        Mode::Order => "order",
+    }
+}

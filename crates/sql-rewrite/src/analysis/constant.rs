@@ -1,0 +1,207 @@
+//! Constants and parameters as they stand in a statement, and whether they fit a column.
+
+use column_types::LogicalType;
+use sqlparser::ast::{CastKind, DataType, Expr, UnaryOperator, Value};
+
+use super::{refuse, unsupported};
+use crate::{Literal, ProtectedColumn, Purpose, Refusal, Source};
+
+/// A constant or parameter, and the type that it is cast to, if any.
+#[derive(Clone, Debug)]
+pub(crate) struct Constant {
+    pub source: Source,
+    pub cast: Option<LogicalType>,
+}
+
+/// `$1` is 0.
+pub(crate) fn parameter_number(name: &str) -> Result<usize, Refusal> {
+    let number = name
+        .strip_prefix('$')
+        .and_then(|digits| digits.parse().ok());
+    match number {
+        // PostgreSQL's Bind carries the count in 16 bits.
+        Some(number @ 1..=65535) => Ok(number - 1),
+        _ => Err(refuse(format!("there is no parameter {name}")).with_state("42P02")),
+    }
+}
+
+impl Constant {
+    /// The constant that an expression is; None for any other expression.
+    pub fn of(expression: &Expr) -> Result<Option<Self>, Refusal> {
+        let constant = match expression {
+            Expr::Nested(inner) => return Self::of(inner),
+            Expr::Value(value) => Self::of_value(&value.value)?,
+            Expr::UnaryOp { op, expr } => Self::signed(*op, expr)?,
+            Expr::Cast {
+                kind: CastKind::Cast | CastKind::DoubleColon,
+                expr,
+                data_type,
+                format: None,
+            } => match (Self::of(expr)?, logical_type(data_type)) {
+                (Some(inner), Some(cast)) if inner.cast.is_none_or(|earlier| earlier == cast) => {
+                    Some(Self {
+                        cast: Some(cast),
+                        ..inner
+                    })
+                }
+                _ => None,
+            },
+            Expr::TypedString(typed) if !typed.uses_odbc_syntax => {
+                match (
+                    Self::of_value(&typed.value.value)?,
+                    logical_type(&typed.data_type),
+                ) {
+                    (Some(inner), Some(cast)) => Some(Self {
+                        cast: Some(cast),
+                        ..inner
+                    }),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        Ok(constant)
+    }
+
+    fn of_value(value: &Value) -> Result<Option<Self>, Refusal> {
+        let literal = match value {
+            Value::Number(digits, false) => Literal::Number(digits.clone()),
+            Value::SingleQuotedString(text)
+            | Value::EscapedStringLiteral(text)
+            | Value::UnicodeStringLiteral(text) => Literal::Text(text.clone()),
+            Value::DollarQuotedString(text) => Literal::Text(text.value.clone()),
+            Value::Boolean(value) => Literal::Boolean(*value),
+            Value::Null => Literal::Null,
+            Value::Placeholder(name) => {
+                return Ok(Some(Self {
+                    source: Source::Parameter(parameter_number(name)?),
+                    cast: None,
+                }));
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Self {
+            source: Source::Literal(literal),
+            cast: None,
+        }))
+    }
+
+    fn signed(operator: UnaryOperator, inner: &Expr) -> Result<Option<Self>, Refusal> {
+        let Some(inner) = Self::of(inner)? else {
+            return Ok(None);
+        };
+        let (Source::Literal(Literal::Number(digits)), None) = (&inner.source, inner.cast) else {
+            return Ok(None);
+        };
+        let number = match (operator, digits.strip_prefix('-')) {
+            (UnaryOperator::Plus, _) => digits.clone(),
+            (UnaryOperator::Minus, None) => format!("-{digits}"),
+            (UnaryOperator::Minus, Some(positive)) => positive.to_owned(),
+            _ => return Ok(None),
+        };
+        Ok(Some(Self {
+            source: Source::Literal(Literal::Number(number)),
+            cast: None,
+        }))
+    }
+
+    pub fn is_null(&self) -> bool {
+        matches!(self.source, Source::Literal(Literal::Null))
+    }
+
+    pub fn parameter(&self) -> Option<usize> {
+        match self.source {
+            Source::Parameter(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The source, where the constant means for the column what it would mean to the server.
+    pub fn for_column(self, column: &ProtectedColumn, purpose: Purpose) -> Result<Source, Refusal> {
+        let logical = column.logical;
+        if let Some(cast) = self.cast
+            && !self.cast_changes_nothing(cast, logical)
+        {
+            let title = format!("{}.{}", column.table, column.column);
+            return Err(refuse(format!(
+                "a cast to {cast} beside protected column {title} of type {logical}"
+            ))
+            .with_hint("Leave the cast out: the value is taken for the column's type."));
+        }
+        if purpose != Purpose::Store && self.mismatches(logical) {
+            return Err(refuse(format!(
+                "operator does not exist between {logical} and this constant (column {}.{})",
+                column.table, column.column
+            ))
+            .with_state("42883")
+            .with_hint("Cast the constant, or write it in quotes."));
+        }
+        Ok(self.source)
+    }
+
+    /// A cast that leaves the value as it is read for the column anyway.
+    fn cast_changes_nothing(&self, cast: LogicalType, logical: LogicalType) -> bool {
+        use LogicalType as T;
+        if cast == logical
+            && !matches!(cast, T::Varchar(Some(_)) | T::Char(_) | T::Numeric(Some(_)))
+        {
+            return true;
+        }
+        let whole = |logical| matches!(logical, T::SmallInt | T::Integer | T::BigInt);
+        let is_whole_number = match &self.source {
+            Source::Literal(Literal::Number(digits)) => digits
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'-'),
+            Source::Literal(Literal::Boolean(_) | Literal::TransactionTime) => false,
+            _ => true,
+        };
+        match cast {
+            T::Text | T::Varchar(None) => logical.is_text(),
+            T::Numeric(None) => whole(logical) || matches!(logical, T::Numeric(_)),
+            cast if whole(cast) => {
+                is_whole_number && (whole(logical) || matches!(logical, T::Numeric(_)))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the server has no operator between the column's type and the constant's.
+    fn mismatches(&self, logical: LogicalType) -> bool {
+        if self.cast.is_some() {
+            return false;
+        }
+        match &self.source {
+            Source::Literal(Literal::Number(_)) => !logical.is_number(),
+            Source::Literal(Literal::Boolean(_)) => logical != LogicalType::Boolean,
+            _ => false,
+        }
+    }
+}
+
+/// The type that a type of the tree is; None where it cannot be protected.
+pub(crate) fn logical_type(data_type: &DataType) -> Option<LogicalType> {
+    let text = data_type.to_string().to_ascii_lowercase();
+    match text.as_str() {
+        "int2" => Some(LogicalType::SmallInt),
+        "bpchar" => None,
+        _ => text.parse().ok(),
+    }
+}
+
+/// A value that stays as text, where its kind is known.
+pub(crate) fn check_plain_value(value: &Value) -> Result<(), Refusal> {
+    match value {
+        Value::Number(_, false)
+        | Value::SingleQuotedString(_)
+        | Value::EscapedStringLiteral(_)
+        | Value::UnicodeStringLiteral(_)
+        | Value::DollarQuotedString(_)
+        | Value::SingleQuotedByteStringLiteral(_)
+        | Value::HexStringLiteral(_)
+        | Value::NationalStringLiteral(_)
+        | Value::Boolean(_)
+        | Value::Null
+        | Value::Placeholder(_) => Ok(()),
+        _ => Err(unsupported("a constant of this form")),
+    }
+}

@@ -1,0 +1,495 @@
+//! `SELECT`, `VALUES`, set operations and what stands around them.
+
+mod from;
+mod projection;
+
+use sqlparser::ast::{
+    Cte, Distinct, Expr, Fetch, GroupByExpr, LimitClause, LockClause, OrderBy, Query, Select,
+    SelectFlavor, SetExpr, SetOperator, SetQuantifier, Value, Values, With,
+};
+
+use super::function::sort_keys;
+use super::{Analysis, Clear, Constant, OutColumn, Scope, comparison, refuse, unsupported};
+use crate::names::folded;
+use crate::{ColumnId, Mode, Purpose, Refusal};
+
+pub(crate) use from::check_simple_alias;
+
+/// Columns that a query's rows are stored in.
+pub(crate) type Targets<'t> = Option<&'t [Option<ColumnId>]>;
+
+/// Columns that a query gives; None: nobody knows how many, and nothing is sealed in them.
+pub(crate) type Outputs = Option<Vec<OutColumn>>;
+
+impl Analysis<'_> {
+    pub fn query(
+        &mut self,
+        query: &mut Query,
+        outer: Option<&Scope>,
+        targets: Targets,
+    ) -> Result<Outputs, Refusal> {
+        let Query {
+            with,
+            body,
+            order_by,
+            limit_clause,
+            fetch,
+            locks,
+            for_clause: None,
+            settings: None,
+            format_clause: None,
+            pipe_operators,
+        } = query
+        else {
+            return Err(unsupported("a clause of another dialect"));
+        };
+        if !pipe_operators.is_empty() {
+            return Err(unsupported("a pipe operator"));
+        }
+        let ctes_before = self.ctes.len();
+        if let Some(with) = with {
+            self.with(with, outer)?;
+        }
+        let outputs = match &mut **body {
+            SetExpr::Select(select) => self.select(select, order_by.as_mut(), outer, targets)?,
+            body => {
+                let outputs = self.body(body, outer, targets)?;
+                if let Some(order_by) = order_by {
+                    self.order_outputs(order_by, outputs.as_deref())?;
+                }
+                outputs
+            }
+        };
+        self.limits(limit_clause.as_mut(), fetch.as_mut())?;
+        for LockClause {
+            lock_type: _,
+            of: _,
+            nonblock: _,
+        } in locks
+        {}
+        self.ctes.truncate(ctes_before);
+        Ok(outputs)
+    }
+
+    fn with(&mut self, with: &mut With, outer: Option<&Scope>) -> Result<(), Refusal> {
+        let With {
+            with_token: _,
+            recursive,
+            cte_tables,
+        } = with;
+        if *recursive {
+            return Err(unsupported("WITH RECURSIVE"));
+        }
+        for cte in cte_tables {
+            let Cte {
+                alias,
+                query,
+                from: None,
+                materialized: _,
+                closing_paren_token: _,
+            } = cte
+            else {
+                return Err(unsupported("a clause of another dialect"));
+            };
+            let outputs = self.query(query, outer, None)?;
+            let Some(mut outputs) = outputs else {
+                return Err(unsupported("WITH over a table whose columns are not known"));
+            };
+            from::rename(&mut outputs, alias)?;
+            self.ctes.push((folded(&alias.name), outputs));
+        }
+        Ok(())
+    }
+
+    fn limits(
+        &mut self,
+        limit: Option<&mut LimitClause>,
+        fetch: Option<&mut Fetch>,
+    ) -> Result<(), Refusal> {
+        let scope = Scope::default();
+        match limit {
+            None => {}
+            Some(LimitClause::LimitOffset {
+                limit,
+                offset,
+                limit_by,
+            }) if limit_by.is_empty() => {
+                if let Some(limit) = limit {
+                    self.plain(limit, &scope)?;
+                }
+                if let Some(offset) = offset {
+                    self.plain(&mut offset.value, &scope)?;
+                }
+            }
+            Some(_) => return Err(unsupported("a LIMIT of another dialect")),
+        }
+        match fetch {
+            None => Ok(()),
+            Some(Fetch {
+                with_ties: _,
+                percent: false,
+                quantity,
+            }) => quantity
+                .as_mut()
+                .map_or(Ok(()), |quantity| self.plain(quantity, &scope)),
+            Some(_) => Err(unsupported("FETCH … PERCENT")),
+        }
+    }
+
+    fn body(
+        &mut self,
+        body: &mut SetExpr,
+        outer: Option<&Scope>,
+        targets: Targets,
+    ) -> Result<Outputs, Refusal> {
+        match body {
+            SetExpr::Select(select) => self.select(select, None, outer, targets),
+            SetExpr::Query(query) => self.query(query, outer, targets),
+            SetExpr::Values(values) => self.values(values, outer, targets),
+            SetExpr::SetOperation {
+                left,
+                op,
+                set_quantifier,
+                right,
+            } => {
+                let left = self.body(left, outer, targets)?;
+                let right = self.body(right, outer, targets)?;
+                self.set_operation(left, (*op, *set_quantifier), right)
+            }
+            SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
+                Err(unsupported("a statement that writes, inside of another,"))
+            }
+            SetExpr::Table(_) => Err(unsupported("TABLE as a query")),
+        }
+    }
+
+    fn set_operation(
+        &mut self,
+        left: Outputs,
+        (operator, quantifier): (SetOperator, SetQuantifier),
+        right: Outputs,
+    ) -> Result<Outputs, Refusal> {
+        let all = match quantifier {
+            SetQuantifier::All => operator == SetOperator::Union,
+            SetQuantifier::Distinct | SetQuantifier::None => false,
+            _ => return Err(unsupported("UNION BY NAME")),
+        };
+        let is_sealed =
+            |side: &Outputs| side.iter().flatten().any(|column| column.sealed.is_some());
+        let (Some(lefts), Some(rights)) = (&left, &right) else {
+            if is_sealed(&left) || is_sealed(&right) {
+                return Err(unsupported(
+                    "a set operation with a table that is not known",
+                ));
+            }
+            return Ok(None);
+        };
+        if lefts.len() != rights.len() {
+            return Err(refuse(
+                "each query of a set operation must have the same number of columns",
+            )
+            .with_state("42601"));
+        }
+        for (left, right) in lefts.iter().zip(rights) {
+            if all && left.sealed == right.sealed {
+                continue;
+            }
+            comparison::joinable(self.schema, left.sealed, right.sealed)?;
+        }
+        Ok(left)
+    }
+
+    pub fn values(
+        &mut self,
+        values: &mut Values,
+        outer: Option<&Scope>,
+        targets: Targets,
+    ) -> Result<Outputs, Refusal> {
+        let scope = Scope {
+            relations: Vec::new(),
+            outer,
+        };
+        let mut columns = 0;
+        for row in &mut values.rows {
+            let row = &mut row.content;
+            columns = row.len();
+            if targets.is_some_and(|targets| targets.len() < columns) {
+                return Err(
+                    refuse("INSERT has more expressions than target columns").with_state("42601")
+                );
+            }
+            for (place, value) in row.iter_mut().enumerate() {
+                match targets {
+                    None => self.plain(value, &scope)?,
+                    Some(targets) => {
+                        let stored = self.store(value, targets[place], &scope)?;
+                        self.check_stored(stored, targets[place])?;
+                    }
+                }
+            }
+        }
+        let out = |place: usize| OutColumn {
+            name: Some(format!("column{}", place + 1)),
+            sealed: targets.and_then(|targets| targets[place]),
+        };
+        Ok(Some((0..columns).map(out).collect()))
+    }
+
+    /// A value on its way into a column: a constant is sealed for it.
+    pub fn store(
+        &mut self,
+        value: &mut Expr,
+        target: Option<ColumnId>,
+        scope: &Scope,
+    ) -> Result<Option<ColumnId>, Refusal> {
+        if is_default(value) {
+            if let Some(column) = target {
+                *value = self.default_of(column);
+            }
+            return Ok(target);
+        }
+        match (target, Constant::of(value)?) {
+            (Some(column), Some(constant)) => {
+                *value = self.sealed(constant, column, Purpose::Store)?;
+                Ok(Some(column))
+            }
+            (Some(column), None) if is_transaction_time(value) => {
+                let now = Constant {
+                    source: crate::Source::Literal(crate::Literal::TransactionTime),
+                    cast: None,
+                };
+                *value = self.sealed(now, column, Purpose::Store)?;
+                Ok(Some(column))
+            }
+            (None, Some(_)) => self.plain_as(value, Clear::ByColumn, scope).map(|()| None),
+            (_, None) => self.value(value, scope),
+        }
+    }
+
+    /// Whether what a value is may be stored in a column as it is.
+    pub fn check_stored(
+        &self,
+        value: Option<ColumnId>,
+        target: Option<ColumnId>,
+    ) -> Result<(), Refusal> {
+        match (value, target) {
+            (None, None) => Ok(()),
+            (Some(value), Some(target)) if value == target => Ok(()),
+            (Some(value), Some(target)) => {
+                comparison::joinable(self.schema, Some(value), Some(target))?;
+                if self.column(value).logical == self.column(target).logical {
+                    return Ok(());
+                }
+                Err(refuse(format!(
+                    "protected column {} is of another type than {}",
+                    self.title(value),
+                    self.title(target)
+                )))
+            }
+            (Some(value), None) => Err(refuse(format!(
+                "protected column {} would be stored in a column that is not protected",
+                self.title(value)
+            ))),
+            (None, Some(target)) => Err(refuse(format!(
+                "a computed value would be stored in protected column {} in clear",
+                self.title(target)
+            ))
+            .with_hint("Compute the value in the client, and pass it as a parameter.")),
+        }
+    }
+
+    fn select(
+        &mut self,
+        select: &mut Select,
+        order_by: Option<&mut OrderBy>,
+        outer: Option<&Scope>,
+        targets: Targets,
+    ) -> Result<Outputs, Refusal> {
+        check_dialect(select)?;
+        let mut scope = Scope {
+            relations: Vec::new(),
+            outer,
+        };
+        for joined in &mut select.from {
+            self.from(joined, &mut scope)?;
+        }
+        if let Some(condition) = &mut select.selection {
+            self.plain(condition, &scope)?;
+        }
+        for window in &mut select.named_window {
+            self.named_window(&mut window.1, &scope)?;
+        }
+        let outputs = self.projection(&mut select.projection, &scope, targets)?;
+        self.group_by(&mut select.group_by, &scope, outputs.as_deref())?;
+        if let Some(having) = &mut select.having {
+            self.plain(having, &scope)?;
+        }
+        match &mut select.distinct {
+            None | Some(Distinct::All) => {}
+            Some(Distinct::Distinct) => {
+                for column in outputs.iter().flatten().filter_map(|column| column.sealed) {
+                    self.demand(column, Mode::Equality, "DISTINCT")?;
+                }
+            }
+            Some(Distinct::On(keys)) => {
+                for key in keys {
+                    self.group_key(key, &scope, outputs.as_deref(), "DISTINCT ON")?;
+                }
+            }
+        }
+        if let Some(order_by) = order_by {
+            for key in sort_keys(order_by)? {
+                match output_of(&key.expr, outputs.as_deref()) {
+                    Some(output) => {
+                        super::function::check_sort_options(&key.options)?;
+                        if let Some(column) = output.sealed {
+                            self.demand(column, Mode::Order, "ORDER BY")?;
+                        }
+                    }
+                    None => self.sort_key(key, &scope)?,
+                }
+            }
+        }
+        Ok(outputs)
+    }
+
+    fn group_by(
+        &mut self,
+        group_by: &mut GroupByExpr,
+        scope: &Scope,
+        outputs: Option<&[OutColumn]>,
+    ) -> Result<(), Refusal> {
+        match group_by {
+            GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => keys
+                .iter_mut()
+                .try_for_each(|key| self.group_key(key, scope, outputs, "GROUP BY")),
+            _ => Err(unsupported("GROUP BY ALL or with a modifier")),
+        }
+    }
+
+    /// A name means a column of the relations before it means one of the outputs (unlike in
+    /// `ORDER BY`), save in `DISTINCT ON`; both are looked at.
+    fn group_key(
+        &mut self,
+        key: &mut Expr,
+        scope: &Scope,
+        outputs: Option<&[OutColumn]>,
+        operation: &str,
+    ) -> Result<(), Refusal> {
+        let output = output_of(key, outputs).and_then(|output| output.sealed);
+        if let Some(column) = output {
+            self.demand(column, Mode::Equality, operation)?;
+        }
+        let named = output_of(key, outputs).is_some();
+        let is_number = matches!(key, Expr::Value(_));
+        if named && is_number {
+            return Ok(());
+        }
+        match self.value(key, scope) {
+            Ok(Some(column)) => self.demand(column, Mode::Equality, operation),
+            Ok(None) => Ok(()),
+            Err(refusal) if named && refusal.sqlstate == "42703" => Ok(()),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// `ORDER BY` behind a set operation or `VALUES` knows only the outputs.
+    fn order_outputs(
+        &mut self,
+        order_by: &mut OrderBy,
+        outputs: Option<&[OutColumn]>,
+    ) -> Result<(), Refusal> {
+        for key in sort_keys(order_by)? {
+            super::function::check_sort_options(&key.options)?;
+            match output_of(&key.expr, outputs) {
+                Some(output) => {
+                    if let Some(column) = output.sealed {
+                        self.demand(column, Mode::Order, "ORDER BY")?;
+                    }
+                }
+                None if outputs.is_none() => {}
+                None => return Err(unsupported("ORDER BY an expression behind a set operation")),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The output that a key of `ORDER BY` means: its place, or its name.
+pub(crate) fn output_of<'o>(key: &Expr, outputs: Option<&'o [OutColumn]>) -> Option<&'o OutColumn> {
+    let outputs = outputs?;
+    match key {
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, false) => {
+                let number: usize = digits.parse().ok()?;
+                outputs.get(number.checked_sub(1)?)
+            }
+            _ => None,
+        },
+        Expr::Identifier(name) => {
+            let name = folded(name);
+            outputs
+                .iter()
+                .find(|output| output.name.as_deref() == Some(&name))
+        }
+        _ => None,
+    }
+}
+
+/// `DEFAULT` as a value; sqlparser reads it as a name.
+pub(crate) fn is_default(value: &Expr) -> bool {
+    matches!(value, Expr::Identifier(name)
+        if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"))
+}
+
+/// `CURRENT_TIMESTAMP`, `now()`
+fn is_transaction_time(value: &Expr) -> bool {
+    matches!(
+        value.to_string().to_ascii_lowercase().as_str(),
+        "current_timestamp" | "now()" | "transaction_timestamp()"
+    )
+}
+
+fn check_dialect(select: &Select) -> Result<(), Refusal> {
+    let Select {
+        select_token: _,
+        optimizer_hints: _,
+        distinct: _,
+        select_modifiers: None,
+        top: None,
+        top_before_distinct: false,
+        projection: _,
+        exclude: None,
+        into,
+        from: _,
+        lateral_views,
+        prewhere: None,
+        selection: _,
+        connect_by,
+        group_by: _,
+        cluster_by,
+        distribute_by,
+        sort_by,
+        having: _,
+        named_window: _,
+        qualify: None,
+        window_before_qualify: _,
+        value_table_mode: None,
+        flavor: SelectFlavor::Standard,
+    } = select
+    else {
+        return Err(unsupported("a clause of another dialect"));
+    };
+    if into.is_some() {
+        return Err(unsupported("SELECT INTO"));
+    }
+    let empty = lateral_views.is_empty()
+        && connect_by.is_empty()
+        && cluster_by.is_empty()
+        && distribute_by.is_empty()
+        && sort_by.is_empty();
+    match empty {
+        true => Ok(()),
+        false => Err(unsupported("a clause of another dialect")),
+    }
+}

@@ -1,0 +1,276 @@
+//! FROM clauses: the relations that a query sees.
+
+use sqlparser::ast::{
+    FunctionArg, Join, JoinConstraint, JoinOperator, ObjectName, TableAlias, TableFactor,
+    TableFunctionArgs, TableWithJoins,
+};
+
+use super::super::function::argument_expression;
+use super::super::scope::quoted;
+use super::super::{Analysis, OutColumn, Relation, Scope, refuse, unsupported};
+use crate::names::{folded, split};
+use crate::{Refusal, Table};
+
+impl Analysis<'_> {
+    pub fn from(&mut self, joined: &mut TableWithJoins, scope: &mut Scope) -> Result<(), Refusal> {
+        let TableWithJoins { relation, joins } = joined;
+        self.factor(relation, scope)?;
+        for join in joins {
+            let Join {
+                relation,
+                global: false,
+                join_operator,
+            } = join
+            else {
+                return Err(unsupported("GLOBAL JOIN"));
+            };
+            self.factor(relation, scope)?;
+            self.join(join_operator, scope)?;
+        }
+        Ok(())
+    }
+
+    fn join(&mut self, operator: &mut JoinOperator, scope: &mut Scope) -> Result<(), Refusal> {
+        let constraint = match operator {
+            JoinOperator::Join(constraint)
+            | JoinOperator::Inner(constraint)
+            | JoinOperator::Left(constraint)
+            | JoinOperator::LeftOuter(constraint)
+            | JoinOperator::Right(constraint)
+            | JoinOperator::RightOuter(constraint)
+            | JoinOperator::FullOuter(constraint)
+            | JoinOperator::CrossJoin(constraint) => constraint,
+            _ => return Err(unsupported("a join of this kind")),
+        };
+        match constraint {
+            JoinConstraint::None => Ok(()),
+            JoinConstraint::On(condition) => self.plain(condition, scope),
+            JoinConstraint::Using(names) => {
+                let names: Option<Vec<String>> = names
+                    .iter()
+                    .map(|name| split(name).map(|(_, name)| name))
+                    .collect();
+                let names = names.ok_or_else(|| unsupported("a computed name"))?;
+                scope.merge(&names, self.schema)
+            }
+            JoinConstraint::Natural => {
+                let names = scope.common_names()?;
+                scope.merge(&names, self.schema)
+            }
+        }
+    }
+
+    fn factor(&mut self, factor: &mut TableFactor, scope: &mut Scope) -> Result<(), Refusal> {
+        match factor {
+            TableFactor::Table {
+                name,
+                alias,
+                args,
+                with_hints,
+                version: None,
+                with_ordinality: false,
+                partitions,
+                json_path: None,
+                sample: None,
+                index_hints,
+            } if with_hints.is_empty() && partitions.is_empty() && index_hints.is_empty() => {
+                let relation = match args {
+                    None => self.table(name, alias.as_ref())?,
+                    Some(TableFunctionArgs {
+                        args,
+                        settings: None,
+                    }) => self.table_function(name, args, alias.as_ref(), scope)?,
+                    Some(_) => return Err(unsupported("a function of another dialect")),
+                };
+                scope.relations.push(relation);
+                Ok(())
+            }
+            TableFactor::Derived {
+                lateral,
+                subquery,
+                alias,
+                sample: None,
+            } => {
+                let outer = match lateral {
+                    true => Some(&*scope),
+                    false => scope.outer,
+                };
+                let outputs = self.query(subquery, outer, None)?;
+                let relation = derived(outputs, alias.as_ref())?;
+                scope.relations.push(relation);
+                Ok(())
+            }
+            TableFactor::NestedJoin {
+                table_with_joins,
+                alias: None,
+            } => self.from(table_with_joins, scope),
+            _ => self.computed(factor, scope),
+        }
+    }
+
+    /// Rows that a function or an array gives.
+    fn computed(&mut self, factor: &mut TableFactor, scope: &mut Scope) -> Result<(), Refusal> {
+        match factor {
+            TableFactor::Function {
+                lateral: _,
+                name,
+                args,
+                with_ordinality: _,
+                alias,
+            } => {
+                let relation = self.table_function(name, args, alias.as_ref(), scope)?;
+                scope.relations.push(relation);
+                Ok(())
+            }
+            TableFactor::UNNEST {
+                alias,
+                array_exprs,
+                with_offset: false,
+                with_offset_alias: None,
+                with_ordinality: _,
+            } => {
+                for array in array_exprs {
+                    self.plain(array, scope)?;
+                }
+                let name = alias
+                    .as_ref()
+                    .map_or("unnest".to_owned(), |alias| folded(&alias.name));
+                scope.relations.push(unknown(name));
+                Ok(())
+            }
+            _ => Err(unsupported("a relation of this kind in FROM")),
+        }
+    }
+
+    fn table_function(
+        &mut self,
+        name: &ObjectName,
+        arguments: &mut [FunctionArg],
+        alias: Option<&TableAlias>,
+        scope: &Scope,
+    ) -> Result<Relation, Refusal> {
+        let (_, name) = split(name).ok_or_else(|| unsupported("a computed name"))?;
+        self.check_function(&name)?;
+        for argument in arguments {
+            self.plain(argument_expression(argument)?, scope)?;
+        }
+        Ok(unknown(alias.map_or(name, |alias| folded(&alias.name))))
+    }
+
+    /// A relation by its name: a common table expression, or a table. A known table is named with
+    /// its schema from here on, so that no other search path can make it another one.
+    pub fn table(
+        &mut self,
+        name: &mut ObjectName,
+        alias: Option<&TableAlias>,
+    ) -> Result<Relation, Refusal> {
+        let (schema, table) = split(name).ok_or_else(|| unsupported("a computed name"))?;
+        if schema.is_none()
+            && let Some((_, columns)) = self.ctes.iter().rev().find(|(cte, _)| *cte == table)
+        {
+            return derived_as(Some(columns.clone()), table, alias);
+        }
+        let Some(found) = self.find_table(schema.as_deref(), &table)? else {
+            return Ok(unknown(alias.map_or(table, |alias| folded(&alias.name))));
+        };
+        *name = vec![quoted(&found.schema), quoted(&found.name)].into();
+        let mut relation = Relation::of_table(found, alias.map(|alias| &alias.name));
+        if let (Some(alias), Some(columns)) = (alias, &mut relation.columns)
+            && !alias.columns.is_empty()
+        {
+            rename(columns, alias)?;
+            relation.table = None;
+        }
+        Ok(relation)
+    }
+
+    /// A table that the schema has and that may be read; None: it is not known, and not protected.
+    pub fn find_table(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+    ) -> Result<Option<&'_ Table>, Refusal> {
+        let found = self.schema.find(schema, name);
+        let Some(found) = found.filter(|found| found.oid != 0 && !found.columns.is_empty()) else {
+            let is_ruled = |column: &crate::ProtectedColumn| {
+                column.table == name && schema.is_none_or(|schema| schema == column.schema)
+            };
+            if self.schema.protected.iter().any(is_ruled) {
+                return Err(refuse(format!("relation {name:?} does not exist")).with_state("42P01"));
+            }
+            return Ok(found.filter(|found| !found.columns.is_empty()));
+        };
+        if found.opaque {
+            return Err(refuse(format!(
+                "view {}.{} computes something from a protected column",
+                found.schema, found.name
+            )));
+        }
+        Ok(Some(found))
+    }
+}
+
+/// Names that an alias gives to columns.
+pub(crate) fn rename(columns: &mut [OutColumn], alias: &TableAlias) -> Result<(), Refusal> {
+    let TableAlias {
+        explicit: _,
+        name: _,
+        columns: names,
+        at: None,
+    } = alias
+    else {
+        return Err(unsupported("an alias of this form"));
+    };
+    if names.len() > columns.len() {
+        return Err(refuse("an alias names more columns than there are").with_state("42P10"));
+    }
+    for (column, definition) in columns.iter_mut().zip(names) {
+        if definition.data_type.is_some() {
+            return Err(unsupported("a column definition list"));
+        }
+        column.name = Some(folded(&definition.name));
+    }
+    Ok(())
+}
+
+/// An alias that renames no column.
+pub(crate) fn check_simple_alias(alias: Option<&TableAlias>) -> Result<(), Refusal> {
+    match alias {
+        Some(alias) if !alias.columns.is_empty() || alias.at.is_some() => Err(unsupported(
+            "an alias with columns for a table that is written",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn derived(outputs: super::Outputs, alias: Option<&TableAlias>) -> Result<Relation, Refusal> {
+    derived_as(outputs, String::new(), alias)
+}
+
+fn derived_as(
+    outputs: super::Outputs,
+    name: String,
+    alias: Option<&TableAlias>,
+) -> Result<Relation, Refusal> {
+    let mut columns = outputs;
+    if let (Some(alias), Some(columns)) = (alias, &mut columns) {
+        rename(columns, alias)?;
+    }
+    Ok(Relation {
+        name: alias.map_or(name, |alias| folded(&alias.name)),
+        schema: None,
+        columns,
+        merged: Vec::new(),
+        table: None,
+    })
+}
+
+fn unknown(name: String) -> Relation {
+    Relation {
+        name,
+        schema: None,
+        columns: None,
+        merged: Vec::new(),
+        table: None,
+    }
+}

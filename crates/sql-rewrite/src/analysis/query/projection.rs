@@ -1,0 +1,152 @@
+//! What a query gives: select lists and RETURNING.
+
+use sqlparser::ast::{
+    Expr, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
+};
+
+use super::super::{Analysis, OutColumn, Scope, refuse, unsupported};
+use super::{Outputs, Targets};
+use crate::Refusal;
+use crate::names::{folded, split};
+
+impl Analysis<'_> {
+    pub fn projection(
+        &mut self,
+        items: &mut Vec<SelectItem>,
+        scope: &Scope,
+        targets: Targets,
+    ) -> Result<Outputs, Refusal> {
+        let mut outputs: Vec<OutColumn> = Vec::with_capacity(items.len());
+        let mut all_known = true;
+        let mut expanded = Vec::with_capacity(items.len());
+        for mut item in std::mem::take(items) {
+            let columns = match &item {
+                SelectItem::Wildcard(options) => {
+                    check_wildcard(options)?;
+                    scope.expand(None)?
+                }
+                SelectItem::QualifiedWildcard(kind, options) => {
+                    check_wildcard(options)?;
+                    self.expand_relation(kind, scope)?
+                }
+                SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. } => {
+                    let target = match targets {
+                        None => None,
+                        Some(targets) => Some(*targets.get(outputs.len()).ok_or_else(|| {
+                            refuse("INSERT has more expressions than target columns")
+                                .with_state("42601")
+                        })?),
+                    };
+                    outputs.push(self.item(&mut item, scope, target)?);
+                    expanded.push(item);
+                    continue;
+                }
+                SelectItem::ExprWithAliases { .. } => {
+                    return Err(unsupported("several aliases of one expression"));
+                }
+            };
+            match columns {
+                Some(columns) => {
+                    for (expression, output) in columns {
+                        expanded.push(SelectItem::UnnamedExpr(expression));
+                        outputs.push(output);
+                    }
+                }
+                None => {
+                    all_known = false;
+                    expanded.push(item);
+                }
+            }
+        }
+        *items = expanded;
+        if all_known {
+            return Ok(Some(outputs));
+        }
+        if outputs.iter().any(|output| output.sealed.is_some()) {
+            return Err(refuse(
+                "* over a table whose columns are not known, beside protected columns",
+            )
+            .with_hint("Name the columns."));
+        }
+        Ok(None)
+    }
+
+    fn expand_relation(
+        &self,
+        kind: &SelectItemQualifiedWildcardKind,
+        scope: &Scope,
+    ) -> Result<Option<Vec<(Expr, OutColumn)>>, Refusal> {
+        let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
+            return Err(unsupported("* of an expression"));
+        };
+        let (schema, name) = split(name).ok_or_else(|| unsupported("a computed name"))?;
+        let relation = scope.relation(schema.as_deref(), &name).ok_or_else(|| {
+            refuse(format!("missing FROM-clause entry for table {name:?}")).with_state("42P01")
+        })?;
+        scope.expand(Some(relation))
+    }
+
+    fn item(
+        &mut self,
+        item: &mut SelectItem,
+        scope: &Scope,
+        target: Option<Option<crate::ColumnId>>,
+    ) -> Result<OutColumn, Refusal> {
+        let (expression, alias) = match item {
+            SelectItem::UnnamedExpr(expression) => (expression, None),
+            SelectItem::ExprWithAlias { expr, alias } => (expr, Some(folded(alias))),
+            _ => return Err(unsupported("* at this place")),
+        };
+        let name = alias.or_else(|| output_name(expression));
+        let had_name = name.clone();
+        let before = output_name(expression);
+        let sealed = match target {
+            None => self.value(expression, scope)?,
+            Some(target) => self.store(expression, target, scope)?,
+        };
+        // What was changed would be named otherwise: MIN(x) became (array_agg(…))[1].
+        if let (SelectItem::UnnamedExpr(expression), Some(had)) = (&*item, &before)
+            && sealed.is_some()
+            && target.is_none()
+            && output_name(expression).as_ref() != Some(had)
+        {
+            *item = SelectItem::ExprWithAlias {
+                expr: expression.clone(),
+                alias: super::super::scope::quoted(had),
+            };
+        }
+        Ok(OutColumn {
+            name: had_name,
+            sealed,
+        })
+    }
+}
+
+/// The name that the server gives to a column of a query (`FigureColname`); None: `?column?`.
+pub(crate) fn output_name(expression: &Expr) -> Option<String> {
+    match expression {
+        Expr::Identifier(name) => Some(folded(name)),
+        Expr::CompoundIdentifier(parts) => parts.last().map(folded),
+        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => output_name(inner),
+        Expr::Cast { expr, .. } => output_name(expr),
+        Expr::Function(function) => split(&function.name).map(|(_, name)| name),
+        Expr::Case { .. } => Some("case".to_owned()),
+        Expr::Exists { .. } => Some("exists".to_owned()),
+        _ => None,
+    }
+}
+
+fn check_wildcard(options: &WildcardAdditionalOptions) -> Result<(), Refusal> {
+    match options {
+        WildcardAdditionalOptions {
+            wildcard_token: _,
+            opt_ilike: None,
+            opt_exclude: None,
+            opt_except: None,
+            opt_replace: None,
+            opt_rename: None,
+            opt_alias: None,
+        } => Ok(()),
+        _ => Err(unsupported("* with options")),
+    }
+}

@@ -1,0 +1,86 @@
+//! From the changed tree to a text with holes, and the proof that the text means the tree.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{Expr, Statement, Value, ValueWithSpan, VisitMut, VisitorMut};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::Parser;
+
+use super::refuse;
+use crate::{Piece, Refusal, Template};
+
+/// Stands around the number of a hole. A text of a client that has it is refused.
+pub(crate) const MARK: char = '\u{1}';
+
+/// The expression that stands for a hole.
+pub(crate) fn marker(hole: usize) -> Expr {
+    Expr::Value(ValueWithSpan::from(marker_value(hole)))
+}
+
+pub(crate) fn marker_value(hole: usize) -> Value {
+    Value::Placeholder(format!("{MARK}{hole}{MARK}"))
+}
+
+/// The number of the hole that an expression stands for.
+pub(crate) fn marked(expression: &Expr) -> Option<usize> {
+    match expression {
+        Expr::Value(ValueWithSpan {
+            value: Value::Placeholder(name),
+            ..
+        }) => name.strip_prefix(MARK)?.strip_suffix(MARK)?.parse().ok(),
+        Expr::Nested(inner) => marked(inner),
+        _ => None,
+    }
+}
+
+impl Template {
+    /// The text of a statement. It is read again, and must be the same statement: what the printer
+    /// would lose or change is refused.
+    pub(crate) fn of(statement: &mut Statement) -> Result<Self, Refusal> {
+        let template = Self::of_text(&statement.to_string());
+        let text = template.render(|hole, text| {
+            text.push('$');
+            text.push_str(&(hole + 1).to_string());
+        });
+        let _: ControlFlow<()> = statement.visit(&mut Numbers);
+        let again = Parser::parse_sql(&PostgreSqlDialect {}, &text);
+        if again.is_ok_and(|again| again.as_slice() == std::slice::from_ref(statement)) {
+            Ok(template)
+        } else {
+            Err(refuse(
+                "this form of the statement cannot be sent on safely: it prints as another one",
+            ))
+        }
+    }
+
+    pub(crate) fn of_text(text: &str) -> Self {
+        let parts = text.split(MARK).enumerate();
+        let pieces = parts.filter(|(_, part)| !part.is_empty());
+        let pieces = pieces.map(|(place, part)| match place % 2 {
+            0 => Piece::Text(part.to_owned()),
+            _ => Piece::Hole(part.parse().expect("markers hold the number of a hole")),
+        });
+        Self {
+            pieces: pieces.collect(),
+        }
+    }
+}
+
+/// Gives holes the names that a parser reads.
+struct Numbers;
+
+impl VisitorMut for Numbers {
+    type Break = ();
+
+    fn post_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<()> {
+        if let Value::Placeholder(name) = &mut value.value
+            && let Some(hole) = name
+                .strip_prefix(MARK)
+                .and_then(|rest| rest.strip_suffix(MARK))
+                .and_then(|digits| digits.parse::<usize>().ok())
+        {
+            *name = format!("${}", hole + 1);
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,263 @@
+//! `INSERT`, `UPDATE`, `DELETE`.
+
+mod insert;
+
+use sqlparser::ast::{
+    Assignment, AssignmentTarget, Delete, Expr, FromTable, ObjectName, SelectItem, TableAlias,
+    TableFactor, TableWithJoins, Update, UpdateTableFromKind,
+};
+
+use super::query::{Outputs, check_simple_alias};
+use super::scope::quoted;
+use super::{Analysis, Relation, Scope, refuse, unsupported};
+use crate::names::split;
+use crate::{ColumnId, Refusal, RelationKind, Table};
+
+impl<'s> Analysis<'s> {
+    /// The table that a statement writes; None where it is not known, and not protected.
+    fn written(
+        &mut self,
+        name: &mut ObjectName,
+        alias: Option<&TableAlias>,
+    ) -> Result<(Option<&'s Table>, Relation), Refusal> {
+        check_simple_alias(alias)?;
+        let (schema, table) = split(name).ok_or_else(|| unsupported("a computed name"))?;
+        self.find_table(schema.as_deref(), &table)?;
+        let found = self.schema.find(schema.as_deref(), &table);
+        let Some(found) = found.filter(|found| !found.columns.is_empty()) else {
+            let name = alias.map_or(table, |alias| crate::names::folded(&alias.name));
+            let relation = Relation {
+                name,
+                schema: None,
+                columns: None,
+                merged: Vec::new(),
+                table: None,
+            };
+            return Ok((None, relation));
+        };
+        if found.is_protected() && found.kind != RelationKind::Table {
+            return Err(refuse(format!(
+                "{}.{} is a view of protected columns; it can only be read",
+                found.schema, found.name
+            ))
+            .with_hint("Write the table that it shows."));
+        }
+        *name = vec![quoted(&found.schema), quoted(&found.name)].into();
+        self.writes = Some((found.schema.clone(), found.name.clone()));
+        self.fires_triggers |= found.has_triggers;
+        let relation = Relation::of_table(found, alias.map(|alias| &alias.name));
+        Ok((Some(found), relation))
+    }
+
+    /// The table of `UPDATE` or `DELETE`.
+    fn written_factor(
+        &mut self,
+        table: &mut TableWithJoins,
+    ) -> Result<(Option<&'s Table>, Relation), Refusal> {
+        let TableWithJoins { relation, joins } = table;
+        match relation {
+            TableFactor::Table {
+                name,
+                alias,
+                args: None,
+                with_hints,
+                version: None,
+                with_ordinality: false,
+                partitions,
+                json_path: None,
+                sample: None,
+                index_hints,
+            } if joins.is_empty()
+                && with_hints.is_empty()
+                && partitions.is_empty()
+                && index_hints.is_empty() =>
+            {
+                self.written(name, alias.as_ref())
+            }
+            _ => Err(unsupported(
+                "a table of this form in a statement that writes",
+            )),
+        }
+    }
+
+    pub fn update(
+        &mut self,
+        update: &mut Update,
+        outer: Option<&Scope>,
+    ) -> Result<Outputs, Refusal> {
+        let Update {
+            update_token: _,
+            optimizer_hints: _,
+            table,
+            assignments,
+            from,
+            selection,
+            returning,
+            output: None,
+            or: None,
+            order_by,
+            limit: None,
+        } = update
+        else {
+            return Err(unsupported("a clause of another dialect"));
+        };
+        if !order_by.is_empty() {
+            return Err(unsupported("UPDATE … ORDER BY"));
+        }
+        let (found, relation) = self.written_factor(table)?;
+        let mut scope = Scope {
+            relations: vec![relation],
+            outer,
+        };
+        match from {
+            None => {}
+            Some(UpdateTableFromKind::AfterSet(tables)) => {
+                for joined in tables {
+                    self.from(joined, &mut scope)?;
+                }
+            }
+            Some(UpdateTableFromKind::BeforeSet(_)) => {
+                return Err(unsupported("FROM before SET"));
+            }
+        }
+        self.assignments(assignments, found, &scope)?;
+        if let Some(condition) = selection {
+            self.plain(condition, &scope)?;
+        }
+        self.returning(returning.as_mut(), &scope)
+    }
+
+    pub fn assignments(
+        &mut self,
+        assignments: &mut [Assignment],
+        table: Option<&Table>,
+        scope: &Scope,
+    ) -> Result<(), Refusal> {
+        for Assignment { target, value } in assignments {
+            match target {
+                AssignmentTarget::ColumnName(name) => {
+                    let target = target_column(table, name)?;
+                    self.assign(value, target, scope)?;
+                }
+                AssignmentTarget::Tuple(names) => {
+                    let targets: Result<Vec<_>, _> = names
+                        .iter()
+                        .map(|name| target_column(table, name))
+                        .collect();
+                    self.assign_row(value, &targets?, scope)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn assign(
+        &mut self,
+        value: &mut Expr,
+        target: Option<ColumnId>,
+        scope: &Scope,
+    ) -> Result<(), Refusal> {
+        let stored = self.store(value, target, scope)?;
+        self.check_stored(stored, target)
+    }
+
+    fn assign_row(
+        &mut self,
+        value: &mut Expr,
+        targets: &[Option<ColumnId>],
+        scope: &Scope,
+    ) -> Result<(), Refusal> {
+        let mismatch =
+            || refuse("the row assigned has another number of columns").with_state("42601");
+        match value {
+            Expr::Tuple(values) if values.len() == targets.len() => values
+                .iter_mut()
+                .zip(targets)
+                .try_for_each(|(value, target)| self.assign(value, *target, scope)),
+            Expr::Subquery(query) => {
+                let outputs = self.query(query, Some(scope), None)?;
+                let outputs = outputs.ok_or_else(|| unsupported("* over an unknown table"))?;
+                if outputs.len() != targets.len() {
+                    return Err(mismatch());
+                }
+                outputs
+                    .iter()
+                    .zip(targets)
+                    .try_for_each(|(output, target)| self.check_stored(output.sealed, *target))
+            }
+            _ => Err(mismatch()),
+        }
+    }
+
+    pub fn delete(
+        &mut self,
+        delete: &mut Delete,
+        outer: Option<&Scope>,
+    ) -> Result<Outputs, Refusal> {
+        let Delete {
+            delete_token: _,
+            optimizer_hints: _,
+            tables,
+            from: FromTable::WithFromKeyword(from),
+            using,
+            selection,
+            returning,
+            output: None,
+            order_by,
+            limit: None,
+        } = delete
+        else {
+            return Err(unsupported("a clause of another dialect"));
+        };
+        let [table] = from.as_mut_slice() else {
+            return Err(unsupported("DELETE of several tables"));
+        };
+        if !tables.is_empty() || !order_by.is_empty() {
+            return Err(unsupported("a DELETE of another dialect"));
+        }
+        let (_, relation) = self.written_factor(table)?;
+        let mut scope = Scope {
+            relations: vec![relation],
+            outer,
+        };
+        for joined in using.iter_mut().flatten() {
+            self.from(joined, &mut scope)?;
+        }
+        if let Some(condition) = selection {
+            self.plain(condition, &scope)?;
+        }
+        self.returning(returning.as_mut(), &scope)
+    }
+
+    fn returning(
+        &mut self,
+        returning: Option<&mut Vec<SelectItem>>,
+        scope: &Scope,
+    ) -> Result<Outputs, Refusal> {
+        match returning {
+            None => Ok(Some(Vec::new())),
+            Some(items) => self.projection(items, scope, None),
+        }
+    }
+}
+
+/// The protected column that is assigned; None where it is plain.
+pub(crate) fn target_column(
+    table: Option<&Table>,
+    name: &ObjectName,
+) -> Result<Option<ColumnId>, Refusal> {
+    let (None, column) = split(name).ok_or_else(|| unsupported("a computed name"))? else {
+        return Err(unsupported("a field of a composite column"));
+    };
+    let Some(table) = table else {
+        return Ok(None);
+    };
+    let Some(place) = table.position(&column) else {
+        return Err(refuse(format!(
+            "column {column:?} of relation {:?} does not exist",
+            table.name
+        ))
+        .with_state("42703"));
+    };
+    Ok(table.columns[place].protected)
+}

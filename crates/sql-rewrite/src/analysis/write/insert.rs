@@ -1,0 +1,320 @@
+//! `INSERT`: values into their columns, and the defaults that the server cannot know.
+
+use sqlparser::ast::Parens;
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{
+    ConflictTarget, DoUpdate, Expr, Insert, ObjectName, OnConflict, OnConflictAction, OnInsert,
+    Query, SelectItem, SetExpr, TableAlias, TableObject, Values,
+};
+
+use super::super::query::Outputs;
+use super::super::scope::quoted;
+use super::super::{Analysis, Relation, Scope, refuse, unsupported};
+use super::target_column;
+use crate::{ColumnId, Mode, Refusal, Table};
+
+impl Analysis<'_> {
+    pub fn insert(
+        &mut self,
+        insert: &mut Insert,
+        outer: Option<&Scope>,
+    ) -> Result<Outputs, Refusal> {
+        check_dialect(insert)?;
+        let Insert {
+            table: TableObject::TableName(name),
+            table_alias,
+            columns,
+            source,
+            on,
+            returning,
+            ..
+        } = insert
+        else {
+            return Err(unsupported("INSERT into what is no table"));
+        };
+        let alias = table_alias.as_ref().map(|alias| TableAlias {
+            explicit: true,
+            name: alias.alias.clone(),
+            columns: Vec::new(),
+            at: None,
+        });
+        let (table, relation) = self.written(name, alias.as_ref())?;
+        let targets = targets(table, columns)?;
+        match source {
+            Some(source) => {
+                let outputs =
+                    self.source(source, table.is_some().then_some(&targets[..]), outer)?;
+                self.check_source(outputs, &targets, table)?;
+            }
+            None if !columns.is_empty() => return Err(unsupported("INSERT without values")),
+            None => {}
+        }
+        if let Some(table) = table {
+            let given = match source.as_deref() {
+                Some(source) => width(source).unwrap_or(targets.len()),
+                None => 0,
+            };
+            if columns.is_empty() && source.is_some() {
+                *columns = names(table, given);
+            }
+            self.add_defaults(table, columns, source)?;
+        }
+        if let Some(on) = on {
+            self.on_conflict(on, table, &relation, outer)?;
+        }
+        let scope = Scope {
+            relations: vec![relation],
+            outer,
+        };
+        self.returning(returning.as_mut(), &scope)
+    }
+
+    fn source(
+        &mut self,
+        source: &mut Query,
+        targets: Option<&[Option<ColumnId>]>,
+        outer: Option<&Scope>,
+    ) -> Result<Outputs, Refusal> {
+        // A row of VALUES may only be stored as it is where nothing sorts or unites it.
+        let simple = matches!(&*source.body, SetExpr::Values(_) | SetExpr::Select(_));
+        self.query(source, outer, targets.filter(|_| simple))
+    }
+
+    fn check_source(
+        &self,
+        outputs: Outputs,
+        targets: &[Option<ColumnId>],
+        table: Option<&Table>,
+    ) -> Result<(), Refusal> {
+        let Some(outputs) = outputs else {
+            return match targets.iter().flatten().next() {
+                None => Ok(()),
+                Some(column) => Err(unsupported(&format!(
+                    "INSERT of columns that are not known into protected column {}",
+                    self.title(*column)
+                ))),
+            };
+        };
+        if table.is_some() && outputs.len() > targets.len() {
+            return Err(
+                refuse("INSERT has more expressions than target columns").with_state("42601")
+            );
+        }
+        for (place, output) in outputs.iter().enumerate() {
+            self.check_stored(output.sealed, targets.get(place).copied().flatten())?;
+        }
+        Ok(())
+    }
+
+    /// Protected columns that the statement leaves out, and that have a default.
+    fn add_defaults(
+        &mut self,
+        table: &Table,
+        columns: &mut Vec<ObjectName>,
+        source: &mut Option<Box<Query>>,
+    ) -> Result<(), Refusal> {
+        let named: Vec<String> = columns
+            .iter()
+            .filter_map(|name| crate::names::split(name).map(|(_, name)| name))
+            .collect();
+        for column in &table.columns {
+            let Some(id) = column.protected else {
+                continue;
+            };
+            if named.contains(&column.name) || self.column(id).default.is_none() {
+                continue;
+            }
+            let value = self.default_of(id);
+            match source.as_deref_mut() {
+                Some(query) => append(query, &value).map_err(|()| {
+                    refuse(format!(
+                        "protected column {} has a default and is left out of this INSERT",
+                        self.title(id)
+                    ))
+                    .with_hint("Name the column, and give its value.")
+                })?,
+                None => *source = Some(Box::new(one_row(value))),
+            }
+            columns.push(vec![quoted(&column.name)].into());
+        }
+        Ok(())
+    }
+
+    fn on_conflict(
+        &mut self,
+        on: &mut OnInsert,
+        table: Option<&Table>,
+        relation: &Relation,
+        outer: Option<&Scope>,
+    ) -> Result<(), Refusal> {
+        let OnInsert::OnConflict(OnConflict {
+            conflict_target,
+            action,
+        }) = on
+        else {
+            return Err(unsupported("ON DUPLICATE KEY UPDATE"));
+        };
+        match conflict_target {
+            Some(ConflictTarget::Columns(names)) => {
+                for name in names.iter() {
+                    let name = ObjectName::from(vec![name.clone()]);
+                    if let Some(column) = target_column(table, &name)? {
+                        self.demand(column, Mode::Equality, "ON CONFLICT")?;
+                    }
+                }
+            }
+            Some(ConflictTarget::OnConstraint(_)) | None => {}
+        }
+        let OnConflictAction::DoUpdate(DoUpdate {
+            assignments,
+            selection,
+        }) = action
+        else {
+            return Ok(());
+        };
+        let excluded = Relation {
+            name: "excluded".to_owned(),
+            schema: None,
+            ..relation.clone()
+        };
+        // Names without a table mean the table: those of `excluded` must be qualified.
+        let around = Scope {
+            relations: vec![excluded],
+            outer,
+        };
+        let scope = Scope {
+            relations: vec![relation.clone()],
+            outer: Some(&around),
+        };
+        self.assignments(assignments, table, &scope)?;
+        match selection {
+            Some(condition) => self.plain(condition, &scope),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The columns that values go to, in their order; empty for a table that is not known.
+fn targets(
+    table: Option<&Table>,
+    columns: &[ObjectName],
+) -> Result<Vec<Option<ColumnId>>, Refusal> {
+    match table {
+        None => Ok(Vec::new()),
+        Some(table) if columns.is_empty() => Ok(table
+            .columns
+            .iter()
+            .map(|column| column.protected)
+            .collect()),
+        Some(table) => columns
+            .iter()
+            .map(|name| target_column(Some(table), name))
+            .collect(),
+    }
+}
+
+/// How many columns a row of an analysed source has; None: not known.
+fn width(source: &Query) -> Option<usize> {
+    match &*source.body {
+        SetExpr::Values(values) => values.rows.first().map(|row| row.content.len()),
+        SetExpr::Select(select) => {
+            let known = select.projection.iter().all(|item| {
+                matches!(
+                    item,
+                    SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
+                )
+            });
+            known.then_some(select.projection.len())
+        }
+        _ => None,
+    }
+}
+
+fn names(table: &Table, count: usize) -> Vec<ObjectName> {
+    let columns = table.columns.iter().take(count);
+    columns
+        .map(|column| vec![quoted(&column.name)].into())
+        .collect()
+}
+
+/// Adds a value to each row of a source.
+fn append(query: &mut Query, value: &Expr) -> Result<(), ()> {
+    match &mut *query.body {
+        SetExpr::Values(values) => {
+            for row in &mut values.rows {
+                row.content.push(value.clone());
+            }
+            Ok(())
+        }
+        SetExpr::Select(select) if select.distinct.is_none() => {
+            select
+                .projection
+                .push(SelectItem::UnnamedExpr(value.clone()));
+            Ok(())
+        }
+        _ => Err(()),
+    }
+}
+
+/// `VALUES (value)`, for `DEFAULT VALUES` of a table with defaults of our own.
+fn one_row(value: Expr) -> Query {
+    let row = Parens {
+        opening_token: AttachedToken::empty(),
+        content: vec![value],
+        closing_token: AttachedToken::empty(),
+    };
+    Query {
+        with: None,
+        body: Box::new(SetExpr::Values(Values {
+            explicit_row: false,
+            value_keyword: false,
+            rows: vec![row],
+        })),
+        order_by: None,
+        limit_clause: None,
+        fetch: None,
+        locks: Vec::new(),
+        for_clause: None,
+        settings: None,
+        format_clause: None,
+        pipe_operators: Vec::new(),
+    }
+}
+
+fn check_dialect(insert: &Insert) -> Result<(), Refusal> {
+    let Insert {
+        insert_token: _,
+        optimizer_hints: _,
+        or: None,
+        ignore: false,
+        into: true,
+        table: _,
+        table_alias: _,
+        columns: _,
+        overwrite: false,
+        source: _,
+        assignments,
+        partitioned: None,
+        after_columns,
+        has_table_keyword: false,
+        on: _,
+        returning: _,
+        output: None,
+        replace_into: false,
+        priority: None,
+        insert_alias: None,
+        settings: None,
+        format_clause: None,
+        multi_table_insert_type: None,
+        multi_table_into_clauses: _,
+        multi_table_when_clauses: _,
+        multi_table_else_clause: None,
+    } = insert
+    else {
+        return Err(unsupported("an INSERT of another dialect"));
+    };
+    match assignments.is_empty() && after_columns.is_empty() {
+        true => Ok(()),
+        false => Err(unsupported("an INSERT of another dialect")),
+    }
+}

@@ -1,0 +1,249 @@
+//! A plan in few lines, for people: tests, and whoever asks what is done with a statement.
+
+use std::fmt::Write as _;
+
+use crate::{
+    Aggregate, Assignment, BinaryOperator, Copy, Expression, Finish, Form, Hole, Literal, LockKey,
+    OutputKind, Plan, Purpose, ReadModifyWrite, Schema, Source, Translated, UnaryOperator,
+};
+
+impl Plan {
+    /// What is done, line by line. Constants are not shown, since they may be confidential.
+    pub fn describe(&self, schema: &Schema) -> String {
+        let mut text = String::new();
+        match self {
+            Self::Pass(_) => text.push_str("pass\n"),
+            Self::One(translated, _) => describe_translated(&mut text, "one", translated, schema),
+            Self::Several(translated, _) => {
+                for one in translated {
+                    describe_translated(&mut text, "several", one, schema);
+                }
+            }
+            Self::ReadModifyWrite(plan) => describe_increment(&mut text, plan, schema),
+            Self::Finish(plan) => describe_finish(&mut text, plan, schema),
+            Self::Copy(copy) => describe_copy(&mut text, copy, schema),
+        }
+        text
+    }
+}
+
+fn line(text: &mut String, name: &str, content: &str) {
+    writeln!(text, "{name}: {content}").expect("a String takes all");
+}
+
+fn title(kind: OutputKind, schema: &Schema) -> String {
+    match kind {
+        OutputKind::Plain => "-".to_owned(),
+        OutputKind::Sealed(id) => schema.column(id).column.clone(),
+    }
+}
+
+fn describe_translated(text: &mut String, name: &str, plan: &Translated, schema: &Schema) {
+    let sql = plan.template.render(|number, sql| {
+        write!(sql, "{{{}}}", hole(&plan.holes[number], schema)).expect("a String takes all");
+    });
+    line(text, name, &sql);
+    if !plan.outputs.is_empty() {
+        let outputs = plan.outputs.iter().map(|output| {
+            let hidden = if output.hidden { " hidden" } else { "" };
+            format!("{}{hidden}", title(output.kind, schema))
+        });
+        line(text, "  outputs", &outputs.collect::<Vec<_>>().join(", "));
+    }
+    if let Some(locks) = &plan.locks {
+        describe_lock(text, locks, schema);
+    }
+}
+
+fn describe_lock(text: &mut String, locks: &LockKey, schema: &Schema) {
+    let table = schema.tables.get(&locks.table);
+    let key = locks.key.iter().filter_map(|(place, _)| {
+        let column = table?.columns.get(*place)?;
+        Some(column.name.as_str())
+    });
+    let key = key.collect::<Vec<_>>().join(", ");
+    let read = locks
+        .read
+        .iter()
+        .map(|read| schema.column(read.column).column.as_str());
+    let read = read.collect::<Vec<_>>().join(", ");
+    line(
+        text,
+        "  locks",
+        &format!("{} by ({key}), reads ({read})", locks.table.1),
+    );
+}
+
+fn source(source: &Source) -> String {
+    match source {
+        Source::Parameter(number) => format!("${}", number + 1),
+        Source::Literal(Literal::Null) => "null".to_owned(),
+        Source::Literal(Literal::TransactionTime) => "now".to_owned(),
+        Source::Literal(_) => "constant".to_owned(),
+        Source::Computed(number) => format!("computed {number}"),
+        Source::Locator(number) => format!("locator {number}"),
+    }
+}
+
+fn hole(hole: &Hole, schema: &Schema) -> String {
+    let from = source(&hole.source);
+    match hole.form {
+        Form::Plain => format!("{from} plain"),
+        Form::Sealed(column, purpose) => {
+            let purpose = match purpose {
+                Purpose::Store => "store",
+                Purpose::Match => "match",
+                Purpose::Bound => "bound",
+            };
+            format!("{from} {purpose} {}", schema.column(column).column)
+        }
+    }
+}
+
+fn describe_increment(text: &mut String, plan: &ReadModifyWrite, schema: &Schema) {
+    describe_translated(text, "read", &plan.read, schema);
+    for Assignment { column, value } in &plan.assignments {
+        let content = format!("{} = {}", schema.column(*column).column, expression(value));
+        line(text, "compute", &content);
+    }
+    describe_translated(text, "write", &plan.write, schema);
+    if let Some(write) = &plan.write_by_key {
+        describe_translated(text, "write by key", write, schema);
+    }
+    if let Some(locks) = &plan.locks {
+        describe_lock(text, locks, schema);
+    }
+}
+
+fn describe_finish(text: &mut String, plan: &Finish, schema: &Schema) {
+    describe_translated(text, "fetch", &plan.fetch, schema);
+    if let Some(filter) = &plan.filter {
+        line(text, "filter", &expression(filter));
+    }
+    for key in &plan.group_by {
+        line(text, "group by", &expression(&key.value));
+    }
+    for Aggregate {
+        function,
+        distinct,
+        argument,
+        filter,
+    } in &plan.aggregates
+    {
+        let distinct = if *distinct { "distinct " } else { "" };
+        let argument = argument.as_ref().map_or("*".to_owned(), expression);
+        let filter = filter.as_ref().map_or(String::new(), |filter| {
+            format!(" where {}", expression(filter))
+        });
+        line(
+            text,
+            "aggregate",
+            &format!("{function:?}({distinct}{argument}){filter}"),
+        );
+    }
+    if let Some(having) = &plan.having {
+        line(text, "having", &expression(having));
+    }
+    for (name, value, logical) in &plan.project {
+        let logical = logical.map_or(String::new(), |logical| format!(" {logical}"));
+        line(
+            text,
+            "project",
+            &format!("{name} = {}{logical}", expression(value)),
+        );
+    }
+    if plan.distinct {
+        text.push_str("distinct\n");
+    }
+    for key in &plan.order_by {
+        let descending = if key.descending { " desc" } else { "" };
+        let nulls = if key.nulls_first { " nulls first" } else { "" };
+        line(
+            text,
+            "order by",
+            &format!("{}{descending}{nulls}", expression(&key.value)),
+        );
+    }
+    for (name, bound) in [("limit", &plan.limit), ("offset", &plan.offset)] {
+        if let Some(bound) = bound {
+            line(text, name, &expression(bound));
+        }
+    }
+}
+
+fn describe_copy(text: &mut String, copy: &Copy, schema: &Schema) {
+    line(text, "copy", &copy.template.render(|_, _| {}));
+    let fields = copy.fields.iter().map(|kind| title(*kind, schema));
+    line(text, "  fields", &fields.collect::<Vec<_>>().join(", "));
+}
+
+fn expression(value: &Expression) -> String {
+    let list = |values: &[Expression]| {
+        let values: Vec<String> = values.iter().map(expression).collect();
+        values.join(", ")
+    };
+    match value {
+        Expression::Column(place) => format!("#{place}"),
+        Expression::Value(from, logical) => format!("{}::{logical}", source(from)),
+        Expression::Aggregate(place) => format!("aggregate {place}"),
+        Expression::Group(place) => format!("group {place}"),
+        Expression::Unary(operator, inner) => {
+            let inner = expression(inner);
+            match operator {
+                UnaryOperator::Negate => format!("-({inner})"),
+                UnaryOperator::Not => format!("not ({inner})"),
+                UnaryOperator::IsNull => format!("({inner}) is null"),
+                UnaryOperator::IsNotNull => format!("({inner}) is not null"),
+            }
+        }
+        Expression::Binary(operator, left, right) => format!(
+            "({} {} {})",
+            expression(left),
+            operator_text(*operator),
+            expression(right)
+        ),
+        Expression::Like {
+            operand,
+            pattern,
+            escape: _,
+            case_sensitive,
+        } => {
+            let word = if *case_sensitive { "like" } else { "ilike" };
+            format!("({} {word} {})", expression(operand), expression(pattern))
+        }
+        Expression::In(operand, values) => {
+            format!("({} in ({}))", expression(operand), list(values))
+        }
+        Expression::Coalesce(values) => format!("coalesce({})", list(values)),
+        Expression::Case(whens, otherwise) => {
+            let mut text = "case".to_owned();
+            for (when, then) in whens {
+                write!(text, " when {} then {}", expression(when), expression(then))
+                    .expect("a String takes all");
+            }
+            if let Some(otherwise) = otherwise {
+                write!(text, " else {}", expression(otherwise)).expect("a String takes all");
+            }
+            text
+        }
+        Expression::Cast(inner, logical) => format!("cast({} as {logical})", expression(inner)),
+    }
+}
+
+fn operator_text(operator: BinaryOperator) -> &'static str {
+    match operator {
+        BinaryOperator::Add => "+",
+        BinaryOperator::Subtract => "-",
+        BinaryOperator::Multiply => "*",
+        BinaryOperator::Divide => "/",
+        BinaryOperator::Concatenate => "||",
+        BinaryOperator::Equal => "=",
+        BinaryOperator::NotEqual => "<>",
+        BinaryOperator::Less => "<",
+        BinaryOperator::LessOrEqual => "<=",
+        BinaryOperator::Greater => ">",
+        BinaryOperator::GreaterOrEqual => ">=",
+        BinaryOperator::And => "and",
+        BinaryOperator::Or => "or",
+    }
+}

@@ -1,0 +1,154 @@
+//! `SELECT … FOR UPDATE` of one row by a unique key: what is read stays true until the transaction
+//! ends, so that an increment needs not to read again.
+
+use sqlparser::ast::{
+    BinaryOperator, Expr, LockType, Query, Select, SelectItem, SetExpr, TableFactor, Value,
+};
+
+use crate::analysis::{Analysis, template};
+use crate::names::{folded, split};
+use crate::{Form, Literal, LockKey, LockedColumn, Output, OutputKind, Source, Table};
+
+/// The key of the row that an analysed query locks; None where it locks none, or may lock several.
+pub(crate) fn of_query(
+    analysis: &mut Analysis,
+    query: &mut Query,
+    outputs: &[Output],
+) -> Option<LockKey> {
+    let [lock] = query.locks.as_slice() else {
+        return None;
+    };
+    if lock.lock_type != LockType::Update || query.with.is_some() {
+        return None;
+    }
+    let SetExpr::Select(select) = &mut *query.body else {
+        return None;
+    };
+    let table = single_table(analysis, select)?;
+    let condition = select.selection.as_mut()?;
+    let (pairs, _) = equalities(analysis, table, condition);
+    let key = unique_key(table, &pairs)?;
+    let mut read = Vec::new();
+    for (place, (item, output)) in select.projection.iter().zip(outputs).enumerate() {
+        let (SelectItem::UnnamedExpr(expression)
+        | SelectItem::ExprWithAlias {
+            expr: expression, ..
+        }) = item
+        else {
+            continue;
+        };
+        if let (OutputKind::Sealed(column), Some(_)) = (output.kind, column_name(expression)) {
+            read.push(LockedColumn {
+                column,
+                output: place,
+            });
+        }
+    }
+    Some(LockKey {
+        table: (table.schema.clone(), table.name.clone()),
+        key,
+        read,
+    })
+}
+
+/// The table of a query over nothing else.
+fn single_table<'s>(analysis: &Analysis<'s>, select: &Select) -> Option<&'s Table> {
+    let [from] = select.from.as_slice() else {
+        return None;
+    };
+    let TableFactor::Table { name, .. } = &from.relation else {
+        return None;
+    };
+    if !from.joins.is_empty() || select.distinct.is_some() {
+        return None;
+    }
+    let (schema, name) = split(name)?;
+    analysis.schema.find(Some(&schema?), &name)
+}
+
+/// Places of columns, and the holes that they must equal; whether that is the whole condition.
+pub(crate) fn equalities(
+    analysis: &mut Analysis,
+    table: &Table,
+    condition: &mut Expr,
+) -> (Vec<(usize, usize)>, bool) {
+    let mut pairs = Vec::new();
+    let mut whole = true;
+    let mut rest = vec![condition];
+    while let Some(part) = rest.pop() {
+        match part {
+            Expr::BinaryOp {
+                left,
+                op: BinaryOperator::And,
+                right,
+            } => rest.extend([&mut **left, &mut **right]),
+            Expr::Nested(inner) => rest.push(inner),
+            Expr::BinaryOp {
+                left,
+                op: BinaryOperator::Eq,
+                right,
+            } => match equality(analysis, table, left, right) {
+                Some(pair) => pairs.push(pair),
+                None => whole = false,
+            },
+            _ => whole = false,
+        }
+    }
+    (pairs, whole)
+}
+
+fn equality(
+    analysis: &mut Analysis,
+    table: &Table,
+    left: &mut Expr,
+    right: &mut Expr,
+) -> Option<(usize, usize)> {
+    let (column, value) = match (column_name(left), column_name(right)) {
+        (Some(column), None) => (column, right),
+        (None, Some(column)) => (column, left),
+        _ => return None,
+    };
+    let place = table.position(&column)?;
+    if let Some(hole) = template::marked(value) {
+        return Some((place, hole));
+    }
+    // A whole number beside a plain column of whole numbers: it means the same as a parameter.
+    let is_whole = table.columns[place].physical.is_some_and(|physical| {
+        use column_types::LogicalType as T;
+        matches!(physical, T::SmallInt | T::Integer | T::BigInt)
+    });
+    match value {
+        Expr::Value(literal) => match &literal.value {
+            Value::Number(digits, false)
+                if is_whole && digits.len() <= 4 && digits.bytes().all(|b| b.is_ascii_digit()) =>
+            {
+                let source = Source::Literal(Literal::Number(digits.clone()));
+                let hole = analysis.hole_number(source, Form::Plain);
+                *value = template::marker(hole);
+                Some((place, hole))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The columns and holes of a unique key that is given whole.
+pub(crate) fn unique_key(table: &Table, pairs: &[(usize, usize)]) -> Option<Vec<(usize, usize)>> {
+    table.unique_keys.iter().find_map(|key| {
+        let found = key
+            .iter()
+            .map(|place| pairs.iter().find(|(column, _)| column == place).copied());
+        found.collect()
+    })
+}
+
+/// The name of the column that an expression over one table is.
+fn column_name(expression: &Expr) -> Option<String> {
+    match expression {
+        Expr::Identifier(name) => Some(folded(name)),
+        Expr::CompoundIdentifier(parts) => parts.last().map(folded),
+        Expr::Nested(inner) => column_name(inner),
+        _ => None,
+    }
+}
