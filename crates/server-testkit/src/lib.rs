@@ -4,6 +4,7 @@
 //! Debian's packages installed. PostgreSQL refuses to run as the superuser: for him it runs as
 //! `nobody`. The server listens on a free port of this machine, keeps its files in a folder that
 //! is removed, and is killed when the value is dropped.
+#![cfg(unix)]
 
 use std::fs;
 use std::net::TcpListener;

@@ -10,10 +10,11 @@
 //! of a protected relation (in a constant it may be: there it is looked for), and it calls nothing
 //! that could take a constant for SQL.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::lexer::{Lexeme, lexemes};
-use crate::{Effects, Form, Hole, Piece, Plan, Schema, Source, Table, Template, Translated};
+use crate::{Effects, Form, Hole, Piece, Plan, Schema, Source, Template, Translated};
 
 mod shown;
 
@@ -143,22 +144,23 @@ fn only_reads(words: &[Word]) -> bool {
 }
 
 fn names_are_free(words: &[Word], schema: &Schema) -> bool {
-    words.iter().filter_map(Word::name).all(|name| {
-        let named = |own: &str| own.eq_ignore_ascii_case(name);
-        let relation = |table: &&Table| table.is_protected() && named(&table.name);
-        !schema.tables.values().any(|table| relation(&table))
-            && !schema.protected.iter().any(|rule| named(&rule.table))
-            && !schema
-                .suspect_functions
-                .iter()
-                .any(|function| named(function))
-    })
+    let tables = schema.tables.values().filter(|table| table.is_protected());
+    let rules = schema.protected.iter().map(|rule| &rule.table);
+    let protected: HashSet<String> = tables
+        .map(|table| &table.name)
+        .chain(rules)
+        .chain(&schema.suspect_functions)
+        .map(|name| name.to_lowercase())
+        .collect();
+    let mut names = words.iter().filter_map(Word::name);
+    names.all(|name| !protected.contains(&name.to_lowercase()))
 }
 
 /// Functions of the server that catalogues are read with, beside those that begin with `pg_` or
 /// `has_`. None of them takes a text for SQL.
 const FUNCTIONS: &[&str] = &[
     "abs",
+    "acldefault",
     "aclexplode",
     "array",
     "array_agg",
@@ -344,7 +346,7 @@ const ACTING: &[&str] = &[
 
 /// Whether everything that is called is known not to take a constant for SQL.
 fn calls_are_known(words: &[Word]) -> bool {
-    words.windows(2).all(|pair| {
+    words.windows(2).enumerate().all(|(at, pair)| {
         let (Some(name), Kind::Open) = (pair[0].name(), &pair[1].kind) else {
             return true;
         };
@@ -353,12 +355,12 @@ fn calls_are_known(words: &[Word]) -> bool {
                 && !ACTING.iter().any(|own| name.starts_with(own));
         // `t(a, b)` behind AS or a call, and the names of WITH.
         catalogue || FUNCTIONS.contains(&name) || KEY_WORDS.contains(&name) || {
-            let at = pair[0].place.start;
-            let before = words.iter().rev().find(|word| word.place.end <= at);
+            let before = at.checked_sub(1).map(|before| &words[before]);
             before.is_some_and(|before| {
                 before.is("as")
                     || before.is("with")
                     || before.is("recursive")
+                    || before.is("ordinality")
                     || before.kind == Kind::Close
             })
         }

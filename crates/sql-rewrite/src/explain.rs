@@ -303,7 +303,9 @@ pub fn statements(text: &str, schema: &Schema, dialect: Dialect) -> Vec<Statemen
     let lexemes = lexemes(text);
     let parts = lexemes.split(|(lexeme, _)| *lexeme == Lexeme::Semicolon);
     let report = |part: &[(Lexeme, Range<usize>)]| {
-        let text = &text[part.first()?.1.start..part.last()?.1.end];
+        // What does not end, as a text without its last quote, ends behind the text.
+        let end = part.last()?.1.end.min(text.len());
+        let text = &text[part.first()?.1.start..end];
         let how = match crate::plan(text, schema, dialect) {
             Err(refusal) => How::Refused(refusal),
             Ok(mut planned) => How::of(&planned.pop()?.plan),

@@ -86,6 +86,12 @@ fn catalogues_in_from_are_replaced() {
             "SELECT (SELECT count(*) FROM (ATTRIBUTES) AS pg_attribute WHERE true) FROM pg_class",
         ),
         (
+            "SELECT 1 FROM unnest('{1}'::int2[]) WITH ORDINALITY cols(colid, arridx) \
+             JOIN pg_attribute AS ca ON cols.colid = ca.attnum",
+            "SELECT 1 FROM unnest('{1}'::int2[]) WITH ORDINALITY cols(colid, arridx) \
+             JOIN (ATTRIBUTES) AS ca ON cols.colid = ca.attnum",
+        ),
+        (
             "SELECT * FROM information_schema.columns WHERE table_name = 'people'",
             "SELECT * FROM (COLUMNS) AS columns WHERE table_name = 'people'",
         ),

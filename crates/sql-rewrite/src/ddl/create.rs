@@ -10,7 +10,7 @@ use super::{
     constraint, find, own_name, pass, place, refusal, refuse_named, refuse_table_as, written,
 };
 use crate::names::folded;
-use crate::rules::parse_default;
+use crate::rules::{constant_value, parse_default};
 use crate::{Column, Literal, Plan, ProtectedColumn, Refusal, RelationKind, Schema, Table};
 
 pub(super) fn plan(create: &CreateTable, schema: &Schema) -> Result<Plan, Refusal> {
@@ -256,7 +256,10 @@ pub(super) fn check_default(
     let declared = parse_default(&inner.to_string(), rule.logical);
     let same = match (&declared, &rule.default) {
         (Ok(Literal::Null), None) => true,
-        (Ok(declared), Some(own)) => declared == own,
+        (Ok(declared), Some(own)) => {
+            let value = |literal| constant_value(literal, rule.logical);
+            declared == own || (value(declared).is_some() && value(declared) == value(own))
+        }
         _ => false,
     };
     if same {

@@ -12,6 +12,7 @@ id = { type = "integer", mode = "equality", domain = "person" }
 name = { type = "varchar(40)", mode = "equality" }
 note = { type = "text" }
 born = { type = "date", mode = "order" }
+fee = { type = "numeric(6,2)", default = "0" }
 since = { type = "timestamp", default = "CURRENT_TIMESTAMP" }
 
 [columns.visits]
@@ -140,6 +141,29 @@ fn names_of_types_are_those_of_dumps_too() {
 }
 
 #[test]
+fn a_dump_is_restored() {
+    becomes(
+        "CREATE TABLE public.people (\n    id integer NOT NULL,\n    name character varying(40) \
+         DEFAULT NULL::character varying,\n    note text,\n    since timestamp without time zone \
+         DEFAULT CURRENT_TIMESTAMP NOT NULL,\n    city text DEFAULT 'x'::text\n)",
+        "CREATE TABLE public.people (id BYTEA NOT NULL, name BYTEA, note BYTEA, \
+         since BYTEA NOT NULL, city TEXT DEFAULT 'x'::TEXT)",
+    );
+    becomes(
+        "ALTER TABLE ONLY public.people ADD CONSTRAINT people_pkey PRIMARY KEY (id)",
+        "ALTER TABLE ONLY public.people ADD CONSTRAINT people_pkey PRIMARY KEY (id)",
+    );
+    becomes(
+        "CREATE INDEX by_name ON public.people USING btree (name, note)",
+        "CREATE INDEX by_name ON public.people USING BTREE (name)",
+    );
+    becomes(
+        "ALTER TABLE public.people OWNER TO postgres",
+        "ALTER TABLE public.people OWNER TO postgres",
+    );
+}
+
+#[test]
 fn another_type_than_that_of_the_rule_is_refused() {
     for kind in [
         "varchar(41)",
@@ -173,8 +197,9 @@ fn no_default_reaches_the_server() {
         "not that of its rule",
     );
     becomes(
-        "CREATE TABLE people (since timestamp DEFAULT now(), note text DEFAULT NULL::text)",
-        "CREATE TABLE people (since BYTEA, note BYTEA)",
+        "CREATE TABLE people (since timestamp DEFAULT now(), note text DEFAULT NULL::text, \
+         fee decimal(6,2) DEFAULT '0.00'::numeric)",
+        "CREATE TABLE people (since BYTEA, note BYTEA, fee BYTEA)",
     );
     let refusal = planned("CREATE TABLE people (note text DEFAULT 'hunter2')").expect_err("above");
     assert!(!format!("{refusal:?}").contains("hunter2"));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use column_types::LogicalType;
+use column_types::{LogicalType, TextContext, Value, assign};
 
 use super::{ColumnRule, Mode, Rules, RulesError};
 use crate::Literal;
@@ -93,7 +93,7 @@ impl Rules {
                     "another mode"
                 } else if first.bits != rule.bits {
                     "other bits"
-                } else if !comparable(first.logical, rule.logical, rule.mode) {
+                } else if !comparable(first, rule) {
                     "a type that cannot be compared with it"
                 } else {
                     continue;
@@ -179,16 +179,13 @@ fn check_mode(rule: &ColumnRule) -> Result<(), String> {
     }
 }
 
-/// Bits of the widest integer that the type's values are in order; None: they cannot be cut.
+/// Bits of the greatest number of the type, as `bits` counts them: from 0 on. None: the values are
+/// no numbers that bits can be taken from.
 fn bits_of(logical: LogicalType) -> Option<u8> {
     match logical {
-        LogicalType::SmallInt => Some(16),
-        LogicalType::Integer | LogicalType::Date => Some(32),
-        LogicalType::BigInt
-        | LogicalType::Numeric(_)
-        | LogicalType::Time
-        | LogicalType::Timestamp
-        | LogicalType::TimestampTz => Some(64),
+        LogicalType::SmallInt => Some(15),
+        LogicalType::Integer => Some(31),
+        LogicalType::BigInt | LogicalType::Numeric(_) => Some(63),
         LogicalType::Boolean
         | LogicalType::Real
         | LogicalType::Double
@@ -196,6 +193,10 @@ fn bits_of(logical: LogicalType) -> Option<u8> {
         | LogicalType::Varchar(_)
         | LogicalType::Char(_)
         | LogicalType::Bytes
+        | LogicalType::Date
+        | LogicalType::Time
+        | LogicalType::Timestamp
+        | LogicalType::TimestampTz
         | LogicalType::Uuid
         | LogicalType::Json => None,
     }
@@ -272,17 +273,30 @@ fn check_domain_name(rule: &ColumnRule) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether values of both types have one canonical form, so that equal values have equal
-/// ciphertexts.
-pub(crate) fn comparable(left: LogicalType, right: LogicalType, mode: Mode) -> bool {
-    use LogicalType::{BigInt, Integer, Numeric, SmallInt, Text, Varchar};
-    match (left, right) {
-        (SmallInt | Integer | BigInt, SmallInt | Integer | BigInt) => true,
-        // In mode `order` the scale says what a number's bits mean.
-        (Numeric(_), Numeric(_)) if mode != Mode::Order => true,
-        (Text | Varchar(_), Text | Varchar(_)) => true,
-        (LogicalType::Char(_), LogicalType::Char(_)) => true,
-        _ => left == right,
+/// Whether values of both rules have one canonical form, so that equal values have equal
+/// ciphertexts, and in mode `order` greater ones greater.
+fn comparable(left: &ColumnRule, right: &ColumnRule) -> bool {
+    use LogicalType::{BigInt, Char, Integer, Numeric, SmallInt, Text, Varchar};
+    if left.mode == Mode::Order {
+        // How many bits a value has is part of what its digits mean.
+        return match (left.logical, right.logical) {
+            (SmallInt | Integer | BigInt, SmallInt | Integer | BigInt) if left.bits.is_some() => {
+                true
+            }
+            (Numeric(Some((_, left_scale))), Numeric(Some((_, right_scale))))
+                if left.bits.is_some() =>
+            {
+                left_scale == right_scale
+            }
+            (left, right) => left == right,
+        };
+    }
+    match (left.logical, right.logical) {
+        (SmallInt | Integer | BigInt, SmallInt | Integer | BigInt)
+        | (Numeric(_), Numeric(_))
+        | (Text | Varchar(_), Text | Varchar(_))
+        | (Char(_), Char(_)) => true,
+        (left, right) => left == right,
     }
 }
 
@@ -325,18 +339,32 @@ pub(crate) fn parse_default(text: &str, logical: LogicalType) -> Result<Literal,
             }
         },
     };
-    let fits = match &literal {
-        Literal::Boolean(_) => logical == LogicalType::Boolean,
-        Literal::Number(_) => logical.is_number(),
-        Literal::Null | Literal::Text(_) | Literal::TransactionTime => true,
-    };
-    if fits {
-        Ok(literal)
-    } else {
-        Err(format!(
-            "the default is not of type {logical}: write it in quotes, or change it"
-        ))
+    match &literal {
+        Literal::Boolean(_) if logical != LogicalType::Boolean => {}
+        Literal::Null | Literal::Boolean(_) | Literal::TransactionTime => return Ok(literal),
+        Literal::Number(_) if !logical.is_number() => {}
+        Literal::Number(_) | Literal::Text(_) => {
+            if constant_value(&literal, logical).is_some() {
+                return Ok(literal);
+            }
+        }
     }
+    Err(format!(
+        "the default is no value of type {logical}: write it in quotes, or change it"
+    ))
+}
+
+/// The value of a number or text as a column of the type stores it; None: it has no such value,
+/// or the literal is no constant.
+pub(crate) fn constant_value(literal: &Literal, logical: LogicalType) -> Option<Value> {
+    // A constant that depends on settings is read as the server reads it without any.
+    let context = TextContext::default();
+    let (value, from) = match literal {
+        Literal::Number(digits) => Value::from_number(digits).ok()?,
+        Literal::Text(text) => (Value::from_text(text, logical, &context).ok()?, logical),
+        Literal::Null | Literal::Boolean(_) | Literal::TransactionTime => return None,
+    };
+    assign(value, from, logical, &context).ok()
 }
 
 fn default_of_time(logical: LogicalType) -> Result<Literal, String> {

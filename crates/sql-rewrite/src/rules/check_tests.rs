@@ -137,7 +137,7 @@ fn bits_belong_to_order_and_fit_the_type() {
         "[columns.t]\na = { type = \"integer\", bits = 9 }",
         "belongs to mode",
     );
-    for (logical, bits) in [("integer", 33), ("smallint", 17), ("integer", 0)] {
+    for (logical, bits) in [("integer", 32), ("smallint", 16), ("integer", 0)] {
         refused(
             &format!(
                 "[columns.t]\na = {{ type = \"{logical}\", mode = \"order\", bits = {bits} }}"
@@ -147,6 +147,10 @@ fn bits_belong_to_order_and_fit_the_type() {
     }
     refused(
         "[columns.t]\na = { type = \"real\", mode = \"order\", bits = 9 }",
+        "cannot be cut",
+    );
+    refused(
+        "[columns.t]\na = { type = \"date\", mode = \"order\", bits = 16 }",
         "cannot be cut",
     );
 }
@@ -201,6 +205,28 @@ fn a_domain_is_of_one_mode_one_width_one_kind() {
             "type = \"numeric(9,2)\", mode = \"order\"",
             "type = \"numeric(9,3)\", mode = \"order\"",
         ),
+        "cannot be compared",
+    );
+}
+
+#[test]
+fn an_order_is_of_numbers_of_one_width() {
+    let domain = |first: &str, second: &str, bits: &str| {
+        format!(
+            "[columns.t]\na = {{ domain = \"d\", mode = \"order\", type = \"{first}\"{bits} }}\n\
+             b = {{ domain = \"d\", mode = \"order\", type = \"{second}\"{bits} }}"
+        )
+    };
+    for (first, second) in [("integer", "bigint"), ("numeric(6,2)", "numeric(8,2)")] {
+        refused(&domain(first, second, ""), "cannot be compared");
+        accepted(&domain(first, second, ", bits = 20"));
+    }
+    refused(
+        &domain("numeric(6,2)", "numeric(6,1)", ", bits = 20"),
+        "cannot be compared",
+    );
+    refused(
+        &domain("integer", "numeric(6,0)", ", bits = 20"),
         "cannot be compared",
     );
 }
@@ -263,8 +289,14 @@ fn defaults_are_constants_of_the_type() {
         accepted(&with(logical, default));
     }
     refused(&with("integer", "CURRENT_TIMESTAMP"), "is a time");
-    refused(&with("text", "5"), "not of type text");
-    refused(&with("integer", "TRUE"), "not of type integer");
+    refused(&with("text", "5"), "no value of type text");
+    refused(&with("integer", "TRUE"), "no value of type integer");
+    refused(&with("integer", "'five'"), "no value of type integer");
+    refused(&with("smallint", "40000"), "no value of type smallint");
+    refused(&with("varchar(3)", "'four'"), "no value of type");
+    refused(&with("date", "'2020-02-30'"), "no value of type date");
+    accepted(&with("numeric(4,1)", "1.25"));
+    accepted(&with("date", "'2020-02-29'"));
     for default in [
         "nextval('s')",
         "unquoted",

@@ -1,5 +1,6 @@
 //! Schema, DDL and catalogue queries against a PostgreSQL server: what is built from its answers,
 //! and what it makes of the texts that are written anew for it.
+#![cfg(unix)]
 
 use postgres::{Client, SimpleQueryMessage};
 use server_testkit::Postgres;
