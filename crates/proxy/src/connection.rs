@@ -159,14 +159,16 @@ impl Connection {
 
     fn look_for_the_end(&mut self, context: &mut Context<'_>) {
         loop {
+            // First listen, then look: a call in between is not missed.
+            let stopping = self
+                .stopping
+                .get_or_insert_with(|| Box::pin(Arc::clone(&self.shared.stop).notified_owned()));
+            let was_called = stopping.as_mut().poll(context).is_ready();
             match self.shared.stop_level() {
                 0 => {}
                 level => self.session.drain(level > 1),
             }
-            let stopping = self
-                .stopping
-                .get_or_insert_with(|| Box::pin(Arc::clone(&self.shared.stop).notified_owned()));
-            if stopping.as_mut().poll(context).is_pending() {
+            if !was_called {
                 return;
             }
             self.stopping = None;

@@ -10,6 +10,9 @@ pub mod config;
 mod connection;
 mod metrics;
 mod outbox;
+mod plans;
+mod protection;
+mod sealing;
 mod server;
 pub mod session;
 mod startup;
@@ -18,5 +21,7 @@ mod tls;
 
 pub use config::{Config, ConfigError};
 pub use outbox::Outbox;
+pub use protection::Protection;
+pub use sealing::{KeysError, Root, Sealer};
 pub use server::{Running, Server, StartError, stop_signal};
 pub use tls::TlsError;

@@ -6,9 +6,10 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc as channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use sql_rewrite::RulesError;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Notify, mpsc};
@@ -18,6 +19,8 @@ use tokio_rustls::TlsAcceptor;
 use crate::cancel::CancelRegistry;
 use crate::config::{Config, ProxyConfig};
 use crate::metrics::{self, Metrics, add, subtract};
+use crate::protection::Protection;
+use crate::sealing::{KeysError, Root};
 use crate::startup;
 use crate::tls::{self, ServerConnector, TlsError};
 
@@ -38,6 +41,8 @@ pub struct Shared {
     pub acceptor: Option<TlsAcceptor>,
     /// TLS towards the server.
     pub connector: Option<ServerConnector>,
+    /// Rules and what goes with them. None: everything passes.
+    pub protection: Option<Arc<Protection>>,
     /// Wakes sessions when [`Self::stop_level`] rises.
     pub stop: Arc<Notify>,
     stop_level: AtomicU8,
@@ -83,12 +88,23 @@ pub enum StartError {
     /// TLS.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// Rules for columns, which nothing would apply.
-    #[error("[columns] holds rules, and columns are not protected by this version: remove them")]
+    /// Rules for columns, and no key.
+    #[error("[columns] holds rules, and there is no key to protect columns with: add [keys]")]
     Rules,
+    /// Rules that contradict themselves.
+    #[error("{}", in_lines(.0))]
+    Contradiction(Vec<RulesError>),
+    /// The key.
+    #[error(transparent)]
+    Keys(#[from] KeysError),
     /// A thread or its runtime.
     #[error("cannot start a worker: {0}")]
     Worker(io::Error),
+}
+
+fn in_lines(errors: &[RulesError]) -> String {
+    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    lines.join("\n")
 }
 
 /// A proxy that listens.
@@ -114,9 +130,16 @@ impl Server {
     /// See [`StartError`].
     pub fn start(config: &Config) -> Result<Self, StartError> {
         let proxy = config.proxy.clone();
-        if !config.columns.tables.is_empty() {
-            return Err(StartError::Rules);
-        }
+        let protection = match (config.columns.tables.is_empty(), &config.keys) {
+            (true, _) => None,
+            (false, None) => return Err(StartError::Rules),
+            (false, Some(keys)) => {
+                config.columns.check().map_err(StartError::Contradiction)?;
+                let root = Root::read(keys)?;
+                let rules = config.columns.clone();
+                Some(Arc::new(Protection::new(rules, root, now)))
+            }
+        };
         raise_descriptor_limit(proxy.max_connections);
         let acceptor = proxy.client_tls.as_ref().map(tls::acceptor).transpose()?;
         let connector = proxy
@@ -141,6 +164,7 @@ impl Server {
             cancels: CancelRegistry::default(),
             acceptor,
             connector,
+            protection,
             stop: Arc::default(),
             stop_level: AtomicU8::new(0),
         });
@@ -321,6 +345,16 @@ async fn join(workers: Vec<Worker>) {
             tracing::error!("a worker panicked");
         }
     }
+}
+
+/// Microseconds since 2000-01-01, as PostgreSQL counts.
+fn now() -> i64 {
+    const POSTGRES_EPOCH_S: i64 = 946_684_800;
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let micros = since.map_or(0, |since| {
+        i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+    });
+    micros - POSTGRES_EPOCH_S * 1_000_000
 }
 
 /// Each session has two sockets. Where the system does not allow as many, accepting fails later and

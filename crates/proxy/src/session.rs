@@ -9,11 +9,23 @@
 //!    server is ready.
 //! 3. After [`Session::has_ended`] nothing is taken any more; what is to be sent still leaves.
 
+use std::sync::Arc;
+
 use wire_postgres::backend::{self, Authentication, BackendKeyData, Failure};
 use wire_postgres::frontend::{self, SaslInitialResponse};
 use wire_postgres::{FrameError, Header, Malformed};
 
 use crate::outbox::Outbox;
+use crate::protection::Protection;
+
+mod answers;
+mod load;
+mod protected;
+mod rows;
+mod settings;
+mod statements;
+
+use protected::{Protected, Ways};
 
 /// Bytes that may wait for the side that does not take them, until the other side is not read any
 /// more.
@@ -32,6 +44,8 @@ pub struct Terms {
     pub process_id: u32,
     /// The secret for that, cut to the size that the server's has.
     pub cancel_key: [u8; 32],
+    /// Rules, and the name of the database. None: everything passes.
+    pub protection: Option<(Arc<Protection>, String)>,
 }
 
 /// What the server wants to hear to cancel a statement of a session.
@@ -52,6 +66,8 @@ pub struct Session {
     pub to_server: Outbox,
     terms: Terms,
     phase: Phase,
+    /// Boxed: without rules there is none.
+    protected: Option<Box<Protected>>,
     from_client: Input,
     from_server: Input,
     server_key: Option<ServerKey>,
@@ -84,6 +100,8 @@ struct Input {
     held: Vec<u8>,
     /// Bytes to come of a message that passes.
     passing: usize,
+    /// That message goes nowhere.
+    is_dropped: bool,
 }
 
 /// What to do with a message.
@@ -95,6 +113,10 @@ enum Way {
     Read,
     /// It, and all behind it, waits.
     Wait,
+    /// It, and all behind it, waits until the catalogues have been read.
+    Load,
+    /// It goes nowhere: the server would leave it out.
+    Drop,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,8 +149,11 @@ impl From<Malformed> for End {
 
 impl Session {
     /// A session whose startup packet is on its way to the server.
-    pub fn new(terms: Terms) -> Self {
+    pub fn new(mut terms: Terms) -> Self {
+        let protection = terms.protection.take();
+        let protected = protection.map(|(shared, database)| Protected::new(shared, database));
         Self {
+            protected: protected.map(Box::new),
             to_client: Outbox::default(),
             to_server: Outbox::default(),
             terms,
@@ -211,7 +236,11 @@ impl Session {
     }
 
     fn is_between_transactions(&self) -> bool {
-        let is_idle = self.ready_due == 0 && self.status == b'I' && self.has_begun();
+        let nothing_is_due = match &self.protected {
+            Some(protected) => protected.is_idle(),
+            None => self.ready_due == 0,
+        };
+        let is_idle = nothing_is_due && self.status == b'I' && self.has_begun();
         is_idle && self.from_client.held.is_empty() && self.from_client.passing == 0
     }
 
@@ -263,14 +292,34 @@ impl Session {
                 let size = passing.min(bytes.len() - at);
                 self.input(side).passing -= size;
                 at += size;
+                if self.input(side).is_dropped {
+                    run = at;
+                }
                 continue;
             }
             let Some(header) = Header::read(&bytes[at..], usize::MAX)? else {
                 break;
             };
             match self.way(side, header.kind) {
-                Way::Pass => self.input(side).passing = header.size,
+                Way::Pass => {
+                    self.input(side).passing = header.size;
+                    self.input(side).is_dropped = false;
+                }
+                Way::Drop => {
+                    self.pass(side, &bytes[run..at]);
+                    self.input(side).passing = header.size;
+                    self.input(side).is_dropped = true;
+                }
                 Way::Wait => break,
+                Way::Load => {
+                    self.pass(side, &bytes[run..at]);
+                    run = at;
+                    self.with_protected(|protected, ways| {
+                        protected.begin_load(ways);
+                        Ok(())
+                    })?;
+                    break;
+                }
                 Way::Read => {
                     // Only now is the size the proxy's business.
                     Header::read(&bytes[at..], self.terms.message_size_max)?;
@@ -305,6 +354,9 @@ impl Session {
             },
             (Side::Server, Phase::Authenticating { .. }) => Way::Read,
             (Side::Client, Phase::Ready) => {
+                if let Some(protected) = &self.protected {
+                    return protected.client_way(kind);
+                }
                 if matches!(
                     kind,
                     frontend::kind::QUERY | frontend::kind::SYNC | frontend::kind::FUNCTION_CALL
@@ -315,13 +367,24 @@ impl Session {
             }
             (Side::Server, Phase::Ready) => match kind {
                 backend::kind::READY_FOR_QUERY | backend::kind::ERROR => Way::Read,
-                _ => Way::Pass,
+                _ => match &self.protected {
+                    Some(protected) => protected.server_way(kind),
+                    None => Way::Pass,
+                },
             },
         }
     }
 
     fn read(&mut self, side: Side, kind: u8, message: &[u8]) -> Result<(), End> {
         let body = &message[wire_postgres::HEADER_SIZE..];
+        if let Some(protected) = &mut self.protected {
+            if (side, kind) == (Side::Server, backend::kind::PARAMETER_STATUS) {
+                protected.note_setting(body)?;
+            }
+            if self.phase == Phase::Ready {
+                return self.read_protected(side, kind, message);
+            }
+        }
         match (side, kind) {
             (Side::Client, frontend::kind::PASSWORD) => self.read_sasl_choice(body)?,
             (Side::Client, _) => {}
@@ -340,6 +403,35 @@ impl Session {
         }
         self.pass(side, message);
         Ok(())
+    }
+
+    fn read_protected(&mut self, side: Side, kind: u8, message: &[u8]) -> Result<(), End> {
+        let body = &message[wire_postgres::HEADER_SIZE..];
+        if (side, kind) == (Side::Server, backend::kind::ERROR) {
+            self.read_error(body)?;
+        }
+        self.with_protected(|protected, ways| match side {
+            Side::Client => protected.client_message(kind, message, ways),
+            Side::Server => protected.server_message(kind, message, ways),
+        })?;
+        if (side, kind) == (Side::Server, backend::kind::READY_FOR_QUERY) {
+            self.read_ready(body)?;
+        }
+        Ok(())
+    }
+
+    fn with_protected(
+        &mut self,
+        act: impl FnOnce(&mut Protected, &mut Ways<'_>) -> Result<(), End>,
+    ) -> Result<(), End> {
+        let Some(protected) = &mut self.protected else {
+            return Ok(());
+        };
+        let mut ways = Ways {
+            to_client: &mut self.to_client.bytes,
+            to_server: &mut self.to_server.bytes,
+        };
+        act(protected, &mut ways)
     }
 
     fn read_authentication(&mut self, body: &[u8], message: &[u8]) -> Result<(), End> {
@@ -411,11 +503,7 @@ impl Session {
     }
 
     fn read_error(&mut self, body: &[u8]) -> Result<(), End> {
-        let fields = backend::read_fields(body)?;
-        let is_last = |(letter, text): &(u8, &[u8])| {
-            *letter == b'V' && (*text == b"FATAL" || *text == b"PANIC")
-        };
-        self.told_the_end |= fields.iter().any(is_last);
+        self.told_the_end |= protected::is_fatal(body)?;
         Ok(())
     }
 

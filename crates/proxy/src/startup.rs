@@ -7,11 +7,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 use wire_postgres::backend::Failure;
-use wire_postgres::startup::{self, First, TLS_REQUEST};
+use wire_postgres::startup::{self, First, Startup, TLS_REQUEST};
 
 use crate::config::Upstream;
 use crate::connection::Connection;
 use crate::metrics::add;
+use crate::protection::Protection;
 use crate::server::Shared;
 use crate::session::{ServerKey, Session, Terms};
 use crate::stream::Stream;
@@ -192,6 +193,10 @@ async fn begin(
         }
         First::Startup(_) => {}
     }
+    let protection = match first {
+        First::Startup(startup) => protection(&startup, shared)?,
+        First::TlsRequest | First::GssRequest | First::Cancel(_) => None,
+    };
     if shared.is_full() {
         let failure = Failure::fatal("53300", "sorry, too many clients already");
         return Err(StartError::Refused(failure));
@@ -212,8 +217,27 @@ async fn begin(
         message_size_max: shared.config.max_message_bytes,
         process_id,
         cancel_key,
+        protection,
     });
     Ok(Some((session, server, process_id)))
+}
+
+/// Rules, and the database that the session is of.
+fn protection(
+    startup: &Startup<'_>,
+    shared: &Shared,
+) -> Result<Option<(Arc<Protection>, String)>, StartError> {
+    let Some(protection) = &shared.protection else {
+        return Ok(None);
+    };
+    if startup.parameter("replication").is_some() {
+        let message = "replication does not pass a proxy that protects columns";
+        let failure = Failure::fatal("0A000", message).hint("Connect to the server itself.");
+        return Err(StartError::Refused(failure));
+    }
+    let database = startup.database().unwrap_or_default();
+    let database = String::from_utf8_lossy(database).into_owned();
+    Ok(Some((Arc::clone(protection), database)))
 }
 
 async fn connect(shared: &Shared) -> io::Result<Stream> {

@@ -1,7 +1,8 @@
 //! Values of types in messages: numbers of types, text and binary formats.
 //!
-//! Texts are those of [`column_types`]; the binary formats are what the `send` and `recv` functions
-//! of PostgreSQL's types write and read. A fixed-size value goes through without memory of the heap.
+//! Texts are those of [`column_types`]; the binary formats are what the `send` and `recv`
+//! functions of PostgreSQL's types write and read. A fixed-size value goes through without memory
+//! of the heap.
 
 use std::io::Write as _;
 

@@ -9,6 +9,7 @@ fn terms() -> Terms {
         message_size_max: 1000,
         process_id: 77,
         cancel_key: [9; 32],
+        protection: None,
     }
 }
 

@@ -1,0 +1,191 @@
+//! What all sessions know of protected columns: rules, schemas of databases, plans, sealer.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use sql_rewrite::{Dialect, Plan, Rules, Schema};
+use wire_postgres::backend::Failure;
+
+use crate::plans::{PlanCache, TextPlan};
+use crate::sealing::{Root, Sealer};
+
+/// What all sessions know.
+pub struct Protection {
+    rules: Rules,
+    root: Root,
+    databases: Mutex<HashMap<String, Database>>,
+    plans: PlanCache,
+    versions: AtomicU64,
+    /// Microseconds since 2000-01-01.
+    now: fn() -> i64,
+}
+
+/// What was last seen of a database.
+struct Database {
+    generation: u64,
+    schema: Schema,
+    sealer: Arc<Sealer>,
+    by_path: HashMap<Vec<String>, Arc<Loaded>>,
+}
+
+/// A schema with a search path, as plans are made for.
+pub struct Loaded {
+    /// No other has it.
+    pub version: u64,
+    /// The same for all search paths of one state of the database; 0: seen by one session only.
+    pub generation: u64,
+    /// Relations and columns.
+    pub schema: Schema,
+    /// Seals and opens.
+    pub sealer: Arc<Sealer>,
+}
+
+impl fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Loaded({})", self.version)
+    }
+}
+
+impl fmt::Debug for Protection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Protection")
+    }
+}
+
+impl Protection {
+    /// Rules, the key, and a clock.
+    pub fn new(rules: Rules, root: Root, now: fn() -> i64) -> Self {
+        Self {
+            rules,
+            root,
+            databases: Mutex::default(),
+            plans: PlanCache::default(),
+            versions: AtomicU64::new(1),
+            now,
+        }
+    }
+
+    /// The time, in microseconds since 2000-01-01.
+    pub fn now(&self) -> i64 {
+        (self.now)()
+    }
+
+    /// The rules.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// The state of a database that was published last; None: nobody looked yet.
+    pub fn generation(&self, database: &str) -> Option<u64> {
+        self.lock().get(database).map(|known| known.generation)
+    }
+
+    /// The schema of a database changed: every session looks again before its next plan.
+    pub fn forget(&self, database: &str) {
+        self.lock().remove(database);
+    }
+
+    /// What was published last, for a search path.
+    pub fn adopt(&self, database: &str, path: &[String]) -> Option<Arc<Loaded>> {
+        let mut databases = self.lock();
+        let known = databases.get_mut(database)?;
+        if let Some(loaded) = known.by_path.get(path) {
+            return Some(Arc::clone(loaded));
+        }
+        let mut schema = known.schema.clone();
+        schema.search_path = path.to_vec();
+        let loaded = Arc::new(Loaded {
+            version: self.next(),
+            generation: known.generation,
+            schema,
+            sealer: Arc::clone(&known.sealer),
+        });
+        // Whoever makes up search paths without end gets plans of his own each time.
+        if known.by_path.len() < 64 {
+            known.by_path.insert(path.to_vec(), Arc::clone(&loaded));
+        }
+        Some(loaded)
+    }
+
+    /// A schema that was just read; for all sessions where `is_public`.
+    ///
+    /// # Errors
+    /// There are no keys for its columns.
+    pub fn enter(
+        &self,
+        database: &str,
+        schema: Schema,
+        is_public: bool,
+    ) -> Result<Arc<Loaded>, Failure> {
+        let sealer = self.root.sealer(&schema.protected);
+        let sealer = Arc::new(sealer.map_err(|error| Failure::error("F0000", error.to_string()))?);
+        if !is_public {
+            return Ok(Arc::new(Loaded {
+                version: self.next(),
+                generation: 0,
+                schema,
+                sealer,
+            }));
+        }
+        let path = schema.search_path.clone();
+        let known = Database {
+            generation: self.next(),
+            schema,
+            sealer,
+            by_path: HashMap::new(),
+        };
+        self.lock().insert(database.to_owned(), known);
+        Ok(self
+            .adopt(database, &path)
+            .expect("it was entered just before"))
+    }
+
+    /// The plan of a text.
+    ///
+    /// # Errors
+    /// It is refused.
+    pub fn plan(&self, loaded: &Arc<Loaded>, text: &str) -> Result<Arc<TextPlan>, Failure> {
+        if let Some(plan) = self.plans.find(loaded.version, text) {
+            return Ok(plan);
+        }
+        let planned = sql_rewrite::plan(text, &loaded.schema, Dialect::Postgres);
+        let planned = planned.map_err(|refusal| Failure {
+            fatal: false,
+            sqlstate: refusal.sqlstate,
+            message: refusal.message,
+            hint: refusal.hint,
+        })?;
+        for one in &planned {
+            refuse_unfinished(&one.plan)?;
+        }
+        let plan = Arc::new(TextPlan::new(text, planned, loaded));
+        self.plans.keep(loaded.version, text, &plan);
+        Ok(plan)
+    }
+
+    fn next(&self) -> u64 {
+        self.versions.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Database>> {
+        // Entries are put in whole.
+        self.databases
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Plans that sessions cannot carry out yet.
+fn refuse_unfinished(plan: &Plan) -> Result<(), Failure> {
+    let what = match plan {
+        Plan::Pass(_) | Plan::One(..) => return Ok(()),
+        Plan::Several(..) => "a statement that the server would get as several",
+        Plan::ReadModifyWrite(_) => "computing a protected column from its old value",
+        Plan::Finish(_) => "computing with protected columns",
+        Plan::Copy(_) => "COPY of a protected table",
+    };
+    let message = format!("{what} is not supported by the proxy yet");
+    Err(Failure::error("0A000", message))
+}

@@ -1,0 +1,136 @@
+//! The sealer of the product: keys from the configuration, the codec, and buffered randomness.
+
+use std::cell::RefCell;
+
+use column_codec::{Codec, ColumnSpec, SealError, SpecError, VALUE_NONCE_SIZE, ValueNonce};
+use column_types::{Value, ValueError};
+use crypto::secret::Key;
+use keyring::source::{KeySource, KeySourceError};
+use sql_rewrite::{ColumnId, Mode, ProtectedColumn, Purpose};
+
+use crate::config::KeysConfig;
+
+/// Keys that cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum KeysError {
+    /// None or several.
+    #[error("[keys] names exactly one of file, environment and command")]
+    NotOne,
+    /// The source.
+    #[error(transparent)]
+    Source(#[from] KeySourceError),
+}
+
+/// The key that all others are derived from.
+pub struct Root(Key);
+
+impl Root {
+    /// Takes a key.
+    pub fn new(key: Key) -> Self {
+        Self(key)
+    }
+
+    /// Reads it from where the configuration says.
+    ///
+    /// # Errors
+    /// The key cannot be had.
+    pub fn read(keys: &KeysConfig) -> Result<Self, KeysError> {
+        let source = match (&keys.file, &keys.environment, &keys.command) {
+            (Some(path), None, None) => KeySource::File(path.clone()),
+            (None, Some(name), None) => KeySource::Environment(name.clone()),
+            (None, None, Some(command)) => KeySource::Command(command.clone()),
+            _ => return Err(KeysError::NotOne),
+        };
+        let key = source.read_raw_key()?;
+        if let Some(exposed) = source.exposure() {
+            tracing::warn!("{exposed}");
+        }
+        Ok(Self(key))
+    }
+
+    /// What seals and opens the values of these columns.
+    ///
+    /// # Errors
+    /// A rule that cannot be kept.
+    pub fn sealer(&self, columns: &[ProtectedColumn]) -> Result<Sealer, SpecError> {
+        let specs: Vec<ColumnSpec> = columns.iter().map(spec).collect();
+        let codec = Codec::new(&self.0, &specs)?;
+        Ok(Sealer { codec })
+    }
+}
+
+fn spec(column: &ProtectedColumn) -> ColumnSpec {
+    // A column without a domain of a rule has one with a colon, which is its own.
+    let own = format!(
+        "column:{}.{}.{}",
+        column.schema, column.table, column.column
+    );
+    ColumnSpec {
+        table: format!("{}.{}", column.schema, column.table),
+        column: column.column.clone(),
+        domain: (column.domain != own).then(|| column.domain.clone()),
+        logical: column.logical,
+        mode: match column.mode {
+            Mode::Random => column_codec::Mode::Random,
+            Mode::Equality => column_codec::Mode::Equality,
+            Mode::Order => column_codec::Mode::Order,
+        },
+        bits: column.bits,
+    }
+}
+
+/// Seals and opens values of the columns of one schema. Holds keys.
+pub struct Sealer {
+    codec: Codec,
+}
+
+impl Sealer {
+    /// Appends the sealed value.
+    ///
+    /// # Errors
+    /// A value that the column cannot have.
+    pub fn seal(
+        &self,
+        column: ColumnId,
+        purpose: Purpose,
+        value: &Value,
+        out: &mut Vec<u8>,
+    ) -> Result<(), ValueError> {
+        let index = column.0 as usize;
+        let sealed = match purpose {
+            Purpose::Store => self.codec.seal_store(index, value, fresh_nonce, out),
+            Purpose::Match => self.codec.seal_match(index, value, out),
+            Purpose::Bound => self.codec.seal_bound(index, value, out),
+        };
+        sealed.map_err(|error: SealError| ValueError {
+            sqlstate: error.sqlstate(),
+            message: error.to_string(),
+        })
+    }
+
+    /// The value that was sealed. None: the bytes are none of this column's.
+    pub fn open(&self, column: ColumnId, sealed: &[u8]) -> Option<Value> {
+        self.codec.open(column.0 as usize, sealed).ok()
+    }
+}
+
+/// Randomness that is asked of the system at once: a call for each value would cost more than
+/// sealing it.
+const NONCES_SIZE: usize = 128 * VALUE_NONCE_SIZE;
+
+thread_local! {
+    static NONCES: RefCell<(usize, [u8; NONCES_SIZE])> =
+        const { RefCell::new((NONCES_SIZE, [0; NONCES_SIZE])) };
+}
+
+fn fresh_nonce() -> ValueNonce {
+    NONCES.with_borrow_mut(|(used, bytes)| {
+        if *used == NONCES_SIZE {
+            getrandom::fill(bytes).expect("the system gave randomness when the session began");
+            *used = 0;
+        }
+        let nonce = bytes[*used..][..VALUE_NONCE_SIZE].first_chunk();
+        *used += VALUE_NONCE_SIZE;
+        *nonce.expect("the size of all is a multiple of that of one")
+    })
+}

@@ -1,0 +1,62 @@
+//! Asks the server's catalogues, by the session's own connection, so that what the session has
+//! changed and not committed is seen.
+
+use sql_rewrite::{Answer, QUERIES};
+use wire_postgres::Malformed;
+use wire_postgres::backend;
+use wire_postgres::frontend::{Target, kind, write_bind, write_execute, write_parse, write_target};
+
+/// Name of statement and portal. The client's own are left alone.
+const NAME: &[u8] = b"strongroom_catalogue";
+
+/// Questions that are under way.
+#[derive(Debug)]
+pub(super) struct Load {
+    /// Whether all is asked, or only the search path.
+    pub is_whole: bool,
+    /// Whether the questions end with a Sync of their own.
+    pub has_sync: bool,
+    /// Answers so far; the last is not complete.
+    pub answers: Vec<Answer>,
+}
+
+impl Load {
+    /// Writes the questions.
+    pub(super) fn begin(is_whole: bool, has_sync: bool, out: &mut Vec<u8>) -> Self {
+        let load = Self {
+            is_whole,
+            has_sync,
+            answers: Vec::new(),
+        };
+        for query in load.queries() {
+            write_parse(NAME, query.as_bytes(), std::iter::empty(), out);
+            let no_values = |_: &mut Vec<u8>| Ok::<(), std::convert::Infallible>(());
+            let none = std::iter::empty;
+            let Ok(()) = write_bind((NAME, NAME), none(), no_values, none(), out);
+            write_execute(NAME, 0, out);
+            write_target(kind::CLOSE, Target::Portal(NAME), out);
+            write_target(kind::CLOSE, Target::Statement(NAME), out);
+        }
+        let end = if has_sync { kind::SYNC } else { kind::FLUSH };
+        backend::write_empty(end, out);
+        load
+    }
+
+    /// What is asked.
+    pub(super) fn queries(&self) -> &'static [&'static str] {
+        if self.is_whole {
+            &QUERIES
+        } else {
+            &QUERIES[..1]
+        }
+    }
+
+    /// A row of the answer to the last question that was begun.
+    pub(super) fn read_row(&mut self, body: &[u8]) -> Result<(), Malformed> {
+        let values = backend::read_data_row(body)?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let row = values.iter().map(|value| value.map(text)).collect();
+        self.answers.last_mut().ok_or(Malformed)?.push(row);
+        Ok(())
+    }
+}

@@ -1,0 +1,426 @@
+//! The part of a session that applies plans: what the client's messages become, and what the
+//! server's answers become.
+//!
+//! Invariants:
+//! 1. Every message that the server answers has its entry in [`Answers`], in the order in which
+//!    they went to the server. An answer that is not expected ends the session.
+//! 2. A statement of the server goes by the plan that it was parsed by: where it is in doubt which
+//!    one the server has under a name, the name is forgotten, and Bind to it fails.
+//! 3. What the proxy refuses becomes a statement on which the server fails, so that the failure
+//!    comes in its order, and ends the transaction as the server's own would.
+
+use std::sync::Arc;
+
+use column_types::TextContext;
+use sql_rewrite::{Schema, SchemaError};
+use wire_postgres::Malformed;
+use wire_postgres::backend::{self, Failure};
+use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
+
+use super::answers::{Answers, Expected};
+use super::load::Load;
+use super::rows::Shape;
+use super::settings::{self, Encoding};
+use super::statements::{Names, Portal, Statement, render_query};
+use super::{End, Way};
+use crate::plans::TextPlan;
+use crate::protection::{Loaded, Protection};
+
+mod reply;
+
+pub(super) use reply::is_fatal;
+
+/// Names the statement that the server fails on.
+const REFUSED: &[u8] = b"strongroom_refused";
+/// What the server fails on: no SQL, and free of anything of the client's.
+const REFUSED_TEXT: &[u8] = b"strongroom refused the statement that stood here";
+
+/// What must be asked again before the next plan.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stale {
+    schema: bool,
+    path: bool,
+}
+
+/// Where messages go.
+pub(super) struct Ways<'a> {
+    pub to_client: &'a mut Vec<u8>,
+    pub to_server: &'a mut Vec<u8>,
+}
+
+/// The state of a session with protected columns.
+#[derive(Debug)]
+pub(super) struct Protected {
+    shared: Arc<Protection>,
+    database: String,
+    loaded: Option<Arc<Loaded>>,
+    stale: Stale,
+    /// What the transaction made stale: its end does so again.
+    touched: Stale,
+    context: TextContext,
+    encoding: Encoding,
+    statements: Names<Arc<Statement>>,
+    portals: Names<Portal>,
+    answers: Answers,
+    /// The server leaves out everything up to the next Sync.
+    is_skipping: bool,
+    /// Messages of the extended protocol went to the server since the last Sync.
+    in_pipeline: bool,
+    load: Option<Load>,
+    /// Why the schema is not known: told to the next statement.
+    load_failure: Option<Failure>,
+    /// As the last ReadyForQuery said.
+    status: u8,
+}
+
+impl Protected {
+    pub(super) fn new(shared: Arc<Protection>, database: String) -> Self {
+        Self {
+            shared,
+            database,
+            loaded: None,
+            stale: Stale {
+                schema: false,
+                path: true,
+            },
+            touched: Stale::default(),
+            context: TextContext::default(),
+            encoding: Encoding::default(),
+            statements: Names::default(),
+            portals: Names::default(),
+            answers: Answers::default(),
+            is_skipping: false,
+            in_pipeline: false,
+            load: None,
+            load_failure: None,
+            status: b'I',
+        }
+    }
+
+    /// A setting that the server reports.
+    pub(super) fn note_setting(&mut self, body: &[u8]) -> Result<(), Malformed> {
+        let (name, value) = backend::read_parameter_status(body)?;
+        settings::note(name, value, &mut self.context, &mut self.encoding);
+        Ok(())
+    }
+
+    /// What to do with a message of the client.
+    pub(super) fn client_way(&self, kind: u8) -> Way {
+        use frontend::kind;
+        if self.load.is_some() {
+            return Way::Wait;
+        }
+        match kind {
+            kind::TERMINATE => Way::Pass,
+            kind::SYNC => Way::Read,
+            _ if self.is_skipping => Way::Drop,
+            kind::PARSE | kind::BIND | kind::QUERY if self.must_load() => Way::Load,
+            kind::COPY_DATA | kind::COPY_DONE | kind::COPY_FAIL | kind::FLUSH => Way::Pass,
+            _ => Way::Read,
+        }
+    }
+
+    /// What to do with a message of the server.
+    pub(super) fn server_way(&self, kind: u8) -> Way {
+        match kind {
+            backend::kind::DATA_ROW if self.answers.rows_pass() => Way::Pass,
+            backend::kind::COPY_DATA | backend::kind::NOTIFICATION => Way::Pass,
+            _ => Way::Read,
+        }
+    }
+
+    /// Whether the server owes nothing.
+    pub(super) fn is_idle(&self) -> bool {
+        self.answers.is_empty() && !self.in_pipeline
+    }
+
+    fn must_load(&self) -> bool {
+        if self.load_failure.is_some() || self.status == b'E' {
+            return false;
+        }
+        let published = self.shared.generation(&self.database);
+        let own = self.loaded.as_ref().map(|loaded| loaded.generation);
+        self.stale.path || self.stale.schema || (own != Some(0) && own != published)
+    }
+
+    /// What the transaction changed may be everybody's now.
+    fn publish_changes(&self) {
+        if self.touched.schema {
+            self.shared.forget(&self.database);
+        }
+    }
+
+    /// Asks the catalogues. The client's next message waits for the answer.
+    pub(super) fn begin_load(&mut self, ways: &mut Ways<'_>) {
+        let published = self.shared.generation(&self.database);
+        // What only this session sees is not what was published.
+        let is_own = self
+            .loaded
+            .as_ref()
+            .is_some_and(|loaded| loaded.generation == 0);
+        let is_whole = self.stale.schema || published.is_none() || is_own;
+        let load = Load::begin(is_whole, !self.in_pipeline, ways.to_server);
+        for _ in load.queries() {
+            self.answers.push(Expected::Load { closed: 0 });
+        }
+        if load.has_sync {
+            self.answers.push(Expected::LoadSync);
+        }
+        self.load = Some(load);
+    }
+
+    fn end_load(&mut self) {
+        let Some(load) = self.load.take() else {
+            return;
+        };
+        if self.load_failure.is_some() {
+            return;
+        }
+        match self.take_loaded(load) {
+            Ok(loaded) => {
+                self.loaded = Some(loaded);
+                self.stale = Stale::default();
+            }
+            Err(failure) => self.load_failure = Some(failure),
+        }
+    }
+
+    fn take_loaded(&self, load: Load) -> Result<Arc<Loaded>, Failure> {
+        if !load.is_whole {
+            let rows = load.answers.into_iter().flatten();
+            let path: Vec<String> = rows
+                .filter_map(|row| row.into_iter().next().flatten())
+                .collect();
+            let adopted = self.shared.adopt(&self.database, &path);
+            return adopted.ok_or_else(|| Failure::error("XX000", "the schema is gone"));
+        }
+        let schema = Schema::build(self.shared.rules(), &load.answers);
+        let schema = schema.map_err(|errors| unfit(&errors))?;
+        // What is not committed is nobody else's business.
+        let is_public = self.status == b'I' && !self.in_pipeline;
+        self.shared.enter(&self.database, schema, is_public)
+    }
+
+    /// The plan of a text.
+    fn plan(&mut self, text: &[u8]) -> Result<(Arc<TextPlan>, Box<str>), Failure> {
+        if let Some(failure) = self.load_failure.take() {
+            return Err(failure);
+        }
+        self.encoding.check()?;
+        let text = std::str::from_utf8(text)
+            .map_err(|_| Failure::error("22021", "invalid byte sequence for encoding \"UTF8\""))?;
+        let loaded = self.loaded.as_ref().ok_or_else(|| {
+            Failure::error(
+                "25P02",
+                "the schema cannot be read in a transaction that has failed",
+            )
+        })?;
+        let plan = self.shared.plan(loaded, text)?;
+        Ok((plan, text.into()))
+    }
+
+    /// Takes a message of the client.
+    pub(super) fn client_message(
+        &mut self,
+        kind: u8,
+        message: &[u8],
+        ways: &mut Ways<'_>,
+    ) -> Result<(), End> {
+        use frontend::kind;
+        let body = &message[wire_postgres::HEADER_SIZE..];
+        if !matches!(kind, kind::SYNC | kind::QUERY) {
+            self.in_pipeline = true;
+        }
+        match kind {
+            kind::PARSE => self.parse(&Parse::read(body)?, message, ways),
+            kind::BIND => self.bind(&Bind::read(body)?, message, ways),
+            kind::DESCRIBE => self.describe(Target::read(body)?, message, ways),
+            kind::EXECUTE => self.execute(Execute::read(body)?, message, ways),
+            kind::CLOSE => {
+                match Target::read(body)? {
+                    Target::Statement(name) => self.statements.remove(name),
+                    Target::Portal(name) => self.portals.remove(name),
+                }
+                self.send(message, Expected::Close, ways);
+            }
+            kind::SYNC => {
+                self.is_skipping = false;
+                self.in_pipeline = false;
+                self.send(message, Expected::Sync, ways);
+            }
+            kind::QUERY => self.query(frontend::read_query(body)?, message, ways),
+            _ => {
+                let message = "a message of this kind is refused before protected columns";
+                let failure = Failure::fatal("0A000", message);
+                return Err(End(failure.hint(
+                    "Large objects by function calls need a direct \
+                                             connection.",
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, message: &[u8], expected: Expected, ways: &mut Ways<'_>) {
+        ways.to_server.extend_from_slice(message);
+        self.answers.push(expected);
+    }
+
+    /// Makes the server fail in place of a message of the extended protocol.
+    fn fail(&mut self, failure: Failure, ways: &mut Ways<'_>) {
+        frontend::write_parse(REFUSED, REFUSED_TEXT, std::iter::empty(), ways.to_server);
+        self.answers.push(Expected::Fail(failure));
+        self.is_skipping = true;
+    }
+
+    fn parse(&mut self, parse: &Parse<'_>, message: &[u8], ways: &mut Ways<'_>) {
+        let planned = self.plan(parse.text).and_then(|(plan, text)| {
+            if plan.planned.len() > 1 {
+                let message = "cannot insert multiple commands into a prepared statement";
+                return Err(Failure::error("42601", message));
+            }
+            Ok((plan, text))
+        });
+        let (plan, text) = match planned {
+            Ok(planned) => planned,
+            Err(failure) => return self.fail(failure, ways),
+        };
+        let types = parse.types().collect();
+        let statement = Statement { text, types, plan };
+        match &statement.plan.bound {
+            None => ways.to_server.extend_from_slice(message),
+            Some(bound) => statement.write_parse(parse.statement, &bound.text, ways.to_server),
+        }
+        self.answers.push(Expected::Parse(parse.statement.into()));
+        self.statements.insert(parse.statement, Arc::new(statement));
+    }
+
+    fn bind(&mut self, bind: &Bind<'_>, message: &[u8], ways: &mut Ways<'_>) {
+        let statement = match self.statement_to_bind(bind.statement) {
+            Ok(statement) => statement,
+            Err(failure) => return self.fail(failure, ways),
+        };
+        if statement.plan.bound.is_none() {
+            ways.to_server.extend_from_slice(message);
+        } else {
+            self.context.now = self.shared.now();
+            let bound = statement.write_bind(bind, &self.context, ways.to_server);
+            if let Err(failure) = bound {
+                return self.fail(failure, ways);
+            }
+        }
+        self.answers.push(Expected::Bind(bind.portal.into()));
+        let shape = Shape::of_portal(&statement.plan, bind.result_formats);
+        self.portals
+            .insert(bind.portal, Portal { statement, shape });
+    }
+
+    /// The statement of a name, if its plan still holds.
+    fn statement_to_bind(&mut self, name: &[u8]) -> Result<Arc<Statement>, Failure> {
+        let statement = self.statements.get(name).cloned().ok_or_else(|| {
+            let name = String::from_utf8_lossy(name);
+            let message = format!("prepared statement \"{name}\" does not exist");
+            Failure::error("26000", message)
+        })?;
+        let version = self.loaded.as_ref().map(|loaded| loaded.version);
+        if version == Some(statement.plan.loaded.version) {
+            return Ok(statement);
+        }
+        let (plan, text) = self.plan(statement.text.as_bytes())?;
+        if plan.planned != statement.plan.planned {
+            let message = "the prepared statement means something else since the schema changed";
+            return Err(Failure::error("0A000", message).hint("Prepare it again."));
+        }
+        let types = statement.types.clone();
+        let statement = Arc::new(Statement { text, types, plan });
+        self.statements.insert(name, Arc::clone(&statement));
+        Ok(statement)
+    }
+
+    fn describe(&mut self, target: Target<'_>, message: &[u8], ways: &mut Ways<'_>) {
+        let expected = match target {
+            Target::Statement(name) => {
+                let statement = self.statements.get(name).cloned();
+                statement
+                    .map(Expected::DescribeStatement)
+                    .ok_or(("26000", name))
+            }
+            Target::Portal(name) => {
+                let portal = self.portals.get(name);
+                let shape = portal.map(|portal| portal.shape.clone());
+                shape.map(Expected::DescribePortal).ok_or(("34000", name))
+            }
+        };
+        match expected {
+            Ok(expected) => self.send(message, expected, ways),
+            Err((sqlstate, name)) => {
+                let name = String::from_utf8_lossy(name);
+                let message = format!("\"{name}\" does not exist");
+                self.fail(Failure::error(sqlstate, message), ways);
+            }
+        }
+    }
+
+    fn execute(&mut self, execute: Execute<'_>, message: &[u8], ways: &mut Ways<'_>) {
+        let Some(portal) = self.portals.get(execute.portal) else {
+            let name = String::from_utf8_lossy(execute.portal);
+            let message = format!("portal \"{name}\" does not exist");
+            return self.fail(Failure::error("34000", message), ways);
+        };
+        let (plan, shape) = (Arc::clone(&portal.statement.plan), portal.shape.clone());
+        self.apply_effects(&plan);
+        self.send(message, Expected::Execute(shape), ways);
+    }
+
+    fn query(&mut self, text: &[u8], message: &[u8], ways: &mut Ways<'_>) {
+        self.in_pipeline = false;
+        let planned = self.plan(text).and_then(|(plan, text)| {
+            let rendered = if plan.passes() {
+                None
+            } else {
+                self.context.now = self.shared.now();
+                Some(render_query(&text, &plan, &self.context)?)
+            };
+            Ok((plan, rendered))
+        });
+        match planned {
+            Err(failure) => {
+                frontend::write_query(REFUSED_TEXT, ways.to_server);
+                self.answers.push(Expected::FailQuery(failure));
+            }
+            Ok((plan, None)) => {
+                self.apply_effects(&plan);
+                self.send(message, Expected::Query(Default::default()), ways);
+            }
+            Ok((plan, Some(rendered))) => {
+                self.apply_effects(&plan);
+                frontend::write_query(rendered.as_bytes(), ways.to_server);
+                let shapes = (0..plan.planned.len()).map(|place| Shape::of_query(&plan, place));
+                self.answers.push(Expected::Query(shapes.collect()));
+            }
+        }
+    }
+
+    fn apply_effects(&mut self, plan: &TextPlan) {
+        for effects in plan.effects() {
+            self.stale.schema |= effects.changes_schema;
+            self.stale.path |= effects.changes_settings;
+            self.touched.schema |= effects.changes_schema;
+            self.touched.path |= effects.changes_settings;
+        }
+    }
+}
+
+impl Drop for Protected {
+    fn drop(&mut self) {
+        // The server may have committed without that its answer was seen.
+        self.publish_changes();
+    }
+}
+
+fn unfit(errors: &[SchemaError]) -> Failure {
+    let first = errors.first().map(ToString::to_string).unwrap_or_default();
+    let more = errors.len().saturating_sub(1);
+    let message = format!("rules and database do not fit: {first} (and {more} more)");
+    Failure::error("F0000", message).hint("Run `strongroom columns check`.")
+}

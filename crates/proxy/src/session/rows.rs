@@ -1,0 +1,218 @@
+//! Rows on their way to the client: sealed columns opened, hidden ones left out, types as the
+//! client knows them.
+
+use std::sync::Arc;
+
+use column_types::{TextContext, ValueError};
+use sql_rewrite::{ColumnId, Output, OutputKind};
+use wire_postgres::backend::{self, Failure, Field, kind, write_value};
+use wire_postgres::values::{self, Format};
+use wire_postgres::{Formats, Malformed};
+
+use crate::plans::TextPlan;
+
+/// How rows of a statement come back, and go on.
+#[derive(Debug)]
+pub(super) struct Shape {
+    plan: Arc<TextPlan>,
+    /// Which statement of the text.
+    place: usize,
+    /// Formats that the client asked for: none (text), one for all, or one for each.
+    formats: Box<[i16]>,
+    /// Sealed values come as text (a simple query), not in binary.
+    sealed_as_text: bool,
+}
+
+/// Why a row cannot go on.
+pub(super) enum RowError {
+    /// The server's message is malformed.
+    Malformed(Malformed),
+    /// A value does not open, or the server gives other columns than were planned for.
+    Failure(Failure),
+}
+
+impl From<Malformed> for RowError {
+    fn from(error: Malformed) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+impl Shape {
+    /// Of a portal. None: rows go on as they are.
+    pub(super) fn of_portal(plan: &Arc<TextPlan>, formats: Formats<'_>) -> Option<Arc<Self>> {
+        if plan.outputs(0).is_empty() {
+            return None;
+        }
+        Some(Arc::new(Self {
+            plan: Arc::clone(plan),
+            place: 0,
+            formats: formats.iter().collect(),
+            sealed_as_text: false,
+        }))
+    }
+
+    /// Of the statement at a place of a simple query.
+    pub(super) fn of_query(plan: &Arc<TextPlan>, place: usize) -> Option<Arc<Self>> {
+        if plan.outputs(place).is_empty() {
+            return None;
+        }
+        Some(Arc::new(Self {
+            plan: Arc::clone(plan),
+            place,
+            formats: Box::default(),
+            sealed_as_text: true,
+        }))
+    }
+
+    fn outputs(&self) -> &[Output] {
+        self.plan.outputs(self.place)
+    }
+
+    fn format(&self, visible: usize) -> i16 {
+        match &*self.formats {
+            [] => 0,
+            [one] => *one,
+            many => many.get(visible).copied().unwrap_or(0),
+        }
+    }
+
+    /// Writes a RowDescription for the client.
+    pub(super) fn write_description(&self, body: &[u8], out: &mut Vec<u8>) -> Result<(), RowError> {
+        write_description(
+            &self.plan,
+            self.place,
+            body,
+            |visible| self.format(visible),
+            out,
+        )
+    }
+
+    /// Writes a DataRow for the client.
+    pub(super) fn write_row(
+        &self,
+        body: &[u8],
+        context: &TextContext,
+        out: &mut Vec<u8>,
+    ) -> Result<(), RowError> {
+        let row = backend::read_data_row(body)?;
+        let outputs = self.outputs();
+        if row.count() != outputs.len() {
+            return Err(RowError::Failure(other_columns()));
+        }
+        let start = out.len();
+        let mut result = Ok(());
+        backend::write(kind::DATA_ROW, out, |out| {
+            let count_at = out.len();
+            out.extend_from_slice(&[0; 2]);
+            let mut visible = 0;
+            for (output, value) in outputs.iter().zip(row.iter()) {
+                if output.hidden {
+                    continue;
+                }
+                let format = self.format(visible);
+                visible += 1;
+                let written = write_value(out, |out| match (value, output.kind) {
+                    (None, _) => Ok(false),
+                    (Some(bytes), OutputKind::Plain) => {
+                        out.extend_from_slice(bytes);
+                        Ok(true)
+                    }
+                    (Some(bytes), OutputKind::Sealed(column)) => self
+                        .open(column, bytes, format, context, out)
+                        .map(|()| true),
+                });
+                if result.is_ok() {
+                    result = written;
+                }
+            }
+            out[count_at..count_at + 2].copy_from_slice(&backend::count(visible));
+        });
+        result.map_err(|failure| {
+            out.truncate(start);
+            RowError::Failure(failure)
+        })
+    }
+
+    fn open(
+        &self,
+        column: ColumnId,
+        bytes: &[u8],
+        format: i16,
+        context: &TextContext,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Failure> {
+        let loaded = &*self.plan.loaded;
+        let column = loaded.schema.column(column);
+        let mut of_text = Vec::new();
+        let sealed = if self.sealed_as_text {
+            if !values::read_bytea(bytes, &mut of_text) {
+                return Err(unopened(column));
+            }
+            &of_text
+        } else {
+            bytes
+        };
+        let value = loaded.sealer.open(column.id, sealed);
+        let value = value.ok_or_else(|| unopened(column))?;
+        self::format(format)
+            .and_then(|format| values::write(&value, column.logical, format, context, out))
+            .map_err(|error| Failure::error(error.sqlstate, error.message))
+    }
+}
+
+/// Writes the RowDescription of a statement for the client; formats as `format` says.
+pub(super) fn write_description(
+    plan: &TextPlan,
+    place: usize,
+    body: &[u8],
+    format: impl Fn(usize) -> i16,
+    out: &mut Vec<u8>,
+) -> Result<(), RowError> {
+    let mut fields = backend::read_row_description(body)?;
+    let outputs = plan.outputs(place);
+    if fields.len() != outputs.len() {
+        return Err(RowError::Failure(other_columns()));
+    }
+    let mut visible = 0;
+    for (field, output) in fields.iter_mut().zip(outputs) {
+        if let Some(name) = &output.name {
+            field.name = name.as_bytes();
+        }
+        if let OutputKind::Sealed(column) = output.kind {
+            let logical = plan.loaded.schema.column(column).logical;
+            *field = Field {
+                type_oid: values::oid(logical),
+                type_size: values::size(logical),
+                type_modifier: values::modifier(logical),
+                format: format(visible),
+                ..*field
+            };
+        }
+        visible += usize::from(!output.hidden);
+    }
+    let mut hidden = outputs.iter().map(|output| output.hidden);
+    fields.retain(|_| !hidden.next().unwrap_or(false));
+    backend::write_row_description(&fields, out);
+    Ok(())
+}
+
+/// The format of a code in Bind.
+pub(super) fn format(code: i16) -> Result<Format, ValueError> {
+    Format::of_code(code).ok_or_else(|| ValueError {
+        sqlstate: "22023",
+        message: format!("unsupported format code: {code}"),
+    })
+}
+
+fn other_columns() -> Failure {
+    let message = "the server gives other columns than the statement was planned for";
+    Failure::error("0A000", message).hint("Prepare the statement again.")
+}
+
+fn unopened(column: &sql_rewrite::ProtectedColumn) -> Failure {
+    let message = format!(
+        "a value of {}.{}.{} does not open: it was changed, moved, or sealed by another key",
+        column.schema, column.table, column.column
+    );
+    Failure::fatal("XX001", message)
+}
