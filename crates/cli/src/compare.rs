@@ -13,7 +13,7 @@ use lab::engine::{EngineOptions, Mode, Profile};
 use lab::machine::Machine;
 use lab::results::{FORMAT, Header, WorkloadHead};
 use lab::run::{Existing, Plan, Progress, moment, this_program};
-use workloads::Dialect;
+use workloads::{Dialect, Spec};
 
 use crate::compare_output::{Output, say};
 use crate::engine_arguments::{EngineArguments, arguments};
@@ -29,16 +29,15 @@ pub const KEEPER_COMMAND: &str = "lab-keeper";
 #[derive(Debug, Parser)]
 pub struct Args {
     /// Engines to compare, separated by commas; the first is the reference [default: sqlite,
-    /// strongroom, sqlite-nosync, strongroom-nosync, sqlite-again]
+    /// strongroom, sqlite-nosync, strongroom-nosync, sqlite-again; for `tpcc` postgres, and every
+    /// proxy that is available]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     engines: Vec<String>,
 
-    /// Rounds; in each, every engine runs all tests once (10 or more give intervals)
-    #[arg(
-        long, default_value_t = 12, value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..)
-    )]
-    repetitions: u32,
+    /// Rounds; in each, every engine runs all tests once (10 or more give intervals) [default: 12;
+    /// for `tpcc` 3, as published]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    repetitions: Option<u32>,
 
     /// Folder for the page, the samples and, while a test runs, its database
     #[arg(long, default_value = "report", value_name = "DIR")]
@@ -120,7 +119,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     }
     let spec = args.parameters.spec(&args.workload)?;
     let options = args.further.options()?;
-    let engines = profiles(&args.engines, &options)?;
+    let engines = profiles(&args.engines, &spec, &options)?;
     for engine in &engines {
         // Told here, not by a worker in the middle of the run.
         lab::custom::check(&spec, engine.dialect)
@@ -179,6 +178,7 @@ fn plan(
     fs::create_dir_all(&args.out)
         .with_context(|| format!("cannot create the folder {}", args.out.display()))?;
     let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let is_tpcc = matches!(workload.spec, Spec::Tpcc { .. });
     Ok(Plan {
         header: Header {
             format: FORMAT,
@@ -192,7 +192,7 @@ fn plan(
             machine: Machine::describe(&args.out),
         },
         options,
-        rounds: args.repetitions,
+        rounds: args.repetitions.unwrap_or(if is_tpcc { 3 } else { 12 }),
         folder: args.out.clone(),
         worker: vec![
             program.clone(),
@@ -200,7 +200,8 @@ fn plan(
             program,
             WORKER_COMMAND.into(),
         ],
-        probe: true,
+        // Its databases are those of the other workloads, which look at them.
+        probe: !is_tpcc,
         existing: match (args.resume, args.fresh) {
             (true, _) => Existing::Continued,
             (_, true) => Existing::SetAside,
@@ -209,9 +210,36 @@ fn plan(
     })
 }
 
-fn profiles(names: &[String], options: &EngineOptions) -> anyhow::Result<Vec<Profile>> {
+/// The engines of a run for which none are named. Proxies that are not available are left out, and
+/// said to be.
+fn default_names(spec: &Spec, options: &EngineOptions) -> Vec<&'static str> {
+    if !matches!(spec, Spec::Tpcc { .. }) {
+        return lab_engines::DEFAULT.to_vec();
+    }
+    let is_available = |name: &&str| {
+        let engine = lab_engines::named(name, options);
+        let is_proxy = |profile: &Profile| profile.family == lab_engines::PROXY_FAMILY;
+        let proxy = engine.filter(|engine| is_proxy(engine.profile()));
+        let Some(missing) = proxy.and_then(|engine| engine.missing()) else {
+            return true;
+        };
+        // Nobody reads it: no reason to stop.
+        drop(writeln!(io::stderr(), "{name} is left out: {missing}"));
+        false
+    };
+    lab_engines::DEFAULT_TPCC
+        .into_iter()
+        .filter(is_available)
+        .collect()
+}
+
+fn profiles(
+    names: &[String],
+    spec: &Spec,
+    options: &EngineOptions,
+) -> anyhow::Result<Vec<Profile>> {
     let names: Vec<&str> = if names.is_empty() {
-        lab_engines::DEFAULT.to_vec()
+        default_names(spec, options)
     } else {
         names.iter().map(String::as_str).collect()
     };
@@ -225,6 +253,12 @@ fn profiles(names: &[String], options: &EngineOptions) -> anyhow::Result<Vec<Pro
         }
         if let Some(missing) = engine.missing() {
             bail!("engine `{name}` cannot take part: {missing}");
+        }
+        if matches!(spec, Spec::Tpcc { .. }) && engine.terminals().is_none() {
+            bail!(
+                "engine `{name}` has no terminals for `tpcc`; there are: {}",
+                lab_engines::DEFAULT_TPCC.join(", ")
+            );
         }
         profiles.push(engine.profile().clone());
     }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use anyhow::{Context, bail};
 use clap::{Parser, ValueEnum};
-use workloads::{Spec, Test, Workload, concurrent, speedtest};
+use workloads::{Spec, Test, Workload, concurrent, speedtest, tpcc};
 
 /// Print the SQL of a workload, byte for byte
 #[derive(Debug, Parser)]
@@ -33,7 +33,8 @@ pub struct Parameters {
     #[arg(long, value_name = "N")]
     size: Option<u32>,
 
-    /// How many times the work of the published tests `speed` does, 1 to 100 [default: 1]
+    /// How many times the work of the published tests `speed` does, 1 to 100; warehouses of `tpcc`,
+    /// 0 to 100, where 0 is two small ones [default: 1]
     #[arg(long, value_name = "N")]
     scale: Option<u32>,
 
@@ -47,9 +48,17 @@ pub struct Parameters {
     #[arg(long, value_enum, value_name = "HOW")]
     arrivals: Option<Arrivals>,
 
-    /// Seconds that count in a step of `concurrent`, 1 to 600 [default: 3]
+    /// Seconds that count in a step of `concurrent` or `tpcc`, 1 to 600 [default: 3, or 60]
     #[arg(long, value_name = "N")]
     seconds: Option<u32>,
+
+    /// Terminals of `tpcc` that work at once, a step for each number, 1 to 64 [default: 8,16,24,32]
+    #[arg(long, value_delimiter = ',', value_name = "N,…")]
+    terminals: Option<Vec<u32>>,
+
+    /// What the server promises to the transactions of `tpcc` [default: serializable]
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    isolation: Option<Isolation>,
 }
 
 impl Parameters {
@@ -61,6 +70,8 @@ impl Parameters {
             rate: self.rate,
             arrivals: self.arrivals.map(Into::into),
             seconds: self.seconds,
+            terminals: self.terminals.clone(),
+            isolation: self.isolation.map(Into::into),
         };
         Ok(Spec::parse(name, &parameters)?)
     }
@@ -77,6 +88,23 @@ impl From<Arrivals> for concurrent::Arrivals {
         match arrivals {
             Arrivals::Poisson => Self::Poisson,
             Arrivals::Even => Self::Even,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Isolation {
+    /// As if transactions ran one after the other
+    Serializable,
+    /// They see what was committed before each statement
+    ReadCommitted,
+}
+
+impl From<Isolation> for workloads::tpcc::Isolation {
+    fn from(isolation: Isolation) -> Self {
+        match isolation {
+            Isolation::Serializable => Self::Serializable,
+            Isolation::ReadCommitted => Self::ReadCommitted,
         }
     }
 }
@@ -127,7 +155,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 
 /// The statements of a test, or what its connections do.
 fn text(test: &Test) -> Cow<'_, str> {
-    concurrent::preview(test).map_or(Cow::Borrowed(test.script.text()), Cow::Owned)
+    let preview = concurrent::preview(test).or_else(|| tpcc::preview(test));
+    preview.map_or(Cow::Borrowed(test.script.text()), Cow::Owned)
 }
 
 fn no_such_test(workload: &Workload, is_speedtest: bool, number: u32) -> String {

@@ -4,7 +4,8 @@
 //! into the program, as it comes; `strongroom` is the same SQLite on encrypted files; `library` is
 //! an SQLite that is loaded at run time; `peers` are other products that encrypt SQLite. All of
 //! them speak through [`connection`], so that nothing but the file layer or the library differs
-//! between them. `postgres` and `mysql` are servers ([`server`]): a new one for each pass.
+//! between them. `postgres` and `mysql` are servers ([`server`]): a new one for each pass; `proxy`
+//! is the first of them behind a proxy.
 //! `described` is any database with a shell that a file of the user's describes.
 
 mod connection;
@@ -15,6 +16,7 @@ mod library;
 mod mysql;
 mod peers;
 mod postgres;
+mod proxy;
 mod server;
 mod server_engine;
 pub mod shell;
@@ -24,6 +26,7 @@ mod url_engine;
 
 pub use described::{DescriptionError, name_in as described_name};
 pub use library::library_name;
+pub use proxy::FAMILY as PROXY_FAMILY;
 pub use url_engine::{MYSQL, POSTGRES};
 
 use lab::engine::{Engine, EngineOptions};
@@ -39,11 +42,23 @@ pub const DEFAULT: [&str; 5] = [
     "sqlite-again",
 ];
 
+/// The engines of a run of workload `tpcc` for which none are named, where they are available; the
+/// reference engine comes first.
+pub const DEFAULT_TPCC: [&str; 6] = [
+    "postgres",
+    "proxy",
+    "proxy-20",
+    "proxy-50",
+    "proxy-100",
+    "proxy-20-sensitive",
+];
+
 /// All engines there are, those that the user described among them.
 pub fn all(options: &EngineOptions) -> Vec<Box<dyn Engine>> {
     let mut engines: Vec<Box<dyn Engine>> = Vec::new();
     engines.extend(sqlite_engines(options).into_iter().map(boxed));
     engines.extend(postgres::family().into_iter().map(boxed));
+    engines.extend(proxy::family().map(boxed));
     engines.extend(mysql::family().into_iter().map(boxed));
     engines.extend(url_engine::family(options).into_iter().map(boxed));
     engines.extend(described::family(options).into_iter().map(boxed));

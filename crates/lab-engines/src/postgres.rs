@@ -4,18 +4,25 @@ use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 
 use lab::answer::{Answers, Value};
 use lab::engine::{Cause, Contention, Durability, Profile, ScriptCommand, ScriptOutput};
+use lab::tpcc::Terminal;
 use nix::sys::signal::Signal;
 use postgres::types::{FromSql, Type};
 use postgres::{Client, Config, NoTls};
 use workloads::Dialect;
+use workloads::tpcc::Isolation;
 
-use crate::server::{Address, Place, Product, Programs, Session, find, installed};
+use crate::server::{Address, Place, Product, Programs, Session, Witness, find, installed};
 use crate::server_engine::ServerEngine;
 
 mod decode;
+mod terminal;
+mod wire;
+
+use terminal::PostgresTerminal;
 
 /// The superuser of a data folder of ours, and the database that every data folder has.
 const USER: &str = "postgres";
@@ -154,6 +161,19 @@ impl Product for Postgres {
             .password(&address.password)
             .application_name("strongroom lab");
         Ok(Box::new(PostgresSession::connect(&config)?))
+    }
+
+    fn terminal(
+        &self,
+        address: &Address,
+        witness: Arc<dyn Witness>,
+        isolation: Isolation,
+    ) -> Result<Box<dyn Terminal>, Cause> {
+        PostgresTerminal::connect(address, witness, isolation)
+    }
+
+    fn has_terminals(&self) -> bool {
+        true
     }
 
     fn shell(&self, programs: &Programs, address: &Address) -> Option<ScriptCommand> {

@@ -20,8 +20,10 @@ use std::time::{Duration, Instant};
 
 use lab::answer::Answers;
 use lab::engine::{Cause, Contention, ScriptCommand};
+use lab::tpcc::Terminal;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use workloads::tpcc::Isolation;
 
 mod place;
 
@@ -60,6 +62,21 @@ pub(crate) trait Product: Send + Sync {
     /// Logs in.
     fn connect(&self, address: &Address) -> Result<Box<dyn Session>, Cause>;
 
+    /// Whether terminals of workload `tpcc` can work at it.
+    fn has_terminals(&self) -> bool {
+        false
+    }
+
+    /// Logs a terminal in, at an address that may be that of a proxy before the server.
+    fn terminal(
+        &self,
+        _address: &Address,
+        _witness: Arc<dyn Witness>,
+        _isolation: Isolation,
+    ) -> Result<Box<dyn Terminal>, Cause> {
+        Err(format!("{} has no terminals", self.name()).into())
+    }
+
     /// How its shell is started.
     fn shell(&self, programs: &Programs, address: &Address) -> Option<ScriptCommand>;
 }
@@ -80,6 +97,12 @@ pub(crate) trait Session: Send {
 
     /// Logs out.
     fn close(self: Box<Self>) -> Result<(), Cause>;
+}
+
+/// Who knows what became of the other side of a connection.
+pub(crate) trait Witness: Send + Sync {
+    /// What to say of a connection that was lost.
+    fn why_lost(&self) -> String;
 }
 
 /// The programs of a product.
@@ -259,8 +282,8 @@ impl Running {
         Some(ServerError::Ended { status, said })
     }
 
-    /// What to say of a connection that was lost: a server that was killed is still ending.
-    pub(crate) fn why_lost(&self) -> ServerError {
+    /// A server that was killed is still ending.
+    fn end_of_connection(&self) -> ServerError {
         const ENDING: Duration = Duration::from_secs(2);
         let began = Instant::now();
         while began.elapsed() < ENDING {
@@ -304,6 +327,12 @@ impl Running {
         // It may have ended; both say so, and neither has anything to tell.
         drop(child.kill());
         drop(child.wait());
+    }
+}
+
+impl Witness for Running {
+    fn why_lost(&self) -> String {
+        self.end_of_connection().to_string()
     }
 }
 

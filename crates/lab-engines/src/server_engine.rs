@@ -3,10 +3,14 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lab::answer::Answers;
+use lab::answer::{Answers, Value};
 use lab::engine::{Cause, Connection, Engine, EngineError, Profile, ScriptCommand, Server};
+use lab::tpcc::{Terminal, Terminals};
+use workloads::tpcc::Isolation;
 
-use crate::server::{Place, Product, Programs, Running, ServerError, Session, free_port};
+use crate::server::{
+    Address, Place, Product, Programs, Running, ServerError, Session, Witness, free_port,
+};
 
 /// A product under some settings, with a server of its own.
 pub(crate) struct ServerEngine<P: Product> {
@@ -41,6 +45,86 @@ impl<P: Product> ServerEngine<P> {
     }
 }
 
+impl<P: Product> ServerEngine<P> {
+    /// The server on the data in the folder, started where it does not run.
+    pub(crate) fn ready(&self, folder: &Path) -> Result<Arc<Running>, EngineError> {
+        let mut running = self.running();
+        if let Some(server) = &*running {
+            return Ok(Arc::clone(server));
+        }
+        let started = self.start(&Place::in_folder(folder));
+        let started = started.map_err(|error| EngineError::Open(error.into()))?;
+        Ok(Arc::clone(running.insert(started)))
+    }
+
+    /// Connects at that address: the server's own, or that of a proxy before it.
+    pub(crate) fn connection_at(
+        &self,
+        address: &Address,
+        witness: Arc<dyn Witness>,
+    ) -> Result<Box<dyn Connection>, EngineError> {
+        let session = self.product.connect(address);
+        let session = session.map_err(EngineError::Open)?;
+        let witness = Some(witness);
+        Ok(Box::new(ServerConnection { session, witness }))
+    }
+
+    /// How its shell is started at that address.
+    pub(crate) fn shell_at(&self, address: &Address) -> Option<ScriptCommand> {
+        self.product.shell(&self.programs().ok()?, address)
+    }
+
+    /// Logs a terminal in at that address: the server's own, or that of a proxy before it.
+    pub(crate) fn terminal_at(
+        &self,
+        address: &Address,
+        witness: Arc<dyn Witness>,
+        isolation: Isolation,
+    ) -> Result<Box<dyn Terminal>, EngineError> {
+        let terminal = self.product.terminal(address, witness, isolation);
+        terminal.map_err(EngineError::Open)
+    }
+
+    /// Runs statements on a connection of their own to the server.
+    fn order(&self, statements: &[&str]) -> Result<Answers, EngineError> {
+        let server = self.running().as_ref().map(Arc::clone);
+        let none = || EngineError::Open("the server does not run".into());
+        let server = server.ok_or_else(none)?;
+        let address = server.address.clone();
+        let mut connection = self.connection_at(&address, server)?;
+        let mut answers = Answers::default();
+        connection.run(statements, &mut answers)?;
+        connection.close()?;
+        Ok(answers)
+    }
+}
+
+impl<P: Product> Terminals for ServerEngine<P> {
+    fn open_terminal(
+        &self,
+        folder: &Path,
+        isolation: Isolation,
+    ) -> Result<Box<dyn Terminal>, EngineError> {
+        let server = self.ready(folder)?;
+        let address = server.address.clone();
+        self.terminal_at(&address, server, isolation)
+    }
+
+    fn settle(&self) -> Result<(), EngineError> {
+        self.order(&["VACUUM ANALYZE", "CHECKPOINT"]).map(drop)
+    }
+
+    fn database_bytes(&self) -> Result<u64, EngineError> {
+        let answers = self.order(&["SELECT pg_database_size(current_database())"])?;
+        match answers.values() {
+            [Value::Integer(bytes)] => Ok(u64::try_from(*bytes).unwrap_or(0)),
+            other => Err(EngineError::Settings(
+                format!("its size is {other:?}").into(),
+            )),
+        }
+    }
+}
+
 impl<P: Product> Engine for ServerEngine<P> {
     fn profile(&self) -> &Profile {
         &self.profile
@@ -68,21 +152,9 @@ impl<P: Product> Engine for ServerEngine<P> {
     }
 
     fn open(&self, folder: &Path) -> Result<Box<dyn Connection>, EngineError> {
-        let mut running = self.running();
-        let server = match &*running {
-            Some(server) => Arc::clone(server),
-            None => {
-                let started = self.start(&Place::in_folder(folder));
-                let started = started.map_err(|error| EngineError::Open(error.into()))?;
-                Arc::clone(running.insert(started))
-            }
-        };
-        let session = self
-            .product
-            .connect(&server.address)
-            .map_err(EngineError::Open)?;
-        let server = Some(server);
-        Ok(Box::new(ServerConnection { session, server }))
+        let server = self.ready(folder)?;
+        let address = server.address.clone();
+        self.connection_at(&address, server)
     }
 
     fn stop(&self) -> Result<(), EngineError> {
@@ -93,10 +165,13 @@ impl<P: Product> Engine for ServerEngine<P> {
         ended.map_err(|error| EngineError::Close(error.into()))
     }
 
+    fn terminals(&self) -> Option<&dyn Terminals> {
+        self.product.has_terminals().then_some(self)
+    }
+
     fn script_command(&self, _folder: &Path) -> Option<ScriptCommand> {
-        let programs = self.programs().ok()?;
-        let running = self.running();
-        self.product.shell(&programs, &running.as_ref()?.address)
+        let address = self.running().as_ref()?.address.clone();
+        self.shell_at(&address)
     }
 }
 
@@ -107,10 +182,10 @@ impl<P: Product> Drop for ServerEngine<P> {
     }
 }
 
-/// A session, and the server if it is ours.
+/// A session, and who knows of its server if that is ours.
 pub(crate) struct ServerConnection {
     session: Box<dyn Session>,
-    server: Option<Arc<Running>>,
+    witness: Option<Arc<dyn Witness>>,
 }
 
 impl ServerConnection {
@@ -118,15 +193,15 @@ impl ServerConnection {
     pub(crate) fn elsewhere(session: Box<dyn Session>) -> Self {
         Self {
             session,
-            server: None,
+            witness: None,
         }
     }
 
     /// What the client says, and what became of the server where the connection was lost.
     fn explained(&self, cause: Cause) -> Cause {
-        match &self.server {
-            Some(server) if self.session.is_lost() => {
-                format!("{}: {cause}", server.why_lost()).into()
+        match &self.witness {
+            Some(witness) if self.session.is_lost() => {
+                format!("{}: {cause}", witness.why_lost()).into()
             }
             _ => cause,
         }

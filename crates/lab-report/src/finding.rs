@@ -5,10 +5,14 @@ use lab::engine::Durability;
 use lab::statistics::{Ratio, Verdict, verdict};
 
 use crate::format::{interval, times};
+use crate::tpcc;
 
 /// The contender the headline speaks of: the first with a cipher that waits for the disk, or else
 /// the first there is.
 pub fn lead(comparison: &Comparison) -> Option<&EngineSummary> {
+    if tpcc::is_tpcc(comparison) {
+        return tpcc::lead(comparison);
+    }
     let encrypted = |engine: &&EngineSummary| engine.profile.cipher.is_some();
     let durable = |engine: &&EngineSummary| engine.profile.durability == Durability::Full;
     comparison
@@ -20,6 +24,9 @@ pub fn lead(comparison: &Comparison) -> Option<&EngineSummary> {
 
 /// The result in one sentence.
 pub fn sentence(comparison: &Comparison) -> String {
+    if tpcc::is_tpcc(comparison) {
+        return tpcc::sentence(comparison);
+    }
     let tests = comparison.header.workload.tests.len();
     let Some(lead) = lead(comparison) else {
         return format!(
@@ -56,6 +63,9 @@ fn interval_words(ratio: &Ratio) -> String {
 
 /// The same, for a headline: what a reader keeps.
 pub fn headline(comparison: &Comparison) -> String {
+    if tpcc::is_tpcc(comparison) {
+        return tpcc::headline(comparison);
+    }
     let Some((lead, ratio)) =
         lead(comparison).and_then(|lead| lead.wall_mean.as_ref().map(|ratio| (lead, ratio)))
     else {

@@ -10,3 +10,4 @@ pub mod finding;
 mod format;
 pub mod page;
 pub mod terminal;
+mod tpcc;

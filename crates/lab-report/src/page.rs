@@ -7,6 +7,7 @@ pub(crate) mod engines;
 mod growth;
 mod published;
 mod tables;
+mod tpcc;
 
 use lab::comparison::{Comparison, EngineSummary};
 use lab::engine::Mode;
@@ -28,7 +29,7 @@ use crate::format::{bytes, date, interval, times};
 )]
 pub struct PageError(#[from] minijinja::Error);
 
-const TEMPLATES: [(&str, &str); 11] = [
+const TEMPLATES: [(&str, &str); 12] = [
     ("report.html", include_str!("../templates/report.html")),
     ("run.html", include_str!("../templates/run.html")),
     ("chart.html", include_str!("../templates/chart.html")),
@@ -41,6 +42,7 @@ const TEMPLATES: [(&str, &str); 11] = [
         "concurrent.html",
         include_str!("../templates/concurrent.html"),
     ),
+    ("tpcc.html", include_str!("../templates/tpcc.html")),
     ("growth.html", include_str!("../templates/growth.html")),
     ("report.css", include_str!("../templates/report.css")),
 ];
@@ -104,6 +106,7 @@ fn section((run, number): (&Run<'_>, usize)) -> minijinja::Value {
         cards => Serde(cards::cards(comparison)),
         cards_open => cards::few(comparison),
         concurrent => Serde(concurrent::section(comparison)),
+        tpcc => Serde(tpcc::section(comparison)),
         asked => header.workload.spec.arguments(),
         engines => Serde(engines::engines(comparison)),
         settings => Serde(engines::settings(comparison)),

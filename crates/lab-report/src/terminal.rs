@@ -6,7 +6,7 @@ use lab::probe::Probe;
 
 use crate::finding::durability_word;
 use crate::format::{ratio, seconds, times};
-use crate::{chart, page};
+use crate::{chart, page, tpcc};
 
 /// Width of a table where the terminal does not tell its own, columns.
 pub const DEFAULT_WIDTH: u16 = 80;
@@ -22,6 +22,9 @@ const STYLE: TableStyle = TableStyle::new()
 pub fn table(comparison: &Comparison, width: u16) -> String {
     let width = width.max(WIDTH_MIN);
     let mut text = String::new();
+    if tpcc::is_tpcc(comparison) {
+        return tpcc_tables(comparison, width);
+    }
     for block in blocks(comparison, width) {
         text += &times_table(comparison, &block, width);
         text.push('\n');
@@ -34,6 +37,59 @@ pub fn table(comparison: &Comparison, width: u16) -> String {
         text += &wrapped(&note, usize::from(width));
     }
     text
+}
+
+/// What terminals did, a table for each number of them; then what it cost, and the tables.
+fn tpcc_tables(comparison: &Comparison, width: u16) -> String {
+    let mut tables = Vec::new();
+    for step in tpcc::steps(comparison) {
+        let mut rates = new_table(width);
+        let title = step.title.as_str();
+        rates.set_header([
+            title,
+            "per s",
+            "lost",
+            "published",
+            "half",
+            "99 %",
+            "retries",
+        ]);
+        let mut costs = new_table(width);
+        let head = "processor time each";
+        costs.set_header([head, "client", "proxy", "server", "database"]);
+        for row in step.rows {
+            let [half, _, most, _, _] = row.latency;
+            let retries = format!("{} + {}", row.conflicts, row.deadlocks);
+            let name = row.name.clone();
+            rates.add_row([
+                name,
+                row.throughput,
+                row.lost,
+                row.published,
+                half,
+                most,
+                retries,
+            ]);
+            costs.add_row([row.name, row.client, row.proxy, row.server, row.database]);
+        }
+        tables.extend([rates, costs]);
+    }
+    let mut filled = new_table(width);
+    filled.set_header(["tables", "filled in", "database", "", "ORIGINAL in files"]);
+    for row in tpcc::filled(comparison) {
+        let readable = row.readable.to_owned();
+        filled.add_row([row.name, row.seconds, row.database, row.growth, readable]);
+    }
+    tables.push(filled);
+    let mut texts: Vec<String> = Vec::new();
+    for table in &mut tables {
+        align_right(table);
+        texts.push(table.to_string());
+    }
+    let notes = notes(comparison);
+    let notes = notes.iter().map(String::as_str).chain([tpcc::NOTE]);
+    texts.extend(notes.map(|note| wrapped(note, usize::from(width))));
+    texts.join("\n")
 }
 
 /// The narrowest table that is made.

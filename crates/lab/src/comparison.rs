@@ -9,6 +9,10 @@ use crate::probe::Probe;
 use crate::results::{Header, Pass, Results, TestSample};
 use crate::statistics::{Ratio, mean_ratio, median, paired_ratio};
 
+mod tpcc;
+
+pub use tpcc::{TpccCell, TpccKindCell, TpccRunCell};
+
 /// Shortest time a ratio is computed from: the resolution of the processor clock, nanoseconds.
 const CLOCK_RESOLUTION_NS: u64 = 1000;
 
@@ -175,6 +179,8 @@ pub struct Cell {
     pub server_cpu_s: Option<f64>,
     /// What several connections came to, where that is the test.
     pub concurrent: Option<ConcurrentCell>,
+    /// What terminals came to, where that is the test.
+    pub tpcc: Option<TpccCell>,
     /// Wall time over that of the base, rounds paired.
     pub wall_ratio: Option<Ratio>,
     /// Processor time over that of the base, rounds paired.
@@ -435,7 +441,8 @@ fn with_probe(mut engine: EngineSummary, results: &Results) -> EngineSummary {
     if let Some(probe) = &engine.probe {
         engine.contradictions = probe.contradictions(&engine.profile);
     }
-    if engine.cells.iter().any(|cell| cell.concurrent.is_some()) {
+    let is_timed = |cell: &Cell| cell.concurrent.is_some() || cell.tpcc.is_some();
+    if engine.cells.iter().any(is_timed) {
         // The sum of steps whose time is fixed says nothing.
         (engine.wall_total_s, engine.cpu_total_s) = (None, None);
     }
@@ -484,6 +491,7 @@ fn cell(engine: &str, test: usize, results: &Results) -> Cell {
             Some(server_cpu_ns(usage) / operations)
         }),
         concurrent: concurrent_of(&samples),
+        tpcc: tpcc::cell(&samples),
         wrong: samples
             .iter()
             .find_map(|sample| wrong_because(sample, reference, results)),
@@ -552,6 +560,12 @@ fn add_ratios(engine: &mut EngineSummary, base: &str, base_wrong: &[bool], resul
         (cell.wall_ratio, cell.wall_points) = ratio(wall_ns);
         (cell.cpu_ratio, cell.cpu_points) = ratio(TestSample::cpu_ns);
     }
+    // The tables of `tpcc` are made once: what counts are its terminals.
+    let is_mean = |test: &usize| {
+        let tpcc = engine.cells[*test].tpcc.as_ref();
+        tpcc.is_none_or(|tpcc| tpcc.run.is_some())
+    };
+    let right: Vec<usize> = right.into_iter().filter(is_mean).collect();
     let mean = |pick| {
         let whole: Vec<Vec<(f64, f64)>> = rounds
             .iter()

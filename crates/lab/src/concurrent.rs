@@ -262,13 +262,13 @@ struct Tally {
     last_end: Option<Instant>,
 }
 
-const GROWS: &str = "a histogram that grows by itself takes every value";
+pub(crate) const GROWS: &str = "a histogram that grows by itself takes every value";
 
-fn histogram() -> Histogram<u64> {
+pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new(3).expect("three digits are among the one to five that there can be")
 }
 
-fn nanoseconds(duration: Duration) -> u64 {
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
@@ -349,7 +349,7 @@ impl Tally {
     }
 }
 
-fn latency(histogram: &Histogram<u64>) -> Latency {
+pub(crate) fn latency(histogram: &Histogram<u64>) -> Latency {
     Latency {
         p50_ns: histogram.value_at_quantile(0.5),
         p90_ns: histogram.value_at_quantile(0.9),

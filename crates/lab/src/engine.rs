@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use workloads::Dialect;
 
 use crate::answer::Answers;
+use crate::tpcc::Terminals;
 
 /// What an engine is, in words and in relation to the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,6 +113,11 @@ pub trait Engine {
     /// When it could not end as it should.
     fn stop(&self) -> Result<(), EngineError> {
         Ok(())
+    }
+
+    /// How terminals of workload `tpcc` work at it; none where they cannot.
+    fn terminals(&self) -> Option<&dyn Terminals> {
+        None
     }
 
     /// How the engine's shell is started on the database that was created in the folder; none

@@ -25,5 +25,6 @@ pub mod run;
 pub mod schedule;
 mod shell;
 pub mod statistics;
+pub mod tpcc;
 pub mod worker;
 mod worker_process;

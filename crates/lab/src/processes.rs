@@ -159,6 +159,12 @@ fn tick_ns() -> u64 {
 }
 
 impl Usage {
+    /// Of one process alone; none where it has ended.
+    pub fn of(pid: i32) -> Option<Self> {
+        let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        Some(Process::parse(pid, &line)?.usage())
+    }
+
     /// Of all processes below `root` together.
     pub fn below(root: i32) -> Self {
         let mut sum = Self::default();

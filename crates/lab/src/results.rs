@@ -14,6 +14,7 @@ use crate::engine::{Mode, Profile};
 use crate::machine::Machine;
 use crate::measure::Sample;
 use crate::probe::Probe;
+use crate::tpcc::{TpccRun, TpccSample};
 
 /// Raised when a reader of the old kind would misread a file of the new kind.
 pub const FORMAT: u32 = 2;
@@ -179,6 +180,10 @@ pub struct TestSample {
     /// is here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrent: Option<ConcurrentSample>,
+    /// What a test of workload `tpcc` came to. `sample` is then the cost of making and filling the
+    /// tables, or of the seconds that count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tpcc: Option<Box<TpccSample>>,
 }
 
 impl TestSample {
@@ -186,6 +191,9 @@ impl TestSample {
     /// own time is fixed: in a closed step the time for each committed operation, in an open one
     /// the latency that 99 of 100 operations did not exceed.
     pub fn wall_ns(&self) -> u64 {
+        if let Some(run) = self.terminals() {
+            return run.measured_ns / run.committed.max(1);
+        }
         match &self.concurrent {
             None => self.sample.wall_ns,
             Some(step) if step.step.rate.is_some() => step.latency.p99_ns,
@@ -193,10 +201,18 @@ impl TestSample {
         }
     }
 
+    /// What terminals did, where that is the test.
+    pub fn terminals(&self) -> Option<&TpccRun> {
+        self.tpcc.as_ref()?.run.as_ref()
+    }
+
     /// Processor time of client and server, nanoseconds; of a step of several connections for each
     /// committed operation, its warm-up and the opening of its connections among it.
     pub fn cpu_ns(&self) -> Option<u64> {
         let cpu_ns = self.sample.cpu_ns()?;
+        if let Some(run) = self.terminals() {
+            return Some(cpu_ns / run.committed.max(1));
+        }
         Some(match &self.concurrent {
             None => cpu_ns,
             Some(step) => cpu_ns / step.completed.max(1),

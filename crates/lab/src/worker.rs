@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
-use workloads::{Fact, Spec, Test, Workload};
+use workloads::tpcc::consistency::Acknowledged as AcknowledgedOrders;
+use workloads::{Fact, Spec, Test, Work, Workload};
 
 use crate::answer::{Answer, Answers, Value};
 use crate::concurrent::{self, Acknowledged};
@@ -20,7 +21,7 @@ use crate::engine::{
 use crate::measure::{Meter, Sample};
 use crate::probe::{self, Probe, canary};
 use crate::results::{Closing, TestSample};
-use crate::shell;
+use crate::{shell, tpcc};
 
 /// What a worker is to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -211,18 +212,21 @@ fn pass(
         opening,
         settings,
     })?;
-    let mut acknowledged = Acknowledged::default();
+    let mut acknowledged = (Acknowledged::default(), AcknowledgedOrders::default());
     for test in &workload.tests {
         let (answer, mut sample) = run_test(&mut hand, test)?;
-        if let Some(step) = &test.step {
+        if let Some(work) = &test.step {
             if mode == Mode::Script {
                 return Err(EngineError::Shell(NO_STEPS.into()).into());
             }
-            let outcome = concurrent::run_test(engine, folder, test.number, step)?;
-            acknowledged += outcome.acknowledged;
-            let facts = acknowledged.facts();
-            let contradiction = first_contradiction(&mut hand, &facts)?;
-            outcome.tell(&mut sample, facts.len(), contradiction);
+            do_work(
+                engine,
+                folder,
+                work,
+                &mut hand,
+                &mut acknowledged,
+                &mut sample,
+            )?;
         }
         tell(&Reply::Answer(answer))?;
         tell(&Reply::Test(sample))?;
@@ -239,6 +243,30 @@ fn pass(
         readable_on_disk: !workload.canary.is_empty() && !files.found_in.is_empty(),
     }))?;
     Ok(())
+}
+
+/// Does what is no script, and says in the sample what it came to.
+fn do_work(
+    engine: &dyn Engine,
+    folder: &Path,
+    work: &Work,
+    hand: &mut Hand<'_>,
+    acknowledged: &mut (Acknowledged, AcknowledgedOrders),
+    sample: &mut TestSample,
+) -> Result<(), EngineError> {
+    let (acknowledged, orders) = acknowledged;
+    match work {
+        Work::Concurrent(step) => {
+            let outcome = concurrent::run_test(engine, folder, sample.number, step)?;
+            *acknowledged += outcome.acknowledged;
+            let facts = acknowledged.facts();
+            let contradiction = first_contradiction(hand, &facts)?;
+            outcome.tell(sample, facts.len(), contradiction);
+            Ok(())
+        }
+        Work::TpccTables { scale } => tpcc::make_tables(engine, folder, *scale, sample),
+        Work::Tpcc(step) => tpcc::run_step(engine, folder, step, orders, sample),
+    }
 }
 
 /// By which hand statements are given to the engine.
@@ -324,6 +352,7 @@ fn run_test(hand: &mut Hand<'_>, test: &Test) -> Result<(Answer, TestSample), En
         facts: test.oracle.len(),
         contradiction,
         concurrent: None,
+        tpcc: None,
     };
     Ok((answer, sample))
 }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use arrivals::{Arrivals, DueTimes};
 
 use crate::mix::mix;
-use crate::{Fact, Script, Test, Workload, sha256, speed};
+use crate::{Fact, Script, Test, Work, Workload, sha256, speed};
 
 /// Operations per second in open steps that can be asked for.
 pub const RATES: std::ops::RangeInclusive<u32> = 1..=100_000;
@@ -149,7 +149,9 @@ const PREVIEWED: u64 = 100;
 
 /// The first operations of a step, to be read; nobody runs this text.
 pub fn preview(test: &Test) -> Option<String> {
-    test.step?;
+    let Some(Work::Concurrent(_)) = test.step else {
+        return None;
+    };
     let mut text = format!(
         "-- {}\n-- The first {PREVIEWED} operations; a free connection takes the next.\n",
         test.title
@@ -201,7 +203,7 @@ pub(crate) fn workload(rate: u32, arrivals: Arrivals, seconds: u32) -> Workload 
                 title: title(&step),
                 script: Script::new(),
                 oracle: Vec::new(),
-                step: Some(step),
+                step: Some(Work::Concurrent(step)),
             });
         }
     }
@@ -290,8 +292,10 @@ mod tests {
         let steps: Vec<(u32, Option<u32>)> = workload
             .tests
             .iter()
-            .filter_map(|test| test.step)
-            .map(|step| (step.connections, step.rate))
+            .filter_map(|test| match test.step {
+                Some(Work::Concurrent(step)) => Some((step.connections, step.rate)),
+                _ => None,
+            })
             .collect();
         let rate = Some(150);
         assert_eq!(

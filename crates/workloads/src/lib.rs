@@ -14,6 +14,7 @@ mod sha256;
 mod spec;
 pub mod speed;
 pub mod speedtest;
+pub mod tpcc;
 
 use serde::{Deserialize, Serialize};
 
@@ -48,8 +49,22 @@ pub struct Test {
     pub script: Script,
     /// Known facts about the database after this test.
     pub oracle: Vec<Fact>,
-    /// Work of several connections, which is done after the statements.
-    pub step: Option<concurrent::Step>,
+    /// Work that is no script, which is done after the statements.
+    pub step: Option<Work>,
+}
+
+/// Work that is no script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// Several connections read and write at once.
+    Concurrent(concurrent::Step),
+    /// The tables of [`tpcc`] are made and filled.
+    TpccTables {
+        /// One of [`tpcc::SCALES`].
+        scale: u32,
+    },
+    /// Terminals of [`tpcc`] work at once.
+    Tpcc(tpcc::Step),
 }
 
 /// What a query must answer, known from other database engines.

@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use crate::concurrent::Arrivals;
-use crate::{Dialect, Workload, concurrent, pinger, speed, speedtest};
+use crate::tpcc::Isolation;
+use crate::{Dialect, Workload, concurrent, pinger, speed, speedtest, tpcc};
 
 /// Which workload is asked for, with its parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +34,17 @@ pub enum Spec {
         /// Seconds of a step, see [`concurrent::SECONDS`].
         seconds: u32,
     },
+    /// TPC-C's transactions.
+    Tpcc {
+        /// Warehouses, see [`tpcc::SCALES`].
+        scale: u32,
+        /// Terminals of each step, see [`tpcc::TERMINALS`].
+        terminals: Vec<u32>,
+        /// What the server promises.
+        isolation: Isolation,
+        /// Seconds of a step, see [`concurrent::SECONDS`].
+        seconds: u32,
+    },
     /// The user's own statements.
     Custom {
         /// The folder they are read from.
@@ -44,18 +56,22 @@ pub enum Spec {
 }
 
 /// Parameters as they are given on a command line; each belongs to some workloads.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parameters {
     /// Relative size of `speedtest`.
     pub size: Option<u32>,
-    /// Scale of `speed`.
+    /// Scale of `speed` and `tpcc`.
     pub scale: Option<u32>,
     /// Operations per second of `concurrent`.
     pub rate: Option<u32>,
     /// How operations come in open steps of `concurrent`.
     pub arrivals: Option<Arrivals>,
-    /// Seconds of a step of `concurrent`.
+    /// Seconds of a step of `concurrent` and `tpcc`.
     pub seconds: Option<u32>,
+    /// Terminals of the steps of `tpcc`.
+    pub terminals: Option<Vec<u32>>,
+    /// Isolation of `tpcc`.
+    pub isolation: Option<Isolation>,
 }
 
 /// Why there is no such workload.
@@ -140,6 +156,15 @@ impl Spec {
                 arrivals: parameters.arrivals.unwrap_or_default(),
                 seconds: parameters.seconds.unwrap_or(concurrent::DEFAULT_SECONDS),
             },
+            "tpcc" => Self::Tpcc {
+                scale: parameters.scale.unwrap_or(1),
+                terminals: parameters
+                    .terminals
+                    .clone()
+                    .unwrap_or(tpcc::DEFAULT_TERMINALS.to_vec()),
+                isolation: parameters.isolation.unwrap_or_default(),
+                seconds: parameters.seconds.unwrap_or(tpcc::DEFAULT_SECONDS),
+            },
             folder if folder.contains(['/', '\\']) || folder == "." || folder == ".." => {
                 Self::Custom {
                     folder: folder.to_owned(),
@@ -153,23 +178,35 @@ impl Spec {
                 });
             }
         };
-        let given = [
-            ("--size", parameters.size.is_some(), "speedtest"),
-            ("--scale", parameters.scale.is_some(), "speed"),
-            ("--rate", parameters.rate.is_some(), "concurrent"),
-            ("--arrivals", parameters.arrivals.is_some(), "concurrent"),
-            ("--seconds", parameters.seconds.is_some(), "concurrent"),
+        spec.check_given(name, parameters)?;
+        spec.check_bounds()?;
+        Ok(spec)
+    }
+
+    /// Each parameter belongs to some workloads.
+    fn check_given(&self, name: &str, parameters: &Parameters) -> Result<(), BuildError> {
+        let given: [(&str, bool, &[&str]); 7] = [
+            ("--size", parameters.size.is_some(), &["speedtest"]),
+            ("--scale", parameters.scale.is_some(), &["speed", "tpcc"]),
+            ("--rate", parameters.rate.is_some(), &["concurrent"]),
+            ("--arrivals", parameters.arrivals.is_some(), &["concurrent"]),
+            (
+                "--seconds",
+                parameters.seconds.is_some(),
+                &["concurrent", "tpcc"],
+            ),
+            ("--terminals", parameters.terminals.is_some(), &["tpcc"]),
+            ("--isolation", parameters.isolation.is_some(), &["tpcc"]),
         ];
-        for (parameter, is_given, owner) in given {
-            if is_given && spec.name() != owner {
+        for (parameter, is_given, owners) in given {
+            if is_given && !owners.contains(&self.name()) {
                 return Err(BuildError::Parameter {
                     workload: name.to_owned(),
                     parameter,
                 });
             }
         }
-        spec.check_bounds()?;
-        Ok(spec)
+        Ok(())
     }
 
     /// Whether the workload has a text in that dialect, without making it.
@@ -178,10 +215,15 @@ impl Spec {
     /// When it has none, or its parameters are out of range.
     pub fn check(&self, dialect: Dialect) -> Result<(), BuildError> {
         self.check_bounds()?;
-        if matches!(self, Self::Speedtest { .. }) && dialect != Dialect::Sqlite {
+        let language = match self {
+            Self::Speedtest { .. } => Dialect::Sqlite,
+            Self::Tpcc { .. } => Dialect::Postgres,
+            _ => return Ok(()),
+        };
+        if language != dialect {
             return Err(BuildError::Dialect {
                 workload: self.name().to_owned(),
-                language: Dialect::Sqlite,
+                language,
                 dialect,
             });
         }
@@ -195,6 +237,7 @@ impl Spec {
             Self::Speedtest { .. } => "speedtest",
             Self::Pinger => "pinger",
             Self::Concurrent { .. } => "concurrent",
+            Self::Tpcc { .. } => "tpcc",
             Self::Custom { .. } => "custom",
         }
     }
@@ -212,6 +255,19 @@ impl Spec {
             } => {
                 let arrivals = arrivals.name();
                 format!("concurrent --rate {rate} --arrivals {arrivals} --seconds {seconds}")
+            }
+            Self::Tpcc {
+                scale,
+                terminals,
+                isolation,
+                seconds,
+            } => {
+                let terminals: Vec<String> = terminals.iter().map(u32::to_string).collect();
+                format!(
+                    "tpcc --scale {scale} --terminals {} --isolation {} --seconds {seconds}",
+                    terminals.join(","),
+                    isolation.word()
+                )
             }
             Self::Custom { folder, .. } => folder.clone(),
         }
@@ -237,17 +293,30 @@ impl Spec {
                 within("--rate", *rate, concurrent::RATES)?;
                 within("--seconds", *seconds, concurrent::SECONDS)
             }
+            Self::Tpcc {
+                scale,
+                terminals,
+                seconds,
+                ..
+            } => {
+                within("--scale", *scale, tpcc::SCALES)?;
+                for &terminals in terminals {
+                    within("--terminals", terminals, tpcc::TERMINALS)?;
+                }
+                within("--seconds", *seconds, concurrent::SECONDS)
+            }
             Self::Pinger | Self::Custom { .. } => Ok(()),
         }
     }
 }
 
 /// The workloads there are: name, and a sentence on each.
-pub const CATALOGUE: [(&str, &str); 4] = [
+pub const CATALOGUE: [(&str, &str); 5] = [
     ("speed", speed::DESCRIPTION),
     ("speedtest", speedtest::DESCRIPTION),
     ("pinger", pinger::DESCRIPTION),
     ("concurrent", concurrent::DESCRIPTION),
+    ("tpcc", tpcc::DESCRIPTION),
 ];
 
 /// Makes the text of a workload for engines of that dialect.
@@ -266,6 +335,17 @@ pub fn build(spec: &Spec, dialect: Dialect) -> Result<Workload, BuildError> {
             arrivals,
             seconds,
         } => concurrent::workload(*rate, *arrivals, *seconds),
+        Spec::Tpcc {
+            scale,
+            terminals,
+            isolation,
+            seconds,
+        } => tpcc::workload(&tpcc::Wish {
+            scale: *scale,
+            terminals,
+            isolation: *isolation,
+            seconds: *seconds,
+        }),
         Spec::Custom { folder, .. } => {
             return Err(BuildError::Texts {
                 folder: folder.clone(),
@@ -283,7 +363,11 @@ mod tests {
         for (name, description) in CATALOGUE {
             let spec = Spec::named(name).unwrap();
             assert_eq!(spec.name(), name);
-            let workload = build(&spec, Dialect::Sqlite).unwrap();
+            let dialect = match name {
+                "tpcc" => Dialect::Postgres,
+                _ => Dialect::Sqlite,
+            };
+            let workload = build(&spec, dialect).unwrap();
             assert_eq!(
                 (workload.name.as_str(), workload.description.as_str()),
                 (name, description)
@@ -345,6 +429,7 @@ mod tests {
                 arrivals: Arrivals::Poisson,
                 seconds: 1,
             },
+            Spec::named("tpcc").unwrap(),
             Spec::Custom {
                 folder: "./x".to_owned(),
                 sha256: None,

@@ -13,7 +13,9 @@ const ALL_REQUIRED: &str = "STRONGROOM_LAB_SERVERS";
 /// out.
 pub fn each(wanted: impl Fn(&dyn Engine) -> bool, check: impl Fn(&dyn Engine, &Path)) {
     for engine in lab_engines::all(&EngineOptions::default()) {
-        if engine.server() != Server::Child || !wanted(engine.as_ref()) {
+        // Its proxy is the program `strongroom`: the tests of that look at it.
+        let is_proxy = engine.profile().family == lab_engines::PROXY_FAMILY;
+        if engine.server() != Server::Child || is_proxy || !wanted(engine.as_ref()) {
             continue;
         }
         let name = &engine.profile().name;

@@ -1,6 +1,6 @@
 //! Several connections at once: throughput and latency.
 
-use lab::comparison::{Comparison, ConcurrentCell};
+use lab::comparison::{Cell, Comparison, ConcurrentCell};
 use serde::Serialize;
 use workloads::Spec;
 use workloads::concurrent::Arrivals;
@@ -121,6 +121,18 @@ fn curves(
     axes: &Axes,
     pick: fn(&ConcurrentCell) -> Option<f64>,
 ) -> Vec<Chart> {
+    curves_of(comparison, axes, |cell| {
+        let step = cell.concurrent.as_ref()?;
+        Some((f64::from(step.connections), pick(step)?))
+    })
+}
+
+/// A line per engine through what is picked of its tests.
+pub(super) fn curves_of(
+    comparison: &Comparison,
+    axes: &Axes,
+    pick: impl Fn(&Cell) -> Option<(f64, f64)>,
+) -> Vec<Chart> {
     let mut sizes: Vec<f64> = Vec::new();
     let mut curves: Vec<Curve<'_>> = Vec::new();
     for engine in comparison
@@ -128,12 +140,9 @@ fn curves(
         .iter()
         .filter(|engine| !engine.profile.control)
     {
-        let cells = engine
-            .cells
-            .iter()
-            .filter_map(|cell| cell.concurrent.as_ref());
+        let cells = engine.cells.iter();
         let mut points: Vec<(f64, f64)> = cells
-            .filter_map(|cell| Some((f64::from(cell.connections), pick(cell)?)))
+            .filter_map(&pick)
             .filter(|point| point.1 > 0.0)
             .collect();
         points.sort_by(|one, two| one.0.total_cmp(&two.0));

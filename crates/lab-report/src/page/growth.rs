@@ -67,7 +67,7 @@ fn size(spec: &Spec) -> Option<(f64, &'static str)> {
     match spec {
         Spec::Speed { scale } => Some((f64::from(*scale), "scale")),
         Spec::Speedtest { size } => Some((f64::from(*size), "size")),
-        Spec::Pinger | Spec::Concurrent { .. } | Spec::Custom { .. } => None,
+        Spec::Pinger | Spec::Concurrent { .. } | Spec::Tpcc { .. } | Spec::Custom { .. } => None,
     }
 }
 

@@ -13,6 +13,7 @@ use lab::results::{
     Closing, FORMAT, Header, Moment, Pass, Program, Record, Results, TestSample, WorkloadHead,
 };
 use lab::schedule::Random;
+use lab::tpcc::{TpccKind, TpccRun, TpccSample};
 use lab_report::page::Run;
 use workloads::concurrent::{Arrivals, Step};
 use workloads::{Dialect, Spec};
@@ -127,6 +128,75 @@ pub fn concurrent(rounds: u32) -> Results {
     results
 }
 
+/// A run of terminals, 8 and 16 of them, before PostgreSQL and behind a proxy.
+pub fn tpcc(rounds: u32) -> Results {
+    let names = ["postgres", "proxy", "proxy-100"];
+    let engines: Vec<MadeUp> = names
+        .iter()
+        .zip([100, 103, 120])
+        .map(|(name, speed)| {
+            let base = if *name == "postgres" { "" } else { "postgres" };
+            engine(name, base, Durability::Full, false, speed)
+        })
+        .collect();
+    let parameters = workloads::Parameters {
+        terminals: Some(vec![8, 16]),
+        ..Default::default()
+    };
+    let spec = Spec::parse("tpcc", &parameters).expect("the parameters fit");
+    let workload = workloads::build(&spec, Dialect::Postgres).expect("it has a text");
+    let mut results = made_up(&engines, &workload, rounds);
+    results.header.workload.spec = spec;
+    for pass in &mut results.passes {
+        for (test, terminals) in pass.tests.iter_mut().zip([0, 8, 16]) {
+            let run = (terminals > 0).then(|| tpcc_run(&test.sample, terminals, &pass.engine));
+            test.sample.server = Some(ServerPart::Yes(ServerUsage {
+                user_ns: 30_000_000_000,
+                ..ServerUsage::default()
+            }));
+            test.tpcc = Some(Box::new(TpccSample {
+                database_bytes: 100 << 20,
+                run,
+            }));
+        }
+    }
+    results
+}
+
+fn tpcc_run(sample: &Sample, terminals: u32, engine: &str) -> TpccRun {
+    let each_ns = sample.wall_ns / 4;
+    let latency = Latency {
+        p50_ns: each_ns,
+        p90_ns: each_ns * 2,
+        p99_ns: each_ns * 5,
+        p999_ns: each_ns * 90,
+        max_ns: each_ns * 300,
+    };
+    let committed = 60_000_000_000 / each_ns;
+    TpccRun {
+        step: workloads::tpcc::Step {
+            scale: 1,
+            terminals,
+            isolation: workloads::tpcc::Isolation::Serializable,
+            seconds: 60,
+        },
+        measured_ns: 60_000_000_000,
+        committed,
+        rolled_back: 7,
+        statements: committed * 24,
+        latency,
+        kinds: vec![TpccKind {
+            kind: workloads::tpcc::transactions::Kind::NewOrder,
+            committed: committed / 2,
+            latency,
+        }],
+        conflicts: 41,
+        deadlocks: 2,
+        given_up: 0,
+        proxy_cpu_ns: (engine != "postgres").then_some(9_000_000_000),
+    }
+}
+
 /// A run of 20 engines, servers among them, and 32 tests.
 pub fn many(rounds: u32) -> Results {
     let mut workload = workloads::speed::workload();
@@ -198,6 +268,7 @@ fn made_up(engines: &[MadeUp], workload: &workloads::Workload, rounds: u32) -> R
                 facts: test.oracle.len(),
                 contradiction: None,
                 concurrent: None,
+                tpcc: None,
             });
             let tests = tests.collect();
             let readable = engine.cipher.is_none();

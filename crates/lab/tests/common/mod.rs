@@ -74,6 +74,7 @@ pub fn pass(round: u32, engine: &str, milliseconds: [u64; 2]) -> Pass {
             facts: 1,
             contradiction: None,
             concurrent: None,
+            tpcc: None,
         });
     Pass {
         round,

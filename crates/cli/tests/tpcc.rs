@@ -1,0 +1,95 @@
+//! Workload `tpcc` through the whole of `compare`: on PostgreSQL, and behind the program's own
+//! proxy. Left out where PostgreSQL is not installed.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+use std::fs;
+use std::process::{Command, Output};
+
+use lab::comparison::compare;
+use lab::engine::EngineOptions;
+use lab::results::Results;
+use tempfile::TempDir;
+
+fn run(folder: &TempDir, engines: &str) -> Option<Output> {
+    let engine = lab_engines::named("postgres", &EngineOptions::default()).unwrap();
+    if let Some(missing) = engine.missing() {
+        println!("left out: {missing}");
+        assert!(
+            std::env::var_os("STRONGROOM_LAB_SERVERS").is_none(),
+            "{missing}"
+        );
+        return None;
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_strongroom"))
+        .args([
+            "compare",
+            "--workload",
+            "tpcc",
+            "--scale",
+            "0",
+            "--seconds",
+            "2",
+        ])
+        .args([
+            "--terminals",
+            "2",
+            "--repetitions",
+            "1",
+            "--engines",
+            engines,
+        ])
+        .arg("--out")
+        .arg(folder.path().join("out"))
+        .output()
+        .unwrap();
+    Some(output)
+}
+
+fn results(folder: &TempDir) -> Results {
+    let text = fs::read_to_string(folder.path().join("out/results.jsonl")).unwrap();
+    Results::parse(&text).unwrap()
+}
+
+#[test]
+fn terminals_work_with_and_without_the_proxy() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(output) = run(&folder, "postgres,proxy") else {
+        return;
+    };
+    assert!(output.status.success(), "{output:?}");
+    let results = results(&folder);
+    assert_eq!(results.passes.len(), 2);
+    for pass in &results.passes {
+        assert_eq!(pass.failure, None, "{}", pass.engine);
+        for test in &pass.tests {
+            assert_eq!(test.contradiction, None, "{}", pass.engine);
+        }
+        let run = pass.tests[1].terminals().unwrap();
+        assert!(run.committed > 0);
+        assert_eq!(run.proxy_cpu_ns.is_some(), pass.engine == "proxy");
+    }
+    let comparison = compare(&results);
+    assert_eq!(
+        comparison.engine("proxy").unwrap().base.as_deref(),
+        Some("postgres")
+    );
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        said.contains("2 terminals") && !said.contains("WRONG"),
+        "{said}"
+    );
+    assert!(folder.path().join("out/report.html").exists());
+}
+
+#[test]
+fn an_engine_without_terminals_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(output) = run(&folder, "sqlite") else {
+        return;
+    };
+    assert!(!output.status.success());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("PostgreSQL"), "{said}");
+    assert!(!folder.path().join("out").exists());
+}

@@ -1,0 +1,193 @@
+//! PostgreSQL's protocol as a terminal needs it: one write for a batch of messages, and answers
+//! read as they stand in the buffer. What a client library does beside that would be measured too.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+
+use bytes::BytesMut;
+use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::message::frontend;
+
+use super::USER;
+use crate::server::Address;
+
+/// Why a terminal got no answer, or not the one it wanted.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WireError {
+    #[error("the connection was lost")]
+    Lost(#[from] io::Error),
+    #[error("{message} (SQLSTATE {code})")]
+    Refused { code: String, message: String },
+    #[error("the server said something unknown: {0}")]
+    Unknown(&'static str),
+}
+
+/// What a message of the server begins with.
+pub(super) mod tag {
+    pub(in super::super) const AUTHENTICATION: u8 = b'R';
+    pub(in super::super) const BIND_COMPLETE: u8 = b'2';
+    pub(in super::super) const COMMAND_COMPLETE: u8 = b'C';
+    pub(in super::super) const DATA_ROW: u8 = b'D';
+    pub(in super::super) const ERROR: u8 = b'E';
+    pub(in super::super) const READY: u8 = b'Z';
+}
+
+/// A message of the server.
+pub(super) struct Message<'a> {
+    pub(super) tag: u8,
+    pub(super) body: &'a [u8],
+}
+
+/// A connection.
+pub(super) struct Wire {
+    stream: TcpStream,
+    /// What is sent next.
+    pub(super) out: BytesMut,
+    input: Vec<u8>,
+    /// The part of `input` that was received and not yet taken.
+    start: usize,
+    end: usize,
+}
+
+/// Tag and length of a message.
+const HEAD: usize = 5;
+
+/// The longest answer but for very long rows.
+const BUFFER: usize = 1 << 16;
+
+impl Wire {
+    /// Logs in.
+    pub(super) fn connect(address: &Address) -> Result<Self, WireError> {
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, address.port))?;
+        stream.set_nodelay(true)?;
+        let mut wire = Self {
+            stream,
+            out: BytesMut::new(),
+            input: vec![0; BUFFER],
+            start: 0,
+            end: 0,
+        };
+        let parameters = [
+            ("client_encoding", "UTF8"),
+            ("database", USER),
+            ("user", USER),
+            ("application_name", "strongroom tpcc"),
+        ];
+        frontend::startup_message(parameters, &mut wire.out)?;
+        wire.send()?;
+        wire.log_in(&address.password)?;
+        Ok(wire)
+    }
+
+    /// SCRAM-SHA-256 is what servers of the lab ask for.
+    fn log_in(&mut self, password: &str) -> Result<(), WireError> {
+        // The protocol's documentation, "Message Formats".
+        const DONE: u8 = 0;
+        const SASL: u8 = 10;
+        const CONTINUE: u8 = 11;
+        const FINAL: u8 = 12;
+        let mut scram = ScramSha256::new(password.as_bytes(), ChannelBinding::unsupported());
+        loop {
+            let message = self.next()?;
+            match (message.tag, message.body) {
+                (tag::AUTHENTICATION, [0, 0, 0, SASL, ..]) => {
+                    let first = scram.message();
+                    frontend::sasl_initial_response(SCRAM_SHA_256, first, &mut self.out)?;
+                    self.send()?;
+                }
+                (tag::AUTHENTICATION, [0, 0, 0, CONTINUE, data @ ..]) => {
+                    scram.update(data)?;
+                    frontend::sasl_response(scram.message(), &mut self.out)?;
+                    self.send()?;
+                }
+                (tag::AUTHENTICATION, [0, 0, 0, FINAL, data @ ..]) => scram.finish(data)?,
+                (tag::AUTHENTICATION, [0, 0, 0, DONE]) => {}
+                (tag::AUTHENTICATION, _) => {
+                    return Err(WireError::Unknown("another way to log in than SCRAM"));
+                }
+                (tag::ERROR, body) => return Err(refused(body)),
+                (tag::READY, _) => return Ok(()),
+                // Parameters, and the key to cancel by.
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends what is in `out`.
+    pub(super) fn send(&mut self) -> io::Result<()> {
+        self.stream.write_all(&self.out)?;
+        self.out.clear();
+        Ok(())
+    }
+
+    /// The next message.
+    pub(super) fn next(&mut self) -> Result<Message<'_>, WireError> {
+        self.fill(HEAD)?;
+        let head = &self.input[self.start..self.start + HEAD];
+        let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
+        if length < HEAD - 1 {
+            return Err(WireError::Unknown("a length below 4"));
+        }
+        let whole = length + 1;
+        self.fill(whole)?;
+        let message = &self.input[self.start..self.start + whole];
+        self.start += whole;
+        Ok(Message {
+            tag: message[0],
+            body: &message[HEAD..],
+        })
+    }
+
+    /// Receives until that many bytes are there.
+    fn fill(&mut self, count: usize) -> Result<(), WireError> {
+        if self.start + count > self.input.len() {
+            self.input.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+            if count > self.input.len() {
+                self.input.resize(count, 0);
+            }
+        }
+        while self.end - self.start < count {
+            let received = self.stream.read(&mut self.input[self.end..])?;
+            if received == 0 {
+                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+            }
+            self.end += received;
+        }
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        }
+        Ok(())
+    }
+}
+
+/// An error message: fields, each a letter and a text that ends in a zero byte.
+pub(super) fn refused(body: &[u8]) -> WireError {
+    let field = |letter: u8| {
+        let mut fields = body.split(|&byte| byte == 0);
+        let found = fields.find_map(|field| field.strip_prefix(&[letter]));
+        String::from_utf8_lossy(found.unwrap_or_default()).into_owned()
+    };
+    WireError::Refused {
+        code: field(b'C'),
+        message: field(b'M'),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_read_by_its_fields() {
+        let body = b"SERROR\0VERROR\0C40001\0Mcould not serialize\0\0";
+        let WireError::Refused { code, message } = refused(body) else {
+            panic!("it is a refusal");
+        };
+        assert_eq!(
+            (code.as_str(), message.as_str()),
+            ("40001", "could not serialize")
+        );
+    }
+}

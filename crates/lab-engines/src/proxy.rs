@@ -1,0 +1,451 @@
+//! PostgreSQL behind `strongroom proxy`, which encrypts columns by rules: one engine without
+//! rules, to see what the way through the proxy costs, and one for each set of columns of TPC-C.
+//!
+//! Server and proxy are new for each pass, and so is the key. The proxy is this program itself:
+//! another one, such as that of a test, has no proxy.
+
+use std::fs::{self, File};
+use std::io;
+use std::net::{Ipv4Addr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use lab::engine::{
+    Cause, Connection, Durability, Engine, EngineError, Profile, ScriptCommand, Server,
+};
+use lab::tpcc::{Terminal, Terminals};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use workloads::Dialect;
+use workloads::tpcc::Isolation;
+
+use crate::postgres::{self, Postgres};
+use crate::server::{Address, Running, Witness, free_port};
+use crate::server_engine::ServerEngine;
+
+/// The family of these engines.
+pub const FAMILY: &str = "proxy";
+
+/// Name, the rules, and what they protect.
+const VARIANTS: [(&str, Option<&str>, &str); 5] = [
+    ("proxy", None, "without rules"),
+    (
+        "proxy-20",
+        Some(include_str!("../../../examples/tpcc-columns/20.toml")),
+        "20 % of TPC-C's columns encrypted: keys and ids first",
+    ),
+    (
+        "proxy-50",
+        Some(include_str!("../../../examples/tpcc-columns/50.toml")),
+        "50 % of TPC-C's columns encrypted",
+    ),
+    (
+        "proxy-100",
+        Some(include_str!("../../../examples/tpcc-columns/100.toml")),
+        "all of TPC-C's columns encrypted",
+    ),
+    (
+        "proxy-20-sensitive",
+        Some(include_str!(
+            "../../../examples/tpcc-columns/sensitive.toml"
+        )),
+        "what TPC-C knows of a customer encrypted, 20 % of the columns",
+    ),
+];
+
+/// How long the proxy may take until it listens, or until it has ended.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// PostgreSQL and a proxy before it.
+pub(crate) struct ProxyEngine {
+    profile: Profile,
+    rules: Option<&'static str>,
+    server: ServerEngine<Postgres>,
+    proxy: Mutex<Option<Arc<Proxy>>>,
+}
+
+pub(crate) fn family() -> impl Iterator<Item = ProxyEngine> {
+    VARIANTS.into_iter().map(|(name, rules, words)| {
+        let profile = Profile {
+            name: name.to_owned(),
+            description: format!("PostgreSQL behind `strongroom proxy`, {words}"),
+            family: FAMILY.to_owned(),
+            dialect: Dialect::Postgres,
+            base: Some("postgres".to_owned()),
+            durability: Durability::Full,
+            // Single columns: most of what a server stores stays readable.
+            cipher: None,
+            control: false,
+        };
+        ProxyEngine {
+            server: ServerEngine::new(profile.clone(), postgres::product()),
+            profile,
+            rules,
+            proxy: Mutex::new(None),
+        }
+    })
+}
+
+/// Why there is no proxy.
+#[derive(Debug, thiserror::Error)]
+enum ProxyError {
+    #[error("this program has no command `proxy`: the engine is not available")]
+    Missing,
+    #[error("cannot use {path}", path = .path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("the key was not created ({status}); it said: {said}")]
+    Key {
+        status: std::process::ExitStatus,
+        said: String,
+    },
+    #[error("the proxy has ended ({status}); it said: {said}")]
+    Ended {
+        status: std::process::ExitStatus,
+        said: String,
+    },
+    #[error("the proxy does not listen after {seconds} s; it said: {said}")]
+    Silent { seconds: u64, said: String },
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> ProxyError {
+    let path = path.to_owned();
+    move |source| ProxyError::File { path, source }
+}
+
+/// A proxy that runs. It is killed when nobody holds it any more.
+struct Proxy {
+    child: Mutex<Child>,
+    address: Address,
+    log: PathBuf,
+    server: Arc<Running>,
+}
+
+/// This program, if it has a proxy.
+fn program() -> Result<PathBuf, ProxyError> {
+    static HAS_PROXY: OnceLock<bool> = OnceLock::new();
+    let own = std::env::current_exe().map_err(at(Path::new("/proc/self/exe")))?;
+    let has_proxy = HAS_PROXY.get_or_init(|| {
+        let help = Command::new(&own).args(["proxy", "--help"]).output();
+        help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains("--config"))
+    });
+    if *has_proxy {
+        Ok(own)
+    } else {
+        Err(ProxyError::Missing)
+    }
+}
+
+/// The configuration of a proxy between two ports of this machine.
+fn configuration(port: u16, upstream: u16, key: Option<&Path>, rules: Option<&str>) -> String {
+    let mut text = format!(
+        "[proxy]\nlisten = \"127.0.0.1:{port}\"\nupstream = \"127.0.0.1:{upstream}\"\n\
+         drain_seconds = 1\n"
+    );
+    if let Some(key) = key {
+        let key = toml::Value::String(key.display().to_string());
+        text += &format!("\n[keys]\nfile = {key}\n");
+    }
+    text + "\n" + rules.unwrap_or_default()
+}
+
+impl Proxy {
+    /// Starts a proxy in its folder, and returns when it listens.
+    fn start(
+        folder: &Path,
+        rules: Option<&str>,
+        server: Arc<Running>,
+    ) -> Result<Arc<Self>, ProxyError> {
+        let program = program()?;
+        fs::create_dir_all(folder).map_err(at(folder))?;
+        let key = folder.join("column.key");
+        if rules.is_some() && !key.exists() {
+            create_key(&program, &key)?;
+        }
+        let port = free_port().map_err(at(folder))?;
+        let path = folder.join("strongroom.toml");
+        let key = rules.map(|_| key.as_path());
+        let text = configuration(port, server.address.port, key, rules);
+        fs::write(&path, text).map_err(at(&path))?;
+        let log = folder.join("proxy.log");
+        let output = || {
+            File::options()
+                .append(true)
+                .create(true)
+                .open(&log)
+                .map_err(at(&log))
+        };
+        let child = Command::new(&program)
+            .args(["proxy", "--config"])
+            .arg(&path)
+            .stdin(Stdio::null())
+            .stdout(output()?)
+            .stderr(output()?)
+            .spawn()
+            .map_err(at(&program))?;
+        let address = Address {
+            port,
+            password: server.address.password.clone(),
+        };
+        let proxy = Self {
+            child: Mutex::new(child),
+            address,
+            log,
+            server,
+        };
+        proxy.wait_for()?;
+        Ok(Arc::new(proxy))
+    }
+
+    fn wait_for(&self) -> Result<(), ProxyError> {
+        let began = Instant::now();
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, self.address.port)).is_err() {
+            if let Some(error) = self.obituary() {
+                return Err(error);
+            }
+            if began.elapsed() > PATIENCE {
+                return Err(ProxyError::Silent {
+                    seconds: PATIENCE.as_secs(),
+                    said: last_words(&self.log),
+                });
+            }
+            sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    fn child(&self) -> MutexGuard<'_, Child> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pid(&self) -> i32 {
+        self.child().id().cast_signed()
+    }
+
+    /// How it ended, if it has.
+    fn obituary(&self) -> Option<ProxyError> {
+        let status = self.child().try_wait().ok()??;
+        let said = last_words(&self.log);
+        Some(ProxyError::Ended { status, said })
+    }
+
+    /// Ends it in order, or by force.
+    fn end(&self) {
+        if self.obituary().is_some() {
+            return;
+        }
+        // Not waited for yet, so the number is still its own.
+        let _told_by_waiting = kill(Pid::from_raw(self.pid()), Signal::SIGTERM);
+        let began = Instant::now();
+        while self.obituary().is_none() {
+            if began.elapsed() > PATIENCE {
+                drop(self.child().kill());
+                drop(self.child().wait());
+                return;
+            }
+            sleep(PAUSE);
+        }
+    }
+}
+
+impl Witness for Proxy {
+    fn why_lost(&self) -> String {
+        match self.obituary() {
+            Some(error) => error.to_string(),
+            None => self.server.why_lost(),
+        }
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn create_key(program: &Path, key: &Path) -> Result<(), ProxyError> {
+    let created = Command::new(program)
+        .args(["columns", "create-key"])
+        .arg(key)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(at(program))?;
+    if created.status.success() {
+        return Ok(());
+    }
+    Err(ProxyError::Key {
+        status: created.status,
+        said: String::from_utf8_lossy(&created.stderr).trim().to_owned(),
+    })
+}
+
+/// The last lines of a log.
+fn last_words(log: &Path) -> String {
+    const LINES: usize = 3;
+    let text = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    match lines.len() {
+        0 => "nothing".to_owned(),
+        count => lines[count.saturating_sub(LINES)..].join(" | "),
+    }
+}
+
+impl ProxyEngine {
+    /// The proxy before the server on the data in the folder, both started where they do not run.
+    fn ready(&self, folder: &Path) -> Result<Arc<Proxy>, EngineError> {
+        let server = self.server.ready(folder)?;
+        let mut proxy = self.proxy.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(proxy) = &*proxy {
+            return Ok(Arc::clone(proxy));
+        }
+        let started = Proxy::start(&folder.join("proxy"), self.rules, server);
+        let started = started.map_err(|error| EngineError::Open(Cause::from(error)))?;
+        Ok(Arc::clone(proxy.insert(started)))
+    }
+
+    fn running(&self) -> Option<Arc<Proxy>> {
+        let proxy = self.proxy.lock().unwrap_or_else(PoisonError::into_inner);
+        proxy.as_ref().map(Arc::clone)
+    }
+
+    fn end_proxy(&self) {
+        let proxy = self
+            .proxy
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(proxy) = proxy {
+            proxy.end();
+        }
+    }
+}
+
+impl Engine for ProxyEngine {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn missing(&self) -> Option<String> {
+        let missing = program().err().map(|error| error.to_string());
+        self.server.missing().or(missing)
+    }
+
+    fn server(&self) -> Server {
+        Server::Child
+    }
+
+    fn create(&self, folder: &Path) -> Result<(), EngineError> {
+        self.server.create(folder)?;
+        self.ready(folder).map(drop)
+    }
+
+    fn open(&self, folder: &Path) -> Result<Box<dyn Connection>, EngineError> {
+        let proxy = self.ready(folder)?;
+        let address = proxy.address.clone();
+        self.server.connection_at(&address, proxy)
+    }
+
+    fn stop(&self) -> Result<(), EngineError> {
+        self.end_proxy();
+        self.server.stop()
+    }
+
+    fn terminals(&self) -> Option<&dyn Terminals> {
+        Some(self)
+    }
+
+    fn script_command(&self, _folder: &Path) -> Option<ScriptCommand> {
+        self.server.shell_at(&self.running()?.address)
+    }
+}
+
+impl Terminals for ProxyEngine {
+    fn open_terminal(
+        &self,
+        folder: &Path,
+        isolation: Isolation,
+    ) -> Result<Box<dyn Terminal>, EngineError> {
+        let proxy = self.ready(folder)?;
+        let address = proxy.address.clone();
+        self.server.terminal_at(&address, proxy, isolation)
+    }
+
+    fn proxy(&self) -> Option<i32> {
+        self.running().map(|proxy| proxy.pid())
+    }
+
+    fn settle(&self) -> Result<(), EngineError> {
+        self.server.settle()
+    }
+
+    fn database_bytes(&self) -> Result<u64, EngineError> {
+        self.server.database_bytes()
+    }
+}
+
+impl Drop for ProxyEngine {
+    fn drop(&mut self) {
+        // Before the server, which would wait for its connections.
+        self.end_proxy();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_configuration_is_one() {
+        for (name, rules, _) in VARIANTS {
+            let key = Path::new("/a \"b\"/key");
+            let text = configuration(5433, 5432, rules.map(|_| key), rules);
+            let table: toml::Table = text.parse().unwrap();
+            assert_eq!(table["proxy"]["upstream"].as_str(), Some("127.0.0.1:5432"));
+            assert_eq!(table.contains_key("keys"), rules.is_some(), "{name}");
+            assert_eq!(table.contains_key("columns"), rules.is_some(), "{name}");
+        }
+    }
+
+    /// The rules say the types of the columns that the workload creates.
+    #[test]
+    fn rules_and_tables_agree() {
+        for (name, rules, _) in VARIANTS {
+            let Some(rules) = rules else { continue };
+            let rules: toml::Table = rules.parse().unwrap();
+            for (table, columns) in rules["columns"].as_table().unwrap() {
+                let tables = workloads::tpcc::schema::TABLES;
+                let known = tables.iter().find(|one| one.name == table).unwrap();
+                for (column, rule) in columns.as_table().unwrap() {
+                    let (_, declared) = known
+                        .columns
+                        .iter()
+                        .find(|(known, _)| known == column)
+                        .unwrap();
+                    let logical = rule["type"].as_str().unwrap();
+                    assert!(
+                        same(declared, logical),
+                        "{name}: {column} {declared} {logical}"
+                    );
+                }
+            }
+        }
+    }
+
+    fn same(declared: &str, logical: &str) -> bool {
+        let declared = declared.replace(", ", ",");
+        let word = declared.split(' ').next().unwrap();
+        let known = match word {
+            "int" => "integer".to_owned(),
+            "float" => "double precision".to_owned(),
+            word => word.replace("decimal", "numeric"),
+        };
+        known == logical
+    }
+}

@@ -1,0 +1,183 @@
+//! Workload `tpcc` on a real server: what the terminals leave is consistent, what somebody else
+//! breaks is found, and the end of the server is told.
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+#[path = "support/databases.rs"]
+mod databases;
+
+use std::fs;
+use std::path::Path;
+use std::process::{self, Command};
+
+use lab::engine::{Engine, EngineOptions, whole_message};
+use lab::processes::descendants;
+use lab::results::TestSample;
+use lab::tpcc::{make_tables, run_step};
+use tempfile::TempDir;
+use workloads::tpcc::consistency::{Acknowledged, CONDITIONS};
+use workloads::tpcc::{Isolation, Step};
+
+use databases::{answers, odd_folder};
+
+/// PostgreSQL with the tables of two small warehouses; nothing where it is not installed.
+fn filled() -> Option<(Box<dyn Engine>, TempDir)> {
+    let engine = lab_engines::named("postgres", &EngineOptions::default()).unwrap();
+    if let Some(missing) = engine.missing() {
+        println!("left out: {missing}");
+        assert!(
+            std::env::var_os("STRONGROOM_LAB_SERVERS").is_none(),
+            "{missing}"
+        );
+        return None;
+    }
+    let folder = odd_folder();
+    engine.create(folder.path()).unwrap();
+    let mut sample = sample(1);
+    make_tables(engine.as_ref(), folder.path(), 0, &mut sample).unwrap();
+    assert_eq!(sample.contradiction, None);
+    assert_eq!(sample.facts, CONDITIONS);
+    assert!(sample.rows > 8000);
+    assert!(sample.tpcc.unwrap().database_bytes > 1 << 20);
+    Some((engine, folder))
+}
+
+fn sample(number: u32) -> TestSample {
+    TestSample {
+        number,
+        sample: lab::measure::Sample::default(),
+        rows: 0,
+        answer: String::new(),
+        facts: 0,
+        contradiction: None,
+        concurrent: None,
+        tpcc: None,
+    }
+}
+
+fn step(terminals: u32, isolation: Isolation) -> Step {
+    Step {
+        scale: 0,
+        terminals,
+        isolation,
+        seconds: 2,
+    }
+}
+
+#[test]
+fn what_terminals_leave_is_consistent() {
+    let Some((engine, folder)) = filled() else {
+        return;
+    };
+    let mut acknowledged = Acknowledged::default();
+    for (number, isolation) in [(2, Isolation::Serializable), (3, Isolation::ReadCommitted)] {
+        let before = acknowledged;
+        let mut sample = sample(number);
+        let step = step(6, isolation);
+        run_step(
+            engine.as_ref(),
+            folder.path(),
+            &step,
+            &mut acknowledged,
+            &mut sample,
+        )
+        .unwrap();
+        assert_eq!(sample.contradiction, None);
+        assert!(acknowledged.orders > before.orders && acknowledged.payments > before.payments);
+        let run = sample.terminals().unwrap();
+        println!("{run:?}");
+        assert_eq!(run.step, step);
+        // Six terminals at two small warehouses: those that must be in an order may starve.
+        assert!(run.given_up == 0 || isolation == Isolation::Serializable);
+        assert_eq!(
+            run.committed,
+            run.kinds.iter().map(|kind| kind.committed).sum::<u64>()
+        );
+        assert!(run.committed > 0 && run.statements > 5 * run.committed);
+        assert!(run.latency.p50_ns <= run.latency.p99_ns);
+        assert_eq!(run.proxy_cpu_ns, None);
+        assert!(sample.sample.cpu_ns().unwrap() > sample.sample.client_cpu_ns());
+    }
+    assert!(acknowledged.deliveries > 0);
+    engine.stop().unwrap();
+}
+
+#[test]
+fn what_is_broken_is_found() {
+    let Some((engine, folder)) = filled() else {
+        return;
+    };
+    let damages = [
+        (
+            "UPDATE warehouse SET w_ytd = w_ytd + 1 WHERE w_id = 2",
+            "condition 1 ",
+        ),
+        (
+            "UPDATE customer SET c_balance = 7 WHERE c_id = 3",
+            "condition 10 ",
+        ),
+    ];
+    let mut acknowledged = Acknowledged::default();
+    for (number, (damage, words)) in (2..).zip(damages) {
+        answers(engine.as_ref(), folder.path(), &[damage]);
+        let mut sample = sample(number);
+        let step = step(2, Isolation::Serializable);
+        run_step(
+            engine.as_ref(),
+            folder.path(),
+            &step,
+            &mut acknowledged,
+            &mut sample,
+        )
+        .unwrap();
+        let found = sample.contradiction.unwrap();
+        assert!(found.contains(words), "{found}");
+        let mend = "UPDATE warehouse SET w_ytd = w_ytd - 1 WHERE w_id = 2";
+        answers(engine.as_ref(), folder.path(), &[mend]);
+    }
+    engine.stop().unwrap();
+}
+
+#[test]
+fn the_end_of_the_server_is_told() {
+    const TERMINALS: u32 = 3;
+    let Some((engine, folder)) = filled() else {
+        return;
+    };
+    let postmaster = main_process(folder.path());
+    let idle = descendants(postmaster).len();
+    let killer = std::thread::spawn(move || {
+        while descendants(postmaster).len() < idle + TERMINALS as usize {
+            std::thread::yield_now();
+        }
+        let killed = Command::new("kill")
+            .args(["-9", &postmaster.to_string()])
+            .status();
+        assert!(killed.unwrap().success());
+    });
+    let mut acknowledged = Acknowledged::default();
+    let step = step(TERMINALS, Isolation::Serializable);
+    let engine = engine.as_ref();
+    let end = run_step(
+        engine,
+        folder.path(),
+        &step,
+        &mut acknowledged,
+        &mut sample(2),
+    );
+    killer.join().unwrap();
+    let message = whole_message(&end.unwrap_err());
+    assert!(
+        message.contains("the server has ended (signal: 9"),
+        "{message}"
+    );
+}
+
+fn main_process(folder: &Path) -> i32 {
+    let own = process::id().cast_signed();
+    let data = folder.join("server").join("data").display().to_string();
+    let server = descendants(own).into_iter().find(|process| {
+        let line = fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
+        process.parent == own && String::from_utf8_lossy(&line).contains(&data)
+    });
+    server.unwrap().pid
+}

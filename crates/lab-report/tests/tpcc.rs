@@ -1,0 +1,73 @@
+//! What is said of terminals at work.
+
+mod common;
+
+use lab::comparison::compare;
+use lab_report::{finding, terminal};
+
+#[test]
+fn what_is_lost_stands_beside_what_was_published() {
+    let results = common::tpcc(10);
+    let comparison = compare(&results);
+    let run = |engine: &str, test: usize| {
+        let cell = &comparison.engine(engine).unwrap().cells[test];
+        cell.tpcc.clone().unwrap().run
+    };
+    assert_eq!(run("postgres", 0), None);
+    let [plain, all] = ["postgres", "proxy-100"].map(|name| run(name, 1).unwrap());
+    assert!(plain.throughput > all.throughput && all.throughput > 0.7 * plain.throughput);
+    assert_eq!((plain.proxy_cpu_s, plain.throughputs.len()), (None, 10));
+    // 30 s of server and proxy together, 9 s of the proxy.
+    let parts = all.server_cpu_s.unwrap() / all.proxy_cpu_s.unwrap();
+    assert!((parts - 21.0 / 9.0).abs() < 1e-6, "{parts}");
+    let table = terminal::table(&comparison, 100);
+    let row = |name: &str| {
+        let of_name = |line: &&str| line.trim_start().starts_with(name);
+        table.lines().find(of_name).unwrap().to_owned()
+    };
+    assert!(row("proxy-100").contains("22.6 %"), "{table}");
+    assert!(row("proxy-100").contains("41 + 2"), "{table}");
+    assert!(table.contains("kept plain text"), "{table}");
+    let sentence = finding::sentence(&comparison);
+    assert!(sentence.starts_with("proxy-100 lost 1"), "{sentence}");
+    let headline = finding::headline(&comparison);
+    assert!(headline.ends_with("% fewer transactions"), "{headline}");
+    let page = common::page(&results);
+    for words in ["Terminals at work", "New-Order", "22.6 %", "3.3.2.12"] {
+        assert!(page.contains(words), "{words}");
+    }
+}
+
+/// The tables are made once: the time for that is no part of what is said of terminals.
+#[test]
+fn the_mean_is_that_of_terminals() {
+    let mut results = common::tpcc(10);
+    let before = compare(&results);
+    for pass in &mut results.passes {
+        if pass.engine == "proxy" {
+            pass.tests[0].sample.wall_ns *= 100;
+        }
+    }
+    let mean =
+        |comparison: &lab::comparison::Comparison| comparison.engine("proxy").unwrap().wall_mean;
+    assert_eq!(mean(&before), mean(&compare(&results)));
+    assert!(mean(&before).unwrap().value < 1.2);
+}
+
+#[test]
+fn inconsistent_tables_are_shouted() {
+    let mut results = common::tpcc(10);
+    for pass in &mut results.passes {
+        if pass.engine == "proxy-100" {
+            pass.tests[1].contradiction = Some("consistency condition 1 does not hold".into());
+        }
+    }
+    let comparison = compare(&results);
+    let table = terminal::table(&comparison, 100);
+    assert!(
+        table.contains("WRONG") && table.contains("condition 1"),
+        "{table}"
+    );
+    assert!(finding::sentence(&comparison).contains("inconsistent tables"));
+    assert!(common::page(&results).contains("condition 1"));
+}
