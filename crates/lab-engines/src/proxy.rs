@@ -93,8 +93,8 @@ pub(crate) fn family() -> impl Iterator<Item = ProxyEngine> {
 /// Why there is no proxy.
 #[derive(Debug, thiserror::Error)]
 enum ProxyError {
-    #[error("this program has no command `proxy`: the engine is not available")]
-    Missing,
+    #[error("this program has no command `{command}`: the engine is not available")]
+    Missing { command: &'static str },
     #[error("cannot use {path}", path = .path.display())]
     File { path: PathBuf, source: io::Error },
     #[error("the key was not created ({status}); it said: {said}")]
@@ -124,19 +124,23 @@ struct Proxy {
     server: Arc<Running>,
 }
 
-/// This program, if it has a proxy.
-fn program() -> Result<PathBuf, ProxyError> {
+/// This program, if it has a proxy, and can make a key where there are rules.
+fn program(has_rules: bool) -> Result<PathBuf, ProxyError> {
     static HAS_PROXY: OnceLock<bool> = OnceLock::new();
+    static HAS_KEYS: OnceLock<bool> = OnceLock::new();
     let own = std::env::current_exe().map_err(at(Path::new("/proc/self/exe")))?;
-    let has_proxy = HAS_PROXY.get_or_init(|| {
-        let help = Command::new(&own).args(["proxy", "--help"]).output();
-        help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains("--config"))
-    });
-    if *has_proxy {
-        Ok(own)
-    } else {
-        Err(ProxyError::Missing)
+    let says = |command: &str, word: &str| {
+        let help = Command::new(&own).args([command, "--help"]).output();
+        help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains(word))
+    };
+    if !HAS_PROXY.get_or_init(|| says("proxy", "--config")) {
+        return Err(ProxyError::Missing { command: "proxy" });
     }
+    if has_rules && !HAS_KEYS.get_or_init(|| says("columns", "create-key")) {
+        let command = "columns create-key";
+        return Err(ProxyError::Missing { command });
+    }
+    Ok(own)
 }
 
 /// The configuration of a proxy between two ports of this machine.
@@ -159,7 +163,7 @@ impl Proxy {
         rules: Option<&str>,
         server: Arc<Running>,
     ) -> Result<Arc<Self>, ProxyError> {
-        let program = program()?;
+        let program = program(rules.is_some())?;
         fs::create_dir_all(folder).map_err(at(folder))?;
         let key = folder.join("column.key");
         if rules.is_some() && !key.exists() {
@@ -333,7 +337,9 @@ impl Engine for ProxyEngine {
     }
 
     fn missing(&self) -> Option<String> {
-        let missing = program().err().map(|error| error.to_string());
+        let missing = program(self.rules.is_some())
+            .err()
+            .map(|error| error.to_string());
         self.server.missing().or(missing)
     }
 

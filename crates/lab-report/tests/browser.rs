@@ -186,6 +186,23 @@ fn several_connections_have_their_lines_and_latencies() {
 }
 
 #[test]
+fn terminals_have_their_lines_and_what_they_lost() {
+    let page = kept("tpcc", common::page(&common::tpcc(2)));
+    let seen = probe(
+        &page,
+        1280,
+        "const part = page.getElementById('run1-tpcc').closest('section');\
+         const charts = [...part.querySelectorAll('figure.growth')];\
+         const row = [...part.querySelectorAll('h3 + .scroll tbody tr')][2];\
+         const cells = [...row.cells].map((cell) => cell.innerText);\
+         return [charts.length, charts[0].querySelectorAll('polyline').length, cells.length,\
+           cells[0], cells[3], cells[9]].join('|');",
+        &[],
+    );
+    assert_eq!(seen, "1|3|13|proxy-100|22.6 %|41");
+}
+
+#[test]
 fn the_numbers_of_the_page_are_those_of_the_samples() {
     let results = common::results(11);
     let mut expected = Vec::new();
