@@ -12,7 +12,8 @@
 mod comparison;
 mod constant;
 mod expression;
-mod function;
+pub(crate) mod function;
+pub(crate) mod lower;
 mod outcome;
 mod query;
 mod scope;
@@ -24,12 +25,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use column_types::LogicalType;
 use sqlparser::ast::{Expr, Value};
 
-use crate::{ColumnId, Form, Hole, Literal, ProtectedColumn, Purpose, Refusal, Schema, Source};
+use crate::{
+    ColumnId, Form, Hole, Literal, Output, OutputKind, ProtectedColumn, Purpose, Refusal, Schema,
+    Source,
+};
 
 pub(crate) use constant::Constant;
 pub(crate) use outcome::{refuse, unsupported};
-pub(crate) use query::Outputs;
-pub(crate) use scope::{OutColumn, Relation, Scope};
+pub(crate) use query::{Outputs, check_dialect, output_name, output_of};
+pub(crate) use scope::{OutColumn, Relation, Scope, quoted};
 
 /// How a parameter is used in clear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -157,6 +161,11 @@ impl<'s> Analysis<'s> {
             .collect()
     }
 
+    /// A parameter that the proxy computes with, and does not send.
+    pub fn see_parameter(&mut self, number: usize) {
+        self.parameters = self.parameters.max(number + 1);
+    }
+
     /// A hole, and the expression that stands for it in the tree.
     pub fn hole(&mut self, source: Source, form: Form) -> Expr {
         let number = self.hole_number(source, form);
@@ -200,7 +209,9 @@ impl<'s> Analysis<'s> {
 
     /// A value that stays in clear: a literal stays as it is, a parameter becomes a hole.
     pub fn clear(&mut self, value: &mut Value, how: Clear) -> Result<(), Refusal> {
-        if let Value::Placeholder(name) = value {
+        if let Value::Placeholder(name) = value
+            && !name.starts_with(template::MARK)
+        {
             let number = constant::parameter_number(name)?;
             if how == Clear::Free {
                 self.free.insert(number);
@@ -225,4 +236,18 @@ impl<'s> Analysis<'s> {
         let form = Form::Sealed(column, Purpose::Store);
         self.hole(Source::Literal(literal), form)
     }
+}
+
+/// Outputs as the plan has them: none where nothing is sealed.
+pub(crate) fn output_list(outputs: Outputs) -> Vec<Output> {
+    let outputs = outputs.unwrap_or_default();
+    if outputs.iter().all(|output| output.sealed.is_none()) {
+        return Vec::new();
+    }
+    let outputs = outputs.into_iter().map(|output| Output {
+        name: None,
+        kind: output.sealed.map_or(OutputKind::Plain, OutputKind::Sealed),
+        hidden: false,
+    });
+    outputs.collect()
 }

@@ -15,6 +15,8 @@ pub mod ddl;
 mod describe;
 mod effects;
 pub mod explain;
+mod finish;
+mod increment;
 mod lexer;
 mod locks;
 mod mention;
@@ -23,6 +25,8 @@ mod plan;
 mod rules;
 mod schema;
 mod statement;
+mod utility;
+mod widen;
 
 pub use plan::{
     Aggregate, AggregateFunction, Assignment, BinaryOperator, Copy, CopyFormat, Effects,
@@ -36,3 +40,4 @@ pub use schema::{
     SchemaError, Table,
 };
 pub use statement::{Dialect, plan};
+pub use widen::widen;

@@ -253,7 +253,8 @@ pub struct ReadModifyWrite {
     /// Writes the one row of `locks` by its key, without a locator: for values known from
     /// the lock cache.
     pub write_by_key: Option<Translated>,
-    /// The key of the row, where it is one: whether the cache may know it.
+    /// The key of the row, where it is one: whether the cache may know it. Its holes are those
+    /// of `read`, and so are the values that `write_by_key` compares with.
     pub locks: Option<LockKey>,
     /// Effects.
     pub effects: Effects,
@@ -363,8 +364,8 @@ pub struct Finish {
     pub grouped: bool,
     /// Groups that count.
     pub having: Option<Expression>,
-    /// Columns of the answer: name, value, and type (None: that of the fetched column, which is
-    /// for a plain one what the server says).
+    /// Columns of the answer: name, value, and type. None: that of the fetched column that the
+    /// value is, by itself or as a group key; for a plain one it is what the server says.
     pub project: Vec<(String, Expression, Option<LogicalType>)>,
     /// `DISTINCT`
     pub distinct: bool,

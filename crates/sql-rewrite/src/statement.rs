@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 
-use sqlparser::ast::Statement;
+use sqlparser::ast::{DescribeAlias, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
-use crate::analysis::{Analysis, Outputs, refuse, template, unsupported};
+use crate::analysis::{Analysis, output_list, refuse, template, unsupported};
 use crate::lexer::{Lexeme, lexemes};
 use crate::mention::Mentions;
 use crate::{
-    Effects, Output, OutputKind, Plan, Planned, Refusal, Schema, Template, Translated, catalogue,
-    ddl, effects, locks,
+    Effects, Plan, Planned, Refusal, Schema, Template, Translated, catalogue, ddl, effects, finish,
+    increment, locks, utility,
 };
 
 /// Whose SQL a text is.
@@ -63,6 +63,9 @@ fn plan_statement(
             .collect();
         return Ok(Plan::Pass(effects::of_words(&words, schema)));
     };
+    if utility::passes(text, part) {
+        return Ok(Plan::Pass(Effects::default()));
+    }
     check_form(statement, part)?;
     let parsed = parse(statement, dialect).map_err(|()| {
         refuse(format!(
@@ -112,20 +115,55 @@ fn parse(statement: &str, dialect: Dialect) -> Result<Statement, ()> {
 
 /// The plan of a statement that names a protected table.
 fn of_statement(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
-    let read_only = Effects::default();
     match statement {
-        Statement::Query(_) => {
-            let (translated, _) = translate(statement, schema)?;
-            Ok(Plan::One(translated, read_only))
-        }
-        Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+        Statement::Query(query) => match translate(statement, schema) {
+            Ok((translated, effects)) => Ok(Plan::One(translated, effects)),
+            Err(refusal) => finish::of_query(query, schema).map_err(|other| worse(refusal, other)),
+        },
+        Statement::Update(update) => match translate(statement, schema) {
+            Ok((translated, effects)) => Ok(Plan::One(translated, effects)),
+            Err(refusal) => {
+                increment::of_update(update, schema).map_err(|other| worse(refusal, other))
+            }
+        },
+        Statement::Insert(_) | Statement::Delete(_) => {
             let (translated, effects) = translate(statement, schema)?;
             Ok(Plan::One(translated, effects))
+        }
+        Statement::Copy { .. } => utility::copy(statement, schema),
+        Statement::Explain {
+            describe_alias: DescribeAlias::Explain,
+            analyze,
+            verbose,
+            query_plan: false,
+            estimate: false,
+            statement,
+            format: None,
+            options,
+        } => {
+            let plan = of_statement(statement, schema)?;
+            utility::explain((*analyze, *verbose), options.as_deref(), plan)
         }
         _ => match ddl::plan(statement, schema)? {
             Some(plan) => Ok(plan),
             None => Err(unsupported("a statement of this kind")),
         },
+    }
+}
+
+/// What to tell of a statement that neither the server nor the proxy can do.
+fn worse(by_server: Refusal, by_proxy: Refusal) -> Refusal {
+    if by_server.sqlstate != "0A000" {
+        return by_server;
+    }
+    let message = match by_server.message == by_proxy.message {
+        true => by_server.message,
+        false => format!("{}; the proxy: {}", by_server.message, by_proxy.message),
+    };
+    Refusal {
+        message,
+        hint: by_server.hint.or(by_proxy.hint),
+        ..by_proxy
     }
 }
 
@@ -142,7 +180,7 @@ fn translate(statement: &Statement, schema: &Schema) -> Result<(Translated, Effe
         };
         Ok((changed, outputs))
     })?;
-    let outputs = client_outputs(outputs);
+    let outputs = output_list(outputs);
     let locks = match &mut changed {
         Statement::Query(query) => locks::of_query(&mut analysis, query, &outputs),
         _ => None,
@@ -162,18 +200,4 @@ fn translate(statement: &Statement, schema: &Schema) -> Result<(Translated, Effe
         locks,
     };
     Ok((translated, effects))
-}
-
-/// Outputs as the plan has them: none where nothing is sealed.
-pub(crate) fn client_outputs(outputs: Outputs) -> Vec<Output> {
-    let outputs = outputs.unwrap_or_default();
-    if outputs.iter().all(|output| output.sealed.is_none()) {
-        return Vec::new();
-    }
-    let outputs = outputs.into_iter().map(|output| Output {
-        name: None,
-        kind: output.sealed.map_or(OutputKind::Plain, OutputKind::Sealed),
-        hidden: false,
-    });
-    outputs.collect()
 }

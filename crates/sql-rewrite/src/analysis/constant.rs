@@ -72,6 +72,8 @@ impl Constant {
             Value::DollarQuotedString(text) => Literal::Text(text.value.clone()),
             Value::Boolean(value) => Literal::Boolean(*value),
             Value::Null => Literal::Null,
+            // A hole already.
+            Value::Placeholder(name) if name.starts_with(super::template::MARK) => return Ok(None),
             Value::Placeholder(name) => {
                 return Ok(Some(Self {
                     source: Source::Parameter(parameter_number(name)?),

@@ -9,11 +9,14 @@ use sqlparser::ast::{
 };
 
 use super::function::sort_keys;
-use super::{Analysis, Clear, Constant, OutColumn, Scope, comparison, refuse, unsupported};
+use super::{
+    Analysis, Clear, Constant, OutColumn, Scope, comparison, refuse, template, unsupported,
+};
 use crate::names::folded;
 use crate::{ColumnId, Mode, Purpose, Refusal};
 
 pub(crate) use from::check_simple_alias;
+pub(crate) use projection::output_name;
 
 /// Columns that a query's rows are stored in.
 pub(crate) type Targets<'t> = Option<&'t [Option<ColumnId>]>;
@@ -71,7 +74,7 @@ impl Analysis<'_> {
         Ok(outputs)
     }
 
-    fn with(&mut self, with: &mut With, outer: Option<&Scope>) -> Result<(), Refusal> {
+    pub fn with(&mut self, with: &mut With, outer: Option<&Scope>) -> Result<(), Refusal> {
         let With {
             with_token: _,
             recursive,
@@ -242,6 +245,9 @@ impl Analysis<'_> {
         target: Option<ColumnId>,
         scope: &Scope,
     ) -> Result<Option<ColumnId>, Refusal> {
+        if template::marked(value).is_some() {
+            return Ok(target);
+        }
         if is_default(value) {
             if let Some(column) = target {
                 *value = self.default_of(column);
@@ -450,7 +456,7 @@ fn is_transaction_time(value: &Expr) -> bool {
     )
 }
 
-fn check_dialect(select: &Select) -> Result<(), Refusal> {
+pub(crate) fn check_dialect(select: &Select) -> Result<(), Refusal> {
     let Select {
         select_token: _,
         optimizer_hints: _,

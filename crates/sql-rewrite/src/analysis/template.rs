@@ -1,13 +1,14 @@
 //! From the changed tree to a text with holes, and the proof that the text means the tree.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Statement, Value, ValueWithSpan, VisitMut, VisitorMut};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
-use super::refuse;
-use crate::{Piece, Refusal, Template};
+use super::{refuse, unsupported};
+use crate::{Hole, Piece, Refusal, Template};
 
 /// Stands around the number of a hole. A text of a client that has it is refused.
 pub(crate) const MARK: char = '\u{1}';
@@ -37,7 +38,7 @@ impl Template {
     /// The text of a statement. It is read again, and must be the same statement: what the printer
     /// would lose or change is refused.
     pub(crate) fn of(statement: &mut Statement) -> Result<Self, Refusal> {
-        let template = Self::of_text(&statement.to_string());
+        let template = Self::of_text(&statement.to_string())?;
         let text = template.render(|hole, text| {
             text.push('$');
             text.push_str(&(hole + 1).to_string());
@@ -53,16 +54,45 @@ impl Template {
         }
     }
 
-    pub(crate) fn of_text(text: &str) -> Self {
-        let parts = text.split(MARK).enumerate();
-        let pieces = parts.filter(|(_, part)| !part.is_empty());
-        let pieces = pieces.map(|(place, part)| match place % 2 {
-            0 => Piece::Text(part.to_owned()),
-            _ => Piece::Hole(part.parse().expect("markers hold the number of a hole")),
-        });
-        Self {
-            pieces: pieces.collect(),
+    fn of_text(text: &str) -> Result<Self, Refusal> {
+        let mut pieces = Vec::new();
+        for (place, part) in text.split(MARK).enumerate() {
+            match (place % 2, part) {
+                (0, "") => {}
+                (0, text) => pieces.push(Piece::Text(text.to_owned())),
+                (_, number) => {
+                    let hole = number
+                        .parse()
+                        .map_err(|_| unsupported("the character U+0001"))?;
+                    pieces.push(Piece::Hole(hole));
+                }
+            }
         }
+        Ok(Self { pieces })
+    }
+
+    /// The same text over the holes that it has only, with places of a key that follow them.
+    pub(crate) fn compact(
+        mut self,
+        holes: &[Hole],
+        key: Vec<(usize, usize)>,
+    ) -> (Self, Vec<Hole>, Vec<(usize, usize)>) {
+        let mut numbers: HashMap<usize, usize> = HashMap::new();
+        let mut used = Vec::new();
+        for piece in &mut self.pieces {
+            if let Piece::Hole(hole) = piece {
+                let number = *numbers.entry(*hole).or_insert_with(|| {
+                    used.push(holes[*hole].clone());
+                    used.len() - 1
+                });
+                *hole = number;
+            }
+        }
+        let key = key
+            .into_iter()
+            .filter_map(|(column, hole)| Some((column, *numbers.get(&hole)?)));
+        let key = key.collect();
+        (self, used, key)
     }
 }
 

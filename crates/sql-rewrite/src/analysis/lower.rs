@@ -1,0 +1,518 @@
+//! Expressions that the proxy computes, over columns that it fetches.
+
+use column_types::{Arithmetic, LogicalType, Value as Constantly};
+use sqlparser::ast::{
+    BinaryOperator as B, CaseWhen, CastKind, Expr, Function, FunctionArguments, UnaryOperator as U,
+    Value,
+};
+
+use super::function::argument_expression;
+use super::{Analysis, Constant, Scope, constant, refuse, unsupported};
+use crate::names::split;
+use crate::{BinaryOperator, ColumnId, Expression, Literal, Refusal, Source, UnaryOperator};
+
+/// An expression with its type; None: that of the fetched column, which only the server knows.
+pub(crate) type Typed = (Expression, Option<LogicalType>);
+
+/// What the server is asked for.
+#[derive(Clone)]
+pub(crate) struct Fetched {
+    /// As it is sent.
+    pub expression: Expr,
+    pub sealed: Option<ColumnId>,
+    pub logical: Option<LogicalType>,
+}
+
+/// Turns expressions of one query into those of the proxy.
+pub(crate) struct Lowering<'a, 's> {
+    pub analysis: &'a mut Analysis<'s>,
+    pub scope: &'a Scope<'a>,
+    pub fetched: Vec<Fetched>,
+    /// Outputs before those of `fetched`.
+    pub before: usize,
+    /// Whether plain expressions may be fetched too; else only sealed columns.
+    pub plain: bool,
+}
+
+impl Lowering<'_, '_> {
+    /// An expression whose type other parts of it may tell.
+    pub fn lower(
+        &mut self,
+        expression: &Expr,
+        hint: Option<LogicalType>,
+    ) -> Result<Typed, Refusal> {
+        if let Some(constant) = Constant::of(expression)? {
+            return self.constant(constant, hint);
+        }
+        if let Some(fetched) = self.fetch(expression) {
+            return Ok(fetched);
+        }
+        match expression {
+            Expr::Nested(inner) => self.lower(inner, hint),
+            Expr::UnaryOp { op, expr } => match op {
+                U::Not => self.unary(UnaryOperator::Not, expr, Some(LogicalType::Boolean)),
+                U::Minus => self.unary(UnaryOperator::Negate, expr, None),
+                U::Plus => self.lower(expr, hint),
+                _ => Err(unsupported(&format!("operator {op} on protected columns"))),
+            },
+            Expr::IsNull(inner) => self.test(UnaryOperator::IsNull, inner),
+            Expr::IsNotNull(inner) => self.test(UnaryOperator::IsNotNull, inner),
+            Expr::BinaryOp { left, op, right } => self.binary(left, op, right),
+            Expr::Between {
+                expr,
+                negated,
+                low,
+                high,
+            } => {
+                let (low, _) = self.compared(expr, BinaryOperator::GreaterOrEqual, low)?;
+                let (high, _) = self.compared(expr, BinaryOperator::LessOrEqual, high)?;
+                Ok(truth(*negated, both(BinaryOperator::And, low, high)))
+            }
+            Expr::InList {
+                expr,
+                list,
+                negated,
+            } => {
+                let (operand, logical) = self.lower(expr, None)?;
+                let logical = known(logical)?;
+                let mut values = Vec::new();
+                for value in list {
+                    values.push(self.lower(value, Some(logical))?.0);
+                }
+                Ok(truth(*negated, Expression::In(Box::new(operand), values)))
+            }
+            Expr::Like { .. } | Expr::ILike { .. } => self.like(expression),
+            Expr::Cast {
+                kind: CastKind::Cast | CastKind::DoubleColon,
+                expr,
+                data_type,
+                format: None,
+            } => {
+                let logical = constant::logical_type(data_type)
+                    .ok_or_else(|| unsupported(&format!("a cast to {data_type}")))?;
+                let (inner, _) = self.lower(expr, None)?;
+                Ok((Expression::Cast(Box::new(inner), logical), Some(logical)))
+            }
+            Expr::Case { .. } => self.case(expression),
+            Expr::Function(function) => self.coalesce(function),
+            _ => Err(refuse(format!(
+                "this expression over protected columns is not supported: {}",
+                shape(expression)
+            ))),
+        }
+    }
+
+    /// A condition.
+    pub fn condition(&mut self, expression: &Expr) -> Result<Expression, Refusal> {
+        let (lowered, logical) = self.lower(expression, Some(LogicalType::Boolean))?;
+        match logical {
+            Some(LogicalType::Boolean) | None => Ok(lowered),
+            Some(other) => {
+                Err(refuse(format!("a condition must be boolean, not {other}")).with_state("42804"))
+            }
+        }
+    }
+
+    fn constant(
+        &mut self,
+        constant: Constant,
+        hint: Option<LogicalType>,
+    ) -> Result<Typed, Refusal> {
+        let natural = match &constant.source {
+            Source::Literal(Literal::Number(digits)) => Some(
+                Constantly::from_number(digits)
+                    .map_err(|_| unsupported("this number"))?
+                    .1,
+            ),
+            Source::Literal(Literal::Boolean(_)) => Some(LogicalType::Boolean),
+            Source::Literal(Literal::TransactionTime) => Some(LogicalType::TimestampTz),
+            _ => None,
+        };
+        if let Source::Parameter(number) = constant.source {
+            self.analysis.see_parameter(number);
+        }
+        let logical = natural
+            .or(constant.cast)
+            .or(hint.map(without_limits))
+            .unwrap_or(LogicalType::Text);
+        let (source, cast) = (constant.source, constant.cast);
+        if natural.is_none() {
+            self.analysis.note_type(&source, logical);
+        }
+        let value = Expression::Value(source, logical);
+        match cast {
+            Some(cast) if cast != logical => {
+                Ok((Expression::Cast(Box::new(value), cast), Some(cast)))
+            }
+            _ => Ok((value, Some(logical))),
+        }
+    }
+
+    /// What the server gives as it is: a sealed column, or what is plain in all its parts.
+    fn fetch(&mut self, expression: &Expr) -> Option<Typed> {
+        if has_aggregate(expression) {
+            return None;
+        }
+        let mut attempt = self.analysis.clone();
+        let mut changed = expression.clone();
+        let sealed = attempt.value(&mut changed, self.scope).ok()?;
+        let logical = match sealed {
+            Some(column) => Some(attempt.column(column).logical),
+            None if !self.plain => return None,
+            None => self.plain_type(expression),
+        };
+        *self.analysis = attempt;
+        let known = |fetched: &Fetched| fetched.expression == changed;
+        let place = match self.fetched.iter().position(known) {
+            Some(place) => place,
+            None => {
+                self.fetched.push(Fetched {
+                    expression: changed,
+                    sealed,
+                    logical,
+                });
+                self.fetched.len() - 1
+            }
+        };
+        Some((Expression::Column(self.before + place), logical))
+    }
+
+    /// The type of a plain expression, where the schema tells.
+    fn plain_type(&self, expression: &Expr) -> Option<LogicalType> {
+        let parts = match expression {
+            Expr::Identifier(name) => std::slice::from_ref(name),
+            Expr::CompoundIdentifier(parts) => parts,
+            Expr::Nested(inner) => return self.plain_type(inner),
+            Expr::IsNull(_)
+            | Expr::IsNotNull(_)
+            | Expr::InList { .. }
+            | Expr::Between { .. }
+            | Expr::Like { .. }
+            | Expr::ILike { .. }
+            | Expr::Exists { .. }
+            | Expr::InSubquery { .. }
+            | Expr::BinaryOp {
+                op: B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq | B::And | B::Or,
+                ..
+            }
+            | Expr::UnaryOp { op: U::Not, .. } => return Some(LogicalType::Boolean),
+            _ => return None,
+        };
+        let ((schema, table), column) = self.scope.resolve(parts).ok()?.column?;
+        let table = self.analysis.schema.find(Some(&schema), &table)?;
+        table.columns[table.position(&column)?].physical
+    }
+
+    fn unary(
+        &mut self,
+        operator: UnaryOperator,
+        inner: &Expr,
+        hint: Option<LogicalType>,
+    ) -> Result<Typed, Refusal> {
+        let (lowered, logical) = self.lower(inner, hint)?;
+        let logical = known(logical.or(hint))?;
+        let lowered = Expression::Unary(operator, Box::new(lowered));
+        Ok((lowered, Some(without_limits(logical))))
+    }
+
+    fn test(&mut self, operator: UnaryOperator, inner: &Expr) -> Result<Typed, Refusal> {
+        let (lowered, _) = self.lower(inner, None)?;
+        let lowered = Expression::Unary(operator, Box::new(lowered));
+        Ok((lowered, Some(LogicalType::Boolean)))
+    }
+
+    fn binary(&mut self, left: &Expr, operator: &B, right: &Expr) -> Result<Typed, Refusal> {
+        let hint = match operator {
+            B::And | B::Or => LogicalType::Boolean,
+            B::StringConcat => LogicalType::Text,
+            _ => {
+                let (left, right) = self.pair(left, right)?;
+                return combine(left, operator, right);
+            }
+        };
+        let left = self.lower(left, Some(hint))?;
+        let right = self.lower(right, Some(hint))?;
+        combine(left, operator, right)
+    }
+
+    fn compared(
+        &mut self,
+        left: &Expr,
+        operator: BinaryOperator,
+        right: &Expr,
+    ) -> Result<Typed, Refusal> {
+        let (left, right) = self.pair(left, right)?;
+        compare(left, operator, right)
+    }
+
+    /// Two operands with their types: that of one tells what a constant beside it is.
+    fn pair(&mut self, left: &Expr, right: &Expr) -> Result<(Typed, Typed), Refusal> {
+        if Constant::of(left)?.is_some() {
+            let right = self.lower(right, None)?;
+            Ok((self.lower(left, right.1)?, right))
+        } else {
+            let left = self.lower(left, None)?;
+            let hint = left.1;
+            Ok((left, self.lower(right, hint)?))
+        }
+    }
+
+    fn like(&mut self, expression: &Expr) -> Result<Typed, Refusal> {
+        let (Expr::Like {
+            negated,
+            any: false,
+            expr,
+            pattern,
+            escape_char,
+        }
+        | Expr::ILike {
+            negated,
+            any: false,
+            expr,
+            pattern,
+            escape_char,
+        }) = expression
+        else {
+            return Err(unsupported("LIKE ANY"));
+        };
+        let escape = match escape_char.as_deref() {
+            None => None,
+            Some(Expr::Value(value)) => match &value.value {
+                Value::SingleQuotedString(text) if text.chars().count() == 1 => text.chars().next(),
+                _ => return Err(unsupported("an ESCAPE that is not one character")),
+            },
+            Some(_) => return Err(unsupported("a computed ESCAPE")),
+        };
+        let (operand, logical) = self.lower(expr, None)?;
+        if !known(logical)?.is_text() {
+            return Err(unsupported("LIKE on another type than text"));
+        }
+        let (pattern, _) = self.lower(pattern, Some(LogicalType::Text))?;
+        let like = Expression::Like {
+            operand: Box::new(operand),
+            pattern: Box::new(pattern),
+            escape,
+            case_sensitive: matches!(expression, Expr::Like { .. }),
+        };
+        Ok(truth(*negated, like))
+    }
+
+    fn case(&mut self, expression: &Expr) -> Result<Typed, Refusal> {
+        let Expr::Case {
+            operand,
+            conditions,
+            else_result,
+            ..
+        } = expression
+        else {
+            return Err(unsupported("this expression"));
+        };
+        let results = conditions
+            .iter()
+            .map(|when| &when.result)
+            .chain(else_result.as_deref());
+        let (values, logical) = self.alike(results)?;
+        let mut values = values.into_iter();
+        let mut whens = Vec::new();
+        for CaseWhen { condition, .. } in conditions {
+            let condition = match operand {
+                Some(operand) => self.compared(operand, BinaryOperator::Equal, condition)?.0,
+                None => self.condition(condition)?,
+            };
+            let value = values.next().expect("a value per condition");
+            whens.push((condition, value));
+        }
+        Ok((
+            Expression::Case(whens, values.next().map(Box::new)),
+            logical,
+        ))
+    }
+
+    fn coalesce(&mut self, function: &Function) -> Result<Typed, Refusal> {
+        let name = split(&function.name).map(|(_, name)| name);
+        let (Some("coalesce"), FunctionArguments::List(list)) = (name.as_deref(), &function.args)
+        else {
+            return Err(refuse(format!(
+                "function {} over protected columns is not supported",
+                function.name
+            )));
+        };
+        let mut arguments = list.args.clone();
+        let arguments: Result<Vec<Expr>, Refusal> = arguments
+            .iter_mut()
+            .map(|argument| argument_expression(argument).cloned())
+            .collect();
+        let arguments = arguments?;
+        let (values, logical) = self.alike(arguments.iter())?;
+        Ok((Expression::Coalesce(values), logical))
+    }
+
+    /// Values of which one becomes the result: of one type.
+    fn alike<'e>(
+        &mut self,
+        values: impl Iterator<Item = &'e Expr> + Clone,
+    ) -> Result<(Vec<Expression>, Option<LogicalType>), Refusal> {
+        let mut common: Option<LogicalType> = None;
+        for value in values.clone() {
+            if Constant::of(value)?.is_none() {
+                let (_, logical) = self.lower(value, None)?;
+                let logical = without_limits(known(logical)?);
+                common = Some(match common {
+                    Some(earlier) if earlier != logical => {
+                        let sum = Arithmetic::Add.result_type(earlier, logical);
+                        sum.map_err(|_| unsupported("results of different types"))?
+                    }
+                    _ => logical,
+                });
+            }
+        }
+        let mut lowered = Vec::new();
+        for value in values {
+            let (value, logical) = self.lower(value, common)?;
+            lowered.push(match (common, logical) {
+                (Some(common), Some(logical)) if without_limits(logical) != common => {
+                    Expression::Cast(Box::new(value), common)
+                }
+                _ => value,
+            });
+        }
+        Ok((lowered, common))
+    }
+}
+
+/// Two values by an operator, where their types allow it.
+pub(crate) fn combine(left: Typed, operator: &B, right: Typed) -> Result<Typed, Refusal> {
+    let (operator, arithmetic) = match operator {
+        B::Eq => return compare(left, BinaryOperator::Equal, right),
+        B::NotEq => return compare(left, BinaryOperator::NotEqual, right),
+        B::Lt => return compare(left, BinaryOperator::Less, right),
+        B::LtEq => return compare(left, BinaryOperator::LessOrEqual, right),
+        B::Gt => return compare(left, BinaryOperator::Greater, right),
+        B::GtEq => return compare(left, BinaryOperator::GreaterOrEqual, right),
+        B::And => return join(left, BinaryOperator::And, right),
+        B::Or => return join(left, BinaryOperator::Or, right),
+        B::StringConcat => return concatenate(left, right),
+        B::Plus => (BinaryOperator::Add, Arithmetic::Add),
+        B::Minus => (BinaryOperator::Subtract, Arithmetic::Subtract),
+        B::Multiply => (BinaryOperator::Multiply, Arithmetic::Multiply),
+        B::Divide => (BinaryOperator::Divide, Arithmetic::Divide),
+        _ => {
+            return Err(unsupported(&format!(
+                "operator {operator} on protected columns"
+            )));
+        }
+    };
+    let logical = arithmetic
+        .result_type(known(left.1)?, known(right.1)?)
+        .map_err(|error| refuse(error.message).with_state(error.sqlstate))?;
+    Ok((both(operator, left.0, right.0), Some(logical)))
+}
+
+fn compare(left: Typed, operator: BinaryOperator, right: Typed) -> Result<Typed, Refusal> {
+    let class = |logical: LogicalType| {
+        if logical.is_number() {
+            LogicalType::Numeric(None)
+        } else if logical.is_text() {
+            LogicalType::Text
+        } else {
+            logical
+        }
+    };
+    let (left_type, right_type) = (known(left.1)?, known(right.1)?);
+    if class(left_type) != class(right_type) {
+        return Err(refuse(format!(
+            "operator does not exist: {left_type} and {right_type}"
+        ))
+        .with_state("42883"));
+    }
+    Ok((both(operator, left.0, right.0), Some(LogicalType::Boolean)))
+}
+
+fn join(left: Typed, operator: BinaryOperator, right: Typed) -> Result<Typed, Refusal> {
+    for logical in [left.1, right.1].into_iter().flatten() {
+        if logical != LogicalType::Boolean {
+            return Err(
+                refuse(format!("a condition must be boolean, not {logical}")).with_state("42804"),
+            );
+        }
+    }
+    Ok((both(operator, left.0, right.0), Some(LogicalType::Boolean)))
+}
+
+fn concatenate(left: Typed, right: Typed) -> Result<Typed, Refusal> {
+    for logical in [left.1, right.1] {
+        // A `char` would lose its blanks, other types would be written out: not known here.
+        let is_text = logical.is_some_and(LogicalType::is_text);
+        if !is_text || matches!(logical, Some(LogicalType::Char(_))) {
+            return Err(unsupported(
+                "|| of protected columns and other types than text",
+            ));
+        }
+    }
+    let joined = both(BinaryOperator::Concatenate, left.0, right.0);
+    Ok((joined, Some(LogicalType::Text)))
+}
+
+/// The type of an operand, which must be known.
+fn known(logical: Option<LogicalType>) -> Result<LogicalType, Refusal> {
+    logical.ok_or_else(|| {
+        refuse("the type of a value beside protected columns is not known").with_hint("Cast it.")
+    })
+}
+
+fn both(operator: BinaryOperator, left: Expression, right: Expression) -> Expression {
+    Expression::Binary(operator, Box::new(left), Box::new(right))
+}
+
+fn truth(negated: bool, condition: Expression) -> Typed {
+    let condition = match negated {
+        true => Expression::Unary(UnaryOperator::Not, Box::new(condition)),
+        false => condition,
+    };
+    (condition, Some(LogicalType::Boolean))
+}
+
+/// The type of a computed value: it has no length, precision or scale.
+pub(crate) fn without_limits(logical: LogicalType) -> LogicalType {
+    match logical {
+        LogicalType::Numeric(_) => LogicalType::Numeric(None),
+        LogicalType::Varchar(_) => LogicalType::Text,
+        other => other,
+    }
+}
+
+/// Aggregates; each other function takes single values.
+pub(crate) fn has_aggregate(expression: &Expr) -> bool {
+    use std::ops::ControlFlow;
+    let found = sqlparser::ast::visit_expressions(expression, |inner| match inner {
+        Expr::Function(function) if function.over.is_none() => {
+            let name = split(&function.name).map(|(_, name)| name);
+            let is_aggregate = matches!(
+                name.as_deref(),
+                Some("count" | "sum" | "avg" | "min" | "max" | "array_agg" | "string_agg")
+                    | Some("bool_and" | "bool_or" | "every" | "json_agg" | "jsonb_agg")
+                    | Some("stddev" | "variance" | "var_pop" | "var_samp")
+                    | Some("stddev_pop" | "stddev_samp" | "bit_and" | "bit_or" | "xmlagg")
+            );
+            match is_aggregate || !function.within_group.is_empty() || function.filter.is_some() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
+/// What an expression is, without its constants.
+fn shape(expression: &Expr) -> String {
+    match expression {
+        Expr::Identifier(name) => name.value.clone(),
+        Expr::CompoundIdentifier(parts) => {
+            let parts: Vec<&str> = parts.iter().map(|part| part.value.as_str()).collect();
+            parts.join(".")
+        }
+        Expr::Function(function) => format!("{}(…)", function.name),
+        _ => "this part".to_owned(),
+    }
+}

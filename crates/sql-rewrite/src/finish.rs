@@ -1,0 +1,548 @@
+//! `SELECT` that the proxy finishes: the server gives rows by every condition that it can judge,
+//! the proxy filters, groups, sorts and computes the rest.
+
+use column_types::{Accumulator, Aggregation, LogicalType};
+use sqlparser::ast::{
+    BinaryOperator, Distinct, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, GroupByExpr, LimitClause, OrderByExpr, Query, Select, SelectItem, SetExpr,
+    Statement, Value,
+};
+
+use crate::analysis::function::{argument_expression, check_sort_options, sort_keys};
+use crate::analysis::lower::{Lowering, Typed, combine, has_aggregate, without_limits};
+use crate::analysis::{
+    Analysis, Constant, OutColumn, Scope, output_name, output_of, refuse, unsupported,
+};
+use crate::names::split;
+use crate::{
+    Aggregate, AggregateFunction, Effects, Expression, Finish, GroupKey, Output, OutputKind, Plan,
+    Refusal, Schema, Sort, Template, Translated,
+};
+
+/// The plan of a query that the server cannot do alone.
+pub(crate) fn of_query(query: &Query, schema: &Schema) -> Result<Plan, Refusal> {
+    let (_, finish) = Analysis::run(schema, |analysis| Shape::finish(query, analysis))?;
+    Ok(Plan::Finish(Box::new(finish)))
+}
+
+/// The columns of the answer while they are found.
+struct Shape {
+    grouped: bool,
+    group_by: Vec<(Expr, GroupKey, Option<LogicalType>)>,
+    aggregates: Vec<(Aggregate, LogicalType)>,
+    project: Vec<(String, Expression, Option<LogicalType>)>,
+    /// Names and expressions as the client wrote them, for `ORDER BY`.
+    items: Vec<(OutColumn, Expr)>,
+}
+
+impl Shape {
+    fn finish(query: &Query, analysis: &mut Analysis) -> Result<Finish, Refusal> {
+        let mut query = query.clone();
+        if let Some(with) = &mut query.with {
+            analysis.with(with, None)?;
+        }
+        let order_by = match query.order_by.as_mut() {
+            Some(order_by) => std::mem::take(sort_keys(order_by)?),
+            None => Vec::new(),
+        };
+        query.order_by = None;
+        let SetExpr::Select(select) = &mut *query.body else {
+            return Err(unsupported(
+                "a set operation that the proxy would have to finish",
+            ));
+        };
+        crate::analysis::check_dialect(select)?;
+        check_parts(select)?;
+        let mut scope = Scope::default();
+        for joined in &mut select.from {
+            analysis.from(joined, &mut scope)?;
+        }
+        let mut lowering = Lowering {
+            analysis,
+            scope: &scope,
+            fetched: Vec::new(),
+            before: 0,
+            plain: true,
+        };
+        let filter = part_condition(&mut select.selection, &mut lowering)?;
+        let mut shape = Self::of_select(select, &order_by, &mut lowering)?;
+        if shape.grouped && !query.locks.is_empty() {
+            return Err(refuse("FOR UPDATE is not allowed with aggregate functions"));
+        }
+        let having = match &select.having {
+            Some(having) => Some(shape.value(having, &mut lowering)?.0),
+            None => None,
+        };
+        let mut sorts = Vec::new();
+        for key in &order_by {
+            sorts.push(shape.sort(key, &mut lowering)?);
+        }
+        let distinct = matches!(select.distinct, Some(Distinct::Distinct));
+        let fetched = std::mem::take(&mut lowering.fetched);
+        let (limit, offset) = limits(&mut query, &mut lowering)?;
+        let fetch = fetch(query, fetched, lowering.analysis)?;
+        Ok(Finish {
+            fetch,
+            filter,
+            group_by: shape.group_by.into_iter().map(|(_, key, _)| key).collect(),
+            aggregates: shape.aggregates.into_iter().map(|(one, _)| one).collect(),
+            grouped: shape.grouped,
+            having,
+            project: shape.project,
+            distinct,
+            order_by: sorts,
+            limit,
+            offset,
+            effects: Effects::default(),
+        })
+    }
+
+    fn of_select(
+        select: &Select,
+        order_by: &[OrderByExpr],
+        lowering: &mut Lowering,
+    ) -> Result<Self, Refusal> {
+        let items = expand(&select.projection, lowering.scope)?;
+        let keys = match &select.group_by {
+            GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => keys,
+            _ => return Err(unsupported("GROUP BY ALL or with a modifier")),
+        };
+        let grouped = !keys.is_empty()
+            || select.having.is_some()
+            || items.iter().any(|(_, item)| has_aggregate(item))
+            || order_by.iter().any(|key| has_aggregate(&key.expr));
+        let mut shape = Self {
+            grouped,
+            group_by: Vec::new(),
+            aggregates: Vec::new(),
+            project: Vec::new(),
+            items,
+        };
+        let names: Vec<OutColumn> = shape.items.iter().map(|(name, _)| name.clone()).collect();
+        for key in keys {
+            let place = output_of(key, Some(&names))
+                .and_then(|found| names.iter().position(|name| std::ptr::eq(name, found)));
+            let key = match (key, place) {
+                (Expr::Value(_), Some(place)) => shape.items[place].1.clone(),
+                (Expr::Identifier(name), Some(place))
+                    if lowering.scope.resolve(std::slice::from_ref(name)).is_err() =>
+                {
+                    shape.items[place].1.clone()
+                }
+                _ => key.clone(),
+            };
+            let (value, logical) = lowering.lower(&key, None)?;
+            shape.group_by.push((key, GroupKey { value }, logical));
+        }
+        for (name, item) in shape.items.clone() {
+            let (value, logical) = shape.value(&item, lowering)?;
+            let logical = match &value {
+                Expression::Column(_) => None,
+                _ => logical,
+            };
+            let name = name.name.unwrap_or_else(|| "?column?".to_owned());
+            shape.project.push((name, value, logical));
+        }
+        Ok(shape)
+    }
+
+    /// A value of the answer: over rows, or over groups.
+    fn value(&mut self, expression: &Expr, lowering: &mut Lowering) -> Result<Typed, Refusal> {
+        if !self.grouped {
+            return lowering.lower(expression, None);
+        }
+        let known = self.group_by.iter().position(|(key, ..)| {
+            key == expression || same_column(key, expression, lowering.scope)
+        });
+        if let Some(place) = known {
+            return Ok((Expression::Group(place), self.group_by[place].2));
+        }
+        if Constant::of(expression)?.is_some() {
+            return lowering.lower(expression, None);
+        }
+        match expression {
+            Expr::Nested(inner) => self.value(inner, lowering),
+            Expr::Function(function) => self.aggregate(function, lowering),
+            Expr::BinaryOp { left, op, right } => self.over_groups(left, op, right, lowering),
+            _ => Err(
+                refuse("this expression over groups of protected columns is not supported")
+                    .with_hint("Use columns of GROUP BY, aggregates, and operators between them."),
+            ),
+        }
+    }
+
+    fn over_groups(
+        &mut self,
+        left: &Expr,
+        operator: &BinaryOperator,
+        right: &Expr,
+        lowering: &mut Lowering,
+    ) -> Result<Typed, Refusal> {
+        let left_constant = Constant::of(left)?.is_some();
+        let (left_typed, right_typed) = match (left_constant, Constant::of(right)?.is_some()) {
+            (false, true) => {
+                let left = self.value(left, lowering)?;
+                let hint = left.1;
+                (left, lowering.lower(right, hint)?)
+            }
+            (true, false) => {
+                let right = self.value(right, lowering)?;
+                (lowering.lower(left, right.1)?, right)
+            }
+            _ => (self.value(left, lowering)?, self.value(right, lowering)?),
+        };
+        combine(left_typed, operator, right_typed)
+    }
+
+    fn aggregate(
+        &mut self,
+        function: &Function,
+        lowering: &mut Lowering,
+    ) -> Result<Typed, Refusal> {
+        let name = split(&function.name)
+            .map(|(_, name)| name)
+            .unwrap_or_default();
+        let which = match name.as_str() {
+            "count" => AggregateFunction::Count,
+            "sum" => AggregateFunction::Sum,
+            "avg" => AggregateFunction::Average,
+            "min" => AggregateFunction::Minimum,
+            "max" => AggregateFunction::Maximum,
+            _ => {
+                return Err(refuse(format!(
+                    "function {name} over groups of protected columns is not supported"
+                )));
+            }
+        };
+        let FunctionArguments::List(list) = &function.args else {
+            return Err(unsupported("an aggregate of this form"));
+        };
+        if function.over.is_some() || !list.clauses.is_empty() || !function.within_group.is_empty()
+        {
+            return Err(unsupported("an aggregate of this form"));
+        }
+        let filter = match &function.filter {
+            Some(filter) => Some(lowering.condition(filter)?),
+            None => None,
+        };
+        let distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
+        let (argument, logical) = match list.args.as_slice() {
+            [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]
+                if which == AggregateFunction::Count =>
+            {
+                (None, LogicalType::BigInt)
+            }
+            [argument] => {
+                let mut argument = argument.clone();
+                let argument = argument_expression(&mut argument)?.clone();
+                let (value, logical) = lowering.lower(&argument, None)?;
+                let result = result_type(which, logical, &value, lowering)?;
+                (Some(value), result)
+            }
+            _ => return Err(unsupported("an aggregate of several arguments")),
+        };
+        let aggregate = Aggregate {
+            function: which,
+            distinct,
+            argument,
+            filter,
+        };
+        let place = match self
+            .aggregates
+            .iter()
+            .position(|(known, _)| *known == aggregate)
+        {
+            Some(place) => place,
+            None => {
+                self.aggregates.push((aggregate, logical));
+                self.aggregates.len() - 1
+            }
+        };
+        Ok((Expression::Aggregate(place), Some(logical)))
+    }
+
+    fn sort(&mut self, key: &OrderByExpr, lowering: &mut Lowering) -> Result<Sort, Refusal> {
+        check_sort_options(&key.options)?;
+        let names: Vec<OutColumn> = self.items.iter().map(|(name, _)| name.clone()).collect();
+        let place = output_of(&key.expr, Some(&names))
+            .and_then(|found| names.iter().position(|name| std::ptr::eq(name, found)));
+        let (value, _): Typed = match place {
+            Some(place) => (self.project[place].1.clone(), None),
+            None => self.value(&key.expr, lowering)?,
+        };
+        check_collation(&value, lowering)?;
+        let descending = matches!(key.options.sort, Some(sqlparser::ast::OrderBySort::Desc));
+        Ok(Sort {
+            value,
+            descending,
+            // PostgreSQL 7.5: NULL is greater than everything.
+            nulls_first: key.options.nulls_first.unwrap_or(descending),
+        })
+    }
+}
+
+/// The server sorts plain texts by their collation, which the proxy does not know.
+fn check_collation(value: &Expression, lowering: &Lowering) -> Result<(), Refusal> {
+    let Expression::Column(place) = value else {
+        return Ok(());
+    };
+    let fetched = &lowering.fetched[*place];
+    let is_known = fetched.logical.is_some_and(|logical| !logical.is_text());
+    if fetched.sealed.is_some() || is_known {
+        return Ok(());
+    }
+    Err(
+        refuse("an order by what is not protected, in a query that the proxy has to finish")
+            .with_hint("Sort by protected columns or by numbers and dates only."),
+    )
+}
+
+fn result_type(
+    function: AggregateFunction,
+    logical: Option<LogicalType>,
+    value: &Expression,
+    lowering: &Lowering,
+) -> Result<LogicalType, Refusal> {
+    let aggregation = match function {
+        AggregateFunction::Count => return Ok(LogicalType::BigInt),
+        AggregateFunction::Sum => Aggregation::Sum,
+        AggregateFunction::Average => Aggregation::Average,
+        AggregateFunction::Minimum => Aggregation::Minimum,
+        AggregateFunction::Maximum => Aggregation::Maximum,
+    };
+    if matches!(aggregation, Aggregation::Minimum | Aggregation::Maximum) {
+        check_collation(value, lowering)?;
+    }
+    let logical = logical.ok_or_else(|| {
+        unsupported("an aggregate over a value whose type is not known").with_hint("Cast it.")
+    })?;
+    let accumulator = Accumulator::new(aggregation, logical)
+        .map_err(|error| refuse(error.message).with_state(error.sqlstate))?;
+    Ok(without_limits(accumulator.result_type()))
+}
+
+/// What the proxy does not finish.
+fn check_parts(select: &Select) -> Result<(), Refusal> {
+    if !select.named_window.is_empty() || has_window(select) {
+        return Err(unsupported(
+            "a window function in a query that the proxy has to finish",
+        ));
+    }
+    match &select.distinct {
+        None | Some(Distinct::All | Distinct::Distinct) => Ok(()),
+        Some(Distinct::On(_)) => Err(unsupported(
+            "DISTINCT ON that the proxy would have to finish",
+        )),
+    }
+}
+
+/// A window sees all rows that the conditions leave, of which the server does not know all.
+fn has_window(select: &Select) -> bool {
+    use std::ops::ControlFlow;
+    sqlparser::ast::visit_expressions(select, |expression| match expression {
+        Expr::Function(function) if function.over.is_some() => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    })
+    .is_break()
+}
+
+/// The items of a select list, with `*` written out.
+fn expand(items: &[SelectItem], scope: &Scope) -> Result<Vec<(OutColumn, Expr)>, Refusal> {
+    let mut expanded = Vec::new();
+    for item in items {
+        match item {
+            SelectItem::UnnamedExpr(expression) => {
+                let name = output_name(expression);
+                expanded.push((OutColumn { name, sealed: None }, expression.clone()));
+            }
+            SelectItem::ExprWithAlias { expr, alias } => {
+                let name = Some(crate::names::folded(alias));
+                expanded.push((OutColumn { name, sealed: None }, expr.clone()));
+            }
+            SelectItem::Wildcard(_) => {
+                let columns = scope.expand(None)?.ok_or_else(|| unsupported("*"))?;
+                expanded.extend(
+                    columns
+                        .into_iter()
+                        .map(|(expression, out)| (out, expression)),
+                );
+            }
+            SelectItem::QualifiedWildcard(..) | SelectItem::ExprWithAliases { .. } => {
+                return Err(unsupported(
+                    "table.* in a query that the proxy has to finish",
+                ));
+            }
+        }
+    }
+    Ok(expanded)
+}
+
+/// Leaves to the server the conditions that it can judge; the others are the proxy's.
+fn part_condition(
+    selection: &mut Option<Expr>,
+    lowering: &mut Lowering,
+) -> Result<Option<Expression>, Refusal> {
+    let Some(condition) = selection.take() else {
+        return Ok(None);
+    };
+    let mut parts = Vec::new();
+    let mut rest = vec![condition];
+    while let Some(part) = rest.pop() {
+        match part {
+            Expr::BinaryOp {
+                left,
+                op: BinaryOperator::And,
+                right,
+            } => rest.extend([*right, *left]),
+            Expr::Nested(inner)
+                if matches!(
+                    &*inner,
+                    Expr::BinaryOp {
+                        op: BinaryOperator::And,
+                        ..
+                    }
+                ) =>
+            {
+                rest.push(*inner);
+            }
+            part => parts.push(part),
+        }
+    }
+    let mut filter = None;
+    for part in parts {
+        let mut attempt = lowering.analysis.clone();
+        let mut changed = part.clone();
+        if attempt.plain(&mut changed, lowering.scope).is_ok() {
+            *lowering.analysis = attempt;
+            // Printed without its parentheses, OR would take its neighbours in.
+            let changed = match changed {
+                Expr::BinaryOp {
+                    op: BinaryOperator::Or,
+                    ..
+                } => Expr::Nested(Box::new(changed)),
+                other => other,
+            };
+            *selection = Some(and(selection.take(), changed));
+        } else {
+            let lowered = lowering.condition(&part)?;
+            filter = Some(match filter.take() {
+                None => lowered,
+                Some(earlier) => Expression::Binary(
+                    crate::BinaryOperator::And,
+                    Box::new(earlier),
+                    Box::new(lowered),
+                ),
+            });
+        }
+    }
+    Ok(filter)
+}
+
+fn and(earlier: Option<Expr>, part: Expr) -> Expr {
+    match earlier {
+        None => part,
+        Some(earlier) => Expr::BinaryOp {
+            left: Box::new(earlier),
+            op: BinaryOperator::And,
+            right: Box::new(part),
+        },
+    }
+}
+
+type Bounds = (Option<Expression>, Option<Expression>);
+
+/// `LIMIT` and `OFFSET` are the proxy's: it sorts and filters before them.
+fn limits(query: &mut Query, lowering: &mut Lowering) -> Result<Bounds, Refusal> {
+    if query.fetch.is_some() {
+        return Err(unsupported(
+            "FETCH FIRST in a query that the proxy has to finish",
+        ));
+    }
+    let mut bound = |expression: &Expr| match Constant::of(expression)? {
+        Some(_) => lowering
+            .lower(expression, Some(LogicalType::BigInt))
+            .map(|(value, _)| value),
+        None => Err(unsupported(
+            "a computed LIMIT in a query that the proxy has to finish",
+        )),
+    };
+    match query.limit_clause.take() {
+        None => Ok((None, None)),
+        Some(LimitClause::LimitOffset {
+            limit,
+            offset,
+            limit_by,
+        }) if limit_by.is_empty() => {
+            let limit = limit.as_ref().map(&mut bound).transpose()?;
+            let offset = offset
+                .as_ref()
+                .map(|offset| bound(&offset.value))
+                .transpose()?;
+            Ok((limit, offset))
+        }
+        Some(_) => Err(unsupported("a LIMIT of another dialect")),
+    }
+}
+
+/// The query that fetches, out of parts that are analysed.
+fn fetch(
+    mut query: Query,
+    fetched: Vec<crate::analysis::lower::Fetched>,
+    analysis: &mut Analysis,
+) -> Result<Translated, Refusal> {
+    let SetExpr::Select(select) = &mut *query.body else {
+        return Err(unsupported(
+            "a set operation that the proxy would have to finish",
+        ));
+    };
+    select.distinct = None;
+    select.group_by = GroupByExpr::Expressions(Vec::new(), Vec::new());
+    select.having = None;
+    let outputs = fetched.iter().map(|fetched| Output {
+        name: None,
+        kind: fetched.sealed.map_or(OutputKind::Plain, OutputKind::Sealed),
+        hidden: false,
+    });
+    let mut outputs: Vec<Output> = outputs.collect();
+    select.projection = fetched
+        .into_iter()
+        .map(|fetched| SelectItem::UnnamedExpr(fetched.expression))
+        .collect();
+    if select.projection.is_empty() {
+        // Rows are only counted.
+        let one = Value::Number("1".to_owned(), false);
+        select
+            .projection
+            .push(SelectItem::UnnamedExpr(Expr::Value(one.into())));
+        outputs.push(Output {
+            name: None,
+            kind: OutputKind::Plain,
+            hidden: false,
+        });
+    }
+    let template = Template::of(&mut Statement::Query(Box::new(query)))?;
+    let (template, holes, _) = template.compact(&analysis.holes, Vec::new());
+    Ok(Translated {
+        template,
+        holes,
+        outputs,
+        parameter_types: analysis.parameter_types(),
+        locks: None,
+    })
+}
+
+/// Whether two names mean the same column.
+fn same_column(one: &Expr, other: &Expr, scope: &Scope) -> bool {
+    let column = |expression: &Expr| {
+        let parts = match expression {
+            Expr::Identifier(name) => std::slice::from_ref(name),
+            Expr::CompoundIdentifier(parts) => parts,
+            _ => return None,
+        };
+        scope.resolve(parts).ok()?.column
+    };
+    // Two aliases of one table have the same columns: only one may be unqualified.
+    let is_qualified = |expression: &Expr| matches!(expression, Expr::CompoundIdentifier(_));
+    let both_qualified = is_qualified(one) && is_qualified(other);
+    !both_qualified && column(one).is_some() && column(one) == column(other)
+}

@@ -1,0 +1,258 @@
+//! `UPDATE` that computes new values from sealed ones: rows are read and locked, the proxy
+//! computes, and each row is written.
+
+use sqlparser::ast::{
+    Assignment as Set, AssignmentTarget, BinaryOperator, Expr, Query, SelectItem, SetExpr,
+    Statement, TableFactor, Update,
+};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::Parser;
+
+use crate::analysis::lower::{Fetched, Lowering};
+use crate::analysis::{Analysis, Relation, Scope, output_list, quoted, unsupported};
+use crate::names::{folded, split};
+use crate::{
+    Assignment, ColumnId, Effects, Form, LockKey, Output, Plan, Purpose, ReadModifyWrite, Refusal,
+    RelationKind, Schema, Source, Table, Template, Translated, locks,
+};
+
+/// Outputs of the reading statement before the columns: `ctid`, `tableoid`.
+const LOCATORS: usize = 2;
+
+/// The plan of an UPDATE that the server cannot do alone.
+pub(crate) fn of_update(update: &Update, schema: &Schema) -> Result<Plan, Refusal> {
+    let (_, plan) = Analysis::run(schema, |analysis| increment(update, analysis))?;
+    Ok(Plan::ReadModifyWrite(Box::new(plan)))
+}
+
+fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite, Refusal> {
+    if update.from.is_some() {
+        return Err(unsupported(
+            "UPDATE … FROM that computes from protected columns",
+        ));
+    }
+    let (table, name) = updated_table(update, analysis)?;
+    let alias = match &update.table.relation {
+        TableFactor::Table { alias, .. } => alias.as_ref().map(|alias| alias.name.clone()),
+        _ => None,
+    };
+    let scope = Scope {
+        relations: vec![Relation::of_table(table, alias.as_ref())],
+        outer: None,
+    };
+    let (kept, computed) = part_assignments(update, table, analysis, &scope)?;
+    let (assignments, fetched) = lower(&computed, analysis, &scope)?;
+    let current = fetched.iter().filter_map(|one| one.sealed).collect();
+    let columns: Vec<Expr> = fetched.into_iter().map(|one| one.expression).collect();
+    let (mut read, read_outputs) = reading(update, &name, &columns, analysis)?;
+    let lock_pairs = conditions(&mut read, table, analysis);
+    let mut write = writing(update, kept, &computed, analysis);
+    let mut by_key = write.clone();
+    locate(&mut write, &name, analysis);
+    let outputs = output_list(analysis.update(&mut write, None)?);
+    // By its key, the row is found only where nothing else is asked of it.
+    let key = lock_pairs
+        .filter(|(_, whole)| *whole)
+        .and_then(|(pairs, _)| locks::unique_key(table, &pairs))
+        .filter(|key| !key.is_empty());
+    let write_by_key = match key {
+        Some(_) => {
+            analysis.update(&mut by_key, None)?;
+            Some(Template::of(&mut Statement::Update(by_key))?)
+        }
+        None => None,
+    };
+    let write = Template::of(&mut Statement::Update(write))?;
+    let read = Template::of(&mut Statement::Query(Box::new(read)))?;
+    let is_exact = key.is_some();
+    let (read, key) = translated(read, read_outputs, key.unwrap_or_default(), analysis);
+    Ok(ReadModifyWrite {
+        read,
+        current,
+        assignments,
+        write: translated(write, outputs.clone(), Vec::new(), analysis).0,
+        write_by_key: write_by_key
+            .map(|template| translated(template, outputs, Vec::new(), analysis).0),
+        locks: is_exact.then(|| LockKey {
+            table: (table.schema.clone(), table.name.clone()),
+            key,
+            read: Vec::new(),
+        }),
+        effects: effects(table),
+    })
+}
+
+fn effects(table: &Table) -> Effects {
+    Effects {
+        writes: Some((table.schema.clone(), table.name.clone())),
+        forgets_locks: table.has_triggers,
+        ..Effects::default()
+    }
+}
+
+/// What the proxy computes, and the columns that it needs for it.
+fn lower(
+    computed: &[Computed],
+    analysis: &mut Analysis,
+    scope: &Scope,
+) -> Result<(Vec<Assignment>, Vec<Fetched>), Refusal> {
+    let mut lowering = Lowering {
+        analysis,
+        scope,
+        fetched: Vec::new(),
+        before: LOCATORS,
+        plain: false,
+    };
+    let mut assignments = Vec::new();
+    for (column, _, value) in computed {
+        let logical = lowering.analysis.column(*column).logical;
+        let (value, _) = lowering.lower(value, Some(logical))?;
+        assignments.push(Assignment {
+            column: *column,
+            value,
+        });
+    }
+    Ok((assignments, lowering.fetched))
+}
+
+/// A text with those holes only that it has; the key's holes are numbered anew with them.
+fn translated(
+    template: Template,
+    outputs: Vec<Output>,
+    key: Vec<(usize, usize)>,
+    analysis: &Analysis,
+) -> (Translated, Vec<(usize, usize)>) {
+    let (template, holes, key) = template.compact(&analysis.holes, key);
+    let translated = Translated {
+        template,
+        holes,
+        outputs,
+        parameter_types: analysis.parameter_types(),
+        locks: None,
+    };
+    (translated, key)
+}
+
+/// The table, and the name by which its columns are qualified.
+fn updated_table<'s>(
+    update: &Update,
+    analysis: &Analysis<'s>,
+) -> Result<(&'s Table, String), Refusal> {
+    let TableFactor::Table { name, alias, .. } = &update.table.relation else {
+        return Err(unsupported("UPDATE of what is no table"));
+    };
+    let (schema, table) = split(name).ok_or_else(|| unsupported("a computed name"))?;
+    let found = analysis.schema.find(schema.as_deref(), &table);
+    let found = found.filter(|found| found.kind == RelationKind::Table && found.is_protected());
+    let found = found.ok_or_else(|| {
+        unsupported("computing a column of a table that is not protected from one that is")
+    })?;
+    let name = alias.as_ref().map_or(table, |alias| folded(&alias.name));
+    Ok((found, name))
+}
+
+type Computed = (ColumnId, AssignmentTarget, Expr);
+
+/// Assignments that the server can do, and those that need old values.
+fn part_assignments(
+    update: &Update,
+    table: &Table,
+    analysis: &Analysis,
+    scope: &Scope,
+) -> Result<(Vec<Set>, Vec<Computed>), Refusal> {
+    let mut kept = Vec::new();
+    let mut computed = Vec::new();
+    for assignment in &update.assignments {
+        let mut attempt = analysis.clone();
+        let mut changed = [assignment.clone()];
+        let done = attempt.assignments(&mut changed, Some(table), scope);
+        let Err(refusal) = done else {
+            kept.push(assignment.clone());
+            continue;
+        };
+        let AssignmentTarget::ColumnName(name) = &assignment.target else {
+            return Err(refusal);
+        };
+        let place = split(name).and_then(|(_, column)| table.position(&column));
+        let Some(column) = place.and_then(|place| table.columns[place].protected) else {
+            return Err(refusal);
+        };
+        let target = assignment.target.clone();
+        computed.push((column, target, assignment.value.clone()));
+    }
+    Ok((kept, computed))
+}
+
+/// `SELECT ctid, tableoid, columns FROM table WHERE … FOR UPDATE`, analysed.
+fn reading(
+    update: &Update,
+    name: &str,
+    columns: &[Expr],
+    analysis: &mut Analysis,
+) -> Result<(Query, Vec<Output>), Refusal> {
+    let skeleton = Parser::parse_sql(&PostgreSqlDialect {}, "SELECT 1 FROM a FOR UPDATE");
+    let Ok([Statement::Query(query)]) = skeleton.as_deref() else {
+        unreachable!("the skeleton is a query");
+    };
+    let mut query = (**query).clone();
+    let SetExpr::Select(select) = &mut *query.body else {
+        unreachable!("the skeleton is a SELECT");
+    };
+    let locator = |column: &str| Expr::CompoundIdentifier(vec![quoted(name), column.into()]);
+    let items = [locator("ctid"), locator("tableoid")]
+        .into_iter()
+        .chain(columns.iter().cloned());
+    select.projection = items.map(SelectItem::UnnamedExpr).collect();
+    select.from = vec![update.table.clone()];
+    select.selection = update.selection.clone();
+    let outputs = output_list(analysis.query(&mut query, None, None)?);
+    Ok((query, outputs))
+}
+
+/// Columns that the condition compares with holes, and whether that is all of it.
+fn conditions(
+    query: &mut Query,
+    table: &Table,
+    analysis: &mut Analysis,
+) -> Option<(Vec<(usize, usize)>, bool)> {
+    let SetExpr::Select(select) = &mut *query.body else {
+        return None;
+    };
+    let condition = select.selection.as_mut()?;
+    Some(locks::equalities(analysis, table, condition))
+}
+
+/// The UPDATE with what was computed in place of what is computed.
+fn writing(
+    update: &Update,
+    kept: Vec<Set>,
+    computed: &[Computed],
+    analysis: &mut Analysis,
+) -> Update {
+    let mut assignments = kept;
+    for (number, (column, target, _)) in computed.iter().enumerate() {
+        let form = Form::Sealed(*column, Purpose::Store);
+        assignments.push(Set {
+            target: target.clone(),
+            value: analysis.hole(Source::Computed(number), form),
+        });
+    }
+    Update {
+        assignments,
+        ..update.clone()
+    }
+}
+
+/// Finds the one row by where it lies.
+fn locate(update: &mut Update, name: &str, analysis: &mut Analysis) {
+    let mut equal = |column: &str, number: usize| Expr::BinaryOp {
+        left: Box::new(Expr::CompoundIdentifier(vec![quoted(name), column.into()])),
+        op: BinaryOperator::Eq,
+        right: Box::new(analysis.hole(Source::Locator(number), Form::Plain)),
+    };
+    update.selection = Some(Expr::BinaryOp {
+        left: Box::new(equal("ctid", 0)),
+        op: BinaryOperator::And,
+        right: Box::new(equal("tableoid", 1)),
+    });
+}

@@ -1,0 +1,320 @@
+//! Statements that carry no value of a row, and those around others: `VACUUM`, `LOCK`, `COPY`,
+//! `EXPLAIN`.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use sqlparser::ast::{
+    CopyLegacyCsvOption, CopyLegacyOption, CopyOption, CopySource, CopyTarget, Ident, Statement,
+};
+
+use crate::analysis::{Analysis, quoted, refuse, unsupported};
+use crate::lexer::Lexeme;
+use crate::names::{folded, split};
+use crate::{
+    Copy, CopyFormat, Effects, OutputKind, Piece, Plan, Refusal, Schema, Source, Table, Template,
+};
+
+/// Statements of names only: no constant, nothing that is run.
+pub(crate) fn passes(text: &str, part: &[(Lexeme, Range<usize>)]) -> bool {
+    let Some((Lexeme::Word, first)) = part.first() else {
+        return false;
+    };
+    let is_known = matches!(
+        text[first.clone()].to_ascii_lowercase().as_str(),
+        "vacuum"
+            | "analyze"
+            | "analyse"
+            | "lock"
+            | "cluster"
+            | "reindex"
+            | "savepoint"
+            | "release"
+            | "listen"
+            | "unlisten"
+            | "close"
+            | "deallocate"
+    );
+    // `analyze` alone runs nothing; `EXPLAIN ANALYZE` starts otherwise.
+    is_known
+        && part.iter().all(|(lexeme, place)| match lexeme {
+            Lexeme::Word | Lexeme::Comma | Lexeme::Open | Lexeme::Close => true,
+            Lexeme::Operator => &text[place.clone()] == ".",
+            Lexeme::Other => matches!(text.as_bytes()[place.start], b'"' | b'0'..=b'9'),
+            Lexeme::Semicolon => false,
+        })
+}
+
+/// `EXPLAIN`, of what the server gets.
+pub(crate) fn explain(
+    (analyze, verbose): (bool, bool),
+    options: Option<&[sqlparser::ast::UtilityOption]>,
+    plan: Plan,
+) -> Result<Plan, Refusal> {
+    let mut prefix = "EXPLAIN ".to_owned();
+    match options {
+        Some(options) => {
+            let options: Vec<String> = options.iter().map(ToString::to_string).collect();
+            write!(prefix, "({}) ", options.join(", ")).expect("a String takes all");
+        }
+        None => {
+            prefix.push_str(if analyze { "ANALYZE " } else { "" });
+            prefix.push_str(if verbose { "VERBOSE " } else { "" });
+        }
+    }
+    let (mut translated, effects) = match plan {
+        Plan::One(translated, effects) => (translated, effects),
+        Plan::ReadModifyWrite(plan) => (plan.read, plan.effects),
+        Plan::Finish(plan) => (plan.fetch, plan.effects),
+        Plan::Pass(_) | Plan::Several(..) | Plan::Copy(_) => {
+            return Err(unsupported("EXPLAIN of such a statement"));
+        }
+    };
+    // A computed value is not there yet, and would not be part of a plan.
+    let is_given = |source: &Source| matches!(source, Source::Parameter(_) | Source::Literal(_));
+    if !translated.holes.iter().all(|hole| is_given(&hole.source)) {
+        return Err(unsupported("EXPLAIN of such a statement"));
+    }
+    translated.template.pieces.insert(0, Piece::Text(prefix));
+    translated.outputs = Vec::new();
+    translated.locks = None;
+    Ok(Plan::One(translated, effects))
+}
+
+/// `COPY` of a table between the client and the server.
+pub(crate) fn copy(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
+    let Statement::Copy {
+        source,
+        to,
+        target,
+        options,
+        legacy_options,
+        values,
+    } = statement
+    else {
+        return Err(unsupported("a statement of this kind"));
+    };
+    let into_server = match (to, target) {
+        (false, CopyTarget::Stdin) => true,
+        (true, CopyTarget::Stdout) => false,
+        _ => {
+            return Err(unsupported("COPY to or from a file of the server")
+                .with_hint("Use STDIN and STDOUT, or \\copy of psql."));
+        }
+    };
+    let CopySource::Table {
+        table_name,
+        columns,
+    } = source
+    else {
+        return Err(unsupported("COPY of a query"));
+    };
+    if !values.is_empty() {
+        return Err(unsupported("COPY with rows in its text"));
+    }
+    let (schema_name, name) = split(table_name).ok_or_else(|| unsupported("a computed name"))?;
+    let analysis = Analysis::new(schema);
+    let Some(table) = analysis.find_table(schema_name.as_deref(), &name)? else {
+        return Err(unsupported("COPY of a table that is not known"));
+    };
+    let places = places(table, columns)?;
+    if into_server {
+        check_defaults(&analysis, table, &places)?;
+    }
+    let format = format(options, legacy_options)?;
+    Ok(copy_of(table, &places, into_server, format))
+}
+
+fn copy_of(table: &Table, places: &[usize], into_server: bool, format: CopyFormat) -> Plan {
+    let names = places
+        .iter()
+        .map(|place| quoted(&table.columns[*place].name).to_string());
+    let mut text = format!(
+        "COPY {}.{} ({}) {} WITH (",
+        quoted(&table.schema),
+        quoted(&table.name),
+        names.collect::<Vec<_>>().join(", "),
+        if into_server {
+            "FROM STDIN"
+        } else {
+            "TO STDOUT"
+        },
+    );
+    write_format(&mut text, &format);
+    text.push(')');
+    let fields = places
+        .iter()
+        .map(|place| match table.columns[*place].protected {
+            Some(column) => OutputKind::Sealed(column),
+            None => OutputKind::Plain,
+        });
+    Plan::Copy(Box::new(Copy {
+        template: Template {
+            pieces: vec![Piece::Text(text)],
+        },
+        into_server,
+        fields: fields.collect(),
+        format,
+        effects: Effects {
+            writes: into_server.then(|| (table.schema.clone(), table.name.clone())),
+            forgets_locks: into_server && table.has_triggers,
+            ..Effects::default()
+        },
+    }))
+}
+
+fn places(table: &Table, columns: &[Ident]) -> Result<Vec<usize>, Refusal> {
+    if columns.is_empty() {
+        return Ok((0..table.columns.len()).collect());
+    }
+    let place = |name: &Ident| {
+        let name = folded(name);
+        table.position(&name).ok_or_else(|| {
+            refuse(format!(
+                "column {name:?} of relation {:?} does not exist",
+                table.name
+            ))
+            .with_state("42703")
+        })
+    };
+    columns.iter().map(place).collect()
+}
+
+/// Rows of `COPY` are not made longer: a default of ours must not be left out.
+fn check_defaults(analysis: &Analysis, table: &Table, places: &[usize]) -> Result<(), Refusal> {
+    for (place, column) in table.columns.iter().enumerate() {
+        let Some(id) = column.protected else {
+            continue;
+        };
+        if analysis.column(id).default.is_some() && !places.contains(&place) {
+            return Err(refuse(format!(
+                "protected column {} has a default and is left out of this COPY",
+                analysis.title(id)
+            ))
+            .with_hint("Name the column, and give its values."));
+        }
+    }
+    Ok(())
+}
+
+/// Options as they were given.
+#[derive(Default)]
+struct Given {
+    csv: bool,
+    binary: bool,
+    delimiter: Option<char>,
+    null: Option<String>,
+    header: bool,
+    quote: Option<char>,
+    escape: Option<char>,
+}
+
+fn format(options: &[CopyOption], legacy: &[CopyLegacyOption]) -> Result<CopyFormat, Refusal> {
+    let mut given = Given::default();
+    for option in options {
+        match option {
+            CopyOption::Format(name) => match folded(name).as_str() {
+                "text" => {}
+                "csv" => given.csv = true,
+                "binary" => given.binary = true,
+                _ => return Err(unsupported("a format of COPY")),
+            },
+            CopyOption::Delimiter(delimiter) => given.delimiter = Some(*delimiter),
+            CopyOption::Null(null) => given.null = Some(null.clone()),
+            CopyOption::Header(header) => given.header = *header,
+            CopyOption::Quote(quote) => given.quote = Some(*quote),
+            CopyOption::Escape(escape) => given.escape = Some(*escape),
+            CopyOption::Encoding(name) if is_utf8(name) => {}
+            CopyOption::Freeze(_)
+            | CopyOption::ForceQuote(_)
+            | CopyOption::ForceNotNull(_)
+            | CopyOption::ForceNull(_)
+            | CopyOption::Encoding(_) => return Err(unsupported("an option of this COPY")),
+        }
+    }
+    for option in legacy {
+        match option {
+            CopyLegacyOption::Binary => given.binary = true,
+            CopyLegacyOption::Delimiter(delimiter) => given.delimiter = Some(*delimiter),
+            CopyLegacyOption::Null(null) => given.null = Some(null.clone()),
+            CopyLegacyOption::Header => given.header = true,
+            CopyLegacyOption::Csv(options) => {
+                given.csv = true;
+                for option in options {
+                    match option {
+                        CopyLegacyCsvOption::Header => given.header = true,
+                        CopyLegacyCsvOption::Quote(quote) => given.quote = Some(*quote),
+                        CopyLegacyCsvOption::Escape(escape) => given.escape = Some(*escape),
+                        CopyLegacyCsvOption::ForceQuote(_)
+                        | CopyLegacyCsvOption::ForceNotNull(_) => {
+                            return Err(unsupported("an option of this COPY"));
+                        }
+                    }
+                }
+            }
+            _ => return Err(unsupported("an option of this COPY")),
+        }
+    }
+    let backslash_n = || "\\N".to_owned();
+    Ok(match (given.binary, given.csv) {
+        (true, true) => return Err(unsupported("COPY in two formats")),
+        (true, false) => CopyFormat::Binary,
+        (false, true) => CopyFormat::Csv {
+            delimiter: given.delimiter.unwrap_or(','),
+            null: given.null.unwrap_or_default(),
+            header: given.header,
+            quote: given.quote.unwrap_or('"'),
+            escape: given.escape.or(given.quote).unwrap_or('"'),
+        },
+        (false, false) => CopyFormat::Text {
+            delimiter: given.delimiter.unwrap_or('\t'),
+            null: given.null.unwrap_or_else(backslash_n),
+            header: given.header,
+        },
+    })
+}
+
+fn is_utf8(name: &str) -> bool {
+    matches!(
+        name.to_ascii_lowercase().as_str(),
+        "utf8" | "utf-8" | "unicode"
+    )
+}
+
+fn write_format(text: &mut String, format: &CopyFormat) {
+    let constant = |value: &str| format!("'{}'", value.replace('\'', "''"));
+    let option = |text: &mut String, name: &str, value: &str| {
+        write!(text, ", {name} {}", constant(value)).expect("a String takes all");
+    };
+    match format {
+        CopyFormat::Binary => text.push_str("FORMAT binary"),
+        CopyFormat::Text {
+            delimiter,
+            null,
+            header,
+        } => {
+            text.push_str("FORMAT text");
+            option(text, "DELIMITER", &delimiter.to_string());
+            option(text, "NULL", null);
+            if *header {
+                text.push_str(", HEADER true");
+            }
+        }
+        CopyFormat::Csv {
+            delimiter,
+            null,
+            header,
+            quote,
+            escape,
+        } => {
+            text.push_str("FORMAT csv");
+            option(text, "DELIMITER", &delimiter.to_string());
+            option(text, "NULL", null);
+            option(text, "QUOTE", &quote.to_string());
+            option(text, "ESCAPE", &escape.to_string());
+            if *header {
+                text.push_str(", HEADER true");
+            }
+        }
+    }
+}

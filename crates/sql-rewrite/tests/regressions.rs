@@ -1,0 +1,290 @@
+//! Leaks and wrong answers that other products of this kind have had, one test each.
+
+mod common;
+
+use common::{describe, people, plan_one};
+use sql_rewrite::Plan;
+
+fn plan_of(statement: &str) -> String {
+    describe(statement, &people())
+}
+
+#[track_caller]
+fn assert_plan(statement: &str, expected: &str) {
+    assert_eq!(
+        plan_of(statement).trim_end(),
+        expected.trim(),
+        "{statement}"
+    );
+}
+
+#[track_caller]
+fn assert_refused(statement: &str) {
+    let plan = plan_of(statement);
+    assert!(plan.starts_with("refused"), "{statement}\n{plan}");
+}
+
+#[track_caller]
+fn assert_starts(statement: &str, start: &str) {
+    let plan = plan_of(statement);
+    assert!(plan.starts_with(start), "{statement}\n{plan}");
+}
+
+#[test]
+fn on_conflict_do_update_seals_what_it_sets() {
+    assert_plan(
+        "INSERT INTO person (id, mail, visits) VALUES (1, 'a', 1) \
+         ON CONFLICT (id) DO UPDATE SET mail = 'b', name = EXCLUDED.name, salary = $1",
+        "one: INSERT INTO \"public\".person (id, mail, visits) VALUES ({constant store id}, \
+         {constant store mail}, {constant store visits}) ON CONFLICT(id) DO UPDATE SET \
+         mail = {constant store mail}, name = EXCLUDED.name, salary = {$1 store salary}",
+    );
+}
+
+#[test]
+fn on_conflict_on_a_random_column_never_fires_and_is_refused() {
+    assert_refused("INSERT INTO person (name) VALUES ('x') ON CONFLICT (name) DO NOTHING");
+}
+
+#[test]
+fn a_parameter_tested_for_null_goes_sealed_to_both_places() {
+    let expected = "one: SELECT id FROM \"public\".person WHERE {$1 match mail} IS NULL OR \
+                    mail = {$1 match mail}\n  outputs: id";
+    assert_plan(
+        "SELECT id FROM person WHERE $1 IS NULL OR mail = $1",
+        expected,
+    );
+    assert_plan(
+        "SELECT id FROM person WHERE $1::text IS NULL OR mail = $1::text",
+        expected,
+    );
+}
+
+#[test]
+fn distinct_group_and_order_of_random_columns_are_not_the_servers() {
+    assert_starts("SELECT DISTINCT name FROM person", "fetch: SELECT name");
+    assert_starts(
+        "SELECT count(DISTINCT name) FROM person",
+        "fetch: SELECT name",
+    );
+    assert_starts(
+        "SELECT name, count(*) FROM person GROUP BY name",
+        "fetch: SELECT name",
+    );
+    assert_starts(
+        "SELECT id FROM person ORDER BY name",
+        "fetch: SELECT id, name",
+    );
+    assert_refused("SELECT row_number() OVER (ORDER BY name) FROM person");
+    assert_refused("SELECT row_number() OVER (PARTITION BY name) FROM person");
+}
+
+#[test]
+fn what_modes_allow_is_the_servers() {
+    assert_starts("SELECT DISTINCT mail FROM person", "one:");
+    assert_starts("SELECT count(DISTINCT mail) FROM person", "one:");
+    assert_starts("SELECT mail, count(*) FROM person GROUP BY mail", "one:");
+    assert_starts("SELECT id FROM person ORDER BY born", "one:");
+    assert_starts(
+        "SELECT row_number() OVER (ORDER BY born) FROM person",
+        "one:",
+    );
+    assert_plan(
+        "SELECT max(born) FROM person",
+        "one: SELECT (array_agg(born ORDER BY born DESC NULLS LAST))[1] AS \"max\" \
+         FROM \"public\".person\n  outputs: born",
+    );
+}
+
+#[test]
+fn select_into_is_refused() {
+    assert_refused("SELECT * INTO copy FROM person");
+    assert_refused("CREATE TABLE copy AS SELECT * FROM person");
+}
+
+#[test]
+fn within_group_is_refused() {
+    assert_refused("SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY salary) FROM person");
+    assert_refused("SELECT mode() WITHIN GROUP (ORDER BY mail) FROM person");
+}
+
+#[test]
+fn operands_in_either_order_mean_the_same() {
+    assert_refused("SELECT id FROM person WHERE 'x' @@ name");
+    assert_refused("SELECT id FROM person WHERE name @@ 'x'");
+    assert_starts(
+        "SELECT id FROM person WHERE 'x' = mail",
+        "one: SELECT id FROM \"public\".person \
+         WHERE {constant match mail} = mail",
+    );
+}
+
+#[test]
+fn paths_into_protected_values_are_refused() {
+    assert_refused("SELECT name -> 'a' ->> 'b' FROM person");
+    assert_refused("SELECT name['a'] FROM person");
+    assert_refused("SELECT (person).name FROM person");
+    assert_refused("SELECT person FROM person");
+    assert_refused("SELECT to_json(person) FROM person");
+    assert_refused("SELECT count(person.*) FROM person");
+}
+
+#[test]
+fn one_parameter_in_two_roles_is_two_values() {
+    assert_plan(
+        "UPDATE person SET mail = $1 WHERE mail = $1",
+        "one: UPDATE \"public\".person SET mail = {$1 store mail} WHERE mail = {$1 match mail}",
+    );
+    assert_plan(
+        "UPDATE person SET mail = $1, active = $1 WHERE id = $2",
+        "one: UPDATE \"public\".person SET mail = {$1 store mail}, active = {$1 plain} \
+         WHERE id = {$2 match id}",
+    );
+}
+
+#[test]
+fn a_parameter_that_is_sealed_and_computed_with_in_clear_is_refused() {
+    assert_refused("SELECT upper($1) FROM person WHERE mail = $1");
+    // The proxy limits: the parameter is not sent.
+    assert_starts(
+        "SELECT id FROM person WHERE mail = $1 LIMIT $1",
+        "fetch: SELECT id FROM",
+    );
+}
+
+#[test]
+fn a_table_of_the_same_name_in_another_schema_is_another_table() {
+    assert_plan(
+        "SELECT id, name FROM other.person WHERE name = 'x'",
+        "one: SELECT id, name FROM \"other\".person WHERE name = 'x'",
+    );
+    assert_starts(
+        "SELECT name FROM public.person",
+        "one: SELECT name FROM \"public\".person",
+    );
+}
+
+#[test]
+fn a_computed_value_is_not_stored_in_clear() {
+    assert_plan(
+        "UPDATE person SET name = name || 'suffix' WHERE id = 1",
+        "read: SELECT person.ctid, person.tableoid, name FROM \"public\".person WHERE \
+         id = {constant match id} FOR UPDATE\n  outputs: -, -, name\n\
+         compute: name = (#2 || constant::text)\n\
+         write: UPDATE \"public\".person SET name = {computed 0 store name} WHERE \
+         person.ctid = {locator 0 plain} AND person.tableoid = {locator 1 plain}\n\
+         write by key: UPDATE \"public\".person SET name = {computed 0 store name} WHERE \
+         id = {constant match id}\n  locks: person by (id), reads ()",
+    );
+    assert_refused("INSERT INTO person (id, name) VALUES (1, upper('x'))");
+    assert_refused("UPDATE person SET name = upper('x')");
+    assert_refused("INSERT INTO plain (id, name) SELECT visits, name FROM person");
+    assert_refused("UPDATE plain SET name = person.name FROM person");
+    assert_refused("UPDATE person SET active = visits + 1");
+}
+
+#[test]
+fn a_case_that_stores_is_sealed_or_refused() {
+    assert_refused("INSERT INTO person (name) VALUES (CASE WHEN true THEN 'x' END)");
+    assert_starts(
+        "UPDATE person SET name = CASE WHEN active THEN name ELSE 'x' END",
+        "refused",
+    );
+}
+
+#[test]
+fn values_of_a_list_never_meet_a_protected_column_in_clear() {
+    assert_refused("SELECT * FROM person JOIN (VALUES ('x')) v(m) ON mail = m");
+    assert_refused("SELECT id FROM person WHERE mail IN (SELECT 'x')");
+    assert_refused("SELECT mail FROM person UNION SELECT 'x'");
+    assert_refused("SELECT id FROM person WHERE mail = ANY(ARRAY['x'])");
+    assert_refused("WITH v AS (SELECT 'x' AS m) SELECT id FROM person, v WHERE mail = m");
+}
+
+#[test]
+fn defaults_that_the_server_cannot_know_are_filled_in() {
+    assert_plan(
+        "INSERT INTO person (id, mail) VALUES ($1, $2), ($3, DEFAULT)",
+        "one: INSERT INTO \"public\".person (id, mail, visits) VALUES ({$1 store id}, \
+         {$2 store mail}, {constant store visits}), ({$3 store id}, {null store mail}, \
+         {constant store visits})",
+    );
+    assert_plan(
+        "INSERT INTO person DEFAULT VALUES",
+        "one: INSERT INTO \"public\".person (visits) VALUES ({constant store visits})",
+    );
+}
+
+#[test]
+fn columns_of_one_domain_are_joined_and_others_are_not() {
+    assert_plan(
+        "SELECT p.*, v.note FROM person p LEFT JOIN visit AS v ON v.person_id = p.id \
+         WHERE p.mail IN ($1, 'x') AND born BETWEEN $2 AND $3",
+        "one: SELECT p.\"id\", p.\"name\", p.mail, p.born, p.salary, p.visits, p.active, v.note \
+         FROM \"public\".person p LEFT JOIN \"public\".visit AS v ON v.person_id = p.id \
+         WHERE p.mail IN ({$1 match mail}, {constant match mail}) \
+         AND born BETWEEN {$2 bound born} AND {$3 bound born}\n  \
+         outputs: id, name, mail, born, salary, visits, -, note",
+    );
+    assert_refused("SELECT 1 FROM person JOIN visit ON visit_id = person.id");
+    assert_refused("SELECT 1 FROM person JOIN visit ON note = mail");
+}
+
+#[test]
+fn what_is_not_understood_is_refused() {
+    for statement in [
+        "SELECT id FROM person FOR NO KEY UPDATE",
+        "DO $$ BEGIN UPDATE person SET name = 'x'; END $$",
+        "SELECT query_to_xml('select * from person', true, true, '')",
+        "MERGE INTO person USING visit ON id = person_id WHEN MATCHED THEN DELETE",
+        "SELECT * FROM ROWS FROM (f()) , person",
+        r#"SELECT * FROM U&"\0070erson""#,
+        "SELECT id FROM person WHERE name SIMILAR TO 'x'",
+        "WITH RECURSIVE r AS (SELECT id FROM person) SELECT * FROM r",
+        "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'select 1 from person'",
+        "SELECT \u{1} FROM person",
+        "EXPLAIN SELECT * FROM person WHERE mail = 'x' garbage(",
+    ] {
+        assert_refused(statement);
+    }
+}
+
+#[test]
+fn names_in_constants_do_no_harm_to_other_statements() {
+    let schema = people();
+    for statement in [
+        "SELECT 1",
+        "INSERT INTO plain VALUES (1, 'x')",
+        "BEGIN",
+        "SHOW all",
+    ] {
+        assert!(
+            matches!(plan_one(statement, &schema), Ok(Plan::Pass(_))),
+            "{statement}"
+        );
+    }
+    assert_starts("SELECT 'person'", "one: SELECT 'person'");
+    assert_starts(
+        "INSERT INTO plain (name) VALUES ('person''s')",
+        "one: INSERT INTO",
+    );
+}
+
+#[test]
+fn finishing_asks_the_server_for_what_it_can_judge() {
+    assert_plan(
+        "SELECT name, sum(salary) AS total FROM person WHERE mail = $1 AND name LIKE 'a%' \
+         AND active GROUP BY name HAVING sum(salary) > 10 ORDER BY total DESC LIMIT 5",
+        "fetch: SELECT name, salary FROM \"public\".person WHERE mail = {$1 match mail}\
+         \u{20}AND active\n\
+         \u{20} outputs: name, salary\n\
+         filter: (#0 like constant::text)\n\
+         group by: #0\n\
+         aggregate: Sum(#1)\n\
+         having: (aggregate 0 > constant::integer)\n\
+         project: name = group 0 character varying(20)\n\
+         project: total = aggregate 0 numeric\n\
+         order by: aggregate 0 desc nulls first\n\
+         limit: constant::integer",
+    );
+}
