@@ -161,6 +161,11 @@ impl Lowering<'_, '_> {
             None if !self.plain => return None,
             None => self.plain_type(expression),
         };
+        // A constant in it may be meant for the protected column that its value is compared with.
+        // One in a predicate has met its operand there.
+        if sealed.is_none() && logical != Some(LogicalType::Boolean) && has_constant(expression) {
+            return None;
+        }
         *self.analysis = attempt;
         let known = |fetched: &Fetched| fetched.expression == changed;
         let place = match self.fetched.iter().position(known) {
@@ -499,6 +504,19 @@ pub(crate) fn has_aggregate(expression: &Expr) -> bool {
                 false => ControlFlow::Continue(()),
             }
         }
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
+/// Whether a constant or parameter stands anywhere in an expression.
+fn has_constant(expression: &Expr) -> bool {
+    use std::ops::ControlFlow;
+    let found = sqlparser::ast::visit_expressions(expression, |inner| match inner {
+        Expr::Value(value) if !matches!(value.value, Value::Null | Value::Boolean(_)) => {
+            ControlFlow::Break(())
+        }
+        Expr::TypedString(_) | Expr::Prefixed { .. } => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });
     found.is_break()
