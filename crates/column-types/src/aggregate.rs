@@ -41,6 +41,8 @@ enum State {
     Integers(i128),
     Numeric(Value),
     Double(f64),
+    /// Sum, and the sum of squared deviations: the server keeps both, and fails on either.
+    Averaged(f64, f64),
     Single(f32),
     Extreme(Option<Value>),
 }
@@ -62,8 +64,10 @@ impl Accumulator {
             (Aggregation::Minimum | Aggregation::Maximum, _) => State::Extreme(None),
             (_, T::SmallInt | T::Integer | T::BigInt) => State::Integers(0),
             (_, T::Numeric(_)) => State::Numeric(Value::Numeric(BigDecimal::zero())),
-            (_, T::Real) if !is_average => State::Single(0.0),
-            (_, T::Real | T::Double) => State::Double(0.0),
+            (_, T::Real | T::Double) if is_average => State::Averaged(0.0, 0.0),
+            // Unlike 0, it changes no number that is added: not -0 either.
+            (_, T::Real) => State::Single(-0.0),
+            (_, T::Double) => State::Double(-0.0),
             _ => return Err(no_aggregate(function, input)),
         };
         Ok(Self {
@@ -106,6 +110,10 @@ impl Accumulator {
                 let number = float(value)?;
                 let endless = sum.is_infinite() || number.is_infinite();
                 *sum = check_float(*sum + number, endless, false)?;
+            }
+            (State::Averaged(sum, squares), value) => {
+                let number = float(value)?;
+                average(sum, squares, number, self.count as f64)?;
             }
             (State::Single(sum), value) => {
                 let number = float(value)? as f32;
@@ -152,7 +160,7 @@ impl Accumulator {
             State::Counted => Value::Integer(self.count),
             State::Extreme(extreme) => return Ok(extreme),
             State::Single(sum) => Value::Float(f64::from(sum)),
-            State::Double(sum) => Value::Float(sum),
+            State::Double(sum) | State::Averaged(sum, _) => Value::Float(sum),
             State::Numeric(sum) => sum,
             State::Integers(sum) if result_type == LogicalType::BigInt => {
                 return in_range(sum, result_type).map(Some);
@@ -167,6 +175,24 @@ impl Accumulator {
             .calculate(&sum, &count, result_type)
             .map(Some)
     }
+}
+
+/// The step of Youngs and Cramer, as the server takes it.
+fn average(sum: &mut f64, squares: &mut f64, number: f64, count: f64) -> Result<(), ValueError> {
+    let endless = sum.is_infinite() || number.is_infinite();
+    let before = count - 1.0;
+    *sum += number;
+    if before > 0.0 {
+        let deviation = number * count - *sum;
+        *squares += deviation * deviation / (count * before);
+        if sum.is_infinite() || squares.is_infinite() {
+            check_float(f64::INFINITY, endless, false)?;
+            *squares = f64::NAN;
+        }
+    } else if endless || number.is_nan() {
+        *squares = f64::NAN;
+    }
+    Ok(())
 }
 
 fn no_aggregate(function: Aggregation, input: LogicalType) -> ValueError {

@@ -100,12 +100,7 @@ fn by_text(
     }
     match value {
         Value::Text(text) if from.is_text() && kind == Cast::Explicit => {
-            let text = if matches!(from, LogicalType::Char(_)) {
-                text.trim_end_matches(' ')
-            } else {
-                &text
-            };
-            Value::from_text(text, to, context)
+            Value::from_text(&text, to, context)
         }
         _ => Err(no_cast(from, to, kind)),
     }

@@ -221,7 +221,8 @@ impl Reader {
         if std::mem::take(&mut self.time_follows) || (self.has_date() && digits.len() >= 4) {
             return self.packed_time(digits);
         }
-        if digits.len() >= 6 && self.year.is_none() && self.day.is_none() {
+        // Six digits are a whole date, never a year.
+        if digits.len() >= 6 {
             return self.packed_date(digits);
         }
         self.number(digits)
@@ -348,7 +349,7 @@ impl Reader {
     ) -> Result<(), Fault> {
         let is_clock = hour <= 24 && minute <= 59 && second <= 60;
         let time_us = ((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction_us;
-        if !is_clock || time_us > civil::DAY_US || (second == 60 && fraction_us > 0) {
+        if !is_clock || time_us > civil::DAY_US {
             return Err(field_overflow().into());
         }
         set(&mut self.time_us, time_us)

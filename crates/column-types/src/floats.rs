@@ -47,12 +47,7 @@ pub(crate) fn write(number: f64, single: bool, out: &mut String) {
         });
         return;
     }
-    // Sign, digits with a point behind the first, exponent.
-    let shortest = if single {
-        format!("{:e}", number as f32)
-    } else {
-        format!("{number:e}")
-    };
+    let shortest = shortest(number, single);
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let fixed_below = if single { 6 } else { 15 };
@@ -63,6 +58,67 @@ pub(crate) fn write(number: f64, single: bool, out: &mut String) {
         write!(out, "{mantissa}e{sign}{:02}", exponent.unsigned_abs())
     };
     result.expect("writing to a String does not fail");
+}
+
+/// Sign, digits with a point behind the first, and exponent: the fewest digits that lie *within*
+/// the numbers that are read as this one. Rust also takes a number on their border, which is read as
+/// the even one of two; PostgreSQL leaves that out, in case a reader rounds otherwise. Of two
+/// numbers that are equally near, both PostgreSQL and exact formatting take the even one.
+fn shortest(number: f64, single: bool) -> String {
+    let shortest = if single {
+        format!("{:e}", number as f32)
+    } else {
+        format!("{number:e}")
+    };
+    let digits = |text: &str| {
+        let mantissa = text.split('e').next().unwrap_or(text);
+        mantissa.bytes().filter(u8::is_ascii_digit).count()
+    };
+    let most = if single { 9 } else { 17 };
+    for count in digits(&shortest)..=most {
+        let places = count - 1;
+        let nearest = if single {
+            format!("{:.places$e}", number as f32)
+        } else {
+            format!("{number:.places$e}")
+        };
+        if is_within(&nearest, number, single) {
+            return nearest;
+        }
+        // Below a power of two neighbours are nearer: the other side may have the digits.
+        if count == digits(&shortest) && is_within(&shortest, number, single) {
+            return shortest;
+        }
+    }
+    shortest
+}
+
+/// Whether the text, and what lies a trace to either side of it, are read as the number.
+fn is_within(text: &str, number: f64, single: bool) -> bool {
+    let reads = |text: &str| {
+        if single {
+            text.parse() == Ok(number as f32)
+        } else {
+            text.parse() == Ok(number)
+        }
+    };
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    let (sign, unsigned) = match mantissa.strip_prefix('-') {
+        Some(unsigned) => ("-", unsigned),
+        None => ("", mantissa),
+    };
+    let digits = unsigned.replace('.', "");
+    let point = digits.len() as i64 - 1;
+    let (Ok(whole), Ok(exponent)) = (digits.parse::<u64>(), exponent.parse::<i64>()) else {
+        return true;
+    };
+    let Some(below) = whole.checked_sub(1) else {
+        return reads(text);
+    };
+    let exponent = exponent - point;
+    reads(text)
+        && reads(&format!("{sign}{whole}.00000000000000000001e{exponent}"))
+        && reads(&format!("{sign}{below}.99999999999999999999e{exponent}"))
 }
 
 /// A mantissa and exponent as a number without exponent.

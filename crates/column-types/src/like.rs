@@ -65,10 +65,21 @@ impl Like {
         loop {
             let before = rest.clone();
             let fits = match self.parts.get(part) {
+                Some(Part::Any) if before.as_str().is_empty() => {
+                    return Ok(self.parts[part..].iter().all(|part| *part == Part::Any));
+                }
                 Some(Part::Any) => {
-                    part += 1;
-                    if self.parts.get(part) == Some(&Part::Unfinished) {
-                        return Err(unfinished());
+                    // One character each for the `_` among the `%`, wherever they stand.
+                    while let Some(wild @ (Part::Any | Part::One)) = self.parts.get(part) {
+                        if *wild == Part::One && rest.next().is_none() {
+                            return Ok(false);
+                        }
+                        part += 1;
+                    }
+                    match self.parts.get(part) {
+                        None => return Ok(true),
+                        Some(Part::Unfinished) => return Err(unfinished()),
+                        Some(_) => {}
                     }
                     again = Some((part, rest.clone()));
                     continue;

@@ -87,8 +87,8 @@ fn from_letter(text: &str) -> (Token<'_>, usize) {
     }
     let is_zone = match next {
         Some(b'/' | b'_') => true,
-        // `t-08` and `utc+3` differ: the first is a word, and an offset follows.
-        Some(b'+' | b'-') => word(name).is_none() || matches!(word(name), Some(Word::Zone(_))),
+        // `pm-02` is no time with an offset for the server either.
+        Some(b'+' | b'-') => true,
         Some(b'0'..=b'9') => word(name).is_none(),
         _ => false,
     };
