@@ -87,9 +87,9 @@ fn from_letter(text: &str) -> (Token<'_>, usize) {
     }
     let is_zone = match next {
         Some(b'/' | b'_') => true,
-        // `pm-02` is no time with an offset for the server either.
-        Some(b'+' | b'-') => true,
-        Some(b'0'..=b'9') => word(name).is_none(),
+        // `pm-02` is no time with an offset for the server either; `pm+02` is one.
+        Some(b'-') => true,
+        Some(b'+' | b'0'..=b'9') => word(name).is_none(),
         _ => false,
     };
     if is_zone {

@@ -8,6 +8,7 @@
 //! sealed, tagged and checksummed as its owner would do it, and then read by the real code.
 #![forbid(unsafe_code)]
 
+mod columns;
 mod database;
 mod files;
 mod flips;
@@ -75,6 +76,14 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "shell-text",
         run: shell_text::run,
+    },
+    Target {
+        name: "column-sealed",
+        run: columns::run_sealed,
+    },
+    Target {
+        name: "column-values",
+        run: columns::run_values,
     },
 ];
 

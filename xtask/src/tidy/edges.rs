@@ -88,6 +88,9 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "sqlcipher-format",
             "sqlite-linked",
             "shell",
+            "column-types",
+            "column-codec",
+            "wire-postgres",
         ],
     ),
     (

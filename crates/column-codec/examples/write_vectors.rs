@@ -1,0 +1,196 @@
+//! Writes the vectors into `vectors/columns/`: `cargo run --example write_vectors`.
+//!
+//! The same bytes on every run. A difference to what is committed means that columns that were
+//! written before no longer open: it needs a new format, not a new vector.
+
+#[path = "../tests/schema/mod.rs"]
+mod schema;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use column_codec::Codec;
+use column_types::{TextContext, Value};
+use crypto::secret::Key;
+use schema::{Column, Outcome, Vector, from_hex, to_hex};
+
+const ROOT: [u8; 32] = *b"the root key of all the vectors.";
+const NONCE: [u8; 12] = [0x40; 12];
+
+fn main() -> anyhow::Result<()> {
+    values()?;
+    damaged()?;
+    other_rules()
+}
+
+fn column(logical: &str, mode: &str) -> anyhow::Result<Column> {
+    Ok(Column {
+        table: "public.customer".to_owned(),
+        column: "c".to_owned(),
+        domain: None,
+        logical: logical.parse()?,
+        mode: mode.to_owned(),
+        bits: None,
+    })
+}
+
+fn codec(root: [u8; 32], column: &Column) -> anyhow::Result<Codec> {
+    Ok(Codec::new(&Key::from_bytes(root), &[column.spec()])?)
+}
+
+fn seal(column: &Column, text: &str) -> anyhow::Result<Vec<u8>> {
+    let value = Value::from_text(text, column.logical, &TextContext::default())?;
+    let mut sealed = Vec::new();
+    codec(ROOT, column)?.seal_store(0, &value, || NONCE, &mut sealed)?;
+    Ok(sealed)
+}
+
+fn write(
+    name: &str,
+    proves: &str,
+    root: [u8; 32],
+    column: &Column,
+    sealed: &[u8],
+) -> anyhow::Result<()> {
+    let outcome = Outcome::of(codec(root, column)?.open(0, sealed), column.logical);
+    let vector = Vector {
+        proves: proves.to_owned(),
+        root_key: to_hex(&root),
+        column: column.clone(),
+        nonce: (column.mode == "random").then(|| to_hex(&NONCE)),
+        sealed: to_hex(sealed),
+        outcome,
+    };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/columns");
+    let path = folder.join(name).with_extension("json");
+    let text = serde_json::to_string_pretty(&vector)? + "\n";
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    debug_assert_eq!(from_hex(&vector.sealed), sealed);
+    Ok(())
+}
+
+fn values() -> anyhow::Result<()> {
+    for (name, logical, mode, text) in [
+        ("random_integer_opens", "integer", "random", "-77"),
+        ("random_numeric_opens", "numeric(12,2)", "random", "1234.50"),
+        ("random_text_opens", "text", "random", "sixteen letters!"),
+        ("random_character_opens", "character(4)", "random", "BC  "),
+        ("random_json_opens", "json", "random", "{\"a\": 1}"),
+        ("equality_integer_opens", "integer", "equality", "-77"),
+        (
+            "equality_numeric_opens",
+            "numeric(12,2)",
+            "equality",
+            "1234.50",
+        ),
+        (
+            "equality_text_opens",
+            "character varying(16)",
+            "equality",
+            "BARBARBAR",
+        ),
+        ("order_numeric_opens", "numeric(6,2)", "order", "-0.01"),
+        ("order_double_opens", "double precision", "order", "-1.5"),
+        (
+            "order_timestamp_opens",
+            "timestamp",
+            "order",
+            "2026-11-21 14:00:00.5",
+        ),
+    ] {
+        let column = column(logical, mode)?;
+        let proves = format!("A value of type {logical} in mode {mode} opens.");
+        write(name, &proves, ROOT, &column, &seal(&column, text)?)?;
+    }
+    let mut few = column("integer", "order")?;
+    few.bits = Some(24);
+    let proves = "A number of 24 bits in mode order opens.";
+    write(
+        "order_few_bits_opens",
+        proves,
+        ROOT,
+        &few,
+        &seal(&few, "3001")?,
+    )?;
+    let mut shared = column("bigint", "equality")?;
+    shared.domain = Some("warehouse".to_owned());
+    let sealed = seal(&shared, "3")?;
+    shared.table = "public.stock".to_owned();
+    shared.logical = "smallint".parse()?;
+    let proves = "A value opens in another column of its domain, of another integer type.";
+    write("equality_of_a_domain_opens", proves, ROOT, &shared, &sealed)
+}
+
+fn damaged() -> anyhow::Result<()> {
+    let random = column("integer", "random")?;
+    let equality = column("integer", "equality")?;
+    let order = column("integer", "order")?;
+    let flipped = |column: &Column, place: usize| -> anyhow::Result<Vec<u8>> {
+        let mut sealed = seal(column, "77")?;
+        sealed[place] ^= 1;
+        Ok(sealed)
+    };
+    let proves = "A sealed value with another nonce does not open.";
+    write(
+        "random_nonce_bit_flipped",
+        proves,
+        ROOT,
+        &random,
+        &flipped(&random, 2)?,
+    )?;
+    let proves = "A sealed value with another tag does not open.";
+    write(
+        "equality_bit_of_tag_flipped",
+        proves,
+        ROOT,
+        &equality,
+        &flipped(&equality, 17)?,
+    )?;
+    let proves =
+        "A sealed value with another digit does not open, though digits are outside the tag.";
+    write(
+        "order_digit_changed",
+        proves,
+        ROOT,
+        &order,
+        &flipped(&order, 2)?,
+    )?;
+    let sealed = seal(&random, "77")?;
+    let proves = "A sealed value that lacks its last byte does not open.";
+    write(
+        "random_ciphertext_cut_short",
+        proves,
+        ROOT,
+        &random,
+        &sealed[..sealed.len() - 1],
+    )?;
+    let proves = "No bytes are no sealed value.";
+    write("sealed_value_empty", proves, ROOT, &random, &[])?;
+    let proves = "A value sealed under another root key does not open.";
+    write("random_under_wrong_key", proves, [7; 32], &random, &sealed)?;
+    let mut newer = sealed;
+    newer[1] += 1;
+    let proves = "A sealed value of an unknown key version is told from a damaged one.";
+    write("key_version_unknown", proves, ROOT, &random, &newer)
+}
+
+fn other_rules() -> anyhow::Result<()> {
+    for mode in ["random", "equality"] {
+        let mut column = column("integer", mode)?;
+        let sealed = seal(&column, "77")?;
+        column.column = "d".to_owned();
+        let name = format!("{mode}_moved_to_another_column");
+        let proves = "A value moved to another column does not open.";
+        write(&name, proves, ROOT, &column, &sealed)?;
+    }
+    let sealed = seal(&column("integer", "random")?, "77")?;
+    let proves = "A value sealed in another mode is told from a damaged one.";
+    let equality = column("integer", "equality")?;
+    write("mode_of_rule_changed", proves, ROOT, &equality, &sealed)?;
+    let mut order = column("integer", "order")?;
+    let sealed = seal(&order, "77")?;
+    order.bits = Some(32);
+    let proves = "A rule with bits does not open what was sealed without, though sizes are equal.";
+    write("order_bits_of_rule_changed", proves, ROOT, &order, &sealed)
+}

@@ -1,0 +1,101 @@
+//! The form of a vector file in `vectors/columns/`, for the test that reads them and the example
+//! that writes them.
+
+use column_codec::{ColumnSpec, Mode, OpenError};
+use column_types::{LogicalType, TextContext, Value};
+use serde::{Deserialize, Serialize};
+
+/// One file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Vector {
+    /// What the file proves, in one sentence.
+    pub proves: String,
+    /// The root key.
+    pub root_key: String,
+    /// The column.
+    pub column: Column,
+    /// Nonce of mode `random`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nonce: Option<String>,
+    /// The sealed value.
+    pub sealed: String,
+    /// What comes of opening it.
+    pub outcome: Outcome,
+}
+
+/// A [`ColumnSpec`].
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    pub table: String,
+    pub column: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+    #[serde(rename = "type")]
+    pub logical: LogicalType,
+    pub mode: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bits: Option<u8>,
+}
+
+/// What comes of opening.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "class", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Outcome {
+    /// This value, which is sealed to the same bytes.
+    Opens {
+        text: String,
+    },
+    NotAuthentic,
+    /// Of another mode, or no sealed value.
+    OtherFormat,
+    OtherKeyVersion,
+    WrongSize,
+    OtherContent,
+}
+
+impl Column {
+    pub fn spec(&self) -> ColumnSpec {
+        ColumnSpec {
+            table: self.table.clone(),
+            column: self.column.clone(),
+            domain: self.domain.clone(),
+            logical: self.logical,
+            mode: match self.mode.as_str() {
+                "random" => Mode::Random,
+                "equality" => Mode::Equality,
+                "order" => Mode::Order,
+                other => panic!("unknown mode {other}"),
+            },
+            bits: self.bits,
+        }
+    }
+}
+
+impl Outcome {
+    pub fn of(opened: Result<Value, OpenError>, logical: LogicalType) -> Self {
+        match opened {
+            Ok(value) => Self::Opens {
+                text: value.to_text(logical, &TextContext::default()),
+            },
+            Err(OpenError::NotAuthentic) => Self::NotAuthentic,
+            Err(OpenError::Format) => Self::OtherFormat,
+            Err(OpenError::KeyVersion(_)) => Self::OtherKeyVersion,
+            Err(OpenError::Size) => Self::WrongSize,
+            Err(OpenError::Content) => Self::OtherContent,
+        }
+    }
+}
+
+pub fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+pub fn from_hex(text: &str) -> Vec<u8> {
+    let digits = text.as_bytes().chunks(2);
+    let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).expect("ASCII"), 16);
+    digits
+        .map(|digits| pair(digits).expect("hexadecimal digits"))
+        .collect()
+}

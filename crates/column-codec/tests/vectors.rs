@@ -1,0 +1,84 @@
+//! Every vector of `vectors/columns/`: what opens is sealed to the same bytes, what must not open
+//! does not.
+
+mod schema;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use column_codec::Codec;
+use column_types::{TextContext, Value};
+use crypto::secret::Key;
+use schema::{Outcome, Vector, from_hex, to_hex};
+
+/// A vector that is lost is found missing here.
+const NAMES: &[&str] = &[
+    "equality_bit_of_tag_flipped",
+    "equality_integer_opens",
+    "equality_moved_to_another_column",
+    "equality_numeric_opens",
+    "equality_of_a_domain_opens",
+    "equality_text_opens",
+    "key_version_unknown",
+    "mode_of_rule_changed",
+    "order_bits_of_rule_changed",
+    "order_digit_changed",
+    "order_double_opens",
+    "order_few_bits_opens",
+    "order_numeric_opens",
+    "order_timestamp_opens",
+    "random_character_opens",
+    "random_ciphertext_cut_short",
+    "random_integer_opens",
+    "random_json_opens",
+    "random_moved_to_another_column",
+    "random_nonce_bit_flipped",
+    "random_numeric_opens",
+    "random_text_opens",
+    "random_under_wrong_key",
+    "sealed_value_empty",
+];
+
+#[test]
+fn every_vector_holds() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/columns");
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(folder).expect("the folder of vectors") {
+        let path = entry.expect("an entry").path();
+        let name = path
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        let text = fs::read_to_string(&path).expect("a text");
+        let vector: Vector = serde_json::from_str(&text).unwrap_or_else(|error| {
+            panic!("{name}: {error}");
+        });
+        check(&name, &vector);
+        found.insert(name);
+    }
+    let expected: BTreeSet<String> = NAMES.iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(found, expected);
+}
+
+fn check(name: &str, vector: &Vector) {
+    let root = Key::from_slice(&from_hex(&vector.root_key)).expect("32 bytes");
+    let spec = vector.column.spec();
+    let codec = Codec::new(&root, std::slice::from_ref(&spec)).expect("a valid rule");
+    let outcome = Outcome::of(codec.open(0, &from_hex(&vector.sealed)), spec.logical);
+    assert_eq!(outcome, vector.outcome, "{name}: {}", vector.proves);
+    let Outcome::Opens { text } = outcome else {
+        return;
+    };
+    let value = Value::from_text(&text, spec.logical, &TextContext::default()).expect("a value");
+    let nonce = || {
+        let nonce = vector.nonce.as_deref().expect("mode random has a nonce");
+        from_hex(nonce).try_into().expect("12 bytes")
+    };
+    let mut sealed = Vec::new();
+    codec
+        .seal_store(0, &value, nonce, &mut sealed)
+        .expect("a value of the type");
+    assert_eq!(to_hex(&sealed), vector.sealed, "{name}: {}", vector.proves);
+}
