@@ -1,0 +1,53 @@
+//! `docs/results`: what the page says of a run is what the program says of its samples.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const BEGIN: &str = "<!-- run: ";
+const END: &str = "<!-- end of run -->";
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results")
+}
+
+/// Names of runs in the page, each with the table that stands there.
+fn quoted(page: &str) -> Vec<(&str, &str)> {
+    page.split(BEGIN)
+        .skip(1)
+        .map(|part| {
+            let (name, rest) = part.split_once(" -->").expect("a mark ends in its line");
+            let (table, _) = rest.split_once(END).expect("a run ends with its mark");
+            (name, table.trim())
+        })
+        .collect()
+}
+
+fn told(run: &Path) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_strongroom"))
+        .args(["report", "--format", "markdown"])
+        .arg(run)
+        .output()
+        .expect("the program starts");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("Markdown is UTF-8")
+}
+
+#[test]
+fn tables_of_the_page_are_those_of_the_samples() {
+    let page = std::fs::read_to_string(folder().join("README.md")).expect("there is a page");
+    let quoted = quoted(&page);
+    for (name, table) in &quoted {
+        let told = told(&folder().join(name));
+        assert!(!table.is_empty(), "{name}: nothing is quoted");
+        assert!(told.contains(table), "{name}: the page differs from\n{told}");
+    }
+    let folders: BTreeSet<String> = std::fs::read_dir(folder())
+        .expect("the folder is there")
+        .map(|entry| entry.expect("it can be listed"))
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    let names: BTreeSet<String> = quoted.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(folders, names, "each run stands in the page");
+}
