@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod backup_command;
+mod columns_command;
 mod compare;
 mod compare_output;
 mod engine_arguments;
@@ -48,6 +49,7 @@ enum Command {
     Report(report_command::Args),
     Workload(workload::Args),
     Lab(lab_command::Args),
+    Columns(columns_command::Args),
     Proxy(proxy_command::Args),
     /// Runs one engine for `compare`.
     #[command(name = compare::WORKER_COMMAND, hide = true)]
@@ -87,6 +89,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Report(args) => report_command::run(args),
         Command::Workload(args) => workload::run(args).map(done),
         Command::Lab(args) => lab_command::run(args).map(done),
+        Command::Columns(args) => columns_command::run(args),
         Command::Proxy(args) => proxy_command::run(args).map(done),
         Command::LabWorker => compare::run_worker().map(done),
         Command::LabKeeper(args) => compare::run_keeper(&args).map(done),
