@@ -11,7 +11,7 @@ use clap::{Parser, Subcommand};
 use comfy_table::{ContentArrangement, Table, TableStyle};
 use postgres::{Client, IsolationLevel, NoTls, SimpleQueryMessage};
 use sql_rewrite::explain::{self, ColumnReport, Place};
-use sql_rewrite::{Answer, Dialect, QUERIES, Rules, Schema};
+use sql_rewrite::{Answer, DEFAULT_SCHEMA, Dialect, QUERIES, Rules, Schema};
 
 /// Where the server is, with user and password: never an argument, which others could see.
 const DATABASE_URL: &str = "STRONGROOM_DATABASE_URL";
@@ -181,7 +181,12 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     };
     let answers = match ask_server()? {
         Some(answers) => answers,
-        None => vec![Answer::new(); QUERIES.len()],
+        None => {
+            // The search path of a server that nobody has set another for.
+            let mut answers = vec![Answer::new(); QUERIES.len()];
+            answers[0].push(vec![Some(DEFAULT_SCHEMA.to_owned())]);
+            answers
+        }
     };
     let schema = match Schema::build(&rules, &answers) {
         Ok(schema) => schema,
