@@ -40,7 +40,10 @@ fn tables_of_the_page_are_those_of_the_samples() {
     for (name, table) in &quoted {
         let told = told(&folder().join(name));
         assert!(!table.is_empty(), "{name}: nothing is quoted");
-        assert!(told.contains(table), "{name}: the page differs from\n{told}");
+        assert!(
+            told.contains(table),
+            "{name}: the page differs from\n{told}"
+        );
     }
     let folders: BTreeSet<String> = std::fs::read_dir(folder())
         .expect("the folder is there")

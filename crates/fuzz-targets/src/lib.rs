@@ -18,6 +18,7 @@ mod journal;
 mod log;
 mod page;
 mod pragma;
+mod proxy_session;
 mod sealed;
 mod shell_text;
 mod slots;
@@ -84,6 +85,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "column-values",
         run: columns::run_values,
+    },
+    Target {
+        name: "proxy-session",
+        run: proxy_session::run,
     },
 ];
 

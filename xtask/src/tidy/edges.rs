@@ -90,6 +90,8 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "shell",
             "column-types",
             "column-codec",
+            "proxy",
+            "sql-rewrite",
             "wire-postgres",
         ],
     ),
