@@ -61,8 +61,8 @@ pub(crate) fn write(number: f64, single: bool, out: &mut String) {
 }
 
 /// Sign, digits with a point behind the first, and exponent: the fewest digits that lie *within*
-/// the numbers that are read as this one. Rust also takes a number on their border, which is read as
-/// the even one of two; PostgreSQL leaves that out, in case a reader rounds otherwise. Of two
+/// the numbers that are read as this one. Rust also takes a number on their border, which is read
+/// as the even one of two; PostgreSQL leaves that out, in case a reader rounds otherwise. Of two
 /// numbers that are equally near, both PostgreSQL and exact formatting take the even one.
 fn shortest(number: f64, single: bool) -> String {
     let shortest = if single {

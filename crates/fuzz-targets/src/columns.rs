@@ -1,7 +1,7 @@
 //! What a server gives for a protected column, and what clients give for its values.
 
 use column_codec::{Codec, ColumnSpec, Mode};
-use column_types::{LogicalType, TextContext, TimeZone, Value, assign, compare};
+use column_types::{LogicalType, TextContext, TimeZone, assign, compare};
 use crypto::secret::Key;
 use wire_postgres::values::{self, Format};
 
