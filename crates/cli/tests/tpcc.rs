@@ -90,6 +90,6 @@ fn an_engine_without_terminals_is_refused_before_anything_runs() {
     };
     assert!(!output.status.success());
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("PostgreSQL"), "{said}");
+    assert!(said.contains("no terminals for `tpcc`"), "{said}");
     assert!(!folder.path().join("out").exists());
 }
