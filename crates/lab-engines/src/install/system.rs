@@ -73,7 +73,6 @@ impl Packages {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 
@@ -94,10 +93,16 @@ mod tests {
 
     /// Plays `apt-get`, notes what it was asked for, and ends with this status.
     fn player(folder: &Path, status: u8) -> PathBuf {
-        let path = folder.join("player");
+        let (text, path) = (folder.join("player.sh"), folder.join("player"));
         let script = format!("#!/bin/sh\necho \"$@\" > \"$0.asked\"\necho no >&2\nexit {status}\n");
-        fs::write(&path, script).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::write(&text, script).unwrap();
+        // Another process writes the program: a descriptor of ours could live on in a child that a
+        // test beside this one has just forked, and what is open for writing cannot be started.
+        let copied = Command::new("install")
+            .arg("-m700")
+            .args([&text, &path])
+            .status();
+        assert!(copied.unwrap().success());
         path
     }
 
