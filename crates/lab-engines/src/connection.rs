@@ -183,23 +183,9 @@ const LOCKED_CODES: [i32; 2] = [5, 6];
 
 /// What a failed statement means to others.
 fn failed(error: Error, number: usize, statement: &str) -> EngineError {
-    let statement = statement.to_owned();
     let is_locked = LOCKED_CODES.contains(&(error.code & 0xff));
-    let source = error.into();
-    if is_locked {
-        EngineError::Contention {
-            contention: Contention::Busy,
-            number,
-            statement,
-            source,
-        }
-    } else {
-        EngineError::Statement {
-            number,
-            statement,
-            source,
-        }
-    }
+    let contention = is_locked.then_some(Contention::Busy);
+    EngineError::of_statement(contention, number, statement, error.into())
 }
 
 fn owned(value: SqliteValue<'_>) -> Value {

@@ -210,21 +210,8 @@ impl ServerConnection {
 
 impl ServerConnection {
     fn failure(&self, number: usize, statement: &str, cause: Cause) -> EngineError {
-        let statement = statement.to_owned();
         let source = self.explained(cause);
-        match self.session.contention() {
-            Some(contention) => EngineError::Contention {
-                contention,
-                number,
-                statement,
-                source,
-            },
-            None => EngineError::Statement {
-                number,
-                statement,
-                source,
-            },
-        }
+        EngineError::of_statement(self.session.contention(), number, statement, source)
     }
 }
 

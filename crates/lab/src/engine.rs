@@ -230,6 +230,31 @@ pub enum EngineError {
     Shell(#[source] Cause),
 }
 
+impl EngineError {
+    /// A statement that failed: by contention of this kind, or for a reason of its own.
+    pub fn of_statement(
+        contention: Option<Contention>,
+        number: usize,
+        statement: &str,
+        source: Cause,
+    ) -> Self {
+        let statement = statement.to_owned();
+        match contention {
+            Some(contention) => Self::Contention {
+                contention,
+                number,
+                statement,
+                source,
+            },
+            None => Self::Statement {
+                number,
+                statement,
+                source,
+            },
+        }
+    }
+}
+
 /// How two connections were in each other's way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

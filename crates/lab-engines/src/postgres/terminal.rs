@@ -227,25 +227,12 @@ impl PostgresTerminal {
     }
 
     fn failure(&self, statement: &str, number: usize, error: WireError) -> EngineError {
-        let statement = statement.to_owned();
         let contention = match &error {
             WireError::Refused { code, .. } => met(code),
             WireError::Lost(_) | WireError::Unknown(_) => None,
         };
         let source = explained(error, self.witness.as_ref());
-        match contention {
-            Some(contention) => EngineError::Contention {
-                contention,
-                number,
-                statement,
-                source,
-            },
-            None => EngineError::Statement {
-                number,
-                statement,
-                source,
-            },
-        }
+        EngineError::of_statement(contention, number, statement, source)
     }
 }
 
