@@ -103,8 +103,9 @@ impl Arithmetic {
         in_range(number, result)
     }
 
-    fn floats(self, left: f64, right: f64) -> Result<f64, ValueError> {
-        let number = match self {
+    /// As IEEE 754 computes it, but for a number divided by zero.
+    fn as_ieee(self, left: f64, right: f64) -> Result<f64, ValueError> {
+        Ok(match self {
             Self::Add => left + right,
             Self::Subtract => left - right,
             Self::Multiply => left * right,
@@ -112,7 +113,11 @@ impl Arithmetic {
                 return Err(numeric::division_by_zero());
             }
             Self::Divide => left / right,
-        };
+        })
+    }
+
+    fn floats(self, left: f64, right: f64) -> Result<f64, ValueError> {
+        let number = self.as_ieee(left, right)?;
         let vanished = match self {
             Self::Multiply => left != 0.0 && right != 0.0,
             Self::Divide => left != 0.0 && !right.is_infinite(),
@@ -142,15 +147,7 @@ impl Arithmetic {
         }
         // With an infinity or NaN on a side, signs are all that counts on the other.
         let (left, right) = (signed(left)?, signed(right)?);
-        let number = match self {
-            Self::Add => left + right,
-            Self::Subtract => left - right,
-            Self::Multiply => left * right,
-            Self::Divide if right == 0.0 && !left.is_nan() => {
-                return Err(numeric::division_by_zero());
-            }
-            Self::Divide => left / right,
-        };
+        let number = self.as_ieee(left, right)?;
         Ok(match NumericSpecial::of_float(number) {
             Some(special) => Value::NumericSpecial(special),
             None => Value::Numeric(BigDecimal::zero()),
