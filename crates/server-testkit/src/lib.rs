@@ -46,6 +46,18 @@ pub fn is_installed() -> bool {
     found
 }
 
+/// A server and a connection to it; nothing where [`is_installed`] says so.
+///
+/// # Panics
+/// As [`is_installed`] and [`Postgres::start`] do.
+pub fn connected() -> Option<(Postgres, Client)> {
+    is_installed().then(|| {
+        let server = Postgres::start();
+        let client = server.connect();
+        (server, client)
+    })
+}
+
 /// The folder of the programs.
 fn programs() -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os("STRONGROOM_TEST_POSTGRES") {

@@ -36,11 +36,9 @@ fn logged_statements(log: &str) -> Vec<String> {
 
 #[test]
 fn psql_describes_logical_types() {
-    if !server_testkit::is_installed() {
+    let Some((server, mut client)) = server_testkit::connected() else {
         return;
-    }
-    let server = Postgres::start();
-    let mut client = server.connect();
+    };
     let rules = rules(PEOPLE);
     run(&mut client, &rules, TABLES);
     let schema = run(
@@ -81,11 +79,9 @@ fn psql_describes_logical_types() {
 
 #[test]
 fn every_describing_command_of_psql_is_a_query_on_catalogues() {
-    if !server_testkit::is_installed() {
+    let Some((server, mut client)) = server_testkit::connected() else {
         return;
-    }
-    let server = Postgres::start();
-    let mut client = server.connect();
+    };
     let schema = run(&mut client, &rules(PEOPLE), TABLES);
     for command in [
         "\\d",
@@ -199,11 +195,9 @@ json = { type = "json" }
 
 #[test]
 fn information_schema_tells_logical_types() {
-    if !server_testkit::is_installed() {
+    let Some((_server, mut client)) = server_testkit::connected() else {
         return;
-    }
-    let server = Postgres::start();
-    let mut client = server.connect();
+    };
     let rules = rules(KINDS);
     let columns: Vec<String> = rules.tables["kinds"]
         .iter()

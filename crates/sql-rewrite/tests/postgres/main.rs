@@ -3,7 +3,6 @@
 #![cfg(unix)]
 
 use postgres::{Client, SimpleQueryMessage};
-use server_testkit::Postgres;
 use sql_rewrite::{Plan, QUERIES, Rules, Schema, SchemaError, catalogue, ddl};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
@@ -97,11 +96,9 @@ const TABLES: &[&str] = &[
 
 #[test]
 fn rules_are_laid_over_tables_views_and_partitions() {
-    if !server_testkit::is_installed() {
+    let Some((_server, mut client)) = server_testkit::connected() else {
         return;
-    }
-    let server = Postgres::start();
-    let mut client = server.connect();
+    };
     let rules = rules(PEOPLE);
     let schema = build(&mut client, &rules).expect("an empty server fits");
     assert_eq!(schema.find(None, "people").expect("it has rules").oid, 0);
@@ -157,11 +154,9 @@ fn rules_are_laid_over_tables_views_and_partitions() {
 
 #[test]
 fn views_that_compute_from_protected_columns_are_opaque() {
-    if !server_testkit::is_installed() {
+    let Some((_server, mut client)) = server_testkit::connected() else {
         return;
-    }
-    let server = Postgres::start();
-    let mut client = server.connect();
+    };
     let rules = rules(PEOPLE);
     run(&mut client, &rules, TABLES);
     // Views that the server was given directly.
@@ -196,11 +191,9 @@ fn views_that_compute_from_protected_columns_are_opaque() {
 
 #[test]
 fn partitions_are_protected_as_their_parent_is() {
-    if !server_testkit::is_installed() {
+    let Some((_server, mut client)) = server_testkit::connected() else {
         return;
-    }
-    let server = Postgres::start();
-    let mut client = server.connect();
+    };
     let rules = rules(PEOPLE);
     let schema = run(
         &mut client,
@@ -229,11 +222,9 @@ fn partitions_are_protected_as_their_parent_is() {
 
 #[test]
 fn what_the_server_would_do_with_ciphertext_is_named() {
-    if !server_testkit::is_installed() {
+    let Some((_server, mut client)) = server_testkit::connected() else {
         return;
-    }
-    let server = Postgres::start();
-    let mut client = server.connect();
+    };
     let rules = rules(PEOPLE);
     let table = "CREATE TABLE people (id bytea PRIMARY KEY, name bytea, note bytea, city text)";
     for (statement, part) in [
@@ -287,11 +278,9 @@ fn what_the_server_would_do_with_ciphertext_is_named() {
 
 #[test]
 fn functions_and_triggers_on_protected_tables_are_known() {
-    if !server_testkit::is_installed() {
+    let Some((_server, mut client)) = server_testkit::connected() else {
         return;
-    }
-    let server = Postgres::start();
-    let mut client = server.connect();
+    };
     let rules = rules(PEOPLE);
     run(&mut client, &rules, TABLES);
     for statement in [
@@ -324,11 +313,9 @@ fn functions_and_triggers_on_protected_tables_are_known() {
 
 #[test]
 fn the_search_path_says_which_table_is_meant() {
-    if !server_testkit::is_installed() {
+    let Some((_server, mut client)) = server_testkit::connected() else {
         return;
-    }
-    let server = Postgres::start();
-    let mut client = server.connect();
+    };
     let rules = rules("[columns.\"app.people\"]\nname = { type = \"text\" }");
     ask(
         &mut client,

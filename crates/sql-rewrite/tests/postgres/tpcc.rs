@@ -1,7 +1,6 @@
 //! The tables of TPC-C under the rules of `examples/tpcc-columns`: DDL in clear goes in, and the
 //! server takes what comes out.
 
-use server_testkit::Postgres;
 use sql_rewrite::{Mode, Rules};
 
 use super::{ask, rules, run, shown};
@@ -101,11 +100,9 @@ fn rule_count(rules: &Rules) -> usize {
 
 #[test]
 fn tables_keys_and_indexes_of_each_set_are_accepted() {
-    if !server_testkit::is_installed() {
+    let Some((_server, mut client)) = server_testkit::connected() else {
         return;
-    }
-    let server = Postgres::start();
-    let mut client = server.connect();
+    };
     let statements = statements();
     let statements: Vec<&str> = statements.iter().map(String::as_str).collect();
     for (name, set) in SETS {
