@@ -40,6 +40,7 @@ fn tables_of_the_page_are_those_of_the_samples() {
     for (name, table) in &quoted {
         let told = told(&folder().join(name));
         assert!(!table.is_empty(), "{name}: nothing is quoted");
+        assert_eq!(page.matches(table).count(), 1, "{name}: quoted twice");
         assert!(
             told.contains(table),
             "{name}: the page differs from\n{told}"

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use lab::probe::Syncs;
 use lab::results::{Pass, Results};
 
 fn compare(folder: &Path, engines: &str, file: &Path, mode: &str) -> Output {
@@ -33,9 +34,13 @@ fn compare_on(workload: &str, folder: &Path, engines: &str, file: &Path, mode: &
         .unwrap()
 }
 
-fn passes(folder: &Path) -> Vec<Pass> {
+fn results(folder: &Path) -> Results {
     let text = fs::read_to_string(folder.join("out").join("results.jsonl")).unwrap();
-    Results::parse(&text).unwrap().passes
+    Results::parse(&text).unwrap()
+}
+
+fn passes(folder: &Path) -> Vec<Pass> {
+    results(folder).passes
 }
 
 /// Every engine ran all tests and none contradicts the others or what is known.
@@ -92,6 +97,18 @@ fn a_shell_of_ones_own_gives_the_same_answers() {
     let own = passes.iter().find(|pass| pass.engine == "own").unwrap();
     assert!(own.settings[0].1.starts_with("3."), "{:?}", own.settings);
     assert!(own.closing.as_ref().unwrap().file_bytes > 0);
+    // What the file claims of it is not believed: this shell does wait for the disk.
+    let probe = results(folder.path()).probes.remove(1);
+    assert_eq!(probe.failure, None);
+    assert_eq!(probe.readable(), Some(true));
+    match probe.syncs_per_commit() {
+        Some(each) => {
+            assert!(each >= 1.0, "{probe:?}");
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(said.contains("own is said not to wait"), "{said}");
+        }
+        None => assert!(matches!(probe.syncs, Syncs::NotProbed { .. })),
+    }
     // And the page tells how to do it again, also when it is drawn anew.
     let again = format!(
         "--mode script --engine-file {}",

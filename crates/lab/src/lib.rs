@@ -15,6 +15,7 @@ pub mod concurrent;
 pub mod custom;
 pub mod difference;
 pub mod engine;
+mod hand;
 pub mod keeper;
 pub mod machine;
 pub mod measure;

@@ -3,7 +3,8 @@
 //! Before the first round each engine has one pass that is not timed. It commits [`COMMITS`] single
 //! rows, each in a transaction of its own, while the operating system counts the calls by which its
 //! processes wait for the disk. The rows hold a random token, which is then looked for in every
-//! file of the engine, while the database is open and after it was closed.
+//! file of the engine, while the database is open and after it was closed. With `--mode script` it is
+//! the engine's shell that commits them, in one process.
 //!
 //! The worker that is asked for a probe starts itself a second time and traces that second process;
 //! so servers that the engine starts are seen too.
@@ -24,8 +25,8 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer::Answers;
-use crate::engine::{Durability, Engine, EngineError, Profile, whole_message};
+use crate::engine::{Durability, Engine, EngineError, Mode, Profile, whole_message};
+use crate::hand::Hand;
 
 pub use calls::SyncCalls;
 pub use canary::Look;
@@ -141,6 +142,7 @@ struct Told {
 /// When there is nobody to tell.
 pub fn commit_and_look(
     engine: &dyn Engine,
+    mode: Mode,
     folder: &Path,
     output: &mut dyn io::Write,
 ) -> io::Result<()> {
@@ -149,7 +151,7 @@ pub fn commit_and_look(
         closed: None,
         failure: None,
     };
-    if let Err(failure) = attempt(engine, folder, &mut told) {
+    if let Err(failure) = attempt(engine, mode, folder, &mut told) {
         // What it started must not outlive it; the first failure is the one to tell.
         drop(engine.stop());
         told.failure = Some(failure);
@@ -159,25 +161,24 @@ pub fn commit_and_look(
     output.flush()
 }
 
-fn attempt(engine: &dyn Engine, folder: &Path, told: &mut Told) -> Result<(), String> {
+fn attempt(engine: &dyn Engine, mode: Mode, folder: &Path, told: &mut Told) -> Result<(), String> {
     let said = |error: EngineError| whole_message(&error);
     let unread = |error: io::Error| format!("the files could not be read: {error}");
     let token = token();
     engine.create(folder).map_err(said)?;
-    let mut connection = engine.open(folder).map_err(said)?;
-    let mut answers = Answers::default();
+    let connection = engine.open(folder).map_err(said)?;
+    let mut hand = Hand::of(mode, engine, connection, folder).map_err(said)?;
     let table = "CREATE TABLE strongroom_probe(a INTEGER, c VARCHAR(100));";
-    connection.run(&[table], &mut answers).map_err(said)?;
+    hand.ask(&[table]).map_err(said)?;
     let rows: Vec<String> = (1..=COMMITS)
         .map(|number| format!("INSERT INTO strongroom_probe VALUES({number},'{token}');"))
         .collect();
+    let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
     mark();
-    for row in &rows {
-        connection.run(&[row], &mut answers).map_err(said)?;
-    }
+    hand.ask(&rows).map_err(said)?;
     mark();
     told.open = Some(canary::look(folder, token.as_bytes()).map_err(unread)?);
-    connection.close().map_err(said)?;
+    hand.close().map_err(said)?;
     engine.stop().map_err(said)?;
     told.closed = Some(canary::look(folder, token.as_bytes()).map_err(unread)?);
     Ok(())

@@ -12,16 +12,15 @@ use serde::{Deserialize, Serialize};
 use workloads::tpcc::consistency::Acknowledged as AcknowledgedOrders;
 use workloads::{Fact, Spec, Test, Work, Workload};
 
-use crate::answer::{Answer, Answers, Value};
+use crate::answer::{Answer, Value};
 use crate::concurrent::{self, Acknowledged};
 use crate::custom::{self, FolderError};
-use crate::engine::{
-    Connection, Engine, EngineError, EngineOptions, Mode, ScriptCommand, Server, whole_message,
-};
+use crate::engine::{Engine, EngineError, EngineOptions, Mode, whole_message};
+use crate::hand::Hand;
 use crate::measure::{Meter, Sample};
 use crate::probe::{self, Probe, canary};
 use crate::results::{Closing, TestSample};
-use crate::{shell, tpcc};
+use crate::tpcc;
 
 /// What a worker is to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,6 +136,7 @@ pub fn serve(
         Task::Traced => {
             return Ok(probe::commit_and_look(
                 engine.as_ref(),
+                request.mode,
                 &request.folder,
                 output,
             )?);
@@ -199,14 +199,7 @@ fn pass(
     let mut connection = engine.open(folder)?;
     let opening = meter.stop();
     let settings = connection.settings()?;
-    let mut hand = match mode {
-        Mode::Direct => Hand::Direct { connection, server },
-        Mode::Script => {
-            // Another connection could change what the shell has to do.
-            connection.close()?;
-            Hand::shell(engine, folder)?
-        }
-    };
+    let mut hand = Hand::of(mode, engine, connection, folder)?;
     tell(&Reply::Opened {
         creating,
         opening,
@@ -269,76 +262,6 @@ fn do_work(
     }
 }
 
-/// By which hand statements are given to the engine.
-enum Hand<'a> {
-    /// On an open connection.
-    Direct {
-        connection: Box<dyn Connection>,
-        server: Server,
-    },
-    /// By the engine's own shell, a process per script.
-    Shell {
-        command: ScriptCommand,
-        folder: &'a Path,
-        server: Server,
-    },
-}
-
-impl<'a> Hand<'a> {
-    fn shell(engine: &dyn Engine, folder: &'a Path) -> Result<Self, EngineError> {
-        let command = engine.script_command(folder).ok_or_else(|| {
-            EngineError::Shell("it has none that was found: leave out `--mode script`".into())
-        })?;
-        Ok(Self::Shell {
-            command,
-            folder,
-            server: engine.server(),
-        })
-    }
-
-    fn run(&mut self, test: &Test) -> Result<(Sample, Answers), EngineError> {
-        match self {
-            Self::Direct { connection, server } => {
-                let statements: Vec<&str> = test.statements().collect();
-                let mut answers = Answers::default();
-                let meter = Meter::with(*server);
-                connection.run(&statements, &mut answers)?;
-                Ok((meter.stop(), answers))
-            }
-            Self::Shell {
-                command,
-                folder,
-                server,
-            } => {
-                shell::run(command, test.script.text(), folder, *server).map_err(EngineError::Shell)
-            }
-        }
-    }
-
-    /// Asks for something that is not measured.
-    fn ask(&mut self, query: &str) -> Result<Answers, EngineError> {
-        match self {
-            Self::Direct { connection, .. } => {
-                let mut answers = Answers::default();
-                connection.run(&[query], &mut answers)?;
-                Ok(answers)
-            }
-            Self::Shell {
-                command, folder, ..
-            } => shell::run(command, &format!("{query}\n"), folder, Server::None)
-                .map(|(_, answers)| answers)
-                .map_err(EngineError::Shell),
-        }
-    }
-
-    fn close(self) -> Result<(), EngineError> {
-        match self {
-            Self::Direct { connection, .. } => connection.close(),
-            Self::Shell { .. } => Ok(()),
-        }
-    }
-}
-
 /// Runs one test and then looks up what is known about the tables.
 fn run_test(hand: &mut Hand<'_>, test: &Test) -> Result<(Answer, TestSample), EngineError> {
     let (sample, answers) = hand.run(test)?;
@@ -369,7 +292,7 @@ fn first_contradiction(hand: &mut Hand<'_>, facts: &[Fact]) -> Result<Option<Str
 
 /// What the engine says instead of the known fact, if it does.
 fn contradicts(hand: &mut Hand<'_>, fact: &Fact) -> Result<Option<String>, EngineError> {
-    let answers = hand.ask(&fact.query)?;
+    let answers = hand.ask(&[&fact.query])?;
     let known: Vec<Value> = fact
         .row
         .iter()
