@@ -1,10 +1,10 @@
 //! Durability and encryption are probed, not believed.
 //!
-//! Before the first round each engine has one pass that is not timed. It commits [`COMMITS`] single
-//! rows, each in a transaction of its own, while the operating system counts the calls by which its
-//! processes wait for the disk. The rows hold a random token, which is then looked for in every
-//! file of the engine, while the database is open and after it was closed. With `--mode script` it is
-//! the engine's shell that commits them, in one process.
+//! Before the first round each engine has one pass that is not timed. It commits [`COMMITS`]
+//! single rows, each in a transaction of its own, while the operating system counts the calls by
+//! which its processes wait for the disk. The rows hold a random token, which is then looked for
+//! in every file of the engine, while the database is open and after it was closed. With `--mode
+//! script` it is the engine's shell that commits them, in one process.
 //!
 //! The worker that is asked for a probe starts itself a second time and traces that second process;
 //! so servers that the engine starts are seen too.
