@@ -3,6 +3,7 @@
 mod bench;
 mod command;
 mod deny;
+mod disk;
 mod faults;
 mod fuzz;
 mod interop;

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::bail;
 
 use crate::command::{program, run as run_command, succeeds};
-use crate::deny;
+use crate::{deny, disk};
 
 /// A program that must be there.
 struct Requirement {
@@ -131,6 +131,7 @@ const REQUIREMENTS: &[Requirement] = &[
 
 /// Checks, installs what is missing where it may, checks again.
 pub fn run() -> anyhow::Result<()> {
+    disk::check()?;
     components()?;
     install_packages();
     let missing: Vec<_> = REQUIREMENTS

@@ -1,0 +1,72 @@
+//! Whether the disk has room for what the tests build, before an hour is spent on finding out.
+
+use anyhow::{Context, bail};
+
+use crate::command::program;
+
+/// What a run of every step leaves in the folder `target`, rounded up, in GiB.
+const BUILT_GIB: u64 = 16;
+const KIB_PER_GIB: u64 = 1 << 20;
+
+/// Fails where the disk of the checkout is too small.
+pub fn check() -> anyhow::Result<()> {
+    let folder = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".to_owned());
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {folder}"))?;
+    let built = number(&said("du", &["-sk", &folder]), 0, 0).unwrap_or(0);
+    // Where nobody knows, nothing is said: the build itself will.
+    let Some(free) = number(&said("df", &["-Pk", &folder]), 1, 3) else {
+        return Ok(());
+    };
+    if let Some(needed) = lacking_gib(built, free) {
+        bail!(
+            "the tests build about {BUILT_GIB} GiB in {folder}; its disk has {} GiB free and needs \
+             {needed} more: make room, or name a folder on another disk in CARGO_TARGET_DIR",
+            free / KIB_PER_GIB
+        );
+    }
+    Ok(())
+}
+
+fn lacking_gib(built_kib: u64, free_kib: u64) -> Option<u64> {
+    let lacking_kib = (BUILT_GIB * KIB_PER_GIB)
+        .saturating_sub(built_kib)
+        .saturating_sub(free_kib);
+    (lacking_kib > 0).then(|| lacking_kib.div_ceil(KIB_PER_GIB))
+}
+
+fn said(name: &str, arguments: &[&str]) -> String {
+    let output = program(name).args(arguments).output();
+    output.map_or_else(
+        |_| String::new(),
+        |output| String::from_utf8_lossy(&output.stdout).into_owned(),
+    )
+}
+
+/// The number in a place of a table of blanks (POSIX `df -P`, `du`).
+fn number(text: &str, line: usize, field: usize) -> Option<u64> {
+    let line = text.lines().nth(line)?;
+    line.split_whitespace().nth(field)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_built_already_needs_no_room() {
+        assert_eq!(lacking_gib(0, 20 * KIB_PER_GIB), None);
+        assert_eq!(lacking_gib(10 * KIB_PER_GIB, 6 * KIB_PER_GIB), None);
+        assert_eq!(lacking_gib(10 * KIB_PER_GIB, 5 * KIB_PER_GIB + 7), Some(1));
+        assert_eq!(lacking_gib(0, 0), Some(BUILT_GIB));
+    }
+
+    #[test]
+    fn numbers_are_read_from_tables() {
+        let table = "Filesystem 1024-blocks Used Available Capacity Mounted on\n\
+                     /dev/disk   264000000 1 69000000 29% /\n";
+        assert_eq!(number(table, 1, 3), Some(69_000_000));
+        assert_eq!(number(table, 0, 3), None);
+        assert_eq!(number("", 1, 3), None);
+        assert!(number(&said("df", &["-Pk", "."]), 1, 3).is_some_and(|free| free > 0));
+    }
+}
