@@ -220,13 +220,33 @@ pub(in crate::session) fn is_fatal(body: &[u8]) -> Result<bool, Malformed> {
         .any(|(letter, text)| *letter == b'V' && matches!(*text, b"FATAL" | b"PANIC")))
 }
 
+/// Codes by which clients decide whether to try again, and which say nothing of the catalogues.
+const KEPT_CODES: [&str; 6] = ["40001", "40P01", "53200", "55P03", "57014", "57P01"];
+
 fn load_failed(body: &[u8]) -> Result<Failure, End> {
     let fields = backend::read_fields(body)?;
-    let reason = fields.iter().find(|(letter, _)| *letter == b'M');
-    let reason = reason.map(|(_, text)| String::from_utf8_lossy(text));
+    let of = |wanted: u8| fields.iter().find(|(letter, _)| *letter == wanted);
+    let reason = of(b'M').map(|(_, text)| String::from_utf8_lossy(text));
     let message = format!(
         "the proxy cannot read the catalogues: {}",
         reason.unwrap_or_default()
     );
-    Ok(Failure::error("F0000", message))
+    let is_code = |code: &&str| of(b'C').is_some_and(|(_, text)| *text == code.as_bytes());
+    let code = KEPT_CODES.into_iter().find(is_code).unwrap_or("F0000");
+    Ok(Failure::error(code, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_that_is_cancelled_while_catalogues_are_read_is_cancelled() {
+        for (code, told) in [("57014", "57014"), ("40001", "40001"), ("42501", "F0000")] {
+            let body = format!("SERROR\0VERROR\0C{code}\0Mno\0\0");
+            let failure = load_failed(body.as_bytes()).expect("fields");
+            assert_eq!(failure.sqlstate, told);
+            assert!(failure.message.ends_with(": no"));
+        }
+    }
 }
