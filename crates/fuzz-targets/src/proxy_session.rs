@@ -94,8 +94,7 @@ fn begin(is_protected: bool) -> Session {
         client_tls: false,
         server_tls: false,
         message_size_max: 1000,
-        process_id: 1,
-        cancel_key: [2; 32],
+        cancel_key: Some((1, [2; 32])),
         protection,
     });
     session.server_bytes(&message(b'R', &[0; 4]));

@@ -23,5 +23,5 @@ pub use config::{Config, ConfigError};
 pub use outbox::Outbox;
 pub use protection::Protection;
 pub use sealing::{KeysError, Root, Sealer};
-pub use server::{Running, Server, StartError, stop_signal};
-pub use tls::TlsError;
+pub use server::{Running, Server, StartError, now, stop_signal};
+pub use tls::{TlsError, client_config};

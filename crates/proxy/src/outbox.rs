@@ -4,7 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::AsyncWrite;
+use tokio::io::{AsyncWrite, ReadBuf};
 
 /// Bytes that wait to be sent.
 #[derive(Debug, Default)]
@@ -41,6 +41,17 @@ impl Outbox {
         self.bytes.clear();
         self.sent = 0;
         Poll::Ready(Ok(true))
+    }
+
+    /// Moves as much as there is room for to where it is read from.
+    pub fn read_into(&mut self, buffer: &mut ReadBuf<'_>) {
+        let size = self.waiting().min(buffer.remaining());
+        buffer.put_slice(&self.bytes[self.sent..][..size]);
+        self.sent += size;
+        if self.waiting() == 0 {
+            self.bytes.clear();
+            self.sent = 0;
+        }
     }
 
     /// Gives away the memory, where nothing waits in it.

@@ -347,8 +347,8 @@ async fn join(workers: Vec<Worker>) {
     }
 }
 
-/// Microseconds since 2000-01-01, as PostgreSQL counts.
-fn now() -> i64 {
+/// Microseconds since 2000-01-01, as PostgreSQL counts: the clock of [`Protection::new`].
+pub fn now() -> i64 {
     const POSTGRES_EPOCH_S: i64 = 946_684_800;
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let micros = since.map_or(0, |since| {

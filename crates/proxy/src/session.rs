@@ -40,10 +40,9 @@ pub struct Terms {
     pub server_tls: bool,
     /// Largest message that is looked into.
     pub message_size_max: usize,
-    /// Whom the client names to cancel.
-    pub process_id: u32,
-    /// The secret for that, cut to the size that the server's has.
-    pub cancel_key: [u8; 32],
+    /// Whom the client names to cancel, and the secret for that, cut to the size that the server's
+    /// has. None: it is told what the server says, for it asks the server itself.
+    pub cancel_key: Option<(u32, [u8; 32])>,
     /// Rules, and the name of the database. None: everything passes.
     pub protection: Option<(Arc<Protection>, String)>,
 }
@@ -477,9 +476,11 @@ impl Session {
 
     fn read_key(&mut self, body: &[u8]) -> Result<(), End> {
         let data = BackendKeyData::read(body)?;
-        let own = &self.terms.cancel_key;
-        let own = &own[..data.key.len().min(own.len())];
-        backend::write_key_data(self.terms.process_id, own, &mut self.to_client.bytes);
+        let (process_id, key) = match &self.terms.cancel_key {
+            Some((process_id, own)) => (*process_id, &own[..data.key.len().min(own.len())]),
+            None => (data.process_id, data.key),
+        };
+        backend::write_key_data(process_id, key, &mut self.to_client.bytes);
         self.server_key = Some(ServerKey {
             process_id: data.process_id,
             key: data.key.to_vec(),

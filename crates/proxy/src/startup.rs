@@ -215,8 +215,7 @@ async fn begin(
         client_tls,
         server_tls: server.is_tls(),
         message_size_max: shared.config.max_message_bytes,
-        process_id,
-        cancel_key,
+        cancel_key: Some((process_id, cancel_key)),
         protection,
     });
     Ok(Some((session, server, process_id)))

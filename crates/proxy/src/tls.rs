@@ -85,19 +85,7 @@ impl ServerConnector {
         let Upstream::Tcp(host, _) = upstream else {
             return Err(TlsError::Socket);
         };
-        let mut roots = RootCertStore::empty();
-        let wrong = |error| TlsError::Config {
-            path: config.root.clone(),
-            error,
-        };
-        for certificate in certificates(&config.root)? {
-            roots.add(certificate).map_err(wrong)?;
-        }
-        let client = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(wrong)?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let client = client_config(&config.root)?;
         let name = config.name.clone().unwrap_or_else(|| host.clone());
         Ok(Self {
             connector: TlsConnector::from(Arc::new(client)),
@@ -110,6 +98,27 @@ impl ServerConnector {
         let tls = self.connector.connect(self.name.clone(), socket).await?;
         Ok(Stream::TlsToServer(Box::new(tls)))
     }
+}
+
+/// TLS with a server whose certificate is signed by one of these authorities (a PEM file).
+///
+/// # Errors
+/// The file.
+pub fn client_config(root: &Path) -> Result<ClientConfig, TlsError> {
+    let mut roots = RootCertStore::empty();
+    let wrong = |error| TlsError::Config {
+        path: root.to_owned(),
+        error,
+    };
+    for certificate in certificates(root)? {
+        roots.add(certificate).map_err(wrong)?;
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(wrong)?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(config)
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {

@@ -7,8 +7,7 @@ fn terms() -> Terms {
         client_tls: false,
         server_tls: false,
         message_size_max: 1000,
-        process_id: 77,
-        cancel_key: [9; 32],
+        cancel_key: Some((77, [9; 32])),
         protection: None,
     }
 }
@@ -44,6 +43,17 @@ fn the_client_is_told_the_key_of_the_proxy() {
         key: vec![1, 2, 3, 4],
     };
     assert_eq!(session.take_server_key(), Some(key));
+}
+
+#[test]
+fn a_client_that_asks_the_server_itself_is_told_the_servers_key() {
+    let mut session = Session::new(Terms {
+        cancel_key: None,
+        ..terms()
+    });
+    let told = message(b'K', &[0, 0, 0, 5, 1, 2, 3, 4]);
+    session.server_bytes(&told);
+    assert_eq!(taken(&mut session.to_client), told);
 }
 
 #[test]
