@@ -46,6 +46,10 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "wire-postgres",
         ],
     ),
+    (
+        "postgres-client",
+        &["crypto", "proxy", "sql-rewrite", "wire-postgres"],
+    ),
     ("sqlite-api", &[]),
     ("workloads", &[]),
     ("lab", &["workloads"]),

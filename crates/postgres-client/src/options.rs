@@ -1,0 +1,183 @@
+//! What a connector is made of: rules, key, TLS, limits.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crypto::secret::Key;
+use proxy::config::{KeysConfig, ProxyConfig};
+use proxy::{KeysError, Protection, Root, TlsError};
+use rustls::ClientConfig;
+use serde::Deserialize;
+use sql_rewrite::{Rules, RulesError};
+
+use crate::wire::Tls;
+
+/// As the proxy has it where its configuration does not say otherwise.
+const MESSAGE_SIZE_MAX: usize = 256 << 20;
+
+/// Rules, key, and how to speak with the server.
+pub struct Options {
+    rules: Rules,
+    key: Source,
+    tls: Tls,
+    pub(crate) message_size_max: usize,
+}
+
+enum Source {
+    Known(Root),
+    Named(KeysConfig),
+}
+
+/// Options that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum OptionsError {
+    /// The file cannot be read.
+    #[error("{path}: {error}")]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The file is no TOML, or has other tables.
+    #[error("{path}: {error}")]
+    Syntax {
+        /// Which.
+        path: PathBuf,
+        /// Where and why.
+        error: Box<toml::de::Error>,
+    },
+    /// Rules that contradict themselves.
+    #[error("{}", in_lines(.0))]
+    Rules(Vec<RulesError>),
+    /// Nothing would be protected.
+    #[error("there are no rules: name the columns to protect in [columns.TABLE]")]
+    NoRules,
+    /// There is no key.
+    #[error("there is no key to protect columns with: add [keys]")]
+    NoKeys,
+    /// The key cannot be had.
+    #[error(transparent)]
+    Keys(#[from] KeysError),
+    /// The authorities cannot be read.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+}
+
+fn in_lines(errors: &[RulesError]) -> String {
+    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    lines.join("\n")
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Options(..)")
+    }
+}
+
+/// A configuration file. The proxy reads the same.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    proxy: Option<ProxyConfig>,
+    keys: Option<KeysConfig>,
+    #[serde(default)]
+    columns: Rules,
+}
+
+impl Options {
+    /// Reads `[keys]` and `[columns]` of a configuration file. It may be that of the proxy: of
+    /// `[proxy]` the limits are taken and the authorities of `server_tls`; all else there is the
+    /// proxy's own business.
+    ///
+    /// # Errors
+    /// The file, or its authorities. Rules and key are looked at when the connector is made.
+    pub fn read(path: &Path) -> Result<Self, OptionsError> {
+        let text = std::fs::read_to_string(path).map_err(|error| OptionsError::Read {
+            path: path.to_owned(),
+            error,
+        })?;
+        let file: File = toml::from_str(&text).map_err(|error| OptionsError::Syntax {
+            path: path.to_owned(),
+            error: Box::new(error),
+        })?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let mut keys = file.keys.ok_or(OptionsError::NoKeys)?;
+        if let Some(file) = &mut keys.file {
+            *file = folder.join(&file);
+        }
+        let mut options = Self::of(file.columns, Source::Named(keys));
+        if let Some(proxy) = file.proxy {
+            options.message_size_max = proxy.max_message_bytes;
+            if let Some(tls) = proxy.server_tls {
+                options = options.tls_root(&folder.join(tls.root))?;
+                options.tls.name = tls.name;
+            }
+        }
+        Ok(options)
+    }
+
+    /// Rules as the text of `[columns.TABLE]` tables, and the key itself: for programs that have it
+    /// from elsewhere than a file, a variable or a command.
+    ///
+    /// # Errors
+    /// The rules.
+    pub fn with_key(rules: &str, key: Key) -> Result<Self, OptionsError> {
+        let rules = Rules::from_toml(rules).map_err(OptionsError::Rules)?;
+        Ok(Self::of(rules, Source::Known(Root::new(key))))
+    }
+
+    fn of(rules: Rules, key: Source) -> Self {
+        Self {
+            rules,
+            key,
+            tls: Tls {
+                config: None,
+                name: None,
+            },
+            message_size_max: MESSAGE_SIZE_MAX,
+        }
+    }
+
+    /// The authorities (a PEM file) of which one must have signed the server's certificate. Without
+    /// them no connection has TLS, and `sslmode=require` is refused.
+    ///
+    /// # Errors
+    /// The file.
+    pub fn tls_root(self, path: &Path) -> Result<Self, OptionsError> {
+        Ok(self.tls(proxy::client_config(path)?))
+    }
+
+    /// TLS as the program wants it: with a certificate of its own, or with the authorities of the
+    /// system.
+    #[must_use]
+    pub fn tls(mut self, mut config: ClientConfig) -> Self {
+        if config.alpn_protocols.is_empty() {
+            // Servers want to hear it where TLS begins at once (PostgreSQL 17).
+            config.alpn_protocols = vec![b"postgresql".to_vec()];
+        }
+        self.tls.config = Some(Arc::new(config));
+        self
+    }
+
+    /// The name to expect in the server's certificate, where it is not the host.
+    #[must_use]
+    pub fn tls_name(mut self, name: impl Into<String>) -> Self {
+        self.tls.name = Some(name.into());
+        self
+    }
+
+    /// What connections share.
+    pub(crate) fn open(self) -> Result<(Protection, Tls), OptionsError> {
+        if self.rules.tables.is_empty() {
+            return Err(OptionsError::NoRules);
+        }
+        self.rules.check().map_err(OptionsError::Rules)?;
+        let root = match self.key {
+            Source::Known(root) => root,
+            Source::Named(keys) => Root::read(&keys)?,
+        };
+        Ok((Protection::new(self.rules, root, proxy::now), self.tls))
+    }
+}

@@ -1,0 +1,306 @@
+//! A connection to the server that seals what is written and opens what is read.
+//!
+//! The session does no I/O, so there is no thread, task or socket between the client and it: a
+//! write hands bytes to the session, a flush sends what it made of them, a read gives what it made
+//! of the server's answer.
+//!
+//! Invariants:
+//! 1. The server is sent nothing but what the session gives, once the first packet is whole; that
+//!    packet says who logs in, and holds no value.
+//! 2. What waits is bounded: writing stops where the server takes nothing, and the server is read
+//!    only when all that it sent before has been read from here.
+//! 3. Whoever waits is woken by what he waits for: a reader by bytes that a write made for him, a
+//!    writer by a read that made room. Both halves belong to one task, as tokio-postgres has it.
+
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker, ready};
+
+use proxy::session::{Session, Terms};
+use proxy::{Outbox, Protection};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use wire_postgres::startup::{self, First, Startup};
+
+/// What one read of the server takes at most, and what one write hands on.
+const PIECE_SIZE: usize = 64 * 1024;
+/// Memory that a connection keeps for what it is sent or sends next; more is given back.
+const KEPT_SIZE_MAX: usize = 16 * 1024;
+
+thread_local! {
+    /// Taken while a read goes on: memory for reading is the thread's, not the connection's.
+    static PIECE: Cell<Option<Box<[u8]>>> = const { Cell::new(None) };
+}
+
+/// What a connection is told when it begins.
+#[derive(Clone)]
+pub(crate) struct Begin {
+    /// Rules, key, and what is known of schemas.
+    pub protection: Arc<Protection>,
+    /// Connections of one name share what is known of schemas.
+    pub server: Arc<str>,
+    /// Largest message that is looked into.
+    pub message_size_max: usize,
+}
+
+/// A connection to the server, of which the client sees the plain side. Neither side is printed.
+pub struct SealedStream<S> {
+    stream: S,
+    is_tls: bool,
+    state: State,
+    /// Waits for bytes.
+    reader: Option<Waker>,
+    /// Waits until bytes are taken.
+    writer: Option<Waker>,
+    /// Why there was nothing more to read or to write.
+    lost: Option<io::Error>,
+}
+
+enum State {
+    /// The client has not sent the whole of its first packet.
+    Beginning(Begin, Vec<u8>),
+    /// Boxed: it is large, and is moved into the connection.
+    Begun(Box<Session>),
+}
+
+impl<S> fmt::Debug for SealedStream<S> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("SealedStream(..)")
+    }
+}
+
+/// A first packet that begins no session.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FirstError {
+    /// It cannot be read.
+    #[error("the first packet of the connection is malformed")]
+    Malformed,
+    /// Encryption would go through the session.
+    #[error("TLS belongs below the sealed stream; connect by Connector::connect")]
+    Tls,
+    /// It has no session.
+    #[error("a request to cancel needs a plain connection; send it by Connector::cancel")]
+    Cancel,
+    /// It would see ciphertext.
+    #[error("replication is refused where columns are protected; connect to the server itself")]
+    Replication,
+}
+
+impl<S> SealedStream<S> {
+    /// `is_tls`: whether `stream` is encrypted.
+    pub(crate) fn new(stream: S, is_tls: bool, begin: Begin) -> Self {
+        Self {
+            stream,
+            is_tls,
+            state: State::Beginning(begin, Vec::new()),
+            reader: None,
+            writer: None,
+            lost: None,
+        }
+    }
+
+    /// What lies below: the socket, or TLS.
+    pub(crate) fn get_ref(&self) -> &S {
+        &self.stream
+    }
+
+    /// Whether a write would be taken at once.
+    fn has_room(&self) -> bool {
+        match &self.state {
+            State::Beginning(..) => true,
+            State::Begun(session) => session.wants_client() || session.has_ended(),
+        }
+    }
+}
+
+impl Begin {
+    /// The session that a first packet begins; None while it is not whole. The packet is of the
+    /// client in this process: all of it may go to the server.
+    fn session(&self, is_tls: bool, packet: &mut Vec<u8>) -> Result<Option<Session>, FirstError> {
+        let malformed = |_| FirstError::Malformed;
+        match startup::size(packet).map_err(malformed)? {
+            Some(size) if size == packet.len() => {}
+            Some(size) if size < packet.len() => return Err(FirstError::Malformed),
+            Some(_) | None => return Ok(None),
+        }
+        let database = match First::read(packet).map_err(malformed)? {
+            First::Startup(startup) => self.database(&startup)?,
+            First::TlsRequest | First::GssRequest => return Err(FirstError::Tls),
+            First::Cancel(_) => return Err(FirstError::Cancel),
+        };
+        let mut session = Session::new(Terms {
+            client_tls: is_tls,
+            server_tls: is_tls,
+            message_size_max: self.message_size_max,
+            cancel_key: None,
+            protection: Some((Arc::clone(&self.protection), database)),
+        });
+        session.to_server.bytes.append(packet);
+        Ok(Some(session))
+    }
+
+    /// The name under which the schema is known.
+    fn database(&self, startup: &Startup<'_>) -> Result<String, FirstError> {
+        if startup.parameter("replication").is_some() {
+            return Err(FirstError::Replication);
+        }
+        let name = String::from_utf8_lossy(startup.database().unwrap_or_default());
+        Ok(format!("{}/{name}", self.server))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> SealedStream<S> {
+    /// Sends what the session has for the server. Ready: nothing is left.
+    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let State::Begun(session) = &mut self.state else {
+            return Poll::Ready(());
+        };
+        let outbox = &mut session.to_server;
+        if let Err(error) = ready!(outbox.poll_send(&mut self.stream, context)) {
+            // The server may have said why before it went: that is read first.
+            *outbox = Outbox::default();
+            self.lost.get_or_insert(error);
+        }
+        shrink(outbox);
+        Poll::Ready(())
+    }
+
+    /// Takes from the server what is there. Ready: something came, if only the end.
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let State::Begun(session) = &mut self.state else {
+            return Poll::Pending;
+        };
+        let mut piece = PIECE
+            .take()
+            .unwrap_or_else(|| vec![0; PIECE_SIZE].into_boxed_slice());
+        let mut buffer = ReadBuf::new(&mut piece);
+        let read = Pin::new(&mut self.stream).poll_read(context, &mut buffer);
+        let received = read.map(|read| match read {
+            Ok(()) if !buffer.filled().is_empty() => session.server_bytes(buffer.filled()),
+            Ok(()) => session.server_closed(),
+            Err(error) => {
+                self.lost.get_or_insert(error);
+                session.server_closed();
+            }
+        });
+        PIECE.set(Some(piece));
+        received
+    }
+
+    /// The client's first packet, or a piece of it.
+    fn begin(&mut self, bytes: &[u8]) -> Result<(), FirstError> {
+        if let State::Beginning(begin, packet) = &mut self.state {
+            packet.extend_from_slice(bytes);
+            if let Some(session) = begin.session(self.is_tls, packet)? {
+                self.state = State::Begun(Box::new(session));
+                self.wake_reader();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<S> SealedStream<S> {
+    fn wake_reader(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            reader.wake();
+        }
+    }
+
+    /// Wakes the writer where there is room now, or nothing to wait for.
+    fn wake_writer(&mut self) {
+        if self.has_room()
+            && let Some(writer) = self.writer.take()
+        {
+            writer.wake();
+        }
+    }
+}
+
+/// What one connection needed once need not stay its own.
+fn shrink(outbox: &mut Outbox) {
+    if outbox.bytes.capacity() > KEPT_SIZE_MAX {
+        drop(outbox.give_back());
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for SealedStream<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        loop {
+            if let State::Begun(session) = &mut this.state {
+                if session.to_client.waiting() > 0 {
+                    session.to_client.read_into(buffer);
+                    shrink(&mut session.to_client);
+                    return Poll::Ready(Ok(()));
+                }
+                if session.has_ended() {
+                    return Poll::Ready(this.lost.take().map_or(Ok(()), Err));
+                }
+            }
+            let received = this.poll_receive(context);
+            // The session may have answered the server, or have waited for what it said. Where the
+            // server does not take it, this task is woken when it does, and reads on meanwhile.
+            let _ = this.poll_send(context);
+            this.wake_writer();
+            if received.is_pending() {
+                this.reader = Some(context.waker().clone());
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for SealedStream<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        this.writer = None;
+        if !this.has_room() {
+            let _ = this.poll_send(context);
+        }
+        let size = bytes.len().min(PIECE_SIZE);
+        match &mut this.state {
+            State::Beginning(..) => {
+                let begun = this.begin(&bytes[..size]);
+                begun.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+            }
+            // A failure here would hide from the client what it is about to read: why.
+            State::Begun(session) if session.has_ended() => {}
+            State::Begun(session) if session.wants_client() => {
+                let waiting = session.to_client.waiting();
+                session.client_bytes(&bytes[..size]);
+                if session.to_client.waiting() > waiting || session.has_ended() {
+                    this.wake_reader();
+                }
+            }
+            State::Begun(_) => {
+                this.writer = Some(context.waker().clone());
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(Ok(size))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.get_mut().poll_send(context).map(Ok)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        ready!(this.poll_send(context));
+        Pin::new(&mut this.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests;
