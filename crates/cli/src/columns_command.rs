@@ -119,7 +119,8 @@ fn check(args: &FileArgs) -> anyhow::Result<ExitCode> {
             for name in &schema.suspect_functions {
                 writeln!(
                     output,
-                    "{name}(): reads protected tables, so calling it is refused"
+                    "{name}(): reads protected tables or runs texts as SQL, so calling it is \
+                     refused"
                 )?;
             }
             Ok(ExitCode::SUCCESS)

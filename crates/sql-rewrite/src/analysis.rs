@@ -9,6 +9,7 @@
 //! 2. A parameter that is sealed anywhere is in clear only where it meets a plain column by name.
 //! 3. A node of the tree that no match knows is refused.
 
+mod any;
 mod comparison;
 mod constant;
 mod expression;
@@ -32,7 +33,7 @@ use crate::{
 
 pub(crate) use constant::Constant;
 pub(crate) use outcome::{refuse, unsupported};
-pub(crate) use query::{Outputs, check_dialect, output_name, output_of};
+pub(crate) use query::{Outputs, check_dialect, expand_relation, output_name, output_of};
 pub(crate) use scope::{OutColumn, Relation, Scope, quoted};
 
 /// How a parameter is used in clear.
@@ -62,6 +63,8 @@ pub(crate) struct Analysis<'s> {
     sealed_before: BTreeMap<usize, (ColumnId, Purpose)>,
     /// Common table expressions in sight, the innermost last.
     pub ctes: Vec<(String, Vec<OutColumn>)>,
+    /// Those of `WITH RECURSIVE` that are in sight and not analysed yet.
+    pub pending_ctes: Vec<String>,
     /// Tables that are written.
     pub writes: Option<(String, String)>,
     /// Whether a written table has triggers.
@@ -80,6 +83,7 @@ impl<'s> Analysis<'s> {
             null_tests: BTreeSet::new(),
             sealed_before: BTreeMap::new(),
             ctes: Vec::new(),
+            pending_ctes: Vec::new(),
             writes: None,
             fires_triggers: false,
         }

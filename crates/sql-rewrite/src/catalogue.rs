@@ -14,6 +14,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::lexer::{Lexeme, lexemes};
+use crate::names::{NAME_SIZE_MAX, lower};
 use crate::{Effects, Form, Hole, Piece, Plan, Schema, Source, Template, Translated};
 
 mod shown;
@@ -150,10 +151,11 @@ fn names_are_free(words: &[Word], schema: &Schema) -> bool {
         .map(|table| &table.name)
         .chain(rules)
         .chain(&schema.suspect_functions)
-        .map(|name| name.to_lowercase())
+        .map(|name| lower(name))
         .collect();
     let mut names = words.iter().filter_map(Word::name);
-    names.all(|name| !protected.contains(&name.to_lowercase()))
+    // The server cuts long names.
+    names.all(|name| name.len() <= NAME_SIZE_MAX && !protected.contains(&lower(name)))
 }
 
 /// Functions of the server that catalogues are read with, beside those that begin with `pg_` or
@@ -353,7 +355,7 @@ fn calls_are_known(words: &[Word]) -> bool {
         let catalogue =
             (name.starts_with("pg_") || name.starts_with("_pg_") || name.starts_with("has_"))
                 && !ACTING.iter().any(|own| name.starts_with(own));
-        // `t(a, b)` behind AS or a call, and the names of WITH.
+        // `t(a, b)` behind AS or a call or subquery, and the names of WITH.
         catalogue || FUNCTIONS.contains(&name) || KEY_WORDS.contains(&name) || {
             let before = at.checked_sub(1).map(|before| &words[before]);
             before.is_some_and(|before| {
@@ -361,10 +363,28 @@ fn calls_are_known(words: &[Word]) -> bool {
                     || before.is("with")
                     || before.is("recursive")
                     || before.is("ordinality")
-                    || before.kind == Kind::Close
+                    || (before.kind == Kind::Close && !is_followed_by_a_call(words, at - 1))
             })
         }
     })
+}
+
+/// Whether an expression begins behind the parenthesis that closes at a word: `DISTINCT ON (…)`,
+/// `OPERATOR(…)`.
+fn is_followed_by_a_call(words: &[Word], close: usize) -> bool {
+    let mut depth = 0;
+    for (at, word) in words[..=close].iter().enumerate().rev() {
+        match word.kind {
+            Kind::Close => depth += 1,
+            Kind::Open => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            let before = at.checked_sub(1).map(|before| &words[before]);
+            return before.is_none_or(|before| before.is("on") || before.is("operator"));
+        }
+    }
+    true
 }
 
 fn reads_catalogues(words: &[Word]) -> bool {

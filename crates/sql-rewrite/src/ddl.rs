@@ -13,15 +13,18 @@ use sqlparser::ast::{
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
-use crate::names::{folded, split};
+use crate::names::{folded, lower, split};
 use crate::schema::build::names_word;
 use crate::schema::views::{View, shown_by_query};
 use crate::{Effects, Piece, Plan, Refusal, RelationKind, Schema, Table, Template, Translated};
 
+mod after;
 mod alter;
 mod constraint;
 mod create;
 mod index;
+
+pub(crate) use after::{After, after};
 
 /// The plan of a statement that changes the schema; None: it is no such statement.
 ///
@@ -176,6 +179,16 @@ fn find_known<'a>(
     let found = find(name, schema);
     if found.is_none_or(|table| table.oid == 0) {
         refuse_named(name, what, schema)?;
+        // The server's search path may be another than the one that was seen last.
+        if let Some((None, own)) = split(name)
+            && schema.has_protected(&own)
+        {
+            return Err(refusal(
+                &format!("protected table {own}"),
+                "is not on the search path",
+                "Qualify its name with its schema.",
+            ));
+        }
     }
     Ok(found)
 }
@@ -233,18 +246,26 @@ fn reads_protected<V: Visit>(part: &V, schema: &Schema) -> Option<String> {
 fn refuse_reading<V: Visit>(part: &V, what: &str, schema: &Schema) -> Result<(), Refusal> {
     match reads_protected(part, schema) {
         None => Ok(()),
-        Some(name) => Err(refusal(
-            &format!("protected table {name}"),
-            &format!("{what} would store its ciphertext where no rule is"),
-            "Create the table with its types, give it rules, then insert into it.",
-        )),
+        Some(name) => Err(stores_ciphertext(&name, what)),
     }
 }
 
-/// `CREATE TABLE … AS`
+/// `CREATE TABLE … AS`. Forms of a relation that the parser takes for something else (`ONLY t`,
+/// `TABLE t`) count as well: the name anywhere in the query is enough.
 fn refuse_table_as(table: &CreateTable, query: &Query, schema: &Schema) -> Result<(), Refusal> {
     refuse_named(&table.name, "made by CREATE TABLE … AS", schema)?;
-    refuse_reading(query, "CREATE TABLE … AS", schema)
+    match named(&query.to_string(), schema) {
+        None => Ok(()),
+        Some(name) => Err(stores_ciphertext(&name, "CREATE TABLE … AS")),
+    }
+}
+
+fn stores_ciphertext(name: &str, what: &str) -> Refusal {
+    refusal(
+        &format!("protected table {name}"),
+        &format!("{what} would store its ciphertext where no rule is"),
+        "Create the table with its types, give it rules, then insert into it.",
+    )
 }
 
 fn plan_view(view: &CreateView, schema: &Schema) -> Result<Plan, Refusal> {
@@ -273,8 +294,12 @@ fn plan_view(view: &CreateView, schema: &Schema) -> Result<Plan, Refusal> {
 
 fn plan_trigger(trigger: &CreateTrigger, schema: &Schema) -> Result<Plan, Refusal> {
     let on_protected = find(&trigger.table_name, schema).is_some_and(Table::is_protected);
-    let calls = reads_protected(trigger, schema);
-    if on_protected || calls.is_some() {
+    let calls = reads_protected(trigger, schema).is_some() || {
+        let text = lower(&trigger.to_string());
+        let mut suspects = schema.suspect_functions.iter();
+        suspects.any(|function| names_word(&text, &lower(function)))
+    };
+    if on_protected || calls {
         return Err(refusal(
             &format!("trigger {}", trigger.name),
             "a trigger on a protected table sees ciphertext, and may copy it or write in clear",

@@ -4,14 +4,15 @@
 use column_types::{Accumulator, Aggregation, LogicalType};
 use sqlparser::ast::{
     BinaryOperator, Distinct, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, GroupByExpr, LimitClause, OrderByExpr, Query, Select, SelectItem, SetExpr,
-    Statement, Value,
+    FunctionArguments, GroupByExpr, LimitClause, LockClause, NonBlock, OrderByExpr, Query, Select,
+    SelectItem, SetExpr, Statement, Value,
 };
 
 use crate::analysis::function::{argument_expression, check_sort_options, sort_keys};
 use crate::analysis::lower::{Lowering, Typed, combine, has_aggregate, without_limits};
 use crate::analysis::{
-    Analysis, Constant, OutColumn, Scope, output_name, output_of, refuse, unsupported,
+    Analysis, Constant, OutColumn, Scope, expand_relation, output_name, output_of, refuse,
+    unsupported,
 };
 use crate::names::split;
 use crate::{
@@ -41,6 +42,11 @@ impl Shape {
         if let Some(with) = &mut query.with {
             analysis.with(with, None)?;
         }
+        if analysis.writes.is_some() {
+            return Err(unsupported(
+                "a WITH that writes, in a query that the proxy has to finish",
+            ));
+        }
         let order_by = match query.order_by.as_mut() {
             Some(order_by) => std::mem::take(sort_keys(order_by)?),
             None => Vec::new(),
@@ -66,9 +72,7 @@ impl Shape {
         };
         let filter = part_condition(&mut select.selection, &mut lowering)?;
         let mut shape = Self::of_select(select, &order_by, &mut lowering)?;
-        if shape.grouped && !query.locks.is_empty() {
-            return Err(refuse("FOR UPDATE is not allowed with aggregate functions"));
-        }
+        check_locks(&query.locks, query.limit_clause.is_some(), shape.grouped)?;
         let having = match &select.having {
             Some(having) => Some(shape.value(having, &mut lowering)?.0),
             None => None,
@@ -321,12 +325,27 @@ fn result_type(
     Ok(without_limits(accumulator.result_type()))
 }
 
+/// More rows are locked than the answer has: those that the server finds.
+fn check_locks(locks: &[LockClause], is_limited: bool, is_grouped: bool) -> Result<(), Refusal> {
+    if is_grouped && !locks.is_empty() {
+        return Err(refuse("FOR UPDATE is not allowed with aggregate functions"));
+    }
+    let skips = |lock: &LockClause| lock.nonblock == Some(NonBlock::SkipLocked);
+    if is_limited && locks.iter().any(skips) {
+        return Err(unsupported(
+            "LIMIT with SKIP LOCKED in a query that the proxy has to finish, which would lock all \
+             rows,",
+        ));
+    }
+    Ok(())
+}
+
 /// What the proxy does not finish.
 fn check_parts(select: &Select) -> Result<(), Refusal> {
-    if !select.named_window.is_empty() || has_window(select) {
-        return Err(unsupported(
-            "a window function in a query that the proxy has to finish",
-        ));
+    if let Some(name) = window_function(select) {
+        return Err(unsupported(&format!(
+            "window function {name} in a query that the proxy has to finish"
+        )));
     }
     match &select.distinct {
         None | Some(Distinct::All | Distinct::Distinct) => Ok(()),
@@ -337,13 +356,15 @@ fn check_parts(select: &Select) -> Result<(), Refusal> {
 }
 
 /// A window sees all rows that the conditions leave, of which the server does not know all.
-fn has_window(select: &Select) -> bool {
+fn window_function(select: &Select) -> Option<String> {
     use std::ops::ControlFlow;
-    sqlparser::ast::visit_expressions(select, |expression| match expression {
-        Expr::Function(function) if function.over.is_some() => ControlFlow::Break(()),
+    let found = sqlparser::ast::visit_expressions(select, |expression| match expression {
+        Expr::Function(function) if function.over.is_some() => {
+            ControlFlow::Break(function.name.to_string())
+        }
         _ => ControlFlow::Continue(()),
-    })
-    .is_break()
+    });
+    found.break_value()
 }
 
 /// The items of a select list, with `*` written out.
@@ -367,10 +388,17 @@ fn expand(items: &[SelectItem], scope: &Scope) -> Result<Vec<(OutColumn, Expr)>,
                         .map(|(expression, out)| (out, expression)),
                 );
             }
-            SelectItem::QualifiedWildcard(..) | SelectItem::ExprWithAliases { .. } => {
-                return Err(unsupported(
-                    "table.* in a query that the proxy has to finish",
-                ));
+            SelectItem::QualifiedWildcard(kind, _) => {
+                let columns =
+                    expand_relation(kind, scope)?.ok_or_else(|| unsupported("table.*"))?;
+                expanded.extend(
+                    columns
+                        .into_iter()
+                        .map(|(expression, out)| (out, expression)),
+                );
+            }
+            SelectItem::ExprWithAliases { .. } => {
+                return Err(unsupported("several aliases of one expression"));
             }
         }
     }

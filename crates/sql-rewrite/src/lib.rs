@@ -1,10 +1,8 @@
 //! SQL to plan.
 //!
 //! A statement, the rules and the schema go in; a [`Plan`] comes out, or a [`Refusal`]. The
-//! crate knows
-//! no protocol, no key and no value of a parameter; it does no I/O. A plan holds for every
-//! execution of
-//! the same text under the same schema, so that it can be cached.
+//! crate knows no protocol, no key and no value of a parameter; it does no I/O. A plan holds for
+//! every execution of the same text under the same schema, so that it can be cached.
 //!
 //! The rule above all others: what is not proved safe is refused. A literal or parameter
 //! reaches the server in clear only where the analysis has shown that it meets no protected column.
@@ -16,18 +14,22 @@ mod describe;
 mod effects;
 pub mod explain;
 mod finish;
+mod guard;
 mod increment;
 mod lexer;
 mod locks;
 mod mention;
 mod names;
+mod objects;
 mod plan;
+mod row_locks;
 mod rules;
 mod schema;
 mod statement;
 mod utility;
 mod widen;
 
+pub use objects::{ObjectEffect, Objects};
 pub use plan::{
     Aggregate, AggregateFunction, Assignment, BinaryOperator, Copy, CopyFormat, Effects,
     Expression, Finish, Form, GroupKey, Hole, Literal, LockKey, LockedColumn, Output, OutputKind,
@@ -39,5 +41,5 @@ pub use schema::{
     Answer, CatalogueFacts, Column, ColumnId, ProtectedColumn, QUERIES, RelationKind, Schema,
     SchemaError, Table,
 };
-pub use statement::{Dialect, plan};
+pub use statement::{Dialect, plan, plan_with};
 pub use widen::widen;

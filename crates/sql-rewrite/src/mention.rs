@@ -8,6 +8,11 @@ use std::collections::HashSet;
 
 use crate::Schema;
 use crate::lexer::is_word;
+use crate::names::{NAME_SIZE_MAX, lower};
+
+/// Names of which the first so many bytes are the same are the same for sure where the server has
+/// cut one of them. Small letters may be longer than large ones, so it is less than what is left.
+const CUT_SIZE_MIN: usize = 40;
 
 /// Names that no text may have unseen, in small letters.
 pub(crate) struct Mentions {
@@ -34,7 +39,7 @@ impl Mentions {
             .chain(schema.protected.iter().map(|column| &column.table))
             .chain(&schema.suspect_functions);
         for name in names {
-            let name = name.to_ascii_lowercase();
+            let name = lower(name);
             if name.bytes().all(is_word) {
                 mentions.words.insert(name);
             } else {
@@ -50,7 +55,7 @@ impl Mentions {
         if self.words.is_empty() && self.phrases.is_empty() {
             return None;
         }
-        let lower = text.to_ascii_lowercase();
+        let lower = lower(text);
         let words = lower.split(|character: char| {
             !(character == '_' || character.is_ascii_alphanumeric() || !character.is_ascii())
         });
@@ -63,16 +68,27 @@ impl Mentions {
         });
         let word = words
             .chain(with_dollar)
-            .find(|word| self.words.contains(*word));
+            .find(|word| self.words.contains(*word) || self.is_cut(word));
         let phrase = || self.phrases.iter().find(|phrase| lower.contains(*phrase));
         if let Some(name) = word.map(str::to_owned).or_else(|| phrase().cloned()) {
             return Some(name);
         }
         has_escapes(&lower).then(|| "a name written with escapes".to_owned())
     }
+
+    /// Whether the server would cut a word, and may then have one of the names.
+    fn is_cut(&self, word: &str) -> bool {
+        let start = word.as_bytes().get(..CUT_SIZE_MIN);
+        let Some(start) = start.filter(|_| word.len() > NAME_SIZE_MAX) else {
+            return false;
+        };
+        let mut names = self.words.iter();
+        names.any(|name| name.as_bytes().starts_with(start))
+    }
 }
 
-/// `U&"…"`, `U&'…'`, and `E'…'` with numbers of characters.
+/// `U&"…"`, `U&'…'`, `E'…'` with numbers of characters, and a constant that goes on in the next
+/// line.
 fn has_escapes(lower: &str) -> bool {
     let bytes = lower.as_bytes();
     let starts = |at: usize| at == 0 || !is_word(bytes[at - 1]);
@@ -83,7 +99,29 @@ fn has_escapes(lower: &str) -> bool {
     let number = bytes
         .windows(2)
         .any(|pair| pair[0] == b'\\' && matches!(pair[1], b'x' | b'u' | b'0'..=b'7'));
-    unicode || (escape_string && number)
+    unicode || (escape_string && number) || has_continuation(bytes)
+}
+
+/// `'…'`, a new line, `'…'`: one constant (PostgreSQL 4.1.2.1). Comments may stand between.
+fn has_continuation(bytes: &[u8]) -> bool {
+    // Since the last quote there were only blanks and comments: whether with a new line.
+    let mut since: Option<bool> = None;
+    let mut in_comment = false;
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'\n' | b'\r' => {
+                in_comment = false;
+                since = since.map(|_| true);
+            }
+            _ if in_comment => {}
+            b'\'' if since == Some(true) => return true,
+            b'\'' => since = Some(false),
+            b' ' | b'\t' | 0x0b | 0x0c => {}
+            b'-' if bytes.get(at + 1) == Some(&b'-') && since.is_some() => in_comment = true,
+            _ => since = None,
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -113,6 +151,8 @@ mod tests {
             r#"select * from U&"\0063ustomer""#,
             r"select E'\x63ustomer'",
             "customer",
+            "select query_to_xml('select * from cust'\n'omer')",
+            "select query_to_xml('select * from cust' -- and\r\n  'omer')",
         ] {
             assert!(mentions().find(text).is_some(), "{text}");
         }
@@ -125,9 +165,39 @@ mod tests {
             r"insert into t values ('\x0163')",
             r"insert into t values (e'\n')",
             "select a.b, u & 'x'",
+            "select 'a' 'b',\n'c' from \"d\" where e = -- f\n'g'",
             "",
         ] {
             assert_eq!(mentions().find(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_name_is_found_where_the_server_cuts_it() {
+        let name = "k".repeat(63);
+        let mentions = Mentions {
+            words: HashSet::from([name.clone()]),
+            phrases: Vec::new(),
+        };
+        assert!(mentions.find(&format!("select * from {name}")).is_some());
+        assert!(mentions.find(&format!("select * from {name}er")).is_some());
+        assert!(
+            mentions
+                .find(&format!("select * from \"{name}é\""))
+                .is_some()
+        );
+        assert_eq!(
+            mentions.find(&format!("select * from {}", &name[1..])),
+            None
+        );
+    }
+
+    #[test]
+    fn letters_of_every_script_are_made_small() {
+        let mentions = Mentions {
+            words: HashSet::from(["künde".to_owned()]),
+            phrases: Vec::new(),
+        };
+        assert!(mentions.find("select * from KÜNDE").is_some());
     }
 }

@@ -2,12 +2,37 @@
 
 use sqlparser::ast::{Ident, ObjectName};
 
+/// Longer names are cut (PostgreSQL, `NAMEDATALEN` - 1).
+pub(crate) const NAME_SIZE_MAX: usize = 63;
+
 /// A name as the catalogue has it: A to Z are made small unless it was quoted. (Other letters stay
 /// in an encoding of several bytes: PostgreSQL, `downcase_identifier`.)
 pub(crate) fn folded(ident: &Ident) -> String {
-    match ident.quote_style {
+    cut(match ident.quote_style {
         Some(_) => ident.value.clone(),
         None => ident.value.to_ascii_lowercase(),
+    })
+}
+
+/// What the server leaves of a name, at a whole character (`truncate_identifier`).
+pub(crate) fn cut(mut name: String) -> String {
+    if name.len() > NAME_SIZE_MAX {
+        let mut end = NAME_SIZE_MAX;
+        while !name.is_char_boundary(end) {
+            end -= 1;
+        }
+        name.truncate(end);
+    }
+    name
+}
+
+/// A name in small letters of whatever script, to be looked for: a server with an encoding of
+/// single bytes folds more letters than others do.
+pub(crate) fn lower(name: &str) -> String {
+    match name.is_ascii() {
+        true => name.to_ascii_lowercase(),
+        // Letter by letter: a letter must not depend on what stands beside it.
+        false => name.chars().flat_map(char::to_lowercase).collect(),
     }
 }
 

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use column_types::LogicalType;
 
-use crate::ColumnId;
+use crate::{ColumnId, ObjectEffect};
 
 /// One statement of a text, and what to do for it.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +67,8 @@ pub struct Effects {
     /// A setting that changes how texts are read (`search_path`, `DateStyle`, …): look at
     /// ParameterStatus.
     pub changes_settings: bool,
+    /// Names that the session gives or takes back: for [`crate::Objects::note`].
+    pub objects: Vec<ObjectEffect>,
 }
 
 /// How a transaction goes on.

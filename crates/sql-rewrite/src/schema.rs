@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use column_types::LogicalType;
 
 use crate::Mode;
+use crate::names::lower;
 
 pub(crate) mod build;
 mod queries;
@@ -114,8 +115,8 @@ pub struct Schema {
     pub protected: Vec<ProtectedColumn>,
     /// Schemas that unqualified names are looked up in, in their order.
     pub search_path: Vec<String>,
-    /// Functions of users, without their schema, whose text names a protected table, or another
-    /// such function: calling them is refused.
+    /// Functions of users, without their schema, whose text names a protected table, runs other
+    /// texts as SQL, or names another such function: calling them is refused.
     pub suspect_functions: Vec<String>,
     /// What queries on the catalogues have to be shown otherwise.
     pub catalogue: CatalogueFacts,
@@ -157,6 +158,17 @@ impl Schema {
         self.protected
             .iter()
             .find(|rule| rule.schema == schema && rule.table == table && rule.column == column)
+    }
+
+    /// Whether a protected relation of this name is in any schema, however its letters are written.
+    pub(crate) fn has_protected(&self, name: &str) -> bool {
+        let name = lower(name);
+        let mut ruled = self.protected.iter();
+        ruled.any(|column| lower(&column.table) == name)
+            || self
+                .tables
+                .values()
+                .any(|table| table.is_protected() && lower(&table.name) == name)
     }
 
     /// A relation by the name of a statement: through the search path where it names no schema.

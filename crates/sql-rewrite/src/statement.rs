@@ -1,17 +1,19 @@
 //! A text to its statements, and each to its plan.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use sqlparser::ast::{DescribeAlias, Statement};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
-use crate::analysis::{Analysis, output_list, refuse, template, unsupported};
+use crate::analysis::{Analysis, output_list, refuse, unsupported};
+use crate::ddl::After;
 use crate::lexer::{Lexeme, lexemes};
 use crate::mention::Mentions;
 use crate::{
-    Effects, Plan, Planned, Refusal, Schema, Template, Translated, catalogue, ddl, effects, finish,
-    increment, locks, utility,
+    Effects, Objects, Plan, Planned, Refusal, Schema, Template, Translated, catalogue, ddl,
+    effects, finish, guard, increment, locks, objects, row_locks, utility,
 };
 
 /// Whose SQL a text is.
@@ -22,89 +24,201 @@ pub enum Dialect {
     Postgres,
 }
 
-/// Operators and words like them that may follow each other without a comma: printing and
-/// dropping a tree goes as deep as they are nested.
-const CHAIN_MAX: usize = 1000;
+type Part = [(Lexeme, Range<usize>)];
 
 /// The plans of a text that may hold several statements; none for a text without any.
 ///
 /// # Errors
 /// A statement that may touch a protected table, and that cannot be proved safe, refuses the text.
 pub fn plan(text: &str, schema: &Schema, dialect: Dialect) -> Result<Vec<Planned>, Refusal> {
-    let mentions = Mentions::of(schema);
-    let lexemes = lexemes(text);
-    let mut planned = Vec::new();
-    for part in lexemes.split(|(lexeme, _)| *lexeme == Lexeme::Semicolon) {
-        let (Some((_, first)), Some((_, last))) = (part.first(), part.last()) else {
-            continue;
-        };
-        let span = first.start..last.end.min(text.len());
-        let plan = plan_statement(text, &span, part, (schema, &mentions, dialect))?;
-        planned.push(Planned { span, plan });
-    }
-    Ok(planned)
+    plan_with(text, schema, dialect, &Objects::default())
 }
 
-fn plan_statement(
+/// The same for a text that what the session has prepared or declared concerns
+/// ([`Objects::concern`]).
+///
+/// # Errors
+/// As those of [`plan`].
+pub fn plan_with(
     text: &str,
-    span: &Range<usize>,
-    part: &[(Lexeme, Range<usize>)],
-    (schema, mentions, dialect): (&Schema, &Mentions, Dialect),
-) -> Result<Plan, Refusal> {
-    let statement = &text[span.clone()];
-    if let Some(plan) = catalogue::plan(statement, schema) {
-        return Ok(plan);
-    }
-    let Some(name) = mentions.find(statement) else {
-        let words: Vec<String> = part
-            .iter()
-            .filter(|(lexeme, _)| *lexeme == Lexeme::Word)
-            .map(|(_, place)| text[place.clone()].to_ascii_lowercase())
-            .collect();
-        return Ok(Plan::Pass(effects::of_words(&words, schema)));
+    schema: &Schema,
+    dialect: Dialect,
+    objects: &Objects,
+) -> Result<Vec<Planned>, Refusal> {
+    let lexemes = lexemes(text);
+    let mut planning = Planning {
+        text,
+        dialect,
+        mentions: Mentions::of(schema),
+        schema: Cow::Borrowed(schema),
+        objects: Cow::Borrowed(objects),
+        moves_names: false,
+        makes_names: false,
     };
-    if utility::passes(text, part) {
-        return Ok(Plan::Pass(Effects::default()));
+    if planning.mentions.find(text).is_some() {
+        guard::check_constants(text, &lexemes)?;
     }
-    check_form(statement, part)?;
-    let parsed = parse(statement, dialect).map_err(|()| {
-        refuse(format!(
-            "this statement may touch {name}, and is not understood"
-        ))
-        .with_state("42601")
-        .with_hint("Write it in a plainer form; see the manual on what is understood.")
-    })?;
-    of_statement(&parsed, schema)
+    let parts = lexemes.split(|(lexeme, _)| *lexeme == Lexeme::Semicolon);
+    parts
+        .filter_map(|part| planning.statement(part).transpose())
+        .collect()
 }
 
-/// What the analysis could not carry.
-fn check_form(statement: &str, part: &[(Lexeme, Range<usize>)]) -> Result<(), Refusal> {
-    if statement.contains(template::MARK) {
-        return Err(unsupported("the character U+0001"));
+/// A text whose statements are planned one after the other.
+struct Planning<'a> {
+    text: &'a str,
+    dialect: Dialect,
+    mentions: Mentions,
+    /// As it is behind the last statement.
+    schema: Cow<'a, Schema>,
+    objects: Cow<'a, Objects>,
+    /// A statement has changed what names mean: which table, which function.
+    moves_names: bool,
+    /// A statement has made names that are not known.
+    makes_names: bool,
+}
+
+impl Planning<'_> {
+    fn statement(&mut self, part: &Part) -> Result<Option<Planned>, Refusal> {
+        let (Some((_, first)), Some((_, last))) = (part.first(), part.last()) else {
+            return Ok(None);
+        };
+        let text = self.text;
+        let span = first.start..last.end.min(text.len());
+        let statement = &text[span.clone()];
+        let words = words(text, part);
+        let planned = |plan| {
+            Ok(Some(Planned {
+                span: span.clone(),
+                plan,
+            }))
+        };
+        self.check_names(&words)?;
+        if let Some(plan) = self.objects.fetch(text, part) {
+            return planned(plan);
+        }
+        self.objects.check_inner_execute(text, part)?;
+        if let Some(meant) = self.objects.execute(text, part, self.dialect)? {
+            return planned(self.executed(&meant)?);
+        }
+        if let Some(plan) = catalogue::plan(statement, &self.schema) {
+            return planned(plan);
+        }
+        let mention = self.mentions.find(statement);
+        guard::check_unseen(text, part, &self.schema)
+            .map_err(|refusal| refusal.naming(mention.as_deref()))?;
+        let passes = match &mention {
+            None => Some(effects::of_words(&words, &self.schema)),
+            Some(_) => utility::passes(text, part),
+        };
+        if let Some(mut effects) = passes {
+            effects.objects = objects::effects(text, part);
+            self.note(&words, &effects);
+            return planned(Plan::Pass(effects));
+        }
+        let name = mention.unwrap_or_default();
+        let plan = self.named(statement, part);
+        let plan = plan.map_err(|refusal| refusal.naming(Some(&name)))?;
+        if let Plan::One(_, effects) = &plan
+            && !effects.objects.is_empty()
+        {
+            self.objects.to_mut().note(effects);
+        }
+        planned(plan)
     }
-    let mut chain = 0;
-    for (lexeme, place) in part {
-        match lexeme {
-            Lexeme::Comma => chain = 0,
-            Lexeme::Operator => chain += 1,
-            Lexeme::Word => {
-                let length = place.len();
-                if length <= 9 {
-                    chain += 1;
+
+    /// The plan of a prepared statement with its arguments.
+    fn executed(&self, meant: &Statement) -> Result<Plan, Refusal> {
+        match of_statement(meant, &self.schema)? {
+            // The text of the client would execute what stands for the statement.
+            Plan::Pass(_) => Err(unsupported("EXECUTE of such a statement")),
+            plan => Ok(plan),
+        }
+    }
+
+    /// The plan of a statement that names a protected table.
+    fn named(&mut self, statement: &str, part: &Part) -> Result<Plan, Refusal> {
+        if self.moves_names {
+            return Err(
+                unsupported("a statement that changes what names mean, and another,")
+                    .with_hint("Send the first one by itself."),
+            );
+        }
+        let chain = guard::check_form(statement, part)?;
+        let is_last = self.text[part.last().map_or(0, |(_, last)| last.end)..]
+            .bytes()
+            .all(|byte| byte == b';' || byte.is_ascii_whitespace());
+        guard::on_a_stack_for(chain, || {
+            let parsed = parse(statement, self.dialect).map_err(|()| {
+                unsupported("SQL that is not understood")
+                    .with_state("42601")
+                    .with_hint("Write it in a plainer form; see the manual on what is understood.")
+            })?;
+            let plan = of_statement(&parsed, &self.schema)?;
+            if !is_last {
+                match ddl::after(&parsed, &self.schema) {
+                    After::Schema(schema) => self.schema = schema,
+                    After::Unknown => self.makes_names = true,
                 }
+                self.mentions = Mentions::of(&self.schema);
             }
-            _ => {}
-        }
-        if chain > CHAIN_MAX * 4 {
-            return Err(refuse("the statement is nested too deeply").with_state("54001"));
-        }
+            Ok(plan)
+        })
     }
-    Ok(())
+
+    /// Remembers what a statement does to those behind it.
+    fn note(&mut self, words: &[String], effects: &Effects) {
+        if !effects.objects.is_empty() {
+            self.objects.to_mut().note(effects);
+        }
+        let has = |own: &[&str]| words.iter().any(|word| own.contains(&word.as_str()));
+        let first = words.first().map_or("", String::as_str);
+        let path = [
+            "search_path",
+            "schema",
+            "role",
+            "session",
+            "all",
+            "set_config",
+        ];
+        let sets = effects.changes_settings && has(&path);
+        let begins_body = words
+            .windows(2)
+            .any(|pair| pair[0] == "begin" && pair[1] == "atomic");
+        let defines = first == "create" && has(&["function", "procedure", "schema"]);
+        self.moves_names |= sets || begins_body || defines || matches!(first, "do" | "call");
+    }
+
+    /// A name that was just made may be one of what shows a protected table.
+    fn check_names(&self, words: &[String]) -> Result<(), Refusal> {
+        let harmless = [
+            "begin", "start", "commit", "end", "rollback", "abort", "analyze", "vacuum",
+        ];
+        let first = words.first().map_or("", String::as_str);
+        if !self.makes_names || harmless.contains(&first) {
+            return Ok(());
+        }
+        Err(refuse(
+            "a statement behind one of the same text that changes names around a protected table",
+        )
+        .with_hint("Send the first one by itself."))
+    }
 }
 
-fn parse(statement: &str, dialect: Dialect) -> Result<Statement, ()> {
+/// The words of a statement, in small letters.
+fn words(text: &str, part: &Part) -> Vec<String> {
+    part.iter()
+        .filter(|(lexeme, _)| *lexeme == Lexeme::Word)
+        .map(|(_, place)| text[place.clone()].to_ascii_lowercase())
+        .collect()
+}
+
+/// The tree of a single statement.
+pub(crate) fn parse(statement: &str, dialect: Dialect) -> Result<Statement, ()> {
     let parsed = match dialect {
-        Dialect::Postgres => Parser::parse_sql(&PostgreSqlDialect {}, statement),
+        Dialect::Postgres => {
+            Parser::parse_sql(&PostgreSqlDialect {}, &row_locks::for_parser(statement))
+        }
     };
     let mut statements = parsed.map_err(drop)?;
     match (statements.pop(), statements.is_empty()) {
@@ -131,6 +245,8 @@ fn of_statement(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal>
             Ok(Plan::One(translated, effects))
         }
         Statement::Copy { .. } => utility::copy(statement, schema),
+        Statement::Merge(_) => Err(unsupported("MERGE")
+            .with_hint("Use INSERT … ON CONFLICT, UPDATE … FROM or DELETE … USING.")),
         Statement::Explain {
             describe_alias: DescribeAlias::Explain,
             analyze,
@@ -144,6 +260,27 @@ fn of_statement(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal>
             let plan = of_statement(statement, schema)?;
             utility::explain((*analyze, *verbose), options.as_deref(), plan)
         }
+        // What is prepared over a protected table is known by its name, and planned before.
+        Statement::Execute { .. } => Ok(Plan::Pass(Effects {
+            forgets_locks: true,
+            ..Effects::default()
+        })),
+        Statement::Prepare {
+            name,
+            data_types,
+            statement,
+        } => match of_statement(statement, schema)? {
+            Plan::Pass(_) => Err(unsupported("PREPARE of such a statement")),
+            _ => Ok(objects::prepare(name, data_types, statement)),
+        },
+        Statement::Declare { stmts } => match stmts.as_slice() {
+            [declare] if declare.for_query.is_some() => {
+                let query = declare.for_query.clone().map(Statement::Query);
+                let query = query.ok_or_else(|| unsupported("DECLARE without a query"))?;
+                objects::declare(declare, of_statement(&query, schema)?)
+            }
+            _ => Err(unsupported("a DECLARE of another dialect")),
+        },
         _ => match ddl::plan(statement, schema)? {
             Some(plan) => Ok(plan),
             None => Err(unsupported("a statement of this kind")),

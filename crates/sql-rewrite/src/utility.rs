@@ -5,23 +5,27 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use sqlparser::ast::{
-    CopyLegacyCsvOption, CopyLegacyOption, CopyOption, CopySource, CopyTarget, Ident, Statement,
+    CopyLegacyCsvOption, CopyLegacyOption, CopyOption, CopySource, CopyTarget, Ident, Query,
+    Statement,
 };
 
-use crate::analysis::{Analysis, quoted, refuse, unsupported};
+use crate::analysis::{Analysis, OutColumn, quoted, refuse, unsupported};
 use crate::lexer::Lexeme;
 use crate::names::{folded, split};
 use crate::{
-    Copy, CopyFormat, Effects, OutputKind, Piece, Plan, Refusal, Schema, Source, Table, Template,
+    Copy, CopyFormat, Effects, Form, OutputKind, Piece, Plan, Refusal, Schema, Source, Table,
+    Template,
 };
 
-/// Statements of names only: no constant, nothing that is run.
-pub(crate) fn passes(text: &str, part: &[(Lexeme, Range<usize>)]) -> bool {
-    let Some((Lexeme::Word, first)) = part.first() else {
-        return false;
+/// The effects of a statement that reads and writes no row, whatever names it has; None: it may.
+pub(crate) fn passes(text: &str, part: &[(Lexeme, Range<usize>)]) -> Option<Effects> {
+    let (Lexeme::Word, first) = part.first()? else {
+        return None;
     };
-    let is_known = matches!(
-        text[first.clone()].to_ascii_lowercase().as_str(),
+    let first = text[first.clone()].to_ascii_lowercase();
+    // `analyze` alone runs nothing; `EXPLAIN ANALYZE` starts otherwise.
+    let has_names = matches!(
+        first.as_str(),
         "vacuum"
             | "analyze"
             | "analyse"
@@ -34,15 +38,26 @@ pub(crate) fn passes(text: &str, part: &[(Lexeme, Range<usize>)]) -> bool {
             | "unlisten"
             | "close"
             | "deallocate"
+            | "show"
+            | "reset"
     );
-    // `analyze` alone runs nothing; `EXPLAIN ANALYZE` starts otherwise.
-    is_known
-        && part.iter().all(|(lexeme, place)| match lexeme {
-            Lexeme::Word | Lexeme::Comma | Lexeme::Open | Lexeme::Close => true,
-            Lexeme::Operator => &text[place.clone()] == ".",
-            Lexeme::Other => matches!(text.as_bytes()[place.start], b'"' | b'0'..=b'9'),
-            Lexeme::Semicolon => false,
-        })
+    // Their constants are no values of a column.
+    let has_constants = matches!(first.as_str(), "notify" | "set");
+    let fits = part.iter().all(|(lexeme, place)| match lexeme {
+        Lexeme::Word | Lexeme::Comma | Lexeme::Open | Lexeme::Close => true,
+        Lexeme::Operator => {
+            let operator = &text[place.clone()];
+            operator == "." || (has_constants && matches!(operator, "=" | "-" | "+"))
+        }
+        Lexeme::Other => {
+            has_constants || matches!(text.as_bytes()[place.start], b'"' | b'0'..=b'9')
+        }
+        Lexeme::Semicolon => false,
+    });
+    ((has_names || has_constants) && fits).then(|| Effects {
+        changes_settings: matches!(first.as_str(), "set" | "reset"),
+        ..Effects::default()
+    })
 }
 
 /// `EXPLAIN`, of what the server gets.
@@ -102,16 +117,18 @@ pub(crate) fn copy(statement: &Statement, schema: &Schema) -> Result<Plan, Refus
                 .with_hint("Use STDIN and STDOUT, or \\copy of psql."));
         }
     };
-    let CopySource::Table {
-        table_name,
-        columns,
-    } = source
-    else {
-        return Err(unsupported("COPY of a query"));
-    };
     if !values.is_empty() {
         return Err(unsupported("COPY with rows in its text"));
     }
+    let (table_name, columns) = match source {
+        CopySource::Table {
+            table_name,
+            columns,
+        } => (table_name, columns),
+        CopySource::Query(query) => {
+            return copy_query(query, format(options, legacy_options)?, schema);
+        }
+    };
     let (schema_name, name) = split(table_name).ok_or_else(|| unsupported("a computed name"))?;
     let analysis = Analysis::new(schema);
     let Some(table) = analysis.find_table(schema_name.as_deref(), &name)? else {
@@ -123,6 +140,50 @@ pub(crate) fn copy(statement: &Statement, schema: &Schema) -> Result<Plan, Refus
     }
     let format = format(options, legacy_options)?;
     Ok(copy_of(table, &places, into_server, format))
+}
+
+/// `COPY (query) TO STDOUT`, of a query that the server can do alone. `COPY` has no parameters, so
+/// no constant of it may have to be sealed.
+fn copy_query(query: &Query, format: CopyFormat, schema: &Schema) -> Result<Plan, Refusal> {
+    let (analysis, (query, outputs)) = Analysis::run(schema, |analysis| {
+        let mut query = query.clone();
+        let outputs = analysis.query(&mut query, None, None)?;
+        Ok((query, outputs))
+    })?;
+    let Some(outputs) = outputs else {
+        return Err(unsupported("COPY of a query whose columns are not known"));
+    };
+    for hole in &analysis.holes {
+        if let Form::Sealed(column, _) = hole.form {
+            return Err(refuse(format!(
+                "COPY of a query with a constant for protected column {}",
+                analysis.title(column)
+            ))
+            .with_hint("Use a SELECT, or leave the condition out."));
+        }
+    }
+    if !analysis.holes.is_empty() {
+        return Err(refuse("there is no parameter in COPY").with_state("42P02"));
+    }
+    let effects = Effects {
+        writes: analysis.writes,
+        forgets_locks: analysis.fires_triggers,
+        ..Effects::default()
+    };
+    let body = Template::of(&mut Statement::Query(Box::new(query)))?;
+    let mut text = format!("COPY ({}) TO STDOUT WITH (", body.render(|_, _| {}));
+    write_format(&mut text, &format);
+    text.push(')');
+    let field = |column: &OutColumn| column.sealed.map_or(OutputKind::Plain, OutputKind::Sealed);
+    Ok(Plan::Copy(Box::new(Copy {
+        template: Template {
+            pieces: vec![Piece::Text(text)],
+        },
+        into_server: false,
+        fields: outputs.iter().map(field).collect(),
+        format,
+        effects,
+    })))
 }
 
 fn copy_of(table: &Table, places: &[usize], into_server: bool, format: CopyFormat) -> Plan {

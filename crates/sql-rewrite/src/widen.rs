@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{
     Expr, SelectItem, SetExpr, Statement, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
 
 use crate::analysis::{quoted, template};
-use crate::{ColumnId, LockedColumn, Output, OutputKind, Schema, Template, Translated};
+use crate::statement::parse;
+use crate::{
+    ColumnId, Dialect, LockedColumn, Output, OutputKind, Schema, Template, Translated, guard,
+};
 
 /// The same `SELECT … FOR UPDATE` with more sealed columns of the locked row, hidden from the
 /// client, so that they need not be read again when they are incremented. None: the statement
@@ -35,9 +36,17 @@ pub fn widen(translated: &Translated, columns: &[ColumnId], schema: &Schema) -> 
         text.push('$');
         text.push_str(&(hole + 1).to_string());
     });
-    let mut statement = Parser::parse_sql(&PostgreSqlDialect {}, &text)
-        .ok()?
-        .pop()?;
+    // Each operator takes a few bytes.
+    guard::on_a_stack_for(text.len() / 4, || wider(translated, &text, missing, schema))
+}
+
+fn wider(
+    translated: &Translated,
+    text: &str,
+    missing: Vec<ColumnId>,
+    schema: &Schema,
+) -> Option<Translated> {
+    let mut statement = parse(text, Dialect::Postgres).ok()?;
     let _: ControlFlow<()> = statement.visit(&mut Markers);
     let Statement::Query(query) = &mut statement else {
         return None;
@@ -46,7 +55,7 @@ pub fn widen(translated: &Translated, columns: &[ColumnId], schema: &Schema) -> 
         return None;
     };
     let mut wider = translated.clone();
-    let mut locks = locks.clone();
+    let mut locks = translated.locks.clone()?;
     if wider.outputs.is_empty() {
         let plain = Output {
             name: None,

@@ -155,9 +155,17 @@ impl Analysis<'_> {
     ) -> Result<(), Refusal> {
         if matches!(operand, Expr::Tuple(_)) {
             let original = operand.clone();
+            let mut earlier: Option<Expr> = None;
             for entry in list.iter_mut() {
                 *operand = original.clone();
                 self.compare(operand, entry, Comparison::Equality, scope)?;
+                // A constant of the operand is sealed for one column, or not at all.
+                if earlier.is_some_and(|earlier| earlier != *operand) {
+                    return Err(unsupported(
+                        "a row with constants that is looked for among rows of columns",
+                    ));
+                }
+                earlier = Some(operand.clone());
             }
             return Ok(());
         }

@@ -27,7 +27,15 @@ impl Analysis<'_> {
             }
             Expr::Subquery(query) => {
                 let outputs = self.query(query, Some(scope), None)?;
-                Ok(outputs.and_then(|outputs| outputs.first().and_then(|first| first.sealed)))
+                let sealed = outputs.iter().flatten().find_map(|output| output.sealed);
+                match (outputs.as_deref(), sealed) {
+                    (Some([_, _, ..]), Some(column)) => Err(refuse(format!(
+                        "a row of a subquery with protected column {} in a comparison",
+                        self.title(column)
+                    ))
+                    .with_hint("Compare each column by itself, or use IN.")),
+                    _ => Ok(sealed),
+                }
             }
             Expr::Cast {
                 kind,
@@ -203,6 +211,9 @@ impl Analysis<'_> {
 
     /// Patterns and arrays beside an operand.
     fn pattern(&mut self, expression: &mut Expr, scope: &Scope) -> Result<(), Refusal> {
+        if self.any(expression, scope)? {
+            return Ok(());
+        }
         match expression {
             Expr::Like {
                 any: false,
@@ -313,40 +324,12 @@ impl Analysis<'_> {
                 self.compare(left, right, Comparison::Order, scope)
             }
             B::And | B::Or => self.chain(left, operator, right, scope),
-            B::Plus
-            | B::Minus
-            | B::Multiply
-            | B::Divide
-            | B::Modulo
-            | B::StringConcat
-            | B::BitwiseOr
-            | B::BitwiseAnd
-            | B::PGBitwiseXor
-            | B::PGBitwiseShiftLeft
-            | B::PGBitwiseShiftRight
-            | B::PGExp
-            | B::PGOverlap
-            | B::PGRegexMatch
-            | B::PGRegexIMatch
-            | B::PGRegexNotMatch
-            | B::PGRegexNotIMatch
-            | B::PGLikeMatch
-            | B::PGILikeMatch
-            | B::PGNotLikeMatch
-            | B::PGNotILikeMatch
-            | B::PGStartsWith
-            | B::Arrow
-            | B::LongArrow
-            | B::HashArrow
-            | B::HashLongArrow
-            | B::AtAt
-            | B::AtArrow
-            | B::ArrowAt => self.plain_all([left, right], scope),
+            operator if is_plain(operator) => self.chain(left, operator, right, scope),
             _ => Err(unsupported(&format!("operator {operator}"))),
         }
     }
-
-    /// `a AND b AND c …` leans to the left: walked without recursion, as long as it is.
+    /// `a AND b AND c …`, `a + b - c …` lean to the left: walked without recursion, as long as they
+    /// are.
     fn chain(
         &mut self,
         left: &mut Expr,
@@ -356,7 +339,8 @@ impl Analysis<'_> {
     ) -> Result<(), Refusal> {
         let mut rights = vec![right];
         let mut left = left;
-        while matches!(&*left, Expr::BinaryOp { op, .. } if op == operator) {
+        let is_alike = |op: &BinaryOperator| op == operator || (is_plain(operator) && is_plain(op));
+        while matches!(&*left, Expr::BinaryOp { op, .. } if is_alike(op)) {
             let Expr::BinaryOp {
                 left: inner, right, ..
             } = left
@@ -458,6 +442,43 @@ impl Analysis<'_> {
         }
         Ok(common.flatten())
     }
+}
+
+/// Operators between plain values.
+fn is_plain(operator: &BinaryOperator) -> bool {
+    use BinaryOperator as B;
+    matches!(
+        operator,
+        B::Plus
+            | B::Minus
+            | B::Multiply
+            | B::Divide
+            | B::Modulo
+            | B::StringConcat
+            | B::BitwiseOr
+            | B::BitwiseAnd
+            | B::PGBitwiseXor
+            | B::PGBitwiseShiftLeft
+            | B::PGBitwiseShiftRight
+            | B::PGExp
+            | B::PGOverlap
+            | B::PGRegexMatch
+            | B::PGRegexIMatch
+            | B::PGRegexNotMatch
+            | B::PGRegexNotIMatch
+            | B::PGLikeMatch
+            | B::PGILikeMatch
+            | B::PGNotLikeMatch
+            | B::PGNotILikeMatch
+            | B::PGStartsWith
+            | B::Arrow
+            | B::LongArrow
+            | B::HashArrow
+            | B::HashLongArrow
+            | B::AtAt
+            | B::AtArrow
+            | B::ArrowAt
+    )
 }
 
 /// A name for a node that is refused.

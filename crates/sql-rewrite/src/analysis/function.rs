@@ -12,7 +12,7 @@ use crate::names::split;
 use crate::{ColumnId, Mode, Purpose, Refusal};
 
 /// Functions that run SQL out of a text, or read a relation that a text names.
-const RUN_TEXTS: &[&str] = &[
+pub(crate) const RUN_TEXTS: &[&str] = &[
     "query_to_xml",
     "query_to_xmlschema",
     "query_to_xml_and_xmlschema",
@@ -33,10 +33,22 @@ const RUN_TEXTS: &[&str] = &[
     "dblink_exec",
     "dblink_open",
     "dblink_send_query",
+    "dblink_build_sql_insert",
+    "dblink_build_sql_update",
+    "dblink_build_sql_delete",
     "crosstab",
+    "crosstab2",
+    "crosstab3",
+    "crosstab4",
     "crosstabn",
     "connectby",
     "xpath_table",
+    "pg_background_launch",
+    "schedule_in_database",
+    "run_command_on_workers",
+    "run_command_on_shards",
+    "run_command_on_placements",
+    "run_command_on_colocated_placements",
 ];
 
 impl Analysis<'_> {
@@ -54,8 +66,10 @@ impl Analysis<'_> {
             .any(|suspect| suspect == name)
         {
             return Err(refuse(format!(
-                "function {name} names a protected table in its text, where it would see ciphertext"
-            )));
+                "function {name} names a protected table in its text, where it would see \
+                 ciphertext, or runs texts that may name one"
+            ))
+            .with_hint("Do its work in statements of the application."));
         }
         Ok(())
     }

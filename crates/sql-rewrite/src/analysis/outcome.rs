@@ -11,14 +11,31 @@ pub(crate) fn refuse(message: impl Into<String>) -> Refusal {
     }
 }
 
+/// Stands in refusals for the table, until it is known which one the statement names.
+const SOME_TABLE: &str = "a protected table";
+
 /// A part of SQL that the analysis does not know.
 pub(crate) fn unsupported(what: &str) -> Refusal {
     refuse(format!(
-        "{what} is not supported in a statement that names a protected table"
+        "{what} is not supported in a statement that names {SOME_TABLE}"
     ))
 }
 
 impl Refusal {
+    /// The same, with the name of the table in it where there is one.
+    pub(crate) fn naming(mut self, name: Option<&str>) -> Self {
+        let Some(name) = name else {
+            return self;
+        };
+        if self.message.contains(SOME_TABLE) {
+            let table = format!("protected table {name}");
+            self.message = self.message.replace(SOME_TABLE, &table);
+        } else if self.sqlstate == "0A000" && !self.message.contains(name) {
+            self.message = format!("protected table {name}: {}", self.message);
+        }
+        self
+    }
+
     pub(crate) fn with_hint(mut self, hint: &str) -> Self {
         self.hint = Some(hint.to_owned());
         self

@@ -2,10 +2,11 @@
 
 mod from;
 mod projection;
+mod with;
 
 use sqlparser::ast::{
-    Cte, Distinct, Expr, Fetch, GroupByExpr, LimitClause, LockClause, OrderBy, Query, Select,
-    SelectFlavor, SetExpr, SetOperator, SetQuantifier, Value, Values, With,
+    Distinct, Expr, Fetch, GroupByExpr, LimitClause, LockClause, OrderBy, Query, Select,
+    SelectFlavor, SetExpr, SetOperator, SetQuantifier, Statement, Value, Values,
 };
 
 use super::function::sort_keys;
@@ -15,8 +16,8 @@ use super::{
 use crate::names::folded;
 use crate::{ColumnId, Mode, Purpose, Refusal};
 
-pub(crate) use from::check_simple_alias;
-pub(crate) use projection::output_name;
+pub(crate) use from::{check_relation_name, check_simple_alias, make_explicit};
+pub(crate) use projection::{expand_relation, output_name};
 
 /// Columns that a query's rows are stored in.
 pub(crate) type Targets<'t> = Option<&'t [Option<ColumnId>]>;
@@ -74,36 +75,6 @@ impl Analysis<'_> {
         Ok(outputs)
     }
 
-    pub fn with(&mut self, with: &mut With, outer: Option<&Scope>) -> Result<(), Refusal> {
-        let With {
-            with_token: _,
-            recursive,
-            cte_tables,
-        } = with;
-        if *recursive {
-            return Err(unsupported("WITH RECURSIVE"));
-        }
-        for cte in cte_tables {
-            let Cte {
-                alias,
-                query,
-                from: None,
-                materialized: _,
-                closing_paren_token: _,
-            } = cte
-            else {
-                return Err(unsupported("a clause of another dialect"));
-            };
-            let outputs = self.query(query, outer, None)?;
-            let Some(mut outputs) = outputs else {
-                return Err(unsupported("WITH over a table whose columns are not known"));
-            };
-            from::rename(&mut outputs, alias)?;
-            self.ctes.push((folded(&alias.name), outputs));
-        }
-        Ok(())
-    }
-
     fn limits(
         &mut self,
         limit: Option<&mut LimitClause>,
@@ -159,8 +130,11 @@ impl Analysis<'_> {
                 let right = self.body(right, outer, targets)?;
                 self.set_operation(left, (*op, *set_quantifier), right)
             }
+            SetExpr::Insert(Statement::Insert(insert)) => self.insert(insert, outer),
+            SetExpr::Update(Statement::Update(update)) => self.update(update, outer),
+            SetExpr::Delete(Statement::Delete(delete)) => self.delete(delete, outer),
             SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
-                Err(unsupported("a statement that writes, inside of another,"))
+                Err(unsupported("MERGE"))
             }
             SetExpr::Table(_) => Err(unsupported("TABLE as a query")),
         }

@@ -7,7 +7,7 @@ use sqlparser::ast::{
     TableFactor, TableWithJoins, Update, UpdateTableFromKind,
 };
 
-use super::query::{Outputs, check_simple_alias};
+use super::query::{Outputs, check_relation_name, check_simple_alias, make_explicit};
 use super::scope::quoted;
 use super::{Analysis, Relation, Scope, refuse, unsupported};
 use crate::names::split;
@@ -21,6 +21,7 @@ impl<'s> Analysis<'s> {
         alias: Option<&TableAlias>,
     ) -> Result<(Option<&'s Table>, Relation), Refusal> {
         check_simple_alias(alias)?;
+        check_relation_name(name)?;
         let (schema, table) = split(name).ok_or_else(|| unsupported("a computed name"))?;
         self.find_table(schema.as_deref(), &table)?;
         let found = self.schema.find(schema.as_deref(), &table);
@@ -36,15 +37,16 @@ impl<'s> Analysis<'s> {
             return Ok((None, relation));
         };
         if found.is_protected() && found.kind != RelationKind::Table {
-            return Err(refuse(format!(
-                "{}.{} is a view of protected columns; it can only be read",
-                found.schema, found.name
-            ))
-            .with_hint("Write the table that it shows."));
+            check_writable(found)?;
+            // The rows that are written are those of another table.
+            self.fires_triggers = true;
         }
         *name = vec![quoted(&found.schema), quoted(&found.name)].into();
-        self.writes = Some((found.schema.clone(), found.name.clone()));
-        self.fires_triggers |= found.has_triggers;
+        let written = (found.schema.clone(), found.name.clone());
+        // Locked rows of several tables cannot be told apart here: all are forgotten.
+        let others = self.writes.as_ref().is_some_and(|other| *other != written);
+        self.writes = Some(written);
+        self.fires_triggers |= found.has_triggers || others;
         let relation = Relation::of_table(found, alias.map(|alias| &alias.name));
         Ok((Some(found), relation))
     }
@@ -72,7 +74,11 @@ impl<'s> Analysis<'s> {
                 && partitions.is_empty()
                 && index_hints.is_empty() =>
             {
-                self.written(name, alias.as_ref())
+                let written = self.written(name, alias.as_ref())?;
+                if written.0.is_none() {
+                    make_explicit(alias.as_mut());
+                }
+                Ok(written)
             }
             _ => Err(unsupported(
                 "a table of this form in a statement that writes",
@@ -238,6 +244,21 @@ impl<'s> Analysis<'s> {
             None => Ok(Some(Vec::new())),
             Some(items) => self.projection(items, scope, None),
         }
+    }
+}
+
+/// A view that the server writes through passes sealed values on as they are.
+fn check_writable(table: &Table) -> Result<(), Refusal> {
+    let title = format!("{}.{}", table.schema, table.name);
+    match table.kind {
+        RelationKind::View if !table.has_triggers => Ok(()),
+        RelationKind::View => Err(refuse(format!(
+            "view {title} of protected columns is written by a trigger or a rule of the server"
+        ))
+        .with_hint("Write the table that it shows.")),
+        RelationKind::Table | RelationKind::Foreign => Err(refuse(format!(
+            "foreign table {title} of protected columns can only be read"
+        ))),
     }
 }
 

@@ -1,11 +1,13 @@
 //! `ALTER TABLE`
 
 use sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation, Ident, RenameTableNameKind, Statement,
+    AlterColumnOperation, AlterTable, AlterTableOperation, Ident, ObjectName, RenameTableNameKind,
+    Statement,
 };
 
 use super::{constraint, create, find_known, pass, place, refusal, refuse_named, written};
-use crate::names::folded;
+use crate::analysis::quoted;
+use crate::names::{folded, split};
 use crate::{Plan, Refusal, Schema, Table};
 
 pub(super) fn plan(alter: &AlterTable, schema: &Schema) -> Result<Plan, Refusal> {
@@ -51,6 +53,12 @@ fn operation(own: &mut AlterTableOperation, table: &Table, schema: &Schema) -> R
         Operation::RenameTable { table_name } => {
             let (RenameTableNameKind::As(new) | RenameTableNameKind::To(new)) = table_name;
             refuse_named(new, "the new name of a table", schema)?;
+            let in_its_schema = [
+                quoted(&table.schema),
+                quoted(&split(new).unwrap_or_default().1),
+            ];
+            let in_its_schema = ObjectName::from(in_its_schema.to_vec());
+            refuse_named(&in_its_schema, "the new name of a table", schema)?;
             if table.is_protected() {
                 return Err(renamed(&format!(
                     "protected table {}.{}",

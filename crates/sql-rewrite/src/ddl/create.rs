@@ -9,7 +9,7 @@ use sqlparser::ast::{
 use super::{
     constraint, find, own_name, pass, place, refusal, refuse_named, refuse_table_as, written,
 };
-use crate::names::folded;
+use crate::names::{folded, split};
 use crate::rules::{constant_value, parse_default};
 use crate::{Column, Literal, Plan, ProtectedColumn, Refusal, RelationKind, Schema, Table};
 
@@ -19,13 +19,13 @@ pub(super) fn plan(create: &CreateTable, schema: &Schema) -> Result<Plan, Refusa
         return Ok(pass());
     }
     refuse_copies(create, schema)?;
+    refuse_hiding(create, schema)?;
     let Some(table) = described(create, schema) else {
         refuse_named(&create.name, "created", schema)?;
         return Ok(pass());
     };
     let mut anew = create.clone();
     if table.is_protected() {
-        refuse_odd(create, &table)?;
         constraint::check_partition_key(create.partition_by.as_deref(), &table, schema)?;
     }
     for definition in &mut anew.columns {
@@ -41,7 +41,7 @@ pub(super) fn plan(create: &CreateTable, schema: &Schema) -> Result<Plan, Refusa
 }
 
 /// The table as it will be, for the checks; None for a name that cannot be resolved.
-fn described(create: &CreateTable, schema: &Schema) -> Option<Table> {
+pub(super) fn described(create: &CreateTable, schema: &Schema) -> Option<Table> {
     let (own_schema, name) = own_name(&create.name, schema)?;
     let parent = create
         .partition_of
@@ -159,16 +159,24 @@ fn refuse_ruled_child(create: &CreateTable, schema: &Schema) -> Result<(), Refus
     Ok(())
 }
 
-/// Kinds of tables that the server gives other meanings, or that the proxy would not see.
-fn refuse_odd(create: &CreateTable, table: &Table) -> Result<(), Refusal> {
-    if create.temporary {
-        return Err(refusal(
-            &format!("protected table {}.{}", table.schema, table.name),
-            "a temporary table would hide it from one connection, and the proxy does not see it",
-            "Give the temporary table another name.",
-        ));
+/// A temporary table of the name of a protected one is found before it.
+fn refuse_hiding(create: &CreateTable, schema: &Schema) -> Result<(), Refusal> {
+    let is_temporary = |own: &str| own == "pg_temp" || own.starts_with("pg_temp_");
+    let hides = match split(&create.name) {
+        Some((own_schema, name)) => {
+            (create.temporary || own_schema.as_deref().is_some_and(is_temporary))
+                && schema.has_protected(&name)
+        }
+        None => false,
+    };
+    if !hides {
+        return Ok(());
     }
-    Ok(())
+    Err(refusal(
+        &format!("protected table {}", create.name),
+        "a temporary table would hide it from one connection, and the proxy does not see it",
+        "Give the temporary table another name.",
+    ))
 }
 
 /// Writes the definition of a column anew if it is protected, and checks it.

@@ -6,6 +6,7 @@ use super::queries::QUERIES;
 use super::{
     Answer, Column, ColumnId, ProtectedColumn, RelationKind, Schema, SchemaError, Table, views,
 };
+use crate::guard::runs_texts;
 use crate::rules::parse_default;
 use crate::{ColumnRule, Rules};
 
@@ -198,6 +199,7 @@ impl<'a> Building<'a> {
             }
         }
         self.inherit_rules();
+        self.check_parents();
     }
 
     fn protect(&mut self, name: &Name, column: &str, rule: &ColumnRule) -> ProtectedColumn {
@@ -281,6 +283,55 @@ impl<'a> Building<'a> {
         }
     }
 
+    /// What is written through a parent is written to its children: one without the rule of a
+    /// child would write in clear.
+    fn check_parents(&mut self) {
+        for child in self.parents.keys().copied().collect::<Vec<_>>() {
+            for parent in self.ancestors(child) {
+                self.check_parent(child, parent);
+            }
+        }
+    }
+
+    fn check_parent(&mut self, child: u32, parent: u32) {
+        let (Some(table), Some(above)) = (self.table(child), self.table(parent)) else {
+            return;
+        };
+        let is_open = |column: &&Column| {
+            let place = above.position(&column.name);
+            column.protected.is_some()
+                && place.is_some_and(|place| above.columns[place].protected.is_none())
+        };
+        let open: Vec<String> = table
+            .columns
+            .iter()
+            .filter(is_open)
+            .map(|column| column.name.clone())
+            .collect();
+        let name = (table.schema.clone(), table.name.clone());
+        let problem = format!(
+            "is written through {}.{} too, where it has no rule: give the rule to that table, and \
+             its partitions and children have it",
+            above.schema, above.name
+        );
+        for column in open {
+            self.error(&name, &column, problem.clone());
+        }
+    }
+
+    fn ancestors(&self, child: u32) -> HashSet<u32> {
+        let mut found = HashSet::new();
+        let mut waiting = vec![child];
+        while let Some(next) = waiting.pop() {
+            for parent in self.parents.get(&next).into_iter().flatten() {
+                if found.insert(*parent) {
+                    waiting.push(*parent);
+                }
+            }
+        }
+        found
+    }
+
     fn inherited(&self, child: u32, seen: &mut HashSet<u32>) -> BTreeMap<String, ColumnId> {
         let mut columns = BTreeMap::new();
         if !seen.insert(child) {
@@ -344,7 +395,8 @@ impl<'a> Building<'a> {
         }
     }
 
-    /// Functions that name a protected relation, or a function that does.
+    /// Functions that name a protected relation, or run texts that could; and those that call one
+    /// of them.
     fn suspect_functions(&self, answer: &Answer) -> Vec<String> {
         let functions: Vec<(String, String)> = answer
             .iter()
@@ -356,7 +408,13 @@ impl<'a> Building<'a> {
             .values()
             .filter(|table| table.is_protected());
         let mut marked: Vec<String> = protected.map(|table| table.name.to_lowercase()).collect();
-        let mut suspects: Vec<String> = Vec::new();
+        let run_texts = functions.iter().filter(|(_, body)| runs_texts(body));
+        let mut suspects: Vec<String> = run_texts.map(|(name, _)| name.clone()).collect();
+        if marked.is_empty() {
+            return Vec::new();
+        }
+        suspects.dedup();
+        marked.extend(suspects.iter().map(|name| name.to_lowercase()));
         while let Some(word) = marked.pop() {
             for (name, body) in &functions {
                 if !suspects.contains(name) && names_word(body, &word) {
@@ -366,12 +424,12 @@ impl<'a> Building<'a> {
             }
         }
         suspects.sort_unstable();
+        suspects.dedup();
         suspects
     }
 }
 
-/// Whether `word` stands in `text` as a whole word. Both are in lower case. A name with odd
-/// characters, or one that is put together at run time, is found by nobody.
+/// Whether `word` stands in `text` as a whole word. Both are in lower case.
 pub(crate) fn names_word(text: &str, word: &str) -> bool {
     // `$` can stand in a name, and around one (`$function$SELECT … FROM people$function$`).
     let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');

@@ -191,3 +191,24 @@ pub fn describe(text: &str, schema: &Schema) -> String {
         Err(refusal) => format!("refused {}: {}\n", refusal.sqlstate, refusal.message),
     }
 }
+
+/// What is done with a statement over [`people`].
+#[track_caller]
+pub fn assert_plan(statement: &str, expected: &str) {
+    assert_eq!(
+        describe(statement, &people()).trim_end(),
+        expected.trim(),
+        "{statement}"
+    );
+}
+
+#[track_caller]
+pub fn assert_refused(statement: &str) {
+    assert_starts(statement, "refused");
+}
+
+#[track_caller]
+pub fn assert_starts(statement: &str, start: &str) {
+    let plan = describe(statement, &people());
+    assert!(plan.starts_with(start), "{statement}\n{plan}");
+}

@@ -221,6 +221,30 @@ fn partitions_are_protected_as_their_parent_is() {
 }
 
 #[test]
+fn a_parent_without_the_rule_of_its_child_is_named() {
+    let Some((_server, mut client)) = server_testkit::connected() else {
+        return;
+    };
+    ask(
+        &mut client,
+        "CREATE TABLE above (id bytea, note bytea); CREATE TABLE between () INHERITS (above); \
+         CREATE TABLE people (name bytea) INHERITS (between)",
+    );
+    let rules = rules(PEOPLE);
+    let part = "public.people.note: is written through public.above too";
+    assert_problem(&mut client, &rules, part);
+    let with_parent = PEOPLE.replace("[columns.people]", "[columns.above]");
+    let with_parent = self::rules(&with_parent.replace("name", "title"));
+    let schema = build(&mut client, &with_parent).expect("the rule of the parent is the child's");
+    assert!(
+        schema
+            .find(None, "people")
+            .expect("it is there")
+            .is_protected()
+    );
+}
+
+#[test]
 fn what_the_server_would_do_with_ciphertext_is_named() {
     let Some((_server, mut client)) = server_testkit::connected() else {
         return;
@@ -286,6 +310,7 @@ fn functions_and_triggers_on_protected_tables_are_known() {
     for statement in [
         "CREATE FUNCTION direct() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM people'",
         "CREATE FUNCTION calls() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN direct(); END'",
+        "CREATE FUNCTION runs(t text) RETURNS void LANGUAGE plpgsql AS 'BEGIN EXECUTE t; END'",
         "CREATE FUNCTION harmless() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM plain'",
         "CREATE FUNCTION atomic() RETURNS bigint LANGUAGE sql BEGIN ATOMIC; \
          SELECT count(*) FROM people; END",
@@ -296,7 +321,10 @@ fn functions_and_triggers_on_protected_tables_are_known() {
         ask(&mut client, statement);
     }
     let schema = build(&mut client, &rules).expect("rules and server fit");
-    assert_eq!(schema.suspect_functions, ["atomic", "calls", "direct"]);
+    assert_eq!(
+        schema.suspect_functions,
+        ["atomic", "calls", "direct", "runs"]
+    );
     assert!(
         schema
             .find(None, "people")

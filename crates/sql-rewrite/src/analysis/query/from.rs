@@ -1,7 +1,7 @@
 //! FROM clauses: the relations that a query sees.
 
 use sqlparser::ast::{
-    FunctionArg, Join, JoinConstraint, JoinOperator, ObjectName, TableAlias, TableFactor,
+    FunctionArg, Ident, Join, JoinConstraint, JoinOperator, ObjectName, TableAlias, TableFactor,
     TableFunctionArgs, TableWithJoins,
 };
 
@@ -9,7 +9,7 @@ use super::super::function::argument_expression;
 use super::super::scope::quoted;
 use super::super::{Analysis, OutColumn, Relation, Scope, refuse, unsupported};
 use crate::names::{folded, split};
-use crate::{Refusal, Table};
+use crate::{Refusal, RelationKind, Table};
 
 impl Analysis<'_> {
     pub fn from(&mut self, joined: &mut TableWithJoins, scope: &mut Scope) -> Result<(), Refusal> {
@@ -82,6 +82,9 @@ impl Analysis<'_> {
                     }) => self.table_function(name, args, alias.as_ref(), scope)?,
                     Some(_) => return Err(unsupported("a function of another dialect")),
                 };
+                if relation.columns.is_none() {
+                    make_explicit(alias.as_mut());
+                }
                 scope.relations.push(relation);
                 Ok(())
             }
@@ -164,7 +167,11 @@ impl Analysis<'_> {
         name: &mut ObjectName,
         alias: Option<&TableAlias>,
     ) -> Result<Relation, Refusal> {
+        check_relation_name(name)?;
         let (schema, table) = split(name).ok_or_else(|| unsupported("a computed name"))?;
+        if schema.is_none() {
+            self.check_pending(&table)?;
+        }
         if schema.is_none()
             && let Some((_, columns)) = self.ctes.iter().rev().find(|(cte, _)| *cte == table)
         {
@@ -184,7 +191,8 @@ impl Analysis<'_> {
         Ok(relation)
     }
 
-    /// A table that the schema has and that may be read; None: it is not known, and not protected.
+    /// A table that the schema has and that may be read; None: it is not known, and not protected
+    /// whatever schema it is looked for in.
     pub fn find_table(
         &self,
         schema: Option<&str>,
@@ -192,13 +200,8 @@ impl Analysis<'_> {
     ) -> Result<Option<&'_ Table>, Refusal> {
         let found = self.schema.find(schema, name);
         let Some(found) = found.filter(|found| found.oid != 0 && !found.columns.is_empty()) else {
-            let is_ruled = |column: &crate::ProtectedColumn| {
-                column.table == name && schema.is_none_or(|schema| schema == column.schema)
-            };
-            if self.schema.protected.iter().any(is_ruled) {
-                return Err(refuse(format!("relation {name:?} does not exist")).with_state("42P01"));
-            }
-            return Ok(found.filter(|found| !found.columns.is_empty()));
+            self.check_unknown(schema, name)?;
+            return Ok(None);
         };
         if found.opaque {
             return Err(refuse(format!(
@@ -206,7 +209,52 @@ impl Analysis<'_> {
                 found.schema, found.name
             )));
         }
+        if found.kind == RelationKind::Foreign && self.schema.has_protected(name) {
+            return Err(refuse(format!(
+                "foreign table {}.{} may be the protected table of the same name",
+                found.schema, found.name
+            ))
+            .with_hint("Give the foreign table another name."));
+        }
         Ok(Some(found))
+    }
+
+    /// Refuses a name that is not found, and that the server may find: by another search path than
+    /// the one that was seen last, or since a table was made.
+    fn check_unknown(&self, schema: Option<&str>, name: &str) -> Result<(), Refusal> {
+        let is_system = schema
+            .is_some_and(|schema| schema.starts_with("pg_") || schema == "information_schema");
+        if is_system || !self.schema.has_protected(name) {
+            return Ok(());
+        }
+        let title = match schema {
+            Some(schema) => format!("{schema}.{name}"),
+            None => name.to_owned(),
+        };
+        Err(refuse(format!("relation {title:?} does not exist"))
+            .with_state("42P01")
+            .with_hint("Qualify the name with its schema, as the rules have it."))
+    }
+}
+
+/// `ONLY t` is read by the parser as a relation `only` with the alias `t`.
+pub(crate) fn check_relation_name(name: &ObjectName) -> Result<(), Refusal> {
+    let is_only =
+        |ident: &Ident| ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("only");
+    match name.0.as_slice() {
+        [part] if part.as_ident().is_some_and(is_only) => {
+            Err(unsupported("ONLY")
+                .with_hint("Leave it out, or name the partition or child itself."))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An alias without AS behind a relation that is not known: the two words may be something else to
+/// the server, which then fails.
+pub(crate) fn make_explicit(alias: Option<&mut TableAlias>) {
+    if let Some(alias) = alias {
+        alias.explicit = true;
     }
 }
 

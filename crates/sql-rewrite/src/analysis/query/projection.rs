@@ -27,7 +27,7 @@ impl Analysis<'_> {
                 }
                 SelectItem::QualifiedWildcard(kind, options) => {
                     check_wildcard(options)?;
-                    self.expand_relation(kind, scope)?
+                    expand_relation(kind, scope)?
                 }
                 SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. } => {
                     let target = match targets {
@@ -71,21 +71,6 @@ impl Analysis<'_> {
         Ok(None)
     }
 
-    fn expand_relation(
-        &self,
-        kind: &SelectItemQualifiedWildcardKind,
-        scope: &Scope,
-    ) -> Result<Option<Vec<(Expr, OutColumn)>>, Refusal> {
-        let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
-            return Err(unsupported("* of an expression"));
-        };
-        let (schema, name) = split(name).ok_or_else(|| unsupported("a computed name"))?;
-        let relation = scope.relation(schema.as_deref(), &name).ok_or_else(|| {
-            refuse(format!("missing FROM-clause entry for table {name:?}")).with_state("42P01")
-        })?;
-        scope.expand(Some(relation))
-    }
-
     fn item(
         &mut self,
         item: &mut SelectItem,
@@ -120,6 +105,21 @@ impl Analysis<'_> {
             sealed,
         })
     }
+}
+
+/// The columns of `table.*`; None: they are not known, and not protected.
+pub(crate) fn expand_relation(
+    kind: &SelectItemQualifiedWildcardKind,
+    scope: &Scope,
+) -> Result<Option<Vec<(Expr, OutColumn)>>, Refusal> {
+    let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
+        return Err(unsupported("* of an expression"));
+    };
+    let (schema, name) = split(name).ok_or_else(|| unsupported("a computed name"))?;
+    let relation = scope.relation(schema.as_deref(), &name).ok_or_else(|| {
+        refuse(format!("missing FROM-clause entry for table {name:?}")).with_state("42P01")
+    })?;
+    scope.expand(Some(relation))
 }
 
 /// The name that the server gives to a column of a query (`FigureColname`); None: `?column?`.

@@ -11,7 +11,7 @@ use super::super::query::Outputs;
 use super::super::scope::quoted;
 use super::super::{Analysis, Relation, Scope, refuse, unsupported};
 use super::target_column;
-use crate::{ColumnId, Mode, Refusal, Table};
+use crate::{ColumnId, Mode, Refusal, RelationKind, Table};
 
 impl Analysis<'_> {
     pub fn insert(
@@ -50,6 +50,7 @@ impl Analysis<'_> {
             None => {}
         }
         if let Some(table) = table {
+            self.check_hidden_defaults(table)?;
             let given = match source.as_deref() {
                 Some(source) => width(source).unwrap_or(targets.len()),
                 None => 0,
@@ -104,6 +105,34 @@ impl Analysis<'_> {
             self.check_stored(output.sealed, targets.get(place).copied().flatten())?;
         }
         Ok(())
+    }
+
+    /// A default of ours cannot be given to a column that a view does not show.
+    fn check_hidden_defaults(&self, table: &Table) -> Result<(), Refusal> {
+        if table.kind != RelationKind::View {
+            return Ok(());
+        }
+        let shown: Vec<ColumnId> = table
+            .columns
+            .iter()
+            .filter_map(|own| own.protected)
+            .collect();
+        let below = shown.iter().map(|id| self.column(*id));
+        let hidden = below.flat_map(|shown| {
+            let columns = self.schema.protected.iter();
+            columns.filter(|own| own.schema == shown.schema && own.table == shown.table)
+        });
+        let mut hidden = hidden.filter(|own| own.default.is_some() && !shown.contains(&own.id));
+        match hidden.next() {
+            None => Ok(()),
+            Some(column) => Err(refuse(format!(
+                "protected column {} has a default, and view {}.{} does not show it",
+                self.title(column.id),
+                table.schema,
+                table.name
+            ))
+            .with_hint("Insert into the table itself.")),
+        }
     }
 
     /// Protected columns that the statement leaves out, and that have a default.

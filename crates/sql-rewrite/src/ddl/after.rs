@@ -1,0 +1,110 @@
+//! The schema behind a statement of DDL, for the statements that follow it in the same text.
+
+use std::borrow::Cow;
+
+use sqlparser::ast::{CreateView, ObjectType, SelectItem, SetExpr, Statement};
+
+use super::{create, own_name};
+use crate::analysis::output_name;
+use crate::names::folded;
+use crate::schema::views::shown_by_query;
+use crate::{Column, ColumnId, RelationKind, Schema, Table};
+
+/// What a statement that names a protected table makes of the names of relations.
+#[derive(Debug)]
+pub(crate) enum After<'s> {
+    /// This schema.
+    Schema(Cow<'s, Schema>),
+    /// Nobody knows before it has been executed.
+    Unknown,
+}
+
+/// The schema as it is once a statement has been executed.
+pub(crate) fn after<'s>(statement: &Statement, schema: &Cow<'s, Schema>) -> After<'s> {
+    let made = match statement {
+        Statement::CreateTable(table) => create::described(table, schema),
+        Statement::CreateView(view) => described_view(view, schema),
+        Statement::Query(_)
+        | Statement::Insert(_)
+        | Statement::Update(_)
+        | Statement::Delete(_)
+        | Statement::Copy { .. }
+        | Statement::Explain { .. }
+        | Statement::Prepare { .. }
+        | Statement::Declare { .. }
+        | Statement::Truncate(_)
+        | Statement::Comment { .. }
+        | Statement::Grant(_)
+        | Statement::Revoke(_)
+        | Statement::CreateIndex(_)
+        | Statement::AlterIndex { .. }
+        | Statement::Drop {
+            object_type: ObjectType::Table | ObjectType::View | ObjectType::Index,
+            ..
+        } => return After::Schema(schema.clone()),
+        _ => return After::Unknown,
+    };
+    let Some(made) = made else {
+        return After::Unknown;
+    };
+    let mut schema = schema.clone().into_owned();
+    let name = (made.schema.clone(), made.name.clone());
+    let there = schema.tables.get(&name);
+    // IF NOT EXISTS leaves the one that is there.
+    if there.is_none_or(|there| there.oid == 0) {
+        schema.tables.insert(name, made);
+    }
+    After::Schema(Cow::Owned(schema))
+}
+
+fn described_view(view: &CreateView, schema: &Schema) -> Option<Table> {
+    let (own_schema, name) = own_name(&view.name, schema)?;
+    let shown = shown_by_query(&view.query, schema);
+    let names = names(view);
+    let columns = match (&shown, &names) {
+        (Some(shown), Some(names)) if shown.len() == names.len() => {
+            let columns = names.iter().zip(shown).zip(1..);
+            columns
+                .map(|((name, protected), number)| column(name, number, *protected))
+                .collect()
+        }
+        _ => Vec::new(),
+    };
+    Some(Table {
+        schema: own_schema,
+        name,
+        oid: u32::MAX,
+        kind: RelationKind::View,
+        opaque: columns.is_empty(),
+        columns,
+        unique_keys: Vec::new(),
+        has_triggers: false,
+    })
+}
+
+fn column(name: &str, number: i16, protected: Option<ColumnId>) -> Column {
+    Column {
+        name: name.to_owned(),
+        number,
+        not_null: false,
+        has_default: false,
+        protected,
+        physical: None,
+    }
+}
+
+/// The names of a view's columns; None: they are not all told.
+fn names(view: &CreateView) -> Option<Vec<String>> {
+    if !view.columns.is_empty() {
+        return Some(view.columns.iter().map(|own| folded(&own.name)).collect());
+    }
+    let SetExpr::Select(select) = &*view.query.body else {
+        return None;
+    };
+    let name = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(expression) => output_name(expression),
+        SelectItem::ExprWithAlias { alias, .. } => Some(folded(alias)),
+        _ => None,
+    };
+    select.projection.iter().map(name).collect()
+}

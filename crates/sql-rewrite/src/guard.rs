@@ -1,0 +1,191 @@
+//! What is refused before anything is parsed: texts that are too large or too deep to be looked
+//! into, and statements that may touch a protected table without naming one.
+
+use std::ops::Range;
+
+use crate::analysis::function::RUN_TEXTS;
+use crate::analysis::{refuse, template, unsupported};
+use crate::lexer::Lexeme;
+use crate::names::lower;
+use crate::schema::build::names_word;
+use crate::{Refusal, Schema, row_locks};
+
+type Part = [(Lexeme, Range<usize>)];
+
+/// Bytes of a statement that names a protected table. Its tree takes many times that.
+const STATEMENT_SIZE_MAX: usize = 8 << 20;
+
+/// Operators and words like them that may follow each other between two commas of one pair of
+/// parentheses: printing, comparing and dropping a tree goes as deep as they are nested.
+const CHAIN_MAX: usize = 1000;
+
+/// The same over all parentheses that are open.
+const CHAIN_SUM_MAX: usize = 1500;
+
+/// Parentheses within each other; the parser allows no more either.
+const NESTING_MAX: usize = 50;
+
+/// So many operators and words are carried by any stack; for more there is one of its own.
+const CHAIN_USUAL: usize = 40;
+
+/// Enough for the longest chains in the deepest parentheses.
+const STACK_SIZE: usize = 64 << 20;
+
+/// Refuses what the analysis could not carry; gives the longest chain, over all parentheses that
+/// are open.
+pub(crate) fn check_form(statement: &str, part: &Part) -> Result<usize, Refusal> {
+    if statement.len() > STATEMENT_SIZE_MAX {
+        return Err(refuse(format!(
+            "a statement that names a protected table has at most {STATEMENT_SIZE_MAX} bytes"
+        ))
+        .with_state("54000")
+        .with_hint("Split it, pass values as parameters, or use COPY."));
+    }
+    if statement.contains([template::MARK, row_locks::MARK]) {
+        return Err(unsupported("the character U+0001 or U+0002"));
+    }
+    let mut chains = vec![0_usize];
+    let mut longest = 0;
+    for (lexeme, place) in part {
+        let depth = chains.len();
+        let chain = chains.last_mut().expect("the outermost chain stays");
+        match lexeme {
+            Lexeme::Comma => *chain = 0,
+            Lexeme::Operator => *chain += 1,
+            // No key word that nests is longer.
+            Lexeme::Word if place.len() <= 9 => *chain += 1,
+            Lexeme::Open => chains.push(0),
+            Lexeme::Close if depth > 1 => drop(chains.pop()),
+            _ => {}
+        }
+        let sum: usize = chains.iter().sum();
+        if chains.len() > NESTING_MAX
+            || sum > CHAIN_SUM_MAX
+            || chains.last().is_some_and(|chain| *chain > CHAIN_MAX)
+        {
+            return Err(refuse("the statement is nested too deeply").with_state("54001"));
+        }
+        longest = longest.max(sum);
+    }
+    Ok(longest)
+}
+
+/// Does what goes as deep as a chain is long.
+pub(crate) fn on_a_stack_for<T>(chain: usize, work: impl FnOnce() -> T) -> T {
+    match chain > CHAIN_USUAL {
+        false => work(),
+        true => stacker::grow(STACK_SIZE, work),
+    }
+}
+
+/// Refuses a text whose constants end elsewhere where `standard_conforming_strings` is off: what
+/// is a constant or a comment here could be SQL there.
+pub(crate) fn check_constants(text: &str, lexemes: &Part) -> Result<(), Refusal> {
+    let is_doubtful = |(lexeme, place): &(Lexeme, Range<usize>)| {
+        let constant = text.get(place.clone()).unwrap_or_default();
+        *lexeme == Lexeme::Other && constant.starts_with('\'') && constant.contains("\\'")
+    };
+    match lexemes.iter().any(is_doubtful) {
+        false => Ok(()),
+        true => Err(unsupported("a constant with a backslash before a quote")
+            .with_hint("Write it as E'…', with two backslashes.")),
+    }
+}
+
+/// Refuses what may read or write a protected table though its text names none.
+///
+/// # Errors
+/// It runs a text as SQL that is not known here, or gives a table another schema.
+pub(crate) fn check_unseen(text: &str, part: &Part, schema: &Schema) -> Result<(), Refusal> {
+    if schema.protected.is_empty() {
+        return Ok(());
+    }
+    let words = part.iter().map(|(lexeme, place)| match lexeme {
+        Lexeme::Word => text[place.clone()].to_ascii_lowercase(),
+        _ => String::new(),
+    });
+    let words: Vec<String> = words.take(3).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    // Statements of names call nothing.
+    let calls = !matches!(
+        words.first(),
+        Some(&("alter" | "comment" | "drop" | "grant" | "revoke"))
+    );
+    if let Some(name) = called_with_texts(text, part).filter(|_| calls) {
+        return Err(refuse(format!(
+            "function {name} runs a text as SQL, which may name a protected table"
+        ))
+        .with_hint("Send the statement itself, or call the function directly on the server."));
+    }
+    match words.as_slice() {
+        ["do", ..] => check_do(text, part),
+        ["import", "foreign", "schema", ..] => Err(refuse(
+            "IMPORT FOREIGN SCHEMA may give a protected table another name, under which it is not \
+             protected",
+        )
+        .with_hint("Create the foreign tables one by one.")),
+        ["alter", "schema", ..] => check_schema_name(text, part, schema),
+        _ => Ok(()),
+    }
+}
+
+/// A function that takes SQL, behind whose name a parenthesis opens.
+fn called_with_texts(text: &str, part: &Part) -> Option<String> {
+    part.windows(2).find_map(|pair| {
+        let [(kind, place), (Lexeme::Open, _)] = pair else {
+            return None;
+        };
+        let name = lower(text[place.clone()].trim_matches('"'));
+        let is_name = match kind {
+            Lexeme::Word => true,
+            Lexeme::Other => text[place.clone()].starts_with('"'),
+            _ => false,
+        };
+        (is_name && RUN_TEXTS.contains(&name.as_str())).then_some(name)
+    })
+}
+
+/// Names in a block are seen in its text; what it puts together is not.
+fn check_do(text: &str, part: &Part) -> Result<(), Refusal> {
+    let language = part.windows(2).find_map(|pair| {
+        let is_language = text[pair[0].1.clone()].eq_ignore_ascii_case("language");
+        is_language.then(|| lower(text[pair[1].1.clone()].trim_matches(['"', '\''])))
+    });
+    let whole = match (part.first(), part.last()) {
+        (Some((_, first)), Some((_, last))) => &text[first.start..last.end.min(text.len())],
+        _ => "",
+    };
+    let is_plain = language.is_none_or(|language| language == "plpgsql");
+    if is_plain && !runs_texts(&lower(whole)) {
+        return Ok(());
+    }
+    Err(
+        refuse("DO runs texts that it puts together, which may name a protected table")
+            .with_hint("Send the statements themselves, or run the block directly on the server."),
+    )
+}
+
+/// Whether the text of a function or block, in small letters, runs other texts as SQL.
+pub(crate) fn runs_texts(body: &str) -> bool {
+    names_word(body, "execute")
+        || body.contains("spi_")
+        || body.contains("plpy.")
+        || RUN_TEXTS.iter().any(|function| names_word(body, function))
+}
+
+/// Rules name the schema of their table: under another name it would have none.
+fn check_schema_name(text: &str, part: &Part, schema: &Schema) -> Result<(), Refusal> {
+    let renames = part
+        .iter()
+        .any(|(_, place)| text[place.clone()].eq_ignore_ascii_case("rename"));
+    let name = part.get(2).map_or("", |(_, place)| &text[place.clone()]);
+    let name = lower(name.trim_matches('"'));
+    let mut ruled = schema.protected.iter();
+    if renames && ruled.any(|column| lower(&column.schema) == name) {
+        return Err(refuse(format!(
+            "schema {name:?} has protected tables: its name is bound into their ciphertexts"
+        ))
+        .with_hint("Create the tables anew in the other schema and copy the rows."));
+    }
+    Ok(())
+}

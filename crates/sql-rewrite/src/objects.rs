@@ -1,0 +1,376 @@
+//! What a session has prepared and declared by SQL: `PREPARE`, `DECLARE … CURSOR`.
+//!
+//! A statement over protected tables that is prepared stays with the proxy. The server gets a
+//! statement of the same name that fails, so that it keeps the names, and `EXECUTE` is planned as
+//! the statement with its arguments in it. A cursor is the server's, over the translated query;
+//! the proxy remembers what its columns are.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::{ControlFlow, Range};
+
+use sqlparser::ast::{
+    CastKind, DataType, Declare, Expr, Ident, Statement, Value, VisitMut, VisitorMut,
+};
+
+use crate::analysis::{quoted, refuse, unsupported};
+use crate::lexer::Lexeme;
+use crate::names::{cut, folded};
+use crate::{Dialect, Effects, Output, Piece, Plan, Refusal, Template, Translated};
+
+/// Fails when it is executed, and is no part of a transaction: the proxy knows what was meant.
+const PLACEHOLDER: &str = "SELECT pg_catalog.current_setting('strongroom.prepared')";
+
+/// What a statement does to the names that its session has given.
+#[derive(Clone, PartialEq, Eq)]
+pub enum ObjectEffect {
+    /// `PREPARE` over a protected table.
+    Prepares {
+        /// The statement's name.
+        name: String,
+        /// The types that its parameters are given, as SQL.
+        types: Vec<String>,
+        /// What is prepared.
+        text: String,
+    },
+    /// `DEALLOCATE`; None: of all.
+    Deallocates(Option<String>),
+    /// `DECLARE`: columns of the cursor, as of [`Translated::outputs`].
+    Declares {
+        /// The cursor's name.
+        name: String,
+        /// What its columns are; empty: nothing is sealed.
+        outputs: Vec<Output>,
+    },
+    /// `CLOSE`; None: of all.
+    Closes(Option<String>),
+}
+
+/// What is prepared may hold confidential constants.
+impl fmt::Debug for ObjectEffect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Prepares { name, .. } => write!(f, "Prepares({name:?}, …)"),
+            Self::Deallocates(name) => write!(f, "Deallocates({name:?})"),
+            Self::Declares { name, outputs } => write!(f, "Declares({name:?}, {outputs:?})"),
+            Self::Closes(name) => write!(f, "Closes({name:?})"),
+        }
+    }
+}
+
+/// Prepared statements and cursors over protected tables, by the names that a session gave them.
+#[derive(Clone, Default)]
+pub struct Objects {
+    prepared: HashMap<String, Prepared>,
+    cursors: HashMap<String, Vec<Output>>,
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (prepared, cursors) = (self.prepared.len(), self.cursors.len());
+        write!(f, "Objects({prepared} prepared, {cursors} cursors)")
+    }
+}
+
+#[derive(Clone)]
+struct Prepared {
+    types: Vec<String>,
+    text: String,
+}
+
+type Part = [(Lexeme, Range<usize>)];
+
+impl Objects {
+    /// Whether the plan of a text may depend on these, or on what was prepared by messages of the
+    /// protocol: it is to be made by [`crate::plan_with`], and to be kept for nobody else.
+    pub fn concern(&self, text: &str) -> bool {
+        let has = |word: &[u8]| {
+            let mut windows = text.as_bytes().windows(word.len());
+            windows.any(|part| part.eq_ignore_ascii_case(word))
+        };
+        has(b"execute") || (!self.cursors.is_empty() && has(b"fetch"))
+    }
+
+    /// The same, and statements over protected tables that were prepared by messages of the
+    /// protocol, by name and text: `EXECUTE` knows both.
+    pub fn including(&self, statements: impl Iterator<Item = (String, String)>) -> Self {
+        let mut all = self.clone();
+        all.prepared.extend(statements.map(|(name, text)| {
+            let types = Vec::new();
+            (name, Prepared { types, text })
+        }));
+        all
+    }
+
+    /// Takes note of a statement that is executed.
+    pub fn note(&mut self, effects: &Effects) {
+        for effect in &effects.objects {
+            match effect {
+                // A second one of a name fails.
+                ObjectEffect::Prepares { name, types, text } => {
+                    self.prepared
+                        .entry(name.clone())
+                        .or_insert_with(|| Prepared {
+                            types: types.clone(),
+                            text: text.clone(),
+                        });
+                }
+                ObjectEffect::Deallocates(Some(name)) => drop(self.prepared.remove(name)),
+                ObjectEffect::Deallocates(None) => self.prepared.clear(),
+                ObjectEffect::Declares { name, outputs } if outputs.is_empty() => {
+                    self.cursors.remove(name);
+                }
+                ObjectEffect::Declares { name, outputs } => {
+                    self.cursors.insert(name.clone(), outputs.clone());
+                }
+                ObjectEffect::Closes(Some(name)) => drop(self.cursors.remove(name)),
+                ObjectEffect::Closes(None) => self.cursors.clear(),
+            }
+        }
+    }
+
+    /// The plan of `FETCH` from a cursor over protected columns; None: it is another statement.
+    pub(crate) fn fetch(&self, text: &str, part: &Part) -> Option<Plan> {
+        let (first, last) = (part.first()?, part.last()?);
+        if !text[first.1.clone()].eq_ignore_ascii_case("fetch") {
+            return None;
+        }
+        let outputs = self.cursors.get(&name(text, last))?;
+        let statement = text[first.1.start..last.1.end].to_owned();
+        Some(one(statement, outputs.clone(), Effects::default()))
+    }
+
+    /// Refuses `EXECUTE` inside of another statement: the server's statement takes ciphertexts.
+    pub(crate) fn check_inner_execute(&self, text: &str, part: &Part) -> Result<(), Refusal> {
+        let executed = part.windows(2).skip(1).find_map(|pair| {
+            let is_execute = text[pair[0].1.clone()].eq_ignore_ascii_case("execute");
+            let name = name(text, &pair[1]);
+            (is_execute && self.prepared.contains_key(&name)).then_some(name)
+        });
+        match executed {
+            None => Ok(()),
+            Some(name) => Err(refuse(format!(
+                "EXECUTE inside of another statement, of {name}, which is prepared over a \
+                 protected table"
+            ))
+            .with_hint("Send EXECUTE by itself, or the statement that it means.")),
+        }
+    }
+
+    /// The statement that `EXECUTE` means; None: it is another one, or of no protected table.
+    pub(crate) fn execute(
+        &self,
+        text: &str,
+        part: &Part,
+        dialect: Dialect,
+    ) -> Result<Option<Statement>, Refusal> {
+        let (Some(first), Some(second), Some(last)) = (part.first(), part.get(1), part.last())
+        else {
+            return Ok(None);
+        };
+        if !text[first.1.clone()].eq_ignore_ascii_case("execute") {
+            return Ok(None);
+        }
+        let name = name(text, second);
+        let Some(own) = self.prepared.get(&name) else {
+            return Ok(None);
+        };
+        let parsed = crate::statement::parse(&text[first.1.start..last.1.end], dialect);
+        let Ok(Statement::Execute { parameters, .. }) = parsed else {
+            return Err(unsupported("EXECUTE of this form"));
+        };
+        let mut meant = crate::statement::parse(&own.text, dialect)
+            .map_err(|()| refuse("the prepared statement cannot be read again"))?;
+        let mut arguments = Arguments {
+            given: typed(parameters, &own.types, dialect)?,
+            wanted: own.types.len(),
+        };
+        let _: ControlFlow<()> = meant.visit(&mut arguments);
+        if arguments.given.len() != arguments.wanted {
+            return Err(refuse(format!(
+                "wrong number of parameters for prepared statement {name}: {} instead of {}",
+                arguments.given.len(),
+                arguments.wanted
+            ))
+            .with_state("42601"));
+        }
+        Ok(Some(meant))
+    }
+}
+
+/// Arguments with the types of their parameters.
+fn typed(parameters: Vec<Expr>, types: &[String], dialect: Dialect) -> Result<Vec<Expr>, Refusal> {
+    let types: Vec<DataType> = types
+        .iter()
+        .map(|own| type_of(own, dialect))
+        .collect::<Option<_>>()
+        .ok_or_else(|| unsupported("a type of this PREPARE"))?;
+    let mut types = types.into_iter();
+    let typed = parameters.into_iter().map(|parameter| match types.next() {
+        None => Expr::Nested(Box::new(parameter)),
+        Some(data_type) => Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(parameter),
+            data_type,
+            format: None,
+        },
+    });
+    Ok(typed.collect())
+}
+
+fn type_of(text: &str, dialect: Dialect) -> Option<DataType> {
+    let parsed = crate::statement::parse(&format!("SELECT CAST(1 AS {text})"), dialect).ok()?;
+    let Statement::Query(query) = parsed else {
+        return None;
+    };
+    let item = query.body.as_select()?.projection.first()?;
+    match item {
+        sqlparser::ast::SelectItem::UnnamedExpr(Expr::Cast { data_type, .. }) => {
+            Some(data_type.clone())
+        }
+        _ => None,
+    }
+}
+
+/// Puts arguments in the places of parameters.
+struct Arguments {
+    given: Vec<Expr>,
+    wanted: usize,
+}
+
+impl VisitorMut for Arguments {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Value(value) = expression
+            && let Value::Placeholder(name) = &value.value
+            && let Some(number) = name.strip_prefix('$')
+            && let Ok(number) = number.parse::<usize>()
+            && let Some(place) = number.checked_sub(1)
+        {
+            self.wanted = self.wanted.max(number);
+            if let Some(argument) = self.given.get(place) {
+                *expression = argument.clone();
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// `PREPARE` of a statement that has a plan.
+pub(crate) fn prepare(name: &Ident, types: &[DataType], statement: &Statement) -> Plan {
+    let text = format!("PREPARE {name} AS {PLACEHOLDER}");
+    let effect = ObjectEffect::Prepares {
+        name: folded(name),
+        types: types.iter().map(ToString::to_string).collect(),
+        text: crate::row_locks::for_server(statement.to_string()),
+    };
+    one(text, Vec::new(), with(effect))
+}
+
+/// `DECLARE … CURSOR` over a query with this plan.
+pub(crate) fn declare(declare: &Declare, plan: Plan) -> Result<Plan, Refusal> {
+    let Declare {
+        names,
+        data_type: None,
+        assignment: None,
+        declare_type: _,
+        binary,
+        sensitive,
+        scroll,
+        hold,
+        for_query: Some(_),
+    } = declare
+    else {
+        return Err(unsupported("a DECLARE of another dialect"));
+    };
+    let [name] = names.as_slice() else {
+        return Err(unsupported("DECLARE of several cursors"));
+    };
+    if *binary == Some(true) {
+        return Err(unsupported("a BINARY cursor").with_hint("Leave BINARY out."));
+    }
+    let Plan::One(mut translated, mut effects) = plan else {
+        return Err(
+            unsupported("a cursor over a query that the proxy has to finish")
+                .with_hint("Send the query itself."),
+        );
+    };
+    let word = |flag: &Option<bool>, yes: &'static str, no: &'static str| match flag {
+        Some(true) => yes,
+        Some(false) => no,
+        None => "",
+    };
+    let prefix = format!(
+        "DECLARE {} {}{}CURSOR {}FOR ",
+        quoted(&folded(name)),
+        word(sensitive, "INSENSITIVE ", "ASENSITIVE "),
+        word(scroll, "SCROLL ", "NO SCROLL "),
+        word(hold, "WITH HOLD ", "WITHOUT HOLD "),
+    );
+    translated.template.pieces.insert(0, Piece::Text(prefix));
+    // The row is locked when it is fetched.
+    translated.locks = None;
+    effects.objects.push(ObjectEffect::Declares {
+        name: folded(name),
+        outputs: std::mem::take(&mut translated.outputs),
+    });
+    Ok(Plan::One(translated, effects))
+}
+
+/// What a statement that reads and writes no row does to names, by its words.
+pub(crate) fn effects(text: &str, part: &Part) -> Vec<ObjectEffect> {
+    let word = |at: usize| part.get(at).map_or("", |(_, place)| &text[place.clone()]);
+    let is = |at: usize, own: &str| word(at).eq_ignore_ascii_case(own);
+    let at_end = |all: bool| match (all, part.last()) {
+        (false, Some(last)) => Some(name(text, last)),
+        _ => None,
+    };
+    let is_all = part.len() > 1 && is(part.len() - 1, "all");
+    if is(0, "deallocate") {
+        vec![ObjectEffect::Deallocates(at_end(is_all))]
+    } else if is(0, "close") {
+        vec![ObjectEffect::Closes(at_end(is_all))]
+    } else if is(0, "discard") && (is_all || is(1, "plans")) {
+        vec![ObjectEffect::Deallocates(None), ObjectEffect::Closes(None)]
+    } else if let (true, Some(second)) = (is(0, "declare"), part.get(1)) {
+        vec![ObjectEffect::Declares {
+            name: name(text, second),
+            outputs: Vec::new(),
+        }]
+    } else {
+        Vec::new()
+    }
+}
+
+/// A name as the catalogue would have it.
+fn name(text: &str, (_, place): &(Lexeme, Range<usize>)) -> String {
+    let word = &text[place.clone()];
+    let inside = word
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    cut(match inside {
+        Some(inside) => inside.replace("\"\"", "\""),
+        None => word.to_ascii_lowercase(),
+    })
+}
+
+fn with(effect: ObjectEffect) -> Effects {
+    Effects {
+        objects: vec![effect],
+        ..Effects::default()
+    }
+}
+
+fn one(text: String, outputs: Vec<Output>, effects: Effects) -> Plan {
+    let translated = Translated {
+        template: Template {
+            pieces: vec![Piece::Text(text)],
+        },
+        holes: Vec::new(),
+        outputs,
+        parameter_types: Vec::new(),
+        locks: None,
+    };
+    Plan::One(translated, effects)
+}

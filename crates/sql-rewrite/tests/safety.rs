@@ -1,0 +1,347 @@
+//! Names that may be those of a protected table without being found as one, and statements that
+//! name none.
+
+mod common;
+
+use common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one};
+use sql_rewrite::{Dialect, Plan, Refusal, RelationKind, Schema, plan};
+
+fn refusal(text: &str, schema: &Schema) -> Refusal {
+    match plan(text, schema, Dialect::Postgres) {
+        Err(refusal) => refusal,
+        Ok(planned) => panic!("{text}\n{planned:?}"),
+    }
+}
+
+fn assert_passes(statement: &str, schema: &Schema) {
+    let planned = plan(statement, schema, Dialect::Postgres);
+    let planned = planned.unwrap_or_else(|refusal| panic!("{statement}\n{refusal:?}"));
+    let mut plans = planned.iter().map(|one| &one.plan);
+    assert!(
+        plans.all(|plan| matches!(plan, Plan::Pass(_))),
+        "{statement}"
+    );
+}
+
+#[test]
+fn only_is_no_relation() {
+    for statement in [
+        "SELECT name FROM ONLY person",
+        "UPDATE ONLY person SET name = 'x'",
+        "DELETE FROM only person WHERE name = 'x'",
+        "SELECT name FROM plain, ONLY person WHERE name = 'x'",
+        "WITH \"only\" AS (SELECT 1 AS name) SELECT name FROM only person WHERE name = 'x'",
+        "INSERT INTO plain (name) SELECT name FROM ONLY person",
+        "CREATE TABLE copy AS SELECT * FROM ONLY person",
+        "CREATE TABLE copy AS TABLE person",
+        "COPY (SELECT name FROM ONLY person) TO STDOUT",
+    ] {
+        assert_refused(statement);
+    }
+}
+
+#[test]
+fn two_words_that_are_no_relation_and_alias_to_the_server_are_no_statement_to_it() {
+    assert_starts(
+        "SELECT * FROM unknown person WHERE name = 'x'",
+        "one: SELECT * FROM unknown AS person WHERE name = 'x'",
+    );
+}
+
+#[test]
+fn a_name_that_is_not_found_on_the_path_may_be_found_by_the_server() {
+    let mut schema = people();
+    schema.search_path = vec!["empty".to_owned()];
+    for statement in [
+        "SELECT name FROM person",
+        "UPDATE person SET name = 'x'",
+        "INSERT INTO person (name) VALUES ('x')",
+        "DELETE FROM person WHERE name = 'x'",
+        "COPY person FROM STDIN",
+        "ALTER TABLE person ADD a int",
+    ] {
+        let plan = describe(statement, &schema);
+        assert!(plan.starts_with("refused"), "{statement}\n{plan}");
+    }
+    assert!(describe("SELECT name FROM public.person", &schema).contains("outputs: name"));
+    assert!(describe("SELECT name FROM other.person", &schema).starts_with("one:"));
+    // A schema that was made or renamed since.
+    assert_eq!(
+        refusal("SELECT name FROM moved.person", &schema).sqlstate,
+        "42P01"
+    );
+}
+
+#[test]
+fn a_view_or_partition_that_is_not_on_the_path_counts_as_well() {
+    let mut schema = people();
+    let mut view = schema.tables[&("public".to_owned(), "person".to_owned())].clone();
+    view.name = "shown".to_owned();
+    view.kind = RelationKind::View;
+    schema
+        .tables
+        .insert(("public".to_owned(), "shown".to_owned()), view);
+    schema.search_path = vec!["other".to_owned()];
+    assert_eq!(
+        refusal("SELECT * FROM shown WHERE name = 'x'", &schema).sqlstate,
+        "42P01"
+    );
+}
+
+#[test]
+fn names_are_those_that_the_server_makes_of_them() {
+    assert_starts(
+        "SELECT name FROM PERSON",
+        "one: SELECT name FROM \"public\".person",
+    );
+    assert_starts("SELECT name FROM \"person\"", "one:");
+    // Another table, which is not there.
+    assert_refused("SELECT name FROM \"Person\" WHERE name = 'x'");
+    assert_refused(r#"SELECT name FROM U&"\0070erson""#);
+    assert_starts("SELECT name FROM base.public.person", "one:");
+    let long = "k".repeat(63);
+    let mut schema = people();
+    let mut table = schema.tables[&("public".to_owned(), "person".to_owned())].clone();
+    table.name.clone_from(&long);
+    schema
+        .tables
+        .insert(("public".to_owned(), long.clone()), table);
+    let plan = describe(
+        &format!("SELECT name FROM {long}more WHERE name = 'x'"),
+        &schema,
+    );
+    assert!(plan.contains(&format!("\"public\".{long}\n")), "{plan}");
+}
+
+#[test]
+fn nothing_of_another_place_hides_a_protected_table() {
+    for statement in [
+        "CREATE TEMP TABLE person (a int)",
+        "CREATE TABLE pg_temp.person (a int)",
+        "CREATE TEMPORARY TABLE visit (a int)",
+        "CREATE TEMP VIEW shown AS SELECT name FROM person",
+        "ALTER TABLE plain RENAME TO person",
+        "CREATE FOREIGN TABLE remote (name bytea) SERVER s OPTIONS (table_name 'person')",
+    ] {
+        assert_refused(statement);
+    }
+    let mut schema = people();
+    schema.search_path = vec!["other".to_owned(), "public".to_owned()];
+    let plan = describe("CREATE TEMP TABLE person (a int)", &schema);
+    assert!(plan.starts_with("refused"), "{plan}");
+    let foreign = ("other".to_owned(), "person".to_owned());
+    schema.tables.get_mut(&foreign).expect("it is there").kind = RelationKind::Foreign;
+    let plan = describe("INSERT INTO other.person VALUES (1, 'x')", &schema);
+    assert!(plan.contains("may be the protected table"), "{plan}");
+}
+
+#[test]
+fn a_schema_with_protected_tables_keeps_its_name() {
+    let schema = people();
+    assert!(
+        refusal("ALTER SCHEMA public RENAME TO old", &schema)
+            .message
+            .contains("public")
+    );
+    assert!(
+        refusal("alter schema \"public\" rename to x", &schema)
+            .message
+            .contains("public")
+    );
+    assert_passes("ALTER SCHEMA other RENAME TO another", &schema);
+    assert_passes("ALTER SCHEMA public OWNER TO somebody", &schema);
+    refusal(
+        "IMPORT FOREIGN SCHEMA public FROM SERVER s INTO other",
+        &schema,
+    );
+}
+
+#[test]
+fn texts_that_run_as_sql_need_name_no_table() {
+    let mut schema = people();
+    schema.suspect_functions = vec!["runs".to_owned()];
+    for statement in [
+        "SELECT query_to_xml($1, true, true, '')",
+        "SELECT query_to_xml('select * from per' || 'son', true, true, '')",
+        "SELECT \"query_to_xml\" ($1, true, true, '')",
+        "SELECT pg_catalog.query_to_xml($1, true, true, '') FROM pg_class",
+        "SELECT DISTINCT ON (oid) query_to_xml('select 1 from person', true, true, '') \
+         FROM pg_class",
+        "SELECT 1 OPERATOR(pg_catalog.=) runs('person') FROM pg_class",
+        "SELECT * FROM dblink('', $1) AS t (a int)",
+        "CREATE VIEW v AS SELECT query_to_xml('select * from per' || 'son', true, true, '')",
+        "SELECT ts_stat('select 1 from per'\n'son')",
+        "SELECT runs($1)",
+        "CALL runs('x')",
+        "DO $$ BEGIN EXECUTE 'insert into per' || 'son values (1)'; END $$",
+        "DO LANGUAGE plpython3u $$ plpy.execute('x') $$",
+        "DO $$ BEGIN PERFORM runs('x'); END $$",
+        "DO $$ BEGIN INSERT INTO person (name) VALUES ('x'); END $$",
+        "CREATE TRIGGER t AFTER INSERT ON plain FOR EACH ROW EXECUTE FUNCTION runs()",
+    ] {
+        let plan = plan(statement, &schema, Dialect::Postgres);
+        assert!(plan.is_err(), "{statement}\n{plan:?}");
+    }
+    for statement in [
+        "DO $$ BEGIN INSERT INTO plain VALUES (1); END $$",
+        "CALL other_procedure('x')",
+        "DROP FUNCTION dblink(text)",
+        "SELECT query_to_xml FROM plain",
+    ] {
+        assert_passes(statement, &schema);
+    }
+    // Without rules there is nothing to keep.
+    assert_passes("DO $$ BEGIN EXECUTE 'x'; END $$", &Schema::default());
+}
+
+#[test]
+fn statements_of_one_text_are_planned_over_what_those_before_them_do() {
+    let schema = people();
+    for text in [
+        "SET search_path = other; SELECT name FROM person",
+        "SELECT set_config('search_path', 'other', false); SELECT name FROM person",
+        "SET ROLE somebody; UPDATE person SET name = 'x'",
+        "CREATE FUNCTION f(t text) RETURNS void LANGUAGE plpgsql AS 'BEGIN END'; \
+         SELECT f('person')",
+        "CREATE FUNCTION f() RETURNS void LANGUAGE sql BEGIN ATOMIC; SELECT 1 FROM person; END",
+        "ALTER VIEW person_view RENAME TO w; ALTER TABLE person ENABLE TRIGGER t; SELECT w FROM w \
+         WHERE w = 'x' AND person = 1",
+    ] {
+        refusal(text, &schema);
+    }
+    let child = "CREATE TABLE more () INHERITS (person); INSERT INTO more (name) VALUES ('x')";
+    let planned = plan(child, &schema, Dialect::Postgres).expect("a plan");
+    assert!(
+        planned[1]
+            .plan
+            .describe(&schema)
+            .contains("{constant store name}")
+    );
+    let view = "CREATE VIEW v AS SELECT mail AS m FROM person; SELECT m FROM v WHERE m = 'x'";
+    let planned = plan(view, &schema, Dialect::Postgres).expect("a plan");
+    assert!(
+        planned[1]
+            .plan
+            .describe(&schema)
+            .contains("{constant match mail}")
+    );
+    refusal(
+        "ALTER TABLE visit ALTER note SET NOT NULL; SELECT renamed FROM elsewhere",
+        &schema,
+    );
+}
+
+#[test]
+fn constants_that_would_end_elsewhere_with_another_setting_are_refused() {
+    assert_refused(r"SELECT name FROM person WHERE active = '\' -- ' OR name = 'x'");
+    assert_starts(r"SELECT id FROM person WHERE mail = 'C:\dir'", "one:");
+    assert_starts(r"SELECT id FROM person WHERE mail = E'it\'s'", "one:");
+}
+
+#[test]
+fn what_carries_no_value_of_a_row_passes() {
+    let schema = people();
+    for statement in [
+        "NOTIFY changes, 'person 5'",
+        "LISTEN person",
+        "SET application_name = 'person'",
+        "SET work_mem TO person",
+        "SHOW person",
+        "LOCK TABLE person IN EXCLUSIVE MODE",
+        "VACUUM (ANALYZE) person",
+        "COMMENT ON COLUMN person.name IS 'a name'",
+        "TRUNCATE person",
+        "GRANT SELECT ON person TO somebody",
+        "EXECUTE plainly('person')",
+    ] {
+        assert_passes(statement, &schema);
+    }
+    let planned = plan_one("SET search_path = person", &schema).expect("a plan");
+    let Plan::Pass(effects) = planned else {
+        panic!("{planned:?}");
+    };
+    assert!(effects.changes_settings);
+}
+
+#[test]
+fn refusals_name_the_table() {
+    let schema = people();
+    for statement in [
+        "SELECT query_to_xml('select * from person', true, true, '')",
+        "MERGE INTO person USING visit ON id = person_id WHEN MATCHED THEN DELETE",
+        "SELECT * FROM person TABLESAMPLE SYSTEM (1)",
+        "SELECT \u{1} FROM person",
+        "DO $$ UPDATE person $$",
+        "SELECT name, rank() OVER (ORDER BY name) FROM person",
+        "COPY person TO '/file'",
+        "SELECT id FROM person WHERE name SIMILAR TO 'x'",
+        "CALL f('person')",
+        "CREATE RULE r AS ON INSERT TO person DO NOTHING",
+    ] {
+        let message = refusal(statement, &schema).message;
+        assert!(message.contains("person"), "{statement}\n{message}");
+    }
+}
+
+#[test]
+fn texts_are_bounded() {
+    let schema = people();
+    let deep = format!(
+        "SELECT id FROM person WHERE active = {}1{}",
+        "(".repeat(200),
+        ")".repeat(200)
+    );
+    assert_eq!(refusal(&deep, &schema).sqlstate, "54001");
+    for link in [
+        " + 1",
+        " + f(1, 2)",
+        " || '1'",
+        " OR active = 1",
+        " UNION SELECT 1",
+    ] {
+        let chain = format!(
+            "SELECT id FROM person WHERE active = 1{}",
+            link.repeat(100_000)
+        );
+        assert_eq!(refusal(&chain, &schema).sqlstate, "54001", "{link}");
+    }
+    let large = format!(
+        "SELECT id FROM person WHERE mail = '{}'",
+        "x".repeat(9 << 20)
+    );
+    assert_eq!(refusal(&large, &schema).sqlstate, "54000");
+    assert_plan(
+        "SELECT id FROM person WHERE mail = 'x'",
+        "one: SELECT id FROM \"public\".person WHERE mail = {constant match mail}\n  outputs: id",
+    );
+}
+
+/// The longest chains that are taken, on the stack of a small thread.
+#[test]
+fn what_is_taken_fits_on_a_small_stack() {
+    let links = [
+        (" + 1", 990),
+        (" || '1'", 490),
+        (" OR active = 1", 330),
+        (" OR mail = 'x'", 330),
+        (" AND name LIKE 'x'", 330),
+        (" UNION SELECT 1", 490),
+        (" || (active + 1)", 490),
+    ];
+    for (link, count) in links {
+        let text = format!(
+            "SELECT id FROM person WHERE active = 1{}",
+            link.repeat(count)
+        );
+        let run = move || {
+            let refusal = plan(&text, &people(), Dialect::Postgres).err();
+            assert_ne!(
+                refusal.map(|refusal| refusal.sqlstate),
+                Some("54001"),
+                "{link}"
+            );
+        };
+        let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(run);
+        thread.expect("a thread").join().expect("no panic");
+    }
+}

@@ -1,0 +1,468 @@
+//! SQL that clients and mappers send, beside the plain forms.
+
+mod common;
+
+use common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one, tpcc};
+use sql_rewrite::{
+    ColumnId, Dialect, Objects, OutputKind, Plan, RelationKind, Schema, Translated, plan,
+    plan_with, widen,
+};
+
+fn one(statement: &str, schema: &Schema) -> Translated {
+    match plan_one(statement, schema) {
+        Ok(Plan::One(translated, _)) => translated,
+        other => panic!("{statement}\n{other:?}"),
+    }
+}
+
+fn id(schema: &Schema, name: &str) -> ColumnId {
+    let mut columns = schema.protected.iter();
+    columns.find(|own| own.column == name).expect("a column").id
+}
+
+#[test]
+fn rows_are_locked_in_every_way() {
+    for lock in [
+        "FOR UPDATE",
+        "FOR NO KEY UPDATE",
+        "FOR SHARE",
+        "FOR KEY SHARE",
+        "FOR UPDATE OF p",
+        "FOR NO KEY UPDATE OF p",
+        "FOR NO KEY UPDATE SKIP LOCKED",
+        "FOR KEY SHARE OF p NOWAIT",
+    ] {
+        let plan = describe(
+            &format!("SELECT active FROM person p WHERE id = $1 {lock}"),
+            &people(),
+        );
+        let expected = format!("WHERE id = {{$1 match id}} {lock}\n");
+        assert!(plan.contains(&expected), "{lock}\n{plan}");
+        assert_eq!(
+            plan.contains("locks: person"),
+            lock.contains("UPDATE"),
+            "{plan}"
+        );
+    }
+    // TPC-C, Payment: the proxy sorts, the server locks.
+    let plan = describe(
+        "SELECT c_first, c_balance FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND \
+         c_last = $3 ORDER BY c_first FOR UPDATE",
+        &tpcc(),
+    );
+    assert!(plan.starts_with("fetch:"), "{plan}");
+    assert!(plan.contains("{$3 match c_last} FOR UPDATE"), "{plan}");
+    assert!(plan.contains("order by: #0"), "{plan}");
+    assert_refused("SELECT id FROM person ORDER BY name LIMIT 1 FOR UPDATE SKIP LOCKED");
+}
+
+#[test]
+fn a_lock_is_widened_by_what_is_incremented_later() {
+    let schema = people();
+    let columns = [
+        id(&schema, "name"),
+        id(&schema, "visits"),
+        id(&schema, "note"),
+    ];
+    for lock in ["FOR UPDATE", "FOR NO KEY UPDATE"] {
+        let text = format!("SELECT name, active FROM person WHERE id = $1 {lock}");
+        let wider = widen(&one(&text, &schema), &columns, &schema).expect("it reads less");
+        let text = wider
+            .template
+            .render(|hole, out| out.push_str(&format!("<{hole}>")));
+        assert_eq!(
+            text,
+            format!("SELECT name, active, visits FROM \"public\".person WHERE id = <0> {lock}")
+        );
+        let kinds: Vec<_> = wider
+            .outputs
+            .iter()
+            .map(|one| (one.kind, one.hidden))
+            .collect();
+        assert_eq!(
+            kinds,
+            [
+                (OutputKind::Sealed(columns[0]), false),
+                (OutputKind::Plain, false),
+                (OutputKind::Sealed(columns[1]), true)
+            ]
+        );
+        let read: Vec<_> = wider.locks.expect("still").read;
+        let read: Vec<_> = read.iter().map(|one| (one.column, one.output)).collect();
+        assert_eq!(read, [(columns[0], 0), (columns[1], 2)]);
+    }
+    let plain = one(
+        "SELECT active FROM person WHERE id = $1 FOR UPDATE",
+        &schema,
+    );
+    let wider = widen(&plain, &columns[1..2], &schema).expect("it reads less");
+    assert_eq!(wider.outputs.len(), 2);
+    for statement in [
+        "SELECT name, visits FROM person WHERE id = $1 FOR UPDATE",
+        "SELECT name FROM person WHERE id = $1",
+        "SELECT name FROM person WHERE active = $1 FOR UPDATE",
+        "SELECT name FROM person WHERE id = $1 FOR SHARE",
+    ] {
+        let translated = one(statement, &schema);
+        assert_eq!(
+            widen(&translated, &columns[..2], &schema),
+            None,
+            "{statement}"
+        );
+    }
+}
+
+#[test]
+fn arrays_are_looked_through_as_lists() {
+    assert_plan(
+        "SELECT id FROM person WHERE mail = ANY(ARRAY[$1, 'x']::text[])",
+        "one: SELECT id FROM \"public\".person WHERE \
+         mail IN ({$1 match mail}, {constant match mail})\n  outputs: id",
+    );
+    assert_plan(
+        "SELECT active FROM person WHERE mail <> ALL('{a,\"b c\",NULL}')",
+        "one: SELECT active FROM \"public\".person WHERE \
+         mail NOT IN ({constant match mail}, {constant match mail}, {null match mail})",
+    );
+    assert_plan(
+        "SELECT active FROM person WHERE id = ANY (SELECT person_id FROM visit)",
+        "one: SELECT active FROM \"public\".person WHERE \
+         id IN (SELECT person_id FROM \"public\".visit)",
+    );
+    assert_starts("SELECT id FROM person WHERE active = ANY($1)", "one:");
+    assert_refused("SELECT id FROM person WHERE mail = ANY($1)");
+    assert_refused("SELECT id FROM person WHERE mail = ALL(ARRAY['x', 'y'])");
+    assert_refused("SELECT id FROM person WHERE name = ANY(upper($1))");
+}
+
+#[test]
+fn queries_read_themselves() {
+    assert_starts(
+        "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 3) \
+         SELECT name, i FROM person, n WHERE active = i",
+        "one: WITH RECURSIVE n AS",
+    );
+    assert_plan(
+        "WITH RECURSIVE r (key) AS (SELECT person_id FROM visit WHERE person_id = $1 UNION \
+         SELECT p.id FROM person p JOIN r ON p.id = r.key) SELECT key FROM r WHERE key = $2",
+        "one: WITH RECURSIVE r (key) AS (SELECT person_id FROM \"public\".visit WHERE \
+         person_id = {$1 match person_id} UNION SELECT p.id FROM \"public\".person p \
+         JOIN r ON p.id = r.key) SELECT key FROM r WHERE key = {$2 match person_id}\n  \
+         outputs: person_id",
+    );
+    assert_refused(
+        "WITH RECURSIVE r AS (SELECT 'x' AS m UNION ALL SELECT mail FROM person) SELECT m FROM r",
+    );
+    assert_refused(
+        "WITH RECURSIVE r AS (SELECT mail FROM person UNION ALL SELECT 'x' FROM r) SELECT 1",
+    );
+}
+
+#[test]
+fn queries_write() {
+    assert_plan(
+        "WITH gone AS (DELETE FROM person WHERE mail = 'x' RETURNING id, name) \
+         SELECT id, name FROM gone",
+        "one: WITH gone AS (DELETE FROM \"public\".person WHERE mail = {constant match mail} \
+         RETURNING id, name) SELECT id, name FROM gone\n  outputs: id, name",
+    );
+    assert_plan(
+        "WITH one AS (SELECT id FROM person WHERE mail = 'x') \
+         INSERT INTO visit (person_id, note) SELECT id, 'y' FROM one RETURNING note",
+        "one: WITH one AS (SELECT id FROM \"public\".person WHERE mail = {constant match mail}) \
+         INSERT INTO \"public\".visit (person_id, note) SELECT id, {constant store note} \
+         FROM one RETURNING note\n  outputs: note",
+    );
+    assert_refused(
+        "WITH w AS (INSERT INTO person (name) VALUES (upper('x')) RETURNING id) SELECT * FROM w",
+    );
+    // What the proxy finishes may fail behind what was written.
+    assert_refused("WITH w AS (DELETE FROM visit RETURNING note) SELECT max(note) FROM w");
+    let two = "WITH w AS (DELETE FROM visit RETURNING person_id) DELETE FROM person USING w \
+               WHERE person.id = w.person_id";
+    let Ok(Plan::One(_, effects)) = plan_one(two, &people()) else {
+        panic!("{two}");
+    };
+    assert!(effects.forgets_locks);
+}
+
+#[test]
+fn copy_takes_queries_that_the_server_can_do() {
+    assert_plan(
+        "COPY (SELECT p.*, note FROM person p JOIN visit ON person_id = p.id WHERE at > 5) \
+         TO STDOUT WITH (FORMAT csv, HEADER)",
+        "copy: COPY (SELECT p.\"id\", p.\"name\", p.mail, p.born, p.salary, p.visits, p.active, \
+         note FROM \"public\".person p JOIN \"public\".visit ON person_id = p.id WHERE at > 5) \
+         TO STDOUT WITH (FORMAT csv, DELIMITER ',', NULL '', QUOTE '\"', ESCAPE '\"', \
+         HEADER true)\n  \
+         fields: id, name, mail, born, salary, visits, -, note",
+    );
+    assert_plan(
+        "COPY person (name, active) FROM STDIN",
+        "refused 0A000: protected column person.visits has a default and is left out of this COPY",
+    );
+    assert_plan(
+        "copy public.person (visits, active) from stdin with delimiter '|' null 'x'",
+        "copy: COPY \"public\".person (visits, active) FROM STDIN WITH (FORMAT text, \
+         DELIMITER '|', NULL 'x')\n  fields: visits, -",
+    );
+    assert_starts(
+        "COPY person TO STDOUT (FORMAT binary)",
+        "copy: COPY \"public\".person (\"id\"",
+    );
+    for statement in [
+        "COPY (SELECT name FROM person WHERE mail = 'x') TO STDOUT",
+        "COPY (SELECT name FROM person ORDER BY name) TO STDOUT",
+        "COPY (SELECT name FROM person WHERE active = $1) TO STDOUT",
+        "COPY (SELECT name FROM person) TO '/file'",
+        "COPY person TO PROGRAM 'cat'",
+        "COPY person FROM '/file'",
+        "COPY person FROM STDIN (FORMAT csv, FORCE_NULL (name))",
+    ] {
+        assert_refused(statement);
+    }
+}
+
+#[test]
+fn explain_shows_what_the_server_does() {
+    assert_plan(
+        "EXPLAIN (ANALYZE, BUFFERS false) SELECT name FROM person WHERE mail = 'x'",
+        "one: EXPLAIN (ANALYZE, BUFFERS false) SELECT name FROM \"public\".person WHERE \
+         mail = {constant match mail}",
+    );
+    assert_plan(
+        "EXPLAIN SELECT sum(salary) FROM person WHERE mail = $1",
+        "one: EXPLAIN SELECT salary FROM \"public\".person WHERE mail = {$1 match mail}",
+    );
+    assert_starts(
+        "EXPLAIN VERBOSE UPDATE person SET visits = visits + 1 WHERE id = 1",
+        "one: EXPLAIN VERBOSE SELECT person.ctid",
+    );
+    assert_refused("EXPLAIN SELECT name FROM person WHERE name SIMILAR TO 'x'");
+}
+
+#[test]
+fn joins_by_names_merge_columns() {
+    let mut schema = people();
+    let visit = ("public".to_owned(), "visit".to_owned());
+    let columns = &mut schema.tables.get_mut(&visit).expect("it is there").columns;
+    columns[1].name = "id".to_owned();
+    let plan = describe(
+        "SELECT * FROM person JOIN visit USING (id) WHERE id = 5",
+        &schema,
+    );
+    assert!(plan.contains("WHERE id = {constant match id}"), "{plan}");
+    assert!(
+        plan.contains("outputs: id, name, mail, born, salary, visits, -, -, note, -"),
+        "{plan}"
+    );
+    let natural = describe("SELECT note FROM person NATURAL JOIN visit", &schema);
+    assert!(natural.starts_with("one:"), "{natural}");
+    let columns = &mut schema.tables.get_mut(&visit).expect("it is there").columns;
+    columns[2].name = "name".to_owned();
+    let natural = describe("SELECT at FROM person NATURAL JOIN visit", &schema);
+    assert!(
+        natural.starts_with("refused"),
+        "both names are of mode random: {natural}"
+    );
+    assert_refused("SELECT * FROM person NATURAL JOIN unknown");
+    assert_refused("SELECT * FROM person JOIN plain USING (id)");
+}
+
+#[test]
+fn many_rows_are_updated_at_once() {
+    assert_plan(
+        "UPDATE person SET mail = 'x', born = $1, name = DEFAULT WHERE active > 5",
+        "one: UPDATE \"public\".person SET mail = {constant store mail}, \
+         born = {$1 store born}, name = {null store name} WHERE active > 5",
+    );
+    assert_starts(
+        "UPDATE person SET visits = visits + 1 WHERE mail IN ('x', 'y')",
+        "read: SELECT person.ctid, person.tableoid, visits FROM \"public\".person WHERE \
+         mail IN ({constant match mail}, {constant match mail}) FOR UPDATE",
+    );
+    assert_plan(
+        "UPDATE person SET (mail, active) = ('x', 2), born = NULL WHERE id BETWEEN 1 AND 2",
+        "refused 0A000: < on protected column person.id: it has mode equality, the server needs \
+         mode order",
+    );
+}
+
+#[test]
+fn the_proxy_finishes_whole_tables_too() {
+    assert_starts(
+        "SELECT p.* FROM person p WHERE name LIKE 'a%'",
+        "fetch: SELECT name, p.\"id\", p.\"name\", p.mail, p.born, p.salary, p.visits, p.active \
+         FROM",
+    );
+    let plan = describe("SELECT rank() OVER (ORDER BY name) FROM person", &people());
+    assert!(plan.contains("window function rank"), "{plan}");
+    assert!(plan.contains("person.name"), "{plan}");
+}
+
+#[test]
+fn views_that_the_server_writes_through_are_written() {
+    let mut schema = people();
+    let mut view = schema.tables[&("public".to_owned(), "person".to_owned())].clone();
+    view.name = "shown".to_owned();
+    view.kind = RelationKind::View;
+    let name = ("public".to_owned(), "shown".to_owned());
+    schema.tables.insert(name.clone(), view);
+    let plan = describe("INSERT INTO shown (id, mail) VALUES (1, 'x')", &schema);
+    assert!(
+        plan.contains("{constant store mail}, {constant store visits}"),
+        "{plan}"
+    );
+    let plan = describe("UPDATE shown SET mail = 'x' WHERE mail = 'y'", &schema);
+    assert!(
+        plan.contains("{constant store mail} WHERE mail = {constant match mail}"),
+        "{plan}"
+    );
+    let Ok(Plan::One(_, effects)) = plan_one("DELETE FROM shown", &schema) else {
+        panic!("it is planned");
+    };
+    assert!(effects.forgets_locks);
+    // `visits` has a default, and would be NULL.
+    let view = schema.tables.get_mut(&name).expect("it is there");
+    view.columns.truncate(3);
+    let plan = describe("INSERT INTO shown (id, mail) VALUES (1, 'x')", &schema);
+    assert!(plan.contains("does not show it"), "{plan}");
+    schema
+        .tables
+        .get_mut(&name)
+        .expect("it is there")
+        .has_triggers = true;
+    let plan = describe("DELETE FROM shown", &schema);
+    assert!(plan.starts_with("refused"), "{plan}");
+}
+
+#[test]
+fn tables_are_made_and_filled_in_one_text() {
+    let mut schema = people();
+    schema
+        .tables
+        .remove(&("public".to_owned(), "visit".to_owned()));
+    let text = "CREATE TABLE visit (visit_id int PRIMARY KEY, person_id int, note text, at int); \
+                CREATE INDEX ON visit (person_id); \
+                INSERT INTO visit VALUES (1, 2, 'x', 3); \
+                SELECT note FROM visit WHERE person_id = 2; -- visit";
+    let planned = plan(text, &schema, Dialect::Postgres).expect("a plan");
+    let plans: Vec<String> = planned
+        .iter()
+        .map(|one| one.plan.describe(&schema))
+        .collect();
+    assert_eq!(
+        plans[2],
+        "one: INSERT INTO \"public\".visit (visit_id, person_id, note, \"at\") VALUES \
+         (1, {constant store person_id}, {constant store note}, 3)\n"
+    );
+    assert!(plans[3].ends_with("outputs: note\n"), "{plans:?}");
+}
+
+#[test]
+fn statements_are_prepared_by_sql() {
+    let schema = people();
+    let mut objects = Objects::default();
+    let run = |text: &str, objects: &mut Objects| {
+        let planned = plan_with(text, &schema, Dialect::Postgres, objects);
+        let planned = match planned {
+            Ok(mut planned) => planned.remove(0).plan,
+            Err(refusal) => return format!("refused {refusal}"),
+        };
+        if let Plan::Pass(effects) | Plan::One(_, effects) = &planned {
+            objects.note(effects);
+        }
+        planned.describe(&schema)
+    };
+    let prepared = run(
+        "PREPARE find (text, int) AS SELECT name FROM person WHERE mail = $1 AND \
+                        active > $2",
+        &mut objects,
+    );
+    assert!(
+        prepared.starts_with("one: PREPARE find AS SELECT pg_catalog.current_setting"),
+        "{prepared}"
+    );
+    assert_eq!(
+        run("EXECUTE find ('x', 5)", &mut objects),
+        "one: SELECT name FROM \"public\".person WHERE mail = {constant match mail} AND \
+         active > CAST(5 AS INT)\n  outputs: name\n"
+    );
+    assert!(run("EXECUTE find ('x')", &mut objects).starts_with("refused wrong number"));
+    assert!(run("EXECUTE find (upper('x'), 5)", &mut objects).starts_with("refused"));
+    assert!(run("EXPLAIN EXECUTE find ('x', 5)", &mut objects).starts_with("refused"));
+    assert!(run("CREATE TABLE t AS EXECUTE find ('x', 5)", &mut objects).starts_with("refused"));
+    assert!(run("EXECUTE other ('x')", &mut objects).starts_with("pass"));
+    assert!(run("DEALLOCATE find", &mut objects).starts_with("pass"));
+    assert!(run("EXECUTE find ('x', 5)", &mut objects).starts_with("pass"));
+    // The server's statement takes ciphertexts: its name must not be used with plain ones.
+    let text = "INSERT INTO person (name) VALUES ($1)".to_owned();
+    let mut both = objects.including([("s1".to_owned(), text)].into_iter());
+    let executed = run("execute \"s1\"('x')", &mut both);
+    assert!(
+        executed.contains("VALUES ({constant store name}, {constant store visits})"),
+        "{executed}"
+    );
+    assert!(run("EXPLAIN ANALYZE EXECUTE s1('x')", &mut both).starts_with("refused"));
+    let text = "PREPARE a AS INSERT INTO person (mail) VALUES ($1); EXECUTE a('x')";
+    let planned = plan(text, &schema, Dialect::Postgres).expect("a plan");
+    assert!(
+        planned[1]
+            .plan
+            .describe(&schema)
+            .contains("{constant store mail}")
+    );
+    assert!(
+        !format!("{planned:?}").contains("VALUES ($1)"),
+        "texts are not shown"
+    );
+}
+
+#[test]
+fn cursors_remember_their_columns() {
+    let schema = people();
+    let text = "DECLARE \"My c\" NO SCROLL CURSOR WITH HOLD FOR SELECT id, active FROM person \
+                WHERE mail = 'x' FOR UPDATE";
+    let Ok(Plan::One(declared, effects)) = plan_one(text, &schema) else {
+        panic!("{text}");
+    };
+    assert_eq!(declared.outputs, []);
+    assert_eq!(
+        describe(text, &schema),
+        "one: DECLARE \"My c\" NO SCROLL CURSOR WITH HOLD FOR SELECT id, active FROM \
+         \"public\".person WHERE mail = {constant match mail} FOR UPDATE\n"
+    );
+    let mut objects = Objects::default();
+    objects.note(&effects);
+    let fetch = |text: &str, objects: &Objects| {
+        assert!(objects.concern(text) || !text.to_lowercase().contains("fetch"));
+        let planned = plan_with(text, &schema, Dialect::Postgres, objects).expect("a plan");
+        planned[0].plan.describe(&schema)
+    };
+    for text in [
+        "FETCH FORWARD 5 FROM \"My c\"",
+        "fetch \"My c\"",
+        "FETCH ALL IN \"My c\"",
+    ] {
+        assert_eq!(
+            fetch(text, &objects),
+            format!("one: {text}\n  outputs: id, -\n")
+        );
+    }
+    assert!(fetch("MOVE 5 FROM \"My c\"", &objects).starts_with("pass"));
+    let Ok(Plan::Pass(effects)) = plan_one("CLOSE ALL", &schema) else {
+        panic!("it passes");
+    };
+    objects.note(&effects);
+    assert!(!objects.concern("FETCH \"My c\""));
+    for text in [
+        "DECLARE c BINARY CURSOR FOR SELECT id FROM person",
+        "DECLARE c CURSOR FOR SELECT sum(salary) FROM person",
+        "UPDATE person SET name = 'x' WHERE CURRENT OF c",
+    ] {
+        assert_refused(text);
+    }
+    let text = "BEGIN; DECLARE c CURSOR FOR SELECT name FROM person; FETCH c; COMMIT";
+    let planned = plan(text, &schema, Dialect::Postgres).expect("a plan");
+    assert!(planned[2].plan.describe(&schema).contains("outputs: name"));
+}
