@@ -9,6 +9,7 @@ pub(super) struct Encoding {
     is_utf8: bool,
     is_iso: bool,
     zone_is_known: bool,
+    strings_conform: bool,
 }
 
 impl Default for Encoding {
@@ -17,6 +18,7 @@ impl Default for Encoding {
             is_utf8: true,
             is_iso: true,
             zone_is_known: true,
+            strings_conform: true,
         }
     }
 }
@@ -36,6 +38,11 @@ impl Encoding {
             (
                 "this TimeZone",
                 "SET TimeZone TO a name of the IANA database",
+            )
+        } else if !self.strings_conform {
+            (
+                "standard_conforming_strings = off",
+                "SET standard_conforming_strings TO on",
             )
         } else {
             return Ok(());
@@ -62,6 +69,7 @@ pub(super) fn note(name: &[u8], value: &[u8], context: &mut TextContext, encodin
                 DateOrder::MonthDayYear
             };
         }
+        b"standard_conforming_strings" => encoding.strings_conform = value == "on",
         b"TimeZone" => {
             let zone = TimeZone::named(&value);
             encoding.zone_is_known = zone.is_some();
