@@ -61,6 +61,8 @@ impl fmt::Debug for ObjectEffect {
 /// Prepared statements and cursors over protected tables, by the names that a session gave them.
 #[derive(Clone, Default)]
 pub struct Objects {
+    /// Whether those that were prepared by messages are among them.
+    knows_messages: bool,
     prepared: HashMap<String, Prepared>,
     cursors: HashMap<String, Vec<Output>>,
 }
@@ -91,10 +93,12 @@ impl Objects {
         has(b"execute") || (!self.cursors.is_empty() && has(b"fetch"))
     }
 
-    /// The same, and statements over protected tables that were prepared by messages of the
-    /// protocol, by name and text: `EXECUTE` knows both.
+    /// The same, and all statements over protected tables that were prepared by messages of the
+    /// protocol, by name and text. Without them `EXECUTE` of what is not known is refused: a
+    /// statement of that name may take ciphertexts.
     pub fn including(&self, statements: impl Iterator<Item = (String, String)>) -> Self {
         let mut all = self.clone();
+        all.knows_messages = true;
         all.prepared.extend(statements.map(|(name, text)| {
             let types = Vec::new();
             (name, Prepared { types, text })
@@ -142,15 +146,21 @@ impl Objects {
 
     /// Refuses `EXECUTE` inside of another statement: the server's statement takes ciphertexts.
     pub(crate) fn check_inner_execute(&self, text: &str, part: &Part) -> Result<(), Refusal> {
-        let executed = part.windows(2).skip(1).find_map(|pair| {
+        let first = part.first().map_or("", |(_, place)| &text[place.clone()]);
+        let may_hold = ["explain", "create"]
+            .iter()
+            .any(|word| first.eq_ignore_ascii_case(word));
+        let executed = part.windows(2).filter(|_| may_hold).find_map(|pair| {
             let is_execute = text[pair[0].1.clone()].eq_ignore_ascii_case("execute");
             let name = name(text, &pair[1]);
-            (is_execute && self.prepared.contains_key(&name)).then_some(name)
+            let is_statement = !matches!(name.as_str(), "function" | "procedure" | "on");
+            let may_be = self.prepared.contains_key(&name) || !self.knows_messages;
+            (is_execute && is_statement && may_be).then_some(name)
         });
         match executed {
             None => Ok(()),
             Some(name) => Err(refuse(format!(
-                "EXECUTE inside of another statement, of {name}, which is prepared over a \
+                "EXECUTE inside of another statement, of {name}, which may be prepared over a \
                  protected table"
             ))
             .with_hint("Send EXECUTE by itself, or the statement that it means.")),
@@ -173,7 +183,13 @@ impl Objects {
         }
         let name = name(text, second);
         let Some(own) = self.prepared.get(&name) else {
-            return Ok(None);
+            return match self.knows_messages {
+                true => Ok(None),
+                false => Err(refuse(format!(
+                    "EXECUTE of {name}, which may be prepared over a protected table"
+                ))
+                .with_hint("Send the statement itself.")),
+            };
         };
         let parsed = crate::statement::parse(&text[first.1.start..last.1.end], dialect);
         let Ok(Statement::Execute { parameters, .. }) = parsed else {

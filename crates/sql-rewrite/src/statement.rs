@@ -94,12 +94,8 @@ impl Planning<'_> {
             }))
         };
         self.check_names(&words)?;
-        if let Some(plan) = self.objects.fetch(text, part) {
+        if let Some(plan) = self.named_objects(text, part)? {
             return planned(plan);
-        }
-        self.objects.check_inner_execute(text, part)?;
-        if let Some(meant) = self.objects.execute(text, part, self.dialect)? {
-            return planned(self.executed(&meant)?);
         }
         if let Some(plan) = catalogue::plan(statement, &self.schema) {
             return planned(plan);
@@ -125,6 +121,21 @@ impl Planning<'_> {
             self.objects.to_mut().note(effects);
         }
         planned(plan)
+    }
+
+    /// The plan of a statement by the name that the session gave to what it means.
+    fn named_objects(&self, text: &str, part: &Part) -> Result<Option<Plan>, Refusal> {
+        if self.schema.protected.is_empty() {
+            return Ok(None);
+        }
+        if let Some(plan) = self.objects.fetch(text, part) {
+            return Ok(Some(plan));
+        }
+        self.objects.check_inner_execute(text, part)?;
+        match self.objects.execute(text, part, self.dialect)? {
+            Some(meant) => self.executed(&meant).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// The plan of a prepared statement with its arguments.

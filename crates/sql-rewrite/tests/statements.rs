@@ -362,7 +362,7 @@ fn tables_are_made_and_filled_in_one_text() {
 #[test]
 fn statements_are_prepared_by_sql() {
     let schema = people();
-    let mut objects = Objects::default();
+    let mut objects = Objects::default().including(std::iter::empty());
     let run = |text: &str, objects: &mut Objects| {
         let planned = plan_with(text, &schema, Dialect::Postgres, objects);
         let planned = match planned {
@@ -395,6 +395,10 @@ fn statements_are_prepared_by_sql() {
     assert!(run("EXECUTE other ('x')", &mut objects).starts_with("pass"));
     assert!(run("DEALLOCATE find", &mut objects).starts_with("pass"));
     assert!(run("EXECUTE find ('x', 5)", &mut objects).starts_with("pass"));
+    // A session that does not tell what messages have prepared is told nothing.
+    for text in ["EXECUTE other ('x')", "EXPLAIN EXECUTE other ('x')"] {
+        assert_refused(text);
+    }
     // The server's statement takes ciphertexts: its name must not be used with plain ones.
     let text = "INSERT INTO person (name) VALUES ($1)".to_owned();
     let mut both = objects.including([("s1".to_owned(), text)].into_iter());
