@@ -47,20 +47,27 @@ impl Setup {
 
     /// A server without a table.
     pub fn start_empty() -> Option<Self> {
+        Self::start_with(&[])
+    }
+
+    /// A server without a table, with settings.
+    pub fn start_with(settings: &[(&str, &str)]) -> Option<Self> {
         if !server_testkit::is_installed() {
             return None;
         }
         let folder = tempfile::tempdir().expect("a temporary folder");
-        open_to_all(folder.path());
+        give_away(folder.path(), 0o755);
         let socket = folder.path().display().to_string();
+        let own = [
+            ("log_statement", "all"),
+            ("unix_socket_directories", &socket),
+        ];
+        let settings = [&own, settings].concat();
         // It connects as one that waits, which a thread of the runtime may not.
-        let start = move || {
-            Postgres::start_with(&[
-                ("log_statement", "all"),
-                ("unix_socket_directories", &socket),
-            ])
-        };
-        let server = std::thread::spawn(start).join().expect("a server");
+        let server = std::thread::scope(|scope| {
+            let server = scope.spawn(|| Postgres::start_with(&settings));
+            server.join().expect("a server")
+        });
         Some(Self {
             connector: connector(),
             config: server.url().parse().expect("the server's URL"),
@@ -121,11 +128,13 @@ pub fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> SqlState {
     code.unwrap_or_else(|| panic!("not of the server: {error:?}"))
 }
 
-/// The server runs as another user where the tests run as the superuser.
-fn open_to_all(folder: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    let everybody = std::fs::Permissions::from_mode(0o777);
-    std::fs::set_permissions(folder, everybody).expect("own folder");
+/// The server runs as nobody where the tests run as the superuser, and wants its files for itself.
+pub fn give_away(path: &Path, mode: u32) {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let permissions = std::fs::Permissions::from_mode(mode);
+    std::fs::set_permissions(path, permissions).expect("own file");
+    // Whoever is not the superuser runs the server himself.
+    let _ = chown(path, Some(65534), Some(65534));
 }
 
 fn look_into(folder: &Path, canaries: &[&str]) {
