@@ -19,6 +19,7 @@ mod log;
 mod page;
 mod pragma;
 mod proxy_session;
+mod rewrite;
 mod sealed;
 mod shell_text;
 mod slots;
@@ -89,6 +90,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "proxy-session",
         run: proxy_session::run,
+    },
+    Target {
+        name: "sql-rewrite",
+        run: rewrite::run,
     },
 ];
 
