@@ -118,6 +118,12 @@ pub(crate) fn encode(value: &Value, logical: LogicalType, exact: bool, out: &mut
     true
 }
 
+/// Appends bytes that are equal for two values of a type where SQL says that the values are; false:
+/// it is no value of the type.
+pub fn append_equal(value: &Value, logical: LogicalType, out: &mut Vec<u8>) -> bool {
+    encode(value, logical, false, out)
+}
+
 /// One NaN, and no negative zero: those are equal to others in SQL.
 pub(crate) fn plain_float(number: f64) -> f64 {
     if number.is_nan() {

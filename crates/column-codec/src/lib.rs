@@ -23,6 +23,7 @@ mod order;
 mod same;
 mod spec;
 
+pub use canonical::append_equal;
 pub use codec::{Codec, HEADER_SIZE, KEY_VERSION, OpenError, SealError};
 pub use crypto::value::{VALUE_NONCE_SIZE, ValueNonce};
 pub use spec::{ColumnSpec, Mode, SpecError};

@@ -132,6 +132,33 @@ impl LogicalType {
     }
 }
 
+impl LogicalType {
+    /// The type of `COALESCE` and `CASE` over two types of numbers (PostgreSQL 10.5); None: one is
+    /// no number.
+    pub fn common_number(self, other: Self) -> Option<Self> {
+        let rank = |logical| {
+            Some(match logical {
+                Self::SmallInt => 1,
+                Self::Integer => 2,
+                Self::BigInt => 3,
+                Self::Numeric(_) => 4,
+                Self::Real => 5,
+                Self::Double => 6,
+                _ => return None,
+            })
+        };
+        let wider = if rank(self)? < rank(other)? {
+            other
+        } else {
+            self
+        };
+        Some(match wider {
+            Self::Numeric(_) => Self::Numeric(None),
+            wider => wider,
+        })
+    }
+}
+
 impl fmt::Display for LogicalType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match self {

@@ -18,6 +18,7 @@ mod journal;
 mod log;
 mod page;
 mod pragma;
+mod proxy_copy;
 mod proxy_session;
 mod rewrite;
 mod sealed;
@@ -94,6 +95,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "sql-rewrite",
         run: rewrite::run,
+    },
+    Target {
+        name: "proxy-copy",
+        run: proxy_copy::run,
     },
 ];
 

@@ -53,6 +53,9 @@ pub struct ProxyConfig {
     /// Rows that the proxy fetches to finish one query.
     #[serde(default = "defaults::max_finish_rows")]
     pub max_finish_rows: usize,
+    /// Bytes that the proxy keeps at a time to finish one query.
+    #[serde(default = "defaults::max_finish_bytes")]
+    pub max_finish_bytes: usize,
     /// How long a client may take until its session begins.
     #[serde(default = "defaults::startup_timeout_seconds")]
     pub startup_timeout_seconds: u32,
@@ -102,6 +105,10 @@ mod defaults {
 
     pub fn max_finish_rows() -> usize {
         100_000
+    }
+
+    pub fn max_finish_bytes() -> usize {
+        128 << 20
     }
 
     /// As PostgreSQL's `authentication_timeout`.

@@ -156,6 +156,7 @@ impl Protection {
             sqlstate: refusal.sqlstate,
             message: refusal.message,
             hint: refusal.hint,
+            context: None,
         })?;
         for one in &planned {
             refuse_unfinished(&one.plan)?;

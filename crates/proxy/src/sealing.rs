@@ -114,6 +114,14 @@ impl Sealer {
     }
 }
 
+/// What is said of a value that does not open.
+pub fn unopened(column: &ProtectedColumn) -> String {
+    format!(
+        "a value of {}.{}.{} does not open: it was changed, moved, or sealed by another key",
+        column.schema, column.table, column.column
+    )
+}
+
 /// Randomness that is asked of the system at once: a call for each value would cost more than
 /// sealing it.
 const NONCES_SIZE: usize = 128 * VALUE_NONCE_SIZE;

@@ -434,6 +434,10 @@ pub struct Copy {
     pub template: Template,
     /// Whether rows go to the server (`FROM STDIN`); else they come (`TO STDOUT`).
     pub into_server: bool,
+    /// Schema and table; empty for a query.
+    pub table: (String, String),
+    /// Names of the fields of a row, in order.
+    pub columns: Vec<String>,
     /// What each field of a row is, in order.
     pub fields: Vec<OutputKind>,
     /// How rows are written.

@@ -180,6 +180,11 @@ fn copy_query(query: &Query, format: CopyFormat, schema: &Schema) -> Result<Plan
             pieces: vec![Piece::Text(text)],
         },
         into_server: false,
+        table: Default::default(),
+        columns: outputs
+            .iter()
+            .map(|column| column.name.clone().unwrap_or_default())
+            .collect(),
         fields: outputs.iter().map(field).collect(),
         format,
         effects,
@@ -214,6 +219,11 @@ fn copy_of(table: &Table, places: &[usize], into_server: bool, format: CopyForma
             pieces: vec![Piece::Text(text)],
         },
         into_server,
+        table: (table.schema.clone(), table.name.clone()),
+        columns: places
+            .iter()
+            .map(|place| table.columns[*place].name.clone())
+            .collect(),
         fields: fields.collect(),
         format,
         effects: Effects {

@@ -233,6 +233,8 @@ pub struct Failure {
     pub message: String,
     /// What to do.
     pub hint: Option<String>,
+    /// Where it was: `COPY t, line 3, column c`.
+    pub context: Option<String>,
 }
 
 impl Failure {
@@ -243,6 +245,7 @@ impl Failure {
             sqlstate,
             message: message.into(),
             hint: None,
+            context: None,
         }
     }
 
@@ -261,6 +264,13 @@ impl Failure {
         self
     }
 
+    /// With where it was.
+    #[must_use]
+    pub fn context(mut self, context: impl Into<String>) -> Self {
+        self.context = Some(context.into());
+        self
+    }
+
     /// Writes it as ErrorResponse.
     pub fn write(&self, out: &mut Vec<u8>) {
         let severity = if self.fatal { "FATAL" } else { "ERROR" };
@@ -274,9 +284,11 @@ impl Failure {
                 out.push(letter);
                 put_text(out, text.as_bytes());
             }
-            if let Some(hint) = &self.hint {
-                out.push(b'H');
-                put_text(out, hint.as_bytes());
+            for (letter, text) in [(b'H', &self.hint), (b'W', &self.context)] {
+                if let Some(text) = text {
+                    out.push(letter);
+                    put_text(out, text.as_bytes());
+                }
             }
             out.push(0);
         });
@@ -384,10 +396,11 @@ mod tests {
         let mut out = Vec::new();
         Failure::fatal("08006", "gone\0Mforged")
             .hint("reconnect")
+            .context("COPY t, line 3")
             .write(&mut out);
         let fields = read_fields(&out[5..]).expect("well formed");
         let letters: Vec<u8> = fields.iter().map(|(letter, _)| *letter).collect();
-        assert_eq!(letters, *b"SVCMH");
+        assert_eq!(letters, *b"SVCMHW");
         assert_eq!(fields[3].1, b"gone");
     }
 

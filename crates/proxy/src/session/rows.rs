@@ -210,9 +210,5 @@ fn other_columns() -> Failure {
 }
 
 fn unopened(column: &sql_rewrite::ProtectedColumn) -> Failure {
-    let message = format!(
-        "a value of {}.{}.{} does not open: it was changed, moved, or sealed by another key",
-        column.schema, column.table, column.column
-    );
-    Failure::fatal("XX001", message)
+    Failure::fatal("XX001", crate::sealing::unopened(column))
 }

@@ -359,14 +359,18 @@ impl Lowering<'_, '_> {
     ) -> Result<(Vec<Expression>, Option<LogicalType>), Refusal> {
         let mut common: Option<LogicalType> = None;
         for value in values.clone() {
-            if Constant::of(value)?.is_none() {
+            // A text in quotes, NULL or a parameter becomes what the others are.
+            let has_type = Constant::of(value)?.is_none_or(|constant| {
+                let is_number = matches!(constant.source, Source::Literal(Literal::Number(_)));
+                is_number || constant.cast.is_some()
+            });
+            if has_type {
                 let (_, logical) = self.lower(value, None)?;
                 let logical = without_limits(known(logical)?);
                 common = Some(match common {
-                    Some(earlier) if earlier != logical => {
-                        let sum = Arithmetic::Add.result_type(earlier, logical);
-                        sum.map_err(|_| unsupported("results of different types"))?
-                    }
+                    Some(earlier) if earlier != logical => earlier
+                        .common_number(logical)
+                        .ok_or_else(|| unsupported("results of different types"))?,
                     _ => logical,
                 });
             }

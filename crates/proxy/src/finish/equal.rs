@@ -1,0 +1,58 @@
+//! Bytes that are equal where values are, for groups and DISTINCT.
+
+use column_types::{LogicalType, Value, ValueError};
+
+use super::expression::{error, known};
+
+/// The type, if its values can be told apart.
+///
+/// # Errors
+/// As the server, which has no `=` for `json`.
+pub(super) fn comparable(logical: Option<LogicalType>) -> Result<LogicalType, ValueError> {
+    match known(logical)? {
+        LogicalType::Json => {
+            let message = "could not identify an equality operator for type json";
+            Err(error("42883", message))
+        }
+        logical => Ok(logical),
+    }
+}
+
+/// Appends the bytes of a value. Those of several values stay apart.
+pub(super) fn append(
+    value: Option<&Value>,
+    logical: LogicalType,
+    out: &mut Vec<u8>,
+) -> Result<(), ValueError> {
+    let Some(value) = value else {
+        out.push(0);
+        return Ok(());
+    };
+    out.push(1);
+    let start = out.len();
+    out.extend([0; 8]);
+    if !column_codec::append_equal(value, logical, out) {
+        return Err(error("XX000", "a value is of another type than planned"));
+    }
+    let size = (out.len() - start - 8) as u64;
+    out[start..start + 8].copy_from_slice(&size.to_be_bytes());
+    Ok(())
+}
+
+/// About how much memory a value takes.
+pub(super) fn size(value: &Value) -> usize {
+    let beside = match value {
+        Value::Text(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        Value::Numeric(number) => (number.digits() / 2) as usize,
+        Value::Boolean(_)
+        | Value::Integer(_)
+        | Value::Float(_)
+        | Value::NumericSpecial(_)
+        | Value::Date(_)
+        | Value::Time(_)
+        | Value::Timestamp(_)
+        | Value::Uuid(_) => 0,
+    };
+    size_of::<Value>() + beside
+}

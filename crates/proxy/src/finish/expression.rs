@@ -1,0 +1,345 @@
+//! Expressions of a plan with their constants put in and their types known: ready to be computed,
+//! many times.
+
+use column_types::{Arithmetic, Like, LogicalType, Value, ValueError};
+use sql_rewrite::{BinaryOperator, Expression, Source, UnaryOperator};
+
+/// What an expression may speak of, and what its constants are.
+pub(crate) struct Names<'a> {
+    /// Types of the columns of a row; None: one that the proxy does not know, and passes on only.
+    pub columns: &'a [Option<LogicalType>],
+    /// Types of the group keys.
+    pub groups: &'a [Option<LogicalType>],
+    /// Types of the aggregates.
+    pub aggregates: &'a [LogicalType],
+    /// The value of a constant that is taken for one of a type, and the type that it really has.
+    pub constant: &'a Constants<'a>,
+}
+
+/// See [`Names::constant`].
+pub(crate) type Constants<'a> =
+    dyn Fn(&Source, LogicalType) -> Result<(Option<Value>, LogicalType), ValueError> + 'a;
+
+/// An expression that is ready.
+#[derive(Clone, Debug)]
+pub(crate) struct Ready {
+    pub(super) node: Node,
+    /// Its type; None: that of a column that the proxy does not know.
+    pub logical: Option<LogicalType>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    Column(usize),
+    Group(usize),
+    Aggregate(usize),
+    Constant(Option<Value>),
+    Negate(Box<Node>, LogicalType),
+    Not(Box<Node>),
+    /// Whether it is NULL, and whether the answer is turned round.
+    IsNull(Box<Node>, bool),
+    Calculate(Arithmetic, Box<Node>, Box<Node>, LogicalType),
+    Concatenate(Box<Node>, Box<Node>),
+    Compare(Relation, Box<Node>, Box<Node>),
+    And(Box<Node>, Box<Node>),
+    Or(Box<Node>, Box<Node>),
+    /// A pattern that is the same for all rows.
+    Like(Box<Node>, Like),
+    /// A pattern of each row's own, its escape character, and whether case counts.
+    LikeComputed(Box<Node>, Box<Node>, char, bool),
+    /// What each comparison of the list says.
+    In(Vec<Node>),
+    Coalesce(Vec<Node>),
+    Case(Vec<(Node, Node)>, Option<Box<Node>>),
+    Cast(Box<Node>, LogicalType, LogicalType),
+}
+
+/// A comparison.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Relation {
+    pub operator: BinaryOperator,
+    /// The sides are compared as `char`: blanks at their end do not count.
+    pub is_char: bool,
+}
+
+impl Ready {
+    /// Puts constants in, and finds types.
+    ///
+    /// # Errors
+    /// A constant that is no value of its type, or an operator that these types do not have.
+    pub(crate) fn new(expression: &Expression, names: &Names<'_>) -> Result<Self, ValueError> {
+        let make = |expression: &Expression| Self::new(expression, names);
+        Ok(match expression {
+            Expression::Column(place) => Self {
+                node: Node::Column(*place),
+                logical: names.columns.get(*place).copied().flatten(),
+            },
+            Expression::Group(place) => Self {
+                node: Node::Group(*place),
+                logical: names.groups.get(*place).copied().flatten(),
+            },
+            Expression::Aggregate(place) => Self {
+                node: Node::Aggregate(*place),
+                logical: names.aggregates.get(*place).copied(),
+            },
+            Expression::Value(source, logical) => {
+                let (value, logical) = (names.constant)(source, *logical)?;
+                of(Node::Constant(value), logical)
+            }
+            Expression::Unary(operator, inner) => unary(*operator, make(inner)?)?,
+            Expression::Binary(operator, left, right) => {
+                binary(*operator, make(left)?, make(right)?)?
+            }
+            Expression::Like {
+                operand,
+                pattern,
+                escape,
+                case_sensitive,
+            } => {
+                let escape = escape.unwrap_or('\\');
+                like(make(operand)?, make(pattern)?, escape, *case_sensitive)?
+            }
+            Expression::In(operand, values) => {
+                let operand = make(operand)?;
+                let compared = values.iter().map(|value| {
+                    let value = make(value)?;
+                    Ok(compare(BinaryOperator::Equal, operand.clone(), value)?.node)
+                });
+                let compared = compared.collect::<Result<_, ValueError>>()?;
+                of(Node::In(compared), LogicalType::Boolean)
+            }
+            Expression::Coalesce(values) => {
+                let values = values.iter().map(make).collect::<Result<Vec<_>, _>>()?;
+                let logical = common(values.iter())?;
+                let nodes = values.into_iter().map(|value| value.node);
+                of(Node::Coalesce(nodes.collect()), logical)
+            }
+            Expression::Case(whens, otherwise) => case(whens, otherwise.as_deref(), names)?,
+            Expression::Cast(inner, to) => make(inner)?.cast(*to)?,
+        })
+    }
+
+    /// The column that this is, and nothing else.
+    pub(crate) fn column(&self) -> Option<usize> {
+        match self.node {
+            Node::Column(place) => Some(place),
+            _ => None,
+        }
+    }
+
+    /// The group key that this is, and nothing else.
+    pub(super) fn group(&self) -> Option<usize> {
+        match self.node {
+            Node::Group(place) => Some(place),
+            _ => None,
+        }
+    }
+
+    /// As a value of another type.
+    pub(crate) fn cast(self, to: LogicalType) -> Result<Self, ValueError> {
+        let from = known(self.logical)?;
+        Ok(of(Node::Cast(Box::new(self.node), from, to), to))
+    }
+
+    /// Calls `see` with each column whose value is computed with: all but those that are only
+    /// asked for NULL.
+    pub(super) fn columns(&self, see: &mut dyn FnMut(usize)) {
+        self.node.columns(see);
+    }
+}
+
+impl Node {
+    fn columns(&self, see: &mut dyn FnMut(usize)) {
+        match self {
+            Self::Column(place) => see(*place),
+            Self::Group(_) | Self::Aggregate(_) | Self::Constant(_) => {}
+            Self::IsNull(inner, _) if matches!(**inner, Self::Column(_)) => {}
+            Self::Negate(inner, _)
+            | Self::Not(inner)
+            | Self::IsNull(inner, _)
+            | Self::Like(inner, _)
+            | Self::Cast(inner, ..) => inner.columns(see),
+            Self::Calculate(_, left, right, _)
+            | Self::Concatenate(left, right)
+            | Self::Compare(_, left, right)
+            | Self::And(left, right)
+            | Self::Or(left, right)
+            | Self::LikeComputed(left, right, ..) => {
+                left.columns(see);
+                right.columns(see);
+            }
+            Self::In(nodes) | Self::Coalesce(nodes) => {
+                for node in nodes {
+                    node.columns(see);
+                }
+            }
+            Self::Case(whens, otherwise) => {
+                for (when, then) in whens {
+                    when.columns(see);
+                    then.columns(see);
+                }
+                if let Some(otherwise) = otherwise {
+                    otherwise.columns(see);
+                }
+            }
+        }
+    }
+}
+
+fn of(node: Node, logical: LogicalType) -> Ready {
+    Ready {
+        node,
+        logical: Some(logical),
+    }
+}
+
+pub(super) fn error(sqlstate: &'static str, message: impl Into<String>) -> ValueError {
+    ValueError {
+        sqlstate,
+        message: message.into(),
+    }
+}
+
+/// The type of what is computed with.
+pub(super) fn known(logical: Option<LogicalType>) -> Result<LogicalType, ValueError> {
+    let message = "the proxy cannot compute with a column of this type beside protected ones";
+    logical.ok_or_else(|| error("0A000", message))
+}
+
+fn unary(operator: UnaryOperator, inner: Ready) -> Result<Ready, ValueError> {
+    let node = Box::new(inner.node);
+    Ok(match operator {
+        UnaryOperator::Negate => {
+            let logical = without_limits(known(inner.logical)?);
+            of(Node::Negate(node, logical), logical)
+        }
+        UnaryOperator::Not => of(Node::Not(node), LogicalType::Boolean),
+        UnaryOperator::IsNull => of(Node::IsNull(node, false), LogicalType::Boolean),
+        UnaryOperator::IsNotNull => of(Node::IsNull(node, true), LogicalType::Boolean),
+    })
+}
+
+fn binary(operator: BinaryOperator, left: Ready, right: Ready) -> Result<Ready, ValueError> {
+    let arithmetic = match operator {
+        BinaryOperator::Add => Arithmetic::Add,
+        BinaryOperator::Subtract => Arithmetic::Subtract,
+        BinaryOperator::Multiply => Arithmetic::Multiply,
+        BinaryOperator::Divide => Arithmetic::Divide,
+        BinaryOperator::Concatenate => {
+            let node = Node::Concatenate(Box::new(left.node), Box::new(right.node));
+            return Ok(of(node, LogicalType::Text));
+        }
+        BinaryOperator::And => {
+            let node = Node::And(Box::new(left.node), Box::new(right.node));
+            return Ok(of(node, LogicalType::Boolean));
+        }
+        BinaryOperator::Or => {
+            let node = Node::Or(Box::new(left.node), Box::new(right.node));
+            return Ok(of(node, LogicalType::Boolean));
+        }
+        BinaryOperator::Equal
+        | BinaryOperator::NotEqual
+        | BinaryOperator::Less
+        | BinaryOperator::LessOrEqual
+        | BinaryOperator::Greater
+        | BinaryOperator::GreaterOrEqual => return compare(operator, left, right),
+    };
+    let result = arithmetic.result_type(known(left.logical)?, known(right.logical)?)?;
+    let (left, right) = (Box::new(left.node), Box::new(right.node));
+    Ok(of(Node::Calculate(arithmetic, left, right, result), result))
+}
+
+/// A comparison, of operands of one kind as the server would make them.
+fn compare(operator: BinaryOperator, left: Ready, right: Ready) -> Result<Ready, ValueError> {
+    use LogicalType as T;
+    let (left_type, right_type) = (known(left.logical)?, known(right.logical)?);
+    let (left, right) = match (left_type, right_type) {
+        // Beside a `text`, `char` becomes one, and loses its blanks; a `varchar` becomes `char`.
+        (T::Char(_), T::Text) => (left.cast(T::Text)?, right),
+        (T::Text, T::Char(_)) => (left, right.cast(T::Text)?),
+        (T::Date | T::Timestamp, T::TimestampTz) => (left.cast(T::TimestampTz)?, right),
+        (T::TimestampTz, T::Date | T::Timestamp) => (left, right.cast(T::TimestampTz)?),
+        _ => (left, right),
+    };
+    let relation = Relation {
+        operator,
+        is_char: matches!(
+            (left_type, right_type),
+            (T::Char(_), T::Char(_) | T::Varchar(_)) | (T::Varchar(_), T::Char(_))
+        ),
+    };
+    let node = Node::Compare(relation, Box::new(left.node), Box::new(right.node));
+    Ok(of(node, T::Boolean))
+}
+
+fn like(
+    operand: Ready,
+    pattern: Ready,
+    escape: char,
+    case_sensitive: bool,
+) -> Result<Ready, ValueError> {
+    known(operand.logical)?;
+    let operand = Box::new(operand.node);
+    let node = match pattern.node {
+        Node::Constant(None) => Node::Constant(None),
+        Node::Constant(Some(Value::Text(pattern))) => {
+            Node::Like(operand, Like::new(&pattern, Some(escape), case_sensitive))
+        }
+        pattern => Node::LikeComputed(operand, Box::new(pattern), escape, case_sensitive),
+    };
+    Ok(of(node, LogicalType::Boolean))
+}
+
+fn case(
+    whens: &[(Expression, Expression)],
+    otherwise: Option<&Expression>,
+    names: &Names<'_>,
+) -> Result<Ready, ValueError> {
+    let mut conditions = Vec::with_capacity(whens.len());
+    let mut results = Vec::with_capacity(whens.len() + 1);
+    for (when, then) in whens {
+        conditions.push(Ready::new(when, names)?.node);
+        results.push(Ready::new(then, names)?);
+    }
+    let otherwise = otherwise.map(|otherwise| Ready::new(otherwise, names));
+    let otherwise = otherwise.transpose()?;
+    let logical = common(results.iter().chain(&otherwise))?;
+    let results = results.into_iter().map(|result| result.node);
+    let node = Node::Case(
+        conditions.into_iter().zip(results).collect(),
+        otherwise.map(|otherwise| Box::new(otherwise.node)),
+    );
+    Ok(of(node, logical))
+}
+
+/// The type of values of which one becomes the result. The plan has made them alike, but for
+/// limits, and for what NULL is taken for.
+fn common<'a>(values: impl Iterator<Item = &'a Ready>) -> Result<LogicalType, ValueError> {
+    let mut common = None;
+    for value in values {
+        let logical = known(value.logical)?;
+        let is_null = matches!(value.node, Node::Constant(None));
+        common = match common {
+            Some((earlier, false)) if is_null || earlier == logical => Some((earlier, false)),
+            Some((earlier, false)) => Some((alike(earlier, logical), false)),
+            Some((_, true)) | None => Some((logical, is_null)),
+        };
+    }
+    common
+        .map(|(logical, _)| logical)
+        .ok_or_else(|| error("42601", "an expression without values"))
+}
+
+fn alike(one: LogicalType, other: LogicalType) -> LogicalType {
+    one.common_number(other)
+        .unwrap_or_else(|| without_limits(one))
+}
+
+/// The type of what is computed: it has no length, precision or scale.
+pub(super) fn without_limits(logical: LogicalType) -> LogicalType {
+    match logical {
+        LogicalType::Numeric(_) => LogicalType::Numeric(None),
+        LogicalType::Varchar(_) => LogicalType::Text,
+        other => other,
+    }
+}
