@@ -180,22 +180,13 @@ impl Program {
         let having = condition(finish.having.as_ref(), &names)?;
         let mut project = Vec::with_capacity(finish.project.len());
         for (place, (name, value, logical)) in finish.project.iter().enumerate() {
-            let value = Ready::new(value, &names)?;
-            let value = as_planned(value, *logical)?;
-            let origin = value.column().or_else(|| {
-                let (key, _) = keys.get(value.group()?)?;
-                key.column()
-            });
-            let field = match origin.and_then(|column| given.get(column)) {
-                Some(given) => given.clone(),
-                None => computed(&value)?,
-            };
+            let value = as_planned(Ready::new(value, &names)?, *logical)?;
             project.push(Projected {
                 name: name.clone(),
                 passed: None,
                 format: wanted(place),
+                field: field(&value, &keys, given)?,
                 value,
-                field,
             });
         }
         let sorts = finish.order_by.iter();
@@ -380,6 +371,22 @@ fn as_planned(value: Ready, planned: Option<LogicalType>) -> Result<Ready, Value
             value.cast(planned)
         }
         _ => Ok(value),
+    }
+}
+
+/// How a column of the answer is described.
+fn field(
+    value: &Ready,
+    keys: &[(Ready, LogicalType)],
+    given: &[Given],
+) -> Result<Given, ValueError> {
+    let origin = value.column().or_else(|| {
+        let (key, _) = keys.get(value.group()?)?;
+        key.column()
+    });
+    match origin.and_then(|column| given.get(column)) {
+        Some(given) => Ok(given.clone()),
+        None => computed(value),
     }
 }
 
