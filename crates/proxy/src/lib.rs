@@ -25,6 +25,7 @@ pub mod session;
 mod startup;
 mod stream;
 mod tls;
+mod words;
 
 pub use config::{Config, ConfigError};
 pub use outbox::Outbox;

@@ -7,11 +7,34 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sql_rewrite::{Effects, Form, Literal, Output, Plan, Planned, Source, Translated};
 
 use crate::protection::Loaded;
+use crate::words;
 
 /// What cached texts may have together, in bytes. A plan takes a few times its text.
 const TEXTS_SIZE_MAX: usize = 4 << 20;
 /// Longer texts are rarely sent twice.
 const TEXT_SIZE_MAX: usize = 64 << 10;
+
+/// One of the statements that the server gets for one of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// Which statement of the text.
+    pub place: usize,
+    /// Which of its plan's.
+    pub role: Role,
+}
+
+/// What a statement of the server does for its plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// All of it, or that part of several.
+    Part(usize),
+    /// Gives the rows that the proxy computes with.
+    Read,
+    /// Writes one row that was read.
+    Write,
+    /// Writes the row of a key whose values are known.
+    WriteByKey,
+}
 
 /// The plan of a text, ready to be used.
 #[derive(Debug)]
@@ -20,8 +43,16 @@ pub struct TextPlan {
     pub loaded: Arc<Loaded>,
     /// Statements, in their order.
     pub planned: Vec<Planned>,
-    /// Of a text of one statement that goes to the server otherwise than it came.
-    pub bound: Option<Bound>,
+    /// The statements of the server, where they are bound: those of a text that is one statement,
+    /// or of which one takes steps.
+    bound: Vec<(At, Bound)>,
+    /// By place: whether no row that is locked can be another afterwards, as far as the text
+    /// tells.
+    keeps_locks: Vec<bool>,
+    /// Whether prepared statements may be gone afterwards.
+    pub forgets_statements: bool,
+    /// How many columns of the table that a row is locked of were worth reading beside.
+    widened: usize,
 }
 
 /// A text whose holes are parameters.
@@ -35,20 +66,36 @@ pub struct Bound {
 
 impl TextPlan {
     /// Prepares a plan for use.
-    pub fn new(_text: &str, planned: Vec<Planned>, loaded: &Arc<Loaded>) -> Self {
-        let bound = match planned.as_slice() {
-            [
-                Planned {
-                    plan: Plan::One(translated, _),
-                    ..
-                },
-            ] => Some(Bound::new(translated)),
-            _ => None,
-        };
+    pub fn new(text: &str, mut planned: Vec<Planned>, loaded: &Arc<Loaded>) -> Self {
+        let mut widened = 0;
+        for one in &mut planned {
+            let Plan::One(translated, _) = &mut one.plan else {
+                continue;
+            };
+            if let Some(locks) = &translated.locks {
+                let columns = loaded.incremented(&locks.table);
+                widened = columns.len();
+                if let Some(wider) = sql_rewrite::widen(translated, &columns, &loaded.schema) {
+                    *translated = wider;
+                }
+            }
+        }
+        let mut bound = Vec::new();
+        if planned.len() == 1 || planned.iter().any(|one| takes_steps(&one.plan)) {
+            for (place, one) in planned.iter().enumerate() {
+                let parts = parts(&one.plan).into_iter();
+                bound.extend(parts.map(|(role, part)| (At { place, role }, Bound::new(part))));
+            }
+        }
+        let texts = planned.iter().map(|one| &text[one.span.clone()]);
+        let keeps_locks = texts.clone().map(words::keeps_locks).collect();
         Self {
             loaded: Arc::clone(loaded),
-            planned,
             bound,
+            keeps_locks,
+            forgets_statements: texts.clone().any(words::forgets_statements),
+            planned,
+            widened,
         }
     }
 
@@ -59,28 +106,106 @@ impl TextPlan {
             .all(|one| matches!(one.plan, Plan::Pass(_)))
     }
 
-    /// The translated statement at a place.
-    pub fn translated(&self, place: usize) -> Option<&Translated> {
+    /// Whether a statement needs more of the proxy than to pass rows on.
+    pub fn takes_steps(&self) -> bool {
+        self.planned.iter().any(|one| takes_steps(&one.plan))
+    }
+
+    /// Whether a row that is locked by it would be read with more columns now.
+    pub fn is_narrow(&self) -> bool {
+        let locks = self.planned.first().and_then(|one| match &one.plan {
+            Plan::One(translated, _) => translated.locks.as_ref(),
+            _ => None,
+        });
+        locks.is_some_and(|locks| self.loaded.incremented_count(&locks.table) > self.widened)
+    }
+
+    /// Whether a statement leaves locked rows as they are, as far as its text tells.
+    pub fn keeps_locks(&self, place: usize) -> bool {
+        self.keeps_locks.get(place).copied().unwrap_or(false)
+    }
+
+    /// What a statement of the client's becomes on the server under the client's own name. None:
+    /// it goes on as it came.
+    pub fn front(&self, place: usize) -> Option<At> {
+        let role = match &self.planned.get(place)?.plan {
+            Plan::Pass(_) | Plan::Copy(_) => return None,
+            Plan::One(..) => Role::Part(0),
+            Plan::Several(parts, _) => Role::Part(parts.len().checked_sub(1)?),
+            Plan::ReadModifyWrite(_) | Plan::Finish(_) => Role::Read,
+        };
+        Some(At { place, role })
+    }
+
+    /// The statement of the server whose rows are the client's. None: as [`Self::front`], or none
+    /// is.
+    pub fn answering(&self, place: usize) -> Option<At> {
         match &self.planned.get(place)?.plan {
-            Plan::One(translated, _) => Some(translated),
+            Plan::ReadModifyWrite(_) => Some(At {
+                place,
+                role: Role::Write,
+            }),
+            Plan::Finish(_) => None,
+            Plan::Pass(_) | Plan::One(..) | Plan::Several(..) | Plan::Copy(_) => self.front(place),
+        }
+    }
+
+    /// A statement of the server.
+    pub fn translated(&self, at: At) -> Option<&Translated> {
+        match (&self.planned.get(at.place)?.plan, at.role) {
+            (Plan::One(translated, _), Role::Part(0)) => Some(translated),
+            (Plan::Several(parts, _), Role::Part(number)) => parts.get(number),
+            (Plan::ReadModifyWrite(modify), Role::Read) => Some(&modify.read),
+            (Plan::ReadModifyWrite(modify), Role::Write) => Some(&modify.write),
+            (Plan::ReadModifyWrite(modify), Role::WriteByKey) => modify.write_by_key.as_ref(),
+            (Plan::Finish(finish), Role::Read) => Some(&finish.fetch),
             _ => None,
         }
     }
 
-    /// Columns that come back for the statement at a place; empty: rows go on as they are.
-    pub fn outputs(&self, place: usize) -> &[Output] {
-        self.translated(place)
+    /// A statement of the server with parameters.
+    pub fn bound(&self, at: At) -> Option<&Bound> {
+        let found = self.bound.iter().find(|(known, _)| *known == at);
+        found.map(|(_, bound)| bound)
+    }
+
+    /// Columns that come back; empty: rows go on as they are.
+    pub fn outputs(&self, at: At) -> &[Output] {
+        self.translated(at)
             .map_or(&[], |translated| &translated.outputs)
     }
 
-    /// What the statements change.
-    pub fn effects(&self) -> impl Iterator<Item = &Effects> {
-        self.planned.iter().map(|one| match &one.plan {
+    /// What a statement changes.
+    pub fn effects(&self, place: usize) -> Option<&Effects> {
+        Some(match &self.planned.get(place)?.plan {
             Plan::Pass(effects) | Plan::One(_, effects) | Plan::Several(_, effects) => effects,
             Plan::ReadModifyWrite(modify) => &modify.effects,
             Plan::Finish(finish) => &finish.effects,
             Plan::Copy(copy) => &copy.effects,
         })
+    }
+}
+
+fn takes_steps(plan: &Plan) -> bool {
+    match plan {
+        Plan::Pass(_) | Plan::One(..) | Plan::Copy(_) => false,
+        Plan::Several(..) | Plan::ReadModifyWrite(_) | Plan::Finish(_) => true,
+    }
+}
+
+/// The statements that the server gets.
+fn parts(plan: &Plan) -> Vec<(Role, &Translated)> {
+    match plan {
+        Plan::Pass(_) | Plan::Copy(_) => Vec::new(),
+        Plan::One(translated, _) => vec![(Role::Part(0), translated)],
+        Plan::Several(parts, _) => (0..).map(Role::Part).zip(parts).collect(),
+        Plan::ReadModifyWrite(modify) => {
+            let by_key = modify.write_by_key.as_ref();
+            let by_key = by_key.map(|write| (Role::WriteByKey, write));
+            let both = [(Role::Read, &modify.read), (Role::Write, &modify.write)];
+            both.into_iter().chain(by_key).collect()
+        }
+        Plan::Finish(finish) => vec![(Role::Read, &finish.fetch)],
     }
 }
 

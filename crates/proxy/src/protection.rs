@@ -3,13 +3,16 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use sql_rewrite::{Dialect, Plan, Rules, Schema};
+use sql_rewrite::{ColumnId, Dialect, Plan, Rules, Schema};
 use wire_postgres::backend::Failure;
 
 use crate::plans::{PlanCache, TextPlan};
 use crate::sealing::{Root, Sealer};
+
+/// Rows that are fetched at most to finish one statement, where nobody says otherwise.
+const FINISH_ROWS_MAX: usize = 100_000;
 
 /// What all sessions know.
 pub struct Protection {
@@ -18,6 +21,7 @@ pub struct Protection {
     databases: Mutex<HashMap<String, Database>>,
     plans: PlanCache,
     versions: AtomicU64,
+    finish_rows_max: usize,
     /// Microseconds since 2000-01-01.
     now: fn() -> i64,
 }
@@ -40,6 +44,42 @@ pub struct Loaded {
     pub schema: Schema,
     /// Seals and opens.
     pub sealer: Arc<Sealer>,
+    /// By schema and table: columns of which statements compute the new value from the old one.
+    incremented: RwLock<HashMap<(String, String), Vec<ColumnId>>>,
+}
+
+impl Loaded {
+    /// Columns that are worth reading when a row of a table is locked: they are computed from
+    /// their old values later.
+    pub fn incremented(&self, table: &(String, String)) -> Vec<ColumnId> {
+        let incremented = self.incremented.read();
+        let incremented = incremented.unwrap_or_else(PoisonError::into_inner);
+        incremented.get(table).cloned().unwrap_or_default()
+    }
+
+    /// How many those are. They only become more.
+    pub fn incremented_count(&self, table: &(String, String)) -> usize {
+        let incremented = self.incremented.read();
+        let incremented = incremented.unwrap_or_else(PoisonError::into_inner);
+        incremented.get(table).map_or(0, Vec::len)
+    }
+
+    fn note_increments(&self, plan: &Plan) {
+        let Plan::ReadModifyWrite(modify) = plan else {
+            return;
+        };
+        let Some(locks) = &modify.locks else {
+            return;
+        };
+        let incremented = self.incremented.write();
+        let mut incremented = incremented.unwrap_or_else(PoisonError::into_inner);
+        let known = incremented.entry(locks.table.clone()).or_default();
+        for column in &modify.current {
+            if !known.contains(column) {
+                known.push(*column);
+            }
+        }
+    }
 }
 
 impl fmt::Debug for Loaded {
@@ -63,8 +103,21 @@ impl Protection {
             databases: Mutex::default(),
             plans: PlanCache::default(),
             versions: AtomicU64::new(1),
+            finish_rows_max: FINISH_ROWS_MAX,
             now,
         }
+    }
+
+    /// With another limit of the rows that are fetched to finish one statement.
+    #[must_use]
+    pub fn with_finish_rows_max(mut self, rows: usize) -> Self {
+        self.finish_rows_max = rows;
+        self
+    }
+
+    /// How many rows are fetched at most to finish one statement.
+    pub fn finish_rows_max(&self) -> usize {
+        self.finish_rows_max
     }
 
     /// The time, in microseconds since 2000-01-01.
@@ -101,6 +154,7 @@ impl Protection {
             generation: known.generation,
             schema,
             sealer: Arc::clone(&known.sealer),
+            incremented: RwLock::default(),
         });
         // Whoever makes up search paths without end gets plans of his own each time.
         if known.by_path.len() < 64 {
@@ -127,6 +181,7 @@ impl Protection {
                 generation: 0,
                 schema,
                 sealer,
+                incremented: RwLock::default(),
             }));
         }
         let path = schema.search_path.clone();
@@ -147,7 +202,9 @@ impl Protection {
     /// # Errors
     /// It is refused.
     pub fn plan(&self, loaded: &Arc<Loaded>, text: &str) -> Result<Arc<TextPlan>, Failure> {
-        if let Some(plan) = self.plans.find(loaded.version, text) {
+        if let Some(plan) = self.plans.find(loaded.version, text)
+            && !plan.is_narrow()
+        {
             return Ok(plan);
         }
         let planned = sql_rewrite::plan(text, &loaded.schema, Dialect::Postgres);
@@ -160,6 +217,7 @@ impl Protection {
         })?;
         for one in &planned {
             refuse_unfinished(&one.plan)?;
+            loaded.note_increments(&one.plan);
         }
         let plan = Arc::new(TextPlan::new(text, planned, loaded));
         self.plans.keep(loaded.version, text, &plan);
@@ -181,9 +239,9 @@ impl Protection {
 /// Plans that sessions cannot carry out yet.
 fn refuse_unfinished(plan: &Plan) -> Result<(), Failure> {
     let what = match plan {
-        Plan::Pass(_) | Plan::One(..) => return Ok(()),
-        Plan::Several(..) => "a statement that the server would get as several",
-        Plan::ReadModifyWrite(_) => "computing a protected column from its old value",
+        Plan::Pass(_) | Plan::One(..) | Plan::Several(..) | Plan::ReadModifyWrite(_) => {
+            return Ok(());
+        }
         Plan::Finish(_) => "computing with protected columns",
         Plan::Copy(_) => "COPY of a protected table",
     };

@@ -137,7 +137,9 @@ impl Server {
                 config.columns.check().map_err(StartError::Contradiction)?;
                 let root = Root::read(keys)?;
                 let rules = config.columns.clone();
-                Some(Arc::new(Protection::new(rules, root, now)))
+                let protection = Protection::new(rules, root, now);
+                let rows = proxy.max_finish_rows;
+                Some(Arc::new(protection.with_finish_rows_max(rows)))
             }
         };
         raise_descriptor_limit(proxy.max_connections);

@@ -20,10 +20,13 @@ use crate::protection::Protection;
 
 mod answers;
 mod load;
+mod locks;
+mod own;
 mod protected;
 mod rows;
 mod settings;
 mod statements;
+mod step;
 
 use protected::{Protected, Ways};
 

@@ -12,8 +12,8 @@ use crate::analysis::lower::{Fetched, Lowering};
 use crate::analysis::{Analysis, Relation, Scope, output_list, quoted, unsupported};
 use crate::names::{folded, split};
 use crate::{
-    Assignment, ColumnId, Effects, Form, LockKey, Output, Plan, Purpose, ReadModifyWrite, Refusal,
-    RelationKind, Schema, Source, Table, Template, Translated, locks,
+    Assignment, ColumnId, Effects, Form, LockKey, Output, Piece, Plan, Purpose, ReadModifyWrite,
+    Refusal, RelationKind, Schema, Source, Table, Template, Translated, locks,
 };
 
 /// Outputs of the reading statement before the columns: `ctid`, `tableoid`.
@@ -52,7 +52,7 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
     let outputs = output_list(analysis.update(&mut write, None)?);
     // By its key, the row is found only where nothing else is asked of it.
     let key = lock_pairs
-        .filter(|(_, whole)| *whole)
+        .filter(|(_, whole)| *whole && !changes_key(update, table))
         .and_then(|(pairs, _)| locks::unique_key(table, &pairs))
         .filter(|key| !key.is_empty());
     let write_by_key = match key {
@@ -63,7 +63,7 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
         None => None,
     };
     let write = Template::of(&mut Statement::Update(write))?;
-    let read = Template::of(&mut Statement::Query(Box::new(read)))?;
+    let read = locked_as_written(Template::of(&mut Statement::Query(Box::new(read)))?);
     let is_exact = key.is_some();
     let (read, key) = translated(read, read_outputs, key.unwrap_or_default(), analysis);
     Ok(ReadModifyWrite {
@@ -80,6 +80,28 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
         }),
         effects: effects(table),
     })
+}
+
+/// Whether the row may be found by another key afterwards, as far as the statement tells.
+fn changes_key(update: &Update, table: &Table) -> bool {
+    update.assignments.iter().any(|assignment| {
+        let AssignmentTarget::ColumnName(name) = &assignment.target else {
+            return true;
+        };
+        let place = split(name).and_then(|(_, column)| table.position(&column));
+        place.is_none_or(|place| table.unique_keys.iter().any(|key| key.contains(&place)))
+    })
+}
+
+/// Rows are locked as UPDATE would lock them: those that refer to a row by a foreign key must not
+/// wait for it. The parser does not know the words.
+fn locked_as_written(mut read: Template) -> Template {
+    if let Some(Piece::Text(last)) = read.pieces.last_mut()
+        && let Some(before) = last.strip_suffix("FOR UPDATE")
+    {
+        *last = format!("{before}FOR NO KEY UPDATE");
+    }
+    read
 }
 
 fn effects(table: &Table) -> Effects {

@@ -144,7 +144,7 @@ fn a_computed_value_is_not_stored_in_clear() {
     assert_plan(
         "UPDATE person SET name = name || 'suffix' WHERE id = 1",
         "read: SELECT person.ctid, person.tableoid, name FROM \"public\".person WHERE \
-         id = {constant match id} FOR UPDATE\n  outputs: -, -, name\n\
+         id = {constant match id} FOR NO KEY UPDATE\n  outputs: -, -, name\n\
          compute: name = (#2 || constant::text)\n\
          write: UPDATE \"public\".person SET name = {computed 0 store name} WHERE \
          person.ctid = {locator 0 plain} AND person.tableoid = {locator 1 plain}\n\

@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use wire_postgres::backend::Failure;
 
+use super::locks::Reading;
 use super::rows::Shape;
 use super::statements::Statement;
+use super::step::Step;
+use crate::plans::At;
 
 /// The answer to one message of the client, or to one of the proxy's own.
 #[derive(Debug)]
@@ -19,13 +22,17 @@ pub(super) enum Expected {
     Close,
     /// To Describe of a statement: its parameters, then its columns.
     DescribeStatement(Arc<Statement>),
+    /// To Describe of one of the statements that a statement of the client becomes.
+    DescribePart(DescribePart),
     /// To Describe of a portal. None: as the server says.
     DescribePortal(Option<Arc<Shape>>),
+    /// To Describe of a statement by which the columns of a portal are known, in these formats.
+    DescribeRows(Option<Arc<Shape>>, Box<[i16]>),
     /// To Execute. None: rows go on as they are.
-    Execute(Option<Arc<Shape>>),
+    Execute(Option<Arc<Shape>>, Option<Box<Reading>>),
     /// To Query: the shapes of its statements that are still to come, up to ReadyForQuery. Empty:
-    /// all go on as they are.
-    Query(VecDeque<Option<Arc<Shape>>>),
+    /// all go on as they are. And what the only one locks.
+    Query(VecDeque<Option<Arc<Shape>>>, Option<Box<Reading>>),
     /// To Sync.
     Sync,
     /// To a message that makes the server fail, in place of one that the proxy refused.
@@ -39,6 +46,53 @@ pub(super) enum Expected {
     },
     /// To the proxy's own Sync.
     LoadSync,
+    /// What the proxy says itself, when all before it is said.
+    Own(Vec<u8>),
+    /// BindComplete of a portal that the proxy keeps, by its name.
+    OwnBind(Box<[u8]>),
+    /// To a message of the proxy's own: the client does not see it.
+    Unseen(Unseen),
+    /// To Execute of a statement whose rows the proxy takes: see [`Step`].
+    Step(Box<Step>),
+    /// To the messages that write what was computed.
+    Writes(Writes),
+}
+
+/// One of the statements that a statement of the client becomes is described.
+#[derive(Debug)]
+pub(super) struct DescribePart {
+    pub statement: Arc<Statement>,
+    pub at: At,
+    /// Whether the types of parameters are known with it.
+    pub is_last: bool,
+}
+
+/// An answer to a message of the proxy's own.
+#[derive(Debug)]
+pub(super) enum Unseen {
+    /// To Parse of a statement of its own, by its number; 0 has no name.
+    Parse(u32),
+    /// To Parse of the client's statement anew; what it was before.
+    ParseAgain(Box<[u8]>, Arc<Statement>),
+    /// To Bind.
+    Bind,
+    /// To Close.
+    Close,
+    /// To Describe, in a simple query: columns are seen, that there are none is not.
+    Describe(Option<Arc<Shape>>),
+    /// To Execute: neither rows nor tag are the client's.
+    Execute,
+}
+
+/// Rows are written: as many times BindComplete, rows to be returned, and CommandComplete; before
+/// each maybe CloseComplete. The client sees the rows, and one CommandComplete.
+#[derive(Debug)]
+pub(super) struct Writes {
+    /// Statements that are still to be answered.
+    pub left: usize,
+    /// Rows that were written.
+    pub count: u64,
+    pub shape: Option<Arc<Shape>>,
 }
 
 /// The answers that are still to come.
@@ -87,8 +141,9 @@ impl Answers {
     /// Whether rows of the server go on unread now.
     pub(super) fn rows_pass(&self) -> bool {
         match self.queue.front() {
-            Some(Expected::Execute(shape)) => shape.is_none(),
-            Some(Expected::Query(shapes)) => shapes.front().is_none_or(Option::is_none),
+            Some(Expected::Execute(shape, _)) => shape.is_none(),
+            Some(Expected::Writes(writes)) => writes.shape.is_none(),
+            Some(Expected::Query(shapes, _)) => shapes.front().is_none_or(Option::is_none),
             _ => false,
         }
     }

@@ -6,7 +6,9 @@
 //!    they went to the server. An answer that is not expected ends the session.
 //! 2. A statement of the server goes by the plan that it was parsed by: where it is in doubt which
 //!    one the server has under a name, the name is forgotten, and Bind to it fails.
-//! 3. What the proxy refuses becomes a statement on which the server fails, so that the failure
+//! 3. While a statement takes steps whose outcome decides what is sent next, the client's messages
+//!    wait: so what the proxy sends then stands where that statement stood.
+//! 4. What the proxy refuses becomes a statement on which the server fails, so that the failure
 //!    comes in its order, and ends the transaction as the server's own would.
 
 use std::sync::Arc;
@@ -19,14 +21,20 @@ use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
 
 use super::answers::{Answers, Expected};
 use super::load::Load;
-use super::rows::Shape;
+use super::locks::Locks;
+use super::own::OwnStatements;
 use super::settings::{self, Encoding};
-use super::statements::{Names, Portal, Statement, render_query};
+use super::statements::{Names, Portal, Statement};
 use super::{End, Way};
 use crate::plans::TextPlan;
 use crate::protection::{Loaded, Protection};
 
+mod extended;
 mod reply;
+mod simple;
+mod steps;
+
+use simple::Script;
 
 pub(super) use reply::is_fatal;
 
@@ -57,11 +65,19 @@ pub(super) struct Protected {
     stale: Stale,
     /// What the transaction made stale: its end does so again.
     touched: Stale,
-    context: TextContext,
+    context: Arc<TextContext>,
     encoding: Encoding,
     statements: Names<Arc<Statement>>,
     portals: Names<Portal>,
+    own: OwnStatements,
+    locks: Locks,
     answers: Answers,
+    /// Rows are awaited that decide what is sent next.
+    is_waiting: bool,
+    /// The rest of a Query of which a statement takes steps.
+    script: Option<Script>,
+    /// Types of parameters, while the parts of a statement are described.
+    described: Vec<u32>,
     /// The server leaves out everything up to the next Sync.
     is_skipping: bool,
     /// Messages of the extended protocol went to the server since the last Sync.
@@ -84,11 +100,16 @@ impl Protected {
                 path: true,
             },
             touched: Stale::default(),
-            context: TextContext::default(),
+            context: Arc::default(),
             encoding: Encoding::default(),
             statements: Names::default(),
             portals: Names::default(),
+            own: OwnStatements::default(),
+            locks: Locks::default(),
             answers: Answers::default(),
+            is_waiting: false,
+            script: None,
+            described: Vec::new(),
             is_skipping: false,
             in_pipeline: false,
             load: None,
@@ -100,14 +121,15 @@ impl Protected {
     /// A setting that the server reports.
     pub(super) fn note_setting(&mut self, body: &[u8]) -> Result<(), Malformed> {
         let (name, value) = backend::read_parameter_status(body)?;
-        settings::note(name, value, &mut self.context, &mut self.encoding);
+        let context = Arc::make_mut(&mut self.context);
+        settings::note(name, value, context, &mut self.encoding);
         Ok(())
     }
 
     /// What to do with a message of the client.
     pub(super) fn client_way(&self, kind: u8) -> Way {
         use frontend::kind;
-        if self.load.is_some() {
+        if self.load.is_some() || self.is_waiting {
             return Way::Wait;
         }
         match kind {
@@ -115,7 +137,7 @@ impl Protected {
             kind::SYNC => Way::Read,
             _ if self.is_skipping => Way::Drop,
             kind::PARSE | kind::BIND | kind::QUERY if self.must_load() => Way::Load,
-            kind::COPY_DATA | kind::COPY_DONE | kind::COPY_FAIL | kind::FLUSH => Way::Pass,
+            kind::COPY_DATA | kind::COPY_DONE | kind::COPY_FAIL => Way::Pass,
             _ => Way::Read,
         }
     }
@@ -131,7 +153,7 @@ impl Protected {
 
     /// Whether the server owes nothing.
     pub(super) fn is_idle(&self) -> bool {
-        self.answers.is_empty() && !self.in_pipeline
+        self.answers.is_empty() && !self.in_pipeline && self.script.is_none()
     }
 
     fn must_load(&self) -> bool {
@@ -235,7 +257,11 @@ impl Protected {
             kind::PARSE => self.parse(&Parse::read(body)?, message, ways),
             kind::BIND => self.bind(&Bind::read(body)?, message, ways),
             kind::DESCRIBE => self.describe(Target::read(body)?, message, ways),
-            kind::EXECUTE => self.execute(Execute::read(body)?, message, ways),
+            kind::EXECUTE => self.execute(Execute::read(body)?, message, ways)?,
+            kind::FLUSH => {
+                ways.to_server.extend_from_slice(message);
+                self.say_own(ways);
+            }
             kind::CLOSE => {
                 match Target::read(body)? {
                     Target::Statement(name) => self.statements.remove(name),
@@ -246,9 +272,10 @@ impl Protected {
             kind::SYNC => {
                 self.is_skipping = false;
                 self.in_pipeline = false;
+                self.locks.note_sync();
                 self.send(message, Expected::Sync, ways);
             }
-            kind::QUERY => self.query(frontend::read_query(body)?, message, ways),
+            kind::QUERY => self.query(frontend::read_query(body)?, message, ways)?,
             _ => {
                 let message = "a message of this kind is refused before protected columns";
                 let failure = Failure::fatal("0A000", message);
@@ -270,144 +297,47 @@ impl Protected {
     fn fail(&mut self, failure: Failure, ways: &mut Ways<'_>) {
         frontend::write_parse(REFUSED, REFUSED_TEXT, std::iter::empty(), ways.to_server);
         self.answers.push(Expected::Fail(failure));
-        self.is_skipping = true;
-    }
-
-    fn parse(&mut self, parse: &Parse<'_>, message: &[u8], ways: &mut Ways<'_>) {
-        let planned = self.plan(parse.text).and_then(|(plan, text)| {
-            if plan.planned.len() > 1 {
-                let message = "cannot insert multiple commands into a prepared statement";
-                return Err(Failure::error("42601", message));
-            }
-            Ok((plan, text))
-        });
-        let (plan, text) = match planned {
-            Ok(planned) => planned,
-            Err(failure) => return self.fail(failure, ways),
-        };
-        let types = parse.types().collect();
-        let statement = Statement { text, types, plan };
-        match &statement.plan.bound {
-            None => ways.to_server.extend_from_slice(message),
-            Some(bound) => statement.write_parse(parse.statement, &bound.text, ways.to_server),
-        }
-        self.answers.push(Expected::Parse(parse.statement.into()));
-        self.statements.insert(parse.statement, Arc::new(statement));
-    }
-
-    fn bind(&mut self, bind: &Bind<'_>, message: &[u8], ways: &mut Ways<'_>) {
-        let statement = match self.statement_to_bind(bind.statement) {
-            Ok(statement) => statement,
-            Err(failure) => return self.fail(failure, ways),
-        };
-        if statement.plan.bound.is_none() {
-            ways.to_server.extend_from_slice(message);
+        self.locks.note_error();
+        if self.script.take().is_some() {
+            self.end_script(ways);
         } else {
-            self.context.now = self.shared.now();
-            let bound = statement.write_bind(bind, &self.context, ways.to_server);
-            if let Err(failure) = bound {
-                return self.fail(failure, ways);
-            }
-        }
-        self.answers.push(Expected::Bind(bind.portal.into()));
-        let shape = Shape::of_portal(&statement.plan, bind.result_formats);
-        self.portals
-            .insert(bind.portal, Portal { statement, shape });
-    }
-
-    /// The statement of a name, if its plan still holds.
-    fn statement_to_bind(&mut self, name: &[u8]) -> Result<Arc<Statement>, Failure> {
-        let statement = self.statements.get(name).cloned().ok_or_else(|| {
-            let name = String::from_utf8_lossy(name);
-            let message = format!("prepared statement \"{name}\" does not exist");
-            Failure::error("26000", message)
-        })?;
-        let version = self.loaded.as_ref().map(|loaded| loaded.version);
-        if version == Some(statement.plan.loaded.version) {
-            return Ok(statement);
-        }
-        let (plan, text) = self.plan(statement.text.as_bytes())?;
-        if plan.planned != statement.plan.planned {
-            let message = "the prepared statement means something else since the schema changed";
-            return Err(Failure::error("0A000", message).hint("Prepare it again."));
-        }
-        let types = statement.types.clone();
-        let statement = Arc::new(Statement { text, types, plan });
-        self.statements.insert(name, Arc::clone(&statement));
-        Ok(statement)
-    }
-
-    fn describe(&mut self, target: Target<'_>, message: &[u8], ways: &mut Ways<'_>) {
-        let expected = match target {
-            Target::Statement(name) => {
-                let statement = self.statements.get(name).cloned();
-                statement
-                    .map(Expected::DescribeStatement)
-                    .ok_or(("26000", name))
-            }
-            Target::Portal(name) => {
-                let portal = self.portals.get(name);
-                let shape = portal.map(|portal| portal.shape.clone());
-                shape.map(Expected::DescribePortal).ok_or(("34000", name))
-            }
-        };
-        match expected {
-            Ok(expected) => self.send(message, expected, ways),
-            Err((sqlstate, name)) => {
-                let name = String::from_utf8_lossy(name);
-                let message = format!("\"{name}\" does not exist");
-                self.fail(Failure::error(sqlstate, message), ways);
-            }
+            self.is_skipping = true;
         }
     }
 
-    fn execute(&mut self, execute: Execute<'_>, message: &[u8], ways: &mut Ways<'_>) {
-        let Some(portal) = self.portals.get(execute.portal) else {
-            let name = String::from_utf8_lossy(execute.portal);
-            let message = format!("portal \"{name}\" does not exist");
-            return self.fail(Failure::error("34000", message), ways);
-        };
-        let (plan, shape) = (Arc::clone(&portal.statement.plan), portal.shape.clone());
-        self.apply_effects(&plan);
-        self.send(message, Expected::Execute(shape), ways);
-    }
-
-    fn query(&mut self, text: &[u8], message: &[u8], ways: &mut Ways<'_>) {
-        self.in_pipeline = false;
-        let planned = self.plan(text).and_then(|(plan, text)| {
-            let rendered = if plan.passes() {
-                None
-            } else {
-                self.context.now = self.shared.now();
-                Some(render_query(&text, &plan, &self.context)?)
-            };
-            Ok((plan, rendered))
-        });
-        match planned {
-            Err(failure) => {
-                frontend::write_query(REFUSED_TEXT, ways.to_server);
-                self.answers.push(Expected::FailQuery(failure));
+    /// Says what is the proxy's to say next.
+    fn say_own(&mut self, ways: &mut Ways<'_>) {
+        loop {
+            match self.answers.front() {
+                Some(Expected::Own(said)) => ways.to_client.append(said),
+                Some(Expected::OwnBind(_)) => {
+                    backend::write_empty(backend::kind::BIND_COMPLETE, ways.to_client);
+                }
+                _ => return,
             }
-            Ok((plan, None)) => {
-                self.apply_effects(&plan);
-                self.send(message, Expected::Query(Default::default()), ways);
-            }
-            Ok((plan, Some(rendered))) => {
-                self.apply_effects(&plan);
-                frontend::write_query(rendered.as_bytes(), ways.to_server);
-                let shapes = (0..plan.planned.len()).map(|place| Shape::of_query(&plan, place));
-                self.answers.push(Expected::Query(shapes.collect()));
-            }
+            self.answers.pop();
         }
     }
 
-    fn apply_effects(&mut self, plan: &TextPlan) {
-        for effects in plan.effects() {
+    /// A statement of a text is sent.
+    fn apply_effects(&mut self, plan: &TextPlan, place: usize) {
+        if let Some(effects) = plan.effects(place) {
             self.stale.schema |= effects.changes_schema;
             self.stale.path |= effects.changes_settings;
             self.touched.schema |= effects.changes_schema;
             self.touched.path |= effects.changes_settings;
         }
+        self.locks.note_statement(plan, place);
+        if plan.forgets_statements {
+            self.own.forget_all();
+        }
+    }
+
+    /// What the time is, for those messages that are sent next.
+    fn note_time(&mut self) -> Arc<TextContext> {
+        let now = self.shared.now();
+        Arc::make_mut(&mut self.context).now = now;
+        Arc::clone(&self.context)
     }
 }
 

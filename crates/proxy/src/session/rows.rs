@@ -9,14 +9,15 @@ use wire_postgres::backend::{self, Failure, Field, kind, write_value};
 use wire_postgres::values::{self, Format};
 use wire_postgres::{Formats, Malformed};
 
-use crate::plans::TextPlan;
+use super::locks::Reading;
+use crate::plans::{At, TextPlan};
 
 /// How rows of a statement come back, and go on.
 #[derive(Debug)]
 pub(super) struct Shape {
     plan: Arc<TextPlan>,
-    /// Which statement of the text.
-    place: usize,
+    /// Which statement of the server.
+    at: At,
     /// Formats that the client asked for: none (text), one for all, or one for each.
     formats: Box<[i16]>,
     /// Sealed values come as text (a simple query), not in binary.
@@ -39,13 +40,17 @@ impl From<Malformed> for RowError {
 
 impl Shape {
     /// Of a portal. None: rows go on as they are.
-    pub(super) fn of_portal(plan: &Arc<TextPlan>, formats: Formats<'_>) -> Option<Arc<Self>> {
-        if plan.outputs(0).is_empty() {
+    pub(super) fn of_portal(
+        plan: &Arc<TextPlan>,
+        at: At,
+        formats: Formats<'_>,
+    ) -> Option<Arc<Self>> {
+        if plan.outputs(at).is_empty() {
             return None;
         }
         Some(Arc::new(Self {
             plan: Arc::clone(plan),
-            place: 0,
+            at,
             formats: formats.iter().collect(),
             sealed_as_text: false,
         }))
@@ -53,19 +58,33 @@ impl Shape {
 
     /// Of the statement at a place of a simple query.
     pub(super) fn of_query(plan: &Arc<TextPlan>, place: usize) -> Option<Arc<Self>> {
-        if plan.outputs(place).is_empty() {
+        let at = plan.front(place)?;
+        if plan.outputs(at).is_empty() {
             return None;
         }
         Some(Arc::new(Self {
             plan: Arc::clone(plan),
-            place,
+            at,
             formats: Box::default(),
             sealed_as_text: true,
         }))
     }
 
     fn outputs(&self) -> &[Output] {
-        self.plan.outputs(self.place)
+        self.plan.outputs(self.at)
+    }
+
+    /// Notes what a row tells of a locked row.
+    pub(super) fn note_locked(&self, body: &[u8], reading: &mut Reading) -> Result<(), Malformed> {
+        let lock = self.plan.translated(self.at);
+        let Some(lock) = lock.and_then(|translated| translated.locks.as_ref()) else {
+            return Ok(());
+        };
+        let values: Vec<Option<&[u8]>> = backend::read_data_row(body)?.iter().collect();
+        let read = lock.read.iter();
+        let read = read.filter_map(|read| Some((read.column, *values.get(read.output)?)));
+        reading.note_row(read, self.sealed_as_text);
+        Ok(())
     }
 
     fn format(&self, visible: usize) -> i16 {
@@ -80,7 +99,7 @@ impl Shape {
     pub(super) fn write_description(&self, body: &[u8], out: &mut Vec<u8>) -> Result<(), RowError> {
         write_description(
             &self.plan,
-            self.place,
+            self.at,
             body,
             |visible| self.format(visible),
             out,
@@ -163,13 +182,13 @@ impl Shape {
 /// Writes the RowDescription of a statement for the client; formats as `format` says.
 pub(super) fn write_description(
     plan: &TextPlan,
-    place: usize,
+    at: At,
     body: &[u8],
     format: impl Fn(usize) -> i16,
     out: &mut Vec<u8>,
 ) -> Result<(), RowError> {
     let mut fields = backend::read_row_description(body)?;
-    let outputs = plan.outputs(place);
+    let outputs = plan.outputs(at);
     if fields.len() != outputs.len() {
         return Err(RowError::Failure(other_columns()));
     }
@@ -184,14 +203,32 @@ pub(super) fn write_description(
                 type_oid: values::oid(logical),
                 type_size: values::size(logical),
                 type_modifier: values::modifier(logical),
-                format: format(visible),
                 ..*field
             };
         }
+        field.format = format(visible);
         visible += usize::from(!output.hidden);
     }
     let mut hidden = outputs.iter().map(|output| output.hidden);
     fields.retain(|_| !hidden.next().unwrap_or(false));
+    backend::write_row_description(&fields, out);
+    Ok(())
+}
+
+/// Writes the RowDescription of rows that go on as they are, in the formats that were asked for.
+pub(super) fn write_plain_description(
+    body: &[u8],
+    formats: &[i16],
+    out: &mut Vec<u8>,
+) -> Result<(), Malformed> {
+    let mut fields = backend::read_row_description(body)?;
+    for (place, field) in fields.iter_mut().enumerate() {
+        field.format = match formats {
+            [] => 0,
+            [one] => *one,
+            many => many.get(place).copied().unwrap_or(0),
+        };
+    }
     backend::write_row_description(&fields, out);
     Ok(())
 }
@@ -209,6 +246,7 @@ fn other_columns() -> Failure {
     Failure::error("0A000", message).hint("Prepare the statement again.")
 }
 
-fn unopened(column: &sql_rewrite::ProtectedColumn) -> Failure {
+/// A value is none of its column's.
+pub(super) fn unopened(column: &sql_rewrite::ProtectedColumn) -> Failure {
     Failure::fatal("XX001", crate::sealing::unopened(column))
 }

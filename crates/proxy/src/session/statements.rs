@@ -5,13 +5,15 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use column_types::{LogicalType, TextContext, Value, ValueError, assign};
-use sql_rewrite::{ColumnId, Form, Hole, Literal, Plan, Purpose, Source};
+use sql_rewrite::{ColumnId, Form, Hole, Literal, OutputKind, Plan, Purpose, Source};
+use wire_postgres::Formats;
 use wire_postgres::backend::{Failure, write_value};
 use wire_postgres::frontend::{Bind, write_bind, write_parse};
 use wire_postgres::values;
 
+use super::locks::RowName;
 use super::rows::{self, Shape};
-use crate::plans::{TextPlan, write_literal};
+use crate::plans::{At, TextPlan, write_literal};
 use crate::protection::Loaded;
 
 /// Things by name; the one without a name is replaced without being closed.
@@ -35,6 +37,13 @@ impl<T> Names<T> {
         match name {
             [] => self.unnamed.as_ref(),
             name => self.named.get(name),
+        }
+    }
+
+    pub(super) fn get_mut(&mut self, name: &[u8]) -> Option<&mut T> {
+        match name {
+            [] => self.unnamed.as_mut(),
+            name => self.named.get_mut(name),
         }
     }
 
@@ -75,25 +84,88 @@ pub(super) struct Statement {
 #[derive(Debug)]
 pub(super) struct Portal {
     pub statement: Arc<Statement>,
-    /// None: rows go on as they are.
-    pub shape: Option<Arc<Shape>>,
+    pub state: PortalState,
+}
+
+/// Where a portal is.
+#[derive(Debug)]
+pub(super) enum PortalState {
+    /// At the server.
+    Bound {
+        /// None: rows go on as they are.
+        shape: Option<Arc<Shape>>,
+        /// The row that it locks.
+        row: Option<RowName>,
+    },
+    /// Here: its statement takes steps. The body of Bind.
+    Kept(Box<[u8]>),
+    /// Its steps were taken.
+    Done,
+}
+
+/// What holes are filled with.
+pub(super) struct Inputs<'a> {
+    /// Which statement of the text it is for.
+    place: usize,
+    /// Parameters of the client.
+    parameters: Vec<Option<&'a [u8]>>,
+    /// How they are written.
+    formats: Formats<'a>,
+    /// What the proxy computed, sealed.
+    computed: &'a [Option<Box<[u8]>>],
+    /// Where a row lies.
+    locators: &'a [Option<&'a [u8]>],
+    /// Settings that texts depend on.
+    pub context: &'a TextContext,
+}
+
+impl<'a> Inputs<'a> {
+    /// Parameters as the client bound them.
+    pub(super) fn new(place: usize, bind: &Bind<'a>, context: &'a TextContext) -> Self {
+        Self {
+            place,
+            parameters: bind.parameters.iter().collect(),
+            formats: bind.formats,
+            computed: &[],
+            locators: &[],
+            context,
+        }
+    }
+
+    /// The same with what was computed for a row, and with where it lies.
+    pub(super) fn of_row<'b>(
+        &self,
+        computed: &'b [Option<Box<[u8]>>],
+        locators: &'b [Option<&'b [u8]>],
+    ) -> Inputs<'b>
+    where
+        'a: 'b,
+    {
+        Inputs {
+            place: self.place,
+            parameters: self.parameters.clone(),
+            formats: self.formats,
+            computed,
+            locators,
+            context: self.context,
+        }
+    }
 }
 
 impl Statement {
-    /// What each parameter of the server's statement is filled with.
-    fn holes(&self) -> impl ExactSizeIterator<Item = &Hole> {
-        let bound = self.plan.bound.as_ref();
-        let translated = self.plan.translated(0);
-        let slots = bound.map_or(&[][..], |bound| &bound.slots);
-        slots.iter().map(move |&hole| {
-            let translated = translated.expect("only a translated statement has slots");
-            &translated.holes[hole]
-        })
+    /// What each parameter of a statement of the server's is filled with.
+    fn holes(&self, at: At) -> impl ExactSizeIterator<Item = &Hole> {
+        let holes = self.plan.translated(at);
+        let holes = holes.map_or(&[][..], |translated| &translated.holes);
+        let slots = self.plan.bound(at);
+        let slots = slots.map_or(&[][..], |bound| &bound.slots);
+        slots.iter().map(move |&hole| &holes[hole])
     }
 
     /// Writes Parse for the server.
-    pub(super) fn write_parse(&self, name: &[u8], text: &str, out: &mut Vec<u8>) {
-        let types = self.holes().map(|hole| match (hole.form, &hole.source) {
+    pub(super) fn write_parse(&self, at: At, name: &[u8], out: &mut Vec<u8>) {
+        let text = self.plan.bound(at).map_or("", |bound| &bound.text);
+        let types = self.holes(at).map(|hole| match (hole.form, &hole.source) {
             (Form::Sealed(..), _) => values::BYTEA,
             (Form::Plain, Source::Parameter(number)) => {
                 self.types.get(*number).copied().unwrap_or(0)
@@ -103,21 +175,25 @@ impl Statement {
         write_parse(name, text.as_bytes(), types, out);
     }
 
-    /// The types of the client's parameters, of those of the server's.
-    pub(super) fn parameter_types(&self, server: &[u32]) -> Vec<u32> {
-        let Some(translated) = self.plan.translated(0) else {
-            return server.to_vec();
-        };
-        let count = translated.parameter_types.len().max(self.types.len());
-        let mut types = vec![0; count];
-        for (hole, &server_type) in self.holes().zip(server) {
+    /// Notes the types of the client's parameters that are those of the server's.
+    pub(super) fn note_types(&self, at: At, server: &[u32], types: &mut Vec<u32>) {
+        let wanted = self.parameters_wanted(at.place).max(self.types.len());
+        types.resize(wanted.max(types.len()), 0);
+        for (hole, &server_type) in self.holes(at).zip(server) {
             if let (Form::Plain, Source::Parameter(number)) = (hole.form, &hole.source)
                 && let Some(own) = types.get_mut(*number)
+                && *own == 0
             {
                 *own = server_type;
             }
         }
-        for (own, logical) in types.iter_mut().zip(&translated.parameter_types) {
+    }
+
+    /// The types of the client's parameters, with those that are known from the server.
+    pub(super) fn parameter_types(&self, at: At, mut types: Vec<u32>) -> Vec<u32> {
+        let planned = self.plan.translated(at);
+        let planned = planned.map_or(&[][..], |translated| &translated.parameter_types);
+        for (own, logical) in types.iter_mut().zip(planned) {
             if let Some(logical) = logical {
                 *own = values::oid(*logical);
             }
@@ -130,105 +206,197 @@ impl Statement {
         types
     }
 
-    /// Writes Bind for the server: protected parameters sealed, protected columns asked for in
-    /// binary.
-    pub(super) fn write_bind(
-        &self,
-        bind: &Bind<'_>,
-        context: &TextContext,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Failure> {
-        let parameters: Vec<Option<&[u8]>> = bind.parameters.iter().collect();
-        let wanted = self.parameters_wanted();
-        if parameters.len() != wanted {
+    /// Whether Bind has the values that the statement asks for.
+    ///
+    /// # Errors
+    /// It has not.
+    pub(super) fn check_bind(&self, place: usize, bind: &Bind<'_>) -> Result<(), Failure> {
+        let wanted = self.parameters_wanted(place).max(self.types.len());
+        let count = bind.parameters.count();
+        if count != wanted {
             let message = format!(
-                "bind message supplies {} parameters, but the prepared statement requires {wanted}",
-                parameters.len()
+                "bind message supplies {count} parameters, but the prepared statement requires \
+                 {wanted}"
             );
             return Err(Failure::error("08P01", message));
         }
-        if !bind.formats.fit(parameters.len()) {
+        if !bind.formats.fit(count) {
             let message = "bind message has another number of formats than of parameters";
             return Err(Failure::error("08P01", message));
         }
-        let outputs = self.plan.outputs(0);
-        let formats = self.holes().map(|hole| match (hole.form, &hole.source) {
-            (Form::Plain, Source::Parameter(number)) => bind.formats.of(*number),
-            _ => 1,
-        });
-        let write_values = |out: &mut Vec<u8>| {
-            for hole in self.holes() {
-                let filled =
-                    write_value(out, |out| self.fill(hole, &parameters, bind, context, out));
-                filled.map_err(|error| Failure::error(error.sqlstate, error.message))?;
-            }
-            Ok(())
-        };
-        let names = (bind.portal, bind.statement);
+        Ok(())
+    }
+
+    /// How many parameters a statement of the text has.
+    pub(super) fn parameters_wanted(&self, place: usize) -> usize {
+        let front = self.plan.front(place);
+        let translated = front.and_then(|at| self.plan.translated(at));
+        translated.map_or(0, |translated| translated.parameter_types.len())
+    }
+
+    /// The formats in which columns are asked for: sealed and hidden ones in binary, others as the
+    /// client wants them.
+    pub(super) fn result_formats(&self, at: At, wanted: Formats<'_>) -> Vec<i16> {
+        let outputs = self.plan.outputs(at);
         if outputs.is_empty() {
-            return write_bind(
-                names,
-                formats,
-                write_values,
-                bind.result_formats.iter(),
-                out,
-            );
+            return wanted.iter().collect();
         }
         let mut visible = 0;
-        let mut results = Vec::with_capacity(outputs.len());
+        let mut formats = Vec::with_capacity(outputs.len());
         for output in outputs {
-            results.push(match output.kind {
-                sql_rewrite::OutputKind::Plain if !output.hidden => bind.result_formats.of(visible),
+            formats.push(match output.kind {
+                OutputKind::Plain if !output.hidden => wanted.of(visible),
                 _ => 1,
             });
             visible += usize::from(!output.hidden);
         }
-        write_bind(names, formats, write_values, results.into_iter(), out)
+        formats
     }
 
-    fn parameters_wanted(&self) -> usize {
-        let translated = self.plan.translated(0);
-        let used = translated.map_or(0, |translated| translated.parameter_types.len());
-        used.max(self.types.len())
+    /// Writes Bind for the server: what meets a protected column is sealed.
+    pub(super) fn write_bind(
+        &self,
+        at: At,
+        (portal, name): (&[u8], &[u8]),
+        inputs: &Inputs<'_>,
+        results: &[i16],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Failure> {
+        let formats = self.holes(at).map(|hole| match (hole.form, &hole.source) {
+            (Form::Plain, Source::Parameter(number)) => inputs.formats.of(*number),
+            _ => 1,
+        });
+        let write_values = |out: &mut Vec<u8>| {
+            for hole in self.holes(at) {
+                let filled = write_value(out, |out| self.fill(hole, inputs, out));
+                filled.map_err(failure)?;
+            }
+            Ok(())
+        };
+        let results = results.iter().copied();
+        write_bind((portal, name), formats, write_values, results, out)
     }
 
     /// Writes the value of a hole. False: it is NULL.
-    fn fill(
+    pub(super) fn fill(
         &self,
         hole: &Hole,
-        parameters: &[Option<&[u8]>],
-        bind: &Bind<'_>,
-        context: &TextContext,
+        inputs: &Inputs<'_>,
         out: &mut Vec<u8>,
     ) -> Result<bool, ValueError> {
         let loaded = &*self.plan.loaded;
         match (&hole.source, hole.form) {
-            (Source::Parameter(number), form) => {
-                let Some(bytes) = parameters.get(*number).copied().flatten() else {
+            (Source::Parameter(number), Form::Plain) => {
+                let Some(bytes) = inputs.parameters.get(*number).copied().flatten() else {
                     return Ok(false);
                 };
-                let Form::Sealed(column, purpose) = form else {
-                    out.extend_from_slice(bytes);
-                    return Ok(true);
+                out.extend_from_slice(bytes);
+                Ok(true)
+            }
+            (Source::Parameter(number), Form::Sealed(column, purpose)) => {
+                let logical = loaded.schema.column(column).logical;
+                let (Some(value), logical) = self.parameter(*number, logical, inputs)? else {
+                    return Ok(false);
                 };
-                let declared = self.types.get(*number).copied().unwrap_or(0);
-                let logical = match declared {
-                    0 => loaded.schema.column(column).logical,
-                    oid => values::logical(oid, -1).ok_or_else(|| no_type(oid))?,
-                };
-                let format = rows::format(bind.formats.of(*number))?;
-                let value = values::read(bytes, logical, format, context)?;
+                let context = inputs.context;
                 seal(loaded, (column, purpose), (value, logical), context, out)?;
                 Ok(true)
             }
             (Source::Literal(literal), Form::Sealed(column, purpose)) => {
-                seal_literal(loaded, literal, (column, purpose), context, out)
+                seal_literal(loaded, literal, (column, purpose), inputs.context, out)
             }
-            (Source::Literal(_) | Source::Computed(_) | Source::Locator(_), _) => {
-                unreachable!("a plain literal stands in the text; others are of other plans")
+            (Source::Computed(number), Form::Sealed(..)) => {
+                let Some(sealed) = inputs.computed.get(*number).and_then(Option::as_deref) else {
+                    return Ok(false);
+                };
+                out.extend_from_slice(sealed);
+                Ok(true)
+            }
+            (Source::Locator(number), Form::Plain) => {
+                let Some(bytes) = inputs.locators.get(*number).copied().flatten() else {
+                    return Ok(false);
+                };
+                out.extend_from_slice(bytes);
+                Ok(true)
+            }
+            (Source::Literal(_), Form::Plain)
+            | (Source::Computed(_), Form::Plain)
+            | (Source::Locator(_), Form::Sealed(..)) => {
+                unreachable!("a plain literal stands in the text; the others are in no plan")
             }
         }
     }
+
+    fn planned_type(&self, number: usize, place: usize) -> Option<LogicalType> {
+        let front = self.plan.front(place)?;
+        let types = &self.plan.translated(front)?.parameter_types;
+        types.get(number).copied().flatten()
+    }
+
+    /// A parameter, taken for a value of a type where the client declared none, and its type.
+    fn parameter(
+        &self,
+        number: usize,
+        logical: LogicalType,
+        inputs: &Inputs<'_>,
+    ) -> Result<(Option<Value>, LogicalType), ValueError> {
+        let logical = match self.types.get(number).copied().unwrap_or(0) {
+            // As the client was told, where it asked.
+            0 => self.planned_type(number, inputs.place).unwrap_or(logical),
+            oid => values::logical(oid, -1).ok_or_else(|| no_type(oid))?,
+        };
+        let Some(bytes) = inputs.parameters.get(number).copied().flatten() else {
+            return Ok((None, logical));
+        };
+        let format = rows::format(inputs.formats.of(number))?;
+        let value = values::read(bytes, logical, format, inputs.context)?;
+        Ok((Some(value), logical))
+    }
+
+    /// A constant of an expression that the proxy computes, taken for a value of a type where it
+    /// has none of its own, and its type.
+    pub(super) fn constant(
+        &self,
+        source: &Source,
+        logical: LogicalType,
+        inputs: &Inputs<'_>,
+    ) -> Result<(Option<Value>, LogicalType), ValueError> {
+        match source {
+            Source::Parameter(number) => self.parameter(*number, logical, inputs),
+            Source::Literal(literal) => {
+                let (value, own) = read_literal(literal, logical, inputs.context)?;
+                Ok((value, own))
+            }
+            Source::Computed(_) | Source::Locator(_) => {
+                unreachable!("no expression has what only texts have")
+            }
+        }
+    }
+
+    /// A whole number that a plain hole is filled with. None: none, or not known to be one.
+    pub(super) fn whole_number(
+        &self,
+        hole: &Hole,
+        physical: LogicalType,
+        inputs: &Inputs<'_>,
+    ) -> Option<i64> {
+        let is_whole = |logical: LogicalType| {
+            matches!(
+                logical,
+                LogicalType::SmallInt | LogicalType::Integer | LogicalType::BigInt
+            )
+        };
+        let (value, logical) = self.constant(&hole.source, physical, inputs).ok()?;
+        match value? {
+            Value::Integer(number) if is_whole(logical) && is_whole(physical) => Some(number),
+            _ => None,
+        }
+    }
+}
+
+/// The failure of a statement for the sake of a value.
+pub(super) fn failure(error: ValueError) -> Failure {
+    Failure::error(error.sqlstate, error.message)
 }
 
 fn no_type(oid: u32) -> ValueError {
@@ -247,15 +415,27 @@ fn seal_literal(
     out: &mut Vec<u8>,
 ) -> Result<bool, ValueError> {
     let logical = loaded.schema.column(column).logical;
-    let (value, from) = match literal {
-        Literal::Null => return Ok(false),
+    let (Some(value), from) = read_literal(literal, logical, context)? else {
+        return Ok(false);
+    };
+    seal(loaded, (column, purpose), (value, from), context, out)?;
+    Ok(true)
+}
+
+/// The value of a constant, a text taken for one of a type, and its type. None: NULL.
+fn read_literal(
+    literal: &Literal,
+    logical: LogicalType,
+    context: &TextContext,
+) -> Result<(Option<Value>, LogicalType), ValueError> {
+    let (value, own) = match literal {
+        Literal::Null => return Ok((None, logical)),
         Literal::Boolean(truth) => (Value::Boolean(*truth), LogicalType::Boolean),
         Literal::Number(digits) => Value::from_number(digits)?,
         Literal::Text(text) => (Value::from_text(text, logical, context)?, logical),
         Literal::TransactionTime => (Value::Timestamp(context.now), LogicalType::TimestampTz),
     };
-    seal(loaded, (column, purpose), (value, from), context, out)?;
-    Ok(true)
+    Ok((Some(value), own))
 }
 
 /// Seals a value of a type for its purpose in a column.
@@ -323,8 +503,8 @@ fn write_constant(
         return Ok(());
     };
     let mut sealed = Vec::new();
-    let has_value = seal_literal(loaded, literal, (column, purpose), context, &mut sealed)
-        .map_err(|error| Failure::error(error.sqlstate, error.message))?;
+    let has_value = seal_literal(loaded, literal, (column, purpose), context, &mut sealed);
+    let has_value = has_value.map_err(failure)?;
     if !has_value {
         out.push_str("NULL::bytea");
         return Ok(());

@@ -1,5 +1,8 @@
 //! The session without sockets: bytes in, bytes out.
 
+mod server;
+mod steps;
+
 use super::*;
 
 fn terms() -> Terms {

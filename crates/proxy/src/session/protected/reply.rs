@@ -5,7 +5,7 @@ use wire_postgres::backend::{self, Failure};
 
 use super::{Protected, Stale, Ways};
 use crate::session::End;
-use crate::session::answers::Expected;
+use crate::session::answers::{Expected, Unseen};
 use crate::session::rows::{self, RowError};
 
 impl Protected {
@@ -30,59 +30,228 @@ impl Protected {
 
     fn answer(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) -> Result<(), End> {
         use backend::kind as k;
+        self.say_own(ways);
         let body = &message[wire_postgres::HEADER_SIZE..];
-        let is_last = match (self.answers.front().ok_or_else(unexpected)?, kind) {
+        let front = self.answers.front().ok_or_else(unexpected)?;
+        let is_last = match (&mut *front, kind) {
             (Expected::Load { .. }, _) => return self.load_answer(kind, body),
-            (Expected::Query(_), _) => return self.query_answer(kind, message, ways),
+            (Expected::Query(..), _) => return self.query_answer(kind, message, ways),
+            (Expected::DescribePart(_), _) => self.part_answer(kind, message, ways)?,
+            (Expected::DescribeStatement(_), _) => self.description(kind, message, ways)?,
+            (Expected::DescribePortal(_) | Expected::DescribeRows(..), _) => {
+                self.columns(kind, message, ways)?
+            }
+            (Expected::Unseen(_), _) => self.unseen_answer(kind, message, ways)?,
+            (Expected::Writes(_), _) => self.write_answer(kind, message, ways)?,
+            (Expected::Step(step), k::DATA_ROW) => {
+                step.row(body, &self.context)?;
+                false
+            }
+            (Expected::Step(_), k::COMMAND_COMPLETE) => {
+                let Some(Expected::Step(step)) = self.answers.pop() else {
+                    return Err(unexpected());
+                };
+                return self.end_step(*step, ways);
+            }
             (Expected::Parse(_), k::PARSE_COMPLETE)
             | (Expected::Bind(_), k::BIND_COMPLETE)
             | (Expected::Close, k::CLOSE_COMPLETE)
-            | (Expected::DescribePortal(None), k::ROW_DESCRIPTION)
-            | (Expected::DescribePortal(_) | Expected::DescribeStatement(_), k::NO_DATA)
-            | (Expected::Execute(_), k::COMMAND_COMPLETE)
-            | (Expected::Execute(_), k::EMPTY_QUERY | k::PORTAL_SUSPENDED) => {
-                ways.to_client.extend_from_slice(message);
-                true
-            }
-            (Expected::Execute(None), k::COPY_IN | k::COPY_OUT | k::COPY_DONE) => {
-                ways.to_client.extend_from_slice(message);
-                false
-            }
-            (Expected::DescribeStatement(statement), k::PARAMETER_DESCRIPTION) => {
-                let types = backend::read_parameter_description(body)?;
-                let types = statement.parameter_types(&types);
-                backend::write_parameter_description(&types, ways.to_client);
-                false
-            }
-            (Expected::DescribeStatement(statement), k::ROW_DESCRIPTION) => {
-                let plan = &statement.plan;
-                if plan.outputs(0).is_empty() {
-                    ways.to_client.extend_from_slice(message);
-                } else {
-                    rows::write_description(plan, 0, body, |_| 0, ways.to_client)?;
+            | (Expected::Execute(..), k::COMMAND_COMPLETE)
+            | (Expected::Execute(..), k::EMPTY_QUERY | k::PORTAL_SUSPENDED) => {
+                if let (Expected::Execute(_, reading), k::COMMAND_COMPLETE) = (front, kind) {
+                    if let Some(reading) = reading.take() {
+                        self.locks.keep(*reading);
+                    }
+                    self.note_tag(body);
                 }
+                ways.to_client.extend_from_slice(message);
                 true
             }
-            (Expected::DescribePortal(Some(shape)), k::ROW_DESCRIPTION) => {
-                shape.write_description(body, ways.to_client)?;
-                true
+            (Expected::Execute(None, _), k::COPY_IN | k::COPY_OUT | k::COPY_DONE) => {
+                ways.to_client.extend_from_slice(message);
+                false
             }
-            (Expected::Execute(Some(shape)), k::DATA_ROW) => {
+            (Expected::Execute(Some(shape), reading), k::DATA_ROW) => {
                 shape.write_row(body, &self.context, ways.to_client)?;
+                if let Some(reading) = reading {
+                    shape.note_locked(body, reading)?;
+                }
                 false
             }
             _ => return Err(unexpected()),
         };
         if is_last {
             self.answers.pop();
+            self.say_own(ways);
         }
         Ok(())
+    }
+
+    /// A statement is described. True: that was all.
+    fn description(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) -> Result<bool, End> {
+        use backend::kind as k;
+        let body = &message[wire_postgres::HEADER_SIZE..];
+        let Some(Expected::DescribeStatement(statement)) = self.answers.front() else {
+            return Err(unexpected());
+        };
+        let plan = &statement.plan;
+        match (kind, plan.front(0)) {
+            (k::PARAMETER_DESCRIPTION, Some(at)) => {
+                let server = backend::read_parameter_description(body)?;
+                let mut types = Vec::new();
+                statement.note_types(at, &server, &mut types);
+                let types = statement.parameter_types(at, types);
+                backend::write_parameter_description(&types, ways.to_client);
+            }
+            (k::ROW_DESCRIPTION, Some(at)) if !plan.outputs(at).is_empty() => {
+                rows::write_description(plan, at, body, |_| 0, ways.to_client)?;
+            }
+            (k::PARAMETER_DESCRIPTION | k::ROW_DESCRIPTION | k::NO_DATA, _) => {
+                ways.to_client.extend_from_slice(message);
+            }
+            _ => return Err(unexpected()),
+        }
+        Ok(kind != k::PARAMETER_DESCRIPTION)
+    }
+
+    /// A portal is described. True: that was all.
+    fn columns(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) -> Result<bool, End> {
+        use backend::kind as k;
+        let body = &message[wire_postgres::HEADER_SIZE..];
+        match (self.answers.front(), kind) {
+            (Some(Expected::DescribeRows(..)), k::PARAMETER_DESCRIPTION) => return Ok(false),
+            (_, k::NO_DATA) | (Some(Expected::DescribePortal(None)), k::ROW_DESCRIPTION) => {
+                ways.to_client.extend_from_slice(message);
+            }
+            (
+                Some(
+                    Expected::DescribePortal(Some(shape)) | Expected::DescribeRows(Some(shape), _),
+                ),
+                k::ROW_DESCRIPTION,
+            ) => shape.write_description(body, ways.to_client)?,
+            (Some(Expected::DescribeRows(None, formats)), k::ROW_DESCRIPTION) => {
+                rows::write_plain_description(body, formats, ways.to_client)?;
+            }
+            _ => return Err(unexpected()),
+        }
+        Ok(true)
+    }
+
+    /// The server may have dropped prepared statements.
+    fn note_tag(&mut self, body: &[u8]) {
+        if body.starts_with(b"DISCARD") || body.starts_with(b"DEALLOCATE") {
+            self.own.forget_all();
+        }
+    }
+
+    /// A part of a statement is described. True: that was all.
+    fn part_answer(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) -> Result<bool, End> {
+        use backend::kind as k;
+        let body = &message[wire_postgres::HEADER_SIZE..];
+        let Some(Expected::DescribePart(part)) = self.answers.front() else {
+            return Err(unexpected());
+        };
+        let plan = &part.statement.plan;
+        let is_answer = plan.answering(part.at.place) == Some(part.at);
+        match kind {
+            k::PARAMETER_DESCRIPTION => {
+                let server = backend::read_parameter_description(body)?;
+                let statement = &part.statement;
+                statement.note_types(part.at, &server, &mut self.described);
+                if part.is_last {
+                    let types = std::mem::take(&mut self.described);
+                    let types = statement.parameter_types(part.at, types);
+                    backend::write_parameter_description(&types, ways.to_client);
+                }
+                return Ok(false);
+            }
+            k::ROW_DESCRIPTION if part.is_last && is_answer => {
+                if plan.outputs(part.at).is_empty() {
+                    ways.to_client.extend_from_slice(message);
+                } else {
+                    rows::write_description(plan, part.at, body, |_| 0, ways.to_client)?;
+                }
+            }
+            k::NO_DATA | k::ROW_DESCRIPTION if part.is_last => {
+                backend::write_empty(k::NO_DATA, ways.to_client);
+            }
+            k::NO_DATA | k::ROW_DESCRIPTION => {}
+            _ => return Err(unexpected()),
+        }
+        Ok(true)
+    }
+
+    /// True: the message of the proxy's own is answered.
+    fn unseen_answer(
+        &mut self,
+        kind: u8,
+        message: &[u8],
+        ways: &mut Ways<'_>,
+    ) -> Result<bool, End> {
+        use backend::kind as k;
+        let body = &message[wire_postgres::HEADER_SIZE..];
+        let Some(Expected::Unseen(unseen)) = self.answers.front() else {
+            return Err(unexpected());
+        };
+        match (unseen, kind) {
+            (Unseen::Parse(_) | Unseen::ParseAgain(..), k::PARSE_COMPLETE)
+            | (Unseen::Bind, k::BIND_COMPLETE)
+            | (Unseen::Close, k::CLOSE_COMPLETE)
+            | (Unseen::Execute, k::COMMAND_COMPLETE | k::EMPTY_QUERY)
+            | (Unseen::Describe(_), k::NO_DATA) => Ok(true),
+            (Unseen::Execute, k::DATA_ROW) | (Unseen::Describe(_), k::PARAMETER_DESCRIPTION) => {
+                Ok(false)
+            }
+            (Unseen::Describe(shape), k::ROW_DESCRIPTION) => {
+                match shape {
+                    Some(shape) => shape.write_description(body, ways.to_client)?,
+                    None => ways.to_client.extend_from_slice(message),
+                }
+                Ok(true)
+            }
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Rows are written. True: all are.
+    fn write_answer(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) -> Result<bool, End> {
+        use backend::kind as k;
+        let body = &message[wire_postgres::HEADER_SIZE..];
+        let Some(Expected::Writes(writes)) = self.answers.front() else {
+            return Err(unexpected());
+        };
+        match kind {
+            k::BIND_COMPLETE | k::CLOSE_COMPLETE => {}
+            k::DATA_ROW => match &writes.shape {
+                Some(shape) => shape.write_row(body, &self.context, ways.to_client)?,
+                None => ways.to_client.extend_from_slice(message),
+            },
+            k::COMMAND_COMPLETE => {
+                let count = rows_of_tag(body);
+                writes.count += count;
+                writes.left = writes.left.saturating_sub(1);
+                let (left, total) = (writes.left, writes.count);
+                if count != 1 {
+                    // Something kept the server from writing what was computed.
+                    self.locks.forget();
+                }
+                if left == 0 {
+                    backend::write_command_complete(&format!("UPDATE {total}"), ways.to_client);
+                    return Ok(true);
+                }
+            }
+            _ => return Err(unexpected()),
+        }
+        Ok(false)
     }
 
     fn query_answer(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) -> Result<(), End> {
         use backend::kind as k;
         let body = &message[wire_postgres::HEADER_SIZE..];
-        let Some(Expected::Query(shapes)) = self.answers.front() else {
+        if kind == k::COMMAND_COMPLETE {
+            self.note_tag(body);
+        }
+        let Some(Expected::Query(shapes, reading)) = self.answers.front() else {
             return Err(unexpected());
         };
         match (kind, shapes.front()) {
@@ -91,8 +260,14 @@ impl Protected {
             }
             (k::DATA_ROW, Some(Some(shape))) => {
                 shape.write_row(body, &self.context, ways.to_client)?;
+                if let Some(reading) = reading {
+                    shape.note_locked(body, reading)?;
+                }
             }
             (k::COMMAND_COMPLETE | k::EMPTY_QUERY, _) => {
+                if let Some(reading) = reading.take() {
+                    self.locks.keep(*reading);
+                }
                 shapes.pop_front();
                 ways.to_client.extend_from_slice(message);
             }
@@ -136,6 +311,8 @@ impl Protected {
             ways.to_client.extend_from_slice(message);
             return Ok(());
         }
+        self.say_own(ways);
+        self.locks.note_error();
         match self.answers.front() {
             Some(Expected::Fail(failure) | Expected::FailQuery(failure)) => {
                 failure.write(ways.to_client);
@@ -152,22 +329,43 @@ impl Protected {
         }
         if matches!(
             self.answers.front(),
-            Some(Expected::Query(_) | Expected::FailQuery(_) | Expected::Sync) | None
+            Some(Expected::Query(..) | Expected::FailQuery(_) | Expected::Sync) | None
         ) {
             return Ok(());
         }
-        for skipped in self.answers.skip_to_sync() {
-            match skipped {
-                Expected::Parse(name) => self.statements.remove(&name),
-                Expected::Bind(name) => self.portals.remove(&name),
-                Expected::Load { .. } => self.load = None,
-                _ => {}
-            }
+        let skipped = self.answers.skip_to_sync();
+        for (place, skipped) in skipped.into_iter().enumerate() {
+            self.note_skipped(skipped, place == 0);
         }
         if !self.answers.has_sync() {
-            self.is_skipping = true;
+            if self.script.take().is_some() {
+                self.end_script(ways);
+            } else {
+                self.is_skipping = true;
+            }
         }
         Ok(())
+    }
+
+    /// A message was not executed: it has failed, or one before it.
+    fn note_skipped(&mut self, skipped: Expected, has_failed: bool) {
+        match skipped {
+            Expected::Parse(name) => self.statements.remove(&name),
+            Expected::Bind(name) | Expected::OwnBind(name) => self.portals.remove(&name),
+            Expected::Load { .. } => self.load = None,
+            Expected::Step(_) => self.is_waiting = false,
+            Expected::DescribePart(_) => self.described.clear(),
+            Expected::Unseen(Unseen::Parse(number)) => self.own.forget(number),
+            Expected::Unseen(Unseen::ParseAgain(name, before)) => {
+                if has_failed {
+                    // The one before was closed.
+                    self.statements.remove(&name);
+                } else {
+                    self.statements.insert(&name, before);
+                }
+            }
+            _ => {}
+        }
     }
 
     fn ready(&mut self, body: &[u8], message: &[u8], ways: &mut Ways<'_>) -> Result<(), End> {
@@ -175,6 +373,7 @@ impl Protected {
             return Err(Malformed.into());
         };
         self.status = status;
+        self.say_own(ways);
         if status == b'I' {
             self.portals.clear();
             self.publish_changes();
@@ -183,12 +382,13 @@ impl Protected {
             self.touched = Stale::default();
         }
         match self.answers.pop() {
-            Some(Expected::Sync | Expected::Query(_) | Expected::FailQuery(_)) => {
+            Some(Expected::Sync | Expected::Query(..) | Expected::FailQuery(_)) => {
                 ways.to_client.extend_from_slice(message);
             }
             Some(Expected::LoadSync) => self.end_load(),
             _ => return Err(unexpected()),
         }
+        self.locks.note_ready(status, self.answers.is_empty());
         Ok(())
     }
 }
@@ -210,6 +410,13 @@ impl From<RowError> for End {
 fn unexpected() -> End {
     let message = "the server gave an answer that was not expected";
     End(Failure::fatal("08P01", message))
+}
+
+/// How many rows a tag of CommandComplete counts: `UPDATE 5`.
+fn rows_of_tag(body: &[u8]) -> u64 {
+    let tag = String::from_utf8_lossy(body);
+    let last = tag.trim_end_matches('\0').rsplit(' ').next();
+    last.and_then(|count| count.parse().ok()).unwrap_or(0)
 }
 
 /// Whether the session ends with an error.

@@ -1,0 +1,316 @@
+//! Messages of the extended protocol: what they become.
+
+use std::sync::Arc;
+
+use sql_rewrite::{Form, Plan, Source};
+use wire_postgres::backend::{self, Failure};
+use wire_postgres::frontend::{self, Bind, Execute, Parse, Target, write_target};
+
+use super::{Protected, Ways};
+use crate::plans::{At, Role};
+use crate::session::End;
+use crate::session::answers::{DescribePart, Expected, Unseen};
+use crate::session::locks::RowName;
+use crate::session::own::{self, Found};
+use crate::session::rows::Shape;
+use crate::session::statements::{Inputs, Portal, PortalState, Statement};
+
+impl Protected {
+    pub(super) fn parse(&mut self, parse: &Parse<'_>, message: &[u8], ways: &mut Ways<'_>) {
+        let planned = self.plan(parse.text).and_then(|(plan, text)| {
+            if plan.planned.len() > 1 {
+                let message = "cannot insert multiple commands into a prepared statement";
+                return Err(Failure::error("42601", message));
+            }
+            Ok((plan, text))
+        });
+        let (plan, text) = match planned {
+            Ok(planned) => planned,
+            Err(failure) => return self.fail(failure, ways),
+        };
+        let types = parse.types().collect();
+        let statement = Statement { text, types, plan };
+        match statement.plan.front(0) {
+            None => ways.to_server.extend_from_slice(message),
+            Some(front) => statement.write_parse(front, parse.statement, ways.to_server),
+        }
+        self.answers.push(Expected::Parse(parse.statement.into()));
+        self.statements.insert(parse.statement, Arc::new(statement));
+    }
+
+    pub(super) fn bind(&mut self, bind: &Bind<'_>, message: &[u8], ways: &mut Ways<'_>) {
+        let statement = match self.statement_to_bind(bind.statement, ways) {
+            Ok(statement) => statement,
+            Err(failure) => return self.fail(failure, ways),
+        };
+        let plan = Arc::clone(&statement.plan);
+        let Some(front) = plan.front(0) else {
+            ways.to_server.extend_from_slice(message);
+            self.answers.push(Expected::Bind(bind.portal.into()));
+            let state = PortalState::Bound {
+                shape: None,
+                row: None,
+            };
+            return self
+                .portals
+                .insert(bind.portal, Portal { statement, state });
+        };
+        if let Err(failure) = statement.check_bind(0, bind) {
+            return self.fail(failure, ways);
+        }
+        if plan.takes_steps() {
+            self.answers.push(Expected::OwnBind(bind.portal.into()));
+            let state = PortalState::Kept(message[wire_postgres::HEADER_SIZE..].into());
+            return self
+                .portals
+                .insert(bind.portal, Portal { statement, state });
+        }
+        let context = self.note_time();
+        let inputs = Inputs::new(0, bind, &context);
+        let names = (bind.portal, bind.statement);
+        let results = statement.result_formats(front, bind.result_formats);
+        let written = statement.write_bind(front, names, &inputs, &results, ways.to_server);
+        if let Err(failure) = written {
+            return self.fail(failure, ways);
+        }
+        self.answers.push(Expected::Bind(bind.portal.into()));
+        let locks = plan.translated(front);
+        let locks = locks.and_then(|translated| translated.locks.as_ref());
+        let row = locks.and_then(|lock| RowName::new(&statement, front, lock, &inputs));
+        let shape = Shape::of_portal(&plan, front, bind.result_formats);
+        let state = PortalState::Bound { shape, row };
+        self.portals
+            .insert(bind.portal, Portal { statement, state });
+    }
+
+    /// The statement of a name, if its plan still holds.
+    fn statement_to_bind(
+        &mut self,
+        name: &[u8],
+        ways: &mut Ways<'_>,
+    ) -> Result<Arc<Statement>, Failure> {
+        let statement = self.statements.get(name).cloned().ok_or_else(|| {
+            let name = String::from_utf8_lossy(name);
+            let message = format!("prepared statement \"{name}\" does not exist");
+            Failure::error("26000", message)
+        })?;
+        let version = self.loaded.as_ref().map(|loaded| loaded.version);
+        let is_old = version != Some(statement.plan.loaded.version);
+        if !is_old && !statement.plan.is_narrow() {
+            return Ok(statement);
+        }
+        let (plan, text) = self.plan(statement.text.as_bytes())?;
+        let is_same = plan.planned == statement.plan.planned;
+        if is_old && !is_same {
+            let message = "the prepared statement means something else since the schema changed";
+            return Err(Failure::error("0A000", message).hint("Prepare it again."));
+        }
+        let types = statement.types.clone();
+        let renewed = Arc::new(Statement { text, types, plan });
+        if let (false, Some(front)) = (is_same, renewed.plan.front(0)) {
+            // It reads more than before: the server has to parse it again.
+            if !name.is_empty() {
+                let target = Target::Statement(name);
+                write_target(frontend::kind::CLOSE, target, ways.to_server);
+                self.answers.push(Expected::Unseen(Unseen::Close));
+            }
+            renewed.write_parse(front, name, ways.to_server);
+            let again = Unseen::ParseAgain(name.into(), statement);
+            self.answers.push(Expected::Unseen(again));
+        }
+        self.statements.insert(name, Arc::clone(&renewed));
+        Ok(renewed)
+    }
+
+    pub(super) fn describe(&mut self, target: Target<'_>, message: &[u8], ways: &mut Ways<'_>) {
+        let found = match target {
+            Target::Statement(name) => match self.statements.get(name).cloned() {
+                Some(statement) if statement.plan.takes_steps() => {
+                    return self.describe_steps(statement, message, ways);
+                }
+                Some(statement) => Ok(Expected::DescribeStatement(statement)),
+                None => Err(("26000", name)),
+            },
+            Target::Portal(name) => match self.portals.get(name) {
+                Some(portal) => match &portal.state {
+                    PortalState::Bound { shape, .. } => Ok(Expected::DescribePortal(shape.clone())),
+                    PortalState::Kept(bind) => {
+                        let (statement, bind) = (Arc::clone(&portal.statement), bind.clone());
+                        return self.describe_kept(&statement, &bind, ways);
+                    }
+                    PortalState::Done => Err(("34000", name)),
+                },
+                None => Err(("34000", name)),
+            },
+        };
+        match found {
+            Ok(expected) => self.send(message, expected, ways),
+            Err((sqlstate, name)) => {
+                let name = String::from_utf8_lossy(name);
+                let message = format!("\"{name}\" does not exist");
+                self.fail(Failure::error(sqlstate, message), ways);
+            }
+        }
+    }
+
+    /// Describes a statement that takes steps, by those of the server that it becomes.
+    fn describe_steps(&mut self, statement: Arc<Statement>, message: &[u8], ways: &mut Ways<'_>) {
+        let (Some(front), Some(answering)) = (statement.plan.front(0), statement.plan.answering(0))
+        else {
+            let message = "a statement of this kind cannot be described";
+            return self.fail(Failure::error("0A000", message), ways);
+        };
+        let mut parts: Vec<At> = parts_to_describe(&statement, front, answering);
+        let last = parts.pop().unwrap_or(front);
+        for at in parts {
+            if at == front {
+                ways.to_server.extend_from_slice(message);
+            } else {
+                self.describe_own(&statement, at, ways);
+            }
+            let statement = Arc::clone(&statement);
+            let is_last = false;
+            self.answers.push(Expected::DescribePart(DescribePart {
+                statement,
+                at,
+                is_last,
+            }));
+        }
+        if last == front {
+            ways.to_server.extend_from_slice(message);
+        } else {
+            self.describe_own(&statement, last, ways);
+        }
+        self.answers.push(Expected::DescribePart(DescribePart {
+            statement,
+            at: last,
+            is_last: true,
+        }));
+    }
+
+    /// Describes a portal that is kept here.
+    fn describe_kept(&mut self, statement: &Arc<Statement>, bind: &[u8], ways: &mut Ways<'_>) {
+        let (Some(at), Ok(bind)) = (statement.plan.answering(0), Bind::read(bind)) else {
+            let message = "a statement of this kind cannot be described";
+            return self.fail(Failure::error("0A000", message), ways);
+        };
+        if !may_return_rows(statement, at) {
+            let mut said = Vec::new();
+            backend::write_empty(backend::kind::NO_DATA, &mut said);
+            return self.answers.push(Expected::Own(said));
+        }
+        self.describe_own(statement, at, ways);
+        let shape = Shape::of_portal(&statement.plan, at, bind.result_formats);
+        let formats = bind.result_formats.iter().collect();
+        self.answers.push(Expected::DescribeRows(shape, formats));
+    }
+
+    fn describe_own(&mut self, statement: &Arc<Statement>, at: At, ways: &mut Ways<'_>) {
+        let name = self.prepare(statement, at, ways);
+        let target = Target::Statement(&name);
+        write_target(frontend::kind::DESCRIBE, target, ways.to_server);
+    }
+
+    /// The name of a statement of the proxy's, which the server has when it comes to it.
+    pub(super) fn prepare(
+        &mut self,
+        statement: &Arc<Statement>,
+        at: At,
+        ways: &mut Ways<'_>,
+    ) -> Vec<u8> {
+        let number = if self.script.is_some() {
+            // Its text is rarely the same again: it gets no name.
+            Found::New(0, None)
+        } else {
+            self.own.find(statement, at)
+        };
+        let (number, closed) = match number {
+            Found::Known(number) => return own::name(number),
+            Found::New(number, closed) => (number, closed),
+        };
+        if let Some(closed) = closed {
+            let name = own::name(closed);
+            let target = Target::Statement(&name);
+            write_target(frontend::kind::CLOSE, target, ways.to_server);
+            self.answers.push(Expected::Unseen(Unseen::Close));
+        }
+        let name = own::name(number);
+        statement.write_parse(at, &name, ways.to_server);
+        self.answers.push(Expected::Unseen(Unseen::Parse(number)));
+        name
+    }
+
+    pub(super) fn execute(
+        &mut self,
+        execute: Execute<'_>,
+        message: &[u8],
+        ways: &mut Ways<'_>,
+    ) -> Result<(), End> {
+        let missing = |sqlstate, what| {
+            let name = String::from_utf8_lossy(execute.portal);
+            Failure::error(sqlstate, format!("portal \"{name}\" {what}"))
+        };
+        let Some(portal) = self.portals.get_mut(execute.portal) else {
+            self.fail(missing("34000", "does not exist"), ways);
+            return Ok(());
+        };
+        let statement = Arc::clone(&portal.statement);
+        let (shape, row) = match &portal.state {
+            PortalState::Bound { shape, row } => (shape.clone(), row.clone()),
+            PortalState::Done => {
+                self.fail(missing("55000", "cannot be run"), ways);
+                return Ok(());
+            }
+            PortalState::Kept(_) => {
+                let kept = std::mem::replace(&mut portal.state, PortalState::Done);
+                let PortalState::Kept(bind) = kept else {
+                    unreachable!("it was kept just before");
+                };
+                return self.take_steps(&statement, 0, bind, execute, ways);
+            }
+        };
+        self.apply_effects(&statement.plan, 0);
+        let reading = row.map(|row| Box::new(self.locks.begin_reading(row)));
+        self.send(message, Expected::Execute(shape, reading), ways);
+        Ok(())
+    }
+}
+
+/// The statements by which the parameters and the rows of one of the client's are known, the one
+/// with the rows last.
+fn parts_to_describe(statement: &Statement, front: At, answering: At) -> Vec<At> {
+    let plan = &statement.plan;
+    if let Some(Plan::Several(several, _)) = plan.planned.first().map(|one| &one.plan) {
+        let parts = (0..several.len()).map(|number| At {
+            role: Role::Part(number),
+            ..front
+        });
+        return parts.collect();
+    }
+    let own_parameters = |at| {
+        let holes = plan.translated(at).map_or(&[][..], |part| &part.holes);
+        let holes = holes
+            .iter()
+            .filter_map(|hole| match (&hole.source, hole.form) {
+                (Source::Parameter(number), Form::Plain) => Some(*number),
+                _ => None,
+            });
+        holes.collect::<Vec<_>>()
+    };
+    let known = own_parameters(front);
+    let has_more = own_parameters(answering)
+        .iter()
+        .any(|number| !known.contains(number));
+    match has_more || may_return_rows(statement, answering) {
+        true => vec![front, answering],
+        false => vec![front],
+    }
+}
+
+/// Whether a statement that writes may give rows back. In doubt it may.
+pub(super) fn may_return_rows(statement: &Statement, at: At) -> bool {
+    let text = statement.plan.bound(at).map_or("", |bound| &bound.text);
+    at.role == Role::Read
+        || text.to_ascii_uppercase().contains("RETURNING")
+        || matches!(at.role, Role::Part(_))
+}

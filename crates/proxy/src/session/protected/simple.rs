@@ -1,0 +1,226 @@
+//! Query messages. A text of which a statement takes steps becomes messages of the extended
+//! protocol up to one Sync: the same implicit transaction, and the same answers.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use sql_rewrite::Plan;
+use wire_postgres::backend::{self, Failure};
+use wire_postgres::frontend::{
+    self, Bind, Execute, Target, write_bind, write_execute, write_parse, write_target,
+};
+
+use super::{Protected, REFUSED_TEXT, Ways};
+use crate::plans::TextPlan;
+use crate::session::End;
+use crate::session::answers::{Expected, Unseen};
+use crate::session::locks::RowName;
+use crate::session::rows::Shape;
+use crate::session::statements::{Inputs, Statement, render_query};
+
+/// The body of a Bind without a name, a value, or a format.
+pub(super) const EMPTY_BIND: &[u8] = &[0; 8];
+
+/// A Query of which a statement takes steps.
+#[derive(Debug)]
+pub(super) struct Script {
+    statement: Arc<Statement>,
+    /// The next statement of its text.
+    next: usize,
+}
+
+impl Protected {
+    pub(super) fn query(
+        &mut self,
+        text: &[u8],
+        message: &[u8],
+        ways: &mut Ways<'_>,
+    ) -> Result<(), End> {
+        self.in_pipeline = false;
+        let planned = self.plan(text);
+        if let Ok((plan, text)) = &planned
+            && plan.takes_steps()
+        {
+            return self.begin_script(plan, text, ways);
+        }
+        let planned = planned.and_then(|(plan, text)| {
+            let rendered = if plan.passes() {
+                None
+            } else {
+                let context = self.note_time();
+                Some(render_query(&text, &plan, &context)?)
+            };
+            Ok((plan, rendered))
+        });
+        match planned {
+            Err(failure) => self.fail_query(failure, ways),
+            Ok((plan, rendered)) => {
+                for place in 0..plan.planned.len() {
+                    self.apply_effects(&plan, place);
+                }
+                let reading = self.row_of_query(&plan);
+                let reading = reading.map(|row| Box::new(self.locks.begin_reading(row)));
+                self.locks.note_sync();
+                match rendered {
+                    None => {
+                        let expected = Expected::Query(Default::default(), None);
+                        self.send(message, expected, ways);
+                    }
+                    Some(rendered) => {
+                        frontend::write_query(rendered.as_bytes(), ways.to_server);
+                        let places = 0..plan.planned.len();
+                        let shapes = places.map(|place| Shape::of_query(&plan, place));
+                        let expected = Expected::Query(shapes.collect(), reading);
+                        self.answers.push(expected);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn fail_query(&mut self, failure: Failure, ways: &mut Ways<'_>) {
+        self.locks.note_error();
+        frontend::write_query(REFUSED_TEXT, ways.to_server);
+        self.answers.push(Expected::FailQuery(failure));
+    }
+
+    /// The row that a text of one statement locks.
+    fn row_of_query(&self, plan: &Arc<TextPlan>) -> Option<RowName> {
+        let front = plan.front(0).filter(|_| plan.planned.len() == 1)?;
+        let lock = plan.translated(front)?.locks.as_ref()?;
+        let statement = Statement {
+            text: Box::default(),
+            types: Box::default(),
+            plan: Arc::clone(plan),
+        };
+        let bind = Bind::read(EMPTY_BIND).ok()?;
+        RowName::new(
+            &statement,
+            front,
+            lock,
+            &Inputs::new(0, &bind, &self.context),
+        )
+    }
+
+    fn begin_script(
+        &mut self,
+        plan: &Arc<TextPlan>,
+        text: &str,
+        ways: &mut Ways<'_>,
+    ) -> Result<(), End> {
+        let copies = plan.planned.iter().any(|one| {
+            let words = text[one.span.clone()].split_whitespace().next();
+            words.is_some_and(|word| word.eq_ignore_ascii_case("copy"))
+        });
+        if copies {
+            let message = "COPY beside a statement that the proxy computes for is not supported";
+            let failure = Failure::error("0A000", message);
+            let failure = failure.hint("Send the statements one by one.");
+            self.fail_query(failure, ways);
+            return Ok(());
+        }
+        // As with any Query, what has no name is gone.
+        self.statements.remove(b"");
+        self.portals.remove(b"");
+        let statement = Statement {
+            text: text.into(),
+            types: Box::default(),
+            plan: Arc::clone(plan),
+        };
+        self.script = Some(Script {
+            statement: Arc::new(statement),
+            next: 0,
+        });
+        self.go_on_with_script(ways)
+    }
+
+    /// Sends statements of a Query until one has to be waited for.
+    pub(super) fn go_on_with_script(&mut self, ways: &mut Ways<'_>) -> Result<(), End> {
+        while !self.is_waiting
+            && let Some(script) = &mut self.script
+        {
+            let (statement, place) = (Arc::clone(&script.statement), script.next);
+            script.next += 1;
+            let Some(one) = statement.plan.planned.get(place) else {
+                self.script = None;
+                self.end_script(ways);
+                return Ok(());
+            };
+            if statement.parameters_wanted(place) > 0 {
+                let message = "there is no parameter in a simple query";
+                self.fail(Failure::error("42P02", message), ways);
+                return Ok(());
+            }
+            match one.plan {
+                Plan::Pass(_) | Plan::One(..) | Plan::Copy(_) => {
+                    if let Err(failure) = self.send_of_script(&statement, place, ways) {
+                        self.fail(failure, ways);
+                    }
+                }
+                Plan::Several(..) | Plan::ReadModifyWrite(_) | Plan::Finish(_) => {
+                    let all = Execute {
+                        portal: b"",
+                        rows_max: 0,
+                    };
+                    self.take_steps(&statement, place, EMPTY_BIND.into(), all, ways)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a statement of a Query that takes no steps.
+    fn send_of_script(
+        &mut self,
+        statement: &Arc<Statement>,
+        place: usize,
+        ways: &mut Ways<'_>,
+    ) -> Result<(), Failure> {
+        let plan = &statement.plan;
+        let Some(front) = plan.front(place) else {
+            let text = &statement.text[plan.planned[place].span.clone()];
+            write_parse(b"", text.as_bytes(), std::iter::empty(), ways.to_server);
+            let none = std::iter::empty;
+            let nothing = |_: &mut Vec<u8>| Ok::<(), Infallible>(());
+            let Ok(()) = write_bind((b"", b""), none(), nothing, none(), ways.to_server);
+            self.expect_of_script(None, ways);
+            self.apply_effects(plan, place);
+            self.answers.push(Expected::Execute(None, None));
+            return Ok(());
+        };
+        let context = self.note_time();
+        let bind = Bind::read(EMPTY_BIND).map_err(|_| Failure::error("XX000", "no Bind"))?;
+        let inputs = Inputs::new(place, &bind, &context);
+        statement.write_parse(front, b"", ways.to_server);
+        let results = statement.result_formats(front, bind.result_formats);
+        let written = statement.write_bind(front, (b"", b""), &inputs, &results, ways.to_server);
+        if let Err(failure) = written {
+            self.answers.push(Expected::Unseen(Unseen::Parse(0)));
+            return Err(failure);
+        }
+        let shape = Shape::of_portal(plan, front, bind.result_formats);
+        self.expect_of_script(shape.clone(), ways);
+        self.apply_effects(plan, place);
+        self.answers.push(Expected::Execute(shape, None));
+        Ok(())
+    }
+
+    /// Behind Parse and Bind: the columns, then the rows.
+    fn expect_of_script(&mut self, shape: Option<Arc<Shape>>, ways: &mut Ways<'_>) {
+        let portal = Target::Portal(b"");
+        write_target(frontend::kind::DESCRIBE, portal, ways.to_server);
+        write_execute(b"", 0, ways.to_server);
+        self.answers.push(Expected::Unseen(Unseen::Parse(0)));
+        self.answers.push(Expected::Unseen(Unseen::Bind));
+        self.answers.push(Expected::Unseen(Unseen::Describe(shape)));
+    }
+
+    /// Ends a Query that was sent in messages of the extended protocol.
+    pub(super) fn end_script(&mut self, ways: &mut Ways<'_>) {
+        backend::write_empty(frontend::kind::SYNC, ways.to_server);
+        self.in_pipeline = false;
+        self.locks.note_sync();
+        self.answers.push(Expected::Sync);
+    }
+}

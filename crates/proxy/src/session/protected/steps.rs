@@ -1,0 +1,339 @@
+//! Statements of the client that become several of the server.
+//!
+//! `UPDATE` by old values is a statement that reads and locks the rows, and one for each row that
+//! writes it. Where the transaction has read and locked the row before, the second alone is sent.
+//! All of it stands before one Sync, so that it is one transaction, also without a block: the
+//! client's own Sync, which waits, or that of a Query.
+
+use std::sync::Arc;
+
+use column_types::TextContext;
+use sql_rewrite::{Plan, ReadModifyWrite};
+use wire_postgres::backend::{self, Failure};
+use wire_postgres::frontend::{self, Bind, Execute, Target, write_execute, write_target};
+
+use super::extended::may_return_rows;
+use super::{Protected, Ways};
+use crate::plans::{At, Role};
+use crate::session::End;
+use crate::session::answers::{Expected, Unseen, Writes};
+use crate::session::locks::{RowName, may_change_all};
+use crate::session::rows::Shape;
+use crate::session::statements::{Inputs, Portal, PortalState, Statement};
+use crate::session::step::{Computation, Modify, Step, modification};
+
+impl Protected {
+    /// Executes a portal that is kept here: `bind` is the body of its Bind.
+    pub(super) fn take_steps(
+        &mut self,
+        statement: &Arc<Statement>,
+        place: usize,
+        bind: Box<[u8]>,
+        execute: Execute<'_>,
+        ways: &mut Ways<'_>,
+    ) -> Result<(), End> {
+        let begun = match statement.plan.planned.get(place).map(|one| &one.plan) {
+            Some(Plan::ReadModifyWrite(_)) => {
+                self.begin_modify(statement, place, bind, execute, ways)
+            }
+            Some(Plan::Several(parts, _)) => {
+                self.apply_effects(&statement.plan, place);
+                self.send_several((statement, place, parts.len()), &bind, execute, ways)
+            }
+            _ => {
+                let message = "this statement takes steps that are not supported";
+                Err(Failure::error("0A000", message))
+            }
+        };
+        match begun {
+            Err(failure) if failure.fatal => return Err(End(failure)),
+            Err(failure) => self.fail(failure, ways),
+            Ok(()) => {}
+        }
+        Ok(())
+    }
+
+    /// The rows of a step are all there.
+    pub(super) fn end_step(&mut self, step: Step, ways: &mut Ways<'_>) -> Result<(), End> {
+        self.is_waiting = false;
+        let ended = match step {
+            Step::Modify(modify) => self.end_modify(modify, ways),
+        };
+        match ended {
+            Err(failure) if failure.fatal => return Err(End(failure)),
+            Err(failure) => self.fail(failure, ways),
+            Ok(()) => {}
+        }
+        self.go_on_with_script(ways)
+    }
+
+    /// The rows that decide what is sent next are awaited.
+    fn wait(&mut self, step: Step, ways: &mut Ways<'_>) {
+        backend::write_empty(frontend::kind::FLUSH, ways.to_server);
+        self.answers.push(Expected::Step(Box::new(step)));
+        self.is_waiting = true;
+    }
+
+    fn begin_modify(
+        &mut self,
+        statement: &Arc<Statement>,
+        place: usize,
+        body: Box<[u8]>,
+        execute: Execute<'_>,
+        ways: &mut Ways<'_>,
+    ) -> Result<(), Failure> {
+        let plan = &statement.plan;
+        let (Some(modify), Ok(bind)) = (modification(plan, place), Bind::read(&body)) else {
+            return Err(Failure::error("XX000", "the plan is another"));
+        };
+        let role = |role| At { place, role };
+        if execute.rows_max > 0 && may_return_rows(statement, role(Role::Write)) {
+            let message = "RETURNING in portions is not supported for a statement that computes \
+                           protected columns";
+            let failure = Failure::error("0A000", message);
+            return Err(failure.hint("Execute it without a limit of rows (fetch size)."));
+        }
+        let context = self.note_time();
+        let inputs = Inputs::new(place, &bind, &context);
+        let computation = Computation::new(statement, modify, &inputs)?;
+        let lock = modify.locks.as_ref();
+        let row = lock.and_then(|lock| RowName::new(statement, role(Role::Read), lock, &inputs));
+        if self.write_known(
+            statement,
+            place,
+            (&bind, &inputs, &computation, row.as_ref()),
+            ways,
+        )? {
+            return Ok(());
+        }
+        self.note_writing(modify, row.as_ref());
+        let name = self.name_of_front(statement, place, &bind, ways);
+        let read = role(Role::Read);
+        let names = (execute.portal, name.as_slice());
+        statement.write_bind(read, names, &inputs, &[1], ways.to_server)?;
+        write_execute(execute.portal, 0, ways.to_server);
+        self.answers.push(Expected::Unseen(Unseen::Bind));
+        let step = Modify {
+            statement: Arc::clone(statement),
+            place,
+            portal: execute.portal.into(),
+            row,
+            computation,
+            rows_max: self.shared.finish_rows_max(),
+            changed: Vec::new(),
+            failure: None,
+            bind: body.clone(),
+        };
+        self.wait(Step::Modify(step), ways);
+        Ok(())
+    }
+
+    /// Writes a row whose old values are known. False: they are not.
+    fn write_known(
+        &mut self,
+        statement: &Arc<Statement>,
+        place: usize,
+        (bind, inputs, computation, row): (&Bind<'_>, &Inputs<'_>, &Computation, Option<&RowName>),
+        ways: &mut Ways<'_>,
+    ) -> Result<bool, Failure> {
+        let at = At {
+            place,
+            role: Role::WriteByKey,
+        };
+        let plan = &statement.plan;
+        let (Some(modify), Some(row)) = (modification(plan, place), row) else {
+            return Ok(false);
+        };
+        if plan.bound(at).is_none() || may_change_all(&modify.effects) {
+            return Ok(false);
+        }
+        let Some(known) = self.locks.known(row, &modify.current) else {
+            return Ok(false);
+        };
+        let current = modify.current.iter().copied().zip(known);
+        let computed = computation.compute(&plan.loaded, current, inputs.context)?;
+        let name = self.prepare(statement, at, ways);
+        let inputs = inputs.of_row(&computed, &[]);
+        let results = statement.result_formats(at, bind.result_formats);
+        let shape = Shape::of_portal(plan, at, bind.result_formats);
+        self.describe_of_script(statement, at, &name, shape.clone(), ways);
+        let names = (bind.portal, name.as_slice());
+        statement.write_bind(at, names, &inputs, &results, ways.to_server)?;
+        write_execute(bind.portal, 0, ways.to_server);
+        self.answers.push(Expected::Writes(Writes {
+            left: 1,
+            count: 0,
+            shape,
+        }));
+        self.locks.write_row(row, computation.columns(computed));
+        Ok(true)
+    }
+
+    /// What is known of rows before they are written.
+    fn note_writing(&mut self, modify: &ReadModifyWrite, row: Option<&RowName>) {
+        match row {
+            Some(row) if !may_change_all(&modify.effects) => self.locks.begin_writing(row),
+            _ => self.locks.forget(),
+        }
+    }
+
+    /// The name under which the server has the first statement of the client's; it may have got
+    /// another meaning since it was bound.
+    fn name_of_front(
+        &mut self,
+        statement: &Arc<Statement>,
+        place: usize,
+        bind: &Bind<'_>,
+        ways: &mut Ways<'_>,
+    ) -> Vec<u8> {
+        let known = self.statements.get(bind.statement);
+        if self.script.is_none() && known.is_some_and(|known| Arc::ptr_eq(known, statement)) {
+            return bind.statement.to_vec();
+        }
+        let front = statement.plan.front(place);
+        front.map_or_else(Vec::new, |front| self.prepare(statement, front, ways))
+    }
+
+    fn end_modify(&mut self, step: Modify, ways: &mut Ways<'_>) -> Result<(), Failure> {
+        if let Some(failure) = step.failure {
+            return Err(failure);
+        }
+        let plan = &step.statement.plan;
+        let at = At {
+            place: step.place,
+            role: Role::Write,
+        };
+        let (Some(modify), Ok(bind)) = (modification(plan, step.place), Bind::read(&step.bind))
+        else {
+            return Err(Failure::error("XX000", "the plan is another"));
+        };
+        let shape = Shape::of_portal(plan, at, bind.result_formats);
+        if !step.changed.is_empty() || self.script.is_some() {
+            let name = self.prepare(&step.statement, at, ways);
+            self.describe_of_script(&step.statement, at, &name, shape.clone(), ways);
+            write_rows(&step, (&bind, &self.context), (at, &name), ways)?;
+        }
+        let left = step.changed.len();
+        if left == 0 {
+            let mut said = Vec::new();
+            backend::write_command_complete("UPDATE 0", &mut said);
+            self.answers.push(Expected::Own(said));
+            return Ok(());
+        }
+        self.answers.push(Expected::Writes(Writes {
+            left,
+            count: 0,
+            shape,
+        }));
+        let changed = step.changed.into_iter().next().filter(|_| left == 1);
+        if may_change_all(&modify.effects) {
+            self.locks.forget();
+        } else if let (Some(changed), Some(row)) = (changed, &step.row) {
+            let columns = step.computation.columns(changed.computed);
+            self.locks.write_row(row, columns);
+        }
+        Ok(())
+    }
+
+    /// In a Query, the columns of the rows to come.
+    fn describe_of_script(
+        &mut self,
+        statement: &Arc<Statement>,
+        at: At,
+        name: &[u8],
+        shape: Option<Arc<Shape>>,
+        ways: &mut Ways<'_>,
+    ) {
+        if self.script.is_some() && may_return_rows(statement, at) {
+            let target = Target::Statement(name);
+            write_target(frontend::kind::DESCRIBE, target, ways.to_server);
+            self.answers.push(Expected::Unseen(Unseen::Describe(shape)));
+        }
+    }
+
+    /// Sends statements of which the client sees the answer to the last.
+    fn send_several(
+        &mut self,
+        (statement, place, count): (&Arc<Statement>, usize, usize),
+        bind: &[u8],
+        execute: Execute<'_>,
+        ways: &mut Ways<'_>,
+    ) -> Result<(), Failure> {
+        let bind = Bind::read(bind).map_err(|_| Failure::error("XX000", "no Bind"))?;
+        let context = self.note_time();
+        let inputs = Inputs::new(place, &bind, &context);
+        let shape_of = |at| Shape::of_portal(&statement.plan, at, bind.result_formats);
+        for number in 0..count {
+            let at = At {
+                place,
+                role: Role::Part(number),
+            };
+            let is_last = number + 1 == count;
+            let name = match is_last {
+                true => self.name_of_front(statement, place, &bind, ways),
+                false => self.prepare(statement, at, ways),
+            };
+            if number > 0 && !execute.portal.is_empty() {
+                close_portal(execute.portal, ways);
+                self.answers.push(Expected::Unseen(Unseen::Close));
+            }
+            let results = statement.result_formats(at, bind.result_formats);
+            let names = (execute.portal, name.as_slice());
+            statement.write_bind(at, names, &inputs, &results, ways.to_server)?;
+            self.answers.push(Expected::Unseen(Unseen::Bind));
+            if !is_last {
+                write_execute(execute.portal, 0, ways.to_server);
+                self.answers.push(Expected::Unseen(Unseen::Execute));
+                continue;
+            }
+            if self.script.is_some() {
+                let target = Target::Portal(execute.portal);
+                write_target(frontend::kind::DESCRIBE, target, ways.to_server);
+                let described = Unseen::Describe(shape_of(at));
+                self.answers.push(Expected::Unseen(described));
+            }
+            write_execute(execute.portal, execute.rows_max, ways.to_server);
+            self.answers.push(Expected::Execute(shape_of(at), None));
+            // Now it is the server's, with rows that may be left.
+            let (statement, shape) = (Arc::clone(statement), shape_of(at));
+            let state = PortalState::Bound { shape, row: None };
+            self.portals
+                .insert(execute.portal, Portal { statement, state });
+        }
+        Ok(())
+    }
+}
+
+/// Writes what writes each row; all or nothing.
+fn write_rows(
+    step: &Modify,
+    (bind, context): (&Bind<'_>, &TextContext),
+    (at, name): (At, &[u8]),
+    ways: &mut Ways<'_>,
+) -> Result<(), Failure> {
+    let statement = &step.statement;
+    let start = ways.to_server.len();
+    let results = statement.result_formats(at, bind.result_formats);
+    let inputs = Inputs::new(step.place, bind, context);
+    for changed in &step.changed {
+        close_portal(&step.portal, ways);
+        let locators = changed.locators.each_ref().map(Option::as_deref);
+        let inputs = inputs.of_row(&changed.computed, &locators);
+        let names = (&*step.portal, name);
+        let written = statement.write_bind(at, names, &inputs, &results, ways.to_server);
+        if let Err(failure) = written {
+            ways.to_server.truncate(start);
+            return Err(failure);
+        }
+        write_execute(&step.portal, 0, ways.to_server);
+    }
+    Ok(())
+}
+
+/// A portal with a name is not bound twice.
+fn close_portal(portal: &[u8], ways: &mut Ways<'_>) {
+    if !portal.is_empty() {
+        let target = Target::Portal(portal);
+        write_target(frontend::kind::CLOSE, target, ways.to_server);
+    }
+}

@@ -1,0 +1,200 @@
+//! Statements whose rows the proxy takes itself, because they decide what is sent next.
+
+use std::sync::Arc;
+
+use column_types::{LogicalType, TextContext, assign};
+use sql_rewrite::{ColumnId, Plan, Purpose, ReadModifyWrite};
+use wire_postgres::backend::{self, Failure};
+
+use super::locks::RowName;
+use super::rows::{RowError, unopened};
+use super::statements::{Inputs, Statement, failure};
+use crate::finish::{Cell, Names, Ready, Row};
+use crate::plans::TextPlan;
+use crate::protection::Loaded;
+
+/// A statement that takes steps, while its rows come.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// New values are computed from old ones.
+    Modify(Modify),
+}
+
+impl Step {
+    /// Takes a row.
+    pub(super) fn row(&mut self, body: &[u8], context: &TextContext) -> Result<(), RowError> {
+        match self {
+            Self::Modify(modify) => modify.row(body, context),
+        }
+    }
+}
+
+/// Sealed values, as they are computed; None: NULL.
+pub(super) type Sealed = Vec<Option<Box<[u8]>>>;
+
+/// Computes new values of sealed columns.
+#[derive(Debug)]
+pub(super) struct Computation {
+    values: Vec<(Ready, ColumnId)>,
+}
+
+impl Computation {
+    /// Puts constants and parameters in.
+    pub(super) fn new(
+        statement: &Statement,
+        modify: &ReadModifyWrite,
+        inputs: &Inputs<'_>,
+    ) -> Result<Self, Failure> {
+        let schema = &statement.plan.loaded.schema;
+        let current = modify.current.iter();
+        let current = current.map(|column| Some(schema.column(*column).logical));
+        let columns = [None; LOCATORS].into_iter().chain(current);
+        let columns: Vec<Option<LogicalType>> = columns.collect();
+        let names = Names {
+            columns: &columns,
+            groups: &[],
+            aggregates: &[],
+            constant: &|source, logical| statement.constant(source, logical, inputs),
+        };
+        let values = modify.assignments.iter().map(|assignment| {
+            let ready = Ready::new(&assignment.value, &names)?;
+            Ok((ready, assignment.column))
+        });
+        let values = values.collect::<Result<_, _>>();
+        values.map(|values| Self { values }).map_err(failure)
+    }
+
+    /// The new values over the old ones, sealed both.
+    pub(super) fn compute<'v>(
+        &self,
+        loaded: &Loaded,
+        current: impl Iterator<Item = (ColumnId, Option<&'v [u8]>)>,
+        context: &TextContext,
+    ) -> Result<Sealed, Failure> {
+        let mut cells = vec![Cell::Null; LOCATORS];
+        for (column, sealed) in current {
+            cells.push(match sealed {
+                None => Cell::Null,
+                Some(sealed) => {
+                    let value = loaded.sealer.open(column, sealed);
+                    Cell::Value(value.ok_or_else(|| unopened(loaded.schema.column(column)))?)
+                }
+            });
+        }
+        let row = Row {
+            columns: &cells,
+            groups: &[],
+            aggregates: &[],
+            context,
+        };
+        let values = self.values.iter().map(|(ready, column)| {
+            let (Some(value), Some(from)) = (ready.owned(&row)?, ready.logical) else {
+                return Ok(None);
+            };
+            let to = loaded.schema.column(*column).logical;
+            let value = assign(value, from, to, context)?;
+            let mut sealed = Vec::new();
+            loaded
+                .sealer
+                .seal(*column, Purpose::Store, &value, &mut sealed)?;
+            Ok(Some(sealed.into_boxed_slice()))
+        });
+        values.collect::<Result<_, _>>().map_err(failure)
+    }
+
+    /// The columns that are computed, with values.
+    pub(super) fn columns(&self, sealed: Sealed) -> Vec<(ColumnId, Option<Box<[u8]>>)> {
+        let columns = self.values.iter().map(|(_, column)| *column);
+        columns.zip(sealed).collect()
+    }
+}
+
+/// Outputs before the columns: `ctid`, `tableoid`.
+const LOCATORS: usize = 2;
+
+/// `UPDATE` by old values: rows are read, and will be written.
+#[derive(Debug)]
+pub(super) struct Modify {
+    pub statement: Arc<Statement>,
+    pub place: usize,
+    /// The body of the client's Bind.
+    pub bind: Box<[u8]>,
+    /// The client's portal.
+    pub portal: Box<[u8]>,
+    /// The row, where it is one.
+    pub row: Option<RowName>,
+    pub computation: Computation,
+    pub rows_max: usize,
+    /// What was computed.
+    pub changed: Vec<Changed>,
+    /// What went wrong first.
+    pub failure: Option<Failure>,
+}
+
+/// A row to be written.
+#[derive(Debug)]
+pub(super) struct Changed {
+    /// Where it lies.
+    pub locators: [Option<Box<[u8]>>; LOCATORS],
+    /// Its new values.
+    pub computed: Sealed,
+}
+
+impl Modify {
+    fn row(&mut self, body: &[u8], context: &TextContext) -> Result<(), RowError> {
+        if self.failure.is_some() {
+            return Ok(());
+        }
+        let values: Vec<Option<&[u8]>> = backend::read_data_row(body)?.iter().collect();
+        match self.compute(&values, context) {
+            Ok(changed) => self.changed.push(changed),
+            Err(failure) if failure.fatal => return Err(RowError::Failure(failure)),
+            Err(failure) => {
+                self.changed = Vec::new();
+                self.failure = Some(failure);
+            }
+        }
+        Ok(())
+    }
+
+    fn compute(&self, values: &[Option<&[u8]>], context: &TextContext) -> Result<Changed, Failure> {
+        let (plan, loaded) = (&self.statement.plan, &self.statement.plan.loaded);
+        let Some(modify) = modification(plan, self.place) else {
+            return Err(Failure::error("XX000", "the plan is another"));
+        };
+        if values.len() != modify.current.len() + LOCATORS {
+            let message = "the server gives other columns than the statement was planned for";
+            return Err(Failure::error("0A000", message));
+        }
+        if self.changed.len() >= self.rows_max {
+            return Err(self.too_many(modify));
+        }
+        let current = modify.current.iter().copied();
+        let current = current.zip(values[LOCATORS..].iter().copied());
+        let computed = self.computation.compute(loaded, current, context)?;
+        let locator = |place: usize| values[place].map(Into::into);
+        Ok(Changed {
+            locators: [locator(0), locator(1)],
+            computed,
+        })
+    }
+
+    fn too_many(&self, modify: &ReadModifyWrite) -> Failure {
+        let table = modify.effects.writes.as_ref();
+        let table = table.map_or("a table", |(_, table)| table);
+        let message = format!(
+            "the proxy would have to compute new values of more than {} rows of {table}",
+            self.rows_max
+        );
+        Failure::error("54000", message)
+            .hint("Narrow the condition, or raise max_finish_rows in the proxy's configuration.")
+    }
+}
+
+/// What computes new values at a place of a text.
+pub(super) fn modification(plan: &TextPlan, place: usize) -> Option<&ReadModifyWrite> {
+    match &plan.planned.get(place)?.plan {
+        Plan::ReadModifyWrite(modify) => Some(modify),
+        _ => None,
+    }
+}

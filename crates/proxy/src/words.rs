@@ -1,0 +1,157 @@
+//! What the words of a statement tell of its effects, where its plan does not. In doubt they tell
+//! the worse.
+
+/// What may stand before a parenthesis, and is no function that somebody made.
+const HARMLESS: &[&str] = &[
+    "all",
+    "and",
+    "any",
+    "as",
+    "avg",
+    "between",
+    "by",
+    "case",
+    "coalesce",
+    "count",
+    "distinct",
+    "else",
+    "exists",
+    "from",
+    "greatest",
+    "having",
+    "in",
+    "join",
+    "least",
+    "limit",
+    "lower",
+    "max",
+    "min",
+    "not",
+    "now",
+    "nullif",
+    "offset",
+    "on",
+    "or",
+    "over",
+    "returning",
+    "select",
+    "set",
+    "some",
+    "sum",
+    "then",
+    "union",
+    "upper",
+    "using",
+    "values",
+    "when",
+    "where",
+];
+
+/// Whether no row that the transaction has locked can be another after a statement: it reads, or
+/// adds rows, and calls no function that may write.
+pub fn keeps_locks(statement: &str) -> bool {
+    let mut words = words(statement);
+    match words.next().unwrap_or_default().as_str() {
+        "" | "begin" | "start" | "savepoint" | "release" | "show" | "set" | "listen"
+        | "unlisten" | "notify" | "lock" | "table" | "values" => !calls(statement, 0),
+        // Not in front only: `WITH` may write, `INTO` makes a table.
+        "select" => !calls(statement, 0) && words.all(|word| word != "into"),
+        // One parenthesis stands behind the name of the table.
+        "insert" => !calls(statement, 1),
+        _ => false,
+    }
+}
+
+/// Whether prepared statements of the session may be gone after a statement.
+pub fn forgets_statements(statement: &str) -> bool {
+    words(statement).any(|word| matches!(word.as_str(), "discard" | "deallocate"))
+}
+
+/// Words in small letters.
+fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.split(|character: char| !is_of_word(character))
+        .filter(|word| !word.is_empty())
+        .map(str::to_ascii_lowercase)
+}
+
+fn is_of_word(character: char) -> bool {
+    character.is_alphanumeric() || matches!(character, '_' | '$')
+}
+
+/// Whether more than `free` parentheses follow something that may be the name of a function.
+fn calls(text: &str, free: usize) -> bool {
+    if text.contains("--") || text.contains("/*") {
+        // A comment may stand between a name and its parenthesis.
+        return text.contains('(');
+    }
+    let mut found = 0;
+    for (place, _) in text.match_indices('(') {
+        let before = text[..place].trim_end();
+        let word_start = before
+            .char_indices()
+            .rev()
+            .take_while(|(_, character)| is_of_word(*character))
+            .last()
+            .map_or(before.len(), |(start, _)| start);
+        let word = before[word_start..].to_ascii_lowercase();
+        let is_harmless = match before.chars().next_back() {
+            None => true,
+            Some(last) if is_of_word(last) => HARMLESS.contains(&word.as_str()),
+            // A quote ends a name.
+            Some(last) => matches!(
+                last,
+                '(' | ',' | '=' | '<' | '>' | '+' | '-' | '*' | '/' | '|'
+            ),
+        };
+        found += usize::from(!is_harmless);
+    }
+    found > free
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{forgets_statements, keeps_locks};
+
+    #[test]
+    fn what_reads_or_adds_keeps_locks() {
+        for text in [
+            "SELECT a, b FROM t WHERE c = $1 AND d IN ($2, $3) FOR UPDATE",
+            "select count(distinct (a)) from t",
+            "INSERT INTO t (a, b) VALUES ($1, (2 + 3)), ($3, $4)",
+            "INSERT INTO \"public\".t (a) VALUES ($1)",
+            "insert into t values (1)",
+            "SAVEPOINT a",
+        ] {
+            assert!(keeps_locks(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_may_write_does_not() {
+        for text in [
+            "UPDATE t SET a = 1",
+            "DELETE FROM t",
+            "WITH x AS (DELETE FROM t RETURNING a) SELECT a FROM x",
+            "SELECT reset(a) FROM t",
+            "SELECT \"reset\"(a) FROM t",
+            "SELECT reset/**/(a) FROM t",
+            "SELECT reset -- (\n (a) FROM t",
+            "SELECT a INTO b FROM t",
+            "INSERT INTO t (a) SELECT reset(1)",
+            "INSERT INTO t (a) VALUES (reset(1))",
+            "EXECUTE prepared",
+            "FETCH ALL FROM cursor",
+            "COPY t FROM STDIN",
+            "DO $$ BEGIN END $$",
+        ] {
+            assert!(!keeps_locks(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn statements_that_are_gone_are_noticed() {
+        assert!(forgets_statements("DISCARD ALL"));
+        assert!(forgets_statements("deallocate all"));
+        assert!(!forgets_statements("SELECT 1"));
+    }
+}
