@@ -165,13 +165,22 @@ async fn a_server_that_goes_is_told_to_the_reader_and_frees_the_writer() {
         }
         writer.flush().await
     });
-    for _ in 0..100 {
-        tokio::task::yield_now().await;
-    }
+    let turns = async || {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    };
+    turns().await;
+    // He waits last, and is the one whom the pipe wakes.
+    let reading = tokio::spawn(async move {
+        let mut read = Vec::new();
+        // The end, or why there is nothing more to read.
+        let _ = reader.read_to_end(&mut read).await;
+        read
+    });
+    turns().await;
     drop(server);
-    let mut read = Vec::new();
-    // The end, or why there is nothing more to read.
-    let _ = in_time(reader.read_to_end(&mut read)).await;
+    let read = in_time(reading).await.expect("no panic");
     assert!(String::from_utf8_lossy(&read).contains("C08006\0"));
     in_time(writing)
         .await
