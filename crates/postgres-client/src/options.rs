@@ -22,6 +22,8 @@ pub struct Options {
     key: Source,
     tls: Tls,
     pub(crate) message_size_max: usize,
+    /// None: as many as the proxy has by itself.
+    finish_rows_max: Option<usize>,
 }
 
 enum Source {
@@ -110,6 +112,7 @@ impl Options {
         let mut options = Self::of(file.columns, Source::Named(keys));
         if let Some(proxy) = file.proxy {
             options.message_size_max = proxy.max_message_bytes;
+            options.finish_rows_max = Some(proxy.max_finish_rows);
             if let Some(tls) = proxy.server_tls {
                 options = options.tls_root(&folder.join(tls.root))?;
                 options.tls.name = tls.name;
@@ -137,6 +140,7 @@ impl Options {
                 name: None,
             },
             message_size_max: MESSAGE_SIZE_MAX,
+            finish_rows_max: None,
         }
     }
 
@@ -178,6 +182,11 @@ impl Options {
             Source::Known(root) => root,
             Source::Named(keys) => Root::read(&keys)?,
         };
-        Ok((Protection::new(self.rules, root, proxy::now), self.tls))
+        let protection = Protection::new(self.rules, root, proxy::now);
+        let protection = match self.finish_rows_max {
+            Some(rows) => protection.with_finish_rows_max(rows),
+            None => protection,
+        };
+        Ok((protection, self.tls))
     }
 }
