@@ -9,7 +9,6 @@
 
 mod binary;
 mod csv;
-#[allow(dead_code, reason = "sessions do not use it yet")]
 mod fields;
 mod lines;
 #[cfg(test)]
@@ -21,7 +20,6 @@ use std::fmt;
 use column_types::ValueError;
 use sql_rewrite::CopyFormat;
 
-#[allow(unused_imports, reason = "sessions do not use it yet")]
 pub(crate) use fields::Fields;
 
 /// The columns of a COPY, and which way it goes.

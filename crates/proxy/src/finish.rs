@@ -19,7 +19,7 @@ mod program;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use answer::{Answer, Limits, Taken};
+pub(crate) use answer::{Answer, Limits};
 pub(crate) use evaluate::{Cell, Row};
-pub(crate) use expression::{Constants, Names, Ready};
+pub(crate) use expression::{Names, Ready};
 pub(crate) use program::{Given, Program, Want, fetch_formats};

@@ -9,11 +9,6 @@ mod cancel;
 pub mod config;
 mod connection;
 pub mod copy;
-#[allow(
-    dead_code,
-    unused_imports,
-    reason = "sessions do not use all of it yet"
-)]
 mod finish;
 mod metrics;
 mod outbox;

@@ -13,6 +13,10 @@ use crate::sealing::{Root, Sealer};
 
 /// Rows that are fetched at most to finish one statement, where nobody says otherwise.
 const FINISH_ROWS_MAX: usize = 100_000;
+/// Bytes that are kept at most to finish one statement, where nobody says otherwise.
+const FINISH_BYTES_MAX: usize = 128 << 20;
+/// What a field of COPY may have, where nobody says otherwise.
+const FIELD_SIZE_MAX: usize = 256 << 20;
 
 /// What all sessions know.
 pub struct Protection {
@@ -22,6 +26,8 @@ pub struct Protection {
     plans: PlanCache,
     versions: AtomicU64,
     finish_rows_max: usize,
+    finish_bytes_max: usize,
+    field_size_max: usize,
     /// Microseconds since 2000-01-01.
     now: fn() -> i64,
 }
@@ -104,6 +110,8 @@ impl Protection {
             plans: PlanCache::default(),
             versions: AtomicU64::new(1),
             finish_rows_max: FINISH_ROWS_MAX,
+            finish_bytes_max: FINISH_BYTES_MAX,
+            field_size_max: FIELD_SIZE_MAX,
             now,
         }
     }
@@ -113,6 +121,30 @@ impl Protection {
     pub fn with_finish_rows_max(mut self, rows: usize) -> Self {
         self.finish_rows_max = rows;
         self
+    }
+
+    /// With another limit of the bytes that are kept to finish one statement.
+    #[must_use]
+    pub fn with_finish_bytes_max(mut self, bytes: usize) -> Self {
+        self.finish_bytes_max = bytes;
+        self
+    }
+
+    /// With another limit of a field of COPY.
+    #[must_use]
+    pub fn with_field_size_max(mut self, size: usize) -> Self {
+        self.field_size_max = size;
+        self
+    }
+
+    /// How many bytes are kept at most to finish one statement.
+    pub fn finish_bytes_max(&self) -> usize {
+        self.finish_bytes_max
+    }
+
+    /// What a field of COPY may have.
+    pub fn field_size_max(&self) -> usize {
+        self.field_size_max
     }
 
     /// How many rows are fetched at most to finish one statement.
@@ -216,7 +248,6 @@ impl Protection {
             context: None,
         })?;
         for one in &planned {
-            refuse_unfinished(&one.plan)?;
             loaded.note_increments(&one.plan);
         }
         let plan = Arc::new(TextPlan::new(text, planned, loaded));
@@ -234,17 +265,4 @@ impl Protection {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Plans that sessions cannot carry out yet.
-fn refuse_unfinished(plan: &Plan) -> Result<(), Failure> {
-    let what = match plan {
-        Plan::Pass(_) | Plan::One(..) | Plan::Several(..) | Plan::ReadModifyWrite(_) => {
-            return Ok(());
-        }
-        Plan::Finish(_) => "computing with protected columns",
-        Plan::Copy(_) => "COPY of a protected table",
-    };
-    let message = format!("{what} is not supported by the proxy yet");
-    Err(Failure::error("0A000", message))
 }

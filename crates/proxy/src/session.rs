@@ -19,6 +19,8 @@ use crate::outbox::Outbox;
 use crate::protection::Protection;
 
 mod answers;
+mod copying;
+mod finishing;
 mod load;
 mod locks;
 mod own;

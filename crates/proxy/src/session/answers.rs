@@ -28,6 +28,8 @@ pub(super) enum Expected {
     DescribePortal(Option<Arc<Shape>>),
     /// To Describe of a statement by which the columns of a portal are known, in these formats.
     DescribeRows(Option<Arc<Shape>>, Box<[i16]>),
+    /// To Describe of a statement that gives the rows of a query which the proxy finishes.
+    DescribeFinish(DescribeFinish),
     /// To Execute. None: rows go on as they are.
     Execute(Option<Arc<Shape>>, Option<Box<Reading>>),
     /// To Query: the shapes of its statements that are still to come, up to ReadyForQuery. Empty:
@@ -65,6 +67,16 @@ pub(super) struct DescribePart {
     pub at: At,
     /// Whether the types of parameters are known with it.
     pub is_last: bool,
+}
+
+/// A query that the proxy finishes is described.
+#[derive(Debug)]
+pub(super) struct DescribeFinish {
+    pub statement: Arc<Statement>,
+    /// Formats of the answer that the client asked for.
+    pub formats: Box<[i16]>,
+    /// Whether the client asked for the types of parameters, too.
+    pub has_parameters: bool,
 }
 
 /// An answer to a message of the proxy's own.
@@ -130,6 +142,13 @@ impl Answers {
         self.queue
             .drain(..count.unwrap_or(self.queue.len()))
             .collect()
+    }
+
+    /// The server leaves out Syncs between the Execute at hand and the rows of its COPY.
+    pub(super) fn drop_syncs(&mut self) {
+        while matches!(self.queue.get(1), Some(Expected::Sync)) {
+            self.queue.remove(1);
+        }
     }
 
     /// Whether a Sync is still to be answered.

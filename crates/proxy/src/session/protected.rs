@@ -20,6 +20,7 @@ use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
 
 use super::answers::{Answers, Expected};
+use super::copying::Copying;
 use super::load::Load;
 use super::locks::Locks;
 use super::own::OwnStatements;
@@ -29,7 +30,9 @@ use super::{End, Way};
 use crate::plans::TextPlan;
 use crate::protection::{Loaded, Protection};
 
+mod copies;
 mod extended;
+mod queries;
 mod reply;
 mod simple;
 mod steps;
@@ -83,6 +86,10 @@ pub(super) struct Protected {
     /// Messages of the extended protocol went to the server since the last Sync.
     in_pipeline: bool,
     load: Option<Load>,
+    /// A COPY is under way.
+    copying: Option<Copying>,
+    /// What the client is told in place of the server's error about it.
+    copy_failure: Option<Failure>,
     /// Why the schema is not known: told to the next statement.
     load_failure: Option<Failure>,
     /// As the last ReadyForQuery said.
@@ -113,6 +120,8 @@ impl Protected {
             is_skipping: false,
             in_pipeline: false,
             load: None,
+            copying: None,
+            copy_failure: None,
             load_failure: None,
             status: b'I',
         }
@@ -134,10 +143,11 @@ impl Protected {
         }
         match kind {
             kind::TERMINATE => Way::Pass,
+            kind::SYNC | kind::FLUSH if self.copies_in() => Way::Drop,
             kind::SYNC => Way::Read,
             _ if self.is_skipping => Way::Drop,
             kind::PARSE | kind::BIND | kind::QUERY if self.must_load() => Way::Load,
-            kind::COPY_DATA | kind::COPY_DONE | kind::COPY_FAIL => Way::Pass,
+            kind::COPY_DATA | kind::COPY_DONE | kind::COPY_FAIL => self.copy_way(kind),
             _ => Way::Read,
         }
     }
@@ -146,7 +156,8 @@ impl Protected {
     pub(super) fn server_way(&self, kind: u8) -> Way {
         match kind {
             backend::kind::DATA_ROW if self.answers.rows_pass() => Way::Pass,
-            backend::kind::COPY_DATA | backend::kind::NOTIFICATION => Way::Pass,
+            backend::kind::COPY_DATA if !self.copies_out() => Way::Pass,
+            backend::kind::NOTIFICATION => Way::Pass,
             _ => Way::Read,
         }
     }
@@ -250,6 +261,10 @@ impl Protected {
     ) -> Result<(), End> {
         use frontend::kind;
         let body = &message[wire_postgres::HEADER_SIZE..];
+        if matches!(kind, kind::COPY_DATA | kind::COPY_DONE | kind::COPY_FAIL) {
+            self.copy_message(kind, message, ways);
+            return Ok(());
+        }
         if !matches!(kind, kind::SYNC | kind::QUERY) {
             self.in_pipeline = true;
         }

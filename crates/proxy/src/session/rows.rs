@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use column_types::{TextContext, ValueError};
-use sql_rewrite::{ColumnId, Output, OutputKind};
+use sql_rewrite::{ColumnId, Copy, Output, OutputKind};
 use wire_postgres::backend::{self, Failure, Field, kind, write_value};
 use wire_postgres::values::{self, Format};
 use wire_postgres::{Formats, Malformed};
 
+use super::copying::copy_at;
 use super::locks::Reading;
-use crate::plans::{At, TextPlan};
+use crate::plans::{At, Role, TextPlan};
 
 /// How rows of a statement come back, and go on.
 #[derive(Debug)]
@@ -58,6 +59,9 @@ impl Shape {
 
     /// Of the statement at a place of a simple query.
     pub(super) fn of_query(plan: &Arc<TextPlan>, place: usize) -> Option<Arc<Self>> {
+        if copy_at(plan, place).is_some() {
+            return Self::of_copy(plan, place);
+        }
         let at = plan.front(place)?;
         if plan.outputs(at).is_empty() {
             return None;
@@ -68,6 +72,23 @@ impl Shape {
             formats: Box::default(),
             sealed_as_text: true,
         }))
+    }
+
+    /// Of a COPY. None: it is none.
+    pub(super) fn of_copy(plan: &Arc<TextPlan>, place: usize) -> Option<Arc<Self>> {
+        copy_at(plan, place)?;
+        let role = Role::Part(0);
+        Some(Arc::new(Self {
+            plan: Arc::clone(plan),
+            at: At { place, role },
+            formats: Box::default(),
+            sealed_as_text: true,
+        }))
+    }
+
+    /// The COPY, and the plan that it is of.
+    pub(super) fn copy(&self) -> Option<(&Arc<TextPlan>, &Copy)> {
+        Some((&self.plan, copy_at(&self.plan, self.at.place)?))
     }
 
     fn outputs(&self) -> &[Output] {
@@ -241,7 +262,7 @@ pub(super) fn format(code: i16) -> Result<Format, ValueError> {
     })
 }
 
-fn other_columns() -> Failure {
+pub(super) fn other_columns() -> Failure {
     let message = "the server gives other columns than the statement was planned for";
     Failure::error("0A000", message).hint("Prepare the statement again.")
 }

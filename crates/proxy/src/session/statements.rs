@@ -11,8 +11,10 @@ use wire_postgres::backend::{Failure, write_value};
 use wire_postgres::frontend::{Bind, write_bind, write_parse};
 use wire_postgres::values;
 
+use super::copying;
 use super::locks::RowName;
 use super::rows::{self, Shape};
+use crate::finish::Answer;
 use crate::plans::{At, TextPlan, write_literal};
 use crate::protection::Loaded;
 
@@ -99,6 +101,8 @@ pub(super) enum PortalState {
     },
     /// Here: its statement takes steps. The body of Bind.
     Kept(Box<[u8]>),
+    /// Rows of the answer that the client has not taken.
+    Answer(Box<Answer>),
     /// Its steps were taken.
     Done,
 }
@@ -373,6 +377,21 @@ impl Statement {
         }
     }
 
+    /// The type that a constant has, whatever its value is.
+    pub(super) fn type_of(
+        &self,
+        source: &Source,
+        logical: LogicalType,
+    ) -> Result<LogicalType, ValueError> {
+        match source {
+            Source::Parameter(number) => match self.types.get(*number).copied().unwrap_or(0) {
+                0 => Ok(self.planned_type(*number, 0).unwrap_or(logical)),
+                oid => values::logical(oid, -1).ok_or_else(|| no_type(oid)),
+            },
+            _ => Ok(logical),
+        }
+    }
+
     /// A whole number that a plain hole is filled with. None: none, or not known to be one.
     pub(super) fn whole_number(
         &self,
@@ -467,9 +486,16 @@ pub(super) fn render_query(
         if !out.is_empty() {
             out.push_str("; ");
         }
-        let Plan::One(translated, _) = &one.plan else {
-            out.push_str(&text[one.span.clone()]);
-            continue;
+        let translated = match &one.plan {
+            Plan::One(translated, _) => translated,
+            Plan::Copy(copy) => {
+                out.push_str(&copying::text(copy));
+                continue;
+            }
+            _ => {
+                out.push_str(&text[one.span.clone()]);
+                continue;
+            }
         };
         let mut failed = None;
         let rendered = translated.template.render(|hole, out| {

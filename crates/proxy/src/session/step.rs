@@ -6,6 +6,7 @@ use column_types::{LogicalType, TextContext, assign};
 use sql_rewrite::{ColumnId, Plan, Purpose, ReadModifyWrite};
 use wire_postgres::backend::{self, Failure};
 
+use super::finishing::Finishing;
 use super::locks::RowName;
 use super::rows::{RowError, unopened};
 use super::statements::{Inputs, Statement, failure};
@@ -18,13 +19,34 @@ use crate::protection::Loaded;
 pub(super) enum Step {
     /// New values are computed from old ones.
     Modify(Modify),
+    /// A query is finished.
+    Finish(Finishing),
 }
 
 impl Step {
+    /// Takes the columns of the rows.
+    pub(super) fn columns(
+        &mut self,
+        body: &[u8],
+        context: &TextContext,
+        to_client: &mut Vec<u8>,
+    ) -> Result<(), RowError> {
+        match self {
+            Self::Modify(_) => Ok(()),
+            Self::Finish(finishing) => finishing.columns(body, context, to_client),
+        }
+    }
+
     /// Takes a row.
-    pub(super) fn row(&mut self, body: &[u8], context: &TextContext) -> Result<(), RowError> {
+    pub(super) fn row(
+        &mut self,
+        body: &[u8],
+        context: &TextContext,
+        to_client: &mut Vec<u8>,
+    ) -> Result<(), RowError> {
         match self {
             Self::Modify(modify) => modify.row(body, context),
+            Self::Finish(finishing) => finishing.row(body, context, to_client),
         }
     }
 }

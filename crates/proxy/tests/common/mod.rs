@@ -23,6 +23,11 @@ pub struct Setup {
 impl Setup {
     /// A proxy with these rules (TOML, below `[columns]`).
     pub fn start(rules: &str) -> Self {
+        Self::start_with(rules, "")
+    }
+
+    /// The same with more lines of `[proxy]`.
+    pub fn start_with(rules: &str, more: &str) -> Self {
         let settings = [("log_statement", "all"), ("max_connections", "50")];
         let server = Postgres::start_with(&settings);
         let tap = Tap::start(server.port());
@@ -31,7 +36,7 @@ impl Setup {
         std::fs::write(&key, [0x5a; 32]).expect("a file in the own folder");
         let text = format!(
             "[proxy]\nlisten = \"127.0.0.1:0\"\nupstream = \"{}\"\nworkers = 1\n\
-             drain_seconds = 0\n[keys]\nfile = \"columns.key\"\n{rules}",
+             drain_seconds = 0\n{more}\n[keys]\nfile = \"columns.key\"\n{rules}",
             tap.address
         );
         let file = folder.path().join("strongroom.toml");

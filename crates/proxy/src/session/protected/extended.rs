@@ -10,6 +10,7 @@ use super::{Protected, Ways};
 use crate::plans::{At, Role};
 use crate::session::End;
 use crate::session::answers::{DescribePart, Expected, Unseen};
+use crate::session::copying::{copy_at, write_copy};
 use crate::session::locks::RowName;
 use crate::session::own::{self, Found};
 use crate::session::rows::Shape;
@@ -31,7 +32,10 @@ impl Protected {
         let types = parse.types().collect();
         let statement = Statement { text, types, plan };
         match statement.plan.front(0) {
-            None => ways.to_server.extend_from_slice(message),
+            None => match copy_at(&statement.plan, 0) {
+                Some(copy) => write_copy(copy, parse.statement, ways.to_server),
+                None => ways.to_server.extend_from_slice(message),
+            },
             Some(front) => statement.write_parse(front, parse.statement, ways.to_server),
         }
         self.answers.push(Expected::Parse(parse.statement.into()));
@@ -47,10 +51,8 @@ impl Protected {
         let Some(front) = plan.front(0) else {
             ways.to_server.extend_from_slice(message);
             self.answers.push(Expected::Bind(bind.portal.into()));
-            let state = PortalState::Bound {
-                shape: None,
-                row: None,
-            };
+            let shape = Shape::of_copy(&statement.plan, 0);
+            let state = PortalState::Bound { shape, row: None };
             return self
                 .portals
                 .insert(bind.portal, Portal { statement, state });
@@ -126,6 +128,9 @@ impl Protected {
         let found = match target {
             Target::Statement(name) => match self.statements.get(name).cloned() {
                 Some(statement) if statement.plan.takes_steps() => {
+                    if self.describe_finish(&statement, message, ways) {
+                        return;
+                    }
                     return self.describe_steps(statement, message, ways);
                 }
                 Some(statement) => Ok(Expected::DescribeStatement(statement)),
@@ -137,6 +142,11 @@ impl Protected {
                     PortalState::Kept(bind) => {
                         let (statement, bind) = (Arc::clone(&portal.statement), bind.clone());
                         return self.describe_kept(&statement, &bind, ways);
+                    }
+                    PortalState::Answer(answer) => {
+                        let mut said = Vec::new();
+                        answer.program().write_description(&mut said);
+                        return self.answers.push(Expected::Own(said));
                     }
                     PortalState::Done => Err(("34000", name)),
                 },
@@ -190,7 +200,13 @@ impl Protected {
 
     /// Describes a portal that is kept here.
     fn describe_kept(&mut self, statement: &Arc<Statement>, bind: &[u8], ways: &mut Ways<'_>) {
-        let (Some(at), Ok(bind)) = (statement.plan.answering(0), Bind::read(bind)) else {
+        let bind = Bind::read(bind);
+        if let Ok(bind) = &bind
+            && self.describe_answer(statement, bind, ways)
+        {
+            return;
+        }
+        let (Some(at), Ok(bind)) = (statement.plan.answering(0), bind) else {
             let message = "a statement of this kind cannot be described";
             return self.fail(Failure::error("0A000", message), ways);
         };
@@ -205,7 +221,7 @@ impl Protected {
         self.answers.push(Expected::DescribeRows(shape, formats));
     }
 
-    fn describe_own(&mut self, statement: &Arc<Statement>, at: At, ways: &mut Ways<'_>) {
+    pub(super) fn describe_own(&mut self, statement: &Arc<Statement>, at: At, ways: &mut Ways<'_>) {
         let name = self.prepare(statement, at, ways);
         let target = Target::Statement(&name);
         write_target(frontend::kind::DESCRIBE, target, ways.to_server);
@@ -250,6 +266,9 @@ impl Protected {
             let name = String::from_utf8_lossy(execute.portal);
             Failure::error(sqlstate, format!("portal \"{name}\" {what}"))
         };
+        if self.give_answer(execute) {
+            return Ok(());
+        }
         let Some(portal) = self.portals.get_mut(execute.portal) else {
             self.fail(missing("34000", "does not exist"), ways);
             return Ok(());
@@ -257,7 +276,7 @@ impl Protected {
         let statement = Arc::clone(&portal.statement);
         let (shape, row) = match &portal.state {
             PortalState::Bound { shape, row } => (shape.clone(), row.clone()),
-            PortalState::Done => {
+            PortalState::Answer(_) | PortalState::Done => {
                 self.fail(missing("55000", "cannot be run"), ways);
                 return Ok(());
             }

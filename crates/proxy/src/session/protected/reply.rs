@@ -5,7 +5,8 @@ use wire_postgres::backend::{self, Failure};
 
 use super::{Protected, Stale, Ways};
 use crate::session::End;
-use crate::session::answers::{Expected, Unseen};
+use crate::session::answers::{DescribeFinish, Expected, Unseen};
+use crate::session::finishing;
 use crate::session::rows::{self, RowError};
 
 impl Protected {
@@ -43,11 +44,16 @@ impl Protected {
             }
             (Expected::Unseen(_), _) => self.unseen_answer(kind, message, ways)?,
             (Expected::Writes(_), _) => self.write_answer(kind, message, ways)?,
+            (Expected::DescribeFinish(_), _) => self.finish_answer(kind, body, ways)?,
             (Expected::Step(step), k::DATA_ROW) => {
-                step.row(body, &self.context)?;
+                step.row(body, &self.context, ways.to_client)?;
                 false
             }
-            (Expected::Step(_), k::COMMAND_COMPLETE) => {
+            (Expected::Step(step), k::ROW_DESCRIPTION) => {
+                step.columns(body, &self.context, ways.to_client)?;
+                false
+            }
+            (Expected::Step(_), k::COMMAND_COMPLETE | k::PORTAL_SUSPENDED) => {
                 let Some(Expected::Step(step)) = self.answers.pop() else {
                     return Err(unexpected());
                 };
@@ -67,8 +73,8 @@ impl Protected {
                 ways.to_client.extend_from_slice(message);
                 true
             }
-            (Expected::Execute(None, _), k::COPY_IN | k::COPY_OUT | k::COPY_DONE) => {
-                ways.to_client.extend_from_slice(message);
+            (Expected::Execute(..), k::COPY_IN | k::COPY_OUT | k::COPY_DATA | k::COPY_DONE) => {
+                self.copy_answer(kind, message, ways)?;
                 false
             }
             (Expected::Execute(Some(shape), reading), k::DATA_ROW) => {
@@ -135,6 +141,35 @@ impl Protected {
             _ => return Err(unexpected()),
         }
         Ok(true)
+    }
+
+    /// A query that the proxy finishes is described. True: that was all.
+    fn finish_answer(&mut self, kind: u8, body: &[u8], ways: &mut Ways<'_>) -> Result<bool, End> {
+        use backend::kind as k;
+        let Some(Expected::DescribeFinish(described)) = self.answers.front() else {
+            return Err(unexpected());
+        };
+        let DescribeFinish {
+            statement,
+            formats,
+            has_parameters,
+        } = described;
+        match kind {
+            k::PARAMETER_DESCRIPTION if *has_parameters => {
+                let front = statement.plan.front(0).ok_or_else(unexpected)?;
+                let server = backend::read_parameter_description(body)?;
+                let mut types = Vec::new();
+                statement.note_types(front, &server, &mut types);
+                let types = statement.parameter_types(front, types);
+                backend::write_parameter_description(&types, ways.to_client);
+            }
+            k::PARAMETER_DESCRIPTION => {}
+            k::ROW_DESCRIPTION => {
+                finishing::write_description(statement, 0, body, formats, ways.to_client)?;
+            }
+            _ => return Err(unexpected()),
+        }
+        Ok(kind != k::PARAMETER_DESCRIPTION)
     }
 
     /// The server may have dropped prepared statements.
@@ -271,7 +306,10 @@ impl Protected {
                 shapes.pop_front();
                 ways.to_client.extend_from_slice(message);
             }
-            (k::ROW_DESCRIPTION | k::COPY_IN | k::COPY_OUT | k::COPY_DONE, None | Some(None)) => {
+            (k::COPY_IN | k::COPY_OUT | k::COPY_DATA | k::COPY_DONE, _) => {
+                self.copy_answer(kind, message, ways)?;
+            }
+            (k::ROW_DESCRIPTION, None | Some(None)) => {
                 ways.to_client.extend_from_slice(message);
             }
             _ => return Err(unexpected()),
@@ -313,6 +351,7 @@ impl Protected {
         }
         self.say_own(ways);
         self.locks.note_error();
+        let refused = self.end_copy();
         match self.answers.front() {
             Some(Expected::Fail(failure) | Expected::FailQuery(failure)) => {
                 failure.write(ways.to_client);
@@ -325,7 +364,10 @@ impl Protected {
                     failure.write(ways.to_client);
                 }
             }
-            _ => ways.to_client.extend_from_slice(message),
+            _ => match refused {
+                Some(failure) => failure.write(ways.to_client),
+                None => ways.to_client.extend_from_slice(message),
+            },
         }
         if matches!(
             self.answers.front(),
@@ -373,6 +415,7 @@ impl Protected {
             return Err(Malformed.into());
         };
         self.status = status;
+        self.end_copy();
         self.say_own(ways);
         if status == b'I' {
             self.portals.clear();
@@ -407,7 +450,7 @@ impl From<RowError> for End {
     }
 }
 
-fn unexpected() -> End {
+pub(super) fn unexpected() -> End {
     let message = "the server gave an answer that was not expected";
     End(Failure::fatal("08P01", message))
 }

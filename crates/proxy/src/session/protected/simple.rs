@@ -153,7 +153,12 @@ impl Protected {
                 return Ok(());
             }
             match one.plan {
-                Plan::Pass(_) | Plan::One(..) | Plan::Copy(_) => {
+                Plan::Copy(_) => {
+                    let message = "COPY beside a statement that the proxy computes for";
+                    let message = format!("{message} is not supported");
+                    self.fail(Failure::error("0A000", message), ways);
+                }
+                Plan::Pass(_) | Plan::One(..) => {
                     if let Err(failure) = self.send_of_script(&statement, place, ways) {
                         self.fail(failure, ways);
                     }

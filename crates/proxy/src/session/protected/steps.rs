@@ -40,6 +40,7 @@ impl Protected {
                 self.apply_effects(&statement.plan, place);
                 self.send_several((statement, place, parts.len()), &bind, execute, ways)
             }
+            Some(Plan::Finish(_)) => self.begin_finish(statement, place, bind, execute, ways),
             _ => {
                 let message = "this statement takes steps that are not supported";
                 Err(Failure::error("0A000", message))
@@ -58,6 +59,7 @@ impl Protected {
         self.is_waiting = false;
         let ended = match step {
             Step::Modify(modify) => self.end_modify(modify, ways),
+            Step::Finish(finishing) => self.end_finish(finishing, ways),
         };
         match ended {
             Err(failure) if failure.fatal => return Err(End(failure)),
@@ -68,7 +70,7 @@ impl Protected {
     }
 
     /// The rows that decide what is sent next are awaited.
-    fn wait(&mut self, step: Step, ways: &mut Ways<'_>) {
+    pub(super) fn wait(&mut self, step: Step, ways: &mut Ways<'_>) {
         backend::write_empty(frontend::kind::FLUSH, ways.to_server);
         self.answers.push(Expected::Step(Box::new(step)));
         self.is_waiting = true;
@@ -179,7 +181,7 @@ impl Protected {
 
     /// The name under which the server has the first statement of the client's; it may have got
     /// another meaning since it was bound.
-    fn name_of_front(
+    pub(super) fn name_of_front(
         &mut self,
         statement: &Arc<Statement>,
         place: usize,

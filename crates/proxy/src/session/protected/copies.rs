@@ -1,0 +1,141 @@
+//! COPY: rows of protected tables become others on their way, and what a client sends of a COPY
+//! that has failed goes nowhere.
+
+use wire_postgres::backend::{self, Failure};
+use wire_postgres::frontend;
+
+use super::reply::unexpected;
+use super::{Protected, Ways};
+use crate::session::answers::Expected;
+use crate::session::copying::Copying;
+use crate::session::{End, Way};
+
+impl Protected {
+    /// What to do with a message of the client that belongs to a COPY.
+    pub(super) fn copy_way(&self, kind: u8) -> Way {
+        let is_data = kind == frontend::kind::COPY_DATA;
+        match &self.copying {
+            Some(Copying::Plain) if is_data => Way::Pass,
+            Some(Copying::Refused) if is_data => Way::Drop,
+            Some(Copying::Plain | Copying::In(_) | Copying::Refused) => Way::Read,
+            // The server leaves it out, but would have read it.
+            None if self.answers.is_empty() => Way::Drop,
+            // It may belong to what the server has not begun yet.
+            Some(Copying::Out(_)) | None => Way::Wait,
+        }
+    }
+
+    /// Whether the client sends rows. The server leaves out a Sync among them.
+    pub(super) fn copies_in(&self) -> bool {
+        let copying = self.copying.as_ref();
+        copying.is_some_and(|copying| !matches!(copying, Copying::Out(_)))
+    }
+
+    /// Whether rows of the server are read.
+    pub(super) fn copies_out(&self) -> bool {
+        matches!(self.copying, Some(Copying::Out(_)))
+    }
+
+    /// Takes a message of the client that belongs to a COPY.
+    pub(super) fn copy_message(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) {
+        let body = &message[wire_postgres::HEADER_SIZE..];
+        if kind == frontend::kind::COPY_DATA {
+            if let Some(Copying::In(copier)) = &mut self.copying
+                && let Err(failure) = copier.push(body, ways.to_server)
+            {
+                self.copying = Some(Copying::Refused);
+                self.refuse_copy(failure, ways);
+            }
+            return;
+        }
+        match self.copying.take() {
+            Some(Copying::In(mut copier)) if kind == frontend::kind::COPY_DONE => {
+                match copier.end(ways.to_server) {
+                    Ok(()) => ways.to_server.extend_from_slice(message),
+                    Err(failure) => self.refuse_copy(failure, ways),
+                }
+            }
+            // What the client says may hold a row.
+            Some(Copying::In(_)) => write_fail("the client gave up", ways),
+            Some(Copying::Plain) => ways.to_server.extend_from_slice(message),
+            Some(Copying::Refused | Copying::Out(_)) | None => {}
+        }
+    }
+
+    fn refuse_copy(&mut self, failure: Failure, ways: &mut Ways<'_>) {
+        write_fail("a row was refused", ways);
+        self.copy_failure = Some(failure);
+    }
+
+    /// Takes a message of the server that belongs to a COPY.
+    pub(super) fn copy_answer(
+        &mut self,
+        kind: u8,
+        message: &[u8],
+        ways: &mut Ways<'_>,
+    ) -> Result<(), End> {
+        use backend::kind as k;
+        let body = &message[wire_postgres::HEADER_SIZE..];
+        match (kind, &mut self.copying) {
+            (k::COPY_IN | k::COPY_OUT, _) => {
+                self.begin_copy(kind)?;
+                ways.to_client.extend_from_slice(message);
+            }
+            (k::COPY_DATA, Some(Copying::Out(copier))) => {
+                copier.push(body, ways.to_client).map_err(ended)?;
+            }
+            (k::COPY_DONE, Some(Copying::Out(copier))) => {
+                copier.end(ways.to_client).map_err(ended)?;
+                self.copying = None;
+                ways.to_client.extend_from_slice(message);
+            }
+            _ => ways.to_client.extend_from_slice(message),
+        }
+        Ok(())
+    }
+
+    fn begin_copy(&mut self, kind: u8) -> Result<(), End> {
+        let shape = match self.answers.front() {
+            Some(Expected::Execute(shape, _)) => shape.clone(),
+            Some(Expected::Query(shapes, _)) => shapes.front().cloned().flatten(),
+            _ => return Err(unexpected()),
+        };
+        let is_in = kind == backend::kind::COPY_IN;
+        self.copying = match shape.as_ref().map(|shape| shape.copy()) {
+            None if is_in => Some(Copying::Plain),
+            None => None,
+            Some(Some((plan, copy))) if copy.into_server == is_in => {
+                let size_max = self.shared.field_size_max();
+                let begun = Copying::begin(plan, copy, &self.context, size_max);
+                Some(begun.map_err(ended)?)
+            }
+            Some(_) => return Err(unexpected()),
+        };
+        if is_in {
+            self.answers.drop_syncs();
+        }
+        Ok(())
+    }
+
+    /// The server has failed, or is ready. Gives what the client is told in place of the server's
+    /// error.
+    pub(super) fn end_copy(&mut self) -> Option<Failure> {
+        self.copying = None;
+        self.copy_failure.take()
+    }
+}
+
+/// Rows that have been given to the client cannot be taken back.
+fn ended(failure: Failure) -> End {
+    End(Failure {
+        fatal: true,
+        ..failure
+    })
+}
+
+fn write_fail(reason: &str, ways: &mut Ways<'_>) {
+    backend::write(frontend::kind::COPY_FAIL, ways.to_server, |out| {
+        out.extend_from_slice(reason.as_bytes());
+        out.push(0);
+    });
+}

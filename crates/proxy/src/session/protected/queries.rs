@@ -1,0 +1,139 @@
+//! Queries that the proxy finishes: their rows are fetched, the client is given the answer.
+
+use std::sync::Arc;
+
+use wire_postgres::backend::Failure;
+use wire_postgres::frontend::{self, Bind, Execute, Target, write_execute, write_target};
+
+use super::{Protected, Ways};
+use crate::finish::Limits;
+use crate::plans::{At, Role};
+use crate::session::answers::{DescribeFinish, Expected, Unseen};
+use crate::session::finishing::{self, Finishing, State, finish_at, give};
+use crate::session::statements::{Inputs, PortalState, Statement};
+use crate::session::step::Step;
+
+impl Protected {
+    /// Fetches the rows of a query. `body` is that of its Bind.
+    pub(super) fn begin_finish(
+        &mut self,
+        statement: &Arc<Statement>,
+        place: usize,
+        body: Box<[u8]>,
+        execute: Execute<'_>,
+        ways: &mut Ways<'_>,
+    ) -> Result<(), Failure> {
+        let plan = Arc::clone(&statement.plan);
+        let (Some(finish), Ok(bind)) = (finish_at(&plan, place), Bind::read(&body)) else {
+            return Err(Failure::error("XX000", "the plan is another"));
+        };
+        self.apply_effects(&plan, place);
+        let context = self.note_time();
+        let inputs = Inputs::new(place, &bind, &context);
+        let name = self.name_of_front(statement, place, &bind, ways);
+        let names = (execute.portal, name.as_slice());
+        let at = At {
+            place,
+            role: Role::Read,
+        };
+        let formats = finishing::formats(finish, &bind);
+        statement.write_bind(at, names, &inputs, &formats, ways.to_server)?;
+        self.answers.push(Expected::Unseen(Unseen::Bind));
+        let portal = Target::Portal(execute.portal);
+        write_target(frontend::kind::DESCRIBE, portal, ways.to_server);
+        let rows_max = self.shared.finish_rows_max();
+        // One more tells that there are too many; the server need not send all.
+        let fetched_max = i32::try_from(rows_max.saturating_add(1)).unwrap_or(0);
+        write_execute(execute.portal, fetched_max, ways.to_server);
+        let finishing = Finishing {
+            statement: Arc::clone(statement),
+            place,
+            portal: execute.portal.into(),
+            rows_max: usize::try_from(execute.rows_max)
+                .ok()
+                .filter(|&rows| rows > 0),
+            is_described: self.script.is_some(),
+            limits: Limits {
+                rows_max,
+                bytes_max: self.shared.finish_bytes_max(),
+                subject: finishing::subject(&plan, finish),
+            },
+            state: State::Begun,
+            sent: 0,
+            bind: body.clone(),
+        };
+        self.wait(Step::Finish(finishing), ways);
+        Ok(())
+    }
+
+    /// The rows have come.
+    pub(super) fn end_finish(
+        &mut self,
+        finishing: Finishing,
+        ways: &mut Ways<'_>,
+    ) -> Result<(), Failure> {
+        let name = finishing.portal.clone();
+        let answer = finishing.end(&self.context, ways.to_client)?;
+        if let Some(portal) = self.portals.get_mut(&name)
+            && matches!(portal.state, PortalState::Done)
+        {
+            portal.state = PortalState::Answer(answer);
+        }
+        Ok(())
+    }
+
+    /// Gives the next rows of an answer that is there. False: there is none.
+    pub(super) fn give_answer(&mut self, execute: Execute<'_>) -> bool {
+        let portal = self.portals.get_mut(execute.portal);
+        let Some(PortalState::Answer(answer)) = portal.map(|portal| &mut portal.state) else {
+            return false;
+        };
+        let rows_max = usize::try_from(execute.rows_max)
+            .ok()
+            .filter(|&rows| rows > 0);
+        let mut said = Vec::new();
+        give(answer, rows_max, 0, &mut said);
+        self.answers.push(Expected::Own(said));
+        true
+    }
+
+    /// Describes a statement. False: it is none that the proxy finishes.
+    pub(super) fn describe_finish(
+        &mut self,
+        statement: &Arc<Statement>,
+        message: &[u8],
+        ways: &mut Ways<'_>,
+    ) -> bool {
+        if finish_at(&statement.plan, 0).is_none() {
+            return false;
+        }
+        let described = DescribeFinish {
+            statement: Arc::clone(statement),
+            formats: Box::default(),
+            has_parameters: true,
+        };
+        self.send(message, Expected::DescribeFinish(described), ways);
+        true
+    }
+
+    /// Describes a portal that is kept here. False: it is none of a query.
+    pub(super) fn describe_answer(
+        &mut self,
+        statement: &Arc<Statement>,
+        bind: &Bind<'_>,
+        ways: &mut Ways<'_>,
+    ) -> bool {
+        let front = statement.plan.front(0);
+        let (Some(_), Some(front)) = (finish_at(&statement.plan, 0), front) else {
+            return false;
+        };
+        self.describe_own(statement, front, ways);
+        let described = DescribeFinish {
+            statement: Arc::clone(statement),
+            formats: bind.result_formats.iter().collect(),
+            has_parameters: false,
+        };
+        self.answers.push(Expected::DescribeFinish(described));
+        true
+    }
+}
