@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use sql_rewrite::{ColumnId, Dialect, Plan, Rules, Schema};
+use sql_rewrite::{ColumnId, Dialect, Objects, Plan, Rules, Schema};
 use wire_postgres::backend::Failure;
 
 use crate::plans::{PlanCache, TextPlan};
@@ -239,7 +239,22 @@ impl Protection {
         {
             return Ok(plan);
         }
-        let planned = sql_rewrite::plan(text, &loaded.schema, Dialect::Postgres);
+        let plan = self.plan_with(loaded, text, &Objects::default())?;
+        self.plans.keep(loaded.version, text, &plan);
+        Ok(plan)
+    }
+
+    /// The plan of a text that names concern which its session has given: it is kept for nobody.
+    ///
+    /// # Errors
+    /// It is refused.
+    pub fn plan_with(
+        &self,
+        loaded: &Arc<Loaded>,
+        text: &str,
+        objects: &Objects,
+    ) -> Result<Arc<TextPlan>, Failure> {
+        let planned = sql_rewrite::plan_with(text, &loaded.schema, Dialect::Postgres, objects);
         let planned = planned.map_err(|refusal| Failure {
             fatal: false,
             sqlstate: refusal.sqlstate,
@@ -250,9 +265,7 @@ impl Protection {
         for one in &planned {
             loaded.note_increments(&one.plan);
         }
-        let plan = Arc::new(TextPlan::new(text, planned, loaded));
-        self.plans.keep(loaded.version, text, &plan);
-        Ok(plan)
+        Ok(Arc::new(TextPlan::new(text, planned, loaded)))
     }
 
     fn next(&self) -> u64 {

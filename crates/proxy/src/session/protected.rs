@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use column_types::TextContext;
-use sql_rewrite::{Schema, SchemaError};
+use sql_rewrite::{Objects, Schema, SchemaError, TransactionEffect};
 use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
@@ -72,6 +72,8 @@ pub(super) struct Protected {
     encoding: Encoding,
     statements: Names<Arc<Statement>>,
     portals: Names<Portal>,
+    /// What was prepared and declared by SQL.
+    objects: Objects,
     own: OwnStatements,
     locks: Locks,
     answers: Answers,
@@ -111,6 +113,7 @@ impl Protected {
             encoding: Encoding::default(),
             statements: Names::default(),
             portals: Names::default(),
+            objects: Objects::default(),
             own: OwnStatements::default(),
             locks: Locks::default(),
             answers: Answers::default(),
@@ -248,7 +251,18 @@ impl Protected {
                 "the schema cannot be read in a transaction that has failed",
             )
         })?;
-        let plan = self.shared.plan(loaded, text)?;
+        let plan = if self.objects.concern(text) {
+            let named = self.statements.named();
+            let protected = named.filter(|(_, statement)| !statement.plan.passes());
+            let texts = protected.map(|(name, statement)| {
+                let name = String::from_utf8_lossy(name).into_owned();
+                (name, statement.text.to_string())
+            });
+            let objects = self.objects.including(texts);
+            self.shared.plan_with(loaded, text, &objects)?
+        } else {
+            self.shared.plan(loaded, text)?
+        };
         Ok((plan, text.into()))
     }
 
@@ -341,6 +355,11 @@ impl Protected {
             self.stale.path |= effects.changes_settings;
             self.touched.schema |= effects.changes_schema;
             self.touched.path |= effects.changes_settings;
+            if effects.transaction == Some(TransactionEffect::RollbackTo) {
+                self.stale.schema |= self.touched.schema;
+                self.stale.path |= self.touched.path;
+            }
+            self.objects.note(effects);
         }
         self.locks.note_statement(plan, place);
         if plan.forgets_statements {

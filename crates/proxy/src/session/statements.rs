@@ -35,6 +35,11 @@ impl<T> Default for Names<T> {
 }
 
 impl<T> Names<T> {
+    /// Those that have names.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&[u8], &T)> {
+        self.named.iter().map(|(name, thing)| (&**name, thing))
+    }
+
     pub(super) fn get(&self, name: &[u8]) -> Option<&T> {
         match name {
             [] => self.unnamed.as_ref(),

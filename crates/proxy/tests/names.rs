@@ -1,0 +1,69 @@
+//! Cursors and prepared statements by SQL, on a real server.
+
+mod common;
+
+use common::Setup;
+use postgres::{Client, SimpleQueryMessage};
+
+const RULES: &str = r#"
+[columns.person]
+id = { type = "integer", mode = "equality" }
+name = { type = "varchar(16)" }
+"#;
+
+fn first(client: &mut Client, text: &str) -> Vec<Option<String>> {
+    let answer = client.simple_query(text);
+    let answer = answer.unwrap_or_else(|error| panic!("{text}\n{error:?}"));
+    let row = answer.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    row.map_or_else(Vec::new, |row| {
+        (0..row.len())
+            .map(|at| row.get(at).map(str::to_owned))
+            .collect()
+    })
+}
+
+#[test]
+fn cursors_and_prepared_statements_show_and_take_plain_values() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    setup.psql("CREATE TABLE person (id integer PRIMARY KEY, name varchar(16), plain integer)");
+    setup.psql("INSERT INTO person VALUES (1, 'CANARYa', 7), (2, 'CANARYb', 8)");
+    let mut client = setup.connect();
+    let text = |text: &str| Some(text.to_owned());
+
+    let declare = "BEGIN; DECLARE c CURSOR FOR SELECT name, plain FROM person ORDER BY plain";
+    client.batch_execute(declare).expect("declared");
+    assert_eq!(first(&mut client, "FETCH c"), [text("CANARYa"), text("7")]);
+    let rows = client.query("FETCH FORWARD 5 FROM c", &[]).expect("rows");
+    assert_eq!(rows[0].get::<_, &str>(0), "CANARYb");
+    client.batch_execute("CLOSE c; COMMIT").expect("closed");
+
+    let prepare = "PREPARE find (integer) AS SELECT name FROM person WHERE id = $1";
+    client.batch_execute(prepare).expect("prepared");
+    assert_eq!(first(&mut client, "EXECUTE find(2)"), [text("CANARYb")]);
+    client
+        .batch_execute("DEALLOCATE find")
+        .expect("it is there");
+    client
+        .batch_execute("EXECUTE find(2)")
+        .expect_err("it is gone");
+
+    // What messages have prepared takes ciphertexts in the server.
+    let insert = "INSERT INTO person (id, name) VALUES ($1, $2)";
+    let _statement = client.prepare(insert).expect("prepared");
+    let names = "SELECT name FROM pg_prepared_statements WHERE statement LIKE 'INSERT%'";
+    let name = first(&mut client, names).remove(0).expect("a name");
+    let execute = format!("EXECUTE {name}(3, 'CANARYc')");
+    client.batch_execute(&execute).expect("inserted");
+    assert_eq!(
+        first(&mut client, "SELECT name FROM person WHERE id = 3"),
+        [text("CANARYc")]
+    );
+    let explain = format!("EXPLAIN ANALYZE EXECUTE {name}(4, 'CANARYd')");
+    client.batch_execute(&explain).expect_err("it is refused");
+}
