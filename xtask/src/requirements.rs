@@ -1,6 +1,6 @@
 //! What the tests need of the machine; installed where that is allowed, else named.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::bail;
@@ -99,9 +99,10 @@ const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "PostgreSQL",
-        present: || has("postgres") || Path::new("/usr/lib/postgresql").is_dir(),
+        present: has_postgres,
         packages: &["postgresql"],
-        remedy: "install PostgreSQL with its server, for the tests of the lab's servers",
+        remedy: "install PostgreSQL with its server (postgres, initdb) and psql, as Debian does or in \
+                 PATH, or name the folder of its programs in STRONGROOM_TEST_POSTGRES",
     },
     Requirement {
         name: "MariaDB",
@@ -220,6 +221,27 @@ fn has(name: &str) -> bool {
     succeeds(program("sh").args(["-c", "command -v \"$0\"", name]))
 }
 
+/// Looks where `server-testkit` does. A folder of Debian's is there with the client alone, too.
+fn has_postgres() -> bool {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    if let Some(folder) = std::env::var_os("STRONGROOM_TEST_POSTGRES") {
+        folders.push(folder.into());
+    }
+    let versions = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten();
+    folders.extend(versions.flatten().map(|entry| entry.path().join("bin")));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    folders.extend(std::env::split_paths(&path));
+    folders.iter().any(|folder| has_programs(folder))
+}
+
+fn has_programs(folder: &Path) -> bool {
+    ["postgres", "initdb", "psql"]
+        .iter()
+        .all(|program| folder.join(program).is_file())
+}
+
 fn c_finds_sqlite() -> bool {
     let include = [
         "-include",
@@ -245,6 +267,17 @@ mod tests {
     fn what_is_there_is_seen_and_what_is_not_is_missed() {
         assert!(has("sh"));
         assert!(!has("no-such-program-here"));
+    }
+
+    #[test]
+    fn a_folder_without_a_server_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        for program in ["psql", "initdb"] {
+            std::fs::write(folder.path().join(program), "").unwrap();
+            assert!(!has_programs(folder.path()));
+        }
+        std::fs::write(folder.path().join("postgres"), "").unwrap();
+        assert!(has_programs(folder.path()));
     }
 
     #[test]

@@ -60,7 +60,12 @@ impl Step {
             }
             Step::Vectors => vectors::run(),
             Step::Build => interop::build(),
-            Step::Unit => run_command(cargo().args(["test", "--workspace", "--locked"])),
+            Step::Unit => {
+                // The requirements include a PostgreSQL server: tests without it are no tests.
+                let servers = ("STRONGROOM_TEST_SERVERS", "1");
+                let tests = ["test", "--workspace", "--locked"];
+                run_command(cargo().env(servers.0, servers.1).args(tests))
+            }
             Step::Interop => interop::run(),
             Step::Sanitize => sanitize::run_short(),
             Step::Fuzz => fuzz::run_short(),

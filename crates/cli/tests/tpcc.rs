@@ -16,7 +16,7 @@ fn run(folder: &TempDir, engines: &str) -> Option<Output> {
     if let Some(missing) = engine.missing() {
         println!("left out: {missing}");
         assert!(
-            std::env::var_os("STRONGROOM_LAB_SERVERS").is_none(),
+            std::env::var_os("STRONGROOM_TEST_SERVERS").is_none(),
             "{missing}"
         );
         return None;

@@ -25,7 +25,7 @@ fn filled() -> Option<(Box<dyn Engine>, TempDir)> {
     if let Some(missing) = engine.missing() {
         println!("left out: {missing}");
         assert!(
-            std::env::var_os("STRONGROOM_LAB_SERVERS").is_none(),
+            std::env::var_os("STRONGROOM_TEST_SERVERS").is_none(),
             "{missing}"
         );
         return None;

@@ -1,7 +1,7 @@
 //! For tests only: a PostgreSQL server of its own for each test.
 //!
 //! The programs are those of the folder `STRONGROOM_TEST_POSTGRES`, or of the newest version that
-//! Debian's packages installed. PostgreSQL refuses to run as the superuser: for him it runs as
+//! Debian's packages installed, or of a folder in `PATH`. PostgreSQL refuses to run as the superuser: for him it runs as
 //! `nobody`. The server listens on a free port of this machine, keeps its files in a folder that
 //! is removed, and is killed when the value is dropped.
 #![cfg(unix)]
@@ -25,12 +25,25 @@ const NOBODY: u32 = 65534;
 /// A server is up after a second; a busy machine gets a minute.
 const START_WITHIN: Duration = Duration::from_secs(60);
 
-/// A running server. The superuser is `postgres`; nobody needs a password.
+/// A running server. The superuser is `postgres`; nobody needs a password, unless [`Options`] say so.
 pub struct Postgres {
     child: Child,
     folder: TempDir,
     programs: PathBuf,
     port: u16,
+    settings: Vec<(String, String)>,
+}
+
+/// How a server is to be started.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// Settings, as `("log_statement", "all")`.
+    pub settings: &'a [(&'a str, &'a str)],
+    /// Lines of `pg_hba.conf`, in place of those that let in everybody. One of them must let in
+    /// `postgres` by TCP without a password.
+    pub access: Option<&'a str>,
+    /// Files that lie in the folder `data` before the server starts, for nobody else to read.
+    pub files: &'a [(&'a str, &'a [u8])],
 }
 
 /// Whether PostgreSQL is there at all: tests that need it are left out where it is not.
@@ -41,7 +54,8 @@ pub fn is_installed() -> bool {
     let found = programs().is_some();
     assert!(
         found || std::env::var_os("STRONGROOM_TEST_SERVERS").is_none(),
-        "STRONGROOM_TEST_SERVERS is set, and there is no PostgreSQL in {DEBIAN}"
+        "STRONGROOM_TEST_SERVERS is set, and no folder has PostgreSQL's server: neither \
+         STRONGROOM_TEST_POSTGRES, nor one in {DEBIAN}, nor one of PATH"
     );
     found
 }
@@ -63,6 +77,13 @@ fn programs() -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os("STRONGROOM_TEST_POSTGRES") {
         return Some(folder.into());
     }
+    newest_of_debian().or_else(|| {
+        let path = std::env::var_os("PATH")?;
+        std::env::split_paths(&path).find(|folder| has_server(folder))
+    })
+}
+
+fn newest_of_debian() -> Option<PathBuf> {
     let mut versions: Vec<(u32, PathBuf)> = fs::read_dir(DEBIAN)
         .ok()?
         .filter_map(|entry| {
@@ -70,10 +91,16 @@ fn programs() -> Option<PathBuf> {
             let version = entry.file_name().to_str()?.parse().ok()?;
             Some((version, entry.path().join("bin")))
         })
-        .filter(|(_, folder)| folder.join("postgres").exists())
+        .filter(|(_, folder)| has_server(folder))
         .collect();
     versions.sort();
     versions.pop().map(|(_, folder)| folder)
+}
+
+fn has_server(folder: &Path) -> bool {
+    ["postgres", "initdb"]
+        .iter()
+        .all(|program| folder.join(program).is_file())
 }
 
 impl Postgres {
@@ -87,12 +114,21 @@ impl Postgres {
     /// # Panics
     /// When it does not start: a test cannot go on.
     pub fn start_with(settings: &[(&str, &str)]) -> Self {
+        Self::start_as(&Options {
+            settings,
+            ..Options::default()
+        })
+    }
+
+    /// Starts a server as the options say.
+    ///
+    /// # Panics
+    /// When it does not start: a test cannot go on.
+    pub fn start_as(options: &Options<'_>) -> Self {
         let programs = programs().expect("PostgreSQL is installed; ask is_installed() first");
         let folder = TempDir::new().expect("a temporary folder");
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).expect("own folder");
-        if is_root() {
-            chown(folder.path(), Some(NOBODY), Some(NOBODY)).expect("root gives folders away");
-        }
+        give_away(folder.path());
         let data = folder.path().join("data");
         let made = command(&programs.join("initdb"))
             .args(["--username=postgres", "--auth=trust", "--no-sync"])
@@ -102,22 +138,85 @@ impl Postgres {
             .expect("initdb runs");
         let said = String::from_utf8_lossy(&made.stderr).into_owned();
         assert!(made.status.success(), "initdb: {said}");
+        for (name, bytes) in options.files {
+            put(&data.join(name), bytes);
+        }
+        if let Some(access) = options.access {
+            put(&data.join("pg_hba.conf"), access.as_bytes());
+        }
+        let settings = options.settings.iter();
+        let settings: Vec<(String, String)> = settings
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
         // Somebody else may take the port between the look and the server's start.
         for attempt in 1.. {
             let port = free_port();
-            let mut child = spawn(&programs, &data, folder.path(), port, settings);
+            let mut child = spawn(&programs, folder.path(), port, &settings);
             if wait_until_ready(&mut child, port) {
                 return Self {
                     child,
                     folder,
                     programs,
                     port,
+                    settings,
                 };
             }
             let log = fs::read_to_string(folder.path().join("log")).unwrap_or_default();
             assert!(attempt < 5, "PostgreSQL does not start:\n{log}");
         }
         unreachable!("the loop ends by return or panic")
+    }
+
+    /// Kills the server as a crash would: without a word to anybody.
+    ///
+    /// # Panics
+    /// When it cannot be killed.
+    pub fn crash(&mut self) {
+        self.child.kill().expect("the server runs");
+        self.child.wait().expect("it is dead");
+    }
+
+    /// Starts it anew after [`Self::crash`], with its files and at its port.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn start_again(&mut self) {
+        // Its processes see that it is gone, and end; until the last has, no other may start.
+        for attempt in 1.. {
+            self.child = spawn(
+                &self.programs,
+                self.folder.path(),
+                self.port,
+                &self.settings,
+            );
+            if wait_until_ready(&mut self.child, self.port) {
+                return;
+            }
+            assert!(attempt < 600, "PostgreSQL does not start:\n{}", self.log());
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Whether a library of PostgreSQL's own extensions is there, as `pg_stat_statements`.
+    pub fn has_library(name: &str) -> bool {
+        let file = format!("{name}.so");
+        programs().is_some_and(|programs| {
+            let version = programs.parent().unwrap_or(&programs);
+            ["lib", "lib/postgresql"]
+                .iter()
+                .any(|folder| version.join(folder).join(&file).is_file())
+        })
+    }
+
+    /// Writes a file into [`Self::folder`] that only programs of [`Self::run`] and the server may
+    /// read, and gives its path.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    pub fn add_file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.folder().join(name);
+        put(&path, bytes);
+        path
     }
 
     /// The port, on 127.0.0.1.
@@ -167,21 +266,47 @@ impl Postgres {
     /// # Panics
     /// When it cannot be started.
     pub fn run_at(&self, port: u16, program: &str, arguments: &[&str]) -> Output {
-        command(&self.programs.join(program))
+        self.run_with(port, program, arguments, &[])
+    }
+
+    /// The same with variables of the environment, as `("PGSSLMODE", "require")`.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    pub fn run_with(
+        &self,
+        port: u16,
+        program: &str,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Output {
+        self.program(port, program)
+            .envs(environment.iter().copied())
+            .args(arguments)
+            .output()
+            .unwrap_or_else(|error| panic!("{program} does not run: {error}"))
+    }
+
+    /// The same, to be started by the caller.
+    pub fn program(&self, port: u16, program: &str) -> Command {
+        let mut command = command(&self.programs.join(program));
+        command
             .env("PGHOST", "127.0.0.1")
             .env("PGPORT", port.to_string())
             .env("PGUSER", "postgres")
             .env("PGDATABASE", "postgres")
             .env("PGCLIENTENCODING", "UTF8")
-            .args(arguments)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap_or_else(|error| panic!("{program} does not run: {error}"))
+            .stdin(Stdio::null());
+        command
     }
 }
 
 impl Drop for Postgres {
     fn drop(&mut self) {
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            // It has crashed, and its number may be another's.
+            return;
+        }
         // SIGQUIT would leave its children a moment; SIGINT lets the server end them first.
         let _ = Command::new("kill")
             .args(["-INT", &self.child.id().to_string()])
@@ -207,23 +332,36 @@ fn is_root() -> bool {
 /// A program that runs as nobody, should we be root, and in a folder that he can enter.
 fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
-    command.current_dir("/").env("LC_ALL", "C").env("TZ", "UTC");
+    // libpq looks for certificates in the home folder, which is another user's.
+    command.current_dir("/").env("HOME", "/");
+    command.env("LC_ALL", "C").env("TZ", "UTC");
     if is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }
     command
 }
 
-fn spawn(
-    programs: &Path,
-    data: &Path,
-    folder: &Path,
-    port: u16,
-    settings: &[(&str, &str)],
-) -> Child {
-    let log = fs::File::create(folder.join("log")).expect("a file in the own folder");
+/// Gives a file to whom the server runs as.
+fn give_away(path: &Path) {
+    if is_root() {
+        chown(path, Some(NOBODY), Some(NOBODY)).expect("root gives files away");
+    }
+}
+
+fn put(path: &Path, bytes: &[u8]) {
+    fs::write(path, bytes).expect("a file in the own folder");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).expect("own file");
+    give_away(path);
+}
+
+fn spawn(programs: &Path, folder: &Path, port: u16, settings: &[(String, String)]) -> Child {
+    let log = fs::File::options()
+        .create(true)
+        .append(true)
+        .open(folder.join("log"))
+        .expect("a file in the own folder");
     let mut command = command(&programs.join("postgres"));
-    command.arg("-D").arg(data);
+    command.arg("-D").arg(folder.join("data"));
     let port = port.to_string();
     let own = [
         ("listen_addresses", "127.0.0.1"),
@@ -232,7 +370,10 @@ fn spawn(
         ("fsync", "off"),
         ("timezone", "UTC"),
     ];
-    for (name, value) in own.iter().chain(settings) {
+    let settings = settings
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()));
+    for (name, value) in own.into_iter().chain(settings) {
         command.arg("-c").arg(format!("{name}={value}"));
     }
     command
@@ -288,5 +429,22 @@ mod tests {
         let folder = server.folder().to_owned();
         drop(server);
         assert!(!folder.exists());
+    }
+
+    #[test]
+    fn a_server_that_crashed_starts_again_with_what_was_committed() {
+        if !is_installed() {
+            return;
+        }
+        let mut server = Postgres::start();
+        let mut client = server.connect();
+        client
+            .batch_execute("CREATE TABLE t AS SELECT 7 AS a")
+            .expect("made");
+        server.crash();
+        assert!(client.batch_execute("SELECT 1").is_err());
+        server.start_again();
+        let row = server.connect().query_one("SELECT a FROM t", &[]);
+        assert_eq!(row.expect("one row").get::<_, i32>(0), 7);
     }
 }
