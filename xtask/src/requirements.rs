@@ -101,8 +101,8 @@ const REQUIREMENTS: &[Requirement] = &[
         name: "PostgreSQL",
         present: has_postgres,
         packages: &["postgresql"],
-        remedy: "install PostgreSQL with its server (postgres, initdb) and psql, as Debian does or in \
-                 PATH, or name the folder of its programs in STRONGROOM_TEST_POSTGRES",
+        remedy: "install PostgreSQL with its server (postgres, initdb) and psql, as Debian does or \
+                 in PATH, or name the folder of its programs in STRONGROOM_TEST_POSTGRES",
     },
     Requirement {
         name: "MariaDB",

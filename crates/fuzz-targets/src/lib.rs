@@ -21,6 +21,7 @@ mod pragma;
 mod proxy_copy;
 mod proxy_session;
 mod rewrite;
+mod scram;
 mod sealed;
 mod shell_text;
 mod slots;
@@ -99,6 +100,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "proxy-copy",
         run: proxy_copy::run,
+    },
+    Target {
+        name: "scram",
+        run: scram::run,
     },
 ];
 

@@ -93,6 +93,7 @@ fn begin(is_protected: bool) -> Session {
     let mut session = Session::new(Terms {
         client_tls: false,
         server_tls: false,
+        certificate_is_shared: false,
         message_size_max: 1000,
         cancel_key: Some((1, [2; 32])),
         protection,

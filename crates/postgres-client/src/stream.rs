@@ -133,6 +133,7 @@ impl Begin {
         let mut session = Session::new(Terms {
             client_tls: is_tls,
             server_tls: is_tls,
+            certificate_is_shared: false,
             message_size_max: self.message_size_max,
             cancel_key: None,
             protection: Some((Arc::clone(&self.protection), database)),

@@ -66,6 +66,9 @@ pub struct ProxyConfig {
     pub client_tls: Option<ClientTls>,
     /// TLS towards the server.
     pub server_tls: Option<ServerTls>,
+    /// Verifiers of users, by which the proxy logs them in on both sides; None: it passes on what
+    /// both say.
+    pub logins: Option<PathBuf>,
     /// Where `/metrics` is served.
     pub metrics: Option<SocketAddr>,
 }
@@ -216,6 +219,9 @@ impl Config {
         }
         if let Some(tls) = &mut proxy.server_tls {
             tls.root = folder.join(&tls.root);
+        }
+        if let Some(logins) = &mut proxy.logins {
+            *logins = folder.join(&logins);
         }
         if let Some(file) = config.keys.as_mut().and_then(|keys| keys.file.as_mut()) {
             *file = folder.join(&file);

@@ -73,6 +73,11 @@ impl Connection {
         }
     }
 
+    /// The socket of a client that may still be sending what ended the session.
+    pub fn into_sending_client(self) -> Option<Stream> {
+        (self.session.client_erred() && !self.client_is_gone).then_some(self.client)
+    }
+
     fn poll_both(&mut self, context: &mut Context<'_>, memory: &mut Memory) -> Poll<()> {
         loop {
             let mut has_moved = false;

@@ -14,15 +14,15 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
-use tokio_rustls::TlsAcceptor;
 
 use crate::cancel::CancelRegistry;
 use crate::config::{Config, ProxyConfig};
+use crate::logins::{Logins, LoginsError};
 use crate::metrics::{self, Metrics, add, subtract};
 use crate::protection::Protection;
 use crate::sealing::{KeysError, Root};
 use crate::startup;
-use crate::tls::{self, ServerConnector, TlsError};
+use crate::tls::{self, ClientAcceptor, ServerConnector, TlsError};
 
 /// Clients that the system lets wait until they are accepted.
 const BACKLOG: u32 = 4096;
@@ -38,9 +38,11 @@ pub struct Shared {
     /// Whom requests to cancel mean.
     pub cancels: CancelRegistry,
     /// TLS towards clients.
-    pub acceptor: Option<TlsAcceptor>,
+    pub acceptor: Option<ClientAcceptor>,
     /// TLS towards the server.
     pub connector: Option<ServerConnector>,
+    /// Whom the proxy logs in by itself.
+    pub logins: Option<Logins>,
     /// Rules and what goes with them. None: everything passes.
     pub protection: Option<Arc<Protection>>,
     /// Wakes sessions when [`Self::stop_level`] rises.
@@ -88,6 +90,9 @@ pub enum StartError {
     /// TLS.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// The file of logins.
+    #[error(transparent)]
+    Logins(#[from] LoginsError),
     /// Rules for columns, and no key.
     #[error("[columns] holds rules, and there is no key to protect columns with: add [keys]")]
     Rules,
@@ -151,6 +156,7 @@ impl Server {
             .as_ref()
             .map(|tls| ServerConnector::new(tls, &proxy.upstream))
             .transpose()?;
+        let logins = proxy.logins.as_deref().map(Logins::read).transpose()?;
         let runtime = runtime().map_err(StartError::Worker)?;
         let listen = |address| {
             let _inside = runtime.enter();
@@ -168,6 +174,7 @@ impl Server {
             cancels: CancelRegistry::default(),
             acceptor,
             connector,
+            logins,
             protection,
             stop: Arc::default(),
             stop_level: AtomicU8::new(0),

@@ -43,6 +43,9 @@ pub struct Terms {
     pub client_tls: bool,
     /// Whether the server is connected by TLS.
     pub server_tls: bool,
+    /// Whether both show the same certificate: what the client binds its login to is then what the
+    /// server expects.
+    pub certificate_is_shared: bool,
     /// Largest message that is looked into.
     pub message_size_max: usize,
     /// Whom the client names to cancel, and the secret for that, cut to the size that the server's
@@ -82,6 +85,8 @@ pub struct Session {
     is_draining: bool,
     /// Whether the client was told that the session is over.
     told_the_end: bool,
+    /// Whether it ended by what the client sent.
+    client_erred: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,6 +177,7 @@ impl Session {
             status: b'I',
             is_draining: false,
             told_the_end: false,
+            client_erred: false,
         }
     }
 
@@ -220,6 +226,11 @@ impl Session {
     /// Whether the server has taken the client's word for who it is.
     pub fn has_begun(&self) -> bool {
         self.phase == Phase::Ready
+    }
+
+    /// Whether it ended by what the client sent, which may not be all that it is sending.
+    pub fn client_erred(&self) -> bool {
+        self.client_erred
     }
 
     /// Whether more may be read from the client.
@@ -274,7 +285,10 @@ impl Session {
         match taken {
             Ok(()) if held.is_empty() => {}
             Ok(()) => self.input(side).held = held,
-            Err(End(failure)) => self.end(&failure),
+            Err(End(failure)) => {
+                self.client_erred |= side == Side::Client;
+                self.end(&failure);
+            }
         }
     }
 
@@ -441,8 +455,10 @@ impl Session {
     fn read_authentication(&mut self, body: &[u8], message: &[u8]) -> Result<(), End> {
         match Authentication::read(body)? {
             Authentication::Sasl(mechanisms) => {
-                // Binding to a channel that ends here would bind to the wrong one.
-                let binds = |mechanism: &&[u8]| mechanism.ends_with(b"-PLUS");
+                // Binding to a channel that ends here would bind to the wrong one, but where both
+                // look the same (RFC 5929, section 4).
+                let is_shared = self.terms.certificate_is_shared;
+                let binds = |mechanism: &&[u8]| mechanism.ends_with(b"-PLUS") && !is_shared;
                 let offer: Vec<&[u8]> = mechanisms
                     .iter()
                     .copied()
@@ -454,7 +470,10 @@ impl Session {
                 };
                 backend::write_sasl(&offer, &mut self.to_client.bytes);
             }
-            Authentication::Ok | Authentication::Other(_) => self.pass(Side::Server, message),
+            Authentication::Ok
+            | Authentication::SaslContinue(_)
+            | Authentication::SaslFinal(_)
+            | Authentication::Other(_) => self.pass(Side::Server, message),
         }
         Ok(())
     }
@@ -472,8 +491,8 @@ impl Session {
         };
         if offer_was_cut && choice.message.first() == Some(&b'y') {
             let message = "SCRAM with channel binding cannot pass a proxy that ends TLS";
-            let hint = "Connect with channel_binding=disable (PGCHANNELBINDING=disable), or let \
-                        the proxy reach the server without TLS, through a socket of the machine.";
+            let hint = "Set logins in the configuration of the proxy, or connect with \
+                        channel_binding=disable (PGCHANNELBINDING=disable).";
             return Err(End(Failure::fatal("28000", message).hint(hint)));
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
@@ -13,12 +14,21 @@ use crate::config::Upstream;
 use crate::connection::Connection;
 use crate::metrics::add;
 use crate::protection::Protection;
+use crate::scram::Verifier;
 use crate::server::Shared;
 use crate::session::{ServerKey, Session, Terms};
 use crate::stream::Stream;
+use crate::tls;
+
+mod login;
+
+use login::Login;
 
 /// First byte of TLS (RFC 8446, 5.1): a client that does not ask first.
 const TLS_HANDSHAKE: u8 = 0x16;
+
+/// How long a client may go on sending after the end of its session.
+const LINGER: Duration = Duration::from_secs(2);
 
 /// Why a socket becomes no session.
 #[derive(Debug, thiserror::Error)]
@@ -50,8 +60,13 @@ pub async fn serve(socket: TcpStream, shared: Arc<Shared>) {
         (Ok(None), _) => {}
         (Ok(Some((session, server, process_id))), Some(client)) => {
             let sockets = (client, server);
-            Connection::new(session, sockets, process_id, Arc::clone(&shared)).await;
+            let mut connection = Connection::new(session, sockets, process_id, Arc::clone(&shared));
+            (&mut connection).await;
             shared.cancels.leave(process_id);
+            if let Some(client) = connection.into_sending_client() {
+                // Best effort, as everything after the end.
+                let _ = timeout(LINGER, linger(client)).await;
+            }
         }
         (Err(error), client) => {
             refused(&shared, &error);
@@ -62,6 +77,14 @@ pub async fn serve(socket: TcpStream, shared: Arc<Shared>) {
         }
         (Ok(Some(_)), None) => {}
     }
+}
+
+/// A socket that is closed before all was read is reset, and the client may lose what it was told.
+async fn linger(mut client: Stream) -> io::Result<()> {
+    client.shutdown().await?;
+    let mut nothing = vec![0; 16 * 1024];
+    while client.read(&mut nothing).await? > 0 {}
+    Ok(())
 }
 
 fn refused(shared: &Shared, error: &StartError) {
@@ -133,7 +156,11 @@ async fn accept_tls(
     let Some(acceptor) = &shared.acceptor else {
         return Err(StartError::Client(io::ErrorKind::Unsupported.into()));
     };
-    let tls = acceptor.accept(socket).await.map_err(StartError::Client)?;
+    let tls = acceptor
+        .acceptor
+        .accept(socket)
+        .await
+        .map_err(StartError::Client)?;
     Ok((Stream::TlsFromClient(Box::new(tls)), None))
 }
 
@@ -169,20 +196,17 @@ async fn begin(
     client: &mut Option<Stream>,
     packet: &[u8],
     shared: &Shared,
-    time: std::time::Duration,
+    time: Duration,
 ) -> Result<Begun, StartError> {
     let first = First::read(packet).map_err(|_| malformed())?;
     let client_tls = client.as_ref().is_some_and(Stream::is_tls);
-    match first {
+    let startup = match first {
         First::TlsRequest | First::GssRequest => return Err(malformed()),
         First::Cancel(request) => {
             add(&shared.metrics.cancels, 1);
             if let Some(key) = shared.cancels.find(request.process_id, request.key) {
-                let cancel = cancel(&key, shared);
-                timeout(time, cancel)
-                    .await
-                    .unwrap_or(Ok(()))
-                    .map_err(StartError::Server)?;
+                let done = timeout(time, cancel(&key, shared)).await;
+                done.unwrap_or(Ok(())).map_err(StartError::Server)?;
             }
             return Ok(None);
         }
@@ -191,12 +215,9 @@ async fn begin(
                 .hint("Connect with sslmode=require or better.");
             return Err(StartError::Refused(failure));
         }
-        First::Startup(_) => {}
-    }
-    let protection = match first {
-        First::Startup(startup) => protection(&startup, shared)?,
-        First::TlsRequest | First::GssRequest | First::Cancel(_) => None,
+        First::Startup(startup) => startup,
     };
+    let (protection, verifier) = (protection(&startup, shared)?, verifier(&startup, shared));
     if shared.is_full() {
         let failure = Failure::fatal("53300", "sorry, too many clients already");
         return Err(StartError::Refused(failure));
@@ -207,17 +228,37 @@ async fn begin(
         .map_err(StartError::Server)?;
     server.write_all(packet).await.map_err(StartError::Server)?;
     server.flush().await.map_err(StartError::Server)?;
+    let acceptor = shared.acceptor.as_ref().filter(|_| client_tls);
+    let said = match (verifier, client) {
+        (Some((user, verifier)), Some(client)) => {
+            let server_end_point = tls::server_end_point(&server);
+            let login = Login {
+                client,
+                server: &mut server,
+                verifier: &verifier,
+                user: &user,
+                client_end_point: acceptor.and_then(|acceptor| acceptor.end_point.as_deref()),
+                server_end_point: server_end_point.as_deref(),
+            };
+            // Boxed: few sessions have it, and for a moment.
+            let done = timeout(time, Box::pin(login.run())).await;
+            done.map_err(|_| StartError::Client(io::ErrorKind::TimedOut.into()))??
+        }
+        _ => Vec::new(),
+    };
     let (process_id, cancel_key) = shared
         .cancels
         .enter()
         .map_err(|error| StartError::Server(io::Error::other(error.to_string())))?;
-    let session = Session::new(Terms {
+    let mut session = Session::new(Terms {
         client_tls,
         server_tls: server.is_tls(),
+        certificate_is_shared: acceptor.is_some_and(|acceptor| acceptor.shows_the_same(&server)),
         message_size_max: shared.config.max_message_bytes,
         cancel_key: Some((process_id, cancel_key)),
         protection,
     });
+    session.server_bytes(&said);
     Ok(Some((session, server, process_id)))
 }
 
@@ -237,6 +278,13 @@ fn protection(
     let database = startup.database().unwrap_or_default();
     let database = String::from_utf8_lossy(database).into_owned();
     Ok(Some((Arc::clone(protection), database)))
+}
+
+/// The user, and his verifier where the proxy has one.
+fn verifier(startup: &Startup<'_>, shared: &Shared) -> Option<(String, Arc<Verifier>)> {
+    let user = std::str::from_utf8(startup.parameter("user")?).ok()?;
+    let verifier = shared.logins.as_ref()?.find(user)?;
+    Some((user.to_owned(), verifier))
 }
 
 async fn connect(shared: &Shared) -> io::Result<Stream> {

@@ -14,6 +14,10 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 use crate::config::{ClientTls, ServerTls, Upstream};
 use crate::stream::Stream;
 
+mod end_point;
+
+use end_point::end_point;
+
 /// The name of the protocol for clients that begin with TLS at once (PostgreSQL 17).
 const ALPN: &[u8] = b"postgresql";
 
@@ -47,13 +51,48 @@ pub enum TlsError {
 }
 
 /// Accepts TLS of clients.
-pub fn acceptor(config: &ClientTls) -> Result<TlsAcceptor, TlsError> {
+pub struct ClientAcceptor {
+    /// Speaks it.
+    pub acceptor: TlsAcceptor,
+    /// What is shown to clients.
+    certificate: CertificateDer<'static>,
+    /// What logins are bound to by clients.
+    pub end_point: Option<Vec<u8>>,
+}
+
+impl ClientAcceptor {
+    /// Whether the server shows the same certificate as the proxy. Then what a client binds its
+    /// login to is what the server expects.
+    pub fn shows_the_same(&self, server: &Stream) -> bool {
+        certificate(server) == Some(&self.certificate)
+    }
+}
+
+/// What a login by this connection to the server is bound to.
+pub fn server_end_point(server: &Stream) -> Option<Vec<u8>> {
+    certificate(server).and_then(|certificate| end_point(certificate))
+}
+
+/// What the server showed, if it speaks TLS.
+fn certificate(server: &Stream) -> Option<&CertificateDer<'static>> {
+    let Stream::TlsToServer(tls) = server else {
+        return None;
+    };
+    tls.get_ref().1.peer_certificates()?.first()
+}
+
+/// Reads certificate and key.
+pub fn acceptor(config: &ClientTls) -> Result<ClientAcceptor, TlsError> {
     let wrong_key = |error| TlsError::Pem {
         path: config.key.clone(),
         error,
     };
     let key = PrivateKeyDer::from_pem_file(&config.key).map_err(wrong_key)?;
     let certificates = certificates(&config.certificate)?;
+    let certificate = certificates.first().cloned().ok_or_else(|| TlsError::Pem {
+        path: config.certificate.clone(),
+        error: pem::Error::NoItemsFound,
+    })?;
     let mut server = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .and_then(|builder| {
@@ -66,7 +105,11 @@ pub fn acceptor(config: &ClientTls) -> Result<TlsAcceptor, TlsError> {
             error,
         })?;
     server.alpn_protocols = vec![ALPN.to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(server)))
+    Ok(ClientAcceptor {
+        acceptor: TlsAcceptor::from(Arc::new(server)),
+        end_point: end_point(&certificate),
+        certificate,
+    })
 }
 
 /// Speaks TLS with the server, and checks who it is.

@@ -1,7 +1,8 @@
 //! For tests only: a PostgreSQL server of its own for each test.
 //!
 //! The programs are those of the folder `STRONGROOM_TEST_POSTGRES`, or of the newest version that
-//! Debian's packages installed, or of a folder in `PATH`. PostgreSQL refuses to run as the superuser: for him it runs as
+//! Debian's packages installed, or of a folder in `PATH`. PostgreSQL refuses to run as the
+//! superuser: for him it runs as
 //! `nobody`. The server listens on a free port of this machine, keeps its files in a folder that
 //! is removed, and is killed when the value is dropped.
 #![cfg(unix)]
@@ -25,7 +26,8 @@ const NOBODY: u32 = 65534;
 /// A server is up after a second; a busy machine gets a minute.
 const START_WITHIN: Duration = Duration::from_secs(60);
 
-/// A running server. The superuser is `postgres`; nobody needs a password, unless [`Options`] say so.
+/// A running server. The superuser is `postgres`; nobody needs a password, unless [`Options`] say
+/// so.
 pub struct Postgres {
     child: Child,
     folder: TempDir,

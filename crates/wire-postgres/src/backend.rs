@@ -41,6 +41,10 @@ pub enum Authentication<'a> {
     Ok,
     /// SASL, by one of these mechanisms.
     Sasl(Vec<&'a [u8]>),
+    /// SASL goes on: what the mechanism says.
+    SaslContinue(&'a [u8]),
+    /// SASL ends well: what the mechanism says.
+    SaslFinal(&'a [u8]),
     /// Anything else, by its number.
     Other(u32),
 }
@@ -65,6 +69,8 @@ impl<'a> Authentication<'a> {
                 reader.end()?;
                 Ok(Self::Sasl(mechanisms))
             }
+            11 => Ok(Self::SaslContinue(reader.rest())),
+            12 => Ok(Self::SaslFinal(reader.rest())),
             other => Ok(Self::Other(other)),
         }
     }
@@ -211,6 +217,23 @@ pub fn write_sasl(mechanisms: &[&[u8]], out: &mut Vec<u8>) {
             put_text(out, mechanism);
         }
         out.push(0);
+    });
+}
+
+/// Writes AuthenticationSASLContinue.
+pub fn write_sasl_continue(message: &[u8], out: &mut Vec<u8>) {
+    write_sasl_message(11, message, out);
+}
+
+/// Writes AuthenticationSASLFinal.
+pub fn write_sasl_final(message: &[u8], out: &mut Vec<u8>) {
+    write_sasl_message(12, message, out);
+}
+
+fn write_sasl_message(code: u32, message: &[u8], out: &mut Vec<u8>) {
+    write(kind::AUTHENTICATION, out, |out| {
+        out.extend_from_slice(&code.to_be_bytes());
+        out.extend_from_slice(message);
     });
 }
 
@@ -389,6 +412,14 @@ mod tests {
         write_sasl(&[b"SCRAM-SHA-256"], &mut out);
         let sasl = Authentication::Sasl(vec![b"SCRAM-SHA-256"]);
         assert_eq!(Authentication::read(&out[5..]), Ok(sasl));
+        out.clear();
+        write_sasl_continue(b"r=x", &mut out);
+        let read = Authentication::read(&out[5..]);
+        assert_eq!(read, Ok(Authentication::SaslContinue(b"r=x")));
+        out.clear();
+        write_sasl_final(b"v=x", &mut out);
+        let read = Authentication::read(&out[5..]);
+        assert_eq!(read, Ok(Authentication::SaslFinal(b"v=x")));
     }
 
     #[test]

@@ -182,6 +182,21 @@ impl<'a> SaslInitialResponse<'a> {
     }
 }
 
+/// Writes a SASLInitialResponse.
+pub fn write_sasl_initial(mechanism: &[u8], message: &[u8], out: &mut Vec<u8>) {
+    write(kind::PASSWORD, out, |out| {
+        put_text(out, mechanism);
+        let size = u32::try_from(message.len()).expect("a message of SASL is short");
+        out.extend_from_slice(&size.to_be_bytes());
+        out.extend_from_slice(message);
+    });
+}
+
+/// Writes a SASLResponse.
+pub fn write_sasl_response(message: &[u8], out: &mut Vec<u8>) {
+    write(kind::PASSWORD, out, |out| out.extend_from_slice(message));
+}
+
 /// Writes a Parse.
 pub fn write_parse(
     statement: &[u8],
@@ -274,6 +289,17 @@ mod tests {
         assert_eq!(bind.result_formats.of(2), 0, "no code is text");
         let values: Vec<_> = bind.parameters.iter().collect();
         assert_eq!(values, [Some(&b"x"[..]), None, Some(&b""[..])]);
+    }
+
+    #[test]
+    fn a_choice_of_a_mechanism_is_read_as_it_was_written() {
+        let mut out = Vec::new();
+        write_sasl_initial(b"SCRAM-SHA-256", b"n,,n=,r=x", &mut out);
+        let choice = SaslInitialResponse {
+            mechanism: b"SCRAM-SHA-256",
+            message: b"n,,n=,r=x",
+        };
+        assert_eq!(SaslInitialResponse::read(&out[5..]), Ok(choice));
     }
 
     #[test]

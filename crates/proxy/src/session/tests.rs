@@ -9,6 +9,7 @@ fn terms() -> Terms {
     Terms {
         client_tls: false,
         server_tls: false,
+        certificate_is_shared: false,
         message_size_max: 1000,
         cancel_key: Some((77, [9; 32])),
         protection: None,
@@ -142,6 +143,13 @@ fn channel_binding_is_not_offered() {
     // The next answer is none of the kind, and passes.
     session.client_bytes(&message(b'p', b"c=biws"));
     assert_eq!(taken(&mut session.to_server), message(b'p', b"c=biws"));
+
+    let mut session = Session::new(Terms {
+        certificate_is_shared: true,
+        ..terms()
+    });
+    session.server_bytes(&message(b'R', &offer));
+    assert_eq!(taken(&mut session.to_client), message(b'R', &offer));
 }
 
 #[test]

@@ -1,22 +1,26 @@
 //! A real server, a proxy before it, and a tap between both that keeps what the server is sent.
+//! Whatever a test did: in its end no plaintext of a protected column is to be found.
 #![allow(dead_code, reason = "each test uses what it needs")]
-
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::thread;
 
 use postgres::{Client, NoTls};
 use proxy::{Config, Running};
 use server_testkit::Postgres;
 
-/// Server, tap and proxy.
+pub mod leaks;
+pub mod tap;
+
+use leaks::CANARY;
+use tap::Tap;
+
+/// Server, tap and proxy. Values of protected columns hold the word `CANARY`, which is looked for
+/// when it is dropped.
 pub struct Setup {
     /// Dropped first: sessions end before their server does.
     pub proxy: Running,
     pub tap: Tap,
     pub server: Postgres,
+    /// Whether it is searched when it is dropped.
+    pub is_searched: bool,
     _folder: tempfile::TempDir,
 }
 
@@ -28,25 +32,27 @@ impl Setup {
 
     /// The same with more lines of `[proxy]`.
     pub fn start_with(rules: &str, more: &str) -> Self {
-        let settings = [("log_statement", "all"), ("max_connections", "50")];
+        let mut settings = vec![("log_statement", "all"), ("max_connections", "50")];
+        let has_statistics = Postgres::has_library("pg_stat_statements");
+        if has_statistics {
+            settings.push(("shared_preload_libraries", "pg_stat_statements"));
+            settings.push(("pg_stat_statements.track", "all"));
+        }
         let server = Postgres::start_with(&settings);
+        if has_statistics {
+            let made = server
+                .connect()
+                .batch_execute("CREATE EXTENSION pg_stat_statements");
+            made.expect("its library is loaded");
+        }
         let tap = Tap::start(server.port());
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let key = folder.path().join("columns.key");
-        std::fs::write(&key, [0x5a; 32]).expect("a file in the own folder");
-        let text = format!(
-            "[proxy]\nlisten = \"127.0.0.1:0\"\nupstream = \"{}\"\nworkers = 1\n\
-             drain_seconds = 0\n{more}\n[keys]\nfile = \"columns.key\"\n{rules}",
-            tap.address
-        );
-        let file = folder.path().join("strongroom.toml");
-        std::fs::write(&file, text).expect("a file in the own folder");
-        let config = Config::read(&file).expect("the configuration");
-        let proxy = Running::start(config).expect("the proxy starts");
+        let proxy = proxy(&folder, &tap.address.to_string(), rules, more);
         Self {
             proxy,
             tap,
             server,
+            is_searched: true,
             _folder: folder,
         }
     }
@@ -68,87 +74,38 @@ impl Setup {
     }
 
     /// No `canary` stands in what the server was sent, nor in any of its files.
+    #[track_caller]
     pub fn assert_unseen(&self, canaries: &[&str]) {
-        self.server
-            .connect()
-            .batch_execute("CHECKPOINT")
-            .expect("the server writes its pages");
-        let sent = self.tap.sent();
-        for canary in canaries {
-            assert!(!holds(&sent, canary), "{canary} was sent to the server");
-        }
-        look_into(self.server.folder(), canaries);
+        let places = leaks::find(&self.server, &self.tap, canaries);
+        assert!(places.is_empty(), "{}", places.join("\n"));
     }
 }
 
-fn holds(bytes: &[u8], canary: &str) -> bool {
-    bytes
-        .windows(canary.len())
-        .any(|part| part == canary.as_bytes())
-}
-
-fn look_into(folder: &Path, canaries: &[&str]) {
-    for entry in std::fs::read_dir(folder).expect("a folder of the server") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            look_into(&path, canaries);
-            continue;
-        }
-        // The server may remove a file meanwhile.
-        let bytes = std::fs::read(&path).unwrap_or_default();
-        for canary in canaries {
-            assert!(!holds(&bytes, canary), "{canary} is in {}", path.display());
+impl Drop for Setup {
+    fn drop(&mut self) {
+        if self.is_searched && !std::thread::panicking() {
+            self.assert_unseen(&[CANARY]);
         }
     }
 }
 
-/// Passes everything on, and keeps what goes to the server.
-pub struct Tap {
-    pub address: SocketAddr,
-    sent: Arc<Mutex<Vec<u8>>>,
-}
-
-impl Tap {
-    fn start(port: u16) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
-        let address = listener.local_addr().expect("it is bound");
-        let sent = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&sent);
-        // Ends with the test's process.
-        thread::spawn(move || {
-            for client in listener.incoming().flatten() {
-                let Ok(server) = TcpStream::connect(("127.0.0.1", port)) else {
-                    continue;
-                };
-                let back = (
-                    server.try_clone().expect("a second handle"),
-                    client.try_clone().expect("a second handle"),
-                );
-                let kept = Arc::clone(&kept);
-                thread::spawn(move || pump(client, server, Some(&kept)));
-                thread::spawn(move || pump(back.0, back.1, None));
-            }
-        });
-        Self { address, sent }
-    }
-
-    /// All that was sent to the server.
-    pub fn sent(&self) -> Vec<u8> {
-        self.sent.lock().expect("no panic while it is held").clone()
-    }
-}
-
-fn pump(mut from: TcpStream, mut to: TcpStream, kept: Option<&Mutex<Vec<u8>>>) {
-    let _ = to.set_nodelay(true);
-    let mut buffer = [0; 16 * 1024];
-    while let Ok(size @ 1..) = from.read(&mut buffer) {
-        if let Some(kept) = kept {
-            let mut kept = kept.lock().expect("no panic while it is held");
-            kept.extend_from_slice(&buffer[..size]);
-        }
-        if to.write_all(&buffer[..size]).is_err() {
-            break;
-        }
-    }
-    let _ = to.shutdown(Shutdown::Write);
+/// A proxy with a key, before a server at an address.
+pub fn proxy(folder: &tempfile::TempDir, upstream: &str, rules: &str, more: &str) -> Running {
+    let write = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("a file in the own folder");
+        path
+    };
+    write("columns.key", &[0x5a; 32]);
+    let keys = match rules {
+        "" => "",
+        _ => "[keys]\nfile = \"columns.key\"\n",
+    };
+    let text = format!(
+        "[proxy]\nlisten = \"127.0.0.1:0\"\nupstream = \"{upstream}\"\nworkers = 1\n\
+         drain_seconds = 0\n{more}\n{keys}{rules}"
+    );
+    let file = write("strongroom.toml", text.as_bytes());
+    let config = Config::read(&file).expect("the configuration");
+    Running::start(config).expect("the proxy starts")
 }

@@ -47,6 +47,7 @@ impl Both {
         let mut session = Session::new(Terms {
             client_tls: false,
             server_tls: false,
+            certificate_is_shared: false,
             message_size_max: 100_000,
             cancel_key: None,
             protection: Some((protection, "base".to_owned())),

@@ -1,0 +1,185 @@
+//! The file of logins: names of users, and the verifiers that PostgreSQL keeps of their passwords.
+//!
+//! It is what `\copy (SELECT rolname, rolpassword FROM pg_authid WHERE …) TO 'logins.tsv'` writes:
+//! a line for each user, name and verifier with a tab between them. It is read anew when it has
+//! changed. Whoever reads it can play the server to these users, as whoever reads `pg_authid` can;
+//! he cannot log in.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use keyring::source::KeySource;
+
+use crate::scram::{NoVerifier, Verifier};
+
+/// A file of logins that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LoginsError {
+    /// It cannot be read.
+    #[error("{path}: {error}")]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A line of it.
+    #[error("{path}, line {number}: {error}")]
+    Line {
+        /// Which.
+        path: PathBuf,
+        /// The first has number 1.
+        number: usize,
+        /// Why.
+        error: LineError,
+    },
+}
+
+/// A line that is none of a file of logins. It is not shown: it may hold a password by mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// There is no tab in it.
+    #[error("name and verifier are expected, with a tab between them")]
+    NoTab,
+    /// What is behind the tab.
+    #[error(transparent)]
+    NoVerifier(#[from] NoVerifier),
+}
+
+/// Verifiers by user.
+#[derive(Debug)]
+pub struct Logins {
+    path: PathBuf,
+    seen: Mutex<Seen>,
+}
+
+type Verifiers = HashMap<String, Arc<Verifier>>;
+
+#[derive(Debug)]
+struct Seen {
+    /// As the file was: when it was changed, and its size.
+    state: (Option<SystemTime>, u64),
+    verifiers: Verifiers,
+}
+
+impl Logins {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// It cannot be read, or holds something else.
+    pub fn read(path: &Path) -> Result<Self, LoginsError> {
+        if let Some(exposed) = KeySource::File(path.to_owned()).exposure() {
+            tracing::warn!("{exposed}");
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            seen: Mutex::new(read(path)?),
+        })
+    }
+
+    /// The verifier of a user; None: the file does not have him.
+    pub fn find(&self, user: &str) -> Option<Arc<Verifier>> {
+        // What is replaced is replaced as a whole.
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if state(&self.path).ok() != Some(seen.state) {
+            match read(&self.path) {
+                Ok(read) => *seen = read,
+                // It may just be written: what was in it before goes on.
+                Err(error) => tracing::warn!(%error, "logins"),
+            }
+        }
+        seen.verifiers.get(user).cloned()
+    }
+}
+
+fn state(path: &Path) -> io::Result<(Option<SystemTime>, u64)> {
+    let data = std::fs::metadata(path)?;
+    Ok((data.modified().ok(), data.len()))
+}
+
+fn read(path: &Path) -> Result<Seen, LoginsError> {
+    let wrong = |error| LoginsError::Read {
+        path: path.to_owned(),
+        error,
+    };
+    // Before the content: what changes in between is read again.
+    let state = state(path).map_err(wrong)?;
+    let text = std::fs::read_to_string(path).map_err(wrong)?;
+    let mut verifiers = HashMap::new();
+    for (index, line) in text.lines().enumerate() {
+        if line.is_empty() {
+            continue;
+        }
+        let (name, verifier) = login(line).map_err(|error| LoginsError::Line {
+            path: path.to_owned(),
+            number: index + 1,
+            error,
+        })?;
+        verifiers.insert(name, Arc::new(verifier));
+    }
+    Ok(Seen { state, verifiers })
+}
+
+fn login(line: &str) -> Result<(String, Verifier), LineError> {
+    let (name, verifier) = line.split_once('\t').ok_or(LineError::NoTab)?;
+    Ok((unescaped(name), verifier.parse()?))
+}
+
+/// As COPY writes texts: a backslash before a backslash, and for signs that mean something else.
+fn unescaped(name: &str) -> String {
+    let mut out = String::new();
+    let mut signs = name.chars();
+    while let Some(sign) = signs.next() {
+        match (sign, sign == '\\') {
+            (_, true) => out.extend(signs.next().map(|sign| match sign {
+                't' => '\t',
+                'n' => '\n',
+                'r' => '\r',
+                other => other,
+            })),
+            (sign, false) => out.push(sign),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VERIFIER: &str = "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$\
+                            WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:\
+                            wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=";
+
+    #[test]
+    fn users_are_found_and_a_changed_file_is_read_anew() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("logins.tsv");
+        let write = |text: &str| std::fs::write(&path, text).expect("written");
+        write(&format!("ann\t{VERIFIER}\n\na\\\\b\\tc\t{VERIFIER}\n"));
+        let logins = Logins::read(&path).expect("well formed");
+        assert!(logins.find("ann").is_some());
+        assert!(logins.find("a\\b\tc").is_some());
+        assert!(logins.find("bob").is_none());
+        write(&format!("bob\t{VERIFIER}\n"));
+        assert!(logins.find("bob").is_some() && logins.find("ann").is_none());
+        write("half a li");
+        assert!(logins.find("bob").is_some(), "what was known goes on");
+    }
+
+    #[test]
+    fn a_line_that_is_none_is_named_and_not_shown() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("logins.tsv");
+        for (line, said) in [("ann secret", "tab"), ("ann\tsecret", "verifier")] {
+            std::fs::write(&path, format!("x\t{VERIFIER}\n{line}\n")).expect("written");
+            let error = Logins::read(&path).expect_err(line).to_string();
+            assert!(error.contains("line 2") && error.contains(said), "{error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+        assert!(Logins::read(&folder.path().join("none")).is_err());
+    }
+}

@@ -1,0 +1,364 @@
+//! How connections begin badly and end: cancelled, refused, malformed, too large, too many, without
+//! a server.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use common::Setup;
+use postgres::error::SqlState;
+use postgres::{Client, NoTls};
+use server_testkit::Postgres;
+
+/// Nothing here takes as long; a test that hangs says so.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const RULES: &str = "[columns.person]\nname = { type = \"text\" }\n";
+
+fn url(address: SocketAddr) -> String {
+    format!("postgres://postgres@127.0.0.1:{}/postgres", address.port())
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
+    listener.local_addr().expect("it is bound").port()
+}
+
+/// A raw client that has sent these bytes.
+fn raw(address: SocketAddr, bytes: &[u8]) -> TcpStream {
+    let mut socket = TcpStream::connect(address).expect("the proxy listens");
+    socket
+        .set_read_timeout(Some(PATIENCE))
+        .expect("a socket has timeouts");
+    // The proxy may have refused and gone before all was written.
+    let _ = socket.write_all(bytes);
+    socket
+}
+
+/// All that comes until the other side closes.
+fn rest(socket: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    match socket.read_to_end(&mut bytes) {
+        Ok(_) => {}
+        // A proxy that closes with bytes unread resets the connection.
+        Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset),
+    }
+    bytes
+}
+
+fn startup() -> Vec<u8> {
+    let parameters = b"\0\x03\0\0user\0postgres\0database\0postgres\0\0";
+    let size = u32::try_from(parameters.len() + 4).expect("small");
+    [&size.to_be_bytes(), &parameters[..]].concat()
+}
+
+/// Reads until the server is ready.
+fn read_until_ready(socket: &mut TcpStream) {
+    let mut header = [0; 5];
+    loop {
+        socket.read_exact(&mut header).expect("a message");
+        let size = u32::from_be_bytes([header[1], header[2], header[3], header[4]]) as usize;
+        let mut body = vec![0; size - 4];
+        socket.read_exact(&mut body).expect("its body");
+        if header[0] == b'Z' {
+            return;
+        }
+    }
+}
+
+/// The number of a counter of `/metrics`.
+fn metric(port: u16, name: &str) -> u64 {
+    let mut socket = raw(
+        SocketAddr::from(([127, 0, 0, 1], port)),
+        b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
+    );
+    let text = String::from_utf8(rest(&mut socket)).expect("text");
+    let line = text
+        .lines()
+        .find(|line| line.starts_with(&format!("strongroom_proxy_{name} ")));
+    let number = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
+    number.unwrap_or_else(|| panic!("{name} is not in {text}"))
+}
+
+fn wait_for(mut is_so: impl FnMut() -> bool) {
+    let since = std::time::Instant::now();
+    while !is_so() {
+        assert!(since.elapsed() < PATIENCE, "it does not come");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_statement_is_cancelled_and_the_session_goes_on() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    let mut client = setup.connect();
+    let token = client.cancel_token();
+    let (give, take) = mpsc::channel();
+    let sleeper = thread::spawn(move || {
+        let cancelled = client
+            .batch_execute("SELECT pg_sleep(600)")
+            .expect_err("cancelled");
+        give.send(cancelled.code().cloned()).expect("it is awaited");
+        client
+            .query_one("SELECT 7", &[])
+            .expect("it goes on")
+            .get::<_, i32>(0)
+    });
+    let mut direct = setup.server.connect();
+    let sleeps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+    wait_for(|| {
+        direct
+            .query_one(sleeps, &[])
+            .expect("an answer")
+            .get::<_, i64>(0)
+            == 1
+    });
+
+    // Somebody without the secret.
+    let mut forged = vec![0, 0, 0, 16, 0x04, 0xd2, 0x16, 0x2e];
+    forged.extend([0, 0, 0, 1, 9, 9, 9, 9]);
+    assert_eq!(rest(&mut raw(setup.proxy.address, &forged)), b"");
+    assert!(take.try_recv().is_err(), "nothing was cancelled");
+
+    token.cancel_query(NoTls).expect("the proxy takes it");
+    let code = take.recv_timeout(PATIENCE).expect("it is cancelled");
+    assert_eq!(code, Some(SqlState::QUERY_CANCELED));
+    assert_eq!(sleeper.join().expect("no panic"), 7);
+}
+
+#[test]
+fn a_server_that_comes_late_is_found() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let mut server = Postgres::start();
+    server.crash();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let upstream = format!("127.0.0.1:{}", server.port());
+    let proxy = common::proxy(&folder, &upstream, RULES, "");
+    let Err(error) = Client::connect(&url(proxy.address), NoTls) else {
+        panic!("there is no server");
+    };
+    assert_eq!(error.code(), Some(&SqlState::CONNECTION_FAILURE));
+    assert!(!error.to_string().contains("127.0.0.1"), "{error}");
+    server.start_again();
+    let mut client = Client::connect(&url(proxy.address), NoTls).expect("now there is one");
+    assert!(client.batch_execute("SELECT 1").is_ok());
+}
+
+#[test]
+fn packets_that_are_none_end_their_connection_alone() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let port = free_port();
+    let setup = Setup::start_with(RULES, &format!("metrics = \"127.0.0.1:{port}\""));
+    let mut good = setup.connect();
+    let first: [&[u8]; 9] = [
+        b"",
+        b"\0",
+        b"\0\0\0\0",
+        b"\0\0\0\x07\0\0\0",
+        b"\xff\xff\xff\xff\0\x03\0\0",
+        b"\0\0\x27\x11\0\x03\0\0",
+        b"\0\0\0\x09\0\x03\0\0x",
+        b"\0\0\0\x08\0\x09\0\0",
+        b"GET / HTTP/1.1\r\n\r\n",
+    ];
+    for bytes in first {
+        let mut socket = raw(setup.proxy.address, bytes);
+        // It may have been refused and closed already.
+        let _ = socket.shutdown(std::net::Shutdown::Write);
+        let said = rest(&mut socket);
+        assert!(said.is_empty() || said[0] == b'E', "{bytes:?}: {said:?}");
+    }
+    let later: [&[u8]; 9] = [
+        b"Q\0\0\0\0",
+        b"Q\0\0\0\x03",
+        b"Q\xff\xff\xff\xff",
+        b"Q\0\0\0\x06x!",
+        b"P\0\0\0\x05x",
+        b"B\0\0\0\x0a\0\0\0\x01\0\x01",
+        b"D\0\0\0\x07Xx\0",
+        b"!\0\0\0\x04",
+        b"F\0\0\0\x04",
+    ];
+    for bytes in later {
+        let mut socket = raw(setup.proxy.address, &startup());
+        read_until_ready(&mut socket);
+        let _ = socket.write_all(bytes);
+        let said = rest(&mut socket);
+        // The first statement asks the catalogues; then comes the error, and the end.
+        assert!(
+            said.windows(6).any(|six| six == b"SFATAL"),
+            "{bytes:?}: {said:?}"
+        );
+    }
+    assert!(good.batch_execute("SELECT 1").is_ok());
+    drop(good);
+    wait_for(|| metric(port, "connections_open") == 0);
+    assert!(metric(port, "connections_refused_total") >= 8);
+}
+
+#[test]
+fn a_message_that_is_too_large_is_refused_where_it_is_read() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start_with(RULES, "max_message_bytes = 100000");
+    let mut client = setup.connect();
+    client
+        .batch_execute("CREATE TABLE person (name text)")
+        .expect("made");
+    let large = "x".repeat(100_000);
+    let said = setup.psql(&format!("INSERT INTO person VALUES ('{large}')"));
+    assert!(
+        said.contains("FATAL") && said.contains("max_message_bytes"),
+        "{said}"
+    );
+    let mut client = setup.connect();
+    let rows = client.query("SELECT name FROM person", &[]).expect("rows");
+    assert!(rows.is_empty(), "nothing was written");
+}
+
+#[test]
+fn a_message_of_any_size_passes_where_nothing_is_protected() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start_with("", "max_message_bytes = 100000");
+    let mut client = setup.connect();
+    let large = "x".repeat(20_000_000);
+    let row = client.query_one("SELECT length($1), $1", &[&large]);
+    let row = row.expect("it passes");
+    assert_eq!(row.get::<_, i32>(0), 20_000_000);
+    assert_eq!(row.get::<_, &str>(1), large);
+}
+
+#[test]
+fn the_limit_of_connections_is_told_as_the_server_does() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start_with(RULES, "max_connections = 2");
+    let first = setup.connect();
+    let second = setup.connect();
+    let Err(error) = Client::connect(&url(setup.proxy.address), NoTls) else {
+        panic!("two are there");
+    };
+    assert_eq!(error.code(), Some(&SqlState::TOO_MANY_CONNECTIONS));
+    drop(first);
+    wait_for(|| Client::connect(&url(setup.proxy.address), NoTls).is_ok());
+    drop(second);
+}
+
+#[test]
+fn a_client_that_says_nothing_is_not_waited_for() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start_with(RULES, "startup_timeout_seconds = 1");
+    for bytes in [&b""[..], b"\0\0", &startup()[..20]] {
+        let mut socket = raw(setup.proxy.address, bytes);
+        assert_eq!(rest(&mut socket), b"");
+    }
+}
+
+#[test]
+fn metrics_count_and_show_no_content() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let port = free_port();
+    let setup = Setup::start_with(RULES, &format!("metrics = \"127.0.0.1:{port}\""));
+    let mut client = setup.connect();
+    client
+        .batch_execute("CREATE TABLE person (name text)")
+        .expect("made");
+    client
+        .batch_execute("INSERT INTO person VALUES ('CANARYmetrics')")
+        .expect("inserted");
+    assert_eq!(metric(port, "connections_open"), 1);
+    assert_eq!(metric(port, "sessions_total"), 1);
+    let before = metric(port, "client_bytes_total");
+    client.batch_execute("SELECT 1").expect("an answer");
+    assert!(metric(port, "client_bytes_total") > before);
+    assert!(metric(port, "server_bytes_total") > 0);
+
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    let all = rest(&mut raw(address, b"GET /metrics HTTP/1.1\r\n\r\n"));
+    let all = String::from_utf8(all).expect("text");
+    assert!(all.starts_with("HTTP/1.1 200 OK\r\n"), "{all}");
+    assert!(!all.contains("CANARY") && !all.contains("person"), "{all}");
+    for line in all.lines().filter(|line| line.starts_with("strongroom")) {
+        let words: Vec<&str> = line.split(' ').collect();
+        assert!(
+            words.len() == 2 && words[1].parse::<u64>().is_ok(),
+            "{line}"
+        );
+    }
+    let other = rest(&mut raw(address, b"GET /other HTTP/1.1\r\n\r\n"));
+    assert!(other.starts_with(b"HTTP/1.1 404"));
+}
+
+#[test]
+fn the_loss_of_the_server_is_told_and_the_next_one_is_found() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let mut server = Postgres::start();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let upstream = format!("127.0.0.1:{}", server.port());
+    let proxy = common::proxy(&folder, &upstream, RULES, "");
+    let mut client = Client::connect(&url(proxy.address), NoTls).expect("the proxy runs");
+    client
+        .batch_execute("CREATE TABLE person (name text)")
+        .expect("made");
+    client
+        .execute("INSERT INTO person VALUES ($1)", &[&"CANARYkept"])
+        .expect("inserted");
+    let sleeper = Client::connect(&url(proxy.address), NoTls).expect("the proxy runs");
+    let asleep = thread::spawn(move || {
+        let mut sleeper = sleeper;
+        sleeper
+            .batch_execute("SELECT pg_sleep(600)")
+            .expect_err("the server is lost")
+    });
+    let mut direct = server.connect();
+    let sleeps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+    wait_for(|| {
+        direct
+            .query_one(sleeps, &[])
+            .expect("an answer")
+            .get::<_, i64>(0)
+            == 1
+    });
+    // One process of the server dies: all others end, and it recovers.
+    let id = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+    let id: i32 = direct.query_one(id, &[]).expect("an answer").get(0);
+    let killed = std::process::Command::new("kill")
+        .args(["-9", &id.to_string()])
+        .status();
+    assert!(killed.expect("kill runs").success());
+    let error = asleep.join().expect("no panic");
+    let known = [None, Some("08006"), Some("57P02"), Some("57P01")];
+    assert!(
+        known.contains(&error.code().map(SqlState::code)),
+        "{error:?}"
+    );
+    wait_for(|| client.is_closed() || client.batch_execute("SELECT 1").is_err());
+    server.crash();
+    server.start_again();
+    let mut client = Client::connect(&url(proxy.address), NoTls).expect("it is back");
+    let row = client
+        .query_one("SELECT name FROM person", &[])
+        .expect("one row");
+    assert_eq!(row.get::<_, &str>(0), "CANARYkept");
+}

@@ -1,0 +1,351 @@
+//! Who logs in how: TLS on either side and on both, SCRAM with and without channel binding, with
+//! and without a file of logins. The client is PostgreSQL's own, psql.
+
+mod common;
+
+use std::process::Output;
+
+use postgres::{Client, NoTls};
+use proxy::Running;
+use rcgen::CertifiedKey;
+use server_testkit::{Options, Postgres};
+use tempfile::TempDir;
+
+/// Without a password for the superuser, by SCRAM for all others.
+const ACCESS: &str =
+    "host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
+const PASSWORD: &str = "CANARY pass, word=1";
+
+struct Certificate {
+    certificate: String,
+    key: String,
+}
+
+impl Certificate {
+    fn new() -> Self {
+        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let CertifiedKey { cert, signing_key } =
+            rcgen::generate_simple_self_signed(names).expect("a certificate");
+        Self {
+            certificate: cert.pem(),
+            key: signing_key.serialize_pem(),
+        }
+    }
+}
+
+/// A server that speaks TLS and asks `ann` for her password, and the certificates of both sides.
+struct Place {
+    server: Postgres,
+    of_server: Certificate,
+    of_proxy: Certificate,
+    folder: TempDir,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    client_tls: bool,
+    server_tls: bool,
+    shares_certificate: bool,
+    logins: bool,
+}
+
+impl Place {
+    fn new() -> Option<Self> {
+        if !server_testkit::is_installed() {
+            return None;
+        }
+        let of_server = Certificate::new();
+        let server = Postgres::start_as(&Options {
+            settings: &[("ssl", "on"), ("log_statement", "all")],
+            access: Some(ACCESS),
+            files: &[
+                ("server.crt", of_server.certificate.as_bytes()),
+                ("server.key", of_server.key.as_bytes()),
+            ],
+        });
+        let place = Self {
+            server,
+            of_server,
+            of_proxy: Certificate::new(),
+            folder: tempfile::tempdir().expect("a temporary folder"),
+        };
+        place.set_password(PASSWORD);
+        Some(place)
+    }
+
+    fn set_password(&self, password: &str) {
+        let mut client = self.server.connect();
+        // The role is made once; its password is not for the log.
+        let script = format!(
+            "SET log_statement TO none; DO $$ BEGIN CREATE ROLE ann LOGIN; EXCEPTION WHEN \
+             duplicate_object THEN NULL; END $$; ALTER ROLE ann PASSWORD '{password}'"
+        );
+        client.batch_execute(&script).expect("the superuser may");
+    }
+
+    /// Writes the file of logins, as `docs/proxy.md` says.
+    fn write_logins(&self) {
+        let query = "\\copy (SELECT rolname, rolpassword FROM pg_authid \
+                     WHERE rolpassword LIKE 'SCRAM-SHA-256$%') TO STDOUT";
+        let said = self.server.run("psql", &["-XAtq", "-c", query]);
+        assert!(said.status.success());
+        self.write("logins.tsv", &said.stdout);
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        std::fs::write(self.folder.path().join(name), bytes).expect("a file in the own folder");
+    }
+
+    fn proxy(&self, case: Case) -> Running {
+        let of_proxy = match case.shares_certificate {
+            true => &self.of_server,
+            false => &self.of_proxy,
+        };
+        self.write("proxy.crt", of_proxy.certificate.as_bytes());
+        self.write("proxy.key", of_proxy.key.as_bytes());
+        self.write("root.crt", self.of_server.certificate.as_bytes());
+        self.server
+            .add_file("proxy-root.crt", of_proxy.certificate.as_bytes());
+        let mut more = String::new();
+        if case.logins {
+            self.write_logins();
+            more.push_str("logins = \"logins.tsv\"\n");
+        }
+        if case.client_tls {
+            more.push_str(
+                "client_tls = { certificate = \"proxy.crt\", key = \"proxy.key\", \
+                 required = true }\n",
+            );
+        }
+        if case.server_tls {
+            more.push_str("server_tls = { root = \"root.crt\" }\n");
+        }
+        let upstream = format!("127.0.0.1:{}", self.server.port());
+        common::proxy(&self.folder, &upstream, "", &more)
+    }
+
+    fn psql(&self, proxy: &Running, case: Case, binding: &str, password: &str) -> Output {
+        let root = self.server.folder().join("proxy-root.crt");
+        let mode = if case.client_tls {
+            "verify-full"
+        } else {
+            "disable"
+        };
+        let question = "SELECT current_user, ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+        self.server.run_with(
+            proxy.address.port(),
+            "psql",
+            &["-XAtq", "-c", question],
+            &[
+                ("PGUSER", "ann"),
+                ("PGPASSWORD", password),
+                ("PGSSLMODE", mode),
+                ("PGSSLROOTCERT", &root.to_string_lossy()),
+                ("PGCHANNELBINDING", binding),
+                ("PGGSSENCMODE", "disable"),
+            ],
+        )
+    }
+}
+
+fn cases() -> impl Iterator<Item = Case> {
+    (0..16).filter_map(|bits| {
+        let case = Case {
+            client_tls: bits & 1 > 0,
+            server_tls: bits & 2 > 0,
+            shares_certificate: bits & 4 > 0,
+            logins: bits & 8 > 0,
+        };
+        let is_another = case.client_tls && case.server_tls || !case.shares_certificate;
+        is_another.then_some(case)
+    })
+}
+
+/// What must come of it: RFC 5802, section 6.
+fn may_log_in(case: Case, binding: &str) -> bool {
+    // Somebody who knows the verifier, or shows the server's certificate, can be bound to.
+    let can_bind = case.client_tls && (case.logins || case.server_tls && case.shares_certificate);
+    match binding {
+        "disable" => true,
+        "require" => can_bind,
+        // The client says that it could have bound; the server by TLS takes that for an attack.
+        _ => can_bind || !(case.client_tls && case.server_tls),
+    }
+}
+
+#[test]
+fn every_combination_of_tls_and_binding_logs_in_or_says_why_not() {
+    let Some(place) = Place::new() else { return };
+    for case in cases() {
+        let proxy = place.proxy(case);
+        for binding in ["disable", "prefer", "require"] {
+            let said = place.psql(&proxy, case, binding, PASSWORD);
+            let out = String::from_utf8_lossy(&said.stdout);
+            let errors = String::from_utf8_lossy(&said.stderr);
+            if may_log_in(case, binding) {
+                let wanted = if case.server_tls {
+                    "ann|t\n"
+                } else {
+                    "ann|f\n"
+                };
+                assert_eq!(out, wanted, "{case:?}, {binding}: {errors}");
+                continue;
+            }
+            assert_eq!(out, "", "{case:?}, {binding}");
+            let words = match binding {
+                "require" => "channel binding",
+                _ => "Set logins in the configuration of the proxy",
+            };
+            assert!(errors.contains(words), "{case:?}, {binding}: {errors}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_password_is_refused_in_every_way() {
+    let Some(place) = Place::new() else { return };
+    for case in cases() {
+        let proxy = place.proxy(case);
+        let said = place.psql(&proxy, case, "disable", "another");
+        let errors = String::from_utf8_lossy(&said.stderr);
+        let words = "password authentication failed for user \"ann\"";
+        assert!(errors.contains(words), "{case:?}: {errors}");
+        assert_eq!(String::from_utf8_lossy(&said.stdout), "", "{case:?}");
+    }
+}
+
+#[test]
+fn a_changed_password_is_told_and_the_file_is_read_anew() {
+    let Some(place) = Place::new() else { return };
+    let case = Case {
+        client_tls: true,
+        server_tls: true,
+        shares_certificate: false,
+        logins: true,
+    };
+    let proxy = place.proxy(case);
+    let old = place.psql(&proxy, case, "require", PASSWORD);
+    assert!(old.status.success());
+    place.set_password("another");
+    let said = place.psql(&proxy, case, "require", "another");
+    let errors = String::from_utf8_lossy(&said.stderr);
+    assert!(errors.contains("write the file of logins"), "{errors}");
+    place.write_logins();
+    let said = place.psql(&proxy, case, "require", "another");
+    assert_eq!(String::from_utf8_lossy(&said.stdout), "ann|t\n");
+    let said = place.psql(&proxy, case, "require", PASSWORD);
+    assert!(!said.status.success());
+}
+
+#[test]
+fn the_password_reaches_nobody() {
+    let Some(place) = Place::new() else { return };
+    let tap = common::tap::Tap::start(place.server.port());
+    place.write_logins();
+    let upstream = tap.address.to_string();
+    let more = "logins = \"logins.tsv\"\n";
+    let proxy = common::proxy(&place.folder, &upstream, "", more);
+    let case = Case {
+        client_tls: false,
+        server_tls: false,
+        shares_certificate: false,
+        logins: true,
+    };
+    let said = place.psql(&proxy, case, "disable", PASSWORD);
+    assert_eq!(String::from_utf8_lossy(&said.stdout), "ann|f\n");
+    let sent = tap.sent();
+    assert!(!sent.is_empty());
+    let is_sent = sent
+        .windows(PASSWORD.len())
+        .any(|part| part == PASSWORD.as_bytes());
+    assert!(!is_sent);
+}
+
+#[test]
+fn clients_without_tls_are_told_to_use_it() {
+    let Some(place) = Place::new() else { return };
+    let case = Case {
+        client_tls: true,
+        server_tls: false,
+        shares_certificate: false,
+        logins: false,
+    };
+    let proxy = place.proxy(case);
+    let url = format!(
+        "postgres://postgres@127.0.0.1:{}/postgres",
+        proxy.address.port()
+    );
+    let Err(error) = Client::connect(&url, NoTls) else {
+        panic!("TLS is required");
+    };
+    assert_eq!(error.code().map(|code| code.code()), Some("28000"));
+}
+
+#[test]
+fn a_server_with_another_certificate_is_not_spoken_to() {
+    let Some(mut place) = Place::new() else {
+        return;
+    };
+    let case = Case {
+        client_tls: false,
+        server_tls: true,
+        shares_certificate: false,
+        logins: false,
+    };
+    place.of_server = Certificate::new();
+    let proxy = place.proxy(case);
+    let said = place.psql(&proxy, case, "disable", PASSWORD);
+    let errors = String::from_utf8_lossy(&said.stderr);
+    assert!(errors.contains("cannot reach the server"), "{errors}");
+}
+
+#[test]
+fn a_statement_is_cancelled_over_tls() {
+    let Some(place) = Place::new() else { return };
+    let case = Case {
+        client_tls: true,
+        server_tls: true,
+        shares_certificate: false,
+        logins: true,
+    };
+    let proxy = place.proxy(case);
+    let root = place.server.folder().join("proxy-root.crt");
+    let mut psql = place.server.program(proxy.address.port(), "psql");
+    let mut child = psql
+        .args(["-XAtq", "-c", "SELECT pg_sleep(600)"])
+        .envs([("PGUSER", "ann"), ("PGPASSWORD", PASSWORD)])
+        .envs([
+            ("PGSSLMODE", "verify-full"),
+            ("PGCHANNELBINDING", "require"),
+        ])
+        .env("PGSSLROOTCERT", root)
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("psql runs");
+    let mut client = place.server.connect();
+    let sleeps = "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(600)'";
+    while client
+        .query_one(sleeps, &[])
+        .expect("an answer")
+        .get::<_, i64>(0)
+        == 0
+    {
+        assert!(
+            child.try_wait().expect("it is known").is_none(),
+            "psql has ended"
+        );
+        std::thread::yield_now();
+    }
+    // As Ctrl-C does: psql asks to cancel.
+    let id = child.id().to_string();
+    let sent = std::process::Command::new("kill")
+        .args(["-INT", &id])
+        .status();
+    assert!(sent.expect("kill runs").success());
+    let said = child.wait_with_output().expect("it ends");
+    let errors = String::from_utf8_lossy(&said.stderr);
+    assert!(
+        errors.contains("canceling statement due to user request"),
+        "{errors}"
+    );
+}
