@@ -1,25 +1,27 @@
 //! `bench`: what a page costs, as paired ratios to stock SQLite; what a statement costs in the lab;
-//! what a value of a protected column costs; what sealing in process costs.
+//! what a value of a protected column costs; what sealing in process, and the way through the
+//! proxy cost.
 
 use crate::command::{cargo, run as run_command};
 
 /// What follows the name goes to the measuring program as it is.
 #[derive(clap::Args)]
 pub struct Options {
-    /// What to measure, `page`, `statement`, `direct`, `columns` or `client`, and arguments of the
-    /// measuring program.
+    /// What to measure, `page`, `statement`, `direct`, `columns`, `client` or `proxy`, and
+    /// arguments of the measuring program.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }
 
 /// The measuring programs: a name, the package and its example. The first is run where no name is
 /// given.
-const PROGRAMS: [(&str, &str, &str); 5] = [
+const PROGRAMS: [(&str, &str, &str); 6] = [
     ("page", "strongroom-sqlite-linked", "storage_bench"),
     ("statement", "strongroom-sqlite-api", "statement_cost"),
     ("direct", "strongroom-lab-engines", "direct_cost"),
     ("columns", "strongroom-column-codec", "value_cost"),
     ("client", "strongroom-postgres", "in_process_cost"),
+    ("proxy", "strongroom-proxy", "pass_through"),
 ];
 
 /// Builds the measuring program with optimisation and runs it.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 use wire_postgres::backend::Failure;
 use wire_postgres::startup::{self, First, Startup, TLS_REQUEST};
@@ -17,7 +17,7 @@ use crate::protection::Protection;
 use crate::scram::Verifier;
 use crate::server::Shared;
 use crate::session::{ServerKey, Session, Terms};
-use crate::stream::Stream;
+use crate::stream::{LocalStream, Stream};
 use crate::tls;
 
 mod login;
@@ -289,7 +289,7 @@ fn verifier(startup: &Startup<'_>, shared: &Shared) -> Option<(String, Arc<Verif
 
 async fn connect(shared: &Shared) -> io::Result<Stream> {
     let (host, port) = match &shared.config.upstream {
-        Upstream::Unix(path) => return UnixStream::connect(path).await.map(Stream::Unix),
+        Upstream::Unix(path) => return LocalStream::connect(path).await.map(Stream::Unix),
         Upstream::Tcp(host, port) => (host, *port),
     };
     let mut socket = TcpStream::connect((host.as_str(), port)).await?;

@@ -5,8 +5,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
 use tokio_rustls::{client, server};
+
+mod local;
+
+pub use local::LocalStream;
 
 /// A socket, with TLS or without.
 #[derive(Debug)]
@@ -14,7 +18,7 @@ pub enum Stream {
     /// TCP.
     Tcp(TcpStream),
     /// A socket of the file system.
-    Unix(UnixStream),
+    Unix(LocalStream),
     /// TLS towards a client. Boxed: it is a KiB, and few sessions have it.
     TlsFromClient(Box<server::TlsStream<TcpStream>>),
     /// TLS towards the server.
