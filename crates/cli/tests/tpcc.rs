@@ -11,7 +11,7 @@ use lab::engine::EngineOptions;
 use lab::results::Results;
 use tempfile::TempDir;
 
-fn run(folder: &TempDir, engines: &str) -> Option<Output> {
+fn run(folder: &TempDir, engines: &str, more: &[&str]) -> Option<Output> {
     let engine = lab_engines::named("postgres", &EngineOptions::default()).unwrap();
     if let Some(missing) = engine.missing() {
         println!("left out: {missing}");
@@ -39,6 +39,7 @@ fn run(folder: &TempDir, engines: &str) -> Option<Output> {
             "--engines",
             engines,
         ])
+        .args(more)
         .arg("--out")
         .arg(folder.path().join("out"))
         .output()
@@ -54,7 +55,7 @@ fn results(folder: &TempDir) -> Results {
 #[test]
 fn terminals_work_with_and_without_the_proxy() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(output) = run(&folder, "postgres,proxy") else {
+    let Some(output) = run(&folder, "postgres,proxy", &[]) else {
         return;
     };
     assert!(output.status.success(), "{output:?}");
@@ -82,10 +83,42 @@ fn terminals_work_with_and_without_the_proxy() {
     assert!(folder.path().join("out/report.html").exists());
 }
 
+/// Every set of columns, and what the specification asks of the tables after the run.
+fn columns_are_consistent(isolation: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let engines = "proxy-20,proxy-20-sensitive,proxy-50,proxy-100";
+    let Some(output) = run(&folder, engines, &["--isolation", isolation]) else {
+        return;
+    };
+    assert!(output.status.success(), "{output:?}");
+    let results = results(&folder);
+    assert_eq!(results.passes.len(), 4);
+    for pass in &results.passes {
+        assert_eq!(pass.failure, None, "{}", pass.engine);
+        for test in &pass.tests {
+            assert_eq!(test.contradiction, None, "{}", pass.engine);
+        }
+        let run = pass.tests[1].terminals().unwrap();
+        assert!(run.committed > 0, "{}", pass.engine);
+    }
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(!said.contains("WRONG"), "{said}");
+}
+
+#[test]
+fn protected_columns_are_consistent_when_serializable() {
+    columns_are_consistent("serializable");
+}
+
+#[test]
+fn protected_columns_are_consistent_when_read_committed() {
+    columns_are_consistent("read-committed");
+}
+
 #[test]
 fn an_engine_without_terminals_is_refused_before_anything_runs() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(output) = run(&folder, "sqlite") else {
+    let Some(output) = run(&folder, "sqlite", &[]) else {
         return;
     };
     assert!(!output.status.success());
