@@ -5,9 +5,12 @@
 #[path = "support/databases.rs"]
 mod databases;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{self, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lab::engine::{Engine, EngineOptions, whole_message};
 use lab::processes::descendants;
@@ -144,9 +147,17 @@ fn the_end_of_the_server_is_told() {
         return;
     };
     let postmaster = main_process(folder.path());
-    let idle = descendants(postmaster).len();
+    // Filling may have connections that are about to end.
+    let before = sessions(postmaster);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let watched = Arc::clone(&is_over);
     let killer = std::thread::spawn(move || {
-        while descendants(postmaster).len() < idle + TERMINALS as usize {
+        let are_all_there = || {
+            let now = sessions(postmaster);
+            now.difference(&before).count() >= TERMINALS as usize
+        };
+        while !are_all_there() {
+            assert!(!watched.load(Ordering::Relaxed), "the run was not met");
             std::thread::yield_now();
         }
         let killed = Command::new("kill")
@@ -164,12 +175,23 @@ fn the_end_of_the_server_is_told() {
         &mut acknowledged,
         &mut sample(2),
     );
+    is_over.store(true, Ordering::Relaxed);
     killer.join().unwrap();
     let message = whole_message(&end.unwrap_err());
     assert!(
         message.contains("the server has ended (signal: 9"),
         "{message}"
     );
+}
+
+/// Server processes of clients: PostgreSQL shows in their titles from where those come.
+fn sessions(postmaster: i32) -> BTreeSet<i32> {
+    let is_session = |pid: &i32| {
+        let title = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&title).contains(" 127.0.0.1(")
+    };
+    let below = descendants(postmaster).into_iter();
+    below.map(|one| one.pid).filter(is_session).collect()
 }
 
 fn main_process(folder: &Path) -> i32 {
