@@ -45,6 +45,11 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     out
 }
 
+/// A run of messages that go on to the server, and that it does not answer: Flush.
+fn requests() -> Vec<u8> {
+    message(b'H', &[]).repeat(200)
+}
+
 type Begun = (
     ReadHalf<SealedStream<DuplexStream>>,
     WriteHalf<SealedStream<DuplexStream>>,
@@ -129,14 +134,14 @@ async fn a_reader_that_waits_is_woken_by_what_a_write_makes_for_him() {
 #[tokio::test]
 async fn a_server_that_takes_nothing_stops_the_writer_until_it_does() {
     let (_reader, mut writer, mut server) = begun().await;
-    let row = message(b'd', &[7; 1000]);
-    let count = 4 * WAITING_MAX / row.len();
+    let requests = requests();
+    let count = 4 * WAITING_MAX / requests.len();
     let written = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let counter = Arc::clone(&written);
-    let size = row.len();
+    let size = requests.len();
     let writing = tokio::spawn(async move {
         for _ in 0..count {
-            writer.write_all(&row).await.expect("written");
+            writer.write_all(&requests).await.expect("written");
             counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         }
         writer.flush().await.expect("sent");
@@ -159,9 +164,9 @@ async fn a_server_that_takes_nothing_stops_the_writer_until_it_does() {
 async fn a_server_that_goes_is_told_to_the_reader_and_frees_the_writer() {
     let (mut reader, mut writer, server) = begun().await;
     let writing = tokio::spawn(async move {
-        let row = message(b'd', &[7; 1000]);
-        for _ in 0..4 * WAITING_MAX / row.len() {
-            writer.write_all(&row).await?;
+        let requests = requests();
+        for _ in 0..4 * WAITING_MAX / requests.len() {
+            writer.write_all(&requests).await?;
         }
         writer.flush().await
     });
