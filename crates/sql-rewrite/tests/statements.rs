@@ -279,7 +279,7 @@ fn many_rows_are_updated_at_once() {
     assert_starts(
         "UPDATE person SET visits = visits + 1 WHERE mail IN ('x', 'y')",
         "read: SELECT person.ctid, person.tableoid, visits FROM \"public\".person WHERE \
-         mail IN ({constant match mail}, {constant match mail}) FOR UPDATE",
+         mail IN ({constant match mail}, {constant match mail}) FOR NO KEY UPDATE",
     );
     assert_plan(
         "UPDATE person SET (mail, active) = ('x', 2), born = NULL WHERE id BETWEEN 1 AND 2",
