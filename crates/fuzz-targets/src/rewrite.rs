@@ -264,7 +264,10 @@ fn check_passed(statement: &str) {
     if lower.contains("pg_") || lower.contains("information_schema") {
         return;
     }
-    let mut words = lower.split(|one: char| !(one.is_alphanumeric() || one == '_'));
+    // To PostgreSQL every character beyond ASCII is a letter of a name.
+    let is_of_name =
+        |one: char| one.is_ascii_alphanumeric() || "_$".contains(one) || !one.is_ascii();
+    let mut words = lower.split(|one: char| !is_of_name(one));
     let rows = [
         "select", "insert", "update", "delete", "with", "values", "merge", "copy", "explain",
     ];
