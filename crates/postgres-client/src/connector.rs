@@ -92,7 +92,7 @@ impl Connector {
     /// # Errors
     /// See [`OptionsError`].
     pub fn new(options: Options) -> Result<Self, OptionsError> {
-        let message_size_max = options.message_size_max;
+        let message_size_max = options.message_size_max();
         let (protection, tls) = options.open()?;
         let shared = Shared {
             protection: Arc::new(protection),

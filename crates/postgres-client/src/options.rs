@@ -1,11 +1,11 @@
 //! What a connector is made of: rules, key, TLS, limits.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crypto::secret::Key;
-use proxy::config::{KeysConfig, ProxyConfig};
+use proxy::config::{ConfigError, KeysConfig, ProxyConfig, read_toml};
 use proxy::{KeysError, Protection, Root, TlsError};
 use rustls::ClientConfig;
 use serde::Deserialize;
@@ -21,9 +21,8 @@ pub struct Options {
     rules: Rules,
     key: Source,
     tls: Tls,
-    pub(crate) message_size_max: usize,
-    /// None: as many as the proxy has by itself.
-    finish_rows_max: Option<usize>,
+    /// Whose limits hold. None: those that the proxy has by itself.
+    limits: Option<ProxyConfig>,
 }
 
 enum Source {
@@ -34,22 +33,9 @@ enum Source {
 /// Options that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OptionsError {
-    /// The file cannot be read.
-    #[error("{path}: {error}")]
-    Read {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// The file is no TOML, or has other tables.
-    #[error("{path}: {error}")]
-    Syntax {
-        /// Which.
-        path: PathBuf,
-        /// Where and why.
-        error: Box<toml::de::Error>,
-    },
+    /// The file cannot be read, is no TOML, or has other tables.
+    #[error(transparent)]
+    File(#[from] ConfigError),
     /// Rules that contradict themselves.
     #[error("{}", in_lines(.0))]
     Rules(Vec<RulesError>),
@@ -96,27 +82,19 @@ impl Options {
     /// # Errors
     /// The file, or its authorities. Rules and key are looked at when the connector is made.
     pub fn read(path: &Path) -> Result<Self, OptionsError> {
-        let text = std::fs::read_to_string(path).map_err(|error| OptionsError::Read {
-            path: path.to_owned(),
-            error,
-        })?;
-        let file: File = toml::from_str(&text).map_err(|error| OptionsError::Syntax {
-            path: path.to_owned(),
-            error: Box::new(error),
-        })?;
+        let file: File = read_toml(path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut keys = file.keys.ok_or(OptionsError::NoKeys)?;
         if let Some(file) = &mut keys.file {
             *file = folder.join(&file);
         }
         let mut options = Self::of(file.columns, Source::Named(keys));
-        if let Some(proxy) = file.proxy {
-            options.message_size_max = proxy.max_message_bytes;
-            options.finish_rows_max = Some(proxy.max_finish_rows);
-            if let Some(tls) = proxy.server_tls {
+        if let Some(mut proxy) = file.proxy {
+            if let Some(tls) = proxy.server_tls.take() {
                 options = options.tls_root(&folder.join(tls.root))?;
                 options.tls.name = tls.name;
             }
+            options.limits = Some(proxy);
         }
         Ok(options)
     }
@@ -139,8 +117,7 @@ impl Options {
                 config: None,
                 name: None,
             },
-            message_size_max: MESSAGE_SIZE_MAX,
-            finish_rows_max: None,
+            limits: None,
         }
     }
 
@@ -172,6 +149,12 @@ impl Options {
         self
     }
 
+    /// Largest message that is looked into.
+    pub(crate) fn message_size_max(&self) -> usize {
+        let limits = self.limits.as_ref();
+        limits.map_or(MESSAGE_SIZE_MAX, |proxy| proxy.max_message_bytes)
+    }
+
     /// What connections share.
     pub(crate) fn open(self) -> Result<(Protection, Tls), OptionsError> {
         if self.rules.tables.is_empty() {
@@ -183,8 +166,8 @@ impl Options {
             Source::Named(keys) => Root::read(&keys)?,
         };
         let protection = Protection::new(self.rules, root, proxy::now);
-        let protection = match self.finish_rows_max {
-            Some(rows) => protection.with_finish_rows_max(rows),
+        let protection = match &self.limits {
+            Some(proxy) => proxy.limit(protection),
             None => protection,
         };
         Ok((protection, self.tls))

@@ -7,7 +7,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use sql_rewrite::Rules;
+
+use crate::protection::Protection;
 
 /// What `strongroom proxy` is told.
 #[derive(Clone, Debug, Deserialize)]
@@ -197,20 +200,28 @@ pub enum ConfigError {
     },
 }
 
+/// Reads a file of TOML. Paths in it are as they stand there.
+///
+/// # Errors
+/// It cannot be read, or says what is not understood.
+pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
+    let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Read {
+        path: path.to_owned(),
+        error,
+    })?;
+    toml::from_str(&text).map_err(|error| ConfigError::Syntax {
+        path: path.to_owned(),
+        error: Box::new(error),
+    })
+}
+
 impl Config {
     /// Reads a file. Paths in it are relative to its folder.
     ///
     /// # Errors
     /// It cannot be read, or says what is not understood.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Read {
-            path: path.to_owned(),
-            error,
-        })?;
-        let mut config: Self = toml::from_str(&text).map_err(|error| ConfigError::Syntax {
-            path: path.to_owned(),
-            error: Box::new(error),
-        })?;
+        let mut config: Self = read_toml(path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let proxy = &mut config.proxy;
         if let Some(tls) = &mut proxy.client_tls {
@@ -234,6 +245,15 @@ impl ProxyConfig {
     /// [`Self::startup_timeout_seconds`]
     pub fn startup_timeout(&self) -> Duration {
         Duration::from_secs(self.startup_timeout_seconds.into())
+    }
+
+    /// Protection within the limits of the configuration.
+    #[must_use]
+    pub fn limit(&self, protection: Protection) -> Protection {
+        protection
+            .with_finish_rows_max(self.max_finish_rows)
+            .with_finish_bytes_max(self.max_finish_bytes)
+            .with_field_size_max(self.max_message_bytes)
     }
 
     /// [`Self::drain_seconds`]

@@ -20,6 +20,8 @@ use std::fmt;
 use column_types::ValueError;
 use sql_rewrite::CopyFormat;
 
+use lines::Stray;
+
 pub(crate) use fields::Fields;
 
 /// The columns of a COPY, and which way it goes.
@@ -212,6 +214,18 @@ impl RowState {
         }
     }
 
+    /// The end of a line, with all its fields.
+    fn end_line(&mut self, in_header: &mut bool, out: &mut Vec<u8>) -> Result<(), CopyError> {
+        if !std::mem::take(in_header) {
+            self.check_row()?;
+        }
+        // A header that goes to the server is an empty line: what stood there may be anything.
+        out.push(b'\n');
+        self.field = 0;
+        self.line += 1;
+        Ok(())
+    }
+
     fn check_size(&self, size: usize) -> Result<(), CopyError> {
         let size_max = self.layout.field_size_max;
         if size <= size_max {
@@ -224,6 +238,18 @@ impl RowState {
             hint: Some("Raise max_message_bytes in the configuration of the proxy."),
             ..self.bad_format("")
         })
+    }
+
+    /// A line does not end as those before; `words` for `\n` and for `\r`, each with a hint.
+    fn stray(&self, stray: Stray, words: [(&str, &'static str); 2]) -> CopyError {
+        let (message, hint) = match stray {
+            Stray::Newline => words[0],
+            Stray::Return => words[1],
+        };
+        CopyError {
+            hint: Some(hint),
+            ..self.bad_format(message)
+        }
     }
 
     /// 22P04, `bad_copy_file_format`

@@ -142,11 +142,7 @@ impl Server {
                 config.columns.check().map_err(StartError::Contradiction)?;
                 let root = Root::read(keys)?;
                 let rules = config.columns.clone();
-                let protection = Protection::new(rules, root, now)
-                    .with_finish_rows_max(proxy.max_finish_rows)
-                    .with_finish_bytes_max(proxy.max_finish_bytes)
-                    .with_field_size_max(proxy.max_message_bytes);
-                Some(Arc::new(protection))
+                Some(Arc::new(proxy.limit(Protection::new(rules, root, now))))
             }
         };
         raise_descriptor_limit(proxy.max_connections);

@@ -219,33 +219,22 @@ impl Csv {
             return Ok(());
         }
         self.end_field(row, convert, out)?;
-        if !std::mem::take(&mut self.in_header) {
-            row.check_row()?;
-        }
-        // A header that goes to the server is an empty line: what stood there may be anything.
-        out.push(b'\n');
-        row.field = 0;
-        row.line += 1;
+        row.end_line(&mut self.in_header, out)?;
         self.has_begun = false;
         Ok(())
     }
 }
 
 fn error(row: &RowState, stray: Stray) -> CopyError {
-    let (message, hint) = match stray {
-        Stray::Newline => (
-            "unquoted newline found in data",
-            "Use quoted CSV field to represent newline.",
-        ),
-        Stray::Return => (
-            "unquoted carriage return found in data",
-            "Use quoted CSV field to represent carriage return.",
-        ),
-    };
-    CopyError {
-        hint: Some(hint),
-        ..row.bad_format(message)
-    }
+    let newline = (
+        "unquoted newline found in data",
+        "Use quoted CSV field to represent newline.",
+    );
+    let carriage_return = (
+        "unquoted carriage return found in data",
+        "Use quoted CSV field to represent carriage return.",
+    );
+    row.stray(stray, [newline, carriage_return])
 }
 
 /// Writes a field that is not NULL, as the server does.

@@ -267,13 +267,7 @@ impl Text {
         out: &mut Vec<u8>,
     ) -> Result<(), CopyError> {
         self.end_field(row, convert, out)?;
-        if !std::mem::take(&mut self.in_header) {
-            row.check_row()?;
-        }
-        // A header that goes to the server is an empty line: what stood there may be anything.
-        out.push(b'\n');
-        row.field = 0;
-        row.line += 1;
+        row.end_line(&mut self.in_header, out)?;
         self.has_begun = false;
         Ok(())
     }
@@ -284,20 +278,15 @@ fn digit(byte: u8) -> u8 {
 }
 
 fn error(row: &RowState, stray: Stray) -> CopyError {
-    let (message, hint) = match stray {
-        Stray::Newline => (
-            "literal newline found in data",
-            "Use \"\\n\" to represent newline.",
-        ),
-        Stray::Return => (
-            "literal carriage return found in data",
-            "Use \"\\r\" to represent carriage return.",
-        ),
-    };
-    CopyError {
-        hint: Some(hint),
-        ..row.bad_format(message)
-    }
+    let newline = (
+        "literal newline found in data",
+        "Use \"\\n\" to represent newline.",
+    );
+    let carriage_return = (
+        "literal carriage return found in data",
+        "Use \"\\r\" to represent carriage return.",
+    );
+    row.stray(stray, [newline, carriage_return])
 }
 
 /// Writes a field as the server does.
