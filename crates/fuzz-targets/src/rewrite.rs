@@ -242,7 +242,6 @@ fn check(text: &str, planned: &[Planned]) {
         match plan {
             Plan::Pass(_) => check_passed(statement),
             Plan::One(one, _) => check_sent(one),
-            Plan::Several(several, _) => several.iter().for_each(check_sent),
             Plan::ReadModifyWrite(plan) => {
                 let parts = [
                     Some(&plan.read),

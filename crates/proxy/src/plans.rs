@@ -26,8 +26,8 @@ pub struct At {
 /// What a statement of the server does for its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// All of it, or that part of several.
-    Part(usize),
+    /// All of it.
+    Only,
     /// Gives the rows that the proxy computes with.
     Read,
     /// Writes one row that was read.
@@ -130,8 +130,7 @@ impl TextPlan {
     pub fn front(&self, place: usize) -> Option<At> {
         let role = match &self.planned.get(place)?.plan {
             Plan::Pass(_) | Plan::Copy(_) => return None,
-            Plan::One(..) => Role::Part(0),
-            Plan::Several(parts, _) => Role::Part(parts.len().checked_sub(1)?),
+            Plan::One(..) => Role::Only,
             Plan::ReadModifyWrite(_) | Plan::Finish(_) => Role::Read,
         };
         Some(At { place, role })
@@ -146,15 +145,14 @@ impl TextPlan {
                 role: Role::Write,
             }),
             Plan::Finish(_) => None,
-            Plan::Pass(_) | Plan::One(..) | Plan::Several(..) | Plan::Copy(_) => self.front(place),
+            Plan::Pass(_) | Plan::One(..) | Plan::Copy(_) => self.front(place),
         }
     }
 
     /// A statement of the server.
     pub fn translated(&self, at: At) -> Option<&Translated> {
         match (&self.planned.get(at.place)?.plan, at.role) {
-            (Plan::One(translated, _), Role::Part(0)) => Some(translated),
-            (Plan::Several(parts, _), Role::Part(number)) => parts.get(number),
+            (Plan::One(translated, _), Role::Only) => Some(translated),
             (Plan::ReadModifyWrite(modify), Role::Read) => Some(&modify.read),
             (Plan::ReadModifyWrite(modify), Role::Write) => Some(&modify.write),
             (Plan::ReadModifyWrite(modify), Role::WriteByKey) => modify.write_by_key.as_ref(),
@@ -178,7 +176,7 @@ impl TextPlan {
     /// What a statement changes.
     pub fn effects(&self, place: usize) -> Option<&Effects> {
         Some(match &self.planned.get(place)?.plan {
-            Plan::Pass(effects) | Plan::One(_, effects) | Plan::Several(_, effects) => effects,
+            Plan::Pass(effects) | Plan::One(_, effects) => effects,
             Plan::ReadModifyWrite(modify) => &modify.effects,
             Plan::Finish(finish) => &finish.effects,
             Plan::Copy(copy) => &copy.effects,
@@ -189,7 +187,7 @@ impl TextPlan {
 fn takes_steps(plan: &Plan) -> bool {
     match plan {
         Plan::Pass(_) | Plan::One(..) | Plan::Copy(_) => false,
-        Plan::Several(..) | Plan::ReadModifyWrite(_) | Plan::Finish(_) => true,
+        Plan::ReadModifyWrite(_) | Plan::Finish(_) => true,
     }
 }
 
@@ -197,8 +195,7 @@ fn takes_steps(plan: &Plan) -> bool {
 fn parts(plan: &Plan) -> Vec<(Role, &Translated)> {
     match plan {
         Plan::Pass(_) | Plan::Copy(_) => Vec::new(),
-        Plan::One(translated, _) => vec![(Role::Part(0), translated)],
-        Plan::Several(parts, _) => (0..).map(Role::Part).zip(parts).collect(),
+        Plan::One(translated, _) => vec![(Role::Only, translated)],
         Plan::ReadModifyWrite(modify) => {
             let by_key = modify.write_by_key.as_ref();
             let by_key = by_key.map(|write| (Role::WriteByKey, write));

@@ -14,11 +14,6 @@ impl Plan {
         match self {
             Self::Pass(_) => text.push_str("pass\n"),
             Self::One(translated, _) => describe_translated(&mut text, "one", translated, schema),
-            Self::Several(translated, _) => {
-                for one in translated {
-                    describe_translated(&mut text, "several", one, schema);
-                }
-            }
             Self::ReadModifyWrite(plan) => describe_increment(&mut text, plan, schema),
             Self::Finish(plan) => describe_finish(&mut text, plan, schema),
             Self::Copy(copy) => describe_copy(&mut text, copy, schema),

@@ -257,8 +257,6 @@ pub enum How {
     Passed,
     /// The server does it on ciphertext.
     Server,
-    /// The server does it, in several statements.
-    Several,
     /// The proxy reads and locks, computes, writes.
     ReadModifyWrite,
     /// The proxy fetches rows and finishes.
@@ -274,7 +272,6 @@ impl How {
         match plan {
             Plan::Pass(_) => Self::Passed,
             Plan::One(..) => Self::Server,
-            Plan::Several(..) => Self::Several,
             Plan::ReadModifyWrite(_) => Self::ReadModifyWrite,
             Plan::Finish(_) => Self::Finished,
             Plan::Copy(_) => Self::Copied,
@@ -286,7 +283,6 @@ impl How {
         match self {
             Self::Passed => "passed on".to_owned(),
             Self::Server => "done by the server on ciphertext".to_owned(),
-            Self::Several => "done by the server in several statements".to_owned(),
             Self::ReadModifyWrite => {
                 "rows are read and locked, computed by the proxy, written".to_owned()
             }

@@ -30,8 +30,6 @@ pub enum Plan {
     Pass(Effects),
     /// One statement for the server; its rows are opened where they are sealed.
     One(Translated, Effects),
-    /// Several statements for one of the client, in order; the client sees the answer to the last.
-    Several(Vec<Translated>, Effects),
     /// `column = column + x` on sealed columns.
     ReadModifyWrite(Box<ReadModifyWrite>),
     /// Rows are fetched; the proxy computes the answer.

@@ -81,7 +81,7 @@ pub(crate) fn explain(
         Plan::One(translated, effects) => (translated, effects),
         Plan::ReadModifyWrite(plan) => (plan.read, plan.effects),
         Plan::Finish(plan) => (plan.fetch, plan.effects),
-        Plan::Pass(_) | Plan::Several(..) | Plan::Copy(_) => {
+        Plan::Pass(_) | Plan::Copy(_) => {
             return Err(unsupported("EXPLAIN of such a statement"));
         }
     };

@@ -92,8 +92,6 @@ pub(super) enum Unseen {
     Close,
     /// To Describe, in a simple query: columns are seen, that there are none is not.
     Describe(Option<Arc<Shape>>),
-    /// To Execute: neither rows nor tag are the client's.
-    Execute,
 }
 
 /// Rows are written: as many times BindComplete, rows to be returned, and CommandComplete; before

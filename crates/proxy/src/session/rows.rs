@@ -77,7 +77,7 @@ impl Shape {
     /// Of a COPY. None: it is none.
     pub(super) fn of_copy(plan: &Arc<TextPlan>, place: usize) -> Option<Arc<Self>> {
         copy_at(plan, place)?;
-        let role = Role::Part(0);
+        let role = Role::Only;
         Some(Arc::new(Self {
             plan: Arc::clone(plan),
             at: At { place, role },

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sql_rewrite::{Form, Plan, Source};
+use sql_rewrite::{Form, Source};
 use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target, write_target};
 
@@ -299,13 +299,6 @@ impl Protected {
 /// with the rows last.
 fn parts_to_describe(statement: &Statement, front: At, answering: At) -> Vec<At> {
     let plan = &statement.plan;
-    if let Some(Plan::Several(several, _)) = plan.planned.first().map(|one| &one.plan) {
-        let parts = (0..several.len()).map(|number| At {
-            role: Role::Part(number),
-            ..front
-        });
-        return parts.collect();
-    }
     let own_parameters = |at| {
         let holes = plan.translated(at).map_or(&[][..], |part| &part.holes);
         let holes = holes
@@ -329,7 +322,5 @@ fn parts_to_describe(statement: &Statement, front: At, answering: At) -> Vec<At>
 /// Whether a statement that writes may give rows back. In doubt it may.
 pub(super) fn may_return_rows(statement: &Statement, at: At) -> bool {
     let text = statement.plan.bound(at).map_or("", |bound| &bound.text);
-    at.role == Role::Read
-        || text.to_ascii_uppercase().contains("RETURNING")
-        || matches!(at.role, Role::Part(_))
+    matches!(at.role, Role::Read | Role::Only) || text.to_ascii_uppercase().contains("RETURNING")
 }

@@ -232,11 +232,8 @@ impl Protected {
             (Unseen::Parse(_) | Unseen::ParseAgain(..), k::PARSE_COMPLETE)
             | (Unseen::Bind, k::BIND_COMPLETE)
             | (Unseen::Close, k::CLOSE_COMPLETE)
-            | (Unseen::Execute, k::COMMAND_COMPLETE | k::EMPTY_QUERY)
             | (Unseen::Describe(_), k::NO_DATA) => Ok(true),
-            (Unseen::Execute, k::DATA_ROW) | (Unseen::Describe(_), k::PARAMETER_DESCRIPTION) => {
-                Ok(false)
-            }
+            (Unseen::Describe(_), k::PARAMETER_DESCRIPTION) => Ok(false),
             (Unseen::Describe(shape), k::ROW_DESCRIPTION) => {
                 match shape {
                     Some(shape) => shape.write_description(body, ways.to_client)?,

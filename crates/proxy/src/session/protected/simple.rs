@@ -163,7 +163,7 @@ impl Protected {
                         self.fail(failure, ways);
                     }
                 }
-                Plan::Several(..) | Plan::ReadModifyWrite(_) | Plan::Finish(_) => {
+                Plan::ReadModifyWrite(_) | Plan::Finish(_) => {
                     let all = Execute {
                         portal: b"",
                         rows_max: 0,

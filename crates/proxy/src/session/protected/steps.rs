@@ -19,7 +19,7 @@ use crate::session::End;
 use crate::session::answers::{Expected, Unseen, Writes};
 use crate::session::locks::{RowName, may_change_all};
 use crate::session::rows::Shape;
-use crate::session::statements::{Inputs, Portal, PortalState, Statement};
+use crate::session::statements::{Inputs, Statement};
 use crate::session::step::{Computation, Modify, Step, modification};
 
 impl Protected {
@@ -35,10 +35,6 @@ impl Protected {
         let begun = match statement.plan.planned.get(place).map(|one| &one.plan) {
             Some(Plan::ReadModifyWrite(_)) => {
                 self.begin_modify(statement, place, bind, execute, ways)
-            }
-            Some(Plan::Several(parts, _)) => {
-                self.apply_effects(&statement.plan, place);
-                self.send_several((statement, place, parts.len()), &bind, execute, ways)
             }
             Some(Plan::Finish(_)) => self.begin_finish(statement, place, bind, execute, ways),
             _ => {
@@ -251,58 +247,6 @@ impl Protected {
             write_target(frontend::kind::DESCRIBE, target, ways.to_server);
             self.answers.push(Expected::Unseen(Unseen::Describe(shape)));
         }
-    }
-
-    /// Sends statements of which the client sees the answer to the last.
-    fn send_several(
-        &mut self,
-        (statement, place, count): (&Arc<Statement>, usize, usize),
-        bind: &[u8],
-        execute: Execute<'_>,
-        ways: &mut Ways<'_>,
-    ) -> Result<(), Failure> {
-        let bind = Bind::read(bind).map_err(|_| Failure::error("XX000", "no Bind"))?;
-        let context = self.note_time();
-        let inputs = Inputs::new(place, &bind, &context);
-        let shape_of = |at| Shape::of_portal(&statement.plan, at, bind.result_formats);
-        for number in 0..count {
-            let at = At {
-                place,
-                role: Role::Part(number),
-            };
-            let is_last = number + 1 == count;
-            let name = match is_last {
-                true => self.name_of_front(statement, place, &bind, ways),
-                false => self.prepare(statement, at, ways),
-            };
-            if number > 0 && !execute.portal.is_empty() {
-                close_portal(execute.portal, ways);
-                self.answers.push(Expected::Unseen(Unseen::Close));
-            }
-            let results = statement.result_formats(at, bind.result_formats);
-            let names = (execute.portal, name.as_slice());
-            statement.write_bind(at, names, &inputs, &results, ways.to_server)?;
-            self.answers.push(Expected::Unseen(Unseen::Bind));
-            if !is_last {
-                write_execute(execute.portal, 0, ways.to_server);
-                self.answers.push(Expected::Unseen(Unseen::Execute));
-                continue;
-            }
-            if self.script.is_some() {
-                let target = Target::Portal(execute.portal);
-                write_target(frontend::kind::DESCRIBE, target, ways.to_server);
-                let described = Unseen::Describe(shape_of(at));
-                self.answers.push(Expected::Unseen(described));
-            }
-            write_execute(execute.portal, execute.rows_max, ways.to_server);
-            self.answers.push(Expected::Execute(shape_of(at), None));
-            // Now it is the server's, with rows that may be left.
-            let (statement, shape) = (Arc::clone(statement), shape_of(at));
-            let state = PortalState::Bound { shape, row: None };
-            self.portals
-                .insert(execute.portal, Portal { statement, state });
-        }
-        Ok(())
     }
 }
 
