@@ -413,6 +413,8 @@ fn free_port() -> u16 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::{Postgres, is_installed};
 
     #[test]
@@ -444,7 +446,11 @@ mod tests {
             .batch_execute("CREATE TABLE t AS SELECT 7 AS a")
             .expect("made");
         server.crash();
-        assert!(client.batch_execute("SELECT 1").is_err());
+        // Its processes outlive it for a moment, and may answer once more.
+        let patience = Instant::now() + Duration::from_secs(60);
+        while client.batch_execute("SELECT 1").is_ok() {
+            assert!(Instant::now() < patience, "its processes live on");
+        }
         server.start_again();
         let row = server.connect().query_one("SELECT a FROM t", &[]);
         assert_eq!(row.expect("one row").get::<_, i32>(0), 7);
