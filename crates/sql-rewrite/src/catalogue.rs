@@ -42,8 +42,9 @@ pub fn plan(text: &str, schema: &Schema) -> Option<Plan> {
     if replacements.is_empty() {
         return Some(Plan::Pass(Effects::default()));
     }
+    let names = qualifiers(&words, &replacements);
     Some(Plan::One(
-        translated(text, &words, replacements),
+        translated(text, &words, replacements.into_iter().chain(names)),
         Effects::default(),
     ))
 }
@@ -408,6 +409,35 @@ struct Replacement {
     text: String,
 }
 
+/// The schema before the name of a catalogue that qualifies a column: what stands for the catalogue
+/// is in no schema.
+fn qualifiers(words: &[Word], replacements: &[Replacement]) -> Vec<Replacement> {
+    let is_dot = |at: usize| words.get(at).is_some_and(|word| word.kind == Kind::Dot);
+    let name = |at: usize| words.get(at).and_then(Word::name);
+    (0..words.len())
+        .filter(|at| is_dot(at + 1) && is_dot(at + 3))
+        .filter(|at| is_shown(name(*at), name(at + 2)))
+        .map(|at| words[at].place.start..words[at + 2].place.start)
+        .filter(|place| {
+            replacements
+                .iter()
+                .all(|own| !own.place.contains(&place.start))
+        })
+        .map(|place| Replacement {
+            place,
+            text: String::new(),
+        })
+        .collect()
+}
+
+/// Whether these are schema and name of a catalogue that is replaced.
+fn is_shown(schema: Option<&str>, name: Option<&str>) -> bool {
+    matches!(
+        (schema, name),
+        (Some("pg_catalog"), Some("pg_attribute")) | (Some("information_schema"), Some("columns"))
+    )
+}
+
 impl Relation<'_> {
     fn replacement(&self, schema: &Schema) -> Option<Replacement> {
         let subquery = match (self.schema, self.name) {
@@ -553,9 +583,12 @@ fn relation(words: &[Word], at: usize) -> (Option<Relation<'_>>, usize) {
 }
 
 /// The text with its replacements, and its parameters as holes.
-fn translated(text: &str, words: &[Word], replacements: Vec<Replacement>) -> Translated {
+fn translated(
+    text: &str,
+    words: &[Word],
+    replacements: impl Iterator<Item = Replacement>,
+) -> Translated {
     let mut cuts: Vec<(Range<usize>, Piece)> = replacements
-        .into_iter()
         .map(|replacement| (replacement.place, Piece::Text(replacement.text)))
         .collect();
     let mut holes = Vec::new();

@@ -78,6 +78,18 @@ fn catalogues_in_from_are_replaced() {
             "SELECT pg_attribute.attname FROM pg_class JOIN (ATTRIBUTES) AS pg_attribute ON true",
         ),
         (
+            "SELECT pg_catalog.pg_attribute.attname, pg_catalog . \"pg_attribute\".* FROM \
+             pg_catalog.pg_class JOIN pg_catalog.pg_attribute ON \
+             pg_catalog.pg_class.oid = pg_catalog.pg_attribute.attrelid",
+            "SELECT pg_attribute.attname, \"pg_attribute\".* FROM \
+             pg_catalog.pg_class JOIN (ATTRIBUTES) AS pg_attribute ON \
+             pg_catalog.pg_class.oid = pg_attribute.attrelid",
+        ),
+        (
+            "SELECT information_schema.columns.data_type FROM information_schema.columns",
+            "SELECT columns.data_type FROM (COLUMNS) AS columns",
+        ),
+        (
             "SELECT 1 FROM (pg_class c LEFT JOIN \"pg_attribute\" a ON c.oid = a.attrelid)",
             "SELECT 1 FROM (pg_class c LEFT JOIN (ATTRIBUTES) a ON c.oid = a.attrelid)",
         ),
