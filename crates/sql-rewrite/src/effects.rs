@@ -23,6 +23,10 @@ pub(crate) fn of_words(words: &[String], schema: &Schema) -> Effects {
         | "close" | "savepoint" | "release" | "listen" | "unlisten" | "notify" | "checkpoint"
         | "prepare" | "deallocate" | "copy" | "lock" | "vacuum" | "analyze" | "explain" => {}
         "insert" | "update" | "delete" | "merge" | "truncate" => {}
+        // Of the transaction, and no setting. Asking for the search path behind them would be a
+        // query, which `SET TRANSACTION SNAPSHOT` must not follow.
+        "set" if matches!(word(1), "transaction" | "constraints") => {}
+        "set" if (word(1), word(2)) == ("session", "characteristics") => {}
         "set" | "reset" | "discard" => effects.changes_settings = true,
         // Whatever it runs may write and define.
         "call" | "do" | "execute" => effects.forgets_locks = true,
@@ -69,6 +73,31 @@ mod tests {
     fn transaction(text: &str) -> Option<TransactionEffect> {
         let words: Vec<_> = text.split(' ').map(str::to_owned).collect();
         of_words(&words, &Schema::default()).transaction
+    }
+
+    #[test]
+    fn settings_of_the_transaction_are_none() {
+        let changes = |text: &str| {
+            let words: Vec<_> = text.split(' ').map(str::to_owned).collect();
+            of_words(&words, &Schema::default()).changes_settings
+        };
+        for text in [
+            "set transaction isolation level repeatable read read only",
+            "set transaction snapshot",
+            "set constraints all deferred",
+            "set session characteristics as transaction read only",
+        ] {
+            assert!(!changes(text), "{text}");
+        }
+        for text in [
+            "set search_path to a",
+            "set local role a",
+            "set session authorization default",
+            "reset all",
+            "discard all",
+        ] {
+            assert!(changes(text), "{text}");
+        }
     }
 
     #[test]
