@@ -16,7 +16,9 @@ use sqlparser::parser::Parser;
 use crate::names::{folded, lower, split};
 use crate::schema::build::names_word;
 use crate::schema::views::{View, shown_by_query};
-use crate::{Effects, Piece, Plan, Refusal, RelationKind, Schema, Table, Template, Translated};
+use crate::{
+    Effects, Piece, Plan, Refusal, RelationKind, Schema, Table, Template, Translated, forms,
+};
 
 mod after;
 mod alter;
@@ -111,8 +113,8 @@ fn changed() -> Effects {
 ///
 /// It is parsed again, so that what the server reads is what was looked at.
 fn written(statement: &Statement) -> Result<Plan, Refusal> {
-    let text = statement.to_string();
-    let again = Parser::parse_sql(&PostgreSqlDialect {}, &text);
+    let text = forms::for_server(statement.to_string());
+    let again = Parser::parse_sql(&PostgreSqlDialect {}, &forms::for_parser(&text));
     if !again.is_ok_and(|again| again.len() == 1 && again[0] == *statement) {
         return Err(Refusal {
             sqlstate: "0A000",

@@ -8,7 +8,7 @@ use crate::analysis::{refuse, template, unsupported};
 use crate::lexer::Lexeme;
 use crate::names::lower;
 use crate::schema::build::names_word;
-use crate::{Refusal, Schema, row_locks};
+use crate::{Refusal, Schema, forms};
 
 type Part = [(Lexeme, Range<usize>)];
 
@@ -41,7 +41,7 @@ pub(crate) fn check_form(statement: &str, part: &Part) -> Result<usize, Refusal>
         .with_state("54000")
         .with_hint("Split it, pass values as parameters, or use COPY."));
     }
-    if statement.contains([template::MARK, row_locks::MARK]) {
+    if statement.contains([template::MARK, forms::MARK]) {
         return Err(unsupported("the character U+0001 or U+0002"));
     }
     let mut chains = vec![0_usize];

@@ -2,6 +2,8 @@
 
 use sqlparser::ast::{Ident, ObjectName};
 
+use crate::forms;
+
 /// Longer names are cut (PostgreSQL, `NAMEDATALEN` - 1).
 pub(crate) const NAME_SIZE_MAX: usize = 63;
 
@@ -37,11 +39,14 @@ pub(crate) fn lower(name: &str) -> String {
 }
 
 /// Schema, if one is named, and name of an object; None for a name of more parts than two (a
-/// database before it must be the own one, and is dropped), or one that is computed.
+/// database before it must be the own one, and is dropped), or one that is computed. `ONLY` before
+/// it is left out.
 pub(crate) fn split(name: &ObjectName) -> Option<(Option<String>, String)> {
+    let is_only = name.0.len() > 1 && forms::is_only(&name.0[0]);
     let parts: Option<Vec<String>> = name
         .0
         .iter()
+        .skip(usize::from(is_only))
         .map(|part| part.as_ident().map(folded))
         .collect();
     match parts?.as_slice() {

@@ -279,7 +279,7 @@ pub(crate) fn prepare(name: &Ident, types: &[DataType], statement: &Statement) -
     let effect = ObjectEffect::Prepares {
         name: folded(name),
         types: types.iter().map(ToString::to_string).collect(),
-        text: crate::row_locks::for_server(statement.to_string()),
+        text: crate::forms::for_server(statement.to_string()),
     };
     one(text, Vec::new(), with(effect))
 }

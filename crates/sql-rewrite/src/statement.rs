@@ -13,7 +13,7 @@ use crate::lexer::{Lexeme, lexemes};
 use crate::mention::Mentions;
 use crate::{
     Effects, Objects, Plan, Planned, Refusal, Schema, Template, Translated, catalogue, ddl,
-    effects, finish, guard, increment, locks, objects, row_locks, utility,
+    effects, finish, forms, guard, increment, locks, objects, utility,
 };
 
 /// Whose SQL a text is.
@@ -228,7 +228,7 @@ fn words(text: &str, part: &Part) -> Vec<String> {
 pub(crate) fn parse(statement: &str, dialect: Dialect) -> Result<Statement, ()> {
     let parsed = match dialect {
         Dialect::Postgres => {
-            Parser::parse_sql(&PostgreSqlDialect {}, &row_locks::for_parser(statement))
+            Parser::parse_sql(&PostgreSqlDialect {}, &forms::for_parser(statement))
         }
     };
     let mut statements = parsed.map_err(drop)?;

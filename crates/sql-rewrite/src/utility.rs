@@ -43,6 +43,7 @@ pub(crate) fn passes(text: &str, part: &[(Lexeme, Range<usize>)]) -> Option<Effe
     );
     // Their constants are no values of a column.
     let has_constants = matches!(first.as_str(), "notify" | "set");
+    let has_names = has_names || (first == "alter" && alters_names(text, part));
     let fits = part.iter().all(|(lexeme, place)| match lexeme {
         Lexeme::Word | Lexeme::Comma | Lexeme::Open | Lexeme::Close => true,
         Lexeme::Operator => {
@@ -58,6 +59,19 @@ pub(crate) fn passes(text: &str, part: &[(Lexeme, Range<usize>)]) -> Option<Effe
         changes_settings: matches!(first.as_str(), "set" | "reset"),
         ..Effects::default()
     })
+}
+
+/// `ALTER … OWNER TO …` of objects of which the parser does not know it, as views, and all of
+/// `ALTER SEQUENCE`.
+fn alters_names(text: &str, part: &[(Lexeme, Range<usize>)]) -> bool {
+    let [_, kind, .., owner, to, _] = part else {
+        return false;
+    };
+    let is = |(_, place): &(Lexeme, Range<usize>), word: &str| {
+        text[place.clone()].eq_ignore_ascii_case(word)
+    };
+    let gives_away = !is(kind, "table") && is(owner, "owner") && is(to, "to");
+    gives_away || is(kind, "sequence")
 }
 
 /// `EXPLAIN`, of what the server gets.

@@ -25,16 +25,67 @@ fn assert_passes(statement: &str, schema: &Schema) {
 
 #[test]
 fn only_is_no_relation() {
+    for (statement, expected) in [
+        (
+            "SELECT name FROM ONLY person",
+            "one: SELECT name FROM ONLY \"public\".person",
+        ),
+        (
+            "SELECT p.name FROM ONLY ( public . person ) p WHERE mail = 'x'",
+            "one: SELECT p.name FROM ONLY \"public\".person p WHERE mail = {constant match mail}",
+        ),
+        (
+            "UPDATE ONLY person SET name = 'x'",
+            "one: UPDATE ONLY \"public\".person SET name = {constant store name}",
+        ),
+        (
+            "DELETE FROM only person WHERE mail = 'x'",
+            "one: DELETE FROM ONLY \"public\".person WHERE mail = {constant match mail}",
+        ),
+        (
+            "SELECT mail FROM visit JOIN ONLY person ON id = person_id",
+            "one: SELECT mail FROM \"public\".visit JOIN ONLY \"public\".person ON id = person_id",
+        ),
+        (
+            "WITH \"only\" AS (SELECT 1 AS name) SELECT name FROM only person",
+            "one: WITH \"only\" AS (SELECT 1 AS name) SELECT name FROM ONLY \"public\".person",
+        ),
+        (
+            "SELECT amount, note FROM ONLY plain, ONLY visit",
+            "one: SELECT amount, note FROM ONLY \"public\".\"plain\", ONLY \"public\".visit",
+        ),
+        (
+            "UPDATE ONLY person SET visits = visits + 1 WHERE id = 1",
+            "read: SELECT person.ctid, person.tableoid, visits FROM ONLY \"public\".person",
+        ),
+        (
+            "DECLARE c CURSOR FOR SELECT name FROM ONLY public.person",
+            "one: DECLARE c CURSOR FOR SELECT name FROM ONLY \"public\".person",
+        ),
+        (
+            "TABLE ONLY visit",
+            "one: SELECT visit.visit_id, visit.person_id, visit.note, visit.\"at\" \
+             FROM ONLY \"public\".visit",
+        ),
+        (
+            "SELECT note FROM visit WHERE person_id IN (TABLE plain)",
+            "error",
+        ),
+    ] {
+        match expected {
+            "error" => assert_refused(statement),
+            _ => assert_starts(statement, expected),
+        }
+    }
     for statement in [
-        "SELECT name FROM ONLY person",
-        "UPDATE ONLY person SET name = 'x'",
-        "DELETE FROM only person WHERE name = 'x'",
-        "SELECT name FROM plain, ONLY person WHERE name = 'x'",
-        "WITH \"only\" AS (SELECT 1 AS name) SELECT name FROM only person WHERE name = 'x'",
         "INSERT INTO plain (name) SELECT name FROM ONLY person",
+        "INSERT INTO plain TABLE person",
         "CREATE TABLE copy AS SELECT * FROM ONLY person",
         "CREATE TABLE copy AS TABLE person",
-        "COPY (SELECT name FROM ONLY person) TO STDOUT",
+        "SELECT (SELECT \"only\" FROM ONLY person)",
+        "SELECT name FROM only only person",
+        "SELECT name FROM \"\u{2}only\".person",
+        "SELECT name FROM ONLY a.b.public.person",
     ] {
         assert_refused(statement);
     }
@@ -249,6 +300,9 @@ fn what_carries_no_value_of_a_row_passes() {
         "SHOW person",
         "LOCK TABLE person IN EXCLUSIVE MODE",
         "VACUUM (ANALYZE) person",
+        "ALTER SEQUENCE public.numbers OWNED BY public.person.id",
+        "ALTER VIEW public.person OWNER TO somebody",
+        "ALTER MATERIALIZED VIEW person OWNER TO \"a b\"",
         "COMMENT ON COLUMN person.name IS 'a name'",
         "TRUNCATE person",
         "GRANT SELECT ON person TO somebody",

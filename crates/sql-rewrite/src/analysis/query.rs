@@ -16,7 +16,7 @@ use super::{
 use crate::names::folded;
 use crate::{ColumnId, Mode, Purpose, Refusal};
 
-pub(crate) use from::{check_relation_name, check_simple_alias, make_explicit};
+pub(crate) use from::{check_relation_name, check_simple_alias, explicit_name, make_explicit};
 pub(crate) use projection::{expand_relation, output_name};
 
 /// Columns that a query's rows are stored in.

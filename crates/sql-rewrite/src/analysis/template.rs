@@ -8,7 +8,7 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
 use super::{refuse, unsupported};
-use crate::{Hole, Piece, Refusal, Template, row_locks};
+use crate::{Hole, Piece, Refusal, Template, forms};
 
 /// Stands around the number of a hole. A text of a client that has it is refused.
 pub(crate) const MARK: char = '\u{1}';
@@ -44,7 +44,7 @@ impl Template {
             text.push_str(&(hole + 1).to_string());
         });
         let _: ControlFlow<()> = statement.visit(&mut Numbers);
-        let again = Parser::parse_sql(&PostgreSqlDialect {}, &row_locks::for_parser(&text));
+        let again = Parser::parse_sql(&PostgreSqlDialect {}, &forms::for_parser(&text));
         if again.is_ok_and(|again| again.as_slice() == std::slice::from_ref(statement)) {
             Ok(template)
         } else {
@@ -59,7 +59,7 @@ impl Template {
         for (place, part) in text.split(MARK).enumerate() {
             match (place % 2, part) {
                 (0, "") => {}
-                (0, text) => pieces.push(Piece::Text(row_locks::for_server(text.to_owned()))),
+                (0, text) => pieces.push(Piece::Text(forms::for_server(text.to_owned()))),
                 (_, number) => {
                     let hole = number
                         .parse()

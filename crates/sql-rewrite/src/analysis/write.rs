@@ -7,11 +7,12 @@ use sqlparser::ast::{
     TableFactor, TableWithJoins, Update, UpdateTableFromKind,
 };
 
-use super::query::{Outputs, check_relation_name, check_simple_alias, make_explicit};
-use super::scope::quoted;
+use super::query::{
+    Outputs, check_relation_name, check_simple_alias, explicit_name, make_explicit,
+};
 use super::{Analysis, Relation, Scope, refuse, unsupported};
 use crate::names::split;
-use crate::{ColumnId, Refusal, RelationKind, Table};
+use crate::{ColumnId, Refusal, RelationKind, Table, forms};
 
 impl<'s> Analysis<'s> {
     /// The table that a statement writes; None where it is not known, and not protected.
@@ -41,7 +42,7 @@ impl<'s> Analysis<'s> {
             // The rows that are written are those of another table.
             self.fires_triggers = true;
         }
-        *name = vec![quoted(&found.schema), quoted(&found.name)].into();
+        *name = explicit_name(found, forms::take_only(name));
         let written = (found.schema.clone(), found.name.clone());
         // Locked rows of several tables cannot be told apart here: all are forgotten.
         let others = self.writes.as_ref().is_some_and(|other| *other != written);

@@ -6,12 +6,22 @@ use super::{PEOPLE, TABLES, ask, rules, run, shown};
 
 /// The queries that psql says it sends (`ECHO_HIDDEN`).
 fn hidden_queries(said: &str) -> Vec<String> {
-    const BEGIN: &str = "********* QUERY **********\n";
-    const END: &str = "\n**************************";
-    let parts = said.split(BEGIN).skip(1);
-    parts
-        .filter_map(|part| Some(part.split_once(END)?.0.to_owned()))
-        .collect()
+    // `********* QUERY **********` up to version 17, `/******** QUERY *********/` from 18 on.
+    let mut queries = Vec::new();
+    let mut query: Option<String> = None;
+    for line in said.lines() {
+        let is_frame = line.trim_matches('/').starts_with("****");
+        match (&mut query, is_frame) {
+            (None, true) if line.contains(" QUERY ") => query = Some(String::new()),
+            (Some(_), true) => queries.extend(query.take()),
+            (Some(query), false) => {
+                query.push_str(line);
+                query.push('\n');
+            }
+            (None, _) => {}
+        }
+    }
+    queries
 }
 
 /// The statements that the server was sent (`log_statement = all`).

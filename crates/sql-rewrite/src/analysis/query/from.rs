@@ -9,7 +9,7 @@ use super::super::function::argument_expression;
 use super::super::scope::quoted;
 use super::super::{Analysis, OutColumn, Relation, Scope, refuse, unsupported};
 use crate::names::{folded, split};
-use crate::{Refusal, RelationKind, Table};
+use crate::{Refusal, RelationKind, Table, forms};
 
 impl Analysis<'_> {
     pub fn from(&mut self, joined: &mut TableWithJoins, scope: &mut Scope) -> Result<(), Refusal> {
@@ -168,19 +168,25 @@ impl Analysis<'_> {
         alias: Option<&TableAlias>,
     ) -> Result<Relation, Refusal> {
         check_relation_name(name)?;
+        let is_only = forms::take_only(name);
         let (schema, table) = split(name).ok_or_else(|| unsupported("a computed name"))?;
         if schema.is_none() {
             self.check_pending(&table)?;
         }
-        if schema.is_none()
-            && let Some((_, columns)) = self.ctes.iter().rev().find(|(cte, _)| *cte == table)
-        {
-            return derived_as(Some(columns.clone()), table, alias);
+        let found = match schema {
+            None => self.ctes.iter().rev().find(|(cte, _)| *cte == table),
+            Some(_) => None,
+        };
+        if let Some((_, columns)) = found {
+            let relation = derived_as(Some(columns.clone()), table, alias);
+            restore_only(name, is_only);
+            return relation;
         }
         let Some(found) = self.find_table(schema.as_deref(), &table)? else {
+            restore_only(name, is_only);
             return Ok(unknown(alias.map_or(table, |alias| folded(&alias.name))));
         };
-        *name = vec![quoted(&found.schema), quoted(&found.name)].into();
+        *name = explicit_name(found, is_only);
         let mut relation = Relation::of_table(found, alias.map(|alias| &alias.name));
         if let (Some(alias), Some(columns)) = (alias, &mut relation.columns)
             && !alias.columns.is_empty()
@@ -237,11 +243,29 @@ impl Analysis<'_> {
     }
 }
 
-/// `ONLY t` is read by the parser as a relation `only` with the alias `t`.
+/// The name of a table with its schema, and with `ONLY` before it where that was said.
+pub(crate) fn explicit_name(table: &Table, is_only: bool) -> ObjectName {
+    let mut name = vec![quoted(&table.schema), quoted(&table.name)].into();
+    restore_only(&mut name, is_only);
+    name
+}
+
+fn restore_only(name: &mut ObjectName, is_only: bool) {
+    if is_only {
+        forms::put_only(name);
+    }
+}
+
+/// `ONLY t` of a form that is not known (see [`forms`]) is read by the parser as a relation `only`
+/// with the alias `t`.
 pub(crate) fn check_relation_name(name: &ObjectName) -> Result<(), Refusal> {
     let is_only =
         |ident: &Ident| ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("only");
-    match name.0.as_slice() {
+    let parts = match name.0.as_slice() {
+        [mark, parts @ ..] if forms::is_only(mark) => parts,
+        parts => parts,
+    };
+    match parts {
         [part] if part.as_ident().is_some_and(is_only) => {
             Err(unsupported("ONLY")
                 .with_hint("Leave it out, or name the partition or child itself."))

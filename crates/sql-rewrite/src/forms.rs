@@ -1,0 +1,284 @@
+//! Forms of SQL that the parser does not know. It is given others, which it reads:
+//!
+//! - `FOR NO KEY UPDATE` and `FOR KEY SHARE` become the lock that it knows, of a table whose name
+//!   stands for the difference.
+//! - `ONLY t` becomes a name of one part more. Without that the parser would take it for a relation
+//!   `only` with the alias `t`.
+//! - `TABLE t` as a query becomes `SELECT * FROM t`, which is the same to the server.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+
+use crate::lexer::{Lexeme, lexemes};
+
+/// Begins the names that stand for a form. A text of a client that has it is refused.
+pub(crate) const MARK: char = '\u{2}';
+
+/// What the server knows, as words, and what the parser is given.
+const LOCKS: [(&[&str], &str); 2] = [
+    (&["no", "key", "update"], "UPDATE OF \"\u{2}no key\""),
+    (&["key", "share"], "SHARE OF \"\u{2}key\""),
+];
+
+/// The first part of a name behind `ONLY`.
+const ONLY: &str = "\u{2}only";
+
+/// Statements that have relations behind `FROM` and the like. Others, as `TRUNCATE ONLY t`, the
+/// parser reads by itself.
+const WITH_RELATIONS: &[&str] = &[
+    "select", "with", "insert", "update", "delete", "values", "table", "declare", "explain",
+    "prepare", "copy", "create", "",
+];
+
+/// What a relation follows.
+const BEFORE_RELATION: &[&str] = &["from", "join", "update", "using", "lateral", ",", "("];
+
+/// What a query follows; in `DECLARE` also `FOR`.
+const BEFORE_QUERY: &[&str] = &[
+    "",
+    "(",
+    ")",
+    "as",
+    "all",
+    "distinct",
+    "union",
+    "except",
+    "intersect",
+    "explain",
+    "analyze",
+    "verbose",
+];
+
+/// A lexeme as it is looked for.
+struct Word<'t> {
+    /// A word in small letters, one of `,()`, or nothing.
+    word: String,
+    /// As it stands in the text.
+    text: &'t str,
+    place: Range<usize>,
+    is_name: bool,
+}
+
+/// The text for the parser.
+pub(crate) fn for_parser(text: &str) -> Cow<'_, str> {
+    let words: Vec<Word> = lexemes(text)
+        .into_iter()
+        .map(|(lexeme, place)| word(text, lexeme, place))
+        .collect();
+    let mut changed: Vec<(Range<usize>, String)> = Vec::new();
+    for at in 0..words.len() {
+        if let Some(change) = lock(&words, at).or_else(|| only(&words, at)) {
+            changed.extend(change);
+        } else if is_table_query(&words, at) {
+            changed.push((words[at].place.clone(), "SELECT * FROM".to_owned()));
+        }
+    }
+    if changed.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::new();
+    let mut taken = 0;
+    for (place, change) in changed {
+        out.push_str(&text[taken..place.start]);
+        out.push_str(&change);
+        taken = place.end;
+    }
+    Cow::Owned(out + &text[taken..])
+}
+
+fn word(text: &str, lexeme: Lexeme, place: Range<usize>) -> Word<'_> {
+    let part = &text[place.start..place.end.min(text.len())];
+    let is_quoted = lexeme == Lexeme::Other && part.starts_with('"');
+    Word {
+        word: match lexeme {
+            Lexeme::Word => part.to_ascii_lowercase(),
+            Lexeme::Comma | Lexeme::Open | Lexeme::Close => part.to_owned(),
+            Lexeme::Operator | Lexeme::Other | Lexeme::Semicolon => "*".to_owned(),
+        },
+        text: part,
+        place,
+        is_name: is_quoted || lexeme == Lexeme::Word,
+    }
+}
+
+type Changes = Vec<(Range<usize>, String)>;
+
+/// A lock at `FOR`.
+fn lock(words: &[Word], at: usize) -> Option<Changes> {
+    let behind = &words[at + 1..];
+    let starts = |lock: &[&str]| {
+        words[at].word == "for"
+            && behind.len() >= lock.len()
+            && behind.iter().zip(lock).all(|(own, word)| own.word == *word)
+    };
+    let (lock, mark) = LOCKS.iter().find(|(lock, _)| starts(lock))?;
+    let mut place = behind[0].place.start..behind[lock.len() - 1].place.end;
+    let mut mark = (*mark).to_owned();
+    if let Some(of) = behind.get(lock.len()).filter(|next| next.word == "of") {
+        place.end = of.place.end;
+        mark.push('.');
+    }
+    Some(vec![(place, mark)])
+}
+
+/// `ONLY t` and `ONLY (t)` where a relation is meant.
+fn only(words: &[Word], at: usize) -> Option<Changes> {
+    if words[at].word != "only" {
+        return None;
+    }
+    let before = at.checked_sub(1)?;
+    let has_relations = WITH_RELATIONS.contains(&words[0].word.as_str()) || words[0].word == "(";
+    let is_behind = BEFORE_RELATION.contains(&words[before].word.as_str());
+    if !has_relations || !(is_behind || is_table_query(words, before)) {
+        return None;
+    }
+    let opens = words.get(at + 1).is_some_and(|next| next.word == "(");
+    let name = at + 1 + usize::from(opens);
+    if !words.get(name).is_some_and(|next| next.is_name) {
+        return None;
+    }
+    let mark = format!("\"{ONLY}\".");
+    if !opens {
+        let place = words[at].place.start..words[name].place.start;
+        return Some(vec![(place, mark)]);
+    }
+    let close = (name..words.len()).find(|close| words[*close].word == ")")?;
+    let in_name = words[name..close]
+        .iter()
+        .all(|part| part.is_name || part.text == ".");
+    in_name.then(|| {
+        vec![
+            (words[at].place.start..words[name].place.start, mark),
+            (words[close].place.clone(), String::new()),
+        ]
+    })
+}
+
+fn is_table_query(words: &[Word], at: usize) -> bool {
+    let first = words[0].word.as_str();
+    let before = at.checked_sub(1).map_or("", |before| &words[before].word);
+    let is_behind = BEFORE_QUERY.contains(&before)
+        || (before == "for" && first == "declare")
+        // The name of a table that rows go into.
+        || (first == "insert" && at == 3 && words[1].word == "into");
+    words[at].word == "table" && is_behind && words.get(at + 1).is_some_and(|next| next.is_name)
+}
+
+/// A text that was printed, for the server.
+pub(crate) fn for_server(text: String) -> String {
+    if !text.contains(MARK) {
+        return text;
+    }
+    let text = text.replace(&format!("\"{ONLY}\"."), "ONLY ");
+    LOCKS.iter().fold(text, |text, (lock, mark)| {
+        let lock = lock.join(" ").to_uppercase();
+        text.replace(&format!("{mark}."), &format!("{lock} OF "))
+            .replace(mark, &lock)
+    })
+}
+
+/// Takes the mark of `ONLY` from a name; whether it had one.
+pub(crate) fn take_only(name: &mut ObjectName) -> bool {
+    let is_marked = name.0.len() > 1 && name.0.first().is_some_and(is_only);
+    if is_marked {
+        name.0.remove(0);
+    }
+    is_marked
+}
+
+/// Gives a name the mark of `ONLY`.
+pub(crate) fn put_only(name: &mut ObjectName) {
+    let mark = Ident::with_quote('"', ONLY);
+    name.0.insert(0, ObjectNamePart::Identifier(mark));
+}
+
+/// Whether a part of a name is the mark of `ONLY`.
+pub(crate) fn is_only(part: &ObjectNamePart) -> bool {
+    part.as_ident().is_some_and(|ident| ident.value == ONLY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{for_parser, for_server};
+
+    #[test]
+    fn a_lock_goes_to_the_parser_and_back() {
+        for text in [
+            "SELECT a FROM t FOR NO KEY UPDATE",
+            "SELECT a FROM t FOR KEY SHARE OF t SKIP LOCKED",
+            "SELECT a FROM t FOR NO KEY UPDATE OF u FOR KEY SHARE NOWAIT",
+            "SELECT 'for key share' FROM t FOR UPDATE",
+        ] {
+            let marked = for_parser(text);
+            assert!(
+                !marked.contains("FOR NO") && !marked.contains("FOR KEY"),
+                "{marked}"
+            );
+            let printed = marked.replace("\". ", "\".");
+            assert_eq!(for_server(printed), text);
+        }
+    }
+
+    #[test]
+    fn only_goes_to_the_parser_and_back() {
+        for (text, marked) in [
+            ("SELECT a FROM ONLY t", "SELECT a FROM \"\u{2}only\".t"),
+            (
+                "UPDATE only s.\"T\" SET a = 1",
+                "UPDATE \"\u{2}only\".s.\"T\" SET a = 1",
+            ),
+            (
+                "SELECT 1 FROM a, ONLY ( s . b ) AS b JOIN ONLY c ON true",
+                "SELECT 1 FROM a, \"\u{2}only\".s . b  AS b JOIN \"\u{2}only\".c ON true",
+            ),
+        ] {
+            assert_eq!(for_parser(text), marked);
+            let words = |text: &str| -> Vec<String> {
+                text.to_uppercase()
+                    .split([' ', '(', ')'])
+                    .filter(|word| !word.is_empty())
+                    .map(str::to_owned)
+                    .collect()
+            };
+            assert_eq!(words(&for_server(marked.to_owned())), words(text));
+        }
+    }
+
+    #[test]
+    fn table_as_a_query_becomes_a_select() {
+        for (text, expected) in [
+            ("TABLE t", "SELECT * FROM t"),
+            ("TABLE ONLY s.t", "SELECT * FROM \"\u{2}only\".s.t"),
+            ("INSERT INTO a TABLE t", "INSERT INTO a SELECT * FROM t"),
+            (
+                "WITH w AS (TABLE t) TABLE w UNION ALL TABLE u",
+                "WITH w AS (SELECT * FROM t) SELECT * FROM w UNION ALL SELECT * FROM u",
+            ),
+            (
+                "DECLARE c CURSOR FOR TABLE t",
+                "DECLARE c CURSOR FOR SELECT * FROM t",
+            ),
+        ] {
+            assert_eq!(for_parser(text), expected);
+        }
+    }
+
+    #[test]
+    fn other_places_of_these_words_stay() {
+        for text in [
+            "CREATE TABLE t (a int)",
+            "CREATE TABLE IF NOT EXISTS t (a int)",
+            "ALTER TABLE ONLY t ADD PRIMARY KEY (a)",
+            "TRUNCATE TABLE ONLY a, ONLY b",
+            "LOCK TABLE a, ONLY b",
+            "SELECT a FROM t FETCH FIRST 1 ROWS ONLY",
+            "SELECT a AS only, b.only FROM t",
+            "CREATE PUBLICATION p FOR TABLE t",
+            "COMMENT ON TABLE t IS 'from only t'",
+        ] {
+            assert_eq!(for_parser(text), text);
+        }
+    }
+}
