@@ -32,21 +32,39 @@ pub fn build() -> anyhow::Result<()> {
 
 /// Runs every client and prints how many passed.
 pub fn run() -> anyhow::Result<()> {
-    let built = built()?;
     let clients = clients(Path::new("interop"))?;
     if clients.is_empty() {
         bail!("interop/ has no client: a folder with an executable `run`");
     }
+    run_all(&clients, &[])
+}
+
+/// Runs those whose folder begins so, with more variables of the environment.
+pub fn run_with(prefix: &str, variables: &[(&str, &Path)]) -> anyhow::Result<()> {
+    let mut clients = clients(Path::new("interop"))?;
+    clients.retain(|client| {
+        let name = client.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(prefix))
+    });
+    if clients.is_empty() {
+        bail!("interop/ has no client whose folder begins with {prefix}");
+    }
+    run_all(&clients, variables)
+}
+
+fn run_all(clients: &[PathBuf], variables: &[(&str, &Path)]) -> anyhow::Result<()> {
+    let built = built()?;
     let exchange = emptied(workspace::target_folder()?.join("interop-exchange"))?;
     let mut failed = Vec::new();
-    for client in &clients {
+    for client in clients {
         let start = Instant::now();
         let script = client.join("run");
         let result = run_command(
             program(&script.to_string_lossy())
                 .env("STRONGROOM_EXTENSION", &built.extension)
                 .env("STRONGROOM_PROGRAM", &built.program)
-                .env("STRONGROOM_EXCHANGE", &exchange),
+                .env("STRONGROOM_EXCHANGE", &exchange)
+                .envs(variables.iter().copied()),
         );
         let word = if result.is_ok() { "pass" } else { "FAIL" };
         let seconds = start.elapsed().as_secs_f64();

@@ -7,6 +7,7 @@ mod disk;
 mod faults;
 mod fuzz;
 mod interop;
+mod newest;
 mod peers;
 mod requirements;
 mod sanitize;

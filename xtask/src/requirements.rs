@@ -236,7 +236,8 @@ fn has_postgres() -> bool {
     folders.iter().any(|folder| has_programs(folder))
 }
 
-fn has_programs(folder: &Path) -> bool {
+/// Whether a folder has PostgreSQL's server and its client.
+pub fn has_programs(folder: &Path) -> bool {
     ["postgres", "initdb", "psql"]
         .iter()
         .all(|program| folder.join(program).is_file())

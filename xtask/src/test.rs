@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::ValueEnum;
 
 use crate::command::{cargo, run as run_command};
-use crate::{deny, fuzz, interop, requirements, sanitize, tidy, vectors};
+use crate::{deny, fuzz, interop, newest, requirements, sanitize, tidy, vectors};
 
 /// Which steps to run; without options all of them.
 #[derive(clap::Args, Default)]
@@ -40,6 +40,8 @@ enum Step {
     Unit,
     /// Foreign clients.
     Interop,
+    /// Tests of protected columns on the newest PostgreSQL, beside that of the system.
+    Newest,
     /// Memcheck on the first things that a user does.
     Sanitize,
     /// Each fuzz target for some seconds.
@@ -67,6 +69,7 @@ impl Step {
                 run_command(cargo().env(servers.0, servers.1).args(tests))
             }
             Step::Interop => interop::run(),
+            Step::Newest => newest::run(),
             Step::Sanitize => sanitize::run_short(),
             Step::Fuzz => fuzz::run_short(),
         }

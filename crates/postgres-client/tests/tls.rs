@@ -42,8 +42,11 @@ impl Certificate {
         self.folder.path().join("server.key")
     }
 
-    /// A server that shows it.
+    /// A server that shows it; None: there is none, or it is built without TLS.
     fn server(&self) -> Option<Setup> {
+        if !server_testkit::is_installed() || !server_testkit::has_tls() {
+            return None;
+        }
         let (certificate, key) = (text(&self.path()), text(&self.key()));
         Setup::start_with(&[
             ("ssl", "on"),

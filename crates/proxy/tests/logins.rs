@@ -33,8 +33,10 @@ impl Certificate {
     }
 }
 
-/// A server that speaks TLS and asks `ann` for her password, and the certificates of both sides.
+/// A server that speaks TLS, if it can, and asks `ann` for her password, and the certificates of
+/// both sides.
 struct Place {
+    has_tls: bool,
     server: Postgres,
     of_server: Certificate,
     of_proxy: Certificate,
@@ -55,8 +57,10 @@ impl Place {
             return None;
         }
         let of_server = Certificate::new();
+        let has_tls = server_testkit::has_tls();
+        let ssl = if has_tls { "on" } else { "off" };
         let server = Postgres::start_as(&Options {
-            settings: &[("ssl", "on"), ("log_statement", "all")],
+            settings: &[("ssl", ssl), ("log_statement", "all")],
             access: Some(ACCESS),
             files: &[
                 ("server.crt", of_server.certificate.as_bytes()),
@@ -64,6 +68,7 @@ impl Place {
             ],
         });
         let place = Self {
+            has_tls,
             server,
             of_server,
             of_proxy: Certificate::new(),
@@ -71,6 +76,17 @@ impl Place {
         };
         place.set_password(PASSWORD);
         Some(place)
+    }
+
+    /// The same, for tests that are about TLS alone.
+    fn with_tls() -> Option<Self> {
+        Self::new().filter(|place| place.has_tls)
+    }
+
+    /// What server and psql can do: both are of one build.
+    fn cases(&self) -> impl Iterator<Item = Case> {
+        let has_tls = self.has_tls;
+        cases().filter(move |case| has_tls || !(case.client_tls || case.server_tls))
     }
 
     fn set_password(&self, password: &str) {
@@ -176,7 +192,7 @@ fn may_log_in(case: Case, binding: &str) -> bool {
 #[test]
 fn every_combination_of_tls_and_binding_logs_in_or_says_why_not() {
     let Some(place) = Place::new() else { return };
-    for case in cases() {
+    for case in place.cases() {
         let proxy = place.proxy(case);
         for binding in ["disable", "prefer", "require"] {
             let said = place.psql(&proxy, case, binding, PASSWORD);
@@ -204,7 +220,7 @@ fn every_combination_of_tls_and_binding_logs_in_or_says_why_not() {
 #[test]
 fn a_wrong_password_is_refused_in_every_way() {
     let Some(place) = Place::new() else { return };
-    for case in cases() {
+    for case in place.cases() {
         let proxy = place.proxy(case);
         let said = place.psql(&proxy, case, "disable", "another");
         let errors = String::from_utf8_lossy(&said.stderr);
@@ -216,7 +232,9 @@ fn a_wrong_password_is_refused_in_every_way() {
 
 #[test]
 fn a_changed_password_is_told_and_the_file_is_read_anew() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = Place::with_tls() else {
+        return;
+    };
     let case = Case {
         client_tls: true,
         server_tls: true,
@@ -263,7 +281,9 @@ fn the_password_reaches_nobody() {
 
 #[test]
 fn clients_without_tls_are_told_to_use_it() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = Place::with_tls() else {
+        return;
+    };
     let case = Case {
         client_tls: true,
         server_tls: false,
@@ -283,7 +303,7 @@ fn clients_without_tls_are_told_to_use_it() {
 
 #[test]
 fn a_server_with_another_certificate_is_not_spoken_to() {
-    let Some(mut place) = Place::new() else {
+    let Some(mut place) = Place::with_tls() else {
         return;
     };
     let case = Case {
@@ -301,7 +321,9 @@ fn a_server_with_another_certificate_is_not_spoken_to() {
 
 #[test]
 fn a_statement_is_cancelled_over_tls() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = Place::with_tls() else {
+        return;
+    };
     let case = Case {
         client_tls: true,
         server_tls: true,

@@ -62,6 +62,27 @@ pub fn is_installed() -> bool {
     found
 }
 
+/// Whether the server speaks TLS: tests that need it are left out where it does not, and say so.
+///
+/// # Panics
+/// Where it does not, and is not one that `STRONGROOM_TEST_POSTGRES` names: the system's packages
+/// all have TLS.
+pub fn has_tls() -> bool {
+    // What the check of the setting `ssl` says, and only where it is built without.
+    const WITHOUT: &[u8] = b"SSL is not supported by this build";
+    let program = programs().map(|folder| folder.join("postgres"));
+    let bytes = program.and_then(|program| fs::read(program).ok());
+    let has = bytes.is_some_and(|bytes| !bytes.windows(WITHOUT.len()).any(|part| part == WITHOUT));
+    assert!(
+        has || std::env::var_os("STRONGROOM_TEST_POSTGRES").is_some(),
+        "PostgreSQL's server is built without TLS, and STRONGROOM_TEST_POSTGRES does not name it"
+    );
+    if !has {
+        eprintln!("left out, since this server is built without TLS");
+    }
+    has
+}
+
 /// A server and a connection to it; nothing where [`is_installed`] says so.
 ///
 /// # Panics
