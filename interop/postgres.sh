@@ -1,5 +1,5 @@
 # Sourced by the `run` of a client of PostgreSQL: starts a server and the proxy before it, with rules for
-# the tables of postgres-schema.sql. $port is the proxy's, $server_port the server's own; both are stopped
+# the tables of postgres-schema.sql, or those of the file that $rules names. $port is the proxy's, $server_port the server's own; both are stopped
 # at the end. `steps COMMAND...` takes a driver through what each must do, see README.md. Every value of a
 # protected column holds the word in $canary, which `nothing_readable` looks for in the server's files.
 set -euo pipefail
@@ -130,7 +130,7 @@ nothing_readable() {
 }
 
 start_server
-start_proxy "$interop/postgres-rules.toml"
+start_proxy "${rules:-$interop/postgres-rules.toml}"
 export STRONGROOM_URL=postgres://postgres@127.0.0.1:$port/postgres
 export STRONGROOM_SCHEMA=$interop/postgres-schema.sql
 

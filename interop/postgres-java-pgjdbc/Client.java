@@ -6,6 +6,7 @@ import java.io.PrintStream;
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
+import java.sql.DatabaseMetaData;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -129,19 +130,47 @@ public final class Client {
             check("type of photo", Types.BINARY, columns.getColumnType(5));
             check("size of name", 40, columns.getPrecision(7));
         }
+        described(connection.getMetaData());
+    }
+
+    private static void described(DatabaseMetaData metadata) throws SQLException {
         List<String> described = new ArrayList<>();
-        try (ResultSet found = connection.getMetaData().getColumns(null, "public", "person", null)) {
+        try (ResultSet found = metadata.getColumns(null, "public", "person", null)) {
             while (found.next()) {
-                described.add(found.getString("COLUMN_NAME") + " " + found.getString("TYPE_NAME") + " "
-                        + found.getInt("COLUMN_SIZE"));
+                described.add(String.join(" ", found.getString("COLUMN_NAME"), found.getString("TYPE_NAME"),
+                        found.getString("DATA_TYPE"), found.getString("COLUMN_SIZE"),
+                        found.getString("DECIMAL_DIGITS"), found.getString("IS_NULLABLE")));
             }
         }
-        check("columns of the metadata", true, described.contains("name varchar 40"));
-        check("columns of the metadata", true, described.contains("salary numeric 12"));
-        try (ResultSet found = connection.getMetaData().getPrimaryKeys(null, "public", "person")) {
-            check("there is a key", true, found.next());
-            check("key", "id", found.getString("COLUMN_NAME"));
+        check("columns", List.of("id int4 " + Types.INTEGER + " 10 0 NO", "name varchar " + Types.VARCHAR + " 40 0 NO",
+                "born date " + Types.DATE + " 13 0 YES", "salary numeric " + Types.NUMERIC + " 12 2 YES",
+                "score int8 " + Types.BIGINT + " 19 0 YES", "photo bytea " + Types.BINARY + " 2147483647 0 YES",
+                "active bool " + Types.BIT + " 1 0 YES"), described);
+        try (ResultSet found = metadata.getPrimaryKeys(null, "public", "visit")) {
+            check("key", List.of("person_id", "number"), all(found, "COLUMN_NAME"));
         }
+        try (ResultSet found = metadata.getImportedKeys(null, "public", "visit")) {
+            check("foreign key", List.of("id"), all(found, "PKCOLUMN_NAME"));
+        }
+        try (ResultSet found = metadata.getIndexInfo(null, "public", "person", true, false)) {
+            check("indexes", List.of("id"), all(found, "COLUMN_NAME"));
+        }
+        try (ResultSet found = metadata.getTables(null, "public", "%", new String[] {"TABLE"})) {
+            check("tables", List.of("person", "visit"), all(found, "TABLE_NAME"));
+        }
+        try (ResultSet found = metadata.getBestRowIdentifier(null, "public", "person",
+                DatabaseMetaData.bestRowSession, false)) {
+            check("row identifier", true, found.next());
+            check("row identifier", Types.INTEGER, found.getInt("DATA_TYPE"));
+        }
+    }
+
+    private static List<String> all(ResultSet found, String column) throws SQLException {
+        List<String> values = new ArrayList<>();
+        while (found.next()) {
+            values.add(found.getString(column));
+        }
+        return values;
     }
 
     private static void searched(Connection connection) throws SQLException {

@@ -61,6 +61,60 @@ def types(connection):
     check("precision", (12, 2), (cursor.description[3].precision, cursor.description[3].scale))
 
 
+def described(connection):
+    """What mappers ask of information_schema: Django's inspectdb, Prisma, Hibernate ask for these."""
+    rows = connection.execute("""
+        SELECT column_name, data_type, udt_name, is_nullable, character_maximum_length,
+               numeric_precision, numeric_scale, column_default
+          FROM information_schema.columns
+         WHERE table_schema = ANY (current_schemas(false)) AND table_name = %s
+         ORDER BY ordinal_position""", ("person",)).fetchall()
+    check("columns", [
+        ("id", "integer", "int4", "NO", None, 32, 0, None),
+        ("name", "character varying", "varchar", "NO", 40, None, None, None),
+        ("born", "date", "date", "YES", None, None, None, None),
+        ("salary", "numeric", "numeric", "YES", None, 12, 2, None),
+        ("score", "bigint", "int8", "YES", None, 64, 0, None),
+        ("photo", "bytea", "bytea", "YES", None, None, None, None),
+        ("active", "boolean", "bool", "YES", None, None, None, None),
+    ], rows)
+    # Django.
+    rows = connection.execute("""
+        SELECT a.attname AS column_name, NOT (a.attnotnull OR (t.typtype = 'd' AND t.typnotnull)) AS is_nullable,
+               pg_get_expr(ad.adbin, ad.adrelid) AS column_default,
+               CASE WHEN collname = 'default' THEN NULL ELSE collname END AS collation,
+               a.attidentity != '' AS is_autofield,
+               col_description(a.attrelid, a.attnum) AS column_comment,
+               format_type(a.atttypid, a.atttypmod) AS data_type
+          FROM pg_attribute a LEFT JOIN pg_attrdef ad ON a.attrelid = ad.adrelid AND a.attnum = ad.adnum
+          LEFT JOIN pg_collation co ON a.attcollation = co.oid JOIN pg_type t ON a.atttypid = t.oid
+          JOIN pg_class c ON a.attrelid = c.oid JOIN pg_namespace n ON c.relnamespace = n.oid
+         WHERE c.relkind IN ('f', 'm', 'p', 'r', 'v') AND c.relname = %s
+           AND n.nspname NOT IN ('pg_catalog', 'pg_toast') AND pg_table_is_visible(c.oid)
+           AND a.attnum > 0 AND NOT a.attisdropped""", ("person",)).fetchall()
+    check("types", ["integer", "character varying(40)", "date", "numeric(12,2)", "bigint", "bytea", "boolean"],
+          [row[-1] for row in rows])
+    # Prisma.
+    rows = connection.execute("""
+        SELECT oid.namespace, info.table_name, info.column_name,
+               format_type(att.atttypid, att.atttypmod) AS formatted_type,
+               info.numeric_precision, info.numeric_scale, info.character_maximum_length, info.data_type,
+               info.udt_name AS full_data_type, info.is_nullable
+          FROM information_schema.columns info
+          JOIN pg_attribute att ON att.attname = info.column_name
+          JOIN (SELECT pg_class.oid, relname, pg_namespace.nspname AS namespace
+                  FROM pg_class JOIN pg_namespace ON pg_namespace.oid = pg_class.relnamespace
+                   AND pg_namespace.nspname = ANY (%s)
+                 WHERE reltype > 0) AS oid
+            ON oid.oid = att.attrelid AND relname = info.table_name AND namespace = info.table_schema
+         WHERE info.table_name = 'person' AND info.column_name IN ('name', 'salary')
+         ORDER BY att.attnum""", (["public"],)).fetchall()
+    check("formatted", [
+        ("public", "person", "name", "character varying(40)", None, None, 40, "character varying", "varchar", "NO"),
+        ("public", "person", "salary", "numeric(12,2)", 12, 2, None, "numeric", "numeric", "YES"),
+    ], rows)
+
+
 def searched(connection):
     name = f"{CANARY} ann"
     for _ in range(10):  # prepared from the sixth time on
@@ -111,7 +165,7 @@ def refused(connection):
 
 def more():
     with psycopg.connect(URL, autocommit=True) as connection:
-        for part in (types, searched, changed, refused):
+        for part in (types, described, searched, changed, refused):
             part(connection)
 
 

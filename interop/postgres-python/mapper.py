@@ -1,10 +1,11 @@
-"""SQLAlchemy creates, writes and reads tables with protected columns."""
+"""SQLAlchemy creates, reflects, writes and reads tables with protected columns."""
 
 import datetime
 import decimal
 import os
 
-from sqlalchemy import BigInteger, Date, ForeignKey, LargeBinary, Numeric, String, Text, create_engine, select
+from sqlalchemy import (BigInteger, Boolean, Date, ForeignKey, Integer, LargeBinary, MetaData, Numeric, String,
+                        Text, create_engine, inspect, select)
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship
 
@@ -19,8 +20,8 @@ class Base(DeclarativeBase):
 class Person(Base):
     __tablename__ = "person"
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    name: Mapped[str] = mapped_column(String(40))
-    born: Mapped[datetime.date | None] = mapped_column(Date)
+    name: Mapped[str] = mapped_column(String(40), unique=True)
+    born: Mapped[datetime.date | None] = mapped_column(Date, index=True)
     salary: Mapped[decimal.Decimal | None] = mapped_column(Numeric(12, 2))
     score: Mapped[int | None] = mapped_column(BigInteger)
     photo: Mapped[bytes | None] = mapped_column(LargeBinary)
@@ -72,10 +73,62 @@ def mapped(engine):
         raise AssertionError("a key twice")
 
 
+def described(column):
+    """A column's type with its limits."""
+    kind = column["type"]
+    limits = [getattr(kind, limit, None) for limit in ("length", "precision", "scale")]
+    return type(kind), *(limit for limit in limits if limit is not None), column["nullable"]
+
+
+PERSON = {
+    "id": (Integer, False),
+    "name": (String, 40, False),
+    "born": (Date, True),
+    "salary": (Numeric, 12, 2, True),
+    "score": (BigInteger, True),
+    "photo": (LargeBinary, True),
+    "active": (Boolean, True),
+}
+
+
+def reflected(engine):
+    inspector = inspect(engine)
+    for table, wanted in (("person", PERSON), ("visit", {"note": (Text, True), "person_id": (Integer, False)})):
+        got = {column["name"]: described(column) for column in inspector.get_columns(table)}
+        for name, (kind, *rest) in wanted.items():
+            check(f"{table}.{name}", True, issubclass(got[name][0], kind))
+            check(f"{table}.{name}", rest, list(got[name][1:]))
+    check("key", ["id"], inspector.get_pk_constraint("person")["constrained_columns"])
+    check("keys", ["person_id", "number"], inspector.get_pk_constraint("visit")["constrained_columns"])
+    [foreign] = inspector.get_foreign_keys("visit")
+    check("foreign key", (["person_id"], "person", ["id"]),
+          (foreign["constrained_columns"], foreign["referred_table"], foreign["referred_columns"]))
+    [unique] = inspector.get_unique_constraints("person")
+    check("unique", ["name"], unique["column_names"])
+    indexes = {index["name"]: (index["column_names"], index["unique"]) for index in inspector.get_indexes("person")}
+    check("index", (["born"], False), indexes["ix_person_born"])
+    check("view", [], inspector.get_view_names())
+    check("comment", None, inspector.get_table_comment("person")["text"])
+    check("checks", [], inspector.get_check_constraints("person"))
+
+    metadata = MetaData()
+    metadata.reflect(engine)
+    check("tables", {"person", "visit"}, set(metadata.tables))
+    person = metadata.tables["person"]
+    check("salary", (12, 2), (person.c.salary.type.precision, person.c.salary.type.scale))
+    with engine.begin() as connection:
+        row = {"id": 1, "name": f"{CANARY} reflected", "salary": decimal.Decimal("0.50"), "photo": b"\0"}
+        connection.execute(person.insert(), row)
+        found = connection.execute(select(person).where(person.c.name == row["name"])).mappings().one()
+        check("row", row, {name: found[name] for name in row})
+        connection.execute(person.delete())
+
+
 def main():
     engine = create_engine(URL)
     Base.metadata.drop_all(engine)
     Base.metadata.create_all(engine)
+    reflected(engine)
     mapped(engine)
 
 
