@@ -1,5 +1,5 @@
-//! Tests of protected columns on the newest PostgreSQL: the one that the lab fetches, beside that of
-//! the system.
+//! Tests of protected columns on the newest PostgreSQL: the one that the lab fetches, beside that
+//! of the system.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ pub fn run() -> anyhow::Result<()> {
     let programs = programs_below(home.path())?
         .context("what `strongroom lab install postgres` made has no server with psql")?;
     let mut tests = cargo();
-    tests.args(["test", "--workspace", "--locked"]);
+    tests.args(["test", "--workspace", "--locked", "--no-fail-fast"]);
     for test in TESTS {
         tests.args(["--test", test]);
     }

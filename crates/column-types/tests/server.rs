@@ -72,6 +72,13 @@ impl Server {
                  END $$;",
             )
             .expect("the server takes the function");
+        // Version 18 has added these; the proxy refuses them, whatever version is behind it.
+        client
+            .batch_execute(
+                "DELETE FROM pg_cast WHERE 'bytea'::regtype IN (castsource, casttarget)
+                 AND ARRAY[castsource, casttarget] && '{int2,int4,int8}'::regtype[]::oid[]",
+            )
+            .expect("the superuser may");
         for to in draw::TARGETS {
             let table = format!("CREATE TABLE \"of {to}\" (v {to})");
             client
