@@ -67,3 +67,45 @@ fn cursors_and_prepared_statements_show_and_take_plain_values() {
     let explain = format!("EXPLAIN ANALYZE EXECUTE {name}(4, 'CANARYd')");
     client.batch_execute(&explain).expect_err("it is refused");
 }
+
+#[test]
+fn only_means_the_table_without_its_children() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(&format!("{RULES}visits = {{ type = \"integer\" }}\n"));
+    let tables = "CREATE TABLE person (id integer PRIMARY KEY, name varchar(16), visits integer)";
+    setup.psql(tables);
+    setup.psql("CREATE TABLE child () INHERITS (person)");
+    setup.psql("INSERT INTO person VALUES (1, 'CANARYa', 10), (2, 'CANARYb', 20)");
+    setup.psql("INSERT INTO child VALUES (1, 'CANARYc', 30)");
+    for (script, expected) in [
+        ("SELECT name FROM ONLY person WHERE id = 1", "CANARYa\n"),
+        ("SELECT sum(visits) FROM ONLY person", "30\n"),
+        ("SELECT sum(visits) FROM person", "60\n"),
+        (
+            "SELECT count(*) FROM ONLY (public.person) p WHERE p.name > 'CANARYa'",
+            "1\n",
+        ),
+        ("TABLE ONLY child", "1|CANARYc|30\n"),
+        // What was read of one row is not what the other has.
+        (
+            "BEGIN; SELECT visits FROM ONLY person WHERE id = 1 FOR UPDATE; \
+             UPDATE person SET visits = visits + 1 WHERE id = 1; COMMIT",
+            "10\n",
+        ),
+        (
+            "UPDATE ONLY person SET visits = visits + 100 WHERE id = 1",
+            "",
+        ),
+        ("UPDATE ONLY person SET name = 'CANARYd' WHERE id = 1", ""),
+        (
+            "SELECT name, visits FROM person WHERE id = 1 ORDER BY visits",
+            "CANARYc|31\nCANARYd|111\n",
+        ),
+        ("DELETE FROM ONLY person WHERE id = 1", ""),
+        ("SELECT name FROM person WHERE id = 1", "CANARYc\n"),
+    ] {
+        assert_eq!(setup.psql(script), expected, "{script}");
+    }
+}

@@ -179,9 +179,14 @@ pub(crate) fn for_server(text: String) -> String {
     })
 }
 
+/// Whether a name has the mark of `ONLY`.
+pub(crate) fn has_only(name: &ObjectName) -> bool {
+    name.0.len() > 1 && is_only(&name.0[0])
+}
+
 /// Takes the mark of `ONLY` from a name; whether it had one.
 pub(crate) fn take_only(name: &mut ObjectName) -> bool {
-    let is_marked = name.0.len() > 1 && name.0.first().is_some_and(is_only);
+    let is_marked = has_only(name);
     if is_marked {
         name.0.remove(0);
     }

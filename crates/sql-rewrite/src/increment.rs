@@ -13,7 +13,7 @@ use crate::analysis::{Analysis, Relation, Scope, output_list, quoted, unsupporte
 use crate::names::{folded, split};
 use crate::{
     Assignment, ColumnId, Effects, Form, LockKey, Output, Piece, Plan, Purpose, ReadModifyWrite,
-    Refusal, RelationKind, Schema, Source, Table, Template, Translated, locks,
+    Refusal, RelationKind, Schema, Source, Table, Template, Translated, forms, locks,
 };
 
 /// Outputs of the reading statement before the columns: `ctid`, `tableoid`.
@@ -32,9 +32,12 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
         ));
     }
     let (table, name) = updated_table(update, analysis)?;
-    let alias = match &update.table.relation {
-        TableFactor::Table { alias, .. } => alias.as_ref().map(|alias| alias.name.clone()),
-        _ => None,
+    let (alias, is_only) = match &update.table.relation {
+        TableFactor::Table { name, alias, .. } => (
+            alias.as_ref().map(|alias| alias.name.clone()),
+            forms::has_only(name),
+        ),
+        _ => (None, false),
     };
     let scope = Scope {
         relations: vec![Relation::of_table(table, alias.as_ref())],
@@ -52,7 +55,7 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
     let outputs = output_list(analysis.update(&mut write, None)?);
     // By its key, the row is found only where nothing else is asked of it.
     let key = lock_pairs
-        .filter(|(_, whole)| *whole && !changes_key(update, table))
+        .filter(|(_, whole)| *whole && !is_only && !changes_key(update, table))
         .and_then(|(pairs, _)| locks::unique_key(table, &pairs))
         .filter(|key| !key.is_empty());
     let write_by_key = match key {

@@ -7,7 +7,7 @@ use sqlparser::ast::{
 
 use crate::analysis::{Analysis, template};
 use crate::names::{folded, split};
-use crate::{Form, Literal, LockKey, LockedColumn, Output, OutputKind, Source, Table};
+use crate::{Form, Literal, LockKey, LockedColumn, Output, OutputKind, Source, Table, forms};
 
 /// The key of the row that an analysed query locks; None where it locks none, or may lock several.
 pub(crate) fn of_query(
@@ -59,7 +59,9 @@ fn single_table<'s>(analysis: &Analysis<'s>, select: &Select) -> Option<&'s Tabl
     let TableFactor::Table { name, .. } = &from.relation else {
         return None;
     };
-    if !from.joins.is_empty() || select.distinct.is_some() {
+    // What is kept of a row found by ONLY would be taken for all rows of its key: those of children
+    // too.
+    if !from.joins.is_empty() || select.distinct.is_some() || forms::has_only(name) {
         return None;
     }
     let (schema, name) = split(name)?;

@@ -42,7 +42,7 @@ pub(crate) fn lower(name: &str) -> String {
 /// database before it must be the own one, and is dropped), or one that is computed. `ONLY` before
 /// it is left out.
 pub(crate) fn split(name: &ObjectName) -> Option<(Option<String>, String)> {
-    let is_only = name.0.len() > 1 && forms::is_only(&name.0[0]);
+    let is_only = forms::has_only(name);
     let parts: Option<Vec<String>> = name
         .0
         .iter()

@@ -24,7 +24,7 @@ fn assert_passes(statement: &str, schema: &Schema) {
 }
 
 #[test]
-fn only_is_no_relation() {
+fn only_is_a_relation_without_its_children() {
     for (statement, expected) in [
         (
             "SELECT name FROM ONLY person",
@@ -77,6 +77,29 @@ fn only_is_no_relation() {
             _ => assert_starts(statement, expected),
         }
     }
+}
+
+#[test]
+fn a_child_may_have_a_row_of_the_key_that_only_finds() {
+    for statement in [
+        "SELECT visits FROM ONLY person WHERE id = 1 FOR UPDATE",
+        "UPDATE ONLY person SET visits = visits + 1 WHERE id = 1",
+    ] {
+        let plan = describe(statement, &people());
+        assert!(
+            !plan.contains("locks:") && !plan.contains("by key:"),
+            "{plan}"
+        );
+        let plan = describe(&statement.replace("ONLY ", ""), &people());
+        assert!(
+            plan.contains("locks:") || plan.contains("by key:"),
+            "{plan}"
+        );
+    }
+}
+
+#[test]
+fn only_elsewhere_is_refused() {
     for statement in [
         "INSERT INTO plain (name) SELECT name FROM ONLY person",
         "INSERT INTO plain TABLE person",
