@@ -43,7 +43,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let config = Config::read(&args.config)?;
     let server = Server::start(&config)?;
     let address = server.address().context("the listener has no address")?;
-    tracing::info!(%address, metrics = ?server.metrics_address(), "listening");
+    let (socket, metrics) = (server.socket(), server.metrics_address());
+    tracing::info!(%address, ?socket, ?metrics, "listening");
     server.run(proxy::stop_signal());
     Ok(())
 }

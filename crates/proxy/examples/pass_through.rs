@@ -1,11 +1,12 @@
 //! What the way through the proxy costs, without rules: the same statements to the server itself
 //! and through a proxy, in turn, so that what else the machine does meets both alike.
 //!
-//! `cargo xtask bench proxy [--rounds N] [--seconds N] [--clients N] [--workers N] [--unix]` runs
-//! it, with a server of its own, its disk not waited for. A pair of windows is one of each; the
-//! order within a pair alternates. Clients speak TCP to either; with `--unix` the proxy reaches the
-//! server by its socket of the file system. Proxy and clients are processes of their own, as in
-//! earnest.
+//! `cargo xtask bench proxy [--rounds N] [--seconds N] [--clients N] [--workers N] [--unix]
+//! [--socket]` runs it, with a server of its own, its disk not waited for. A pair of windows is one
+//! of each; the order within a pair alternates. Clients speak TCP to either. With `--socket` they
+//! reach the proxy, as beside a program on the same machine, by its socket of the file system; with
+//! `--unix` the proxy reaches the server by the server's. Proxy and clients are processes of their
+//! own, as in earnest.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -18,17 +19,17 @@ use server_testkit::Postgres;
 #[path = "pass_through/client.rs"]
 mod client;
 
-use client::{ACCOUNTS, Client, Load};
+use client::{ACCOUNTS, Address, Client, Load};
 
 /// The argument by which the program is the proxy.
 const SERVE: &str = "--serve";
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    if let [_, serve, upstream, workers] = &*arguments
+    if let [_, serve, upstream, workers, socket] = &*arguments
         && serve == SERVE
     {
-        return serve_until_killed(upstream, workers);
+        return serve_until_killed(upstream, workers, socket);
     }
     if !server_testkit::is_installed() {
         println!("There is no PostgreSQL on this machine.");
@@ -36,19 +37,23 @@ fn main() {
     }
     let (rounds, seconds) = (option("--rounds", 5), option("--seconds", 2));
     let clients = option("--clients", 8);
-    let by_unix = arguments.iter().any(|argument| argument == "--unix");
+    let has = |name: &str| arguments.iter().any(|argument| argument == name);
     let sockets = tempfile::tempdir().expect("a temporary folder");
     give_away(sockets.path());
     let folder = sockets.path().display().to_string();
     let server = Postgres::start_with(&[("unix_socket_directories", &folder)]);
     fill(&server);
-    let upstream = match by_unix {
+    let upstream = match has("--unix") {
         true => format!("{folder}/.s.PGSQL.{}", server.port()),
         false => format!("127.0.0.1:{}", server.port()),
     };
     // 0: as many as the proxy has by itself.
-    let proxy = Proxy::start(&upstream, option("--workers", 0));
-    println!("{rounds} pairs of windows of {seconds} s; clients by TCP, the proxy to {upstream}");
+    let proxy = Proxy::start(&upstream, option("--workers", 0), has("--socket"));
+    let way = if has("--socket") { "its socket" } else { "TCP" };
+    println!(
+        "{rounds} pairs of windows of {seconds} s; clients to the proxy by {way}, the proxy to \
+         {upstream}"
+    );
     println!("{TITLE}");
     let window = Duration::from_secs(seconds);
     for (load, clients) in [
@@ -98,10 +103,13 @@ fn fill(server: &Postgres) {
     }
 }
 
-fn serve_until_killed(upstream: &str, workers: &str) {
+fn serve_until_killed(upstream: &str, workers: &str, socket: &str) {
     let mut text = format!("[proxy]\nlisten = \"127.0.0.1:0\"\nupstream = \"{upstream}\"\n");
     if workers != "0" {
         text += &format!("workers = {workers}\n");
+    }
+    if !socket.is_empty() {
+        text += &format!("socket = \"{socket}\"\n");
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("strongroom.toml");
@@ -117,13 +125,22 @@ fn serve_until_killed(upstream: &str, workers: &str) {
 /// A proxy in a process of its own.
 struct Proxy {
     child: Child,
-    port: u16,
+    address: Address,
+    /// Holds its socket.
+    _folder: tempfile::TempDir,
 }
 
 impl Proxy {
-    fn start(upstream: &str, workers: u64) -> Self {
+    fn start(upstream: &str, workers: u64, by_socket: bool) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let socket = folder.path().join(".s.proxy");
+        let named = if by_socket {
+            socket.display().to_string()
+        } else {
+            String::new()
+        };
         let mut child = Command::new(std::env::current_exe().expect("the own program"))
-            .args([SERVE, upstream, &workers.to_string()])
+            .args([SERVE, upstream, &workers.to_string(), &named])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -132,8 +149,15 @@ impl Proxy {
         BufReader::new(child.stdout.take().expect("it is piped"))
             .read_line(&mut line)
             .expect("the proxy says its port");
-        let port = line.trim().parse().expect("a port");
-        Self { child, port }
+        let address = match by_socket {
+            true => Address::Socket(socket),
+            false => Address::Port(line.trim().parse().expect("a port")),
+        };
+        Self {
+            child,
+            address,
+            _folder: folder,
+        }
     }
 
     /// Processor time that its threads have had.
@@ -166,9 +190,9 @@ struct Window {
 }
 
 impl Window {
-    fn measure(port: u16, load: Load, clients: u64, time: Duration) -> Self {
+    fn measure(address: &Address, load: Load, clients: u64, time: Duration) -> Self {
         let clients: Vec<Client> = (0..clients)
-            .map(|seed| Client::connect(port, load, seed))
+            .map(|seed| Client::connect(address, load, seed))
             .collect();
         let start = Instant::now();
         let threads: Vec<_> = clients
@@ -210,10 +234,11 @@ impl Pair {
         server: &Postgres,
         proxy: &Proxy,
     ) -> Self {
-        let direct = || Window::measure(server.port(), load, clients, time);
+        let server = Address::Port(server.port());
+        let direct = || Window::measure(&server, load, clients, time);
         let through = || {
             let before = proxy.processor_time();
-            let window = Window::measure(proxy.port, load, clients, time);
+            let window = Window::measure(&proxy.address, load, clients, time);
             let spent = proxy.processor_time() - before;
             let proxy_us = spent.as_secs_f64() * 1e6 / window.round_trips.max(1) as f64;
             (window, proxy_us)

@@ -43,6 +43,9 @@ pub struct KeysConfig {
 pub struct ProxyConfig {
     /// Where clients connect to.
     pub listen: SocketAddr,
+    /// A socket of the file system where clients of this machine may connect to as well, or the
+    /// folder that gets one.
+    pub socket: Option<PathBuf>,
     /// The server.
     pub upstream: Upstream,
     /// Threads; None: as many as the machine has processors.
@@ -148,15 +151,7 @@ impl FromStr for Upstream {
     fn from_str(text: &str) -> Result<Self, UpstreamError> {
         if text.starts_with('/') {
             let path = Path::new(text);
-            let is_socket = path
-                .file_name()
-                .is_some_and(|name| name.to_string_lossy().starts_with(".s."));
-            let socket = if is_socket {
-                path.to_owned()
-            } else {
-                path.join(".s.PGSQL.5432")
-            };
-            return Ok(Self::Unix(socket));
+            return Ok(Self::Unix(socket_path(path, 5432)));
         }
         let wrong = || UpstreamError(text.to_owned());
         let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
@@ -168,6 +163,18 @@ impl FromStr for Upstream {
             host.to_owned(),
             port.parse().map_err(|_| wrong())?,
         ))
+    }
+}
+
+/// The socket that is meant by its own path or by that of its folder, by PostgreSQL's names.
+pub fn socket_path(path: &Path, port: u16) -> PathBuf {
+    let is_socket = path
+        .file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with(".s."));
+    if is_socket {
+        path.to_owned()
+    } else {
+        path.join(format!(".s.PGSQL.{port}"))
     }
 }
 
@@ -231,8 +238,8 @@ impl Config {
         if let Some(tls) = &mut proxy.server_tls {
             tls.root = folder.join(&tls.root);
         }
-        if let Some(logins) = &mut proxy.logins {
-            *logins = folder.join(&logins);
+        for path in [&mut proxy.logins, &mut proxy.socket].into_iter().flatten() {
+            *path = folder.join(&path);
         }
         if let Some(file) = config.keys.as_mut().and_then(|keys| keys.file.as_mut()) {
             *file = folder.join(&file);

@@ -2,7 +2,8 @@
 //!
 //! A client connects to it as to the server; each client has its own connection to the server, and
 //! its own login there. [`session`] decides what happens with the bytes of both and does no I/O;
-//! [`connection`] moves them; [`server`] has listener, workers and limits.
+//! [`connection`] moves them; [`listener`] is where clients arrive; [`server`] has workers and
+//! limits.
 #![forbid(unsafe_code)]
 
 mod cancel;
@@ -10,6 +11,7 @@ pub mod config;
 mod connection;
 pub mod copy;
 mod finish;
+mod listener;
 mod logins;
 mod metrics;
 mod outbox;

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc as channel};
 use std::thread::{self, JoinHandle};
@@ -10,22 +11,22 @@ use std::time::{Duration, SystemTime};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sql_rewrite::RulesError;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
 use crate::cancel::CancelRegistry;
-use crate::config::{Config, ProxyConfig};
+use crate::config::{Config, ProxyConfig, socket_path};
+use crate::listener::{self, Arrival, Listener, LocalListener};
 use crate::logins::{Logins, LoginsError};
 use crate::metrics::{self, Metrics, add, subtract};
 use crate::protection::Protection;
 use crate::sealing::{KeysError, Root};
 use crate::startup;
+use crate::stream::Stream;
 use crate::tls::{self, ClientAcceptor, ServerConnector, TlsError};
 
-/// Clients that the system lets wait until they are accepted.
-const BACKLOG: u32 = 4096;
 /// Pause after an accept that failed, as it does when descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -82,8 +83,8 @@ pub enum StartError {
     /// A listener.
     #[error("cannot listen on {address}: {error}")]
     Listen {
-        /// Where.
-        address: SocketAddr,
+        /// Where: an address, or a path.
+        address: String,
         /// Why.
         error: io::Error,
     },
@@ -116,14 +117,14 @@ fn in_lines(errors: &[RulesError]) -> String {
 pub struct Server {
     shared: Arc<Shared>,
     runtime: Runtime,
-    listener: TcpListener,
+    listener: Listener,
     metrics: Option<TcpListener>,
     workers: Vec<Worker>,
 }
 
 struct Worker {
-    /// Accepted sockets; closed when there are to come no more.
-    sockets: mpsc::UnboundedSender<std::net::TcpStream>,
+    /// Clients; closed when there are to come no more.
+    arrivals: mpsc::UnboundedSender<Arrival>,
     load: Arc<AtomicUsize>,
     thread: JoinHandle<()>,
 }
@@ -154,12 +155,9 @@ impl Server {
             .transpose()?;
         let logins = proxy.logins.as_deref().map(Logins::read).transpose()?;
         let runtime = runtime().map_err(StartError::Worker)?;
-        let listen = |address| {
-            let _inside = runtime.enter();
-            bind(address).map_err(|error| StartError::Listen { address, error })
-        };
-        let listener = listen(proxy.listen)?;
-        let metrics = proxy.metrics.map(listen).transpose()?;
+        let listener = listener(&runtime, &proxy)?;
+        let metrics = proxy.metrics.map(|address| listen(&runtime, address));
+        let metrics = metrics.transpose()?;
         let workers = proxy
             .workers
             .or_else(|| thread::available_parallelism().ok())
@@ -193,7 +191,12 @@ impl Server {
     /// # Errors
     /// The system does not say.
     pub fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+        self.listener.address()
+    }
+
+    /// The socket of the file system where clients connect to, if any.
+    pub fn socket(&self) -> Option<&Path> {
+        self.listener.socket()
     }
 
     /// Where metrics are, if anywhere.
@@ -237,7 +240,7 @@ impl Server {
 
 impl Worker {
     fn start(number: usize, shared: &Arc<Shared>) -> io::Result<Self> {
-        let (sockets, mut arrivals) = mpsc::unbounded_channel::<std::net::TcpStream>();
+        let (sender, mut arrivals) = mpsc::unbounded_channel();
         let load = Arc::new(AtomicUsize::new(0));
         let runtime = runtime()?;
         let (shared, worker_load) = (Arc::clone(shared), Arc::clone(&load));
@@ -245,10 +248,10 @@ impl Worker {
             let mut sessions = JoinSet::new();
             loop {
                 tokio::select! {
-                    socket = arrivals.recv() => match socket {
-                        Some(socket) => {
+                    arrival = arrivals.recv() => match arrival {
+                        Some(arrival) => {
                             let (shared, load) = (Arc::clone(&shared), Arc::clone(&worker_load));
-                            sessions.spawn_local(session(socket, shared, load));
+                            sessions.spawn_local(session(arrival, shared, load));
                         }
                         None => break,
                     },
@@ -261,17 +264,17 @@ impl Worker {
             .name(format!("worker-{number}"))
             .spawn(move || tokio::task::LocalSet::new().block_on(&runtime, work))?;
         Ok(Self {
-            sockets,
+            arrivals: sender,
             load,
             thread,
         })
     }
 }
 
-async fn session(socket: std::net::TcpStream, shared: Arc<Shared>, load: Arc<AtomicUsize>) {
+async fn session(arrival: Arrival, shared: Arc<Shared>, load: Arc<AtomicUsize>) {
     let open = Open::new(&shared, &load);
-    match TcpStream::from_std(socket) {
-        Ok(socket) => startup::serve(socket, Arc::clone(&shared)).await,
+    match Stream::of_client(arrival) {
+        Ok(client) => startup::serve(client, Arc::clone(&shared)).await,
         Err(error) => tracing::warn!(%error, "a socket that cannot be used"),
     }
     drop(open);
@@ -303,33 +306,42 @@ fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() {
-        TcpSocket::new_v4()?
-    } else {
-        TcpSocket::new_v6()?
+fn listen(runtime: &Runtime, address: SocketAddr) -> Result<TcpListener, StartError> {
+    let _inside = runtime.enter();
+    listener::bind(address).map_err(|error| StartError::Listen {
+        address: address.to_string(),
+        error,
+    })
+}
+
+/// Where clients arrive.
+fn listener(runtime: &Runtime, proxy: &ProxyConfig) -> Result<Listener, StartError> {
+    let tcp = listen(runtime, proxy.listen)?;
+    let Some(socket) = &proxy.socket else {
+        return Ok(Listener::new(tcp, None));
     };
-    // A proxy that is started anew finds its port although old connections linger.
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
+    let port = tcp
+        .local_addr()
+        .map_or(proxy.listen.port(), |own| own.port());
+    let path = socket_path(socket, port);
+    let _inside = runtime.enter();
+    let address = path.display().to_string();
+    let local = LocalListener::bind(path);
+    let local = local.map_err(|error| StartError::Listen { address, error })?;
+    Ok(Listener::new(tcp, Some(local)))
 }
 
 /// Gives each client to the worker that has the fewest.
-async fn accept(listener: &TcpListener, workers: &[Worker]) {
+async fn accept(listener: &Listener, workers: &[Worker]) {
     loop {
-        let socket = match listener.accept().await {
-            Ok((socket, _)) => socket.into_std(),
-            Err(error) => Err(error),
-        };
-        match socket {
-            Ok(socket) => {
+        match listener.accept().await {
+            Ok(arrival) => {
                 let worker = workers
                     .iter()
                     .min_by_key(|worker| worker.load.load(Ordering::Relaxed))
                     .expect("there is at least one worker");
                 worker.load.fetch_add(1, Ordering::Relaxed);
-                if worker.sockets.send(socket).is_err() {
+                if worker.arrivals.send(arrival).is_err() {
                     tracing::error!("a worker is gone");
                     return;
                 }
@@ -345,7 +357,7 @@ async fn accept(listener: &TcpListener, workers: &[Worker]) {
 /// Waits for the workers' threads, without holding up the runtime.
 async fn join(workers: Vec<Worker>) {
     for worker in workers {
-        drop(worker.sockets);
+        drop(worker.arrivals);
         let thread = worker.thread;
         let ended = tokio::task::spawn_blocking(move || thread.join());
         if !matches!(ended.await, Ok(Ok(()))) {

@@ -45,11 +45,9 @@ enum StartError {
 }
 
 /// Serves one accepted socket until its end.
-pub async fn serve(socket: TcpStream, shared: Arc<Shared>) {
-    // Questions and answers are small, and each is waited for.
-    let _ = socket.set_nodelay(true);
+pub async fn serve(client: Stream, shared: Arc<Shared>) {
     let time = shared.config.startup_timeout();
-    let Ok((mut client, first)) = timeout(time, greet(socket, &shared)).await else {
+    let Ok((mut client, first)) = timeout(time, greet(client, &shared)).await else {
         return refused(&shared, &StartError::Client(io::ErrorKind::TimedOut.into()));
     };
     let result = match first {
@@ -107,11 +105,8 @@ async fn tell(client: &mut Stream, error: StartError) -> io::Result<()> {
 }
 
 /// Settles encryption, and gives the packet that says what the client wants.
-async fn greet(
-    socket: TcpStream,
-    shared: &Shared,
-) -> (Option<Stream>, Result<Vec<u8>, StartError>) {
-    match encrypt(socket, shared).await {
+async fn greet(client: Stream, shared: &Shared) -> (Option<Stream>, Result<Vec<u8>, StartError>) {
+    match encrypt(client, shared).await {
         Ok((mut stream, None)) => match read_packet(&mut stream).await {
             Ok(packet) => (Some(stream), Ok(packet)),
             Err(error) => (Some(stream), Err(error)),
@@ -123,24 +118,23 @@ async fn greet(
 
 /// Answers requests for encryption. Gives the first packet that is none, where one was read.
 async fn encrypt(
-    socket: TcpStream,
+    mut stream: Stream,
     shared: &Shared,
 ) -> Result<(Stream, Option<Vec<u8>>), StartError> {
     let mut byte = [0];
-    if socket.peek(&mut byte).await.map_err(StartError::Client)? == 1 && byte[0] == TLS_HANDSHAKE {
-        return accept_tls(socket, shared).await;
+    if let Stream::Tcp(socket) = &stream
+        && socket.peek(&mut byte).await.map_err(StartError::Client)? == 1
+        && byte[0] == TLS_HANDSHAKE
+    {
+        return accept_tls(stream, shared).await;
     }
-    let mut stream = Stream::Tcp(socket);
     // One request for each kind of encryption.
     for _ in 0..2 {
         let packet = read_packet(&mut stream).await?;
         match First::read(&packet) {
-            Ok(First::TlsRequest) if shared.acceptor.is_some() => {
+            Ok(First::TlsRequest) if shared.acceptor.is_some() && !stream.is_local() => {
                 write(&mut stream, b"S").await?;
-                let Stream::Tcp(socket) = stream else {
-                    unreachable!("it was made as such above");
-                };
-                return accept_tls(socket, shared).await;
+                return accept_tls(stream, shared).await;
             }
             Ok(First::TlsRequest | First::GssRequest) => write(&mut stream, b"N").await?,
             _ => return Ok((stream, Some(packet))),
@@ -150,10 +144,10 @@ async fn encrypt(
 }
 
 async fn accept_tls(
-    socket: TcpStream,
+    stream: Stream,
     shared: &Shared,
 ) -> Result<(Stream, Option<Vec<u8>>), StartError> {
-    let Some(acceptor) = &shared.acceptor else {
+    let (Some(acceptor), Stream::Tcp(socket)) = (&shared.acceptor, stream) else {
         return Err(StartError::Client(io::ErrorKind::Unsupported.into()));
     };
     let tls = acceptor
@@ -200,6 +194,7 @@ async fn begin(
 ) -> Result<Begun, StartError> {
     let first = First::read(packet).map_err(|_| malformed())?;
     let client_tls = client.as_ref().is_some_and(Stream::is_tls);
+    let is_local = client.as_ref().is_some_and(Stream::is_local);
     let startup = match first {
         First::TlsRequest | First::GssRequest => return Err(malformed()),
         First::Cancel(request) => {
@@ -210,7 +205,7 @@ async fn begin(
             }
             return Ok(None);
         }
-        First::Startup(_) if shared.requires_tls() && !client_tls => {
+        First::Startup(_) if shared.requires_tls() && !client_tls && !is_local => {
             let failure = Failure::fatal("28000", "the proxy takes connections by TLS only")
                 .hint("Connect with sslmode=require or better.");
             return Err(StartError::Refused(failure));

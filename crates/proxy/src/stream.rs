@@ -8,6 +8,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::{client, server};
 
+use crate::listener::Arrival;
+
 mod local;
 
 pub use local::LocalStream;
@@ -37,6 +39,27 @@ macro_rules! each {
 }
 
 impl Stream {
+    /// The socket of a client that has arrived.
+    ///
+    /// # Errors
+    /// The system cannot watch it.
+    pub fn of_client(arrival: Arrival) -> io::Result<Self> {
+        match arrival {
+            Arrival::Tcp(socket) => {
+                let socket = TcpStream::from_std(socket)?;
+                // Questions and answers are small, and each is waited for.
+                let _ = socket.set_nodelay(true);
+                Ok(Self::Tcp(socket))
+            }
+            Arrival::Local(socket) => LocalStream::new(socket).map(Self::Unix),
+        }
+    }
+
+    /// Whether what it carries stays on this machine: there is no wire to read it from.
+    pub fn is_local(&self) -> bool {
+        matches!(self, Self::Unix(_))
+    }
+
     /// Whether it is encrypted.
     pub fn is_tls(&self) -> bool {
         matches!(self, Self::TlsFromClient(_) | Self::TlsToServer(_))

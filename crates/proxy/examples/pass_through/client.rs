@@ -4,6 +4,8 @@
 use std::convert::Infallible;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use wire_postgres::backend::{self, write_value};
@@ -51,9 +53,35 @@ impl Load {
     }
 }
 
+/// Where a client connects to.
+pub enum Address {
+    /// A port of this machine.
+    Port(u16),
+    /// A socket of the file system.
+    Socket(PathBuf),
+}
+
+/// What a client speaks by.
+trait Socket: Read + Write + Send {}
+impl Socket for TcpStream {}
+impl Socket for UnixStream {}
+
+impl Address {
+    fn connect(&self) -> Box<dyn Socket> {
+        match self {
+            Self::Port(port) => {
+                let socket = TcpStream::connect(("127.0.0.1", *port)).expect("somebody listens");
+                socket.set_nodelay(true).expect("a socket of TCP");
+                Box::new(socket)
+            }
+            Self::Socket(path) => Box::new(UnixStream::connect(path).expect("somebody listens")),
+        }
+    }
+}
+
 /// A connection with its statements prepared.
 pub struct Client {
-    socket: TcpStream,
+    socket: Box<dyn Socket>,
     load: Load,
     random: u64,
     out: Vec<u8>,
@@ -61,11 +89,9 @@ pub struct Client {
 }
 
 impl Client {
-    pub fn connect(port: u16, load: Load, seed: u64) -> Self {
-        let socket = TcpStream::connect(("127.0.0.1", port)).expect("somebody listens");
-        socket.set_nodelay(true).expect("a socket of TCP");
+    pub fn connect(address: &Address, load: Load, seed: u64) -> Self {
         let mut client = Self {
-            socket,
+            socket: address.connect(),
             load,
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             out: Vec::new(),

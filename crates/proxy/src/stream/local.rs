@@ -34,7 +34,11 @@ impl LocalStream {
         Self::new(socket.into_std()?)
     }
 
-    fn new(socket: UnixStream) -> io::Result<Self> {
+    /// Of a connected socket.
+    ///
+    /// # Errors
+    /// The system cannot watch it.
+    pub fn new(socket: UnixStream) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         Ok(Self {
             socket: watched(socket, Interest::READABLE)?,
