@@ -29,8 +29,8 @@ pub const KEEPER_COMMAND: &str = "lab-keeper";
 #[derive(Debug, Parser)]
 pub struct Args {
     /// Engines to compare, separated by commas; the first is the reference [default: sqlite,
-    /// strongroom, sqlite-nosync, strongroom-nosync, sqlite-again; for `tpcc` postgres, and every
-    /// proxy that is available]
+    /// strongroom, sqlite-nosync, strongroom-nosync, sqlite-again; for `tpcc` postgres, every proxy
+    /// that is available, and the proxy's engine in process]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     engines: Vec<String>,
 
@@ -260,7 +260,11 @@ fn profiles(
                 lab_engines::DEFAULT_TPCC.join(", ")
             );
         }
-        profiles.push(engine.profile().clone());
+        let profile = engine.profile();
+        if !matches!(spec, Spec::Tpcc { .. }) && profile.family == lab_engines::IN_PROCESS_FAMILY {
+            bail!("engine `{name}` has terminals only: it runs workload `tpcc`");
+        }
+        profiles.push(profile.clone());
     }
     Ok(profiles)
 }

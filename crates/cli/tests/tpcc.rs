@@ -1,5 +1,5 @@
-//! Workload `tpcc` through the whole of `compare`: on PostgreSQL, and behind the program's own
-//! proxy. Left out where PostgreSQL is not installed.
+//! Workload `tpcc` through the whole of `compare`: on PostgreSQL, behind the program's own proxy,
+//! and with the proxy's engine in process. Left out where PostgreSQL is not installed.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -55,12 +55,12 @@ fn results(folder: &TempDir) -> Results {
 #[test]
 fn terminals_work_with_and_without_the_proxy() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(output) = run(&folder, "postgres,proxy", &[]) else {
+    let Some(output) = run(&folder, "postgres,proxy,in-process", &[]) else {
         return;
     };
     assert!(output.status.success(), "{output:?}");
     let results = results(&folder);
-    assert_eq!(results.passes.len(), 2);
+    assert_eq!(results.passes.len(), 3);
     for pass in &results.passes {
         assert_eq!(pass.failure, None, "{}", pass.engine);
         for test in &pass.tests {
@@ -86,13 +86,13 @@ fn terminals_work_with_and_without_the_proxy() {
 /// Every set of columns, and what the specification asks of the tables after the run.
 fn columns_are_consistent(isolation: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let engines = "proxy-20,proxy-20-sensitive,proxy-50,proxy-100";
+    let engines = "proxy-20,proxy-20-sensitive,proxy-50,proxy-100,in-process-100";
     let Some(output) = run(&folder, engines, &["--isolation", isolation]) else {
         return;
     };
     assert!(output.status.success(), "{output:?}");
     let results = results(&folder);
-    assert_eq!(results.passes.len(), 4);
+    assert_eq!(results.passes.len(), 5);
     for pass in &results.passes {
         assert_eq!(pass.failure, None, "{}", pass.engine);
         for test in &pass.tests {

@@ -5,12 +5,13 @@
 //! an SQLite that is loaded at run time; `peers` are other products that encrypt SQLite. All of
 //! them speak through [`connection`], so that nothing but the file layer or the library differs
 //! between them. `postgres` and `mysql` are servers ([`server`]): a new one for each pass; `proxy`
-//! is the first of them behind a proxy.
+//! is the first of them behind a proxy, `in_process` the same without the hop.
 //! `described` is any database with a shell that a file of the user's describes.
 
 mod connection;
 mod described;
 mod engine;
+mod in_process;
 pub mod install;
 mod library;
 mod mysql;
@@ -25,6 +26,7 @@ mod strongroom;
 mod url_engine;
 
 pub use described::{DescriptionError, name_in as described_name};
+pub use in_process::FAMILY as IN_PROCESS_FAMILY;
 pub use library::library_name;
 pub use proxy::FAMILY as PROXY_FAMILY;
 pub use url_engine::{MYSQL, POSTGRES};
@@ -44,13 +46,18 @@ pub const DEFAULT: [&str; 5] = [
 
 /// The engines of a run of workload `tpcc` for which none are named, where they are available; the
 /// reference engine comes first.
-pub const DEFAULT_TPCC: [&str; 6] = [
+pub const DEFAULT_TPCC: [&str; 11] = [
     "postgres",
     "proxy",
     "proxy-20",
     "proxy-50",
     "proxy-100",
     "proxy-20-sensitive",
+    "in-process",
+    "in-process-20",
+    "in-process-50",
+    "in-process-100",
+    "in-process-20-sensitive",
 ];
 
 /// All engines there are, those that the user described among them.
@@ -59,6 +66,7 @@ pub fn all(options: &EngineOptions) -> Vec<Box<dyn Engine>> {
     engines.extend(sqlite_engines(options).into_iter().map(boxed));
     engines.extend(postgres::family().into_iter().map(boxed));
     engines.extend(proxy::family().map(boxed));
+    engines.extend(in_process::family().map(boxed));
     engines.extend(mysql::family().into_iter().map(boxed));
     engines.extend(url_engine::family(options).into_iter().map(boxed));
     engines.extend(described::family(options).into_iter().map(boxed));

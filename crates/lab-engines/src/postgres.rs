@@ -22,10 +22,10 @@ mod decode;
 mod terminal;
 mod wire;
 
-use terminal::PostgresTerminal;
+pub(crate) use terminal::PostgresTerminal;
 
 /// The superuser of a data folder of ours, and the database that every data folder has.
-const USER: &str = "postgres";
+pub(crate) const USER: &str = "postgres";
 
 /// PostgreSQL with these settings beside its own defaults.
 pub(crate) struct Postgres {
@@ -169,7 +169,7 @@ impl Product for Postgres {
         witness: Arc<dyn Witness>,
         isolation: Isolation,
     ) -> Result<Box<dyn Terminal>, Cause> {
-        PostgresTerminal::connect(address, witness, isolation)
+        PostgresTerminal::connect(address, None, witness, isolation)
     }
 
     fn has_terminals(&self) -> bool {

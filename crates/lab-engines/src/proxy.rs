@@ -29,26 +29,26 @@ use crate::server_engine::ServerEngine;
 /// The family of these engines.
 pub const FAMILY: &str = "proxy";
 
-/// Name, the rules, and what they protect.
-const VARIANTS: [(&str, Option<&str>, &str); 5] = [
-    ("proxy", None, "without rules"),
+/// What follows the family in the name, the rules, and what they protect.
+pub(crate) const VARIANTS: [(&str, Option<&str>, &str); 5] = [
+    ("", None, "without rules"),
     (
-        "proxy-20",
+        "-20",
         Some(include_str!("../../../examples/tpcc-columns/20.toml")),
         "20 % of TPC-C's columns encrypted: keys and ids first",
     ),
     (
-        "proxy-50",
+        "-50",
         Some(include_str!("../../../examples/tpcc-columns/50.toml")),
         "50 % of TPC-C's columns encrypted",
     ),
     (
-        "proxy-100",
+        "-100",
         Some(include_str!("../../../examples/tpcc-columns/100.toml")),
         "all of TPC-C's columns encrypted",
     ),
     (
-        "proxy-20-sensitive",
+        "-20-sensitive",
         Some(include_str!(
             "../../../examples/tpcc-columns/sensitive.toml"
         )),
@@ -69,18 +69,9 @@ pub(crate) struct ProxyEngine {
 }
 
 pub(crate) fn family() -> impl Iterator<Item = ProxyEngine> {
-    VARIANTS.into_iter().map(|(name, rules, words)| {
-        let profile = Profile {
-            name: name.to_owned(),
-            description: format!("PostgreSQL behind `strongroom proxy`, {words}"),
-            family: FAMILY.to_owned(),
-            dialect: Dialect::Postgres,
-            base: Some("postgres".to_owned()),
-            durability: Durability::Full,
-            // Single columns: most of what a server stores stays readable.
-            cipher: None,
-            control: false,
-        };
+    VARIANTS.into_iter().map(|(suffix, rules, words)| {
+        let words = format!("PostgreSQL behind `strongroom proxy`, {words}");
+        let profile = profile(FAMILY, suffix, words);
         ProxyEngine {
             server: ServerEngine::new(profile.clone(), postgres::product()),
             profile,
@@ -88,6 +79,21 @@ pub(crate) fn family() -> impl Iterator<Item = ProxyEngine> {
             proxy: Mutex::new(None),
         }
     })
+}
+
+/// What the results say of an engine with rules.
+pub(crate) fn profile(family: &str, suffix: &str, description: String) -> Profile {
+    Profile {
+        name: format!("{family}{suffix}"),
+        description,
+        family: family.to_owned(),
+        dialect: Dialect::Postgres,
+        base: Some("postgres".to_owned()),
+        durability: Durability::Full,
+        // Single columns: most of what a server stores stays readable.
+        cipher: None,
+        control: false,
+    }
 }
 
 /// Why there is no proxy.
@@ -409,20 +415,20 @@ mod tests {
 
     #[test]
     fn every_configuration_is_one() {
-        for (name, rules, _) in VARIANTS {
+        for (suffix, rules, _) in VARIANTS {
             let key = Path::new("/a \"b\"/key");
             let text = configuration(5433, 5432, rules.map(|_| key), rules);
             let table: toml::Table = text.parse().unwrap();
             assert_eq!(table["proxy"]["upstream"].as_str(), Some("127.0.0.1:5432"));
-            assert_eq!(table.contains_key("keys"), rules.is_some(), "{name}");
-            assert_eq!(table.contains_key("columns"), rules.is_some(), "{name}");
+            assert_eq!(table.contains_key("keys"), rules.is_some(), "{suffix}");
+            assert_eq!(table.contains_key("columns"), rules.is_some(), "{suffix}");
         }
     }
 
     /// The rules say the types of the columns that the workload creates.
     #[test]
     fn rules_and_tables_agree() {
-        for (name, rules, _) in VARIANTS {
+        for (suffix, rules, _) in VARIANTS {
             let Some(rules) = rules else { continue };
             let rules: toml::Table = rules.parse().unwrap();
             for (table, columns) in rules["columns"].as_table().unwrap() {
@@ -437,7 +443,7 @@ mod tests {
                     let logical = rule["type"].as_str().unwrap();
                     assert!(
                         same(declared, logical),
-                        "{name}: {column} {declared} {logical}"
+                        "{suffix}: {column} {declared} {logical}"
                     );
                 }
             }

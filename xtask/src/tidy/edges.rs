@@ -60,6 +60,8 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "keyring",
             "sqlite-linked",
             "sqlite-api",
+            "proxy",
+            "sql-rewrite",
             "workloads",
             "lab",
         ],

@@ -9,6 +9,7 @@ use lab::engine::{Cause, Contention, EngineError};
 use lab::tpcc::{Call, Replies, Terminal};
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
+use proxy::session::Session;
 use workloads::tpcc::Isolation;
 use workloads::tpcc::population::Row;
 use workloads::tpcc::schema::Table;
@@ -27,7 +28,7 @@ const ROLLBACK: &str = "ROLLBACK";
 const EPOCH_2000: i64 = 946_684_800_000_000;
 
 /// A connection for a terminal.
-pub(super) struct PostgresTerminal {
+pub(crate) struct PostgresTerminal {
     wire: Wire,
     witness: Arc<dyn Witness>,
     in_transaction: bool,
@@ -38,13 +39,14 @@ pub(super) struct PostgresTerminal {
 }
 
 impl PostgresTerminal {
-    /// Logs in by that address.
-    pub(super) fn connect(
+    /// Logs in by that address; through a session in this process, if there is one.
+    pub(crate) fn connect(
         address: &Address,
+        session: Option<Session>,
         witness: Arc<dyn Witness>,
         isolation: Isolation,
     ) -> Result<Box<dyn Terminal>, Cause> {
-        let logged_in = Self::log_in(address, Arc::clone(&witness), isolation);
+        let logged_in = Self::log_in(address, session, Arc::clone(&witness), isolation);
         match logged_in {
             Ok(terminal) => Ok(Box::new(terminal)),
             Err(error) => Err(explained(error, witness.as_ref())),
@@ -53,12 +55,13 @@ impl PostgresTerminal {
 
     fn log_in(
         address: &Address,
+        session: Option<Session>,
         witness: Arc<dyn Witness>,
         isolation: Isolation,
     ) -> Result<Self, WireError> {
         let names = Statement::ALL.iter().map(|one| format!("{one:?}"));
         let mut terminal = Self {
-            wire: Wire::connect(address)?,
+            wire: Wire::connect(address, session)?,
             witness,
             in_transaction: false,
             prepared: HashSet::new(),

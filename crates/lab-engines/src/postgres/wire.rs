@@ -1,5 +1,8 @@
 //! PostgreSQL's protocol as a terminal needs it: one write for a batch of messages, and answers
 //! read as they stand in the buffer. What a client library does beside that would be measured too.
+//!
+//! Where a session is given, all bytes go through it, in the thread of the terminal: that is the
+//! proxy's engine in process. All else is the same.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -7,6 +10,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use bytes::BytesMut;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::frontend;
+use proxy::session::Session;
 
 use super::USER;
 use crate::server::Address;
@@ -41,6 +45,8 @@ pub(super) struct Message<'a> {
 /// A connection.
 pub(super) struct Wire {
     stream: TcpStream,
+    /// The engine in process, and memory for what it has not seen.
+    session: Option<(Box<Session>, Box<[u8]>)>,
     /// What is sent next.
     pub(super) out: BytesMut,
     input: Vec<u8>,
@@ -56,12 +62,13 @@ const HEAD: usize = 5;
 const BUFFER: usize = 1 << 16;
 
 impl Wire {
-    /// Logs in.
-    pub(super) fn connect(address: &Address) -> Result<Self, WireError> {
+    /// Logs in, through a session or without.
+    pub(super) fn connect(address: &Address, session: Option<Session>) -> Result<Self, WireError> {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, address.port))?;
         stream.set_nodelay(true)?;
         let mut wire = Self {
             stream,
+            session: None,
             out: BytesMut::new(),
             input: vec![0; BUFFER],
             start: 0,
@@ -74,7 +81,9 @@ impl Wire {
             ("application_name", "strongroom tpcc"),
         ];
         frontend::startup_message(parameters, &mut wire.out)?;
+        // A session begins when this packet is on its way.
         wire.send()?;
+        wire.session = session.map(|session| (Box::new(session), vec![0; BUFFER].into()));
         wire.log_in(&address.password)?;
         Ok(wire)
     }
@@ -115,9 +124,43 @@ impl Wire {
 
     /// Sends what is in `out`.
     pub(super) fn send(&mut self) -> io::Result<()> {
-        self.stream.write_all(&self.out)?;
+        match &mut self.session {
+            None => self.stream.write_all(&self.out)?,
+            Some((session, _)) => {
+                session.client_bytes(&self.out);
+                send_sealed(session, &mut self.stream)?;
+            }
+        }
         self.out.clear();
         Ok(())
+    }
+
+    /// Receives what is there, at the end of what was received before; at least one byte.
+    fn receive(&mut self) -> io::Result<usize> {
+        let Some((session, piece)) = &mut self.session else {
+            return self.stream.read(&mut self.input[self.end..]);
+        };
+        loop {
+            let opened = &mut session.to_client.bytes;
+            if !opened.is_empty() {
+                let size = opened.len();
+                if self.input.len() < self.end + size {
+                    self.input.resize(self.end + size, 0);
+                }
+                self.input[self.end..self.end + size].copy_from_slice(opened);
+                opened.clear();
+                return Ok(size);
+            }
+            if session.has_ended() {
+                return Ok(0);
+            }
+            match self.stream.read(piece)? {
+                0 => session.server_closed(),
+                size => session.server_bytes(&piece[..size]),
+            }
+            // It may have waited for what the server said.
+            send_sealed(session, &mut self.stream)?;
+        }
     }
 
     /// The next message.
@@ -149,7 +192,7 @@ impl Wire {
             }
         }
         while self.end - self.start < count {
-            let received = self.stream.read(&mut self.input[self.end..])?;
+            let received = self.receive()?;
             if received == 0 {
                 return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
             }
@@ -160,6 +203,16 @@ impl Wire {
         }
         Ok(())
     }
+}
+
+/// Sends what a session has for the server.
+fn send_sealed(session: &mut Session, stream: &mut TcpStream) -> io::Result<()> {
+    let sealed = &mut session.to_server.bytes;
+    if !sealed.is_empty() {
+        stream.write_all(sealed)?;
+        sealed.clear();
+    }
+    Ok(())
 }
 
 /// An error message: fields, each a letter and a text that ends in a zero byte.

@@ -54,7 +54,10 @@ pub const FIGURES: [Figures; 4] = [
 /// Share of the columns that an engine of that name encrypts, per cent, where one was published
 /// for it.
 fn share(engine: &str) -> Option<u32> {
-    let (_, share) = engine.split_once("proxy-")?;
+    let families = ["proxy-", "in-process-"];
+    let share = families
+        .iter()
+        .find_map(|family| engine.strip_prefix(family))?;
     let digits: String = share.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()
 }
@@ -95,7 +98,9 @@ mod tests {
                 );
             }
         }
+        assert_eq!(figure("in-process-50", 8), figure("proxy-50", 8));
         assert_eq!(figure("proxy", 8), None);
+        assert_eq!(figure("in-process", 8), None);
         assert_eq!(figure("postgres", 8), None);
         assert_eq!(figure("proxy-20", 9), None);
     }

@@ -1,0 +1,161 @@
+//! PostgreSQL, and the engine of the proxy in the process of the terminals: what is between
+//! `postgres` and `proxy` but the hop. One engine without rules, to see what the engine costs by
+//! itself, and one for each set of columns of TPC-C.
+//!
+//! A terminal's bytes go through a session in its own thread, so the session's processor time is
+//! part of the client's. Terminals alone do so: whoever looks at the server's settings or at the
+//! size of the database asks the server itself.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crypto::secret::{KEY_SIZE, Key};
+use lab::engine::{Cause, Connection, Engine, EngineError, Profile, ScriptCommand, Server};
+use lab::tpcc::{Terminal, Terminals};
+use proxy::session::{Session, Terms};
+use proxy::{Protection, Root};
+use sql_rewrite::Rules;
+use workloads::tpcc::Isolation;
+
+use crate::postgres::{self, Postgres, PostgresTerminal, USER};
+use crate::proxy::{VARIANTS, profile};
+use crate::server_engine::ServerEngine;
+
+/// The family of these engines.
+pub const FAMILY: &str = "in-process";
+
+/// As the proxy has it where its configuration does not say otherwise.
+const MESSAGE_SIZE_MAX: usize = 256 << 20;
+
+/// PostgreSQL, and sessions in this process.
+pub(crate) struct InProcessEngine {
+    profile: Profile,
+    rules: Option<&'static str>,
+    server: ServerEngine<Postgres>,
+    /// Of the server that runs. The key is new for each.
+    protection: Mutex<Option<Arc<Protection>>>,
+}
+
+pub(crate) fn family() -> impl Iterator<Item = InProcessEngine> {
+    VARIANTS.into_iter().map(|(suffix, rules, words)| {
+        let words = format!("PostgreSQL, the proxy's engine in the client's process, {words}");
+        let profile = profile(FAMILY, suffix, words);
+        InProcessEngine {
+            server: ServerEngine::new(profile.clone(), postgres::product()),
+            profile,
+            rules,
+            protection: Mutex::new(None),
+        }
+    })
+}
+
+fn protection(rules: &str) -> Result<Protection, Cause> {
+    let lines = |errors: Vec<sql_rewrite::RulesError>| {
+        let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        Cause::from(lines.join("; "))
+    };
+    let rules = Rules::from_toml(rules).map_err(lines)?;
+    let mut key = [0; KEY_SIZE];
+    getrandom::fill(&mut key).map_err(|error| Cause::from(error.to_string()))?;
+    let root = Root::new(Key::from_bytes(key));
+    Ok(Protection::new(rules, root, proxy::now))
+}
+
+impl InProcessEngine {
+    fn protection(&self) -> Result<Option<Arc<Protection>>, EngineError> {
+        let Some(rules) = self.rules else {
+            return Ok(None);
+        };
+        let known = self.protection.lock();
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        if known.is_none() {
+            *known = Some(Arc::new(protection(rules).map_err(EngineError::Open)?));
+        }
+        Ok(known.clone())
+    }
+
+    fn session(&self) -> Result<Session, EngineError> {
+        let protection = self.protection()?;
+        Ok(Session::new(Terms {
+            client_tls: false,
+            server_tls: false,
+            certificate_is_shared: false,
+            message_size_max: MESSAGE_SIZE_MAX,
+            cancel_key: None,
+            protection: protection.map(|protection| (protection, USER.to_owned())),
+        }))
+    }
+}
+
+impl Engine for InProcessEngine {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn missing(&self) -> Option<String> {
+        self.server.missing()
+    }
+
+    fn server(&self) -> Server {
+        Server::Child
+    }
+
+    fn create(&self, folder: &Path) -> Result<(), EngineError> {
+        let known = self.protection.lock();
+        *known.unwrap_or_else(PoisonError::into_inner) = None;
+        self.server.create(folder)
+    }
+
+    fn open(&self, folder: &Path) -> Result<Box<dyn Connection>, EngineError> {
+        self.server.open(folder)
+    }
+
+    fn stop(&self) -> Result<(), EngineError> {
+        self.server.stop()
+    }
+
+    fn terminals(&self) -> Option<&dyn Terminals> {
+        Some(self)
+    }
+
+    fn script_command(&self, _folder: &Path) -> Option<ScriptCommand> {
+        None
+    }
+}
+
+impl Terminals for InProcessEngine {
+    fn open_terminal(
+        &self,
+        folder: &Path,
+        isolation: Isolation,
+    ) -> Result<Box<dyn Terminal>, EngineError> {
+        let server = self.server.ready(folder)?;
+        let address = server.address.clone();
+        let session = Some(self.session()?);
+        let terminal = PostgresTerminal::connect(&address, session, server, isolation);
+        terminal.map_err(EngineError::Open)
+    }
+
+    fn settle(&self) -> Result<(), EngineError> {
+        self.server.settle()
+    }
+
+    fn database_bytes(&self) -> Result<u64, EngineError> {
+        self.server.database_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_set_of_columns_protects() {
+        for engine in family() {
+            let protection = engine.protection().unwrap();
+            let tables = protection.map(|protection| protection.rules().tables.len());
+            assert_eq!(tables.is_some(), engine.rules.is_some());
+            assert_ne!(tables, Some(0), "{}", engine.profile.name);
+        }
+    }
+}
