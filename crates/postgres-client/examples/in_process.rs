@@ -25,19 +25,27 @@ async fn main() -> Outcome<()> {
     let [file, server] = &*arguments else {
         return Err("usage: in_process CONFIGURATION CONNECTION_STRING".into());
     };
+    for line in run(Path::new(file), server).await? {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+pub(crate) async fn run(file: &Path, server: &str) -> Outcome<Vec<String>> {
     let config: Config = server.parse()?;
     // One connector for the whole program: all its connections share what it knows.
-    let connector = Connector::new(Options::read(Path::new(file))?)?;
+    let connector = Connector::new(Options::read(file)?)?;
     let mut client = connect(&connector, &config).await?;
 
     client.batch_execute(CREATE).await?;
     fill(&mut client).await?;
-    ask(&client).await?;
+    let mut lines = ask(&client).await?;
     let seen = look_without_the_key(&config).await;
     client
         .batch_execute("DROP TABLE in_process_customer")
         .await?;
-    seen
+    lines.extend(seen?);
+    Ok(lines)
 }
 
 async fn connect(connector: &Connector, config: &Config) -> Outcome<Client> {
@@ -67,23 +75,29 @@ async fn fill(client: &mut Client) -> Outcome<()> {
 }
 
 /// The server finds rows by columns of mode `equality`, without knowing what they hold.
-async fn ask(client: &Client) -> Outcome<()> {
+async fn ask(client: &Client) -> Outcome<Vec<String>> {
     let select = "SELECT id, name FROM in_process_customer WHERE city = $1";
+    let mut lines = Vec::new();
     for row in client.query(select, &[&"London"]).await? {
         let (id, name): (i32, &str) = (row.get(0), row.get(1));
-        println!("{id} {name}");
+        lines.push(format!("{id} {name}"));
     }
-    Ok(())
+    Ok(lines)
 }
 
 /// What everybody else sees, the server among them.
-async fn look_without_the_key(config: &Config) -> Outcome<()> {
+async fn look_without_the_key(config: &Config) -> Outcome<Vec<String>> {
     let (client, connection) = config.connect(NoTls).await?;
     tokio::spawn(connection);
     let select = "SELECT name FROM in_process_customer WHERE octet_length(name) > 0";
+    let mut lines = Vec::new();
     for row in client.query(select, &[]).await? {
         let name: &[u8] = row.get(0);
-        println!("the server has {} bytes: {:02x?}…", name.len(), &name[..8]);
+        let start = &name[..8];
+        lines.push(format!(
+            "the server has {} bytes: {start:02x?}…",
+            name.len()
+        ));
     }
-    Ok(())
+    Ok(lines)
 }

@@ -133,7 +133,8 @@ impl Begin {
         let mut session = Session::new(Terms {
             client_tls: is_tls,
             server_tls: is_tls,
-            certificate_is_shared: false,
+            // The client binds its login to what lies below: the server's own certificate.
+            certificate_is_shared: true,
             message_size_max: self.message_size_max,
             cancel_key: None,
             protection: Some((Arc::clone(&self.protection), database)),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use proxy::end_point;
 use rustls::ClientConfig;
 use rustls::pki_types::{InvalidDnsNameError, ServerName};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
@@ -155,6 +156,16 @@ impl Wire {
     /// Whether it is encrypted.
     pub(crate) fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_))
+    }
+
+    /// What a login by it is bound to (`tls-server-end-point`). None: there is no TLS, or the
+    /// certificate's signature has no hash function to take.
+    pub(crate) fn end_point(&self) -> Option<Vec<u8>> {
+        let Self::Tls(tls) = self else {
+            return None;
+        };
+        let (_, connection) = tls.get_ref();
+        end_point(connection.peer_certificates()?.first()?)
     }
 }
 

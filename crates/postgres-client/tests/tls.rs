@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use common::{CREATE, RULES, Setup, add, connect};
 use rcgen::CertifiedKey;
-use strongroom_postgres::tokio_postgres::config::SslMode;
+use strongroom_postgres::tokio_postgres::config::{ChannelBinding, SslMode};
 use strongroom_postgres::tokio_postgres::{Client, Config, Error};
 use strongroom_postgres::{Connector, Key, Options};
 use tempfile::TempDir;
@@ -44,6 +44,11 @@ impl Certificate {
 
     /// A server that shows it; None: there is none, or it is built without TLS.
     fn server(&self) -> Option<Setup> {
+        self.server_as(None)
+    }
+
+    /// The same, with who may log in how.
+    fn server_as(&self, access: Option<&str>) -> Option<Setup> {
         if !server_testkit::is_installed() {
             return None;
         }
@@ -52,11 +57,12 @@ impl Certificate {
             return None;
         }
         let (certificate, key) = (text(&self.path()), text(&self.key()));
-        Setup::start_with(&[
+        let settings = [
             ("ssl", "on"),
-            ("ssl_cert_file", &certificate),
-            ("ssl_key_file", &key),
-        ])
+            ("ssl_cert_file", &*certificate),
+            ("ssl_key_file", &*key),
+        ];
+        Setup::start_as(&settings, access)
     }
 }
 
@@ -164,4 +170,47 @@ async fn a_server_without_tls_is_refused_where_tls_is_required() {
     assert!(reason.contains("offers no TLS"), "{reason}");
     let client = connect(&believer, &config(&setup, "localhost", SslMode::Prefer)).await;
     assert!(!is_tls(&client.expect("connected")).await);
+}
+
+/// All but the superuser by SCRAM.
+const ACCESS: &str =
+    "host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 scram-sha-256\n";
+
+/// The server knows a login that was bound to its certificate from one that was not; the client
+/// refuses where it must bind and cannot.
+#[tokio::test]
+async fn a_login_is_bound_to_the_certificate_of_the_server() {
+    let certificate = Certificate::new();
+    let Some(setup) = certificate.server_as(Some(ACCESS)) else {
+        return;
+    };
+    let role = "CREATE ROLE ann LOGIN PASSWORD 'right'";
+    assert!(setup.raw(role).is_empty());
+    let believer = believer(&certificate);
+    for (binding, mode, password, is_let_in) in [
+        (ChannelBinding::Require, SslMode::Require, "right", true),
+        (ChannelBinding::Prefer, SslMode::Require, "right", true),
+        (ChannelBinding::Disable, SslMode::Require, "right", true),
+        (ChannelBinding::Require, SslMode::Require, "wrong", false),
+        (ChannelBinding::Prefer, SslMode::Disable, "right", true),
+        (ChannelBinding::Require, SslMode::Disable, "right", false),
+    ] {
+        let mut config = config(&setup, "localhost", mode);
+        config
+            .user("ann")
+            .dbname("postgres")
+            .password(password)
+            .channel_binding(binding);
+        let client = connect(&believer, &config).await;
+        let refused = client.as_ref().err();
+        assert_eq!(
+            refused.is_none(),
+            is_let_in,
+            "{binding:?} {mode:?} {password} {refused:?}"
+        );
+        if let Ok(client) = client {
+            let row = client.query_one("SELECT current_user::text", &[]).await;
+            assert_eq!(row.expect("a row").get::<_, &str>(0), "ann");
+        }
+    }
 }

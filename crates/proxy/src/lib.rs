@@ -32,4 +32,4 @@ pub use outbox::Outbox;
 pub use protection::Protection;
 pub use sealing::{KeysError, Root, Sealer};
 pub use server::{Running, Server, StartError, now, stop_signal};
-pub use tls::{TlsError, client_config};
+pub use tls::{TlsError, client_config, end_point};

@@ -16,7 +16,7 @@ use crate::stream::Stream;
 
 mod end_point;
 
-use end_point::end_point;
+pub use end_point::end_point;
 
 /// The name of the protocol for clients that begin with TLS at once (PostgreSQL 17).
 const ALPN: &[u8] = b"postgresql";

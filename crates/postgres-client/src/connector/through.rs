@@ -110,7 +110,8 @@ impl<T: Finish> TlsConnect<Empty> for Aimed<T> {
 
 impl TlsStream for Wire {
     fn channel_binding(&self) -> ChannelBinding {
-        ChannelBinding::none()
+        let end_point = self.end_point();
+        end_point.map_or_else(ChannelBinding::none, ChannelBinding::tls_server_end_point)
     }
 }
 

@@ -52,6 +52,11 @@ impl Setup {
 
     /// A server without a table, with settings.
     pub fn start_with(settings: &[(&str, &str)]) -> Option<Self> {
+        Self::start_as(settings, None)
+    }
+
+    /// A server without a table, with settings and who may log in how (`pg_hba.conf`).
+    pub fn start_as(settings: &[(&str, &str)], access: Option<&str>) -> Option<Self> {
         if !server_testkit::is_installed() {
             return None;
         }
@@ -65,7 +70,13 @@ impl Setup {
         let settings = [&own, settings].concat();
         // It connects as one that waits, which a thread of the runtime may not.
         let server = std::thread::scope(|scope| {
-            let server = scope.spawn(|| Postgres::start_with(&settings));
+            let server = scope.spawn(|| {
+                Postgres::start_as(&server_testkit::Options {
+                    settings: &settings,
+                    access,
+                    files: &[],
+                })
+            });
             server.join().expect("a server")
         });
         Some(Self {
