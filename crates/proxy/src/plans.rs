@@ -62,6 +62,8 @@ pub struct Bound {
     pub text: String,
     /// Parameter to hole.
     pub slots: Vec<usize>,
+    /// Whether the text has the word by which a statement that writes gives rows back.
+    pub has_returning: bool,
 }
 
 impl TextPlan {
@@ -221,7 +223,11 @@ impl Bound {
             });
             write!(out, "${}", slot + 1).expect("a String takes everything");
         });
-        Self { text, slots }
+        Self {
+            has_returning: text.to_ascii_uppercase().contains("RETURNING"),
+            text,
+            slots,
+        }
     }
 }
 

@@ -321,6 +321,6 @@ fn parts_to_describe(statement: &Statement, front: At, answering: At) -> Vec<At>
 
 /// Whether a statement that writes may give rows back. In doubt it may.
 pub(super) fn may_return_rows(statement: &Statement, at: At) -> bool {
-    let text = statement.plan.bound(at).map_or("", |bound| &bound.text);
-    matches!(at.role, Role::Read | Role::Only) || text.to_ascii_uppercase().contains("RETURNING")
+    let bound = statement.plan.bound(at);
+    matches!(at.role, Role::Read | Role::Only) || bound.is_some_and(|bound| bound.has_returning)
 }
