@@ -1,22 +1,20 @@
-//! `strongroom proxy` as a process: signals, kills, slow clients, very many clients.
+//! `strongroom proxy` as a process: signals and kills.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 #[path = "support/proxy_process.rs"]
 mod proxy_process;
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use postgres::{Client, NoTls};
 use server_testkit::Postgres;
 
-use proxy_process::{PATIENCE, Proxy, plaintexts, startup, wait_for};
+use proxy_process::{Proxy, plaintexts, wait_for};
 
 const RULES: &str = "[columns.pair]\nid = { type = \"integer\", mode = \"equality\" }\n\
                      name = { type = \"text\" }\n";
@@ -284,169 +282,4 @@ fn clients_that_are_killed_leave_whole_rows_and_no_connections() {
     );
     std::fs::remove_file(file).unwrap();
     assert_eq!(plaintexts(&server), Vec::<String>::new());
-}
-
-#[test]
-fn a_slow_client_holds_the_server_up_and_takes_no_memory() {
-    if !server_testkit::is_installed() {
-        return;
-    }
-    let server = Postgres::start();
-    let proxy = Proxy::start(&server.port().to_string(), RULES, "");
-    // A table with rules, so that each row is opened.
-    proxy.connect().unwrap().batch_execute(CREATE).unwrap();
-    let mut writer = proxy.connect().unwrap();
-    let insert = writer
-        .prepare("INSERT INTO pair VALUES ($1, 1, $2)")
-        .unwrap();
-    let name = format!("CANARY{}", "x".repeat(100_000));
-    for id in 0..400 {
-        writer.execute(&insert, &[&id, &name]).unwrap();
-    }
-    let before = proxy.memory_kib("VmRSS");
-    for query in ["SELECT name FROM pair", "SELECT repeat('x', 40000000)"] {
-        let mut socket = TcpStream::connect(proxy.address).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        socket.write_all(&startup()).unwrap();
-        proxy_process::read_until_ready(&mut socket);
-        let size = u32::try_from(query.len() + 5).unwrap();
-        let message = [b"Q", &size.to_be_bytes()[..], query.as_bytes(), b"\0"].concat();
-        let at_begin = proxy.metric("server_bytes_total");
-        socket.write_all(&message).unwrap();
-        // Nobody reads: what comes from the server comes to a stop.
-        let mut last = (0, 0);
-        wait_for(|| {
-            thread::sleep(Duration::from_millis(50));
-            let now = proxy.metric("server_bytes_total");
-            last = if now == last.0 && now > at_begin {
-                (now, last.1 + 1)
-            } else {
-                (now, 0)
-            };
-            last.1 == 10
-        });
-        let taken = last.0 - at_begin;
-        assert!(
-            taken < 20_000_000,
-            "{taken} bytes were taken for a client that reads nothing"
-        );
-        let mut bytes = 0;
-        let mut buffer = vec![0; 1 << 16];
-        while bytes < 40_000_000 {
-            match socket.read(&mut buffer).unwrap() {
-                0 => panic!("the proxy gave up after {bytes} bytes"),
-                size => bytes += size,
-            }
-        }
-        let most = proxy.memory_kib("VmHWM");
-        println!("{query}: {taken} bytes held; memory {before} KiB before, {most} KiB at most");
-        assert!(most < before + 24 * 1024, "{most} KiB, {before} before");
-    }
-}
-
-#[test]
-fn statements_without_end_take_no_memory() {
-    if !server_testkit::is_installed() {
-        return;
-    }
-    let server = Postgres::start();
-    let proxy = Proxy::start(&server.port().to_string(), RULES, "");
-    let mut client = proxy.connect().unwrap();
-    client.batch_execute(CREATE).unwrap();
-    client
-        .batch_execute("CREATE TABLE plain (a integer)")
-        .unwrap();
-    let round = |client: &mut Client| {
-        for number in 0..1500 {
-            client.batch_execute("SELECT count(*) FROM plain").unwrap();
-            let insert = "INSERT INTO pair VALUES ($1, 1, $2)";
-            client.execute(insert, &[&number, &"CANARY"]).unwrap();
-            // Texts that differ: the cache of plans has a limit.
-            let text = format!("DELETE FROM pair WHERE id = {number} AND half = 1");
-            client.batch_execute(&text).unwrap();
-            assert!(
-                client
-                    .batch_execute("SELECT upper(name) FROM pair")
-                    .is_err()
-            );
-        }
-        proxy.memory_kib("VmRSS")
-    };
-    let sizes: Vec<u64> = (0..4).map(|_| round(&mut client)).collect();
-    println!("memory after each round: {sizes:?} KiB");
-    assert!(sizes[3] < sizes[1] + 1024, "{sizes:?} KiB");
-}
-
-/// Descriptors of this process and of the proxy: two for each connection. Gives how many
-/// connections there can be.
-fn connections_possible(wanted: usize) -> usize {
-    let needed = 2 * wanted as u64 + 600;
-    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
-    // The superuser may go beyond the limit.
-    let raised = setrlimit(Resource::RLIMIT_NOFILE, needed, needed.max(hard));
-    if raised.is_err() {
-        setrlimit(Resource::RLIMIT_NOFILE, hard, hard).unwrap();
-    }
-    let (soft, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
-    wanted.min(usize::try_from((soft - 600) / 2).unwrap())
-}
-
-/// A server that lets everybody in and answers each statement with nothing: a real one would need a
-/// process for each connection.
-fn start_fake_server() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    thread::spawn(move || {
-        let mut sockets = Vec::new();
-        for socket in listener.incoming() {
-            let mut socket = socket.unwrap();
-            let mut packet = vec![0; startup().len()];
-            socket.read_exact(&mut packet).unwrap();
-            socket
-                .write_all(b"R\0\0\0\x08\0\0\0\0K\0\0\0\x0c\0\0\0\x01\0\0\0\x02Z\0\0\0\x05I")
-                .unwrap();
-            let mut query = [0; 14];
-            socket.read_exact(&mut query).unwrap();
-            socket
-                .write_all(b"C\0\0\0\x0dSELECT 0\0Z\0\0\0\x05I")
-                .unwrap();
-            sockets.push(socket);
-        }
-    });
-    address
-}
-
-#[test]
-fn ten_thousand_idle_connections_take_little_memory() {
-    let count = connections_possible(10_000);
-    if count < 10_000 {
-        println!("descriptors allow {count} connections only");
-    }
-    let upstream = start_fake_server();
-    let proxy = Proxy::start(&upstream.port().to_string(), "", "workers = 2");
-    let open = || {
-        let mut socket = TcpStream::connect(proxy.address).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        socket.write_all(&startup()).unwrap();
-        proxy_process::read_until_ready(&mut socket);
-        socket.write_all(b"Q\0\0\0\x0dSELECT 1\0").unwrap();
-        proxy_process::read_until_ready(&mut socket);
-        socket
-    };
-    // What the first ones make is there for all.
-    let first: Vec<TcpStream> = (0..100).map(|_| open()).collect();
-    let before = proxy.memory_kib("VmRSS");
-    let since = Instant::now();
-    let sockets: Vec<TcpStream> = (100..count).map(|_| open()).collect();
-    let after = proxy.memory_kib("VmRSS");
-    let each = (after - before) as f64 / sockets.len() as f64;
-    println!(
-        "{count} connections in {:.1} s: {each:.1} KiB each, {after} KiB in all",
-        since.elapsed().as_secs_f64()
-    );
-    assert_eq!(proxy.metric("connections_open"), count as u64);
-    assert!(each <= 64.0, "{each} KiB for each idle connection");
-    drop(sockets);
-    drop(first);
-    wait_for(|| proxy.metric("connections_open") == 0);
 }

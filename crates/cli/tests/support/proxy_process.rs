@@ -1,4 +1,5 @@
 //! `strongroom proxy` as a process of its own.
+#![allow(dead_code, reason = "each test uses what it needs")]
 
 use std::fs;
 use std::io::{Read, Write};
