@@ -235,7 +235,9 @@ impl Session {
 
     /// Whether more may be read from the client.
     pub fn wants_client(&self) -> bool {
+        let protected = self.protected.as_ref();
         !self.has_ended()
+            && protected.is_none_or(|protected| protected.wants_client())
             && self.to_server.waiting() < WAITING_MAX
             && (self.from_client.held.len() < WAITING_MAX || self.client_message_is_cut())
     }

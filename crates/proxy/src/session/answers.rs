@@ -105,6 +105,10 @@ pub(super) struct Writes {
     pub shape: Option<Arc<Shape>>,
 }
 
+/// Answers that may be under way until the client is not read any more: a server that is told many
+/// small things answers more in one packet than what remembers them may take.
+const UNDER_WAY_MAX: usize = 16 * 1024;
+
 /// The answers that are still to come.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
@@ -118,6 +122,11 @@ impl Answers {
 
     pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty()
+    }
+
+    /// Whether there are so many that no more may be asked for.
+    pub(super) fn are_crowded(&self) -> bool {
+        self.queue.len() >= UNDER_WAY_MAX
     }
 
     pub(super) fn front(&mut self) -> Option<&mut Expected> {

@@ -87,6 +87,8 @@ pub(super) struct Protected {
     is_skipping: bool,
     /// Messages of the extended protocol went to the server since the last Sync.
     in_pipeline: bool,
+    /// There were many answers under way when the last message was sent.
+    was_crowded: bool,
     load: Option<Load>,
     /// A COPY is under way.
     copying: Option<Copying>,
@@ -122,6 +124,7 @@ impl Protected {
             described: Vec::new(),
             is_skipping: false,
             in_pipeline: false,
+            was_crowded: false,
             load: None,
             copying: None,
             copy_failure: None,
@@ -163,6 +166,22 @@ impl Protected {
             backend::kind::NOTIFICATION => Way::Pass,
             _ => Way::Read,
         }
+    }
+
+    /// Whether the client's messages may become more.
+    pub(super) fn wants_client(&self) -> bool {
+        !self.answers.are_crowded()
+    }
+
+    /// Has the server say what it owes, where that is so much that the client is not read until
+    /// then: it may be waiting for a Sync that the client has not sent.
+    fn flush_crowd(&mut self, ways: &mut Ways<'_>) {
+        let is_crowded = self.answers.are_crowded();
+        if is_crowded && !self.was_crowded {
+            backend::write_empty(frontend::kind::FLUSH, ways.to_server);
+            self.say_own(ways);
+        }
+        self.was_crowded = is_crowded;
     }
 
     /// Whether the server owes nothing.
@@ -273,6 +292,12 @@ impl Protected {
         message: &[u8],
         ways: &mut Ways<'_>,
     ) -> Result<(), End> {
+        self.translate(kind, message, ways)?;
+        self.flush_crowd(ways);
+        Ok(())
+    }
+
+    fn translate(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) -> Result<(), End> {
         use frontend::kind;
         let body = &message[wire_postgres::HEADER_SIZE..];
         if matches!(kind, kind::COPY_DATA | kind::COPY_DONE | kind::COPY_FAIL) {

@@ -159,7 +159,7 @@ fn messages(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
 }
 
 impl Server {
-    fn take(&mut self, bytes: &[u8]) -> Vec<u8> {
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Vec<u8> {
         self.input.extend(bytes);
         let mut out = Vec::new();
         for (kind, body) in messages(&std::mem::take(&mut self.input)) {

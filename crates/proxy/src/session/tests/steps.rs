@@ -1,6 +1,7 @@
 //! Statements that take steps, with a server that answers as PostgreSQL does.
 
 use super::server::{Both, bind, describe, execute, parse, sync};
+use super::taken;
 
 const INCREMENT: &str = "UPDATE counter SET c = c + $2 WHERE id = $1";
 const LOCK: &str = "SELECT c FROM counter WHERE id = $1 FOR UPDATE";
@@ -314,4 +315,28 @@ fn a_flush_gets_what_the_proxy_says_itself() {
     assert_eq!(both.send(&[bind("", "i", &["1", "1"]), flush.clone()]), "2");
     assert_eq!(both.send(&[execute(""), flush]), "C(UPDATE 1)");
     assert_eq!(both.send(&[sync()]), "Z(I)");
+}
+
+/// Without a Sync the server owes nothing at once: it is told to say what it has, so that the
+/// client is read again.
+#[test]
+fn answers_that_are_under_way_are_bounded() {
+    let mut both = begin();
+    let pair = [bind("", "r", &["1"]), execute("")].concat();
+    for _ in 0..8192 {
+        assert!(!both.server.seen.contains('H'));
+        both.session.client_bytes(&pair);
+    }
+    let sent = taken(&mut both.session.to_server);
+    assert!(!both.session.wants_client());
+    let answer = both.server.take(&sent);
+    assert!(both.seen().ends_with("EH"));
+    both.session.server_bytes(&answer);
+    assert!(both.session.wants_client());
+
+    // These are answered here.
+    both.session
+        .client_bytes(&bind("", "i", &["1", "1"]).repeat(20_000));
+    assert!(both.session.wants_client());
+    assert!(both.send(&[sync()]).ends_with("Z(I)"));
 }
