@@ -211,13 +211,14 @@ fn parts(plan: &Plan) -> Vec<(Role, &Translated)> {
 impl Bound {
     fn new(translated: &Translated) -> Self {
         let mut slots = Vec::new();
+        // By hole: a text of many rows has one for each literal.
+        let mut known = vec![None; translated.holes.len()];
         let text = translated.template.render(|hole, out| {
             let of_hole = &translated.holes[hole];
             if let (Form::Plain, Source::Literal(literal)) = (of_hole.form, &of_hole.source) {
                 return write_literal(literal, out);
             }
-            let slot = slots.iter().position(|&known| known == hole);
-            let slot = slot.unwrap_or_else(|| {
+            let slot = *known[hole].get_or_insert_with(|| {
                 slots.push(hole);
                 slots.len() - 1
             });

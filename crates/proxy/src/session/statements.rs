@@ -1,7 +1,6 @@
 //! Statements and portals of a session, by their names; and texts with their holes filled.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use column_types::{LogicalType, TextContext, Value, ValueError, assign};
@@ -542,8 +541,11 @@ fn write_constant(
     }
     // E: whatever `standard_conforming_strings` is.
     out.push_str("E'\\\\x");
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.reserve(2 * sealed.len());
     for byte in sealed {
-        write!(out, "{byte:02x}").expect("a String takes everything");
+        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        out.push(char::from(DIGITS[usize::from(byte & 15)]));
     }
     out.push_str("'::bytea");
     Ok(())
