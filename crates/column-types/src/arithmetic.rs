@@ -20,6 +20,8 @@ pub enum Arithmetic {
     Multiply,
     /// `/`
     Divide,
+    /// `^`, `power`; not of `numeric` alone
+    Power,
 }
 
 impl Arithmetic {
@@ -29,6 +31,7 @@ impl Arithmetic {
             Self::Subtract => '-',
             Self::Multiply => '*',
             Self::Divide => '/',
+            Self::Power => '^',
         }
     }
 
@@ -51,6 +54,7 @@ impl Arithmetic {
         let result = match (left, right) {
             _ if of_dates.is_some() => of_dates,
             _ if !left.is_number() || !right.is_number() => None,
+            _ if self == Self::Power => power_type(left, right),
             (T::Real, T::Real) => Some(T::Real),
             (T::Real | T::Double, _) | (_, T::Real | T::Double) => Some(T::Double),
             (T::Numeric(_), _) | (_, T::Numeric(_)) => Some(T::Numeric(None)),
@@ -99,6 +103,7 @@ impl Arithmetic {
             Self::Multiply => left * right,
             Self::Divide if right == 0 => return Err(numeric::division_by_zero()),
             Self::Divide => left / right,
+            Self::Power => return Err(no_number()),
         };
         in_range(number, result)
     }
@@ -113,6 +118,7 @@ impl Arithmetic {
                 return Err(numeric::division_by_zero());
             }
             Self::Divide => left / right,
+            Self::Power => power(left, right)?,
         })
     }
 
@@ -121,6 +127,7 @@ impl Arithmetic {
         let vanished = match self {
             Self::Multiply => left != 0.0 && right != 0.0,
             Self::Divide => left != 0.0 && !right.is_infinite(),
+            Self::Power => left != 0.0 && !right.is_infinite() && !left.is_infinite(),
             Self::Add | Self::Subtract => false,
         };
         check_float(number, left.is_infinite() || right.is_infinite(), vanished)
@@ -142,6 +149,7 @@ impl Arithmetic {
                 Self::Subtract => numeric::subtract(&left, &right),
                 Self::Multiply => numeric::multiply(&left, &right),
                 Self::Divide => numeric::divide(&left, &right),
+                Self::Power => Err(no_number()),
             }
             .map(Value::Numeric);
         }
@@ -216,6 +224,27 @@ pub(crate) fn in_range(number: i128, logical: LogicalType) -> Result<Value, Valu
 }
 
 /// A result, where it is not infinite for lack of range, nor 0 for lack of precision.
+/// Of numbers without fraction the server takes that of floating ones, too.
+fn power_type(left: LogicalType, right: LogicalType) -> Option<LogicalType> {
+    use LogicalType as T;
+    let is = |wanted: fn(&T) -> bool| wanted(&left) || wanted(&right);
+    let is_float = is(|one| matches!(one, T::Real | T::Double));
+    (is_float || !is(|one| matches!(one, T::Numeric(_)))).then_some(T::Double)
+}
+
+/// As the server's `dpow`.
+fn power(base: f64, exponent: f64) -> Result<f64, ValueError> {
+    if base == 0.0 && exponent < 0.0 {
+        let message = "zero raised to a negative power is undefined";
+        return Err(ValueError::new("2201F", message));
+    }
+    if base < 0.0 && exponent.floor() != exponent && !exponent.is_nan() {
+        let message = "a negative number raised to a non-integer power yields a complex result";
+        return Err(ValueError::new("2201F", message));
+    }
+    Ok(base.powf(exponent))
+}
+
 pub(crate) fn check_float(number: f64, endless: bool, vanished: bool) -> Result<f64, ValueError> {
     if number.is_infinite() && !endless {
         return Err(ValueError::new("22003", "value out of range: overflow"));

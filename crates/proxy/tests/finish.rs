@@ -118,6 +118,30 @@ const QUERIES: &[&str] = &[
     "SELECT quantity * 2000000000 FROM item",
     "SELECT CAST(note AS integer) FROM item",
     "SELECT id FROM item ORDER BY price LIMIT -1",
+    "SELECT id, power(quantity - 2, 2), quantity ^ 2 FROM item ORDER BY quantity, id",
+    "SELECT power(quantity - 3, -1) FROM item",
+    "SELECT power(weight, 0.5) FROM item",
+    "SELECT power(weight, 99) FROM item",
+    // An aggregate within another query: the server gathers, the proxy computes.
+    "SELECT shelf, total FROM (SELECT shelf, sum(price) AS total FROM item GROUP BY shelf) t \
+     WHERE total > 5 ORDER BY total",
+    "SELECT t.shelf, t.n, t.s FROM (SELECT shelf, count(*) AS n, sum(quantity) AS s, max(id) AS m \
+     FROM item GROUP BY shelf) t WHERE t.n <> t.s AND m > 2 ORDER BY t.n, t.shelf",
+    "SELECT shelf FROM (SELECT shelf, sum(quantity) FILTER (WHERE id = 2) AS s FROM item \
+     GROUP BY shelf) t WHERE s IS NULL ORDER BY shelf",
+    "SELECT id, total - price, total IS NULL FROM (SELECT i.id, i.price, (SELECT sum(j.price) \
+     FROM item j WHERE j.shelf = i.shelf) AS total FROM item i) t ORDER BY price, id",
+    "SELECT count(*) FROM (SELECT price, (SELECT avg(j.price) FROM item j) AS mean FROM item) t \
+     WHERE price < mean",
+    "WITH t AS (SELECT shelf, avg(price) AS mean, min(name) AS first FROM item GROUP BY shelf) \
+     SELECT shelf, mean, first FROM t WHERE mean > 1 ORDER BY mean",
+    "SELECT * FROM (SELECT shelf, sum(price), max(made), min(kind), avg(weight) FROM item \
+     GROUP BY shelf) t ORDER BY sum, shelf",
+    "SELECT count(*), sum(s) FROM (SELECT q.s FROM (SELECT shelf, sum(quantity) AS s FROM item \
+     GROUP BY shelf) q WHERE q.shelf IS NOT NULL) r WHERE s > 0",
+    "SELECT i.id, n FROM item i JOIN (SELECT id, count(*) AS n FROM item GROUP BY id ORDER BY id) \
+     t ON t.id = i.id WHERE i.price > n ORDER BY i.price, n, i.id",
+    "SELECT s / (s - 3) FROM (SELECT id, sum(quantity) AS s FROM item GROUP BY id) t",
 ];
 
 #[test]

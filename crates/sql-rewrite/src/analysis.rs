@@ -14,6 +14,7 @@ mod comparison;
 mod constant;
 mod expression;
 pub(crate) mod function;
+mod gather;
 pub(crate) mod lower;
 mod outcome;
 mod query;
@@ -34,7 +35,7 @@ use crate::{
 pub(crate) use constant::Constant;
 pub(crate) use outcome::{refuse, unsupported};
 pub(crate) use query::{Outputs, check_dialect, expand_relation, output_name, output_of};
-pub(crate) use scope::{OutColumn, Relation, Scope, quoted};
+pub(crate) use scope::{Gathered, OutColumn, Relation, Scope, quoted};
 
 /// How a parameter is used in clear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -69,6 +70,10 @@ pub(crate) struct Analysis<'s> {
     pub writes: Option<(String, String)>,
     /// Whether a written table has triggers.
     pub fires_triggers: bool,
+    /// Whether what the server cannot aggregate may be gathered: the proxy finishes the query.
+    pub gathers: bool,
+    /// Whether the order of the query that is analysed next means nothing.
+    pub order_is_free: bool,
 }
 
 impl<'s> Analysis<'s> {
@@ -86,6 +91,8 @@ impl<'s> Analysis<'s> {
             pending_ctes: Vec::new(),
             writes: None,
             fires_triggers: false,
+            gathers: false,
+            order_is_free: false,
         }
     }
 

@@ -30,6 +30,9 @@ fn title(kind: OutputKind, schema: &Schema) -> String {
     match kind {
         OutputKind::Plain => "-".to_owned(),
         OutputKind::Sealed(id) => schema.column(id).column.clone(),
+        OutputKind::Gathered(id, function) => {
+            format!("{function:?} of {}", schema.column(id).column)
+        }
     }
 }
 
@@ -231,6 +234,7 @@ fn operator_text(operator: BinaryOperator) -> &'static str {
         BinaryOperator::Subtract => "-",
         BinaryOperator::Multiply => "*",
         BinaryOperator::Divide => "/",
+        BinaryOperator::Power => "^",
         BinaryOperator::Concatenate => "||",
         BinaryOperator::Equal => "=",
         BinaryOperator::NotEqual => "<>",

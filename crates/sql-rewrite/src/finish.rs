@@ -39,6 +39,7 @@ struct Shape {
 impl Shape {
     fn finish(query: &Query, analysis: &mut Analysis) -> Result<Finish, Refusal> {
         let mut query = query.clone();
+        analysis.gathers = true;
         if let Some(with) = &mut query.with {
             analysis.with(with, None)?;
         }
@@ -60,9 +61,7 @@ impl Shape {
         crate::analysis::check_dialect(select)?;
         check_parts(select)?;
         let mut scope = Scope::default();
-        for joined in &mut select.from {
-            analysis.from(joined, &mut scope)?;
-        }
+        analysis.relations(&mut select.from, &mut scope)?;
         let mut lowering = Lowering {
             analysis,
             scope: &scope,
@@ -292,7 +291,7 @@ fn check_collation(value: &Expression, lowering: &Lowering) -> Result<(), Refusa
     };
     let fetched = &lowering.fetched[*place];
     let is_known = fetched.logical.is_some_and(|logical| !logical.is_text());
-    if fetched.sealed.is_some() || is_known {
+    if fetched.sealed.is_some() || fetched.gathered.is_some() || is_known {
         return Ok(());
     }
     Err(
@@ -374,11 +373,11 @@ fn expand(items: &[SelectItem], scope: &Scope) -> Result<Vec<(OutColumn, Expr)>,
         match item {
             SelectItem::UnnamedExpr(expression) => {
                 let name = output_name(expression);
-                expanded.push((OutColumn { name, sealed: None }, expression.clone()));
+                expanded.push((named(name), expression.clone()));
             }
             SelectItem::ExprWithAlias { expr, alias } => {
                 let name = Some(crate::names::folded(alias));
-                expanded.push((OutColumn { name, sealed: None }, expr.clone()));
+                expanded.push((named(name), expr.clone()));
             }
             SelectItem::Wildcard(_) => {
                 let columns = scope.expand(None)?.ok_or_else(|| unsupported("*"))?;
@@ -403,6 +402,13 @@ fn expand(items: &[SelectItem], scope: &Scope) -> Result<Vec<(OutColumn, Expr)>,
         }
     }
     Ok(expanded)
+}
+
+fn named(name: Option<String>) -> OutColumn {
+    OutColumn {
+        name,
+        ..OutColumn::default()
+    }
 }
 
 /// Leaves to the server the conditions that it can judge; the others are the proxy's.
@@ -528,7 +534,7 @@ fn fetch(
     select.having = None;
     let outputs = fetched.iter().map(|fetched| Output {
         name: None,
-        kind: fetched.sealed.map_or(OutputKind::Plain, OutputKind::Sealed),
+        kind: fetched.kind(),
         hidden: false,
     });
     let mut outputs: Vec<Output> = outputs.collect();

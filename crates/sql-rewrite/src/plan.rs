@@ -216,6 +216,9 @@ pub enum OutputKind {
     Plain,
     /// A sealed value of this column (also after `MIN`, `MAX`, `DISTINCT` where the mode allows).
     Sealed(ColumnId),
+    /// An array of sealed values of this column: what the proxy has to aggregate. Only among what
+    /// is fetched for a [`Finish`].
+    Gathered(ColumnId, AggregateFunction),
 }
 
 /// A row found by all columns of a unique key.
@@ -329,6 +332,8 @@ pub enum BinaryOperator {
     Multiply,
     /// `/`
     Divide,
+    /// `^`, `power(…)`
+    Power,
     /// `||`
     Concatenate,
     /// `=`

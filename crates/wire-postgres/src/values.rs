@@ -8,7 +8,10 @@ use std::io::Write as _;
 
 use column_types::{LogicalType, NumericSpecial, TextContext, Value, ValueError};
 
+mod array;
 mod numeric;
+
+pub use array::array_elements;
 
 /// Number of type `bytea` in `pg_type`: what the server has in place of a protected column's type.
 pub const BYTEA: u32 = 17;

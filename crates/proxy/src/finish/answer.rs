@@ -121,6 +121,18 @@ impl Answer {
         &self.program
     }
 
+    /// Counts values of other rows that came with a row.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub(crate) fn count(&mut self, rows: usize) -> Result<(), Failure> {
+        self.fetched = self.fetched.saturating_add(rows);
+        match self.fetched > self.limits.rows_max {
+            true => Err(self.too_many_rows()),
+            false => Ok(()),
+        }
+    }
+
     /// Takes a fetched row.
     ///
     /// # Errors

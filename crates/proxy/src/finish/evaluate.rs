@@ -195,6 +195,7 @@ impl Relation {
             | BinaryOperator::Subtract
             | BinaryOperator::Multiply
             | BinaryOperator::Divide
+            | BinaryOperator::Power
             | BinaryOperator::Concatenate
             | BinaryOperator::And
             | BinaryOperator::Or => unreachable!("only comparisons become relations"),

@@ -225,6 +225,7 @@ fn binary(operator: BinaryOperator, left: Ready, right: Ready) -> Result<Ready, 
         BinaryOperator::Subtract => Arithmetic::Subtract,
         BinaryOperator::Multiply => Arithmetic::Multiply,
         BinaryOperator::Divide => Arithmetic::Divide,
+        BinaryOperator::Power => Arithmetic::Power,
         BinaryOperator::Concatenate => {
             let node = Node::Concatenate(Box::new(left.node), Box::new(right.node));
             return Ok(of(node, LogicalType::Text));

@@ -23,6 +23,8 @@ pub(crate) struct Given {
     pub logical: Option<LogicalType>,
     /// The protected column; None: it is plain.
     pub sealed: Option<ColumnId>,
+    /// It comes as an array of sealed values, and is this aggregate of them.
+    pub gathered: Option<Accumulator>,
     /// 0 or 1: how a plain one comes.
     pub format: i16,
 }
@@ -38,6 +40,7 @@ impl Given {
             type_modifier: field.type_modifier,
             logical: values::logical(field.type_oid, field.type_modifier),
             sealed: None,
+            gathered: None,
             format,
         }
     }
@@ -52,8 +55,43 @@ impl Given {
             type_modifier: values::modifier(logical),
             logical: Some(logical),
             sealed: Some(id),
+            gathered: None,
             format: 1,
         }
+    }
+
+    /// An aggregate of sealed values of a column.
+    ///
+    /// # Errors
+    /// As [`Accumulator::new`].
+    pub(crate) fn gathered(
+        id: ColumnId,
+        logical: LogicalType,
+        function: AggregateFunction,
+    ) -> Result<Self, ValueError> {
+        let gathered = Accumulator::new(aggregation(function), logical)?;
+        let logical = gathered.result_type();
+        Ok(Self {
+            table: 0,
+            column: 0,
+            type_oid: values::oid(logical),
+            type_size: values::size(logical),
+            type_modifier: -1,
+            logical: Some(logical),
+            sealed: Some(id),
+            gathered: Some(gathered),
+            format: 1,
+        })
+    }
+}
+
+fn aggregation(function: AggregateFunction) -> Aggregation {
+    match function {
+        AggregateFunction::Count => Aggregation::Count,
+        AggregateFunction::Sum => Aggregation::Sum,
+        AggregateFunction::Average => Aggregation::Average,
+        AggregateFunction::Minimum => Aggregation::Minimum,
+        AggregateFunction::Maximum => Aggregation::Maximum,
     }
 }
 
@@ -79,6 +117,16 @@ pub(crate) enum Want {
     Value,
     /// Its bytes as they came; or nothing but whether it is NULL.
     Raw,
+}
+
+impl Want {
+    /// Whether an aggregate is NULL is known when it is computed.
+    fn least(given: &Given) -> Self {
+        match given.gathered {
+            Some(_) => Self::Value,
+            None => Self::Raw,
+        }
+    }
 }
 
 /// A query to finish.
@@ -202,7 +250,7 @@ impl Program {
             sorts: sorts.collect::<Result<_, _>>()?,
             limit,
             offset,
-            wants: vec![Want::Raw; given.len()],
+            wants: given.iter().map(Want::least).collect(),
         };
         program.find_wants(given)?;
         Ok(program)
@@ -287,13 +335,7 @@ impl Program {
 
 impl Total {
     fn new(aggregate: &sql_rewrite::Aggregate, names: &Names<'_>) -> Result<Self, ValueError> {
-        let function = match aggregate.function {
-            AggregateFunction::Count => Aggregation::Count,
-            AggregateFunction::Sum => Aggregation::Sum,
-            AggregateFunction::Average => Aggregation::Average,
-            AggregateFunction::Minimum => Aggregation::Minimum,
-            AggregateFunction::Maximum => Aggregation::Maximum,
-        };
+        let function = aggregation(aggregate.function);
         let argument = aggregate.argument.as_ref();
         let argument = argument.map(|argument| Ready::new(argument, names));
         let (argument, logical) = match argument.transpose()? {
@@ -406,6 +448,7 @@ fn computed(value: &Ready) -> Result<Given, ValueError> {
         type_modifier,
         logical: Some(logical),
         sealed: None,
+        gathered: None,
         format: 0,
     })
 }

@@ -136,6 +136,7 @@ fn given_of(finish: &Finish, schema: &Schema, types: &[u32]) -> Vec<Given> {
         .map(|(output, &type_oid)| match output.kind {
             OutputKind::Plain => Given::plain(&Field { type_oid, ..field }, 0),
             OutputKind::Sealed(id) => Given::sealed(&field, id, schema.column(id).logical),
+            OutputKind::Gathered(..) => panic!("no query here has one within"),
         })
         .collect()
 }
@@ -212,7 +213,7 @@ fn ask_within(
     let schema = schema();
     let places = finish.fetch.outputs.iter().map(|output| match output.kind {
         OutputKind::Plain => columns.iter().position(|name| *name == "id"),
-        OutputKind::Sealed(id) => {
+        OutputKind::Sealed(id) | OutputKind::Gathered(id, _) => {
             let column = &schema.column(id).column;
             columns.iter().position(|name| name == column)
         }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use column_types::{LogicalType, TextContext, Value, ValueError};
-use sql_rewrite::{Finish, OutputKind, Plan, Source};
+use column_types::{Accumulator, LogicalType, TextContext, Value, ValueError};
+use sql_rewrite::{ColumnId, Finish, OutputKind, Plan, Source};
 use wire_postgres::backend::{self, Failure, kind};
 use wire_postgres::frontend::Bind;
 use wire_postgres::values::{self, Format};
@@ -57,7 +57,9 @@ pub(super) fn subject(plan: &TextPlan, finish: &Finish) -> String {
         .outputs
         .iter()
         .find_map(|output| match output.kind {
-            OutputKind::Sealed(id) => Some(plan.loaded.schema.column(id)),
+            OutputKind::Sealed(id) | OutputKind::Gathered(id, _) => {
+                Some(plan.loaded.schema.column(id))
+            }
             OutputKind::Plain => None,
         });
     sealed.map_or_else(
@@ -121,7 +123,10 @@ impl Finishing {
         };
         let plan = &self.statement.plan;
         let pushed = cells(plan, answer.program(), given, body, context);
-        let pushed = pushed.and_then(|cells| Ok(answer.push(&cells, context)?));
+        let pushed = pushed.and_then(|(cells, gathered)| {
+            answer.count(gathered)?;
+            Ok(answer.push(&cells, context)?)
+        });
         match pushed {
             Ok(()) if self.rows_max.is_none() => self.sent += answer.take(None, out).rows,
             Ok(()) => {}
@@ -207,30 +212,43 @@ fn given(
         return Err(RowError::Failure(other_columns()));
     }
     let columns = fields.iter().zip(outputs).zip(formats);
-    let columns = columns.map(|((field, output), format)| match output.kind {
-        OutputKind::Plain => Given::plain(field, *format),
-        OutputKind::Sealed(id) => Given::sealed(field, id, plan.loaded.schema.column(id).logical),
+    let columns = columns.map(|((field, output), format)| {
+        let logical = |id| plan.loaded.schema.column(id).logical;
+        Ok(match output.kind {
+            OutputKind::Plain => Given::plain(field, *format),
+            OutputKind::Sealed(id) => Given::sealed(field, id, logical(id)),
+            OutputKind::Gathered(id, function) => {
+                Given::gathered(id, logical(id), function).map_err(failure)?
+            }
+        })
     });
-    Ok(columns.collect())
+    columns.collect()
 }
 
+/// The fields of a row, and how many values were gathered in them.
 fn cells<'a>(
     plan: &TextPlan,
     program: &Program,
     given: &[Given],
     body: &'a [u8],
     context: &TextContext,
-) -> Result<Vec<Cell<'a>>, RowError> {
+) -> Result<(Vec<Cell<'a>>, usize), RowError> {
     let row = backend::read_data_row(body)?;
     if row.count() != given.len() {
         return Err(RowError::Failure(other_columns()));
     }
     let mut cells = Vec::with_capacity(given.len());
+    let mut gathered = 0;
     for (column, (bytes, given)) in row.iter().zip(given).enumerate() {
         let Some(bytes) = bytes else {
             cells.push(Cell::Null);
             continue;
         };
+        if let (Some(id), Some(aggregate)) = (given.sealed, &given.gathered) {
+            let total = total(plan, id, aggregate.clone(), bytes, &mut gathered)?;
+            cells.push(total.map_or(Cell::Null, Cell::Value));
+            continue;
+        }
         cells.push(match (program.want(column), given.sealed, given.logical) {
             (Want::Raw, ..) | (_, None, None) => Cell::Raw(bytes),
             (Want::Value, Some(id), _) => {
@@ -245,7 +263,27 @@ fn cells<'a>(
             }
         });
     }
-    Ok(cells)
+    Ok((cells, gathered))
+}
+
+/// The aggregate of an array of sealed values, which are counted.
+fn total(
+    plan: &TextPlan,
+    id: ColumnId,
+    mut aggregate: Accumulator,
+    array: &[u8],
+    gathered: &mut usize,
+) -> Result<Option<Value>, RowError> {
+    let unopened = || unopened(plan.loaded.schema.column(id));
+    for element in values::array_elements(array).ok_or_else(unopened)? {
+        let Some(sealed) = element.map_err(|_| unopened())? else {
+            continue;
+        };
+        let value = plan.loaded.sealer.open(id, sealed).ok_or_else(unopened)?;
+        aggregate.add(Some(&value)).map_err(failure)?;
+        *gathered += 1;
+    }
+    aggregate.finish().map_err(|error| failure(error).into())
 }
 
 fn other_plan() -> RowError {

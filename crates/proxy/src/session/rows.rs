@@ -157,6 +157,7 @@ impl Shape {
                         out.extend_from_slice(bytes);
                         Ok(true)
                     }
+                    (Some(_), OutputKind::Gathered(..)) => Err(other_columns()),
                     (Some(bytes), OutputKind::Sealed(column)) => self
                         .open(column, bytes, format, context, out)
                         .map(|()| true),

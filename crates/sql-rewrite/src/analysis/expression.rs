@@ -17,8 +17,8 @@ impl Analysis<'_> {
         scope: &Scope,
     ) -> Result<Option<ColumnId>, Refusal> {
         match expression {
-            Expr::Identifier(name) => Ok(scope.resolve(std::slice::from_ref(name))?.sealed),
-            Expr::CompoundIdentifier(parts) => Ok(scope.resolve(parts)?.sealed),
+            Expr::Identifier(name) => self.column_value(std::slice::from_ref(name), scope),
+            Expr::CompoundIdentifier(parts) => self.column_value(parts, scope),
             Expr::Nested(inner) => self.value(inner, scope),
             Expr::Value(value) => {
                 constant::check_plain_value(&value.value)?;
@@ -27,15 +27,7 @@ impl Analysis<'_> {
             }
             Expr::Subquery(query) => {
                 let outputs = self.query(query, Some(scope), None)?;
-                let sealed = outputs.iter().flatten().find_map(|output| output.sealed);
-                match (outputs.as_deref(), sealed) {
-                    (Some([_, _, ..]), Some(column)) => Err(refuse(format!(
-                        "a row of a subquery with protected column {} in a comparison",
-                        self.title(column)
-                    ))
-                    .with_hint("Compare each column by itself, or use IN.")),
-                    _ => Ok(sealed),
-                }
+                self.single(outputs.as_deref())
             }
             Expr::Cast {
                 kind,

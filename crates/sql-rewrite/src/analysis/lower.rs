@@ -1,15 +1,17 @@
 //! Expressions that the proxy computes, over columns that it fetches.
 
-use column_types::{Arithmetic, LogicalType, Value as Constantly};
+use column_types::{Accumulator, Aggregation, Arithmetic, LogicalType, Value as Constantly};
 use sqlparser::ast::{
     BinaryOperator as B, CaseWhen, CastKind, Expr, Function, FunctionArguments, UnaryOperator as U,
     Value,
 };
 
 use super::function::argument_expression;
-use super::{Analysis, Constant, Scope, constant, refuse, unsupported};
+use super::{Analysis, Constant, Gathered, Scope, constant, refuse, unsupported};
 use crate::names::split;
-use crate::{BinaryOperator, ColumnId, Expression, Literal, Refusal, Source, UnaryOperator};
+use crate::{
+    BinaryOperator, ColumnId, Expression, Literal, OutputKind, Refusal, Source, UnaryOperator,
+};
 
 /// An expression with its type; None: that of the fetched column, which only the server knows.
 pub(crate) type Typed = (Expression, Option<LogicalType>);
@@ -20,7 +22,18 @@ pub(crate) struct Fetched {
     /// As it is sent.
     pub expression: Expr,
     pub sealed: Option<ColumnId>,
+    pub gathered: Option<Gathered>,
     pub logical: Option<LogicalType>,
+}
+
+impl Fetched {
+    pub fn kind(&self) -> OutputKind {
+        match (self.gathered, self.sealed) {
+            (Some((column, function)), _) => OutputKind::Gathered(column, function),
+            (None, Some(column)) => OutputKind::Sealed(column),
+            (None, None) => OutputKind::Plain,
+        }
+    }
 }
 
 /// Turns expressions of one query into those of the proxy.
@@ -94,7 +107,7 @@ impl Lowering<'_, '_> {
                 Ok((Expression::Cast(Box::new(inner), logical), Some(logical)))
             }
             Expr::Case { .. } => self.case(expression),
-            Expr::Function(function) => self.coalesce(function),
+            Expr::Function(function) => self.call(function),
             _ => Err(refuse(format!(
                 "this expression over protected columns is not supported: {}",
                 shape(expression)
@@ -155,15 +168,20 @@ impl Lowering<'_, '_> {
         }
         let mut attempt = self.analysis.clone();
         let mut changed = expression.clone();
-        let sealed = attempt.value(&mut changed, self.scope).ok()?;
-        let logical = match sealed {
-            Some(column) => Some(attempt.column(column).logical),
-            None if !self.plain => return None,
-            None => self.plain_type(expression),
+        let (sealed, gathered) = attempt.value_or_gathered(&mut changed, self.scope).ok()?;
+        let logical = match (sealed, gathered) {
+            (Some(column), _) => Some(attempt.column(column).logical),
+            (None, Some(gathered)) => Some(attempt.gathered_type(gathered).ok()?),
+            (None, None) if !self.plain => return None,
+            (None, None) => plain_type(expression, self.scope),
         };
         // A constant in it may be meant for the protected column that its value is compared with.
         // One in a predicate has met its operand there.
-        if sealed.is_none() && logical != Some(LogicalType::Boolean) && has_constant(expression) {
+        if sealed.is_none()
+            && gathered.is_none()
+            && logical != Some(LogicalType::Boolean)
+            && has_constant(expression)
+        {
             return None;
         }
         *self.analysis = attempt;
@@ -174,38 +192,13 @@ impl Lowering<'_, '_> {
                 self.fetched.push(Fetched {
                     expression: changed,
                     sealed,
+                    gathered,
                     logical,
                 });
                 self.fetched.len() - 1
             }
         };
         Some((Expression::Column(self.before + place), logical))
-    }
-
-    /// The type of a plain expression, where the schema tells.
-    fn plain_type(&self, expression: &Expr) -> Option<LogicalType> {
-        let parts = match expression {
-            Expr::Identifier(name) => std::slice::from_ref(name),
-            Expr::CompoundIdentifier(parts) => parts,
-            Expr::Nested(inner) => return self.plain_type(inner),
-            Expr::IsNull(_)
-            | Expr::IsNotNull(_)
-            | Expr::InList { .. }
-            | Expr::Between { .. }
-            | Expr::Like { .. }
-            | Expr::ILike { .. }
-            | Expr::Exists { .. }
-            | Expr::InSubquery { .. }
-            | Expr::BinaryOp {
-                op: B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq | B::And | B::Or,
-                ..
-            }
-            | Expr::UnaryOp { op: U::Not, .. } => return Some(LogicalType::Boolean),
-            _ => return None,
-        };
-        let ((schema, table), column) = self.scope.resolve(parts).ok()?.column?;
-        let table = self.analysis.schema.find(Some(&schema), &table)?;
-        table.columns[table.position(&column)?].physical
     }
 
     fn unary(
@@ -333,23 +326,30 @@ impl Lowering<'_, '_> {
         ))
     }
 
-    fn coalesce(&mut self, function: &Function) -> Result<Typed, Refusal> {
-        let name = split(&function.name).map(|(_, name)| name);
-        let (Some("coalesce"), FunctionArguments::List(list)) = (name.as_deref(), &function.args)
-        else {
-            return Err(refuse(format!(
+    fn call(&mut self, function: &Function) -> Result<Typed, Refusal> {
+        let unknown = || {
+            refuse(format!(
                 "function {} over protected columns is not supported",
                 function.name
-            )));
+            ))
+        };
+        let name = split(&function.name).map(|(_, name)| name);
+        let FunctionArguments::List(list) = &function.args else {
+            return Err(unknown());
         };
         let mut arguments = list.args.clone();
         let arguments: Result<Vec<Expr>, Refusal> = arguments
             .iter_mut()
             .map(|argument| argument_expression(argument).cloned())
             .collect();
-        let arguments = arguments?;
-        let (values, logical) = self.alike(arguments.iter())?;
-        Ok((Expression::Coalesce(values), logical))
+        match (name.as_deref(), arguments?.as_slice()) {
+            (Some("coalesce"), arguments) => {
+                let (values, logical) = self.alike(arguments.iter())?;
+                Ok((Expression::Coalesce(values), logical))
+            }
+            (Some("power" | "pow"), [base, exponent]) => self.binary(base, &B::PGExp, exponent),
+            _ => Err(unknown()),
+        }
     }
 
     /// Values of which one becomes the result: of one type.
@@ -405,6 +405,7 @@ pub(crate) fn combine(left: Typed, operator: &B, right: Typed) -> Result<Typed, 
         B::Minus => (BinaryOperator::Subtract, Arithmetic::Subtract),
         B::Multiply => (BinaryOperator::Multiply, Arithmetic::Multiply),
         B::Divide => (BinaryOperator::Divide, Arithmetic::Divide),
+        B::PGExp => (BinaryOperator::Power, Arithmetic::Power),
         _ => {
             return Err(unsupported(&format!(
                 "operator {operator} on protected columns"
@@ -524,6 +525,48 @@ fn has_constant(expression: &Expr) -> bool {
         _ => ControlFlow::Continue(()),
     });
     found.is_break()
+}
+
+/// The type of a plain expression, where the schema tells.
+pub(crate) fn plain_type(expression: &Expr, scope: &Scope) -> Option<LogicalType> {
+    match expression {
+        Expr::Identifier(name) => scope.resolve(std::slice::from_ref(name)).ok()?.logical,
+        Expr::CompoundIdentifier(parts) => scope.resolve(parts).ok()?.logical,
+        Expr::Nested(inner) => plain_type(inner, scope),
+        Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::InList { .. }
+        | Expr::Between { .. }
+        | Expr::Like { .. }
+        | Expr::ILike { .. }
+        | Expr::Exists { .. }
+        | Expr::InSubquery { .. }
+        | Expr::BinaryOp {
+            op: B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq | B::And | B::Or,
+            ..
+        }
+        | Expr::UnaryOp { op: U::Not, .. } => Some(LogicalType::Boolean),
+        Expr::Function(function) => aggregate_type(function, scope),
+        _ => None,
+    }
+}
+
+fn aggregate_type(function: &Function, scope: &Scope) -> Option<LogicalType> {
+    let (schema, name) = split(&function.name)?;
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    let which = super::gather::aggregate(&name)?;
+    if schema.is_some_and(|schema| schema != "pg_catalog") || list.args.len() != 1 {
+        return None;
+    }
+    if which == Aggregation::Count {
+        return Some(LogicalType::BigInt);
+    }
+    let mut argument = list.args[0].clone();
+    let input = plain_type(argument_expression(&mut argument).ok()?, scope)?;
+    let accumulator = Accumulator::new(which, input).ok()?;
+    Some(without_limits(accumulator.result_type()))
 }
 
 /// What an expression is, without its constants.

@@ -32,6 +32,18 @@ impl Analysis<'_> {
         outer: Option<&Scope>,
         targets: Targets,
     ) -> Result<Outputs, Refusal> {
+        let outputs = self.query_gathering(query, outer, targets)?;
+        super::gather::refuse_gathered(outputs.iter().flatten(), self.schema)?;
+        Ok(outputs)
+    }
+
+    /// A query whose outputs may be gathered, if that is asked for.
+    pub fn query_gathering(
+        &mut self,
+        query: &mut Query,
+        outer: Option<&Scope>,
+        targets: Targets,
+    ) -> Result<Outputs, Refusal> {
         let Query {
             with,
             body,
@@ -50,12 +62,15 @@ impl Analysis<'_> {
         if !pipe_operators.is_empty() {
             return Err(unsupported("a pipe operator"));
         }
+        let order_is_free = std::mem::take(&mut self.order_is_free);
         let ctes_before = self.ctes.len();
         if let Some(with) = with {
             self.with(with, outer)?;
         }
         let outputs = match &mut **body {
-            SetExpr::Select(select) => self.select(select, order_by.as_mut(), outer, targets)?,
+            SetExpr::Select(select) => {
+                self.select(select, (order_by, order_is_free), outer, targets)?
+            }
             body => {
                 let outputs = self.body(body, outer, targets)?;
                 if let Some(order_by) = order_by {
@@ -117,7 +132,7 @@ impl Analysis<'_> {
         targets: Targets,
     ) -> Result<Outputs, Refusal> {
         match body {
-            SetExpr::Select(select) => self.select(select, None, outer, targets),
+            SetExpr::Select(select) => self.select(select, (&mut None, false), outer, targets),
             SetExpr::Query(query) => self.query(query, outer, targets),
             SetExpr::Values(values) => self.values(values, outer, targets),
             SetExpr::SetOperation {
@@ -151,8 +166,7 @@ impl Analysis<'_> {
             SetQuantifier::Distinct | SetQuantifier::None => false,
             _ => return Err(unsupported("UNION BY NAME")),
         };
-        let is_sealed =
-            |side: &Outputs| side.iter().flatten().any(|column| column.sealed.is_some());
+        let is_sealed = |side: &Outputs| side.iter().flatten().any(OutColumn::has_ciphertext);
         let (Some(lefts), Some(rights)) = (&left, &right) else {
             if is_sealed(&left) || is_sealed(&right) {
                 return Err(unsupported(
@@ -168,6 +182,7 @@ impl Analysis<'_> {
             .with_state("42601"));
         }
         for (left, right) in lefts.iter().zip(rights) {
+            super::gather::refuse_gathered([left, right], self.schema)?;
             if all && left.sealed == right.sealed {
                 continue;
             }
@@ -208,6 +223,7 @@ impl Analysis<'_> {
         let out = |place: usize| OutColumn {
             name: Some(format!("column{}", place + 1)),
             sealed: targets.and_then(|targets| targets[place]),
+            ..OutColumn::default()
         };
         Ok(Some((0..columns).map(out).collect()))
     }
@@ -281,7 +297,7 @@ impl Analysis<'_> {
     fn select(
         &mut self,
         select: &mut Select,
-        order_by: Option<&mut OrderBy>,
+        order_by: (&mut Option<OrderBy>, bool),
         outer: Option<&Scope>,
         targets: Targets,
     ) -> Result<Outputs, Refusal> {
@@ -290,9 +306,7 @@ impl Analysis<'_> {
             relations: Vec::new(),
             outer,
         };
-        for joined in &mut select.from {
-            self.from(joined, &mut scope)?;
-        }
+        self.relations(&mut select.from, &mut scope)?;
         if let Some(condition) = &mut select.selection {
             self.plain(condition, &scope)?;
         }
@@ -307,6 +321,7 @@ impl Analysis<'_> {
         match &mut select.distinct {
             None | Some(Distinct::All) => {}
             Some(Distinct::Distinct) => {
+                super::gather::refuse_gathered(outputs.iter().flatten(), self.schema)?;
                 for column in outputs.iter().flatten().filter_map(|column| column.sealed) {
                     self.demand(column, Mode::Equality, "DISTINCT")?;
                 }
@@ -317,20 +332,48 @@ impl Analysis<'_> {
                 }
             }
         }
-        if let Some(order_by) = order_by {
-            for key in sort_keys(order_by)? {
-                match output_of(&key.expr, outputs.as_deref()) {
-                    Some(output) => {
-                        super::function::check_sort_options(&key.options)?;
-                        if let Some(column) = output.sealed {
-                            self.demand(column, Mode::Order, "ORDER BY")?;
-                        }
+        self.order(order_by, &scope, outputs.as_deref())?;
+        Ok(outputs)
+    }
+
+    /// `ORDER BY`; one that is free is left out where the server cannot sort.
+    fn order(
+        &mut self,
+        (order_by, is_free): (&mut Option<OrderBy>, bool),
+        scope: &Scope,
+        outputs: Option<&[OutColumn]>,
+    ) -> Result<(), Refusal> {
+        let Some(keys) = order_by else { return Ok(()) };
+        if !is_free {
+            return self.sort(keys, scope, outputs);
+        }
+        let before = self.clone();
+        if self.sort(keys, scope, outputs).is_err() {
+            *self = before;
+            *order_by = None;
+        }
+        Ok(())
+    }
+
+    fn sort(
+        &mut self,
+        order_by: &mut OrderBy,
+        scope: &Scope,
+        outputs: Option<&[OutColumn]>,
+    ) -> Result<(), Refusal> {
+        for key in sort_keys(order_by)? {
+            match output_of(&key.expr, outputs) {
+                Some(output) => {
+                    super::function::check_sort_options(&key.options)?;
+                    super::gather::refuse_gathered([output], self.schema)?;
+                    if let Some(column) = output.sealed {
+                        self.demand(column, Mode::Order, "ORDER BY")?;
                     }
-                    None => self.sort_key(key, &scope)?,
                 }
+                None => self.sort_key(key, scope)?,
             }
         }
-        Ok(outputs)
+        Ok(())
     }
 
     fn group_by(
@@ -356,8 +399,9 @@ impl Analysis<'_> {
         outputs: Option<&[OutColumn]>,
         operation: &str,
     ) -> Result<(), Refusal> {
-        let output = output_of(key, outputs).and_then(|output| output.sealed);
-        if let Some(column) = output {
+        let output = output_of(key, outputs);
+        super::gather::refuse_gathered(output, self.schema)?;
+        if let Some(column) = output.and_then(|output| output.sealed) {
             self.demand(column, Mode::Equality, operation)?;
         }
         let named = output_of(key, outputs).is_some();

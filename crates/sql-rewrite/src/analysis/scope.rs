@@ -1,19 +1,28 @@
 //! Which column a name means.
 
+use column_types::LogicalType;
 use sqlparser::ast::{Expr, Ident};
 
 use super::refuse;
 use crate::names::folded;
-use crate::{ColumnId, Refusal, Schema, Table};
+use crate::{AggregateFunction, ColumnId, Refusal, Schema, Table};
 
 /// A column of what a query or relation gives.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OutColumn {
     /// The name as the catalogue would have it; None: it has none that could be used.
     pub name: Option<String>,
     /// The protected column whose sealed values it has.
     pub sealed: Option<ColumnId>,
+    /// It has arrays of sealed values, which the proxy aggregates.
+    pub gathered: Option<Gathered>,
+    /// The type of a plain one, where the schema tells.
+    pub logical: Option<LogicalType>,
 }
+
+/// Sealed values of a column that the server has put into an array, for an aggregate that it
+/// cannot compute.
+pub(crate) type Gathered = (ColumnId, AggregateFunction);
 
 /// A relation of a FROM clause.
 #[derive(Clone, Debug)]
@@ -43,11 +52,15 @@ pub(crate) struct Resolved {
     /// Table and column, where it is a column of a known table of the nearest scope.
     pub column: Option<((String, String), String)>,
     pub sealed: Option<ColumnId>,
+    pub gathered: Option<Gathered>,
+    pub logical: Option<LogicalType>,
 }
 
 const PLAIN: Resolved = Resolved {
     column: None,
     sealed: None,
+    gathered: None,
+    logical: None,
 };
 
 /// Columns that every table has (PostgreSQL 5.5); none of them is ever sealed.
@@ -74,6 +87,8 @@ impl Relation {
         let columns = table.columns.iter().map(|column| OutColumn {
             name: Some(column.name.clone()),
             sealed: column.protected,
+            gathered: None,
+            logical: column.physical,
         });
         Self {
             name: alias.map_or_else(|| table.name.clone(), folded),
@@ -96,14 +111,26 @@ impl Relation {
         Resolved {
             column: self.table.clone().zip(name),
             sealed: column.sealed,
+            gathered: column.gathered,
+            logical: column.logical,
         }
     }
 
     fn is_sealed(&self) -> bool {
-        self.columns
-            .iter()
-            .flatten()
-            .any(|column| column.sealed.is_some())
+        self.columns.iter().flatten().any(OutColumn::has_ciphertext)
+    }
+}
+
+impl OutColumn {
+    /// Whether it has sealed values, alone or in arrays.
+    pub fn has_ciphertext(&self) -> bool {
+        self.sealed.is_some() || self.gathered.is_some()
+    }
+}
+
+impl Resolved {
+    fn has_ciphertext(&self) -> bool {
+        self.sealed.is_some() || self.gathered.is_some()
     }
 }
 
@@ -140,7 +167,7 @@ impl Scope<'_> {
                 found = Some(relation.resolved(column));
             }
             if let Some(found) = found {
-                if unknown_relation && found.sealed.is_some() {
+                if unknown_relation && found.has_ciphertext() {
                     return Err(refuse(format!(
                         "column reference {name:?} may be of a table that is not known"
                     ))
@@ -284,6 +311,7 @@ impl Scope<'_> {
                         .with_state("42703"),
                 );
             };
+            super::gather::refuse_gathered([*left, right], schema)?;
             super::comparison::joinable(schema, left.sealed, right.sealed)?;
             last.merged.push(name.clone());
         }

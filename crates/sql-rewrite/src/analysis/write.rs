@@ -120,7 +120,7 @@ impl<'s> Analysis<'s> {
             None => {}
             Some(UpdateTableFromKind::AfterSet(tables)) => {
                 for joined in tables {
-                    self.from(joined, &mut scope)?;
+                    self.from(joined, true, &mut scope)?;
                 }
             }
             Some(UpdateTableFromKind::BeforeSet(_)) => {
@@ -228,7 +228,7 @@ impl<'s> Analysis<'s> {
             outer,
         };
         for joined in using.iter_mut().flatten() {
-            self.from(joined, &mut scope)?;
+            self.from(joined, true, &mut scope)?;
         }
         if let Some(condition) = selection {
             self.plain(condition, &scope)?;

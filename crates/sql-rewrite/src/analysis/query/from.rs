@@ -1,20 +1,38 @@
 //! FROM clauses: the relations that a query sees.
 
 use sqlparser::ast::{
-    FunctionArg, Ident, Join, JoinConstraint, JoinOperator, ObjectName, TableAlias, TableFactor,
-    TableFunctionArgs, TableWithJoins,
+    Distinct, FunctionArg, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Query, SetExpr,
+    TableAlias, TableFactor, TableFunctionArgs, TableWithJoins,
 };
 
 use super::super::function::argument_expression;
 use super::super::scope::quoted;
 use super::super::{Analysis, OutColumn, Relation, Scope, refuse, unsupported};
+use super::Outputs;
 use crate::names::{folded, split};
 use crate::{Refusal, RelationKind, Table, forms};
 
 impl Analysis<'_> {
-    pub fn from(&mut self, joined: &mut TableWithJoins, scope: &mut Scope) -> Result<(), Refusal> {
+    /// All that stands in a FROM clause.
+    pub fn relations(
+        &mut self,
+        from: &mut [TableWithJoins],
+        scope: &mut Scope,
+    ) -> Result<(), Refusal> {
+        let is_joined = from.len() > 1;
+        from.iter_mut()
+            .try_for_each(|joined| self.from(joined, is_joined, scope))
+    }
+
+    pub fn from(
+        &mut self,
+        joined: &mut TableWithJoins,
+        is_joined: bool,
+        scope: &mut Scope,
+    ) -> Result<(), Refusal> {
         let TableWithJoins { relation, joins } = joined;
-        self.factor(relation, scope)?;
+        let is_joined = is_joined || !joins.is_empty();
+        self.factor(relation, is_joined, scope)?;
         for join in joins {
             let Join {
                 relation,
@@ -24,7 +42,7 @@ impl Analysis<'_> {
             else {
                 return Err(unsupported("GLOBAL JOIN"));
             };
-            self.factor(relation, scope)?;
+            self.factor(relation, is_joined, scope)?;
             self.join(join_operator, scope)?;
         }
         Ok(())
@@ -60,7 +78,12 @@ impl Analysis<'_> {
         }
     }
 
-    fn factor(&mut self, factor: &mut TableFactor, scope: &mut Scope) -> Result<(), Refusal> {
+    fn factor(
+        &mut self,
+        factor: &mut TableFactor,
+        is_joined: bool,
+        scope: &mut Scope,
+    ) -> Result<(), Refusal> {
         match factor {
             TableFactor::Table {
                 name,
@@ -98,7 +121,7 @@ impl Analysis<'_> {
                     true => Some(&*scope),
                     false => scope.outer,
                 };
-                let outputs = self.query(subquery, outer, None)?;
+                let outputs = self.derived_query(subquery, is_joined, outer)?;
                 let relation = derived(outputs, alias.as_ref())?;
                 scope.relations.push(relation);
                 Ok(())
@@ -106,9 +129,27 @@ impl Analysis<'_> {
             TableFactor::NestedJoin {
                 table_with_joins,
                 alias: None,
-            } => self.from(table_with_joins, scope),
+            } => self.from(table_with_joins, is_joined, scope),
             _ => self.computed(factor, scope),
         }
+    }
+
+    /// A query in FROM. Beside other relations its order means nothing (PostgreSQL 9.21: a join
+    /// may reorder it), so that one that the server cannot make is left out.
+    fn derived_query(
+        &mut self,
+        query: &mut Query,
+        is_joined: bool,
+        outer: Option<&Scope>,
+    ) -> Result<Outputs, Refusal> {
+        let Query {
+            limit_clause,
+            fetch,
+            ..
+        } = &*query;
+        let takes_all = limit_clause.is_none() && fetch.is_none() && !has_distinct_on(query);
+        self.order_is_free = is_joined && takes_all;
+        self.query_gathering(query, outer, None)
     }
 
     /// Rows that a function or an array gives.
@@ -313,6 +354,12 @@ pub(crate) fn check_simple_alias(alias: Option<&TableAlias>) -> Result<(), Refus
         )),
         _ => Ok(()),
     }
+}
+
+/// `DISTINCT ON` takes the first row of the order.
+fn has_distinct_on(query: &Query) -> bool {
+    matches!(&*query.body, SetExpr::Select(select)
+        if matches!(select.distinct, Some(Distinct::On(_))))
 }
 
 fn derived(outputs: super::Outputs, alias: Option<&TableAlias>) -> Result<Relation, Refusal> {

@@ -1,7 +1,7 @@
 //! What a query gives: select lists and RETURNING.
 
 use sqlparser::ast::{
-    Expr, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
+    Expr, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, WildcardAdditionalOptions,
 };
 
 use super::super::{Analysis, OutColumn, Scope, refuse, unsupported};
@@ -62,7 +62,7 @@ impl Analysis<'_> {
         if all_known {
             return Ok(Some(outputs));
         }
-        if outputs.iter().any(|output| output.sealed.is_some()) {
+        if outputs.iter().any(OutColumn::has_ciphertext) {
             return Err(refuse(
                 "* over a table whose columns are not known, beside protected columns",
             )
@@ -85,13 +85,14 @@ impl Analysis<'_> {
         let name = alias.or_else(|| output_name(expression));
         let had_name = name.clone();
         let before = output_name(expression);
-        let sealed = match target {
-            None => self.value(expression, scope)?,
-            Some(target) => self.store(expression, target, scope)?,
+        let logical = super::super::lower::plain_type(expression, scope);
+        let (sealed, gathered) = match target {
+            None => self.value_or_gathered(expression, scope)?,
+            Some(target) => (self.store(expression, target, scope)?, None),
         };
         // What was changed would be named otherwise: MIN(x) became (array_agg(…))[1].
         if let (SelectItem::UnnamedExpr(expression), Some(had)) = (&*item, &before)
-            && sealed.is_some()
+            && (sealed.is_some() || gathered.is_some())
             && target.is_none()
             && output_name(expression).as_ref() != Some(had)
         {
@@ -103,6 +104,8 @@ impl Analysis<'_> {
         Ok(OutColumn {
             name: had_name,
             sealed,
+            gathered,
+            logical,
         })
     }
 }
@@ -132,6 +135,14 @@ pub(crate) fn output_name(expression: &Expr) -> Option<String> {
         Expr::Function(function) => split(&function.name).map(|(_, name)| name),
         Expr::Case { .. } => Some("case".to_owned()),
         Expr::Exists { .. } => Some("exists".to_owned()),
+        Expr::Subquery(query) => match &*query.body {
+            SetExpr::Select(select) => match select.projection.first()? {
+                SelectItem::UnnamedExpr(expression) => output_name(expression),
+                SelectItem::ExprWithAlias { alias, .. } => Some(folded(alias)),
+                _ => None,
+            },
+            _ => None,
+        },
         _ => None,
     }
 }

@@ -46,7 +46,7 @@ impl Analysis<'_> {
         else {
             return Err(unsupported("a clause of another dialect"));
         };
-        let outputs = self.query(query, outer, None)?;
+        let outputs = self.query_gathering(query, outer, None)?;
         named(outputs, alias)
     }
 
@@ -67,6 +67,7 @@ impl Analysis<'_> {
             return Err(unsupported("WITH RECURSIVE of this form"));
         };
         let first = attempt.body(left, outer, None)?;
+        super::super::gather::refuse_gathered(first.iter().flatten(), self.schema)?;
         let columns = named(first, &cte.alias)?;
         let place = self.pending_ctes.iter().rposition(|one| *one == name);
         if let Some(place) = place {

@@ -1,0 +1,200 @@
+//! Aggregates that the server cannot compute, in a query within one that the proxy finishes: the
+//! server gathers the sealed values of each group into an array, and the proxy aggregates them
+//! when it opens them. So the server still joins, groups and correlates.
+//!
+//! Invariant: an array is fetched, or handed on by name to the query around. Everything else that
+//! would be done with it is refused.
+
+use column_types::{Accumulator, Aggregation, LogicalType};
+use sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
+};
+
+use super::{Analysis, Gathered, OutColumn, Scope, refuse};
+use crate::names::split;
+use crate::{AggregateFunction, ColumnId, Mode, Refusal, Schema};
+
+impl Analysis<'_> {
+    /// What a column name has; arrays of sealed values are not for the server.
+    pub fn column_value(
+        &self,
+        parts: &[Ident],
+        scope: &Scope,
+    ) -> Result<Option<ColumnId>, Refusal> {
+        let resolved = scope.resolve(parts)?;
+        match resolved.gathered {
+            None => Ok(resolved.sealed),
+            Some((column, _)) => Err(misused(column, self.schema)),
+        }
+    }
+
+    /// As [`Self::value`]; what the server cannot aggregate is gathered, if that is asked for.
+    pub fn value_or_gathered(
+        &mut self,
+        expression: &mut Expr,
+        scope: &Scope,
+    ) -> Result<(Option<ColumnId>, Option<Gathered>), Refusal> {
+        match expression {
+            _ if !self.gathers => {}
+            Expr::Nested(inner) => return self.value_or_gathered(inner, scope),
+            Expr::Identifier(name) => return self.handed_on(std::slice::from_ref(name), scope),
+            Expr::CompoundIdentifier(parts) => return self.handed_on(parts, scope),
+            Expr::Subquery(query) => {
+                let outputs = self.query_gathering(query, Some(scope), None)?;
+                return match outputs.as_deref() {
+                    Some([one]) if one.gathered.is_some() => Ok((None, one.gathered)),
+                    _ => Ok((self.single(outputs.as_deref())?, None)),
+                };
+            }
+            Expr::Function(function) => {
+                if let Some(gathered) = self.gather(function, scope)? {
+                    return Ok((None, Some(gathered)));
+                }
+            }
+            _ => {}
+        }
+        Ok((self.value(expression, scope)?, None))
+    }
+
+    fn handed_on(
+        &self,
+        parts: &[Ident],
+        scope: &Scope,
+    ) -> Result<(Option<ColumnId>, Option<Gathered>), Refusal> {
+        let resolved = scope.resolve(parts)?;
+        Ok((resolved.sealed, resolved.gathered))
+    }
+
+    /// What a subquery is that gives a single value.
+    pub fn single(&self, outputs: Option<&[OutColumn]>) -> Result<Option<ColumnId>, Refusal> {
+        let columns = outputs.unwrap_or_default();
+        refuse_gathered(columns, self.schema)?;
+        let sealed = columns.iter().find_map(|output| output.sealed);
+        match (columns, sealed) {
+            ([_, _, ..], Some(column)) => Err(refuse(format!(
+                "a row of a subquery with protected column {} in a comparison",
+                self.title(column)
+            ))
+            .with_hint("Compare each column by itself, or use IN.")),
+            _ => Ok(sealed),
+        }
+    }
+
+    /// `SUM(column)` to `array_agg(column)`. Only over a column by its name: so nothing is analysed
+    /// twice, however deep queries are.
+    fn gather(
+        &mut self,
+        function: &mut Function,
+        scope: &Scope,
+    ) -> Result<Option<Gathered>, Refusal> {
+        let Some(gathered) = self.to_be_gathered(function, scope)? else {
+            return Ok(None);
+        };
+        self.gathered_type(gathered)?;
+        if let Some(filter) = &mut function.filter {
+            self.plain(filter, scope)?;
+        }
+        function.name = ObjectName::from(vec![Ident::new("pg_catalog"), Ident::new("array_agg")]);
+        Ok(Some(gathered))
+    }
+
+    /// An aggregate of a protected column that the server cannot compute.
+    fn to_be_gathered(
+        &self,
+        function: &Function,
+        scope: &Scope,
+    ) -> Result<Option<Gathered>, Refusal> {
+        let Function {
+            name,
+            uses_odbc_syntax: false,
+            parameters: FunctionArguments::None,
+            args: FunctionArguments::List(list),
+            within_group,
+            filter: _,
+            null_treatment: None,
+            over: None,
+        } = function
+        else {
+            return Ok(None);
+        };
+        let is_plain = within_group.is_empty()
+            && list.clauses.is_empty()
+            && list.duplicate_treatment.is_none();
+        let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_slice() else {
+            return Ok(None);
+        };
+        let (Some((schema, called)), true) = (split(name), is_plain) else {
+            return Ok(None);
+        };
+        if schema.is_some_and(|schema| schema != "pg_catalog") {
+            return Ok(None);
+        }
+        // An aggregate over columns of a query around it is that query's.
+        let own = Scope {
+            relations: scope.relations.clone(),
+            outer: None,
+        };
+        let resolved = match argument {
+            Expr::Identifier(name) => own.resolve(std::slice::from_ref(name)),
+            Expr::CompoundIdentifier(parts) => own.resolve(parts),
+            _ => return Ok(None),
+        };
+        let Some(column) = resolved.ok().and_then(|resolved| resolved.sealed) else {
+            return Ok(None);
+        };
+        let by_server = self.column(column).mode == Mode::Order;
+        Ok(match aggregate(&called) {
+            Some(Aggregation::Sum) => Some((column, AggregateFunction::Sum)),
+            Some(Aggregation::Average) => Some((column, AggregateFunction::Average)),
+            Some(Aggregation::Minimum) if !by_server => Some((column, AggregateFunction::Minimum)),
+            Some(Aggregation::Maximum) if !by_server => Some((column, AggregateFunction::Maximum)),
+            _ => None,
+        })
+    }
+
+    /// The type of an aggregate, as the server has it.
+    pub fn gathered_type(&self, (column, which): Gathered) -> Result<LogicalType, Refusal> {
+        let aggregation = match which {
+            AggregateFunction::Count => Aggregation::Count,
+            AggregateFunction::Sum => Aggregation::Sum,
+            AggregateFunction::Average => Aggregation::Average,
+            AggregateFunction::Minimum => Aggregation::Minimum,
+            AggregateFunction::Maximum => Aggregation::Maximum,
+        };
+        let accumulator = Accumulator::new(aggregation, self.column(column).logical)
+            .map_err(|error| refuse(error.message).with_state(error.sqlstate))?;
+        Ok(super::lower::without_limits(accumulator.result_type()))
+    }
+}
+
+/// The aggregates that the proxy knows.
+pub(crate) fn aggregate(name: &str) -> Option<Aggregation> {
+    match name {
+        "count" => Some(Aggregation::Count),
+        "sum" => Some(Aggregation::Sum),
+        "avg" => Some(Aggregation::Average),
+        "min" => Some(Aggregation::Minimum),
+        "max" => Some(Aggregation::Maximum),
+        _ => None,
+    }
+}
+
+/// Refuses what would be done with an array of sealed values.
+pub(crate) fn refuse_gathered<'c>(
+    columns: impl IntoIterator<Item = &'c OutColumn>,
+    schema: &Schema,
+) -> Result<(), Refusal> {
+    match columns.into_iter().find_map(|column| column.gathered) {
+        None => Ok(()),
+        Some((column, _)) => Err(misused(column, schema)),
+    }
+}
+
+fn misused(column: ColumnId, schema: &Schema) -> Refusal {
+    let column = schema.column(column);
+    refuse(format!(
+        "an operation on an aggregate of protected column {}.{} that the server cannot do on \
+         ciphertext",
+        column.table, column.column
+    ))
+}
