@@ -1,7 +1,10 @@
 # Sourced by the `run` of a client of PostgreSQL: starts a server and the proxy before it, with rules for
-# the tables of postgres-schema.sql, or those of the file that $rules names. $port is the proxy's, $server_port the server's own; both are stopped
-# at the end. `steps COMMAND...` takes a driver through what each must do, see README.md. Every value of a
-# protected column holds the word in $canary, which `nothing_readable` looks for in the server's files.
+# the tables of postgres-schema.sql, or those of the file $rules. $port is the proxy's, $server_port the
+# server's own; both are stopped at the end. `steps COMMAND...` takes a driver through what each must do, see
+# README.md. `nothing_readable` looks in the server's files for the words in $canaries; every value of a
+# protected column in `steps` holds one. $logged is a word that the server's log must have, $log_statement
+# how much it logs; $max_finish_rows is as in the proxy's configuration. The file
+# $scratch is removed in the end, too.
 set -euo pipefail
 
 program=${STRONGROOM_PROGRAM:?path of the program}
@@ -9,6 +12,10 @@ here=$(cd "$(dirname "$0")" && pwd)
 interop=$(dirname "$here")
 name=$(basename "$here")
 canary=canary-59d2-in-plain-text
+canaries=("${canaries[@]:-$canary}")
+logged=${logged:-person}
+log_statement=${log_statement:-all}
+max_finish_rows=${max_finish_rows:-100000}
 
 folder=$(mktemp -d)
 chmod 755 "$folder"
@@ -21,7 +28,7 @@ stop() {
     for pid in "${pids[@]}"; do
         wait "$pid" 2>/dev/null || true
     done
-    rm -rf "$folder"
+    rm -rf "$folder" ${scratch:+"$scratch"}
 }
 trap stop EXIT
 unset "${!PG@}"
@@ -81,7 +88,7 @@ start_server() {
         server_port=$((20000 + RANDOM))
         if starts "$server_port" env --chdir=/ "${as_user[@]}" "$programs/postgres" -D "$data" \
             -c listen_addresses=127.0.0.1 -c "port=$server_port" -c unix_socket_directories= \
-            -c fsync=off -c log_statement=all -c timezone=UTC; then
+            -c fsync=off -c "log_statement=$log_statement" -c timezone=UTC; then
             return
         fi
     done
@@ -96,6 +103,7 @@ start_proxy() {
         {
             printf '[proxy]\nlisten = "127.0.0.1:%s"\nupstream = "127.0.0.1:%s"\ndrain_seconds = 0\n' \
                 "$port" "$server_port"
+            printf 'max_finish_rows = %s\n' "$max_finish_rows"
             printf '[keys]\nfile = "columns.key"\n'
             cat "$1"
         } >"$folder/strongroom.toml"
@@ -123,10 +131,12 @@ expect() {
 # nothing_readable: no file of the server shows a protected value, and the proxy's log does not.
 nothing_readable() {
     direct -c CHECKPOINT
-    grep -qaF "person" "$folder/start.log" || fail "the server has logged nothing: nothing was looked at"
-    local found
-    found=$(grep -rlaF "$canary" "$folder/server" "$folder/start.log" || true)
-    [[ -z $found ]] || fail "plaintext is in $found"
+    grep -qaF "$logged" "$folder/start.log" || fail "the server has logged nothing: nothing was looked at"
+    local word found
+    for word in "${canaries[@]}"; do
+        found=$(grep -rlaF "$word" "$folder/server" "$folder/start.log" || true)
+        [[ -z $found ]] || fail "plaintext is in $found"
+    done
 }
 
 start_server

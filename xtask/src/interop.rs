@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 
-use crate::command::{cargo, program, run as run_command};
+use crate::command::{cargo, program, run as run_command, run_unless_skipped};
 use crate::workspace;
 
 /// What the scripts get by environment.
@@ -29,6 +29,9 @@ pub fn build() -> anyhow::Result<()> {
             .args(packages),
     )
 }
+
+/// The status of a script that cannot run here, as it has said; automake's.
+const SKIPPED: i32 = 77;
 
 /// Runs every client and prints how many passed.
 pub fn run() -> anyhow::Result<()> {
@@ -56,17 +59,24 @@ fn run_all(clients: &[PathBuf], variables: &[(&str, &Path)]) -> anyhow::Result<(
     let built = built()?;
     let exchange = emptied(workspace::target_folder()?.join("interop-exchange"))?;
     let mut failed = Vec::new();
+    let mut skipped = 0;
     for client in clients {
         let start = Instant::now();
         let script = client.join("run");
-        let result = run_command(
+        let result = run_unless_skipped(
             program(&script.to_string_lossy())
                 .env("STRONGROOM_EXTENSION", &built.extension)
                 .env("STRONGROOM_PROGRAM", &built.program)
                 .env("STRONGROOM_EXCHANGE", &exchange)
                 .envs(variables.iter().copied()),
+            SKIPPED,
         );
-        let word = if result.is_ok() { "pass" } else { "FAIL" };
+        let word = match result {
+            Ok(true) => "pass",
+            Ok(false) => "skip",
+            Err(_) => "FAIL",
+        };
+        skipped += usize::from(matches!(result, Ok(false)));
         let seconds = start.elapsed().as_secs_f64();
         println!("{word} {} ({seconds:.1} s)", client.display());
         if let Err(error) = result {
@@ -74,8 +84,8 @@ fn run_all(clients: &[PathBuf], variables: &[(&str, &Path)]) -> anyhow::Result<(
         }
     }
     println!(
-        "{} passed, {} failed",
-        clients.len() - failed.len(),
+        "{} passed, {skipped} skipped, {} failed",
+        clients.len() - failed.len() - skipped,
         failed.len()
     );
     match failed.into_iter().next() {
