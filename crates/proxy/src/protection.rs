@@ -23,6 +23,8 @@ pub struct Protection {
     rules: Rules,
     root: Root,
     databases: Mutex<HashMap<String, Database>>,
+    /// Counts what is published and forgotten.
+    changes: AtomicU64,
     plans: PlanCache,
     versions: AtomicU64,
     finish_rows_max: usize,
@@ -107,6 +109,7 @@ impl Protection {
             rules,
             root,
             databases: Mutex::default(),
+            changes: AtomicU64::new(0),
             plans: PlanCache::default(),
             versions: AtomicU64::new(1),
             finish_rows_max: FINISH_ROWS_MAX,
@@ -167,9 +170,15 @@ impl Protection {
         self.lock().get(database).map(|known| known.generation)
     }
 
+    /// While this is the same, so is every [`Self::generation`] that was asked for after it.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
     /// The schema of a database changed: every session looks again before its next plan.
     pub fn forget(&self, database: &str) {
         self.lock().remove(database);
+        self.changes.fetch_add(1, Ordering::Release);
     }
 
     /// What was published last, for a search path.
@@ -224,6 +233,7 @@ impl Protection {
             by_path: HashMap::new(),
         };
         self.lock().insert(database.to_owned(), known);
+        self.changes.fetch_add(1, Ordering::Release);
         Ok(self
             .adopt(database, &path)
             .expect("it was entered just before"))

@@ -21,6 +21,7 @@ use crate::protection::Protection;
 mod answers;
 mod copying;
 mod finishing;
+mod inputs;
 mod load;
 mod locks;
 mod own;
@@ -374,7 +375,7 @@ impl Session {
             },
             (Side::Server, Phase::Authenticating { .. }) => Way::Read,
             (Side::Client, Phase::Ready) => {
-                if let Some(protected) = &self.protected {
+                if let Some(protected) = &mut self.protected {
                     return protected.client_way(kind);
                 }
                 if matches!(

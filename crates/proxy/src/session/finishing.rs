@@ -8,8 +8,9 @@ use wire_postgres::backend::{self, Failure, kind};
 use wire_postgres::frontend::Bind;
 use wire_postgres::values::{self, Format};
 
+use super::inputs::Inputs;
 use super::rows::{RowError, other_columns, unopened};
-use super::statements::{Inputs, Statement, failure};
+use super::statements::{Statement, failure};
 use crate::finish::{Answer, Cell, Given, Limits, Program, Want, fetch_formats};
 use crate::plans::TextPlan;
 

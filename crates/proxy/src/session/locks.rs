@@ -16,7 +16,8 @@ use std::collections::HashMap;
 use sql_rewrite::{ColumnId, Effects, Form, LockKey, Plan, Purpose, Schema, TransactionEffect};
 use wire_postgres::values::read_bytea;
 
-use super::statements::{Inputs, Statement};
+use super::inputs::Inputs;
+use super::statements::Statement;
 use crate::plans::{At, TextPlan};
 
 /// Rows that are kept at a time.

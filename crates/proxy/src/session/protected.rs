@@ -65,6 +65,9 @@ pub(super) struct Protected {
     shared: Arc<Protection>,
     database: String,
     loaded: Option<Arc<Loaded>>,
+    /// While [`Protection::changes`] is this, what is loaded is what was published: most messages
+    /// need not ask, which all sessions would do one after the other.
+    unchanged: Option<u64>,
     stale: Stale,
     /// What the transaction made stale: its end does so again.
     touched: Stale,
@@ -106,6 +109,7 @@ impl Protected {
             shared,
             database,
             loaded: None,
+            unchanged: None,
             stale: Stale {
                 schema: false,
                 path: true,
@@ -142,7 +146,7 @@ impl Protected {
     }
 
     /// What to do with a message of the client.
-    pub(super) fn client_way(&self, kind: u8) -> Way {
+    pub(super) fn client_way(&mut self, kind: u8) -> Way {
         use frontend::kind;
         if self.load.is_some() || self.is_waiting {
             return Way::Wait;
@@ -189,13 +193,21 @@ impl Protected {
         self.answers.is_empty() && !self.in_pipeline && self.script.is_none()
     }
 
-    fn must_load(&self) -> bool {
+    fn must_load(&mut self) -> bool {
         if self.load_failure.is_some() || self.status == b'E' {
             return false;
         }
-        let published = self.shared.generation(&self.database);
+        if self.stale.path || self.stale.schema {
+            return true;
+        }
         let own = self.loaded.as_ref().map(|loaded| loaded.generation);
-        self.stale.path || self.stale.schema || (own != Some(0) && own != published)
+        let changes = self.shared.changes();
+        if own == Some(0) || self.unchanged == Some(changes) {
+            return false;
+        }
+        let is_published = own == self.shared.generation(&self.database);
+        self.unchanged = is_published.then_some(changes);
+        !is_published
     }
 
     /// What the transaction changed may be everybody's now.
@@ -234,6 +246,7 @@ impl Protected {
         match self.take_loaded(load) {
             Ok(loaded) => {
                 self.loaded = Some(loaded);
+                self.unchanged = None;
                 self.stale = Stale::default();
             }
             Err(failure) => self.load_failure = Some(failure),

@@ -1,5 +1,6 @@
 //! Statements and portals of a session, by their names; and texts with their holes filled.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use wire_postgres::frontend::{Bind, write_bind, write_parse};
 use wire_postgres::values;
 
 use super::copying;
+use super::inputs::{Inputs, SealedKeys};
 use super::locks::RowName;
 use super::rows::{self, Shape};
 use crate::finish::Answer;
@@ -109,55 +111,6 @@ pub(super) enum PortalState {
     Answer(Box<Answer>),
     /// Its steps were taken.
     Done,
-}
-
-/// What holes are filled with.
-pub(super) struct Inputs<'a> {
-    /// Which statement of the text it is for.
-    place: usize,
-    /// Parameters of the client.
-    parameters: Vec<Option<&'a [u8]>>,
-    /// How they are written.
-    formats: Formats<'a>,
-    /// What the proxy computed, sealed.
-    computed: &'a [Option<Box<[u8]>>],
-    /// Where a row lies.
-    locators: &'a [Option<&'a [u8]>],
-    /// Settings that texts depend on.
-    pub context: &'a TextContext,
-}
-
-impl<'a> Inputs<'a> {
-    /// Parameters as the client bound them.
-    pub(super) fn new(place: usize, bind: &Bind<'a>, context: &'a TextContext) -> Self {
-        Self {
-            place,
-            parameters: bind.parameters.iter().collect(),
-            formats: bind.formats,
-            computed: &[],
-            locators: &[],
-            context,
-        }
-    }
-
-    /// The same with what was computed for a row, and with where it lies.
-    pub(super) fn of_row<'b>(
-        &self,
-        computed: &'b [Option<Box<[u8]>>],
-        locators: &'b [Option<&'b [u8]>],
-    ) -> Inputs<'b>
-    where
-        'a: 'b,
-    {
-        Inputs {
-            place: self.place,
-            parameters: self.parameters.clone(),
-            formats: self.formats,
-            computed,
-            locators,
-            context: self.context,
-        }
-    }
 }
 
 impl Statement {
@@ -302,13 +255,12 @@ impl Statement {
                 Ok(true)
             }
             (Source::Parameter(number), Form::Sealed(column, purpose)) => {
-                let logical = loaded.schema.column(column).logical;
-                let (Some(value), logical) = self.parameter(*number, logical, inputs)? else {
-                    return Ok(false);
-                };
-                let context = inputs.context;
-                seal(loaded, (column, purpose), (value, logical), context, out)?;
-                Ok(true)
+                match (purpose, inputs.keys) {
+                    (Purpose::Match, Some(keys)) => {
+                        self.seal_key(*number, column, (inputs, keys), out)
+                    }
+                    _ => self.seal_parameter(*number, (column, purpose), inputs, out),
+                }
             }
             (Source::Literal(literal), Form::Sealed(column, purpose)) => {
                 seal_literal(loaded, literal, (column, purpose), inputs.context, out)
@@ -333,6 +285,45 @@ impl Statement {
                 unreachable!("a plain literal stands in the text; the others are in no plan")
             }
         }
+    }
+
+    /// Writes a sealed parameter. False: it is NULL.
+    fn seal_parameter(
+        &self,
+        number: usize,
+        (column, purpose): (ColumnId, Purpose),
+        inputs: &Inputs<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, ValueError> {
+        let loaded = &*self.plan.loaded;
+        let logical = loaded.schema.column(column).logical;
+        let (Some(value), logical) = self.parameter(number, logical, inputs)? else {
+            return Ok(false);
+        };
+        let context = inputs.context;
+        seal(loaded, (column, purpose), (value, logical), context, out)?;
+        Ok(true)
+    }
+
+    /// The same for a value that finds the row. It is sealed once.
+    fn seal_key(
+        &self,
+        number: usize,
+        column: ColumnId,
+        (inputs, keys): (&Inputs<'_>, &RefCell<SealedKeys>),
+        out: &mut Vec<u8>,
+    ) -> Result<bool, ValueError> {
+        let mut keys = keys.borrow_mut();
+        if let Some(sealed) = keys.find((number, column)) {
+            out.extend_from_slice(sealed);
+            return Ok(true);
+        }
+        let start = out.len();
+        let has_value = self.seal_parameter(number, (column, Purpose::Match), inputs, out)?;
+        if has_value {
+            keys.keep((number, column), &out[start..]);
+        }
+        Ok(has_value)
     }
 
     fn planned_type(&self, number: usize, place: usize) -> Option<LogicalType> {

@@ -7,9 +7,10 @@ use sql_rewrite::{ColumnId, Plan, Purpose, ReadModifyWrite};
 use wire_postgres::backend::{self, Failure};
 
 use super::finishing::Finishing;
+use super::inputs::Inputs;
 use super::locks::RowName;
 use super::rows::{RowError, unopened};
-use super::statements::{Inputs, Statement, failure};
+use super::statements::{Statement, failure};
 use crate::finish::{Cell, Names, Ready, Row};
 use crate::plans::TextPlan;
 use crate::protection::Loaded;

@@ -1,5 +1,6 @@
 //! Messages of the extended protocol: what they become.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use sql_rewrite::{Form, Source};
@@ -11,10 +12,11 @@ use crate::plans::{At, Role};
 use crate::session::End;
 use crate::session::answers::{DescribePart, Expected, Unseen};
 use crate::session::copying::{copy_at, write_copy};
+use crate::session::inputs::Inputs;
 use crate::session::locks::RowName;
 use crate::session::own::{self, Found};
 use crate::session::rows::Shape;
-use crate::session::statements::{Inputs, Portal, PortalState, Statement};
+use crate::session::statements::{Portal, PortalState, Statement};
 
 impl Protected {
     pub(super) fn parse(&mut self, parse: &Parse<'_>, message: &[u8], ways: &mut Ways<'_>) {
@@ -68,7 +70,13 @@ impl Protected {
                 .insert(bind.portal, Portal { statement, state });
         }
         let context = self.note_time();
-        let inputs = Inputs::new(0, bind, &context);
+        let locks = plan.translated(front);
+        let locks = locks.and_then(|translated| translated.locks.as_ref());
+        let keys = RefCell::default();
+        let mut inputs = Inputs::new(0, bind, &context);
+        if locks.is_some() {
+            inputs = inputs.with_keys(&keys);
+        }
         let names = (bind.portal, bind.statement);
         let results = statement.result_formats(front, bind.result_formats);
         let written = statement.write_bind(front, names, &inputs, &results, ways.to_server);
@@ -76,8 +84,6 @@ impl Protected {
             return self.fail(failure, ways);
         }
         self.answers.push(Expected::Bind(bind.portal.into()));
-        let locks = plan.translated(front);
-        let locks = locks.and_then(|translated| translated.locks.as_ref());
         let row = locks.and_then(|lock| RowName::new(&statement, front, lock, &inputs));
         let shape = Shape::of_portal(&plan, front, bind.result_formats);
         let state = PortalState::Bound { shape, row };

@@ -10,7 +10,8 @@ use crate::finish::Limits;
 use crate::plans::{At, Role};
 use crate::session::answers::{DescribeFinish, Expected, Unseen};
 use crate::session::finishing::{self, Finishing, State, finish_at, give};
-use crate::session::statements::{Inputs, PortalState, Statement};
+use crate::session::inputs::Inputs;
+use crate::session::statements::{PortalState, Statement};
 use crate::session::step::Step;
 
 impl Protected {

@@ -14,9 +14,10 @@ use super::{Protected, REFUSED_TEXT, Ways};
 use crate::plans::TextPlan;
 use crate::session::End;
 use crate::session::answers::{Expected, Unseen};
+use crate::session::inputs::Inputs;
 use crate::session::locks::RowName;
 use crate::session::rows::Shape;
-use crate::session::statements::{Inputs, Statement, render_query};
+use crate::session::statements::{Statement, render_query};
 
 /// The body of a Bind without a name, a value, or a format.
 pub(super) const EMPTY_BIND: &[u8] = &[0; 8];

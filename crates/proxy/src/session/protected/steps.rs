@@ -5,6 +5,7 @@
 //! All of it stands before one Sync, so that it is one transaction, also without a block: the
 //! client's own Sync, which waits, or that of a Query.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use column_types::TextContext;
@@ -17,9 +18,10 @@ use super::{Protected, Ways};
 use crate::plans::{At, Role};
 use crate::session::End;
 use crate::session::answers::{Expected, Unseen, Writes};
+use crate::session::inputs::Inputs;
 use crate::session::locks::{RowName, may_change_all};
 use crate::session::rows::Shape;
-use crate::session::statements::{Inputs, Statement};
+use crate::session::statements::Statement;
 use crate::session::step::{Computation, Modify, Step, modification};
 
 impl Protected {
@@ -92,7 +94,8 @@ impl Protected {
             return Err(failure.hint("Execute it without a limit of rows (fetch size)."));
         }
         let context = self.note_time();
-        let inputs = Inputs::new(place, &bind, &context);
+        let keys = RefCell::default();
+        let inputs = Inputs::new(place, &bind, &context).with_keys(&keys);
         let computation = Computation::new(statement, modify, &inputs)?;
         let lock = modify.locks.as_ref();
         let row = lock.and_then(|lock| RowName::new(statement, role(Role::Read), lock, &inputs));
