@@ -244,29 +244,33 @@ impl Protected {
             return;
         }
         match self.take_loaded(load) {
-            Ok(loaded) => {
+            Ok(Some(loaded)) => {
                 self.loaded = Some(loaded);
                 self.unchanged = None;
                 self.stale = Stale::default();
             }
+            // The message that waits asks again, and for all.
+            Ok(None) => {}
             Err(failure) => self.load_failure = Some(failure),
         }
     }
 
-    fn take_loaded(&self, load: Load) -> Result<Arc<Loaded>, Failure> {
+    /// What was asked for; None: only the path was, and another session has changed the schema
+    /// meanwhile.
+    fn take_loaded(&self, load: Load) -> Result<Option<Arc<Loaded>>, Failure> {
         if !load.is_whole {
             let rows = load.answers.into_iter().flatten();
             let path: Vec<String> = rows
                 .filter_map(|row| row.into_iter().next().flatten())
                 .collect();
-            let adopted = self.shared.adopt(&self.database, &path);
-            return adopted.ok_or_else(|| Failure::error("XX000", "the schema is gone"));
+            return Ok(self.shared.adopt(&self.database, &path));
         }
         let schema = Schema::build(self.shared.rules(), &load.answers);
         let schema = schema.map_err(|errors| unfit(&errors))?;
         // What is not committed is nobody else's business.
         let is_public = self.status == b'I' && !self.in_pipeline;
-        self.shared.enter(&self.database, schema, is_public)
+        let entered = self.shared.enter(&self.database, schema, is_public);
+        entered.map(Some)
     }
 
     /// The plan of a text.

@@ -39,6 +39,7 @@ pub(super) struct Server {
 pub(super) struct Both {
     pub session: Session,
     pub server: Server,
+    pub protection: Arc<Protection>,
 }
 
 impl Both {
@@ -50,7 +51,7 @@ impl Both {
             certificate_is_shared: false,
             message_size_max: 100_000,
             cancel_key: None,
-            protection: Some((protection, "base".to_owned())),
+            protection: Some((Arc::clone(&protection), "base".to_owned())),
         });
         session.server_bytes(&message(b'R', &[0; 4]));
         session.server_bytes(&message(b'Z', b"I"));
@@ -58,6 +59,7 @@ impl Both {
         let mut both = Self {
             session,
             server: Server::default(),
+            protection,
         };
         assert_eq!(both.query("SELECT 1"), "C(SELECT 1) Z(I)");
         both.server.seen.clear();

@@ -1,5 +1,6 @@
 //! Statements that take steps, with a server that answers as PostgreSQL does.
 
+use super::message;
 use super::server::{Both, bind, describe, execute, parse, sync};
 use super::taken;
 
@@ -339,4 +340,19 @@ fn answers_that_are_under_way_are_bounded() {
         .client_bytes(&bind("", "i", &["1", "1"]).repeat(20_000));
     assert!(both.session.wants_client());
     assert!(both.send(&[sync()]).ends_with("Z(I)"));
+}
+
+#[test]
+fn a_schema_that_is_changed_while_the_path_is_asked_for_is_read_anew() {
+    let mut both = Both::begin();
+    both.query("SET search_path TO public");
+    both.server.parsed.clear();
+    // The session asks for the path alone. Before the answer, another one commits a change.
+    let query = message(b'Q', b"SELECT 1\0");
+    both.session.client_bytes(&query);
+    both.protection.forget("base");
+    both.send(&[]);
+    let asked = |text: &str| both.server.parsed.iter().any(|own| own.contains(text));
+    assert!(asked("current_schemas"), "{:?}", both.server.parsed);
+    assert!(asked("pg_constraint"), "{:?}", both.server.parsed);
 }
