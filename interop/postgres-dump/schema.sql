@@ -6,3 +6,7 @@ CREATE UNIQUE INDEX kinds_key ON kinds (key, number) WHERE key IS NOT NULL;
 CREATE VIEW noted AS SELECT p.name, v.number, v.note FROM person p JOIN visit v ON v.person_id = p.id;
 CREATE TABLE plain (id integer PRIMARY KEY, person_name text);
 COMMENT ON COLUMN person.salary IS 'in thalers';
+CREATE MATERIALIZED VIEW named AS SELECT id, name, active FROM person;
+ALTER TABLE person CLUSTER ON person_pkey;
+ALTER TABLE person ALTER COLUMN name SET STATISTICS 50;
+GRANT SELECT (id, active) ON person TO PUBLIC;

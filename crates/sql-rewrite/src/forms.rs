@@ -5,6 +5,8 @@
 //! - `ONLY t` becomes a name of one part more. Without that the parser would take it for a relation
 //!   `only` with the alias `t`.
 //! - `TABLE t` as a query becomes `SELECT * FROM t`, which is the same to the server.
+//! - `CREATE MATERIALIZED VIEW … WITH NO DATA` loses its last words; the name of the view tells of
+//!   them.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -24,6 +26,9 @@ const LOCKS: [(&[&str], &str); 2] = [
 
 /// The first part of a name behind `ONLY`.
 const ONLY: &str = "\u{2}only";
+
+/// The first part of the name of a view that is made `WITH NO DATA`.
+const NO_DATA: &str = "\u{2}no data";
 
 /// Statements that have relations behind `FROM` and the like. Others, as `TRUNCATE ONLY t`, the
 /// parser reads by itself.
@@ -74,6 +79,14 @@ pub(crate) fn for_parser(text: &str) -> Cow<'_, str> {
         } else if is_table_query(&words, at) {
             changed.push((words[at].place.clone(), "SELECT * FROM".to_owned()));
         }
+    }
+    let without_data = without_data(&words);
+    if let Some((name, _)) = without_data {
+        // The name stands before all that a query has.
+        changed.insert(0, (name..name, format!("\"{NO_DATA}\".")));
+    }
+    if let Some((_, place)) = &without_data {
+        changed.push((place.clone(), String::new()));
     }
     if changed.is_empty() {
         return Cow::Borrowed(text);
@@ -156,6 +169,30 @@ fn only(words: &[Word], at: usize) -> Option<Changes> {
     })
 }
 
+/// In `CREATE MATERIALIZED VIEW … WITH NO DATA`: where the name begins, and the last words.
+fn without_data(words: &[Word]) -> Option<(usize, Range<usize>)> {
+    let are = |at: usize, own: &[&str]| {
+        words.len() >= at + own.len()
+            && words[at..]
+                .iter()
+                .zip(own)
+                .all(|(word, own)| word.word == *own)
+    };
+    let last = words.len().checked_sub(3)?;
+    if !are(0, &["create", "materialized", "view"]) || !are(last, &["with", "no", "data"]) {
+        return None;
+    }
+    let name = if are(3, &["if", "not", "exists"]) {
+        6
+    } else {
+        3
+    };
+    (name < last).then(|| {
+        let end = words[words.len() - 1].place.end;
+        (words[name].place.start, words[last].place.start..end)
+    })
+}
+
 fn is_table_query(words: &[Word], at: usize) -> bool {
     let first = words[0].word.as_str();
     let before = at.checked_sub(1).map_or("", |before| &words[before].word);
@@ -171,12 +208,23 @@ pub(crate) fn for_server(text: String) -> String {
     if !text.contains(MARK) {
         return text;
     }
+    let no_data = format!("\"{NO_DATA}\".");
+    let text = match text.contains(&no_data) {
+        true => text.replace(&no_data, "") + " WITH NO DATA",
+        false => text,
+    };
     let text = text.replace(&format!("\"{ONLY}\"."), "ONLY ");
     LOCKS.iter().fold(text, |text, (lock, mark)| {
         let lock = lock.join(" ").to_uppercase();
         text.replace(&format!("{mark}."), &format!("{lock} OF "))
             .replace(mark, &lock)
     })
+}
+
+/// Whether the first part of a name is a mark.
+pub(crate) fn is_marked(name: &ObjectName) -> bool {
+    let first = name.0.first().and_then(ObjectNamePart::as_ident);
+    name.0.len() > 1 && first.is_some_and(|first| first.value.starts_with(MARK))
 }
 
 /// Whether a name has the mark of `ONLY`.
@@ -271,6 +319,18 @@ mod tests {
     }
 
     #[test]
+    fn a_view_without_data_goes_to_the_parser_and_back() {
+        for text in [
+            "CREATE MATERIALIZED VIEW v AS SELECT a FROM ONLY t WITH NO DATA",
+            "CREATE MATERIALIZED VIEW IF NOT EXISTS s.v AS SELECT a FROM t WITH NO DATA",
+        ] {
+            let marked = for_parser(text);
+            assert!(!marked.contains("WITH NO DATA"), "{marked}");
+            assert_eq!(for_server(marked.trim_end().to_owned()), text);
+        }
+    }
+
+    #[test]
     fn other_places_of_these_words_stay() {
         for text in [
             "CREATE TABLE t (a int)",
@@ -281,6 +341,7 @@ mod tests {
             "SELECT a FROM t FETCH FIRST 1 ROWS ONLY",
             "SELECT a AS only, b.only FROM t",
             "CREATE PUBLICATION p FOR TABLE t",
+            "CREATE TABLE t AS SELECT 1 WITH NO DATA",
             "COMMENT ON TABLE t IS 'from only t'",
         ] {
             assert_eq!(for_parser(text), text);

@@ -39,14 +39,14 @@ pub(crate) fn lower(name: &str) -> String {
 }
 
 /// Schema, if one is named, and name of an object; None for a name of more parts than two (a
-/// database before it must be the own one, and is dropped), or one that is computed. `ONLY` before
-/// it is left out.
+/// database before it must be the own one, and is dropped), or one that is computed. A mark of
+/// [`forms`] before it is left out.
 pub(crate) fn split(name: &ObjectName) -> Option<(Option<String>, String)> {
-    let is_only = forms::has_only(name);
+    let is_marked = forms::is_marked(name);
     let parts: Option<Vec<String>> = name
         .0
         .iter()
-        .skip(usize::from(is_only))
+        .skip(usize::from(is_marked))
         .map(|part| part.as_ident().map(folded))
         .collect();
     match parts?.as_slice() {

@@ -32,6 +32,7 @@ pub(crate) fn passes(text: &str, part: &[(Lexeme, Range<usize>)]) -> Option<Effe
             | "lock"
             | "cluster"
             | "reindex"
+            | "refresh"
             | "savepoint"
             | "release"
             | "listen"
@@ -43,7 +44,8 @@ pub(crate) fn passes(text: &str, part: &[(Lexeme, Range<usize>)]) -> Option<Effe
     );
     // Their constants are no values of a column.
     let has_constants = matches!(first.as_str(), "notify" | "set");
-    let has_names = has_names || (first == "alter" && alters_names(text, part));
+    let has_names =
+        has_names || (matches!(first.as_str(), "alter" | "create") && alters_names(text, part));
     let fits = part.iter().all(|(lexeme, place)| match lexeme {
         Lexeme::Word | Lexeme::Comma | Lexeme::Open | Lexeme::Close => true,
         Lexeme::Operator => {
@@ -61,17 +63,39 @@ pub(crate) fn passes(text: &str, part: &[(Lexeme, Range<usize>)]) -> Option<Effe
     })
 }
 
-/// `ALTER … OWNER TO …` of objects of which the parser does not know it, as views, and all of
-/// `ALTER SEQUENCE`.
+/// Statements that the parser does not know, and that change nothing but who owns an object, how it
+/// is stored and what is replicated: `ALTER … OWNER TO …`, all of `ALTER SEQUENCE`, publications
+/// without conditions, some of `ALTER TABLE`.
 fn alters_names(text: &str, part: &[(Lexeme, Range<usize>)]) -> bool {
-    let [_, kind, .., owner, to, _] = part else {
+    let [first, kind, .., before, word, _] = part else {
         return false;
     };
     let is = |(_, place): &(Lexeme, Range<usize>), word: &str| {
         text[place.clone()].eq_ignore_ascii_case(word)
     };
-    let gives_away = !is(kind, "table") && is(owner, "owner") && is(to, "to");
-    gives_away || is(kind, "sequence")
+    let has = |word: &str| part.iter().any(|own| is(own, word));
+    if is(kind, "publication") {
+        return !has("where");
+    }
+    if !is(first, "alter") {
+        return false;
+    }
+    // One action, and the last words of the statement are all that it says.
+    let is_one = part
+        .iter()
+        .all(|(lexeme, _)| !matches!(lexeme, Lexeme::Comma | Lexeme::Open))
+        && !["add", "drop", "rename", "type", "attach", "default"]
+            .iter()
+            .any(|word| has(word));
+    let stores = ["statistics", "storage", "compression", "tablespace"]
+        .iter()
+        .any(|own| is(word, own));
+    match is(kind, "table") {
+        true => {
+            is_one && ((is(before, "cluster") && is(word, "on")) || is(before, "set") && stores)
+        }
+        false => is(kind, "sequence") || (is(before, "owner") && is(word, "to")),
+    }
 }
 
 /// `EXPLAIN`, of what the server gets.

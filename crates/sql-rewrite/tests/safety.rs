@@ -99,8 +99,11 @@ fn a_child_may_have_a_row_of_the_key_that_only_finds() {
 }
 
 #[test]
-fn only_elsewhere_is_refused() {
+fn only_and_statements_of_names_are_refused_elsewhere() {
     for statement in [
+        "ALTER TABLE person ADD COLUMN more text, CLUSTER ON person_pkey",
+        "ALTER TABLE person RENAME name TO other, ALTER COLUMN id SET STATISTICS 5",
+        "CREATE PUBLICATION p FOR TABLE person WHERE (active)",
         "INSERT INTO plain (name) SELECT name FROM ONLY person",
         "INSERT INTO plain TABLE person",
         "CREATE TABLE copy AS SELECT * FROM ONLY person",
@@ -323,7 +326,13 @@ fn what_carries_no_value_of_a_row_passes() {
         "SHOW person",
         "LOCK TABLE person IN EXCLUSIVE MODE",
         "VACUUM (ANALYZE) person",
+        "REFRESH MATERIALIZED VIEW CONCURRENTLY public.person WITH NO DATA",
         "ALTER SEQUENCE public.numbers OWNED BY public.person.id",
+        "ALTER TABLE person CLUSTER ON person_pkey",
+        "ALTER TABLE ONLY public.person ALTER COLUMN name SET STATISTICS 50",
+        "ALTER TABLE ONLY public.person ALTER COLUMN name SET STORAGE external",
+        "CREATE PUBLICATION p FOR TABLE person",
+        "ALTER PUBLICATION p ADD TABLE ONLY public.person",
         "ALTER VIEW public.person OWNER TO somebody",
         "ALTER MATERIALIZED VIEW person OWNER TO \"a b\"",
         "COMMENT ON COLUMN person.name IS 'a name'",

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use sqlparser::ast::{CreateView, ObjectType, SelectItem, SetExpr, Statement};
+use sqlparser::ast::{AlterTableOperation, CreateView, ObjectType, SelectItem, SetExpr, Statement};
 
 use super::{create, own_name};
 use crate::analysis::output_name;
@@ -42,6 +42,15 @@ pub(crate) fn after<'s>(statement: &Statement, schema: &Cow<'s, Schema>) -> Afte
             object_type: ObjectType::Table | ObjectType::View | ObjectType::Index,
             ..
         } => return After::Schema(schema.clone()),
+        // A key more than is known of harms nothing.
+        Statement::AlterTable(alter)
+            if alter
+                .operations
+                .iter()
+                .all(|one| matches!(one, AlterTableOperation::AddConstraint { .. })) =>
+        {
+            return After::Schema(schema.clone());
+        }
         _ => return After::Unknown,
     };
     let Some(made) = made else {

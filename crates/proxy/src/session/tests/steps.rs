@@ -1,8 +1,7 @@
 //! Statements that take steps, with a server that answers as PostgreSQL does.
 
-use super::message;
 use super::server::{Both, bind, describe, execute, parse, sync};
-use super::taken;
+use super::{message, taken};
 
 const INCREMENT: &str = "UPDATE counter SET c = c + $2 WHERE id = $1";
 const LOCK: &str = "SELECT c FROM counter WHERE id = $1 FOR UPDATE";
