@@ -19,6 +19,7 @@ use crate::outbox::Outbox;
 use crate::protection::Protection;
 
 mod answers;
+mod calculated;
 mod copying;
 mod finishing;
 mod inputs;

@@ -397,3 +397,43 @@ fn the_shapes_of_tpcc_are_finished() {
     assert_eq!(ids, [2, 3, 1]);
     assert_eq!(rows[0].get::<_, &str>(0), "CANARYa");
 }
+
+#[test]
+fn a_computed_bound_is_the_servers() {
+    let Some(setup) = start_with("max_finish_rows = 1\n") else {
+        return;
+    };
+    setup
+        .psql("CREATE TABLE order_line (ol_w_id integer, ol_o_id integer, ol_amount numeric(6,2))");
+    setup.psql("INSERT INTO order_line (ol_o_id) VALUES (0), (7), (20), (21), (40), (2147483647)");
+    let mut client = setup.connect();
+    let above = client
+        .prepare("SELECT ol_o_id FROM order_line WHERE ol_o_id < 41 AND ol_o_id >= $1 - 20")
+        .expect("prepared");
+    assert_eq!(above.params(), [postgres::types::Type::INT4]);
+    let count = |client: &mut Client, bound: Option<i32>| {
+        let rows = client.query(&above, &[&bound]);
+        rows.map(|rows| rows.len())
+            .map_err(|error| error.code().cloned())
+    };
+    for (bound, wanted) in [
+        (Some(0), 5),
+        (Some(27), 4),
+        (Some(41), 2),
+        (Some(61), 0),
+        (None, 0),
+    ] {
+        assert_eq!(count(&mut client, bound), Ok(wanted), "{bound:?}");
+    }
+    let beyond = Err(Some(SqlState::NUMERIC_VALUE_OUT_OF_RANGE));
+    assert_eq!(count(&mut client, Some(i32::MIN)), beyond);
+    for (condition, wanted) in [
+        ("ol_o_id > 41 - 20 - 1", "3"),
+        ("ol_o_id <= (10 + 10.5)", "3"),
+        ("40 - 33 > ol_o_id", "1"),
+        ("ol_o_id > 2147483647::bigint + 1", "0"),
+    ] {
+        let sql = format!("SELECT count(*) FROM order_line WHERE {condition}");
+        assert_eq!(setup.psql(&sql), format!("{wanted}\n"), "{condition}");
+    }
+}

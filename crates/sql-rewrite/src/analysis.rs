@@ -10,6 +10,7 @@
 //! 3. A node of the tree that no match knows is refused.
 
 mod any;
+mod calculated;
 mod comparison;
 mod constant;
 mod expression;
@@ -121,16 +122,16 @@ impl<'s> Analysis<'s> {
     }
 
     fn sealed_parameters(&self) -> BTreeMap<usize, (ColumnId, Purpose)> {
-        let sealed = self
-            .holes
-            .iter()
-            .filter_map(|hole| match (&hole.source, hole.form) {
-                (Source::Parameter(number), Form::Sealed(column, purpose)) => {
-                    Some((*number, (column, purpose)))
-                }
-                _ => None,
-            });
-        sealed.collect()
+        let mut sealed = BTreeMap::new();
+        for hole in &self.holes {
+            let Form::Sealed(column, purpose) = hole.form else {
+                continue;
+            };
+            for number in calculated::parameters(&hole.source) {
+                sealed.insert(number, (column, purpose));
+            }
+        }
+        sealed
     }
 
     /// Invariant 2.
@@ -193,7 +194,10 @@ impl<'s> Analysis<'s> {
                 };
                 Some((*parameter, kind))
             }
-            Source::Literal(_) | Source::Computed(_) | Source::Locator(_) => None,
+            Source::Literal(_)
+            | Source::Calculated(..)
+            | Source::Computed(_)
+            | Source::Locator(_) => None,
         };
         if let Some(made) = key.and_then(|key| self.made.get(&key)) {
             return *made;

@@ -78,6 +78,7 @@ fn source(source: &Source) -> String {
         Source::Literal(Literal::Null) => "null".to_owned(),
         Source::Literal(Literal::TransactionTime) => "now".to_owned(),
         Source::Literal(_) => "constant".to_owned(),
+        Source::Calculated(..) => "calculated".to_owned(),
         Source::Computed(number) => format!("computed {number}"),
         Source::Locator(number) => format!("locator {number}"),
     }

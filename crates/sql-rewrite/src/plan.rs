@@ -144,6 +144,8 @@ pub enum Source {
     Parameter(usize),
     /// A constant of the text.
     Literal(Literal),
+    /// What the proxy computes from parameters and constants alone, a number of this type.
+    Calculated(Box<Expression>, LogicalType),
     /// [`ReadModifyWrite::assignments`], by place.
     Computed(usize),
     /// [`ReadModifyWrite`]: where the row lies, as it was read; place among the outputs of

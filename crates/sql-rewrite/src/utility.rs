@@ -124,7 +124,10 @@ pub(crate) fn explain(
         }
     };
     // A computed value is not there yet, and would not be part of a plan.
-    let is_given = |source: &Source| matches!(source, Source::Parameter(_) | Source::Literal(_));
+    let is_given = |source: &Source| match source {
+        Source::Parameter(_) | Source::Literal(_) | Source::Calculated(..) => true,
+        Source::Computed(_) | Source::Locator(_) => false,
+    };
     if !translated.holes.iter().all(|hole| is_given(&hole.source)) {
         return Err(unsupported("EXPLAIN of such a statement"));
     }

@@ -470,3 +470,43 @@ fn cursors_remember_their_columns() {
     let planned = plan(text, &schema, Dialect::Postgres).expect("a plan");
     assert!(planned[2].plan.describe(&schema).contains("outputs: name"));
 }
+
+#[test]
+fn bounds_are_computed_from_constants_before_they_are_sealed() {
+    let schema = common::tpcc();
+    let plan = describe(
+        "SELECT count(*) FROM order_line WHERE ol_o_id < $1 AND ol_o_id >= $2 - 20",
+        &schema,
+    );
+    assert!(
+        plan.starts_with(
+            "one: SELECT count(*) FROM \"public\".order_line WHERE ol_o_id < {$1 bound ol_o_id} \
+             AND ol_o_id >= {calculated bound ol_o_id}"
+        ),
+        "{plan}"
+    );
+    let turned = describe(
+        "DELETE FROM new_order WHERE (30 - 5) + $1 > no_o_id",
+        &schema,
+    );
+    assert!(
+        turned.contains("{calculated bound no_o_id} > no_o_id"),
+        "{turned}"
+    );
+    // What is sealed may not go in clear beside it.
+    let clear = "SELECT $1, length($1) FROM order_line WHERE ol_o_id >= $1 - 20";
+    assert!(describe(clear, &schema).starts_with("refused 0A000"));
+    // Not by the server: another mode, a column in it, no exact number.
+    for condition in [
+        "ol_amount > $1 - 1",
+        "ol_o_id > ol_number - 1",
+        "ol_o_id > $1::double precision - 1",
+        "ol_o_id > $1 * 2",
+    ] {
+        let plan = describe(
+            &format!("SELECT 1 FROM order_line WHERE {condition}"),
+            &schema,
+        );
+        assert!(!plan.contains("calculated"), "{plan}");
+    }
+}

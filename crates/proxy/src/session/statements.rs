@@ -11,10 +11,10 @@ use wire_postgres::backend::{Failure, write_value};
 use wire_postgres::frontend::{Bind, write_bind, write_parse};
 use wire_postgres::values;
 
-use super::copying;
 use super::inputs::{Inputs, SealedKeys};
 use super::locks::RowName;
 use super::rows::{self, Shape};
+use super::{calculated, copying};
 use crate::finish::Answer;
 use crate::plans::{At, TextPlan, write_literal};
 use crate::protection::Loaded;
@@ -265,6 +265,16 @@ impl Statement {
             (Source::Literal(literal), Form::Sealed(column, purpose)) => {
                 seal_literal(loaded, literal, (column, purpose), inputs.context, out)
             }
+            (Source::Calculated(value, _), Form::Sealed(column, purpose)) => {
+                let constant = |source: &Source, logical| self.constant(source, logical, inputs);
+                let (Some(value), logical) = calculated::of(value, &constant, inputs.context)?
+                else {
+                    return Ok(false);
+                };
+                let context = inputs.context;
+                seal(loaded, (column, purpose), (value, logical), context, out)?;
+                Ok(true)
+            }
             (Source::Computed(number), Form::Sealed(..)) => {
                 let Some(sealed) = inputs.computed.get(*number).and_then(Option::as_deref) else {
                     return Ok(false);
@@ -279,8 +289,7 @@ impl Statement {
                 out.extend_from_slice(bytes);
                 Ok(true)
             }
-            (Source::Literal(_), Form::Plain)
-            | (Source::Computed(_), Form::Plain)
+            (Source::Literal(_) | Source::Calculated(..) | Source::Computed(_), Form::Plain)
             | (Source::Locator(_), Form::Sealed(..)) => {
                 unreachable!("a plain literal stands in the text; the others are in no plan")
             }
@@ -366,7 +375,7 @@ impl Statement {
                 let (value, own) = read_literal(literal, logical, inputs.context)?;
                 Ok((value, own))
             }
-            Source::Computed(_) | Source::Locator(_) => {
+            Source::Calculated(..) | Source::Computed(_) | Source::Locator(_) => {
                 unreachable!("no expression has what only texts have")
             }
         }
@@ -437,7 +446,7 @@ fn seal_literal(
 }
 
 /// The value of a constant, a text taken for one of a type, and its type. None: NULL.
-fn read_literal(
+pub(super) fn read_literal(
     literal: &Literal,
     logical: LogicalType,
     context: &TextContext,
@@ -513,20 +522,28 @@ fn write_constant(
     context: &TextContext,
     out: &mut String,
 ) -> Result<(), Failure> {
-    let Source::Literal(literal) = &hole.source else {
-        return Err(Failure::error(
-            "42P02",
-            "there is no parameter in a simple query",
-        ));
-    };
-    let Form::Sealed(column, purpose) = hole.form else {
-        write_literal(literal, out);
-        return Ok(());
-    };
     let mut sealed = Vec::new();
-    let has_value = seal_literal(loaded, literal, (column, purpose), context, &mut sealed);
-    let has_value = has_value.map_err(failure)?;
-    if !has_value {
+    let has_value = match (&hole.source, hole.form) {
+        (Source::Literal(literal), Form::Plain) => {
+            write_literal(literal, out);
+            return Ok(());
+        }
+        (Source::Literal(literal), Form::Sealed(column, purpose)) => {
+            seal_literal(loaded, literal, (column, purpose), context, &mut sealed)
+        }
+        (Source::Calculated(value, _), Form::Sealed(column, purpose)) => {
+            calculated::of_constants(value, context).and_then(|calculated| match calculated {
+                (Some(value), logical) => {
+                    let value = (value, logical);
+                    seal(loaded, (column, purpose), value, context, &mut sealed)?;
+                    Ok(true)
+                }
+                (None, _) => Ok(false),
+            })
+        }
+        _ => return Err(failure(calculated::no_parameter())),
+    };
+    if !has_value.map_err(failure)? {
         out.push_str("NULL::bytea");
         return Ok(());
     }

@@ -92,6 +92,11 @@ impl Analysis<'_> {
                 let column = self.value(right, scope)?;
                 self.meet(right, column, left, constant, comparison, scope)
             }
+            (None, None)
+                if comparison == Comparison::Order && self.bounds(left, right, scope)? =>
+            {
+                Ok(())
+            }
             (None, None) => {
                 let (left, right) = (self.value(left, scope)?, self.value(right, scope)?);
                 joinable(self.schema, left, right)?;
