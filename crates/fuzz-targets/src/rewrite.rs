@@ -512,6 +512,7 @@ fn schema() -> Schema {
             },
             opaque: false,
             has_triggers: false,
+            free_columns: Vec::new(),
         };
         for (column, number) in columns.split(' ').zip(1..) {
             let mut parts = column.split(':');

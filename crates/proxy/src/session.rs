@@ -124,8 +124,8 @@ enum Way {
     Read,
     /// It, and all behind it, waits.
     Wait,
-    /// It, and all behind it, waits until the catalogues have been read.
-    Load,
+    /// It, and all behind it, waits until the server has answered what the proxy asks it first.
+    Ask,
     /// It goes nowhere: the server would leave it out.
     Drop,
 }
@@ -333,11 +333,11 @@ impl Session {
                     self.input(side).is_dropped = true;
                 }
                 Way::Wait => break,
-                Way::Load => {
+                Way::Ask => {
                     self.pass(side, &bytes[run..at]);
                     run = at;
                     self.with_protected(|protected, ways| {
-                        protected.begin_load(ways);
+                        protected.ask_first(ways);
                         Ok(())
                     })?;
                     break;

@@ -37,6 +37,9 @@ pub(super) enum Expected {
     Query(VecDeque<Option<Arc<Shape>>>, Option<Box<Reading>>),
     /// To Sync.
     Sync,
+    /// To the proxy's own Sync, by which the outcome of what was late is known: a Query waits for
+    /// it.
+    Settled,
     /// To a message that makes the server fail, in place of one that the proxy refused.
     Fail(Failure),
     /// The same in place of a Query: the failure, then ReadyForQuery.
@@ -90,6 +93,8 @@ pub(super) enum Unseen {
     Bind,
     /// To Close.
     Close,
+    /// To a Sync of the client's that stands in the midst of what is said now.
+    Sync,
     /// To Describe, in a simple query: columns are seen, that there are none is not.
     Describe(Option<Arc<Shape>>),
 }
@@ -103,6 +108,8 @@ pub(super) struct Writes {
     /// Rows that were written.
     pub count: u64,
     pub shape: Option<Arc<Shape>>,
+    /// Whether the client was told before that it is `left` rows.
+    pub is_said: bool,
 }
 
 /// Answers that may be under way until the client is not read any more: a server that is told many
@@ -129,6 +136,10 @@ impl Answers {
         self.queue.len() >= UNDER_WAY_MAX
     }
 
+    pub(super) fn back(&mut self) -> Option<&mut Expected> {
+        self.queue.back_mut()
+    }
+
     pub(super) fn front(&mut self) -> Option<&mut Expected> {
         self.queue.front_mut()
     }
@@ -144,7 +155,6 @@ impl Answers {
 
     /// Takes out what the server leaves out after an error: all up to the next Sync.
     pub(super) fn skip_to_sync(&mut self) -> Vec<Expected> {
-        let is_sync = |expected: &Expected| matches!(expected, Expected::Sync | Expected::LoadSync);
         let count = self.queue.iter().position(is_sync);
         self.queue
             .drain(..count.unwrap_or(self.queue.len()))
@@ -160,8 +170,12 @@ impl Answers {
 
     /// Whether a Sync is still to be answered.
     pub(super) fn has_sync(&self) -> bool {
-        let is_sync = |expected: &Expected| matches!(expected, Expected::Sync | Expected::LoadSync);
-        self.queue.iter().any(is_sync)
+        self.next_sync().is_some()
+    }
+
+    /// The next Sync that is to be answered.
+    pub(super) fn next_sync(&self) -> Option<&Expected> {
+        self.queue.iter().find(|expected| is_sync(expected))
     }
 
     /// Whether rows of the server go on unread now.
@@ -173,4 +187,12 @@ impl Answers {
             _ => false,
         }
     }
+}
+
+/// Whether the server answers by ReadyForQuery alone, and goes on there after an error.
+fn is_sync(expected: &Expected) -> bool {
+    matches!(
+        expected,
+        Expected::Sync | Expected::LoadSync | Expected::Settled | Expected::Unseen(Unseen::Sync)
+    )
 }

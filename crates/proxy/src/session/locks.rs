@@ -162,6 +162,11 @@ struct Row {
 }
 
 impl Locks {
+    /// Whether a transaction block is open, after all that was sent. In doubt not.
+    pub(super) fn is_in_block(&self) -> bool {
+        self.in_block
+    }
+
     /// A message is sent that reads and locks a row.
     pub(super) fn begin_reading(&mut self, row: RowName) -> Reading {
         self.clock += 1;

@@ -27,6 +27,14 @@ struct OwnStatement {
     used: u64,
 }
 
+impl OwnStatement {
+    fn is(&self, statement: &Statement, at: At) -> bool {
+        self.at == at
+            && Arc::ptr_eq(&self.statement.plan, &statement.plan)
+            && self.statement.types == statement.types
+    }
+}
+
 /// How a statement is to be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
@@ -48,11 +56,8 @@ impl OwnStatements {
     /// The number of a statement.
     pub(super) fn find(&mut self, statement: &Arc<Statement>, at: At) -> Found {
         self.clock += 1;
-        let known = self.statements.iter_mut().find(|own| {
-            own.at == at
-                && Arc::ptr_eq(&own.statement.plan, &statement.plan)
-                && own.statement.types == statement.types
-        });
+        let mut statements = self.statements.iter_mut();
+        let known = statements.find(|own| own.is(statement, at));
         if let Some(own) = known {
             own.used = self.clock;
             return Found::Known(own.number);
@@ -70,6 +75,11 @@ impl OwnStatements {
             used: self.clock,
         });
         Found::New(self.number, closed)
+    }
+
+    /// Whether the server has a statement.
+    pub(super) fn has(&self, statement: &Arc<Statement>, at: At) -> bool {
+        self.statements.iter().any(|own| own.is(statement, at))
     }
 
     /// The server does not have a statement.

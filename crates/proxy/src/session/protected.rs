@@ -32,11 +32,13 @@ use crate::protection::{Loaded, Protection};
 
 mod copies;
 mod extended;
+mod late;
 mod queries;
 mod reply;
 mod simple;
 mod steps;
 
+use late::Late;
 use simple::Script;
 
 pub(super) use reply::is_fatal;
@@ -88,10 +90,14 @@ pub(super) struct Protected {
     described: Vec<u32>,
     /// The server leaves out everything up to the next Sync.
     is_skipping: bool,
-    /// Messages of the extended protocol went to the server since the last Sync.
+    /// Messages of the extended protocol came since the last Sync.
     in_pipeline: bool,
     /// There were many answers under way when the last message was sent.
     was_crowded: bool,
+    /// Messages of it went to the server since the last Sync there.
+    is_unsynced: bool,
+    /// Writes that wait for the client's next message.
+    late: Late,
     load: Option<Load>,
     /// A COPY is under way.
     copying: Option<Copying>,
@@ -129,6 +135,8 @@ impl Protected {
             is_skipping: false,
             in_pipeline: false,
             was_crowded: false,
+            is_unsynced: false,
+            late: Late::default(),
             load: None,
             copying: None,
             copy_failure: None,
@@ -153,10 +161,12 @@ impl Protected {
         }
         match kind {
             kind::TERMINATE => Way::Pass,
+            _ if self.late.awaits_sync && kind != kind::SYNC => Way::Ask,
             kind::SYNC | kind::FLUSH if self.copies_in() => Way::Drop,
             kind::SYNC => Way::Read,
             _ if self.is_skipping => Way::Drop,
-            kind::PARSE | kind::BIND | kind::QUERY if self.must_load() => Way::Load,
+            kind::PARSE | kind::BIND | kind::QUERY if self.must_load() => Way::Ask,
+            kind::QUERY if !self.late.is_empty() => Way::Ask,
             kind::COPY_DATA | kind::COPY_DONE | kind::COPY_FAIL => self.copy_way(kind),
             _ => Way::Read,
         }
@@ -217,8 +227,19 @@ impl Protected {
         }
     }
 
-    /// Asks the catalogues. The client's next message waits for the answer.
-    pub(super) fn begin_load(&mut self, ways: &mut Ways<'_>) {
+    /// Asks the server what must be known before the client's next message, which waits.
+    pub(super) fn ask_first(&mut self, ways: &mut Ways<'_>) {
+        if self.late.awaits_sync {
+            self.await_step(ways);
+        } else if self.must_load() {
+            self.begin_load(ways);
+        } else {
+            self.settle(ways);
+        }
+    }
+
+    /// Asks the catalogues.
+    fn begin_load(&mut self, ways: &mut Ways<'_>) {
         let published = self.shared.generation(&self.database);
         // What only this session sees is not what was published.
         let is_own = self
@@ -324,6 +345,7 @@ impl Protected {
         if !matches!(kind, kind::SYNC | kind::QUERY) {
             self.in_pipeline = true;
         }
+        let sent = ways.to_server.len();
         match kind {
             kind::PARSE => self.parse(&Parse::read(body)?, message, ways),
             kind::BIND => self.bind(&Bind::read(body)?, message, ways),
@@ -334,6 +356,7 @@ impl Protected {
                 self.say_own(ways);
             }
             kind::CLOSE => {
+                self.write_late(ways);
                 match Target::read(body)? {
                     Target::Statement(name) => self.statements.remove(name),
                     Target::Portal(name) => self.portals.remove(name),
@@ -344,7 +367,13 @@ impl Protected {
                 self.is_skipping = false;
                 self.in_pipeline = false;
                 self.locks.note_sync();
-                self.send(message, Expected::Sync, ways);
+                if !self.answer_sync(ways) {
+                    self.write_late(ways);
+                    self.sync_step();
+                    self.send(message, Expected::Sync, ways);
+                }
+                self.is_unsynced = false;
+                return Ok(());
             }
             kind::QUERY => self.query(frontend::read_query(body)?, message, ways)?,
             _ => {
@@ -356,6 +385,7 @@ impl Protected {
                 )));
             }
         }
+        self.is_unsynced |= kind != kind::QUERY && ways.to_server.len() > sent;
         Ok(())
     }
 

@@ -152,6 +152,8 @@ pub(super) struct Modify {
     pub changed: Vec<Changed>,
     /// What went wrong first.
     pub failure: Option<Failure>,
+    /// The client's Sync was sent behind it.
+    pub is_synced: bool,
 }
 
 /// A row to be written.

@@ -1,5 +1,6 @@
 //! The session without sockets: bytes in, bytes out.
 
+mod late;
 mod server;
 mod steps;
 

@@ -1,6 +1,6 @@
 //! Answers of the catalogue and the rules to a [`Schema`].
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::queries::QUERIES;
 use super::{
@@ -32,6 +32,7 @@ impl Schema {
         building.read_indexes(&answers[3]);
         building.check_constraints(&answers[5]);
         building.check_partitions(&answers[1]);
+        building.find_free_columns(&answers[3], &answers[5]);
         let dependencies = building.check_dependencies(&answers[6]);
         building.schema.search_path = answers[0].iter().map(|row| text(row, 0)).collect();
         // Views may call functions, and functions may read views.
@@ -60,6 +61,8 @@ struct Building<'a> {
     names: HashMap<u32, Name>,
     definitions: HashMap<u32, String>,
     parents: BTreeMap<u32, Vec<u32>>,
+    /// Tables whose rows are their own, without triggers, rules and policies.
+    unwatched: BTreeSet<u32>,
     errors: Vec<SchemaError>,
 }
 
@@ -91,6 +94,7 @@ impl<'a> Building<'a> {
             names: HashMap::new(),
             definitions: HashMap::new(),
             parents: BTreeMap::new(),
+            unwatched: BTreeSet::new(),
             errors: Vec::new(),
         }
     }
@@ -134,7 +138,11 @@ impl<'a> Building<'a> {
                 unique_keys: Vec::new(),
                 opaque: false,
                 has_triggers: truth(row, 4),
+                free_columns: Vec::new(),
             };
+            if truth(row, 8) && !table.has_triggers {
+                self.unwatched.insert(oid);
+            }
             self.schema.tables.insert(name, table);
         }
     }
@@ -450,5 +458,6 @@ fn not_yet(name: &Name) -> Table {
         unique_keys: Vec::new(),
         opaque: false,
         has_triggers: false,
+        free_columns: Vec::new(),
     }
 }

@@ -27,7 +27,8 @@ SELECT path.name::text
  ORDER BY path.place";
 
 /// Relations of users: number, schema, name, kind, whether triggers fire or rules rewrite, text
-/// of a view, how and by which columns it is partitioned.
+/// of a view, how and by which columns it is partitioned, whether all of its rows are its own and
+/// no policy looks at them.
 const RELATIONS: &str = "\
 SELECT c.oid::text, n.nspname::text, c.relname::text, c.relkind::text,
        (EXISTS (SELECT 1 FROM pg_catalog.pg_trigger t
@@ -35,7 +36,9 @@ SELECT c.oid::text, n.nspname::text, c.relname::text, c.relkind::text,
         OR EXISTS (SELECT 1 FROM pg_catalog.pg_rewrite r
                     WHERE r.ev_class = c.oid AND r.rulename <> '_RETURN'))::text,
        CASE WHEN c.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(c.oid) END,
-       p.partstrat::text, p.partattrs::text
+       p.partstrat::text, p.partattrs::text,
+       (c.relkind = 'r' AND NOT c.relhassubclass AND NOT c.relispartition
+        AND NOT c.relrowsecurity)::text
   FROM pg_catalog.pg_class c
   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
   LEFT JOIN pg_catalog.pg_partitioned_table p ON p.partrelid = c.oid

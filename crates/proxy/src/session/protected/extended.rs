@@ -7,6 +7,7 @@ use sql_rewrite::{Form, Source};
 use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target, write_target};
 
+use super::late::rolls_back;
 use super::{Protected, Ways};
 use crate::plans::{At, Role};
 use crate::session::End;
@@ -50,6 +51,9 @@ impl Protected {
             Err(failure) => return self.fail(failure, ways),
         };
         let plan = Arc::clone(&statement.plan);
+        if !plan.takes_steps() && !rolls_back(&statement) {
+            self.write_late(ways);
+        }
         let Some(front) = plan.front(0) else {
             ways.to_server.extend_from_slice(message);
             self.answers.push(Expected::Bind(bind.portal.into()));
@@ -131,6 +135,7 @@ impl Protected {
     }
 
     pub(super) fn describe(&mut self, target: Target<'_>, message: &[u8], ways: &mut Ways<'_>) {
+        self.write_late(ways);
         let found = match target {
             Target::Statement(name) => match self.statements.get(name).cloned() {
                 Some(statement) if statement.plan.takes_steps() => {
@@ -294,6 +299,7 @@ impl Protected {
                 return self.take_steps(&statement, 0, bind, execute, ways);
             }
         };
+        self.end_late(&statement, ways);
         self.apply_effects(&statement.plan, 0);
         let reading = row.map(|row| Box::new(self.locks.begin_reading(row)));
         self.send(message, Expected::Execute(shape, reading), ways);

@@ -28,6 +28,7 @@ impl Protected {
         let (Some(finish), Ok(bind)) = (finish_at(&plan, place), Bind::read(&body)) else {
             return Err(Failure::error("XX000", "the plan is another"));
         };
+        self.write_late(ways);
         self.apply_effects(&plan, place);
         let context = self.note_time();
         let inputs = Inputs::new(place, &bind, &context);

@@ -267,6 +267,13 @@ impl Protected {
                     // Something kept the server from writing what was computed.
                     self.locks.forget();
                 }
+                if writes.is_said && count != 1 {
+                    let message = "the server did not write a row that the transaction had locked";
+                    return Err(End(Failure::fatal("XX000", message)));
+                }
+                if left == 0 && writes.is_said {
+                    return Ok(true);
+                }
                 if left == 0 {
                     backend::write_command_complete(&format!("UPDATE {total}"), ways.to_client);
                     return Ok(true);
@@ -348,8 +355,11 @@ impl Protected {
         }
         self.say_own(ways);
         self.locks.note_error();
+        self.drop_late();
         let refused = self.end_copy();
+        let is_for_later = self.note_late_failure(message);
         match self.answers.front() {
+            _ if is_for_later => {}
             Some(Expected::Fail(failure) | Expected::FailQuery(failure)) => {
                 failure.write(ways.to_client);
             }
@@ -368,7 +378,8 @@ impl Protected {
         }
         if matches!(
             self.answers.front(),
-            Some(Expected::Query(..) | Expected::FailQuery(_) | Expected::Sync) | None
+            Some(Expected::Query(..) | Expected::FailQuery(_) | Expected::Sync | Expected::Settled)
+                | None
         ) {
             return Ok(());
         }
@@ -392,7 +403,10 @@ impl Protected {
             Expected::Parse(name) => self.statements.remove(&name),
             Expected::Bind(name) | Expected::OwnBind(name) => self.portals.remove(&name),
             Expected::Load { .. } => self.load = None,
-            Expected::Step(_) => self.is_waiting = false,
+            Expected::Step(_) => {
+                self.is_waiting = false;
+                self.late.awaits_sync = false;
+            }
             Expected::DescribePart(_) => self.described.clear(),
             Expected::Unseen(Unseen::Parse(number)) => self.own.forget(number),
             Expected::Unseen(Unseen::ParseAgain(name, before)) => {
@@ -412,6 +426,10 @@ impl Protected {
             return Err(Malformed.into());
         };
         self.status = status;
+        if status != b'T' && !self.late.is_empty() {
+            let message = "the transaction ended before all was written that it had computed";
+            return Err(End(Failure::fatal("XX000", message)));
+        }
         self.end_copy();
         self.say_own(ways);
         if status == b'I' {
@@ -426,6 +444,8 @@ impl Protected {
                 ways.to_client.extend_from_slice(message);
             }
             Some(Expected::LoadSync) => self.end_load(),
+            Some(Expected::Settled) => self.is_waiting = false,
+            Some(Expected::Unseen(Unseen::Sync)) => {}
             _ => return Err(unexpected()),
         }
         self.locks.note_ready(status, self.answers.is_empty());

@@ -38,6 +38,9 @@ impl Protected {
         ways: &mut Ways<'_>,
     ) -> Result<(), End> {
         self.in_pipeline = false;
+        if self.answer_by_failure(text, ways) {
+            return Ok(());
+        }
         let planned = self.plan(text);
         if let Ok((plan, text)) = &planned
             && plan.takes_steps()

@@ -55,12 +55,14 @@ impl Protected {
     /// The rows of a step are all there.
     pub(super) fn end_step(&mut self, step: Step, ways: &mut Ways<'_>) -> Result<(), End> {
         self.is_waiting = false;
+        let is_synced = matches!(&step, Step::Modify(modify) if modify.is_synced);
         let ended = match step {
             Step::Modify(modify) => self.end_modify(modify, ways),
             Step::Finish(finishing) => self.end_finish(finishing, ways),
         };
         match ended {
             Err(failure) if failure.fatal => return Err(End(failure)),
+            Err(failure) if is_synced => self.fail_synced(failure, ways),
             Err(failure) => self.fail(failure, ways),
             Ok(()) => {}
         }
@@ -108,6 +110,12 @@ impl Protected {
             return Ok(());
         }
         self.note_writing(modify, row.as_ref());
+        self.write_late(ways);
+        let may_be_late = self.may_be_late(modify);
+        if may_be_late {
+            // What is late is not prepared first.
+            self.prepare(statement, role(Role::Write), ways);
+        }
         let name = self.name_of_front(statement, place, &bind, ways);
         let read = role(Role::Read);
         let names = (execute.portal, name.as_slice());
@@ -123,9 +131,16 @@ impl Protected {
             rows_max: self.shared.finish_rows_max(),
             changed: Vec::new(),
             failure: None,
+            is_synced: false,
             bind: body.clone(),
         };
-        self.wait(Step::Modify(step), ways);
+        if may_be_late {
+            self.answers
+                .push(Expected::Step(Box::new(Step::Modify(step))));
+            self.late.awaits_sync = true;
+        } else {
+            self.wait(Step::Modify(step), ways);
+        }
         Ok(())
     }
 
@@ -153,19 +168,31 @@ impl Protected {
         };
         let current = modify.current.iter().copied().zip(known);
         let computed = computation.compute(&plan.loaded, current, inputs.context)?;
+        let may_be_late = self.may_be_late(modify) && self.own.has(statement, at);
+        if !may_be_late {
+            self.write_late(ways);
+        }
         let name = self.prepare(statement, at, ways);
         let inputs = inputs.of_row(&computed, &[]);
         let results = statement.result_formats(at, bind.result_formats);
         let shape = Shape::of_portal(plan, at, bind.result_formats);
         self.describe_of_script(statement, at, &name, shape.clone(), ways);
         let names = (bind.portal, name.as_slice());
+        let start = ways.to_server.len();
         statement.write_bind(at, names, &inputs, &results, ways.to_server)?;
         write_execute(bind.portal, 0, ways.to_server);
-        self.answers.push(Expected::Writes(Writes {
-            left: 1,
-            count: 0,
-            shape,
-        }));
+        if may_be_late && self.keep_back(start, 1, ways) {
+            let mut said = Vec::new();
+            backend::write_command_complete("UPDATE 1", &mut said);
+            self.answers.push(Expected::Own(said));
+        } else {
+            self.answers.push(Expected::Writes(Writes {
+                left: 1,
+                count: 0,
+                shape,
+                is_said: false,
+            }));
+        }
         self.locks.write_row(row, computation.columns(computed));
         Ok(true)
     }
@@ -204,17 +231,20 @@ impl Protected {
             place: step.place,
             role: Role::Write,
         };
-        let (Some(modify), Ok(bind)) = (modification(plan, step.place), Bind::read(&step.bind))
-        else {
+        let Ok(bind) = Bind::read(&step.bind) else {
             return Err(Failure::error("XX000", "the plan is another"));
         };
         let shape = Shape::of_portal(plan, at, bind.result_formats);
-        if !step.changed.is_empty() || self.script.is_some() {
+        let left = step.changed.len();
+        if step.is_synced && !self.end_synced(&step, (&bind, at), ways)? {
+            self.note_written(step);
+            return Ok(());
+        }
+        if left > 0 || self.script.is_some() {
             let name = self.prepare(&step.statement, at, ways);
             self.describe_of_script(&step.statement, at, &name, shape.clone(), ways);
             write_rows(&step, (&bind, &self.context), (at, &name), ways)?;
         }
-        let left = step.changed.len();
         if left == 0 {
             let mut said = Vec::new();
             backend::write_command_complete("UPDATE 0", &mut said);
@@ -225,15 +255,58 @@ impl Protected {
             left,
             count: 0,
             shape,
+            is_said: false,
         }));
-        let changed = step.changed.into_iter().next().filter(|_| left == 1);
-        if may_change_all(&modify.effects) {
+        if step.is_synced {
+            self.sync_again(ways);
+        }
+        self.note_written(step);
+        Ok(())
+    }
+
+    /// Ends a step behind which the client's Sync was sent, where that can be done without the
+    /// server. False: it is done.
+    fn end_synced(
+        &mut self,
+        step: &Modify,
+        (bind, at): (&Bind<'_>, At),
+        ways: &mut Ways<'_>,
+    ) -> Result<bool, Failure> {
+        let rows = step.changed.len();
+        if rows > 0 {
+            let start = ways.to_server.len();
+            let is_prepared = self.own.has(&step.statement, at);
+            let name = is_prepared.then(|| self.prepare(&step.statement, at, ways));
+            if let Some(name) = name {
+                write_rows(step, (bind, &self.context), (at, &name), ways)?;
+            }
+            if !is_prepared || !self.keep_back(start, rows, ways) {
+                ways.to_server.truncate(start);
+                self.reopen();
+                return Ok(true);
+            }
+        }
+        backend::write_command_complete(&format!("UPDATE {rows}"), ways.to_client);
+        Ok(false)
+    }
+
+    /// Rows are written, or will be.
+    fn note_written(&mut self, step: Modify) {
+        let is_one = step.changed.len() == 1;
+        let changed = step.changed.into_iter().next().filter(|_| is_one);
+        let modify = modification(&step.statement.plan, step.place);
+        if modify.is_none_or(|modify| may_change_all(&modify.effects)) {
             self.locks.forget();
         } else if let (Some(changed), Some(row)) = (changed, &step.row) {
             let columns = step.computation.columns(changed.computed);
             self.locks.write_row(row, columns);
         }
-        Ok(())
+    }
+
+    /// Whether the outcome of writing locked rows may be told before they are written.
+    fn may_be_late(&self, modify: &ReadModifyWrite) -> bool {
+        let is_certain = modify.is_certain && !may_change_all(&modify.effects);
+        is_certain && self.script.is_none() && self.locks.is_in_block()
     }
 
     /// In a Query, the columns of the rows to come.

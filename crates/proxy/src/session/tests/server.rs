@@ -31,6 +31,8 @@ pub(super) struct Server {
     in_block: bool,
     has_failed: bool,
     is_skipping: bool,
+    /// There are no rows any more for UPDATE.
+    pub loses_rows: bool,
     /// The next text that holds this fails.
     pub fails_on: Option<&'static str>,
 }
@@ -44,7 +46,12 @@ pub(super) struct Both {
 
 impl Both {
     pub(super) fn begin() -> Self {
-        let protection = Arc::new(protection());
+        Self::begin_with(&[])
+    }
+
+    /// Nothing of the server looks at these columns of `counter`.
+    pub(super) fn begin_with(free_columns: &[usize]) -> Self {
+        let protection = Arc::new(protection(free_columns));
         let mut session = Session::new(Terms {
             client_tls: false,
             server_tls: false,
@@ -318,7 +325,10 @@ impl Server {
     }
 
     fn update(&mut self, text: &str, values: &[Value]) -> String {
-        let found = self.find(text, values);
+        let mut found = self.find(text, values);
+        if self.loses_rows {
+            found.clear();
+        }
         let (_, rest) = text.split_once(" SET ").unwrap();
         let (set, _) = rest.split_once(" WHERE ").unwrap_or((rest, ""));
         for assignment in set.split(", ") {
@@ -383,15 +393,15 @@ fn parameter(text: &str, values: &[Value]) -> Value {
     Some(digits.as_bytes().chunks(2).map(byte).collect())
 }
 
-fn protection() -> Protection {
+fn protection(free_columns: &[usize]) -> Protection {
     let root = Root::new(Key::from_bytes([7; 32]));
     let protection = Protection::new(Rules::default(), root, || 0).with_finish_rows_max(3);
-    let entered = protection.enter("base", schema(), true);
+    let entered = protection.enter("base", schema(free_columns), true);
     assert!(entered.is_ok(), "the columns can be sealed");
     protection
 }
 
-fn schema() -> Schema {
+fn schema(free_columns: &[usize]) -> Schema {
     let protected: Vec<ProtectedColumn> = [
         ("id", "integer", Mode::Equality),
         ("c", "integer", Mode::Random),
@@ -432,6 +442,7 @@ fn schema() -> Schema {
         unique_keys: vec![vec![0]],
         opaque: false,
         has_triggers: false,
+        free_columns: free_columns.to_vec(),
     };
     let name = ("public".to_owned(), "counter".to_owned());
     Schema {

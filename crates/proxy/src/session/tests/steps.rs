@@ -14,7 +14,11 @@ fn insert(both: &mut Both, id: &str, c: &str) {
 }
 
 fn begin() -> Both {
-    let mut both = Both::begin();
+    with_rows(Both::begin())
+}
+
+/// Two rows, and statements that are prepared.
+pub(super) fn with_rows(mut both: Both) -> Both {
     insert(&mut both, "1", "10");
     insert(&mut both, "2", "20");
     both.send(&[
@@ -27,11 +31,11 @@ fn begin() -> Both {
     both
 }
 
-fn run(both: &mut Both, name: &str, values: &[&str]) -> String {
+pub(super) fn run(both: &mut Both, name: &str, values: &[&str]) -> String {
     both.send(&[bind("", name, values), execute(""), sync()])
 }
 
-fn value(both: &mut Both, id: &str) -> String {
+pub(super) fn value(both: &mut Both, id: &str) -> String {
     let said = run(both, "r", &[id]);
     both.seen();
     let value = said.split_once("D(").expect("a row").1;
