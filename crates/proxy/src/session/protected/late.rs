@@ -2,8 +2,8 @@
 //!
 //! A row that the transaction has locked can be written at any time before its next statement, and
 //! nobody can tell. Where the server cannot refuse it
-//! ([`sql_rewrite::ReadModifyWrite::is_certain`]) the client is told at once, so that the write costs
-//! no round trip of its own.
+//! ([`sql_rewrite::ReadModifyWrite::is_certain`]) the client is told at once, so that the write
+//! costs no round trip of its own.
 //!
 //! Invariants:
 //! 1. What is late goes to the server before any Bind, Execute, Describe, Close or Query of the
