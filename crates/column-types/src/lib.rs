@@ -8,6 +8,7 @@
 //! | to | use |
 //! |---|---|
 //! | read and write texts | [`Value::from_text`], [`Value::write_text`], [`Value::from_number`] |
+//! | read texts of arrays | [`array_elements`] |
 //! | store a value in a column | [`assign`] |
 //! | compute | [`cast`], [`compare`], [`Arithmetic`], [`negate`], [`Accumulator`], [`Like`] |
 //!
@@ -16,6 +17,7 @@
 
 mod aggregate;
 mod arithmetic;
+mod array;
 mod bytes;
 mod cast;
 mod civil;
@@ -35,6 +37,7 @@ mod zone;
 
 pub use aggregate::{Accumulator, Aggregation};
 pub use arithmetic::{Arithmetic, negate};
+pub use array::array_elements;
 pub use cast::{assign, cast};
 pub use compare::{compare, compare_char};
 pub use like::Like;

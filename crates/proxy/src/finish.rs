@@ -21,5 +21,5 @@ mod tests;
 
 pub(crate) use answer::{Answer, Limits};
 pub(crate) use evaluate::{Cell, Row};
-pub(crate) use expression::{Constants, Names, Ready};
+pub(crate) use expression::{Constants, Elements, Names, Ready};
 pub(crate) use program::{Given, Program, Want, fetch_formats};

@@ -169,6 +169,12 @@ impl TextPlan {
         found.map(|(_, bound)| bound)
     }
 
+    /// Whether a statement has more values than a message can carry.
+    pub fn is_too_long(&self) -> bool {
+        let mut bound = self.bound.iter();
+        bound.any(|(_, bound)| bound.slots.len() > usize::from(u16::MAX))
+    }
+
     /// Columns that come back; empty: rows go on as they are.
     pub fn outputs(&self, at: At) -> &[Output] {
         self.translated(at)

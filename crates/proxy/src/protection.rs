@@ -82,9 +82,9 @@ impl Loaded {
         let incremented = self.incremented.write();
         let mut incremented = incremented.unwrap_or_else(PoisonError::into_inner);
         let known = incremented.entry(locks.table.clone()).or_default();
-        for column in &modify.current {
-            if !known.contains(column) {
-                known.push(*column);
+        for column in modify.current.iter().filter_map(|one| one.sealed()) {
+            if !known.contains(&column) {
+                known.push(column);
             }
         }
     }

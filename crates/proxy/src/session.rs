@@ -20,6 +20,7 @@ use crate::protection::Protection;
 
 mod answers;
 mod calculated;
+mod constants;
 mod copying;
 mod finishing;
 mod inputs;

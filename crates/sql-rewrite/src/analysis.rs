@@ -6,7 +6,8 @@
 //! not understood. Invariants:
 //!
 //! 1. A value that meets a protected column becomes a sealed hole, or the statement is refused.
-//! 2. A parameter that is sealed anywhere is in clear only where it meets a plain column by name.
+//! 2. A parameter, or a text, that meets a protected column anywhere is in clear only where it
+//!    meets a plain column by name. Drivers that put values into texts write one at each place.
 //! 3. A node of the tree that no match knows is refused.
 
 mod any;
@@ -29,8 +30,8 @@ use column_types::LogicalType;
 use sqlparser::ast::{Expr, Value};
 
 use crate::{
-    ColumnId, Form, Hole, Literal, Output, OutputKind, ProtectedColumn, Purpose, Refusal, Schema,
-    Source,
+    ColumnId, Form, Hole, Literal, Output, OutputKind, ParameterType, ProtectedColumn, Purpose,
+    Refusal, Schema, Source,
 };
 
 pub(crate) use constant::Constant;
@@ -54,15 +55,24 @@ pub(crate) struct Analysis<'s> {
     pub holes: Vec<Hole>,
     /// Highest `$n`.
     pub parameters: usize,
-    types: BTreeMap<usize, LogicalType>,
+    types: BTreeMap<usize, ParameterType>,
+    /// Parameters that are an array at one place and a value at another.
+    mixed: BTreeSet<usize>,
     /// Holes of parameters, so that each use of one kind is one hole.
-    made: BTreeMap<(usize, Option<(ColumnId, u8)>), usize>,
-    /// Parameters that are used in clear beside plain columns.
+    made: BTreeMap<(usize, Form), usize>,
+    /// Parameters that are used in clear, and not beside plain columns.
     free: BTreeSet<usize>,
+    /// Texts that are.
+    free_texts: BTreeSet<String>,
+    /// Parameters that the proxy computes with; those of an earlier analysis.
+    computed: BTreeSet<usize>,
+    computed_before: BTreeSet<usize>,
+    /// Texts that are sealed, or that the proxy computes with.
+    hidden_texts: BTreeSet<String>,
     /// Parameters that are only tested for NULL at some place, and the column that an earlier
     /// analysis of the same statement sealed them for.
     null_tests: BTreeSet<usize>,
-    sealed_before: BTreeMap<usize, (ColumnId, Purpose)>,
+    sealed_before: BTreeMap<usize, Form>,
     /// Common table expressions in sight, the innermost last.
     pub ctes: Vec<(String, Vec<OutColumn>)>,
     /// Those of `WITH RECURSIVE` that are in sight and not analysed yet.
@@ -84,8 +94,13 @@ impl<'s> Analysis<'s> {
             holes: Vec::new(),
             parameters: 0,
             types: BTreeMap::new(),
+            mixed: BTreeSet::new(),
             made: BTreeMap::new(),
             free: BTreeSet::new(),
+            free_texts: BTreeSet::new(),
+            computed: BTreeSet::new(),
+            computed_before: BTreeSet::new(),
+            hidden_texts: BTreeSet::new(),
             null_tests: BTreeSet::new(),
             sealed_before: BTreeMap::new(),
             ctes: Vec::new(),
@@ -109,26 +124,27 @@ impl<'s> Analysis<'s> {
         if first
             .null_tests
             .iter()
-            .all(|number| !sealed.contains_key(number))
+            .all(|number| !sealed.contains_key(number) && !first.computed.contains(number))
         {
             first.check_parameters()?;
             return Ok((first, value));
         }
         let mut second = Self::new(schema);
         second.sealed_before = sealed;
+        second.computed_before = first.computed;
         let value = analyse(&mut second)?;
         second.check_parameters()?;
         Ok((second, value))
     }
 
-    fn sealed_parameters(&self) -> BTreeMap<usize, (ColumnId, Purpose)> {
+    fn sealed_parameters(&self) -> BTreeMap<usize, Form> {
         let mut sealed = BTreeMap::new();
         for hole in &self.holes {
-            let Form::Sealed(column, purpose) = hole.form else {
+            if hole.form == Form::Plain {
                 continue;
-            };
+            }
             for number in calculated::parameters(&hole.source) {
-                sealed.insert(number, (column, purpose));
+                sealed.insert(number, hole.form);
             }
         }
         sealed
@@ -138,7 +154,8 @@ impl<'s> Analysis<'s> {
     fn check_parameters(&self) -> Result<(), Refusal> {
         let sealed = self.sealed_parameters();
         for number in &self.free {
-            if let Some((column, _)) = sealed.get(number) {
+            if let Some(Form::Sealed(column, _) | Form::SealedArray(column, _)) = sealed.get(number)
+            {
                 return Err(refuse(format!(
                     "parameter ${} meets protected column {} and is also used in clear",
                     number + 1,
@@ -146,6 +163,27 @@ impl<'s> Analysis<'s> {
                 ))
                 .with_hint("Bind the value twice, as two parameters."));
             }
+            if self.computed.contains(number) {
+                return Err(refuse(format!(
+                    "parameter ${} meets a protected column in the proxy and is also used in clear",
+                    number + 1,
+                ))
+                .with_hint("Bind the value twice, as two parameters."));
+            }
+        }
+        if !self.free_texts.is_disjoint(&self.hidden_texts) {
+            return Err(refuse(
+                "a constant meets a protected column and is also used in clear: it may be the same \
+                 value",
+            )
+            .with_hint("Leave out what needs no column, or pass the values as parameters."));
+        }
+        if let Some(number) = self.mixed.first() {
+            return Err(refuse(format!(
+                "parameter ${} is an array beside one protected column, and a value beside another",
+                number + 1,
+            ))
+            .with_hint("Bind it twice, as two parameters."));
         }
         Ok(())
     }
@@ -162,12 +200,21 @@ impl<'s> Analysis<'s> {
 
     /// What the client is told of a parameter's type, the first that is known.
     pub fn note_type(&mut self, source: &Source, logical: LogicalType) {
-        if let Source::Parameter(number) = source {
-            self.types.entry(*number).or_insert(logical);
+        self.note_parameter(source, ParameterType::One(logical));
+    }
+
+    pub fn note_parameter(&mut self, source: &Source, noted: ParameterType) {
+        let Source::Parameter(number) = source else {
+            return;
+        };
+        let known = *self.types.entry(*number).or_insert(noted);
+        let is_array = |noted| matches!(noted, ParameterType::Array(_));
+        if is_array(known) != is_array(noted) {
+            self.mixed.insert(*number);
         }
     }
 
-    pub fn parameter_types(&self) -> Vec<Option<LogicalType>> {
+    pub fn parameter_types(&self) -> Vec<Option<ParameterType>> {
         (0..self.parameters)
             .map(|number| self.types.get(&number).copied())
             .collect()
@@ -176,6 +223,16 @@ impl<'s> Analysis<'s> {
     /// A parameter that the proxy computes with, and does not send.
     pub fn see_parameter(&mut self, number: usize) {
         self.parameters = self.parameters.max(number + 1);
+        self.computed.insert(number);
+    }
+
+    /// A constant that is sealed, or that the proxy computes with.
+    pub fn hide(&mut self, source: &Source) {
+        if let Source::Literal(Literal::Text(text)) = source
+            && !text.is_empty()
+        {
+            self.hidden_texts.insert(text.clone());
+        }
     }
 
     /// A hole, and the expression that stands for it in the tree.
@@ -188,11 +245,7 @@ impl<'s> Analysis<'s> {
         let key = match &source {
             Source::Parameter(parameter) => {
                 self.parameters = self.parameters.max(parameter + 1);
-                let kind = match form {
-                    Form::Plain => None,
-                    Form::Sealed(column, purpose) => Some((column, purpose as u8)),
-                };
-                Some((*parameter, kind))
+                Some((*parameter, form))
             }
             Source::Literal(_)
             | Source::Calculated(..)
@@ -218,6 +271,7 @@ impl<'s> Analysis<'s> {
         purpose: Purpose,
     ) -> Result<Expr, Refusal> {
         let source = constant.for_column(self.column(column), purpose)?;
+        self.hide(&source);
         self.note_type(&source, self.column(column).logical);
         Ok(self.hole(source, Form::Sealed(column, purpose)))
     }
@@ -233,16 +287,24 @@ impl<'s> Analysis<'s> {
             }
             let hole = self.hole_number(Source::Parameter(number), Form::Plain);
             *value = template::marker_value(hole);
+        } else if let (Clear::Free, Some(text)) = (how, constant::text(value)) {
+            self.free_texts.insert(text.to_owned());
         }
         Ok(())
     }
 
     /// A parameter that is tested for NULL: sealed where it is sealed elsewhere, since NULL is
     /// sealed as NULL.
-    pub fn null_test(&mut self, number: usize) -> Option<Expr> {
+    pub fn null_test(&mut self, number: usize) -> Result<Option<Expr>, Refusal> {
         self.null_tests.insert(number);
-        let (column, purpose) = *self.sealed_before.get(&number)?;
-        Some(self.hole(Source::Parameter(number), Form::Sealed(column, purpose)))
+        match self.sealed_before.get(&number) {
+            Some(form) => Ok(Some(self.hole(Source::Parameter(number), *form))),
+            None if self.computed_before.contains(&number) => Err(refuse(format!(
+                "parameter ${} is tested for NULL and meets a protected column in the proxy",
+                number + 1
+            ))),
+            None => Ok(None),
+        }
     }
 
     /// The default of a protected column, as a sealed hole; NULL where it has none.

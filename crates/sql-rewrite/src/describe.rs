@@ -89,13 +89,27 @@ fn hole(hole: &Hole, schema: &Schema) -> String {
     match hole.form {
         Form::Plain => format!("{from} plain"),
         Form::Sealed(column, purpose) => {
-            let purpose = match purpose {
-                Purpose::Store => "store",
-                Purpose::Match => "match",
-                Purpose::Bound => "bound",
-            };
-            format!("{from} {purpose} {}", schema.column(column).column)
+            format!(
+                "{from} {} {}",
+                purpose_name(purpose),
+                schema.column(column).column
+            )
         }
+        Form::SealedArray(column, purpose) => {
+            format!(
+                "{from} each {} {}",
+                purpose_name(purpose),
+                schema.column(column).column
+            )
+        }
+    }
+}
+
+fn purpose_name(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Store => "store",
+        Purpose::Match => "match",
+        Purpose::Bound => "bound",
     }
 }
 
@@ -171,7 +185,10 @@ fn describe_finish(text: &mut String, plan: &Finish, schema: &Schema) {
 }
 
 fn describe_copy(text: &mut String, copy: &Copy, schema: &Schema) {
-    line(text, "copy", &copy.template.render(|_, _| {}));
+    let sql = copy.template.render(|number, sql| {
+        write!(sql, "{{{}}}", hole(&copy.holes[number], schema)).expect("a String takes all");
+    });
+    line(text, "copy", &sql);
     let fields = copy.fields.iter().map(|kind| title(*kind, schema));
     line(text, "  fields", &fields.collect::<Vec<_>>().join(", "));
 }
@@ -213,6 +230,13 @@ fn expression(value: &Expression) -> String {
         Expression::In(operand, values) => {
             format!("({} in ({}))", expression(operand), list(values))
         }
+        Expression::InArray(operand, from, logical) => {
+            format!(
+                "({} in any {}::{logical}[])",
+                expression(operand),
+                source(from)
+            )
+        }
         Expression::Coalesce(values) => format!("coalesce({})", list(values)),
         Expression::Case(whens, otherwise) => {
             let mut text = "case".to_owned();
@@ -226,6 +250,13 @@ fn expression(value: &Expression) -> String {
             text
         }
         Expression::Cast(inner, logical) => format!("cast({} as {logical})", expression(inner)),
+        Expression::Call(function, inner) => {
+            format!(
+                "{}({})",
+                format!("{function:?}").to_lowercase(),
+                expression(inner)
+            )
+        }
     }
 }
 

@@ -1,28 +1,35 @@
 //! `SELECT` that the proxy finishes: the server gives rows by every condition that it can judge,
 //! the proxy filters, groups, sorts and computes the rest.
 
-use column_types::{Accumulator, Aggregation, LogicalType};
+mod groups;
+
+use column_types::LogicalType;
 use sqlparser::ast::{
-    BinaryOperator, Distinct, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, GroupByExpr, LimitClause, LockClause, NonBlock, OrderByExpr, Query, Select,
-    SelectItem, SetExpr, Statement, Value,
+    BinaryOperator, Distinct, Expr, Fetch, GroupByExpr, JoinConstraint, JoinOperator, LimitClause,
+    LockClause, NonBlock, OrderByExpr, Query, Select, SelectItem, SetExpr, Statement, Value,
 };
 
-use crate::analysis::function::{argument_expression, check_sort_options, sort_keys};
-use crate::analysis::lower::{Lowering, Typed, combine, has_aggregate, without_limits};
+use crate::analysis::function::{check_sort_options, sort_keys};
+use crate::analysis::lower::{Lowering, Typed, balanced, has_aggregate};
 use crate::analysis::{
     Analysis, Constant, OutColumn, Scope, expand_relation, output_name, output_of, refuse,
     unsupported,
 };
-use crate::names::split;
 use crate::{
-    Aggregate, AggregateFunction, Effects, Expression, Finish, GroupKey, Output, OutputKind, Plan,
-    Refusal, Schema, Sort, Template, Translated,
+    Aggregate, Effects, Expression, Finish, GroupKey, Output, OutputKind, Plan, Refusal, Schema,
+    Sort, Template, Translated, guard,
 };
+use groups::{depends_on_keys, is_coalesce};
 
 /// The plan of a query that the server cannot do alone.
 pub(crate) fn of_query(query: &Query, schema: &Schema) -> Result<Plan, Refusal> {
     let (_, finish) = Analysis::run(schema, |analysis| Shape::finish(query, analysis))?;
+    let aggregated = finish.aggregates.iter();
+    let aggregated = aggregated.flat_map(|one| one.argument.iter().chain(&one.filter));
+    let expressions = finish.filter.iter().chain(&finish.having).chain(aggregated);
+    let expressions = expressions.chain(finish.project.iter().map(|(_, value, _)| value));
+    let expressions = expressions.chain(finish.order_by.iter().map(|sort| &sort.value));
+    guard::check_depth(expressions.chain(finish.group_by.iter().map(|key| &key.value)))?;
     Ok(Plan::Finish(Box::new(finish)))
 }
 
@@ -61,6 +68,7 @@ impl Shape {
         crate::analysis::check_dialect(select)?;
         check_parts(select)?;
         let mut scope = Scope::default();
+        conditions_of_joins(select);
         analysis.relations(&mut select.from, &mut scope)?;
         let mut lowering = Lowering {
             analysis,
@@ -71,7 +79,11 @@ impl Shape {
         };
         let filter = part_condition(&mut select.selection, &mut lowering)?;
         let mut shape = Self::of_select(select, &order_by, &mut lowering)?;
-        check_locks(&query.locks, query.limit_clause.is_some(), shape.grouped)?;
+        check_locks(
+            &query.locks,
+            query.limit_clause.is_some() || query.fetch.is_some(),
+            shape.grouped,
+        )?;
         let having = match &select.having {
             Some(having) => Some(shape.value(having, &mut lowering)?.0),
             None => None,
@@ -165,103 +177,22 @@ impl Shape {
         }
         match expression {
             Expr::Nested(inner) => self.value(inner, lowering),
+            Expr::Function(function) if is_coalesce(function) => self.coalesce(function, lowering),
             Expr::Function(function) => self.aggregate(function, lowering),
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_)
+                if depends_on_keys(expression, &self.group_by, lowering) =>
+            {
+                let (value, logical) = lowering.lower(expression, None)?;
+                self.group_by
+                    .push((expression.clone(), GroupKey { value }, logical));
+                Ok((Expression::Group(self.group_by.len() - 1), logical))
+            }
             Expr::BinaryOp { left, op, right } => self.over_groups(left, op, right, lowering),
             _ => Err(
                 refuse("this expression over groups of protected columns is not supported")
                     .with_hint("Use columns of GROUP BY, aggregates, and operators between them."),
             ),
         }
-    }
-
-    fn over_groups(
-        &mut self,
-        left: &Expr,
-        operator: &BinaryOperator,
-        right: &Expr,
-        lowering: &mut Lowering,
-    ) -> Result<Typed, Refusal> {
-        let left_constant = Constant::of(left)?.is_some();
-        let (left_typed, right_typed) = match (left_constant, Constant::of(right)?.is_some()) {
-            (false, true) => {
-                let left = self.value(left, lowering)?;
-                let hint = left.1;
-                (left, lowering.lower(right, hint)?)
-            }
-            (true, false) => {
-                let right = self.value(right, lowering)?;
-                (lowering.lower(left, right.1)?, right)
-            }
-            _ => (self.value(left, lowering)?, self.value(right, lowering)?),
-        };
-        combine(left_typed, operator, right_typed)
-    }
-
-    fn aggregate(
-        &mut self,
-        function: &Function,
-        lowering: &mut Lowering,
-    ) -> Result<Typed, Refusal> {
-        let name = split(&function.name)
-            .map(|(_, name)| name)
-            .unwrap_or_default();
-        let which = match name.as_str() {
-            "count" => AggregateFunction::Count,
-            "sum" => AggregateFunction::Sum,
-            "avg" => AggregateFunction::Average,
-            "min" => AggregateFunction::Minimum,
-            "max" => AggregateFunction::Maximum,
-            _ => {
-                return Err(refuse(format!(
-                    "function {name} over groups of protected columns is not supported"
-                )));
-            }
-        };
-        let FunctionArguments::List(list) = &function.args else {
-            return Err(unsupported("an aggregate of this form"));
-        };
-        if function.over.is_some() || !list.clauses.is_empty() || !function.within_group.is_empty()
-        {
-            return Err(unsupported("an aggregate of this form"));
-        }
-        let filter = match &function.filter {
-            Some(filter) => Some(lowering.condition(filter)?),
-            None => None,
-        };
-        let distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
-        let (argument, logical) = match list.args.as_slice() {
-            [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]
-                if which == AggregateFunction::Count =>
-            {
-                (None, LogicalType::BigInt)
-            }
-            [argument] => {
-                let mut argument = argument.clone();
-                let argument = argument_expression(&mut argument)?.clone();
-                let (value, logical) = lowering.lower(&argument, None)?;
-                let result = result_type(which, logical, &value, lowering)?;
-                (Some(value), result)
-            }
-            _ => return Err(unsupported("an aggregate of several arguments")),
-        };
-        let aggregate = Aggregate {
-            function: which,
-            distinct,
-            argument,
-            filter,
-        };
-        let place = match self
-            .aggregates
-            .iter()
-            .position(|(known, _)| *known == aggregate)
-        {
-            Some(place) => place,
-            None => {
-                self.aggregates.push((aggregate, logical));
-                self.aggregates.len() - 1
-            }
-        };
-        Ok((Expression::Aggregate(place), Some(logical)))
     }
 
     fn sort(&mut self, key: &OrderByExpr, lowering: &mut Lowering) -> Result<Sort, Refusal> {
@@ -273,7 +204,11 @@ impl Shape {
             Some(place) => (self.project[place].1.clone(), None),
             None => self.value(&key.expr, lowering)?,
         };
-        check_collation(&value, lowering)?;
+        let sorted = match &value {
+            Expression::Group(place) => &self.group_by[*place].1.value,
+            value => value,
+        };
+        check_collation(sorted, lowering)?;
         let descending = matches!(key.options.sort, Some(sqlparser::ast::OrderBySort::Desc));
         Ok(Sort {
             value,
@@ -298,30 +233,6 @@ fn check_collation(value: &Expression, lowering: &Lowering) -> Result<(), Refusa
         refuse("an order by what is not protected, in a query that the proxy has to finish")
             .with_hint("Sort by protected columns or by numbers and dates only."),
     )
-}
-
-fn result_type(
-    function: AggregateFunction,
-    logical: Option<LogicalType>,
-    value: &Expression,
-    lowering: &Lowering,
-) -> Result<LogicalType, Refusal> {
-    let aggregation = match function {
-        AggregateFunction::Count => return Ok(LogicalType::BigInt),
-        AggregateFunction::Sum => Aggregation::Sum,
-        AggregateFunction::Average => Aggregation::Average,
-        AggregateFunction::Minimum => Aggregation::Minimum,
-        AggregateFunction::Maximum => Aggregation::Maximum,
-    };
-    if matches!(aggregation, Aggregation::Minimum | Aggregation::Maximum) {
-        check_collation(value, lowering)?;
-    }
-    let logical = logical.ok_or_else(|| {
-        unsupported("an aggregate over a value whose type is not known").with_hint("Cast it.")
-    })?;
-    let accumulator = Accumulator::new(aggregation, logical)
-        .map_err(|error| refuse(error.message).with_state(error.sqlstate))?;
-    Ok(without_limits(accumulator.result_type()))
 }
 
 /// More rows are locked than the answer has: those that the server finds.
@@ -411,6 +322,38 @@ fn named(name: Option<String>) -> OutColumn {
     }
 }
 
+/// `a JOIN b ON condition` to `a JOIN b ON TRUE … WHERE condition`, where no row is made up for
+/// those that find none: so that the proxy may judge parts of the condition.
+fn conditions_of_joins(select: &mut Select) {
+    let joins = select.from.iter_mut().map(|from| &mut from.joins);
+    let is_inner = |operator: &JoinOperator| {
+        matches!(
+            operator,
+            JoinOperator::Join(_) | JoinOperator::Inner(_) | JoinOperator::CrossJoin(_)
+        )
+    };
+    for joins in joins {
+        if !joins.iter().all(|join| is_inner(&join.join_operator)) {
+            continue;
+        }
+        for join in joins {
+            let (JoinOperator::Join(JoinConstraint::On(condition))
+            | JoinOperator::Inner(JoinConstraint::On(condition))) = &mut join.join_operator
+            else {
+                continue;
+            };
+            let always = Expr::Value(Value::Boolean(true).into());
+            let condition = std::mem::replace(condition, always);
+            let condition = Expr::Nested(Box::new(condition));
+            select.selection = Some(and(select.selection.take().map(in_parentheses), condition));
+        }
+    }
+}
+
+fn in_parentheses(condition: Expr) -> Expr {
+    Expr::Nested(Box::new(condition))
+}
+
 /// Leaves to the server the conditions that it can judge; the others are the proxy's.
 fn part_condition(
     selection: &mut Option<Expr>,
@@ -442,7 +385,7 @@ fn part_condition(
             part => parts.push(part),
         }
     }
-    let mut filter = None;
+    let mut filter = Vec::new();
     for part in parts {
         let mut attempt = lowering.analysis.clone();
         let mut changed = part.clone();
@@ -458,18 +401,10 @@ fn part_condition(
             };
             *selection = Some(and(selection.take(), changed));
         } else {
-            let lowered = lowering.condition(&part)?;
-            filter = Some(match filter.take() {
-                None => lowered,
-                Some(earlier) => Expression::Binary(
-                    crate::BinaryOperator::And,
-                    Box::new(earlier),
-                    Box::new(lowered),
-                ),
-            });
+            filter.push(lowering.condition(&part)?);
         }
     }
-    Ok(filter)
+    Ok(balanced(crate::BinaryOperator::And, filter))
 }
 
 fn and(earlier: Option<Expr>, part: Expr) -> Expr {
@@ -487,11 +422,19 @@ type Bounds = (Option<Expression>, Option<Expression>);
 
 /// `LIMIT` and `OFFSET` are the proxy's: it sorts and filters before them.
 fn limits(query: &mut Query, lowering: &mut Lowering) -> Result<Bounds, Refusal> {
-    if query.fetch.is_some() {
-        return Err(unsupported(
-            "FETCH FIRST in a query that the proxy has to finish",
-        ));
-    }
+    let fetch_first = match query.fetch.take() {
+        None => None,
+        Some(Fetch {
+            with_ties: false,
+            percent: false,
+            quantity: Some(quantity),
+        }) => Some(quantity),
+        Some(_) => {
+            return Err(unsupported(
+                "FETCH FIRST of this form in a query that the proxy has to finish",
+            ));
+        }
+    };
     let mut bound = |expression: &Expr| match Constant::of(expression)? {
         Some(_) => lowering
             .lower(expression, Some(LogicalType::BigInt))
@@ -501,12 +444,13 @@ fn limits(query: &mut Query, lowering: &mut Lowering) -> Result<Bounds, Refusal>
         )),
     };
     match query.limit_clause.take() {
-        None => Ok((None, None)),
+        None => Ok((fetch_first.as_ref().map(&mut bound).transpose()?, None)),
         Some(LimitClause::LimitOffset {
             limit,
             offset,
             limit_by,
         }) if limit_by.is_empty() => {
+            let limit = limit.or(fetch_first);
             let limit = limit.as_ref().map(&mut bound).transpose()?;
             let offset = offset
                 .as_ref()

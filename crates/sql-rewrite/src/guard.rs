@@ -8,7 +8,7 @@ use crate::analysis::{refuse, template, unsupported};
 use crate::lexer::Lexeme;
 use crate::names::lower;
 use crate::schema::build::names_word;
-use crate::{Refusal, Schema, forms};
+use crate::{Expression, Refusal, Schema, forms};
 
 type Part = [(Lexeme, Range<usize>)];
 
@@ -68,6 +68,23 @@ pub(crate) fn check_form(statement: &str, part: &Part) -> Result<usize, Refusal>
         longest = longest.max(sum);
     }
     Ok(longest)
+}
+
+/// Expressions within each other that the proxy computes: it does so on any stack.
+const EXPRESSION_DEPTH_MAX: usize = 64;
+
+/// Refuses what the proxy could not compute without going too deep.
+pub(crate) fn check_depth<'e>(
+    mut expressions: impl Iterator<Item = &'e Expression>,
+) -> Result<(), Refusal> {
+    match expressions.any(|expression| expression.depth() > EXPRESSION_DEPTH_MAX) {
+        false => Ok(()),
+        true => Err(refuse(format!(
+            "more than {EXPRESSION_DEPTH_MAX} operators within each other that the proxy has to \
+             compute"
+        ))
+        .with_state("54001")),
+    }
 }
 
 /// Does what goes as deep as a chain is long.

@@ -12,8 +12,9 @@ use crate::analysis::lower::{Fetched, Lowering};
 use crate::analysis::{Analysis, Relation, Scope, output_list, quoted, unsupported};
 use crate::names::{folded, split};
 use crate::{
-    Assignment, ColumnId, Effects, Form, LockKey, Output, Piece, Plan, Purpose, ReadModifyWrite,
-    Refusal, RelationKind, Schema, Source, Table, Template, Translated, forms, locks,
+    Assignment, ColumnId, Current, Effects, Form, LockKey, Output, OutputKind, Piece, Plan,
+    Purpose, ReadModifyWrite, Refusal, RelationKind, Schema, Source, Table, Template, Translated,
+    forms, guard, locks,
 };
 
 /// Outputs of the reading statement before the columns: `ctid`, `tableoid`.
@@ -22,6 +23,7 @@ const LOCATORS: usize = 2;
 /// The plan of an UPDATE that the server cannot do alone.
 pub(crate) fn of_update(update: &Update, schema: &Schema) -> Result<Plan, Refusal> {
     let (_, plan) = Analysis::run(schema, |analysis| increment(update, analysis))?;
+    guard::check_depth(plan.assignments.iter().map(|assignment| &assignment.value))?;
     Ok(Plan::ReadModifyWrite(Box::new(plan)))
 }
 
@@ -45,9 +47,8 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
     };
     let (kept, computed) = part_assignments(update, table, analysis, &scope)?;
     let (assignments, fetched) = lower(&computed, analysis, &scope)?;
-    let current = fetched.iter().filter_map(|one| one.sealed).collect();
-    let columns: Vec<Expr> = fetched.into_iter().map(|one| one.expression).collect();
-    let (mut read, read_outputs) = reading(update, &name, &columns, analysis)?;
+    let current = fetched.iter().map(current).collect::<Result<Vec<_>, _>>()?;
+    let (mut read, read_outputs) = reading(update, &name, fetched, analysis)?;
     let lock_pairs = conditions(&mut read, table, analysis);
     let mut write = writing(update, kept, &computed, analysis);
     let mut by_key = write.clone();
@@ -56,6 +57,8 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
     // By its key, the row is found only where nothing else is asked of it.
     let key = lock_pairs
         .filter(|(_, whole)| *whole && !is_only && !changes_key(update, table))
+        // Plain values are not kept with a locked row.
+        .filter(|_| current.iter().all(|one| one.sealed().is_some()))
         .and_then(|(pairs, _)| locks::unique_key(table, &pairs))
         .filter(|key| !key.is_empty());
     let write_by_key = match key {
@@ -142,7 +145,7 @@ fn lower(
         scope,
         fetched: Vec::new(),
         before: LOCATORS,
-        plain: false,
+        plain: true,
     };
     let mut assignments = Vec::new();
     for (column, _, value) in computed {
@@ -154,6 +157,21 @@ fn lower(
         });
     }
     Ok((assignments, lowering.fetched))
+}
+
+/// A column to be read: of a type that the proxy can compute with.
+fn current(fetched: &Fetched) -> Result<Current, Refusal> {
+    if fetched.gathered.is_some() {
+        return Err(unsupported("aggregates in what is computed for an UPDATE"));
+    }
+    match (fetched.sealed, fetched.logical) {
+        (Some(column), _) => Ok(Current::Sealed(column)),
+        (None, Some(logical)) => Ok(Current::Plain(logical)),
+        (None, None) => Err(unsupported(
+            "computing a protected column from a value whose type is not known",
+        )
+        .with_hint("Compute the value in the client, and pass it as a parameter.")),
+    }
 }
 
 /// A text with those holes only that it has; the key's holes are numbered anew with them.
@@ -228,7 +246,7 @@ fn part_assignments(
 fn reading(
     update: &Update,
     name: &str,
-    columns: &[Expr],
+    columns: Vec<Fetched>,
     analysis: &mut Analysis,
 ) -> Result<(Query, Vec<Output>), Refusal> {
     let skeleton = Parser::parse_sql(&PostgreSqlDialect {}, "SELECT 1 FROM a FOR UPDATE");
@@ -240,13 +258,29 @@ fn reading(
         unreachable!("the skeleton is a SELECT");
     };
     let locator = |column: &str| Expr::CompoundIdentifier(vec![quoted(name), column.into()]);
-    let items = [locator("ctid"), locator("tableoid")]
-        .into_iter()
-        .chain(columns.iter().cloned());
-    select.projection = items.map(SelectItem::UnnamedExpr).collect();
+    let locators = [locator("ctid"), locator("tableoid")];
+    select.projection = locators.map(SelectItem::UnnamedExpr).into();
     select.from = vec![update.table.clone()];
     select.selection = update.selection.clone();
-    let outputs = output_list(analysis.query(&mut query, None, None)?);
+    analysis.query(&mut query, None, None)?;
+    let sealed = columns.iter().map(|one| one.sealed);
+    let outputs = [None; LOCATORS]
+        .into_iter()
+        .chain(sealed)
+        .map(|sealed| Output {
+            name: None,
+            kind: sealed.map_or(OutputKind::Plain, OutputKind::Sealed),
+            hidden: false,
+        });
+    let outputs = outputs.collect();
+    // They are analysed already.
+    let SetExpr::Select(select) = &mut *query.body else {
+        unreachable!("the skeleton is a SELECT");
+    };
+    let columns = columns.into_iter().map(|one| one.expression);
+    select
+        .projection
+        .extend(columns.map(SelectItem::UnnamedExpr));
     Ok((query, outputs))
 }
 

@@ -31,10 +31,10 @@ mod widen;
 
 pub use objects::{ObjectEffect, Objects};
 pub use plan::{
-    Aggregate, AggregateFunction, Assignment, BinaryOperator, Copy, CopyFormat, Effects,
+    Aggregate, AggregateFunction, Assignment, BinaryOperator, Copy, CopyFormat, Current, Effects,
     Expression, Finish, Form, GroupKey, Hole, Literal, LockKey, LockedColumn, Output, OutputKind,
-    Piece, Plan, Planned, Purpose, ReadModifyWrite, Refusal, Sort, Source, Template,
-    TransactionEffect, Translated, UnaryOperator,
+    ParameterType, Piece, Plan, Planned, Purpose, ReadModifyWrite, Refusal, ScalarFunction, Sort,
+    Source, Template, TransactionEffect, Translated, UnaryOperator,
 };
 pub use rules::{ColumnRule, DEFAULT_SCHEMA, Mode, Rules, RulesError};
 pub use schema::{

@@ -106,6 +106,21 @@ impl Objects {
         all
     }
 
+    /// Portals of the protocol, which are cursors to SQL.
+    pub fn note_portals(&mut self, portals: Vec<(String, Vec<Output>)>) {
+        self.cursors.extend(portals);
+    }
+
+    /// Whether a statement of this name is known.
+    pub fn has_prepared(&self, name: &str) -> bool {
+        self.prepared.contains_key(name)
+    }
+
+    /// Forgets a statement that the server has not taken.
+    pub fn forget(&mut self, name: &str) {
+        self.prepared.remove(name);
+    }
+
     /// Takes note of a statement that is executed.
     pub fn note(&mut self, effects: &Effects) {
         for effect in &effects.objects {

@@ -92,10 +92,19 @@ pub struct Translated {
     pub outputs: Vec<Output>,
     /// For a client that asks: the type of each of its parameters, where the plan knows it
     /// (protected columns); None where the server infers it. As long as the highest `$n`.
-    pub parameter_types: Vec<Option<LogicalType>>,
+    pub parameter_types: Vec<Option<ParameterType>>,
     /// A `SELECT … FOR UPDATE` that finds at most one row by a unique key: the row stays as
     /// it is read. Its holes are parameters and literals.
     pub locks: Option<LockKey>,
+}
+
+/// What a client is told of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParameterType {
+    /// A value of the type.
+    One(LogicalType),
+    /// An array of such values.
+    Array(LogicalType),
 }
 
 /// A text with holes.
@@ -181,16 +190,18 @@ impl fmt::Debug for Literal {
 }
 
 /// How a value goes to the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
     /// As it is: it meets no protected column.
     Plain,
     /// Sealed for a column.
     Sealed(ColumnId, Purpose),
+    /// An array of values, each sealed for a column.
+    SealedArray(ColumnId, Purpose),
 }
 
 /// What a sealed value is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purpose {
     /// To be stored: limits of the column's type are checked as the server would on assignment.
     Store,
@@ -249,8 +260,8 @@ pub struct ReadModifyWrite {
     /// Reads and locks: outputs 0 and 1 are where the row lies ([`Source::Locator`]), the others
     /// are `current`, in its order.
     pub read: Translated,
-    /// The sealed columns that are read.
-    pub current: Vec<ColumnId>,
+    /// The columns that are read.
+    pub current: Vec<Current>,
     /// What is computed for each row; its columns are places among the outputs of `read`.
     pub assignments: Vec<Assignment>,
     /// Writes one row, found by [`Source::Locator`].
@@ -266,6 +277,25 @@ pub struct ReadModifyWrite {
     pub is_certain: bool,
     /// Effects.
     pub effects: Effects,
+}
+
+/// A column that is read to compute with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Current {
+    /// Sealed values of this column.
+    Sealed(ColumnId),
+    /// Plain values of this type.
+    Plain(LogicalType),
+}
+
+impl Current {
+    /// The protected column.
+    pub fn sealed(self) -> Option<ColumnId> {
+        match self {
+            Self::Sealed(column) => Some(column),
+            Self::Plain(_) => None,
+        }
+    }
 }
 
 /// A column's new value.
@@ -305,12 +335,66 @@ pub enum Expression {
     },
     /// `IN (…)`
     In(Box<Expression>, Vec<Expression>),
+    /// `= ANY (…)`: an array of values of the type.
+    InArray(Box<Expression>, Source, LogicalType),
     /// `COALESCE(…)`
     Coalesce(Vec<Expression>),
     /// `CASE WHEN … THEN … ELSE … END`
     Case(Vec<(Expression, Expression)>, Option<Box<Expression>>),
     /// `CAST(… AS type)`
     Cast(Box<Expression>, LogicalType),
+    /// A function of one value.
+    Call(ScalarFunction, Box<Expression>),
+}
+
+impl Expression {
+    /// How many expressions are within each other.
+    pub fn depth(&self) -> usize {
+        let mut deepest = 0;
+        let mut rest = vec![(self, 1)];
+        while let Some((expression, depth)) = rest.pop() {
+            deepest = deepest.max(depth);
+            let inner = expression.parts();
+            rest.extend(inner.into_iter().map(|inner| (inner, depth + 1)));
+        }
+        deepest
+    }
+
+    fn parts(&self) -> Vec<&Self> {
+        match self {
+            Self::Column(_) | Self::Value(..) | Self::Aggregate(_) | Self::Group(_) => Vec::new(),
+            Self::Unary(_, inner)
+            | Self::InArray(inner, ..)
+            | Self::Cast(inner, _)
+            | Self::Call(_, inner) => vec![inner],
+            Self::Binary(_, left, right) => vec![left, right],
+            Self::Like {
+                operand, pattern, ..
+            } => vec![operand, pattern],
+            Self::In(operand, values) => values.iter().chain([&**operand]).collect(),
+            Self::Coalesce(values) => values.iter().collect(),
+            Self::Case(whens, otherwise) => whens
+                .iter()
+                .flat_map(|(when, then)| [when, then])
+                .chain(otherwise.as_deref())
+                .collect(),
+        }
+    }
+}
+
+/// Functions of one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScalarFunction {
+    /// `lower`, by Unicode
+    Lower,
+    /// `upper`, by Unicode
+    Upper,
+    /// `length`, `char_length`: characters of a text
+    Length,
+    /// `trim`, `btrim` of blanks
+    Trim,
+    /// `abs`
+    Absolute,
 }
 
 /// Operators on one operand.
@@ -438,8 +522,10 @@ pub struct Sort {
 /// `COPY` between the client and a protected table: its protected fields are sealed or opened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Copy {
-    /// The whole statement for the server, without holes; its format is that of the client.
+    /// The whole statement for the server; its format is that of the client.
     pub template: Template,
+    /// What fills its holes: constants of a query that are compared with protected columns.
+    pub holes: Vec<Hole>,
     /// Whether rows go to the server (`FROM STDIN`); else they come (`TO STDOUT`).
     pub into_server: bool,
     /// Schema and table; empty for a query.

@@ -13,8 +13,8 @@ use crate::analysis::{Analysis, OutColumn, quoted, refuse, unsupported};
 use crate::lexer::Lexeme;
 use crate::names::{folded, split};
 use crate::{
-    Copy, CopyFormat, Effects, Form, OutputKind, Piece, Plan, Refusal, Schema, Source, Table,
-    Template,
+    Copy, CopyFormat, Effects, Form, OutputKind, Piece, Plan, Purpose, Refusal, Schema, Source,
+    Table, Template,
 };
 
 /// The effects of a statement that reads and writes no row, whatever names it has; None: it may.
@@ -183,8 +183,8 @@ pub(crate) fn copy(statement: &Statement, schema: &Schema) -> Result<Plan, Refus
     Ok(copy_of(table, &places, into_server, format))
 }
 
-/// `COPY (query) TO STDOUT`, of a query that the server can do alone. `COPY` has no parameters, so
-/// no constant of it may have to be sealed.
+/// `COPY (query) TO STDOUT`, of a query that the server can do alone. `COPY` has no parameters:
+/// sealed constants are written into its text.
 fn copy_query(query: &Query, format: CopyFormat, schema: &Schema) -> Result<Plan, Refusal> {
     let (analysis, (query, outputs)) = Analysis::run(schema, |analysis| {
         let mut query = query.clone();
@@ -195,16 +195,17 @@ fn copy_query(query: &Query, format: CopyFormat, schema: &Schema) -> Result<Plan
         return Err(unsupported("COPY of a query whose columns are not known"));
     };
     for hole in &analysis.holes {
-        if let Form::Sealed(column, _) = hole.form {
-            return Err(refuse(format!(
-                "COPY of a query with a constant for protected column {}",
-                analysis.title(column)
-            ))
-            .with_hint("Use a SELECT, or leave the condition out."));
+        match (&hole.source, hole.form) {
+            (Source::Literal(_), Form::Sealed(column, Purpose::Store)) => {
+                return Err(refuse(format!(
+                    "COPY of a query that stores a constant in protected column {}",
+                    analysis.title(column)
+                ))
+                .with_hint("Send the statement that stores by itself."));
+            }
+            (Source::Literal(_), _) => {}
+            _ => return Err(refuse("there is no parameter in COPY").with_state("42P02")),
         }
-    }
-    if !analysis.holes.is_empty() {
-        return Err(refuse("there is no parameter in COPY").with_state("42P02"));
     }
     let effects = Effects {
         writes: analysis.writes,
@@ -212,14 +213,16 @@ fn copy_query(query: &Query, format: CopyFormat, schema: &Schema) -> Result<Plan
         ..Effects::default()
     };
     let body = Template::of(&mut Statement::Query(Box::new(query)))?;
-    let mut text = format!("COPY ({}) TO STDOUT WITH (", body.render(|_, _| {}));
-    write_format(&mut text, &format);
-    text.push(')');
+    let mut pieces = vec![Piece::Text("COPY (".to_owned())];
+    pieces.extend(body.pieces);
+    let mut end = ") TO STDOUT WITH (".to_owned();
+    write_format(&mut end, &format);
+    end.push(')');
+    pieces.push(Piece::Text(end));
     let field = |column: &OutColumn| column.sealed.map_or(OutputKind::Plain, OutputKind::Sealed);
     Ok(Plan::Copy(Box::new(Copy {
-        template: Template {
-            pieces: vec![Piece::Text(text)],
-        },
+        template: Template { pieces },
+        holes: analysis.holes,
         into_server: false,
         table: Default::default(),
         columns: outputs
@@ -259,6 +262,7 @@ fn copy_of(table: &Table, places: &[usize], into_server: bool, format: CopyForma
         template: Template {
             pieces: vec![Piece::Text(text)],
         },
+        holes: Vec::new(),
         into_server,
         table: (table.schema.clone(), table.name.clone()),
         columns: places

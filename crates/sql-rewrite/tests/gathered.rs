@@ -44,7 +44,7 @@ fn the_server_does_nothing_else_with_what_is_gathered() {
         "SELECT x FROM (SELECT to_json(t) AS x FROM {t}) u",
         "SELECT 1 FROM plain JOIN (SELECT sum(salary) AS amount FROM person) t USING (amount)",
         "SELECT plain.id FROM plain NATURAL JOIN (SELECT sum(salary) AS amount FROM person) t",
-        "SELECT plain.id FROM plain JOIN {t} ON amount = total",
+        "SELECT plain.id FROM plain LEFT JOIN {t} ON amount = total",
         "SELECT x FROM (SELECT total AS x FROM {t}, LATERAL (SELECT total + 1) u) v",
         "INSERT INTO plain (amount) SELECT total FROM {t}",
         "UPDATE plain SET amount = (SELECT total FROM {t} LIMIT 1)",

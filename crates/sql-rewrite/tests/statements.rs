@@ -113,6 +113,36 @@ fn a_lock_is_widened_by_what_is_incremented_later() {
 }
 
 #[test]
+fn elements_of_an_array_that_is_a_parameter_are_sealed() {
+    assert_plan(
+        "SELECT active FROM person WHERE mail = ANY($1) AND id <> ALL($2::bigint[])",
+        "one: SELECT active FROM \"public\".person WHERE mail = ANY({$1 each match mail}) \
+         AND id <> ALL({$2 each match id})",
+    );
+    assert_plan(
+        "SELECT active FROM person WHERE id = ANY('{}')",
+        "one: SELECT active FROM \"public\".person WHERE id = ANY({constant each match id})",
+    );
+    assert_plan(
+        "SELECT active FROM person WHERE $1 IS NULL OR mail = ANY($1)",
+        "one: SELECT active FROM \"public\".person WHERE {$1 each match mail} IS NULL \
+         OR mail = ANY({$1 each match mail})",
+    );
+    assert_plan(
+        "SELECT active FROM person WHERE name = ANY($1) AND salary <> ALL('{1,NULL}')",
+        "fetch: SELECT name, salary, active FROM \"public\".person\n  outputs: name, salary, -\n\
+         filter: ((#0 in any $1::text[]) and not ((#1 in (constant::numeric, null::numeric))))\n\
+         project: active = #2",
+    );
+    // In clear, or as a value elsewhere.
+    assert_refused("SELECT id FROM person WHERE mail = ANY($1) AND cardinality($1) > 0");
+    assert_refused("SELECT id FROM person WHERE mail = ANY($1) OR mail = $1");
+    assert_refused("SELECT id FROM person WHERE mail = ANY($1::date[])");
+    assert_refused("SELECT id FROM person WHERE mail = ANY('{1,2}'::date[])");
+    assert_refused("SELECT id FROM person WHERE id = ANY($1 || ARRAY[1])");
+}
+
+#[test]
 fn arrays_are_looked_through_as_lists() {
     assert_plan(
         "SELECT id FROM person WHERE mail = ANY(ARRAY[$1, 'x']::text[])",
@@ -130,7 +160,7 @@ fn arrays_are_looked_through_as_lists() {
          id IN (SELECT person_id FROM \"public\".visit)",
     );
     assert_starts("SELECT id FROM person WHERE active = ANY($1)", "one:");
-    assert_refused("SELECT id FROM person WHERE mail = ANY($1)");
+    assert_refused("SELECT id FROM person WHERE born < ANY($1)");
     assert_refused("SELECT id FROM person WHERE mail = ALL(ARRAY['x', 'y'])");
     assert_refused("SELECT id FROM person WHERE name = ANY(upper($1))");
 }
@@ -211,7 +241,7 @@ fn copy_takes_queries_that_the_server_can_do() {
         "copy: COPY \"public\".person (\"id\"",
     );
     for statement in [
-        "COPY (SELECT name FROM person WHERE mail = 'x') TO STDOUT",
+        "COPY (INSERT INTO person (id, mail) VALUES (1, 'x') RETURNING id) TO STDOUT",
         "COPY (SELECT name FROM person ORDER BY name) TO STDOUT",
         "COPY (SELECT name FROM person WHERE active = $1) TO STDOUT",
         "COPY (SELECT name FROM person) TO '/file'",
@@ -389,7 +419,7 @@ fn statements_are_prepared_by_sql() {
          active > CAST(5 AS INT)\n  outputs: name\n"
     );
     assert!(run("EXECUTE find ('x')", &mut objects).starts_with("refused wrong number"));
-    assert!(run("EXECUTE find (upper('x'), 5)", &mut objects).starts_with("refused"));
+    assert!(run("EXECUTE find (md5('x'), 5)", &mut objects).starts_with("refused"));
     assert!(run("EXPLAIN EXECUTE find ('x', 5)", &mut objects).starts_with("refused"));
     assert!(run("CREATE TABLE t AS EXECUTE find ('x', 5)", &mut objects).starts_with("refused"));
     assert!(run("EXECUTE other ('x')", &mut objects).starts_with("pass"));
@@ -494,7 +524,7 @@ fn bounds_are_computed_from_constants_before_they_are_sealed() {
         "{turned}"
     );
     // What is sealed may not go in clear beside it.
-    let clear = "SELECT $1, length($1) FROM order_line WHERE ol_o_id >= $1 - 20";
+    let clear = "SELECT $1, md5($1) FROM order_line WHERE ol_o_id >= $1 - 20";
     assert!(describe(clear, &schema).starts_with("refused 0A000"));
     // Not by the server: another mode, a column in it, no exact number.
     for condition in [

@@ -10,8 +10,12 @@ use column_types::{LogicalType, NumericSpecial, TextContext, Value, ValueError};
 
 mod array;
 mod numeric;
+mod parameter_array;
 
 pub use array::array_elements;
+pub use parameter_array::{
+    ARRAY_ELEMENTS_MAX, BYTEA_ARRAY, array_oid, element, read_array, write_bytea_array,
+};
 
 /// Number of type `bytea` in `pg_type`: what the server has in place of a protected column's type.
 pub const BYTEA: u32 = 17;

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use column_types::{Like, TextContext, Value, ValueError, cast, compare, compare_char, negate};
-use sql_rewrite::BinaryOperator;
+use column_types::{
+    Like, LogicalType, TextContext, Value, ValueError, cast, compare, compare_char, negate,
+};
+use sql_rewrite::{BinaryOperator, ScalarFunction};
 
 use super::expression::{Node, Ready, Relation, error};
 
@@ -107,6 +109,10 @@ impl Node {
                 }
                 None => None,
             },
+            Self::Call(function, inner, logical) => match inner.value(row)? {
+                Some(value) => Some(Cow::Owned(call(*function, &value, *logical)?)),
+                None => None,
+            },
             Self::Not(_)
             | Self::IsNull(..)
             | Self::Compare(..)
@@ -114,7 +120,8 @@ impl Node {
             | Self::Or(..)
             | Self::Like(..)
             | Self::LikeComputed(..)
-            | Self::In(_) => self
+            | Self::In(_)
+            | Self::InSet(..) => self
                 .truth(row)?
                 .map(|truth| Cow::Owned(Value::Boolean(truth))),
         })
@@ -161,6 +168,19 @@ impl Node {
                 }
                 found
             }
+            Self::InSet(operand, logical, set, has_null) => match operand.value(row)? {
+                None => (set.is_empty() && !has_null).then_some(false),
+                Some(value) => {
+                    let mut bytes = Vec::new();
+                    if !column_codec::append_equal(&value, *logical, &mut bytes) {
+                        return Err(error("XX000", "a value is of another type than planned"));
+                    }
+                    match set.contains(&*bytes) {
+                        true => Some(true),
+                        false => (!has_null).then_some(false),
+                    }
+                }
+            },
             _ => match self.value(row)? {
                 Some(value) => match *value {
                     Value::Boolean(truth) => Some(truth),
@@ -201,6 +221,49 @@ impl Relation {
             | BinaryOperator::Or => unreachable!("only comparisons become relations"),
         })
     }
+}
+
+fn call(
+    function: ScalarFunction,
+    value: &Value,
+    logical: LogicalType,
+) -> Result<Value, ValueError> {
+    // One character for one, as the server does it.
+    let alone = |mut folded: Box<dyn ExactSizeIterator<Item = char>>, own| match folded.len() {
+        1 => folded.next().unwrap_or(own),
+        _ => own,
+    };
+    Ok(match function {
+        ScalarFunction::Lower => Value::Text(
+            text(value)?
+                .chars()
+                .map(|own| alone(Box::new(own.to_lowercase()), own))
+                .collect(),
+        ),
+        ScalarFunction::Upper => Value::Text(
+            text(value)?
+                .chars()
+                .map(|own| alone(Box::new(own.to_uppercase()), own))
+                .collect(),
+        ),
+        ScalarFunction::Length => {
+            let count = text(value)?.chars().count();
+            Value::Integer(i64::try_from(count).unwrap_or(i64::MAX))
+        }
+        ScalarFunction::Trim => Value::Text(text(value)?.trim_matches(' ').to_owned()),
+        ScalarFunction::Absolute => {
+            let zero = cast(
+                Value::Integer(0),
+                LogicalType::BigInt,
+                logical,
+                &TextContext::default(),
+            )?;
+            match compare(value, &zero) {
+                Some(Ordering::Less) => negate(value, logical)?,
+                _ => value.clone(),
+            }
+        }
+    })
 }
 
 fn borrowed(value: &Option<Value>) -> Option<Cow<'_, Value>> {

@@ -1,8 +1,10 @@
 //! Expressions of a plan with their constants put in and their types known: ready to be computed,
 //! many times.
 
+use std::collections::HashSet;
+
 use column_types::{Arithmetic, Like, LogicalType, Value, ValueError};
-use sql_rewrite::{BinaryOperator, Expression, Source, UnaryOperator};
+use sql_rewrite::{BinaryOperator, Expression, ScalarFunction, Source, UnaryOperator};
 
 /// What an expression may speak of, and what its constants are.
 pub(crate) struct Names<'a> {
@@ -12,13 +14,36 @@ pub(crate) struct Names<'a> {
     pub groups: &'a [Option<LogicalType>],
     /// Types of the aggregates.
     pub aggregates: &'a [LogicalType],
-    /// The value of a constant that is taken for one of a type, and the type that it really has.
-    pub constant: &'a Constants<'a>,
+    /// What constants are.
+    pub constants: &'a dyn Constants,
 }
 
-/// See [`Names::constant`].
-pub(crate) type Constants<'a> =
-    dyn Fn(&Source, LogicalType) -> Result<(Option<Value>, LogicalType), ValueError> + 'a;
+/// The elements of an array; None: NULL.
+pub(crate) type Elements = Vec<Option<Value>>;
+
+/// What constants and parameters are; a type that the plan says is that of those without one.
+pub(crate) trait Constants {
+    /// The value of one, and the type that it really has.
+    ///
+    /// # Errors
+    /// It is no value of its type.
+    fn one(
+        &self,
+        source: &Source,
+        logical: LogicalType,
+    ) -> Result<(Option<Value>, LogicalType), ValueError>;
+
+    /// The elements of an array, and the type that they really have. None: it is NULL, or not
+    /// known yet.
+    ///
+    /// # Errors
+    /// It is no array of such values.
+    fn array(
+        &self,
+        source: &Source,
+        logical: LogicalType,
+    ) -> Result<(Option<Elements>, LogicalType), ValueError>;
+}
 
 /// An expression that is ready.
 #[derive(Clone, Debug)]
@@ -49,9 +74,14 @@ pub(super) enum Node {
     LikeComputed(Box<Node>, Box<Node>, char, bool),
     /// What each comparison of the list says.
     In(Vec<Node>),
+    /// An operand and its type; values that it may be, by bytes that are equal where they are, and
+    /// whether NULL is among them.
+    InSet(Box<Node>, LogicalType, HashSet<Box<[u8]>>, bool),
     Coalesce(Vec<Node>),
     Case(Vec<(Node, Node)>, Option<Box<Node>>),
     Cast(Box<Node>, LogicalType, LogicalType),
+    /// A function of a value of the type.
+    Call(ScalarFunction, Box<Node>, LogicalType),
 }
 
 /// A comparison.
@@ -83,7 +113,7 @@ impl Ready {
                 logical: names.aggregates.get(*place).copied(),
             },
             Expression::Value(source, logical) => {
-                let (value, logical) = (names.constant)(source, *logical)?;
+                let (value, logical) = names.constants.one(source, *logical)?;
                 of(Node::Constant(value), logical)
             }
             Expression::Unary(operator, inner) => unary(*operator, make(inner)?)?,
@@ -100,13 +130,11 @@ impl Ready {
                 like(make(operand)?, make(pattern)?, escape, *case_sensitive)?
             }
             Expression::In(operand, values) => {
-                let operand = make(operand)?;
-                let compared = values.iter().map(|value| {
-                    let value = make(value)?;
-                    Ok(compare(BinaryOperator::Equal, operand.clone(), value)?.node)
-                });
-                let compared = compared.collect::<Result<_, ValueError>>()?;
-                of(Node::In(compared), LogicalType::Boolean)
+                let values = values.iter().map(make).collect::<Result<Vec<_>, _>>()?;
+                found_in(make(operand)?, values)?
+            }
+            Expression::InArray(operand, source, logical) => {
+                found_in_array(make(operand)?, (source, *logical), names)?
             }
             Expression::Coalesce(values) => {
                 let values = values.iter().map(make).collect::<Result<Vec<_>, _>>()?;
@@ -116,6 +144,18 @@ impl Ready {
             }
             Expression::Case(whens, otherwise) => case(whens, otherwise.as_deref(), names)?,
             Expression::Cast(inner, to) => make(inner)?.cast(*to)?,
+            Expression::Call(function, inner) => {
+                let inner = make(inner)?;
+                let logical = without_limits(known(inner.logical)?);
+                let result = match function {
+                    ScalarFunction::Absolute => logical,
+                    ScalarFunction::Length => LogicalType::Integer,
+                    ScalarFunction::Lower | ScalarFunction::Upper | ScalarFunction::Trim => {
+                        LogicalType::Text
+                    }
+                };
+                of(Node::Call(*function, Box::new(inner.node), logical), result)
+            }
         })
     }
 
@@ -158,6 +198,8 @@ impl Node {
             | Self::Not(inner)
             | Self::IsNull(inner, _)
             | Self::Like(inner, _)
+            | Self::InSet(inner, ..)
+            | Self::Call(_, inner, _)
             | Self::Cast(inner, ..) => inner.columns(see),
             Self::Calculate(_, left, right, _)
             | Self::Concatenate(left, right)
@@ -271,6 +313,81 @@ fn compare(operator: BinaryOperator, left: Ready, right: Ready) -> Result<Ready,
     };
     let node = Node::Compare(relation, Box::new(left.node), Box::new(right.node));
     Ok(of(node, T::Boolean))
+}
+
+/// Fewer values are compared one by one.
+const SET_MIN: usize = 8;
+
+/// `operand IN (values)`
+fn found_in(operand: Ready, values: Vec<Ready>) -> Result<Ready, ValueError> {
+    if let Some(set) = set_of(&operand, &values)? {
+        return Ok(of(set, LogicalType::Boolean));
+    }
+    let compared = values
+        .into_iter()
+        .map(|value| Ok(compare(BinaryOperator::Equal, operand.clone(), value)?.node));
+    let compared = compared.collect::<Result<_, ValueError>>()?;
+    Ok(of(Node::In(compared), LogicalType::Boolean))
+}
+
+/// `operand = ANY (array)`
+fn found_in_array(
+    operand: Ready,
+    (source, logical): (&Source, LogicalType),
+    names: &Names<'_>,
+) -> Result<Ready, ValueError> {
+    let (elements, logical) = names.constants.array(source, logical)?;
+    // Whether the types can be compared at all.
+    let null = of(Node::Constant(None), logical);
+    compare(BinaryOperator::Equal, operand.clone(), null)?;
+    let Some(elements) = elements else {
+        return Ok(of(Node::Constant(None), LogicalType::Boolean));
+    };
+    let elements = elements.into_iter();
+    let values = elements.map(|value| of(Node::Constant(value), logical));
+    found_in(operand, values.collect())
+}
+
+/// Many constants of a type whose values are equal where their bytes are: so that a long list costs
+/// a row no more than a short one.
+fn set_of(operand: &Ready, values: &[Ready]) -> Result<Option<Node>, ValueError> {
+    let Some(logical) = operand.logical.and_then(set_type) else {
+        return Ok(None);
+    };
+    if values.len() < SET_MIN {
+        return Ok(None);
+    }
+    let mut set = HashSet::with_capacity(values.len());
+    let mut has_null = false;
+    for value in values {
+        let Node::Constant(constant) = &value.node else {
+            return Ok(None);
+        };
+        let Some(constant) = constant else {
+            has_null = true;
+            continue;
+        };
+        let fits = value.logical.and_then(set_type) == Some(logical);
+        let mut bytes = Vec::new();
+        if !fits || !column_codec::append_equal(constant, logical, &mut bytes) {
+            return Ok(None);
+        }
+        set.insert(bytes.into_boxed_slice());
+    }
+    let operand = Box::new(operand.node.clone());
+    Ok(Some(Node::InSet(operand, logical, set, has_null)))
+}
+
+/// The type by which values of a type are found among others; None: not by their bytes.
+fn set_type(logical: LogicalType) -> Option<LogicalType> {
+    use LogicalType as T;
+    match logical {
+        T::SmallInt | T::Integer | T::BigInt => Some(T::BigInt),
+        T::Numeric(_) => Some(T::Numeric(None)),
+        T::Text | T::Varchar(_) => Some(T::Text),
+        T::Bytes | T::Date | T::Time | T::Timestamp | T::TimestampTz | T::Uuid => Some(logical),
+        T::Boolean | T::Real | T::Double | T::Char(_) | T::Json => None,
+    }
 }
 
 fn like(

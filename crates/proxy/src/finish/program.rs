@@ -195,7 +195,7 @@ impl Program {
     pub(crate) fn new(
         finish: &Finish,
         given: &[Given],
-        constant: &Constants<'_>,
+        constants: &dyn Constants,
         wanted: impl Fn(usize) -> i16,
     ) -> Result<Self, ValueError> {
         let columns: Vec<_> = given.iter().map(|given| given.logical).collect();
@@ -203,7 +203,7 @@ impl Program {
             columns: &columns,
             groups: &[],
             aggregates: &[],
-            constant,
+            constants,
         };
         let filter = condition(finish.filter.as_ref(), &names)?;
         let mut keys = Vec::with_capacity(finish.group_by.len());

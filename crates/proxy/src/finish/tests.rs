@@ -11,6 +11,7 @@ use sql_rewrite::{
 };
 use wire_postgres::backend::{self, Failure, Field};
 
+use super::expression::Elements;
 use super::*;
 
 /// Columns of the table `t`. Those without a mode are plain.
@@ -94,6 +95,26 @@ fn plan(sql: &str) -> Result<Option<Finish>, String> {
     }
 }
 
+struct Literals;
+
+impl Constants for Literals {
+    fn one(
+        &self,
+        source: &Source,
+        logical: LogicalType,
+    ) -> Result<(Option<Value>, LogicalType), ValueError> {
+        constant(source, logical)
+    }
+
+    fn array(
+        &self,
+        _: &Source,
+        _: LogicalType,
+    ) -> Result<(Option<Elements>, LogicalType), ValueError> {
+        panic!("tests have literals only")
+    }
+}
+
 fn constant(
     source: &Source,
     logical: LogicalType,
@@ -153,7 +174,7 @@ fn answer(
 ) -> Result<Vec<Vec<Option<String>>>, Failure> {
     let context = TextContext::default();
     let failed = |error: ValueError| Failure::error(error.sqlstate, error.message);
-    let program = Program::new(finish, given, &constant, |_| 0).map_err(failed)?;
+    let program = Program::new(finish, given, &Literals, |_| 0).map_err(failed)?;
     let limits = Limits {
         rows_max,
         bytes_max,
@@ -400,7 +421,7 @@ fn the_answer_is_described_as_the_server_would() {
     let described = |sql: &str| {
         let finish = plan(sql).expect("planned").expect("to be finished");
         let given = given(&finish, &schema());
-        let program = Program::new(&finish, &given, &constant, |_| 1).expect("it is whole");
+        let program = Program::new(&finish, &given, &Literals, |_| 1).expect("it is whole");
         let mut out = Vec::new();
         program.write_description(&mut out);
         let fields = backend::read_row_description(&out[5..]).expect("well formed");
@@ -449,7 +470,7 @@ fn what_only_passes_is_not_read() {
     let place = place.expect("id is fetched");
     let given = given(&finish, &schema());
     let program = |format: i16| {
-        Program::new(&finish, &given, &constant, move |_| format).expect("it is whole")
+        Program::new(&finish, &given, &Literals, move |_| format).expect("it is whole")
     };
     assert_eq!(program(0).want(place), Want::Raw);
     assert_eq!(
@@ -461,7 +482,7 @@ fn what_only_passes_is_not_read() {
 
     let mut unknown = given.clone();
     unknown[place].logical = None;
-    let made = |format: i16| Program::new(&finish, &unknown, &constant, move |_| format);
+    let made = |format: i16| Program::new(&finish, &unknown, &Literals, move |_| format);
     assert!(made(0).is_ok());
     let failed = made(1).expect_err("its format is not known");
     assert_eq!(failed.sqlstate, "0A000");

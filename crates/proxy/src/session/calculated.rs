@@ -3,20 +3,20 @@
 use column_types::{LogicalType, TextContext, Value, ValueError};
 use sql_rewrite::{Expression, Source};
 
-use super::statements::read_literal;
-use crate::finish::{Constants, Names, Ready, Row};
+use super::constants::read_literal;
+use crate::finish::{Constants, Elements, Names, Ready, Row};
 
 /// What is computed from parameters and constants alone, and its type.
 pub(super) fn of(
     value: &Expression,
-    constant: &Constants<'_>,
+    constants: &dyn Constants,
     context: &TextContext,
 ) -> Result<(Option<Value>, LogicalType), ValueError> {
     let names = Names {
         columns: &[],
         groups: &[],
         aggregates: &[],
-        constant,
+        constants,
     };
     let ready = Ready::new(value, &names)?;
     let row = Row {
@@ -34,11 +34,31 @@ pub(super) fn of_constants(
     value: &Expression,
     context: &TextContext,
 ) -> Result<(Option<Value>, LogicalType), ValueError> {
-    let constant = |source: &Source, logical| match source {
-        Source::Literal(literal) => read_literal(literal, logical, context),
-        _ => Err(no_parameter()),
-    };
-    of(value, &constant, context)
+    of(value, &Literals(context), context)
+}
+
+/// Constants without parameters.
+struct Literals<'a>(&'a TextContext);
+
+impl Constants for Literals<'_> {
+    fn one(
+        &self,
+        source: &Source,
+        logical: LogicalType,
+    ) -> Result<(Option<Value>, LogicalType), ValueError> {
+        match source {
+            Source::Literal(literal) => read_literal(literal, logical, self.0),
+            _ => Err(no_parameter()),
+        }
+    }
+
+    fn array(
+        &self,
+        _: &Source,
+        _: LogicalType,
+    ) -> Result<(Option<Elements>, LogicalType), ValueError> {
+        Err(no_parameter())
+    }
 }
 
 pub(super) fn no_parameter() -> ValueError {

@@ -7,8 +7,10 @@ use sql_rewrite::{Copy, Plan};
 use wire_postgres::backend::{self, Failure, kind};
 use wire_postgres::frontend::write_parse;
 
+use super::constants::render;
 use crate::copy::{CopyError, Fields, Stream};
 use crate::plans::TextPlan;
+use crate::protection::Loaded;
 
 /// A COPY under way.
 #[derive(Debug)]
@@ -41,13 +43,18 @@ pub(super) fn copy_at(plan: &TextPlan, place: usize) -> Option<&Copy> {
 }
 
 /// Writes Parse of a COPY.
-pub(super) fn write_copy(copy: &Copy, name: &[u8], out: &mut Vec<u8>) {
-    write_parse(name, text(copy).as_bytes(), std::iter::empty(), out);
-}
-
-/// The text of a COPY for the server.
-pub(super) fn text(copy: &Copy) -> String {
-    copy.template.render(|_, _| {})
+///
+/// # Errors
+/// A constant that is none of its column's type.
+pub(super) fn write_copy(
+    (loaded, copy): (&Loaded, &Copy),
+    name: &[u8],
+    context: &TextContext,
+    out: &mut Vec<u8>,
+) -> Result<(), Failure> {
+    let text = render(loaded, &copy.template, &copy.holes, context)?;
+    write_parse(name, text.as_bytes(), std::iter::empty(), out);
+    Ok(())
 }
 
 impl Copying {

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use column_types::{Accumulator, LogicalType, TextContext, Value, ValueError};
-use sql_rewrite::{ColumnId, Finish, OutputKind, Plan, Source};
+use column_types::{Accumulator, TextContext, Value};
+use sql_rewrite::{ColumnId, Finish, OutputKind, Plan};
 use wire_postgres::backend::{self, Failure, kind};
 use wire_postgres::frontend::Bind;
 use wire_postgres::values::{self, Format};
 
+use super::constants::{Bound, Unbound, failure};
 use super::inputs::Inputs;
 use super::rows::{RowError, other_columns, unopened};
-use super::statements::{Statement, failure};
+use super::statements::Statement;
 use crate::finish::{Answer, Cell, Given, Limits, Program, Want, fetch_formats};
 use crate::plans::TextPlan;
 
@@ -102,9 +103,13 @@ impl Finishing {
         let inputs = Inputs::new(self.place, &bind, context);
         let finish = finish_at(&self.statement.plan, self.place).ok_or_else(other_plan)?;
         let given = given(&self.statement.plan, finish, body, &formats(finish, &bind))?;
-        let constant = |source: &Source, logical| self.statement.constant(source, logical, &inputs);
+        let statement = &self.statement;
+        let constants = Bound {
+            statement,
+            inputs: &inputs,
+        };
         let wanted = |place| bind.result_formats.of(place);
-        let program = Program::new(finish, &given, &constant, wanted).map_err(failure)?;
+        let program = Program::new(finish, &given, &constants, wanted).map_err(failure)?;
         if self.is_described {
             program.write_description(out);
         }
@@ -192,10 +197,7 @@ pub(super) fn write_description(
         many => many.get(place).copied().unwrap_or(0),
     };
     let given = given(plan, finish, body, &fetch_formats(finish, wanted))?;
-    let unknown = |source: &Source, logical: LogicalType| {
-        Ok::<(Option<Value>, LogicalType), ValueError>((None, statement.type_of(source, logical)?))
-    };
-    let program = Program::new(finish, &given, &unknown, wanted).map_err(failure)?;
+    let program = Program::new(finish, &given, &Unbound(statement), wanted).map_err(failure)?;
     program.write_description(out);
     Ok(())
 }

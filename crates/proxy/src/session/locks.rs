@@ -66,7 +66,7 @@ impl RowName {
                     let filled = statement.fill(hole, inputs, &mut bytes);
                     filled.ok().filter(|has_value| *has_value)?;
                 }
-                Form::Sealed(..) => return None,
+                Form::Sealed(..) | Form::SealedArray(..) => return None,
                 Form::Plain => {
                     let physical = columns.get(*place)?.physical?;
                     let number = statement.whole_number(hole, physical, inputs)?;

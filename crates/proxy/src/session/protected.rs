@@ -11,10 +11,11 @@
 //! 4. What the proxy refuses becomes a statement on which the server fails, so that the failure
 //!    comes in its order, and ends the transaction as the server's own would.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use column_types::TextContext;
-use sql_rewrite::{Objects, Schema, SchemaError, TransactionEffect};
+use sql_rewrite::{ObjectEffect, Objects, Output, Schema, SchemaError, TransactionEffect};
 use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
@@ -25,7 +26,7 @@ use super::load::Load;
 use super::locks::Locks;
 use super::own::OwnStatements;
 use super::settings::{self, Encoding};
-use super::statements::{Names, Portal, Statement};
+use super::statements::{Names, Portal, PortalState, Statement};
 use super::{End, Way};
 use crate::plans::TextPlan;
 use crate::protection::{Loaded, Protection};
@@ -79,6 +80,8 @@ pub(super) struct Protected {
     portals: Names<Portal>,
     /// What was prepared and declared by SQL.
     objects: Objects,
+    /// What is prepared by SQL, and the server has not said that it was.
+    preparing: VecDeque<String>,
     own: OwnStatements,
     locks: Locks,
     answers: Answers,
@@ -126,6 +129,7 @@ impl Protected {
             statements: Names::default(),
             portals: Names::default(),
             objects: Objects::default(),
+            preparing: VecDeque::new(),
             own: OwnStatements::default(),
             locks: Locks::default(),
             answers: Answers::default(),
@@ -308,19 +312,39 @@ impl Protected {
                 "the schema cannot be read in a transaction that has failed",
             )
         })?;
-        let plan = if self.objects.concern(text) {
+        let portals = self.portals_of(text);
+        let plan = if self.objects.concern(text) || !portals.is_empty() {
             let named = self.statements.named();
             let protected = named.filter(|(_, statement)| !statement.plan.passes());
             let texts = protected.map(|(name, statement)| {
                 let name = String::from_utf8_lossy(name).into_owned();
                 (name, statement.text.to_string())
             });
-            let objects = self.objects.including(texts);
+            let mut objects = self.objects.including(texts);
+            objects.note_portals(portals);
             self.shared.plan_with(loaded, text, &objects)?
         } else {
             self.shared.plan(loaded, text)?
         };
         Ok((plan, text.into()))
+    }
+
+    /// Portals of the protocol that a text may fetch from, as it may from cursors, and the columns
+    /// of their rows.
+    fn portals_of(&self, text: &str) -> Vec<(String, Vec<Output>)> {
+        let mut words = text.as_bytes().windows(5);
+        if !words.any(|word| word.eq_ignore_ascii_case(b"fetch")) {
+            return Vec::new();
+        }
+        let sealed = self.portals.named().filter_map(|(name, portal)| {
+            let PortalState::Bound { shape, .. } = &portal.state else {
+                return None;
+            };
+            let outputs = shape.as_ref()?.outputs();
+            let name = String::from_utf8_lossy(name).into_owned();
+            (!outputs.is_empty()).then(|| (name, outputs.to_vec()))
+        });
+        sealed.collect()
     }
 
     /// Takes a message of the client.
@@ -431,6 +455,12 @@ impl Protected {
                 self.stale.schema |= self.touched.schema;
                 self.stale.path |= self.touched.path;
             }
+            let prepared = effects.objects.iter().filter_map(|effect| match effect {
+                ObjectEffect::Prepares { name, .. } => Some(name),
+                _ => None,
+            });
+            let new = prepared.filter(|name| !self.objects.has_prepared(name));
+            self.preparing.extend(new.cloned());
             self.objects.note(effects);
         }
         self.locks.note_statement(plan, place);

@@ -91,7 +91,7 @@ impl Shape {
         Some((&self.plan, copy_at(&self.plan, self.at.place)?))
     }
 
-    fn outputs(&self) -> &[Output] {
+    pub(super) fn outputs(&self) -> &[Output] {
         self.plan.outputs(self.at)
     }
 

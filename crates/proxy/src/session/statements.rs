@@ -4,20 +4,20 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use column_types::{LogicalType, TextContext, Value, ValueError, assign};
-use sql_rewrite::{ColumnId, Form, Hole, Literal, OutputKind, Plan, Purpose, Source};
+use column_types::{LogicalType, Value, ValueError};
+use sql_rewrite::{ColumnId, Form, Hole, Literal, OutputKind, ParameterType, Purpose, Source};
 use wire_postgres::Formats;
 use wire_postgres::backend::{Failure, write_value};
 use wire_postgres::frontend::{Bind, write_bind, write_parse};
 use wire_postgres::values;
 
+use super::calculated;
+use super::constants::{Bound, failure, no_array, no_type, read_literal, seal, seal_literal};
 use super::inputs::{Inputs, SealedKeys};
 use super::locks::RowName;
 use super::rows::{self, Shape};
-use super::{calculated, copying};
-use crate::finish::Answer;
-use crate::plans::{At, TextPlan, write_literal};
-use crate::protection::Loaded;
+use crate::finish::{Answer, Elements};
+use crate::plans::{At, TextPlan};
 
 /// Things by name; the one without a name is replaced without being closed.
 #[derive(Debug)]
@@ -128,6 +128,7 @@ impl Statement {
         let text = self.plan.bound(at).map_or("", |bound| &bound.text);
         let types = self.holes(at).map(|hole| match (hole.form, &hole.source) {
             (Form::Sealed(..), _) => values::BYTEA,
+            (Form::SealedArray(..), _) => values::BYTEA_ARRAY,
             (Form::Plain, Source::Parameter(number)) => {
                 self.types.get(*number).copied().unwrap_or(0)
             }
@@ -155,8 +156,10 @@ impl Statement {
         let planned = self.plan.translated(at);
         let planned = planned.map_or(&[][..], |translated| &translated.parameter_types);
         for (own, logical) in types.iter_mut().zip(planned) {
-            if let Some(logical) = logical {
-                *own = values::oid(*logical);
+            match logical {
+                Some(ParameterType::One(logical)) => *own = values::oid(*logical),
+                Some(ParameterType::Array(logical)) => *own = values::array_oid(*logical),
+                None => {}
             }
         }
         for (own, &declared) in types.iter_mut().zip(&self.types) {
@@ -266,14 +269,20 @@ impl Statement {
                 seal_literal(loaded, literal, (column, purpose), inputs.context, out)
             }
             (Source::Calculated(value, _), Form::Sealed(column, purpose)) => {
-                let constant = |source: &Source, logical| self.constant(source, logical, inputs);
-                let (Some(value), logical) = calculated::of(value, &constant, inputs.context)?
+                let constants = Bound {
+                    statement: self,
+                    inputs,
+                };
+                let (Some(value), logical) = calculated::of(value, &constants, inputs.context)?
                 else {
                     return Ok(false);
                 };
                 let context = inputs.context;
                 seal(loaded, (column, purpose), (value, logical), context, out)?;
                 Ok(true)
+            }
+            (Source::Parameter(_) | Source::Literal(_), Form::SealedArray(column, purpose)) => {
+                self.seal_array(&hole.source, (column, purpose), inputs, out)
             }
             (Source::Computed(number), Form::Sealed(..)) => {
                 let Some(sealed) = inputs.computed.get(*number).and_then(Option::as_deref) else {
@@ -290,10 +299,35 @@ impl Statement {
                 Ok(true)
             }
             (Source::Literal(_) | Source::Calculated(..) | Source::Computed(_), Form::Plain)
-            | (Source::Locator(_), Form::Sealed(..)) => {
+            | (Source::Calculated(..) | Source::Computed(_), Form::SealedArray(..))
+            | (Source::Locator(_), Form::Sealed(..) | Form::SealedArray(..)) => {
                 unreachable!("a plain literal stands in the text; the others are in no plan")
             }
         }
+    }
+
+    /// Writes an array of sealed values. False: it is NULL.
+    fn seal_array(
+        &self,
+        source: &Source,
+        (column, purpose): (ColumnId, Purpose),
+        inputs: &Inputs<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, ValueError> {
+        let loaded = &*self.plan.loaded;
+        let logical = loaded.schema.column(column).logical;
+        let (Some(elements), logical) = self.array(source, logical, inputs)? else {
+            return Ok(false);
+        };
+        let mut seal_one = |element: &Option<Value>, out: &mut Vec<u8>| match element {
+            None => Ok(false),
+            Some(value) => {
+                let value = (value.clone(), logical);
+                seal(loaded, (column, purpose), value, inputs.context, out).map(|()| true)
+            }
+        };
+        values::write_bytea_array(&elements, &mut seal_one, out)?;
+        Ok(true)
     }
 
     /// Writes a sealed parameter. False: it is NULL.
@@ -335,7 +369,7 @@ impl Statement {
         Ok(has_value)
     }
 
-    fn planned_type(&self, number: usize, place: usize) -> Option<LogicalType> {
+    fn planned_type(&self, number: usize, place: usize) -> Option<ParameterType> {
         let front = self.plan.front(place)?;
         let types = &self.plan.translated(front)?.parameter_types;
         types.get(number).copied().flatten()
@@ -350,7 +384,10 @@ impl Statement {
     ) -> Result<(Option<Value>, LogicalType), ValueError> {
         let logical = match self.types.get(number).copied().unwrap_or(0) {
             // As the client was told, where it asked.
-            0 => self.planned_type(number, inputs.place).unwrap_or(logical),
+            0 => match self.planned_type(number, inputs.place) {
+                Some(ParameterType::One(planned)) => planned,
+                Some(ParameterType::Array(_)) | None => logical,
+            },
             oid => values::logical(oid, -1).ok_or_else(|| no_type(oid))?,
         };
         let Some(bytes) = inputs.parameters.get(number).copied().flatten() else {
@@ -389,11 +426,52 @@ impl Statement {
     ) -> Result<LogicalType, ValueError> {
         match source {
             Source::Parameter(number) => match self.types.get(*number).copied().unwrap_or(0) {
-                0 => Ok(self.planned_type(*number, 0).unwrap_or(logical)),
+                0 => Ok(match self.planned_type(*number, 0) {
+                    Some(ParameterType::One(planned)) => planned,
+                    Some(ParameterType::Array(_)) | None => logical,
+                }),
                 oid => values::logical(oid, -1).ok_or_else(|| no_type(oid)),
             },
             _ => Ok(logical),
         }
+    }
+
+    /// The type of the elements of an array.
+    pub(super) fn element_type(
+        &self,
+        source: &Source,
+        logical: LogicalType,
+    ) -> Result<LogicalType, ValueError> {
+        let declared = match source {
+            Source::Parameter(number) => self.types.get(*number).copied().unwrap_or(0),
+            _ => 0,
+        };
+        match declared {
+            0 => Ok(logical),
+            oid => values::element(oid).ok_or_else(|| no_array(oid)),
+        }
+    }
+
+    /// The elements of an array, taken for values of a type where the client declared none, and
+    /// their type.
+    pub(super) fn array(
+        &self,
+        source: &Source,
+        logical: LogicalType,
+        inputs: &Inputs<'_>,
+    ) -> Result<(Option<Elements>, LogicalType), ValueError> {
+        let logical = self.element_type(source, logical)?;
+        let (bytes, format) = match source {
+            Source::Parameter(number) => {
+                let bytes = inputs.parameters.get(*number).copied().flatten();
+                (bytes, rows::format(inputs.formats.of(*number))?)
+            }
+            Source::Literal(Literal::Text(text)) => (Some(text.as_bytes()), values::Format::Text),
+            _ => (None, values::Format::Text),
+        };
+        let elements =
+            bytes.map(|bytes| values::read_array(bytes, logical, format, inputs.context));
+        Ok((elements.transpose()?, logical))
     }
 
     /// A whole number that a plain hole is filled with. None: none, or not known to be one.
@@ -415,146 +493,4 @@ impl Statement {
             _ => None,
         }
     }
-}
-
-/// The failure of a statement for the sake of a value.
-pub(super) fn failure(error: ValueError) -> Failure {
-    Failure::error(error.sqlstate, error.message)
-}
-
-fn no_type(oid: u32) -> ValueError {
-    ValueError {
-        sqlstate: "42804",
-        message: format!("a parameter of type number {oid} meets a protected column: cast it"),
-    }
-}
-
-/// Seals a constant. False: it is NULL.
-fn seal_literal(
-    loaded: &Loaded,
-    literal: &Literal,
-    (column, purpose): (ColumnId, Purpose),
-    context: &TextContext,
-    out: &mut Vec<u8>,
-) -> Result<bool, ValueError> {
-    let logical = loaded.schema.column(column).logical;
-    let (Some(value), from) = read_literal(literal, logical, context)? else {
-        return Ok(false);
-    };
-    seal(loaded, (column, purpose), (value, from), context, out)?;
-    Ok(true)
-}
-
-/// The value of a constant, a text taken for one of a type, and its type. None: NULL.
-pub(super) fn read_literal(
-    literal: &Literal,
-    logical: LogicalType,
-    context: &TextContext,
-) -> Result<(Option<Value>, LogicalType), ValueError> {
-    let (value, own) = match literal {
-        Literal::Null => return Ok((None, logical)),
-        Literal::Boolean(truth) => (Value::Boolean(*truth), LogicalType::Boolean),
-        Literal::Number(digits) => Value::from_number(digits)?,
-        Literal::Text(text) => (Value::from_text(text, logical, context)?, logical),
-        Literal::TransactionTime => (Value::Timestamp(context.now), LogicalType::TimestampTz),
-    };
-    Ok((Some(value), own))
-}
-
-/// Seals a value of a type for its purpose in a column.
-fn seal(
-    loaded: &Loaded,
-    (column, purpose): (ColumnId, Purpose),
-    (value, from): (Value, LogicalType),
-    context: &TextContext,
-    out: &mut Vec<u8>,
-) -> Result<(), ValueError> {
-    let to = loaded.schema.column(column).logical;
-    match purpose {
-        Purpose::Store => {
-            let value = assign(value, from, to, context)?;
-            loaded.sealer.seal(column, purpose, &value, out)
-        }
-        Purpose::Match | Purpose::Bound => loaded.sealer.seal(column, purpose, &value, out),
-    }
-}
-
-/// The text of a Query for the server: literals sealed where they have to be.
-pub(super) fn render_query(
-    text: &str,
-    plan: &TextPlan,
-    context: &TextContext,
-) -> Result<String, Failure> {
-    let mut out = String::new();
-    for one in &plan.planned {
-        if !out.is_empty() {
-            out.push_str("; ");
-        }
-        let translated = match &one.plan {
-            Plan::One(translated, _) => translated,
-            Plan::Copy(copy) => {
-                out.push_str(&copying::text(copy));
-                continue;
-            }
-            _ => {
-                out.push_str(&text[one.span.clone()]);
-                continue;
-            }
-        };
-        let mut failed = None;
-        let rendered = translated.template.render(|hole, out| {
-            let hole = &translated.holes[hole];
-            if let Err(failure) = write_constant(&plan.loaded, hole, context, out) {
-                failed.get_or_insert(failure);
-            }
-        });
-        if let Some(failure) = failed {
-            return Err(failure);
-        }
-        out.push_str(&rendered);
-    }
-    Ok(out)
-}
-
-fn write_constant(
-    loaded: &Loaded,
-    hole: &Hole,
-    context: &TextContext,
-    out: &mut String,
-) -> Result<(), Failure> {
-    let mut sealed = Vec::new();
-    let has_value = match (&hole.source, hole.form) {
-        (Source::Literal(literal), Form::Plain) => {
-            write_literal(literal, out);
-            return Ok(());
-        }
-        (Source::Literal(literal), Form::Sealed(column, purpose)) => {
-            seal_literal(loaded, literal, (column, purpose), context, &mut sealed)
-        }
-        (Source::Calculated(value, _), Form::Sealed(column, purpose)) => {
-            calculated::of_constants(value, context).and_then(|calculated| match calculated {
-                (Some(value), logical) => {
-                    let value = (value, logical);
-                    seal(loaded, (column, purpose), value, context, &mut sealed)?;
-                    Ok(true)
-                }
-                (None, _) => Ok(false),
-            })
-        }
-        _ => return Err(failure(calculated::no_parameter())),
-    };
-    if !has_value.map_err(failure)? {
-        out.push_str("NULL::bytea");
-        return Ok(());
-    }
-    // E: whatever `standard_conforming_strings` is.
-    out.push_str("E'\\\\x");
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.reserve(2 * sealed.len());
-    for byte in sealed {
-        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        out.push(char::from(DIGITS[usize::from(byte & 15)]));
-    }
-    out.push_str("'::bytea");
-    Ok(())
 }

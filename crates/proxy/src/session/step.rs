@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use column_types::{LogicalType, TextContext, assign};
-use sql_rewrite::{ColumnId, Plan, Purpose, ReadModifyWrite};
+use sql_rewrite::{ColumnId, Current, Plan, Purpose, ReadModifyWrite};
 use wire_postgres::backend::{self, Failure};
+use wire_postgres::values::{self, Format};
 
+use super::constants::{Bound, failure};
 use super::finishing::Finishing;
 use super::inputs::Inputs;
 use super::locks::RowName;
 use super::rows::{RowError, unopened};
-use super::statements::{Statement, failure};
+use super::statements::Statement;
 use crate::finish::{Cell, Names, Ready, Row};
 use crate::plans::TextPlan;
 use crate::protection::Loaded;
@@ -70,14 +72,17 @@ impl Computation {
     ) -> Result<Self, Failure> {
         let schema = &statement.plan.loaded.schema;
         let current = modify.current.iter();
-        let current = current.map(|column| Some(schema.column(*column).logical));
+        let current = current.map(|current| match current {
+            Current::Sealed(column) => Some(schema.column(*column).logical),
+            Current::Plain(logical) => Some(*logical),
+        });
         let columns = [None; LOCATORS].into_iter().chain(current);
         let columns: Vec<Option<LogicalType>> = columns.collect();
         let names = Names {
             columns: &columns,
             groups: &[],
             aggregates: &[],
-            constant: &|source, logical| statement.constant(source, logical, inputs),
+            constants: &Bound { statement, inputs },
         };
         let values = modify.assignments.iter().map(|assignment| {
             let ready = Ready::new(&assignment.value, &names)?;
@@ -91,16 +96,20 @@ impl Computation {
     pub(super) fn compute<'v>(
         &self,
         loaded: &Loaded,
-        current: impl Iterator<Item = (ColumnId, Option<&'v [u8]>)>,
+        current: impl Iterator<Item = (Current, Option<&'v [u8]>)>,
         context: &TextContext,
     ) -> Result<Sealed, Failure> {
         let mut cells = vec![Cell::Null; LOCATORS];
-        for (column, sealed) in current {
-            cells.push(match sealed {
-                None => Cell::Null,
-                Some(sealed) => {
+        for (current, bytes) in current {
+            cells.push(match (current, bytes) {
+                (_, None) => Cell::Null,
+                (Current::Sealed(column), Some(sealed)) => {
                     let value = loaded.sealer.open(column, sealed);
                     Cell::Value(value.ok_or_else(|| unopened(loaded.schema.column(column)))?)
+                }
+                (Current::Plain(logical), Some(bytes)) => {
+                    let value = values::read(bytes, logical, Format::Binary, context);
+                    Cell::Value(value.map_err(failure)?)
                 }
             });
         }

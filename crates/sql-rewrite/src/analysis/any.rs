@@ -1,9 +1,10 @@
 //! `= ANY (…)` and `<> ALL (…)`: to the server a sealed value is found in a list.
 
-use sqlparser::ast::{Array, BinaryOperator, CastKind, DataType, Expr, Value};
+use column_types::{LogicalType, array_elements};
+use sqlparser::ast::{Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, Value};
 
-use super::{Analysis, Scope, refuse, unsupported};
-use crate::Refusal;
+use super::{Analysis, Constant, Scope, constant, refuse, template};
+use crate::{ColumnId, Form, Literal, Mode, ParameterType, Purpose, Refusal, Source};
 
 impl Analysis<'_> {
     /// A protected operand that is looked for in an array or a query. False: the operand is plain,
@@ -46,126 +47,112 @@ impl Analysis<'_> {
                 negated,
             };
         } else {
-            let Some(list) = elements(right) else {
-                return Err(refuse(format!(
-                    "an array that is looked through for protected column {} has to be written \
-                     out",
-                    self.title(column)
-                ))
-                .with_hint("Use IN with a parameter for each value, or ARRAY[$1, $2]."));
-            };
-            if list.is_empty() {
-                return Err(unsupported("an empty array beside a protected column"));
+            match Listed::of(right)? {
+                Some(Listed::Elements(list)) if !list.is_empty() => {
+                    *expression = Expr::InList {
+                        expr: left.clone(),
+                        list,
+                        negated,
+                    };
+                }
+                Some(Listed::Elements(_)) => {
+                    let none = Source::Literal(Literal::Text("{}".to_owned()));
+                    **right = self.array(none, None, column)?;
+                    return self.value(left, scope).map(|_| true);
+                }
+                Some(Listed::Parameter(number, cast)) => {
+                    **right = self.array(Source::Parameter(number), cast, column)?;
+                    return self.value(left, scope).map(|_| true);
+                }
+                None => return Err(not_listed(&self.title(column))),
             }
-            *expression = Expr::InList {
-                expr: left.clone(),
-                list,
-                negated,
-            };
         }
         self.value(expression, scope)?;
         Ok(true)
     }
-}
 
-/// The elements of an array that is written out.
-fn elements(array: &Expr) -> Option<Vec<Expr>> {
-    match array {
-        Expr::Nested(inner) => elements(inner),
-        Expr::Array(Array { elem, named: true }) => Some(elem.clone()),
-        Expr::Cast {
-            kind: CastKind::Cast | CastKind::DoubleColon,
-            expr,
-            data_type: DataType::Array(_),
-            format: None,
-        } => elements(expr),
-        Expr::Value(value) => {
-            let text = match &value.value {
-                Value::SingleQuotedString(text) => text,
-                _ => return None,
-            };
-            let constant = |text: String| Expr::Value(Value::SingleQuotedString(text).into());
-            let null = || Expr::Value(Value::Null.into());
-            let elements = parse(text)?.into_iter();
-            Some(
-                elements
-                    .map(|one| one.map_or_else(null, constant))
-                    .collect(),
-            )
-        }
-        _ => None,
+    /// An array that is looked through for a column, each element sealed for it.
+    fn array(
+        &mut self,
+        source: Source,
+        cast: Option<LogicalType>,
+        column: ColumnId,
+    ) -> Result<Expr, Refusal> {
+        self.demand(column, Mode::Equality, "= ANY")?;
+        let element = Constant { source, cast };
+        let source = element.for_column(self.column(column), Purpose::Match)?;
+        let logical = self.column(column).logical;
+        self.note_parameter(&source, ParameterType::Array(logical));
+        Ok(self.hole(source, Form::SealedArray(column, Purpose::Match)))
     }
 }
 
-/// The elements of an array's text (PostgreSQL 8.15.6); None: it has several dimensions, or is
-/// malformed.
-fn parse(text: &str) -> Option<Vec<Option<String>>> {
-    let inside = text.trim().strip_prefix('{')?.strip_suffix('}')?;
-    let mut elements = Vec::new();
-    let mut characters = inside.chars().peekable();
-    if inside.trim().is_empty() {
-        return Some(elements);
-    }
-    loop {
-        while characters.next_if(char::is_ascii_whitespace).is_some() {}
-        let mut element = String::new();
-        let is_quoted = characters.next_if_eq(&'"').is_some();
-        loop {
-            match characters.peek() {
-                Some('\\') => {
-                    characters.next();
-                    element.push(characters.next()?);
+pub(super) fn not_listed(column: &str) -> Refusal {
+    refuse(format!(
+        "an array that is looked through for protected column {column} has to be a parameter, or \
+         written out"
+    ))
+    .with_hint("Use = ANY ($1), ARRAY[$1, $2], or IN with a parameter for each value.")
+}
+
+/// What an array holds, as far as it is known before values are.
+pub(super) enum Listed {
+    Elements(Vec<Expr>),
+    /// A parameter, and the type that its elements are cast to.
+    Parameter(usize, Option<LogicalType>),
+}
+
+impl Listed {
+    pub(super) fn of(array: &Expr) -> Result<Option<Self>, Refusal> {
+        Ok(match array {
+            Expr::Nested(inner) => Self::of(inner)?,
+            Expr::Array(Array { elem, named: true }) => Some(Self::Elements(elem.clone())),
+            Expr::Cast {
+                kind: CastKind::Cast | CastKind::DoubleColon,
+                expr,
+                data_type:
+                    DataType::Array(
+                        ArrayElemTypeDef::SquareBracket(element, None)
+                        | ArrayElemTypeDef::AngleBracket(element),
+                    ),
+                format: None,
+            } => match (Self::of(expr)?, constant::logical_type(element)) {
+                (Some(Self::Elements(elements)), _) => {
+                    let cast = |one: Expr| Expr::Cast {
+                        kind: CastKind::Cast,
+                        expr: Box::new(one),
+                        data_type: (**element).clone(),
+                        format: None,
+                    };
+                    Some(Self::Elements(elements.into_iter().map(cast).collect()))
                 }
-                Some('"') if is_quoted => break,
-                Some(',') | None if !is_quoted => break,
-                Some('"' | '{' | '}') if !is_quoted => return None,
-                None => return None,
-                Some(character) => {
-                    element.push(*character);
-                    characters.next();
+                (Some(Self::Parameter(number, None)), Some(cast)) => {
+                    Some(Self::Parameter(number, Some(cast)))
                 }
-            }
-        }
-        if is_quoted {
-            characters.next();
-            while characters.next_if(char::is_ascii_whitespace).is_some() {}
-            elements.push(Some(element));
-        } else {
-            let word = element.trim_end();
-            let is_null = word.eq_ignore_ascii_case("null");
-            if word.is_empty() {
-                return None;
-            }
-            elements.push((!is_null).then(|| word.to_owned()));
-        }
-        match characters.next() {
-            None => return Some(elements),
-            Some(',') => {}
-            Some(_) => return None,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::parse;
-
-    #[test]
-    fn elements_of_an_array_are_those_of_the_server() {
-        let some = |text: &str| Some(text.to_owned());
-        assert_eq!(parse("{}"), Some(vec![]));
-        assert_eq!(
-            parse("{a, b c ,NULL}"),
-            Some(vec![some("a"), some("b c"), None])
-        );
-        assert_eq!(
-            parse(r#"{"a,b","\"","NULL",\,}"#),
-            Some(vec![some("a,b"), some("\""), some("NULL"), some(",")])
-        );
-        for malformed in [
-            "a", "{a", "{a,}", "{{a}}", "{\"a}", "{\"a\"b}", "{a\"b\"}", "{\\",
-        ] {
-            assert_eq!(parse(malformed), None, "{malformed}");
-        }
+                _ => None,
+            },
+            Expr::Value(value) => match &value.value {
+                Value::SingleQuotedString(text) => {
+                    let constant =
+                        |text: String| Expr::Value(Value::SingleQuotedString(text).into());
+                    let null = || Expr::Value(Value::Null.into());
+                    array_elements(text).map(|elements| {
+                        let elements = elements.into_iter();
+                        Self::Elements(
+                            elements
+                                .map(|one| one.map_or_else(null, constant))
+                                .collect(),
+                        )
+                    })
+                }
+                // Nothing is found in it, and nothing is known not to be.
+                Value::Null => Some(Self::Elements(vec![array.clone()])),
+                Value::Placeholder(name) if !name.starts_with(template::MARK) => {
+                    Some(Self::Parameter(constant::parameter_number(name)?, None))
+                }
+                _ => None,
+            },
+            _ => None,
+        })
     }
 }

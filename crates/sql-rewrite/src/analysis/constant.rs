@@ -1,7 +1,7 @@
 //! Constants and parameters as they stand in a statement, and whether they fit a column.
 
-use column_types::LogicalType;
-use sqlparser::ast::{CastKind, DataType, Expr, UnaryOperator, Value};
+use column_types::{LogicalType, Value as Constantly};
+use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator, Value};
 
 use super::{refuse, unsupported};
 use crate::{Literal, ProtectedColumn, Purpose, Refusal, Source};
@@ -178,6 +178,66 @@ impl Constant {
             _ => false,
         }
     }
+}
+
+/// The text of a constant in quotes, unless it is empty.
+pub(crate) fn text(value: &Value) -> Option<&str> {
+    let text = match value {
+        Value::SingleQuotedString(text)
+        | Value::EscapedStringLiteral(text)
+        | Value::UnicodeStringLiteral(text)
+        | Value::NationalStringLiteral(text) => text,
+        Value::DollarQuotedString(text) => &text.value,
+        _ => return None,
+    };
+    (!text.is_empty()).then_some(text)
+}
+
+/// What a comparison of two constants says, so that neither needs to be sent: one may be the value
+/// that a protected column is compared with beside it. None: not known here.
+pub(crate) fn compared(
+    left: &Constant,
+    operator: &BinaryOperator,
+    right: &Constant,
+) -> Option<Value> {
+    use std::cmp::Ordering;
+    let (Source::Literal(one), Source::Literal(other)) = (&left.source, &right.source) else {
+        return None;
+    };
+    if left.is_null() || right.is_null() {
+        return Some(Value::Null);
+    }
+    let is_text = |cast: Option<LogicalType>| {
+        cast.is_none_or(|cast| matches!(cast, LogicalType::Text | LogicalType::Varchar(None)))
+    };
+    let order = match (one, other) {
+        (Literal::Number(one), Literal::Number(other))
+            if left.cast.is_none() && right.cast.is_none() =>
+        {
+            let numeric = |digits: &str| Constantly::from_number(digits).ok();
+            let ((one, from), (other, to)) = (numeric(one)?, numeric(other)?);
+            (from.is_number() && to.is_number()).then(|| column_types::compare(&one, &other))??
+        }
+        // Which of two texts is the less depends on a collation.
+        (Literal::Text(one), Literal::Text(other)) if is_text(left.cast) && is_text(right.cast) => {
+            match (one == other, operator) {
+                (true, _) => Ordering::Equal,
+                (false, BinaryOperator::Eq | BinaryOperator::NotEq) => Ordering::Less,
+                _ => return None,
+            }
+        }
+        (Literal::Boolean(one), Literal::Boolean(other)) => one.cmp(other),
+        _ => return None,
+    };
+    Some(Value::Boolean(match operator {
+        BinaryOperator::Eq => order.is_eq(),
+        BinaryOperator::NotEq => order.is_ne(),
+        BinaryOperator::Lt => order.is_lt(),
+        BinaryOperator::LtEq => order.is_le(),
+        BinaryOperator::Gt => order.is_gt(),
+        BinaryOperator::GtEq => order.is_ge(),
+        _ => return None,
+    }))
 }
 
 /// The type that a type of the tree is; None where it cannot be protected.

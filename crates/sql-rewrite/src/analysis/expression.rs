@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{
     AccessExpr, Array, BinaryOperator, CaseWhen, CastKind, CeilFloorKind, Expr, Interval,
-    Subscript, UnaryOperator,
+    Subscript, UnaryOperator, Value,
 };
 
 use super::comparison::Comparison;
@@ -107,6 +107,10 @@ impl Analysis<'_> {
 
     /// Predicates, and all that gives a plain value.
     fn truth(&mut self, expression: &mut Expr, scope: &Scope) -> Result<(), Refusal> {
+        if let Some(known) = known(expression)? {
+            *expression = Expr::Value(known.into());
+            return Ok(());
+        }
         match expression {
             Expr::IsNull(inner) | Expr::IsNotNull(inner) => self.null(inner, scope),
             Expr::IsFalse(inner)
@@ -155,7 +159,8 @@ impl Analysis<'_> {
     fn scalar(&mut self, expression: &mut Expr, scope: &Scope) -> Result<(), Refusal> {
         match expression {
             Expr::TypedString(typed) if !typed.uses_odbc_syntax => {
-                constant::check_plain_value(&typed.value.value)
+                constant::check_plain_value(&typed.value.value)?;
+                self.clear(&mut typed.value.value, Clear::Free)
             }
             Expr::Tuple(parts) => self.plain_all(parts, scope),
             Expr::Array(Array { elem, named: _ }) => self.plain_all(elem, scope),
@@ -278,7 +283,7 @@ impl Analysis<'_> {
 
     fn null(&mut self, operand: &mut Expr, scope: &Scope) -> Result<(), Refusal> {
         if let Some(number) = Constant::of(operand)?.and_then(|constant| constant.parameter()) {
-            if let Some(sealed) = self.null_test(number) {
+            if let Some(sealed) = self.null_test(number)? {
                 *operand = sealed;
                 return Ok(());
             }
@@ -434,6 +439,22 @@ impl Analysis<'_> {
         }
         Ok(common.flatten())
     }
+}
+
+/// What constants alone say.
+fn known(expression: &Expr) -> Result<Option<Value>, Refusal> {
+    Ok(match expression {
+        Expr::IsNull(inner) | Expr::IsNotNull(inner) => {
+            let constant = Constant::of(inner)?.filter(|constant| constant.parameter().is_none());
+            let asks_null = matches!(expression, Expr::IsNull(_));
+            constant.map(|constant| Value::Boolean(constant.is_null() == asks_null))
+        }
+        Expr::BinaryOp { left, op, right } => match (Constant::of(left)?, Constant::of(right)?) {
+            (Some(left), Some(right)) => constant::compared(&left, op, &right),
+            _ => None,
+        },
+        _ => None,
+    })
 }
 
 /// Operators between plain values.

@@ -2,15 +2,20 @@
 
 use column_types::{Accumulator, Aggregation, Arithmetic, LogicalType, Value as Constantly};
 use sqlparser::ast::{
-    BinaryOperator as B, CaseWhen, CastKind, Expr, Function, FunctionArguments, UnaryOperator as U,
-    Value,
+    BinaryOperator as B, CastKind, Expr, Function, FunctionArguments, TrimWhereField,
+    UnaryOperator as U, Value,
 };
+
+mod forms;
+
+pub(crate) use forms::{balanced, plain_arguments};
 
 use super::function::argument_expression;
 use super::{Analysis, Constant, Gathered, Scope, constant, refuse, unsupported};
 use crate::names::split;
 use crate::{
-    BinaryOperator, ColumnId, Expression, Literal, OutputKind, Refusal, Source, UnaryOperator,
+    BinaryOperator, ColumnId, Expression, Literal, OutputKind, Refusal, ScalarFunction, Source,
+    UnaryOperator,
 };
 
 /// An expression with its type; None: that of the fetched column, which only the server knows.
@@ -57,6 +62,11 @@ impl Lowering<'_, '_> {
         if let Some(constant) = Constant::of(expression)? {
             return self.constant(constant, hint);
         }
+        if let Expr::IsNull(inner) | Expr::IsNotNull(inner) = expression
+            && let Some(constant) = Constant::of(inner)?
+        {
+            return Ok(self.null_test(constant, matches!(expression, Expr::IsNull(_))));
+        }
         if let Some(fetched) = self.fetch(expression) {
             return Ok(fetched);
         }
@@ -85,15 +95,18 @@ impl Lowering<'_, '_> {
                 expr,
                 list,
                 negated,
-            } => {
-                let (operand, logical) = self.lower(expr, None)?;
-                let logical = known(logical)?;
-                let mut values = Vec::new();
-                for value in list {
-                    values.push(self.lower(value, Some(logical))?.0);
-                }
-                Ok(truth(*negated, Expression::In(Box::new(operand), values)))
-            }
+            } => self.in_list(expr, list, *negated),
+            Expr::AnyOp {
+                left,
+                compare_op: B::Eq,
+                right,
+                is_some: _,
+            } => self.in_array(left, right, false),
+            Expr::AllOp {
+                left,
+                compare_op: B::NotEq,
+                right,
+            } => self.in_array(left, right, true),
             Expr::Like { .. } | Expr::ILike { .. } => self.like(expression),
             Expr::Cast {
                 kind: CastKind::Cast | CastKind::DoubleColon,
@@ -107,7 +120,28 @@ impl Lowering<'_, '_> {
                 Ok((Expression::Cast(Box::new(inner), logical), Some(logical)))
             }
             Expr::Case { .. } => self.case(expression),
+            _ => self.lower_form(expression),
+        }
+    }
+
+    /// Forms that mean others, and functions.
+    fn lower_form(&mut self, expression: &Expr) -> Result<Typed, Refusal> {
+        match expression {
             Expr::Function(function) => self.call(function),
+            Expr::IsDistinctFrom(left, right) => self.distinct(left, right, true),
+            Expr::IsNotDistinctFrom(left, right) => self.distinct(left, right, false),
+            Expr::IsTrue(inner) => self.truth_test(inner, true, false),
+            Expr::IsNotTrue(inner) => self.truth_test(inner, true, true),
+            Expr::IsFalse(inner) => self.truth_test(inner, false, false),
+            Expr::IsNotFalse(inner) => self.truth_test(inner, false, true),
+            Expr::IsUnknown(inner) => self.test(UnaryOperator::IsNull, inner),
+            Expr::IsNotUnknown(inner) => self.test(UnaryOperator::IsNotNull, inner),
+            Expr::Trim {
+                expr,
+                trim_where: None | Some(TrimWhereField::Both),
+                trim_what: None,
+                trim_characters: None,
+            } => self.apply(ScalarFunction::Trim, expr),
             _ => Err(refuse(format!(
                 "this expression over protected columns is not supported: {}",
                 shape(expression)
@@ -144,6 +178,7 @@ impl Lowering<'_, '_> {
         if let Source::Parameter(number) = constant.source {
             self.analysis.see_parameter(number);
         }
+        self.analysis.hide(&constant.source);
         let logical = natural
             .or(constant.cast)
             .or(hint.map(without_limits))
@@ -159,6 +194,30 @@ impl Lowering<'_, '_> {
             }
             _ => Ok((value, Some(logical))),
         }
+    }
+
+    /// Whether a constant is NULL: what it is otherwise tells nothing of its type.
+    fn null_test(&mut self, constant: Constant, asks_null: bool) -> Typed {
+        if let Source::Parameter(number) = constant.source {
+            self.analysis.see_parameter(number);
+            if let Some(cast) = constant.cast {
+                self.analysis.note_type(&constant.source, cast);
+            }
+        }
+        let logical = constant.cast.unwrap_or(LogicalType::Text);
+        let value = match &constant.source {
+            Source::Literal(Literal::Null) => Literal::Null,
+            Source::Literal(_) => Literal::Boolean(true),
+            _ => {
+                let value = Box::new(Expression::Value(constant.source, logical));
+                let tested = Expression::Unary(null_operator(asks_null), value);
+                return (tested, Some(LogicalType::Boolean));
+            }
+        };
+        let is_true = (value == Literal::Null) == asks_null;
+        let value = Source::Literal(Literal::Boolean(is_true));
+        let logical = LogicalType::Boolean;
+        (Expression::Value(value, logical), Some(logical))
     }
 
     /// What the server gives as it is: a sealed column, or what is plain in all its parts.
@@ -221,8 +280,13 @@ impl Lowering<'_, '_> {
 
     fn binary(&mut self, left: &Expr, operator: &B, right: &Expr) -> Result<Typed, Refusal> {
         let hint = match operator {
-            B::And | B::Or => LogicalType::Boolean,
+            B::And => return self.conditions(left, operator, right, BinaryOperator::And),
+            B::Or => return self.conditions(left, operator, right, BinaryOperator::Or),
             B::StringConcat => LogicalType::Text,
+            B::Eq | B::NotEq if matches!((left, right), (Expr::Tuple(_), Expr::Tuple(_))) => {
+                let equal = self.rows_equal(left, right)?;
+                return Ok(truth(*operator == B::NotEq, equal));
+            }
             _ => {
                 let (left, right) = self.pair(left, right)?;
                 return combine(left, operator, right);
@@ -255,110 +319,17 @@ impl Lowering<'_, '_> {
         }
     }
 
-    fn like(&mut self, expression: &Expr) -> Result<Typed, Refusal> {
-        let (Expr::Like {
-            negated,
-            any: false,
-            expr,
-            pattern,
-            escape_char,
-        }
-        | Expr::ILike {
-            negated,
-            any: false,
-            expr,
-            pattern,
-            escape_char,
-        }) = expression
-        else {
-            return Err(unsupported("LIKE ANY"));
-        };
-        let escape = match escape_char.as_deref() {
-            None => None,
-            Some(Expr::Value(value)) => match &value.value {
-                Value::SingleQuotedString(text) if text.chars().count() == 1 => text.chars().next(),
-                _ => return Err(unsupported("an ESCAPE that is not one character")),
-            },
-            Some(_) => return Err(unsupported("a computed ESCAPE")),
-        };
-        let (operand, logical) = self.lower(expr, None)?;
-        if !known(logical)?.is_text() {
-            return Err(unsupported("LIKE on another type than text"));
-        }
-        let (pattern, _) = self.lower(pattern, Some(LogicalType::Text))?;
-        let like = Expression::Like {
-            operand: Box::new(operand),
-            pattern: Box::new(pattern),
-            escape,
-            case_sensitive: matches!(expression, Expr::Like { .. }),
-        };
-        Ok(truth(*negated, like))
-    }
-
-    fn case(&mut self, expression: &Expr) -> Result<Typed, Refusal> {
-        let Expr::Case {
-            operand,
-            conditions,
-            else_result,
-            ..
-        } = expression
-        else {
-            return Err(unsupported("this expression"));
-        };
-        let results = conditions
-            .iter()
-            .map(|when| &when.result)
-            .chain(else_result.as_deref());
-        let (values, logical) = self.alike(results)?;
-        let mut values = values.into_iter();
-        let mut whens = Vec::new();
-        for CaseWhen { condition, .. } in conditions {
-            let condition = match operand {
-                Some(operand) => self.compared(operand, BinaryOperator::Equal, condition)?.0,
-                None => self.condition(condition)?,
-            };
-            let value = values.next().expect("a value per condition");
-            whens.push((condition, value));
-        }
-        Ok((
-            Expression::Case(whens, values.next().map(Box::new)),
-            logical,
-        ))
-    }
-
-    fn call(&mut self, function: &Function) -> Result<Typed, Refusal> {
-        let unknown = || {
-            refuse(format!(
-                "function {} over protected columns is not supported",
-                function.name
-            ))
-        };
-        let name = split(&function.name).map(|(_, name)| name);
-        let FunctionArguments::List(list) = &function.args else {
-            return Err(unknown());
-        };
-        let mut arguments = list.args.clone();
-        let arguments: Result<Vec<Expr>, Refusal> = arguments
-            .iter_mut()
-            .map(|argument| argument_expression(argument).cloned())
-            .collect();
-        match (name.as_deref(), arguments?.as_slice()) {
-            (Some("coalesce"), arguments) => {
-                let (values, logical) = self.alike(arguments.iter())?;
-                Ok((Expression::Coalesce(values), logical))
-            }
-            (Some("power" | "pow"), [base, exponent]) => self.binary(base, &B::PGExp, exponent),
-            _ => Err(unknown()),
-        }
-    }
-
-    /// Values of which one becomes the result: of one type.
+    /// Values of which one becomes the result: of one type. Of texts it is that of the first, or of
+    /// the last, as PostgreSQL 10.5 has it for `CASE … ELSE`.
     fn alike<'e>(
         &mut self,
         values: impl Iterator<Item = &'e Expr> + Clone,
+        last_tells: bool,
     ) -> Result<(Vec<Expression>, Option<LogicalType>), Refusal> {
         let mut common: Option<LogicalType> = None;
-        for value in values.clone() {
+        let mut text = None;
+        let count = values.clone().count();
+        for (place, value) in values.clone().enumerate() {
             // A text in quotes, NULL or a parameter becomes what the others are.
             let has_type = Constant::of(value)?.is_none_or(|constant| {
                 let is_number = matches!(constant.source, Source::Literal(Literal::Number(_)));
@@ -366,7 +337,11 @@ impl Lowering<'_, '_> {
             });
             if has_type {
                 let (_, logical) = self.lower(value, None)?;
-                let logical = without_limits(known(logical)?);
+                let own = known(logical)?;
+                let logical = without_limits(own);
+                if text.is_none() || (last_tells && place + 1 == count) {
+                    text = Some(own);
+                }
                 common = Some(match common {
                     Some(earlier) if earlier != logical => earlier
                         .common_number(logical)
@@ -385,7 +360,13 @@ impl Lowering<'_, '_> {
                 _ => value,
             });
         }
-        Ok((lowered, common))
+        let result = match (common, text) {
+            (Some(LogicalType::Text), Some(LogicalType::Varchar(_))) => {
+                Some(LogicalType::Varchar(None))
+            }
+            _ => common,
+        };
+        Ok((lowered, result))
     }
 }
 
@@ -470,6 +451,13 @@ fn known(logical: Option<LogicalType>) -> Result<LogicalType, Refusal> {
     })
 }
 
+fn null_operator(asks_null: bool) -> UnaryOperator {
+    match asks_null {
+        true => UnaryOperator::IsNull,
+        false => UnaryOperator::IsNotNull,
+    }
+}
+
 fn both(operator: BinaryOperator, left: Expression, right: Expression) -> Expression {
     Expression::Binary(operator, Box::new(left), Box::new(right))
 }
@@ -536,6 +524,8 @@ pub(crate) fn plain_type(expression: &Expr, scope: &Scope) -> Option<LogicalType
         Expr::IsNull(_)
         | Expr::IsNotNull(_)
         | Expr::InList { .. }
+        | Expr::AnyOp { .. }
+        | Expr::AllOp { .. }
         | Expr::Between { .. }
         | Expr::Like { .. }
         | Expr::ILike { .. }
@@ -578,6 +568,11 @@ fn shape(expression: &Expr) -> String {
             parts.join(".")
         }
         Expr::Function(function) => format!("{}(…)", function.name),
+        Expr::Extract { .. } => "EXTRACT(…)".to_owned(),
+        Expr::Substring { .. } => "SUBSTRING(…)".to_owned(),
+        Expr::Subquery(_) | Expr::InSubquery { .. } | Expr::Exists { .. } => {
+            "a subquery".to_owned()
+        }
         _ => "this part".to_owned(),
     }
 }

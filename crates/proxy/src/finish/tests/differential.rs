@@ -258,7 +258,7 @@ fn ours(client: &mut Client, finish: &Finish) -> Result<(Vec<u32>, Rows), String
     let types: Vec<u32> = columns.map(|column| column.type_().oid()).collect();
     let given = given_of(finish, &schema(), &types);
     let rows = answer(finish, &given, &fetched, LIMITS).map_err(failed)?;
-    let program = Program::new(finish, &given, &constant, |_| 0);
+    let program = Program::new(finish, &given, &Literals, |_| 0);
     let program = program.map_err(|error| error.sqlstate.to_owned())?;
     let mut out = Vec::new();
     program.write_description(&mut out);

@@ -9,7 +9,7 @@ use wire_postgres::frontend::{self, Bind, Execute, Parse, Target, write_target};
 
 use super::late::rolls_back;
 use super::{Protected, Ways};
-use crate::plans::{At, Role};
+use crate::plans::{At, Role, TextPlan};
 use crate::session::End;
 use crate::session::answers::{DescribePart, Expected, Unseen};
 use crate::session::copying::{copy_at, write_copy};
@@ -26,6 +26,7 @@ impl Protected {
                 let message = "cannot insert multiple commands into a prepared statement";
                 return Err(Failure::error("42601", message));
             }
+            check_length(&plan)?;
             Ok((plan, text))
         });
         let (plan, text) = match planned {
@@ -36,7 +37,14 @@ impl Protected {
         let statement = Statement { text, types, plan };
         match statement.plan.front(0) {
             None => match copy_at(&statement.plan, 0) {
-                Some(copy) => write_copy(copy, parse.statement, ways.to_server),
+                Some(copy) => {
+                    let context = self.note_time();
+                    let copy = (&*statement.plan.loaded, copy);
+                    let written = write_copy(copy, parse.statement, &context, ways.to_server);
+                    if let Err(failure) = written {
+                        return self.fail(failure, ways);
+                    }
+                }
                 None => ways.to_server.extend_from_slice(message),
             },
             Some(front) => statement.write_parse(front, parse.statement, ways.to_server),
@@ -106,6 +114,16 @@ impl Protected {
             let message = format!("prepared statement \"{name}\" does not exist");
             Failure::error("26000", message)
         })?;
+        let names_objects =
+            self.objects.concern(&statement.text) || !self.portals_of(&statement.text).is_empty();
+        if names_objects {
+            let (plan, _) = self.plan(statement.text.as_bytes())?;
+            if plan.planned != statement.plan.planned {
+                let message = "the prepared statement names a cursor or a statement that is \
+                               another one by now";
+                return Err(Failure::error("0A000", message).hint("Prepare it again."));
+            }
+        }
         let version = self.loaded.as_ref().map(|loaded| loaded.version);
         let is_old = version != Some(statement.plan.loaded.version);
         if !is_old && !statement.plan.is_narrow() {
@@ -305,6 +323,16 @@ impl Protected {
         self.send(message, Expected::Execute(shape, reading), ways);
         Ok(())
     }
+}
+
+/// Refuses a statement with more values than a message can carry.
+pub(super) fn check_length(plan: &TextPlan) -> Result<(), Failure> {
+    if !plan.is_too_long() {
+        return Ok(());
+    }
+    let message = "the statement has more than 65535 values for protected columns";
+    Err(Failure::error("54000", message)
+        .hint("Pass an array as one parameter, split the statement, or use COPY."))
 }
 
 /// The statements by which the parameters and the rows of one of the client's are known, the one

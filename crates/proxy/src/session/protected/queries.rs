@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wire_postgres::backend::Failure;
+use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend::{self, Bind, Execute, Target, write_execute, write_target};
 
 use super::{Protected, Ways};
@@ -114,7 +114,8 @@ impl Protected {
             formats: Box::default(),
             has_parameters: true,
         };
-        self.send(message, Expected::DescribeFinish(described), ways);
+        ways.to_server.extend_from_slice(message);
+        self.wait_for_columns(described, ways);
         true
     }
 
@@ -135,7 +136,14 @@ impl Protected {
             formats: bind.result_formats.iter().collect(),
             has_parameters: false,
         };
-        self.answers.push(Expected::DescribeFinish(described));
+        self.wait_for_columns(described, ways);
         true
+    }
+
+    /// The columns decide whether the statement fails, and whether what is behind it is executed.
+    fn wait_for_columns(&mut self, described: DescribeFinish, ways: &mut Ways<'_>) {
+        backend::write_empty(frontend::kind::FLUSH, ways.to_server);
+        self.answers.push(Expected::DescribeFinish(described));
+        self.is_waiting = true;
     }
 }

@@ -165,15 +165,28 @@ impl Protected {
             }
             k::PARAMETER_DESCRIPTION => {}
             k::ROW_DESCRIPTION => {
-                finishing::write_description(statement, 0, body, formats, ways.to_client)?;
+                let out = &mut *ways.to_client;
+                let written = finishing::write_description(statement, 0, body, formats, out);
+                self.is_waiting = false;
+                match written {
+                    Err(RowError::Failure(failure)) if !failure.fatal => {
+                        self.answers.pop();
+                        self.fail(failure, ways);
+                        return Ok(false);
+                    }
+                    written => written?,
+                }
             }
             _ => return Err(unexpected()),
         }
         Ok(kind != k::PARAMETER_DESCRIPTION)
     }
 
-    /// The server may have dropped prepared statements.
+    /// The server may have dropped prepared statements, or have taken one.
     fn note_tag(&mut self, body: &[u8]) {
+        if body.starts_with(b"PREPARE\0") {
+            self.preparing.pop_front();
+        }
         if body.starts_with(b"DISCARD") || body.starts_with(b"DEALLOCATE") {
             self.own.forget_all();
         }
@@ -407,6 +420,7 @@ impl Protected {
                 self.is_waiting = false;
                 self.late.awaits_sync = false;
             }
+            Expected::DescribeFinish(_) => self.is_waiting = false,
             Expected::DescribePart(_) => self.described.clear(),
             Expected::Unseen(Unseen::Parse(number)) => self.own.forget(number),
             Expected::Unseen(Unseen::ParseAgain(name, before)) => {
@@ -449,6 +463,12 @@ impl Protected {
             _ => return Err(unexpected()),
         }
         self.locks.note_ready(status, self.answers.is_empty());
+        if self.answers.is_empty() {
+            // The server has not taken those that are left.
+            for name in std::mem::take(&mut self.preparing) {
+                self.objects.forget(&name);
+            }
+        }
         Ok(())
     }
 }

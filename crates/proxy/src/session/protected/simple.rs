@@ -10,14 +10,16 @@ use wire_postgres::frontend::{
     self, Bind, Execute, Target, write_bind, write_execute, write_parse, write_target,
 };
 
+use super::extended::check_length;
 use super::{Protected, REFUSED_TEXT, Ways};
 use crate::plans::TextPlan;
 use crate::session::End;
 use crate::session::answers::{Expected, Unseen};
+use crate::session::constants::render_query;
 use crate::session::inputs::Inputs;
 use crate::session::locks::RowName;
 use crate::session::rows::Shape;
-use crate::session::statements::{Statement, render_query};
+use crate::session::statements::Statement;
 
 /// The body of a Bind without a name, a value, or a format.
 pub(super) const EMPTY_BIND: &[u8] = &[0; 8];
@@ -121,6 +123,10 @@ impl Protected {
             let message = "COPY beside a statement that the proxy computes for is not supported";
             let failure = Failure::error("0A000", message);
             let failure = failure.hint("Send the statements one by one.");
+            self.fail_query(failure, ways);
+            return Ok(());
+        }
+        if let Err(failure) = check_length(plan) {
             self.fail_query(failure, ways);
             return Ok(());
         }

@@ -163,7 +163,9 @@ impl Protected {
         if plan.bound(at).is_none() || may_change_all(&modify.effects) {
             return Ok(false);
         }
-        let Some(known) = self.locks.known(row, &modify.current) else {
+        let sealed: Option<Vec<_>> = modify.current.iter().map(|one| one.sealed()).collect();
+        let known = sealed.and_then(|sealed| self.locks.known(row, &sealed));
+        let Some(known) = known else {
             return Ok(false);
         };
         let current = modify.current.iter().copied().zip(known);

@@ -1,7 +1,8 @@
 //! What a query gives: select lists and RETURNING.
 
 use sqlparser::ast::{
-    Expr, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, WildcardAdditionalOptions,
+    Expr, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TrimWhereField,
+    WildcardAdditionalOptions,
 };
 
 use super::super::{Analysis, OutColumn, Scope, refuse, unsupported};
@@ -134,6 +135,7 @@ pub(crate) fn output_name(expression: &Expr) -> Option<String> {
         Expr::Cast { expr, .. } => output_name(expr),
         Expr::Function(function) => split(&function.name).map(|(_, name)| name),
         Expr::Case { .. } => Some("case".to_owned()),
+        Expr::Trim { trim_where, .. } => Some(trim_name(*trim_where).to_owned()),
         Expr::Exists { .. } => Some("exists".to_owned()),
         Expr::Subquery(query) => match &*query.body {
             SetExpr::Select(select) => match select.projection.first()? {
@@ -144,6 +146,15 @@ pub(crate) fn output_name(expression: &Expr) -> Option<String> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// The function that the server has for `TRIM`.
+fn trim_name(place: Option<TrimWhereField>) -> &'static str {
+    match place {
+        None | Some(TrimWhereField::Both) => "btrim",
+        Some(TrimWhereField::Leading) => "ltrim",
+        Some(TrimWhereField::Trailing) => "rtrim",
     }
 }
 

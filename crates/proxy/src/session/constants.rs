@@ -1,0 +1,217 @@
+//! Constants and values on their way into statements: read, sealed, and written into texts.
+
+use column_types::{LogicalType, TextContext, Value, ValueError, assign};
+use sql_rewrite::{ColumnId, Form, Hole, Literal, Plan, Purpose, Source, Template};
+use wire_postgres::backend::Failure;
+
+use super::calculated;
+use super::inputs::Inputs;
+use super::statements::Statement;
+use crate::finish::{Constants, Elements};
+use crate::plans::{TextPlan, write_literal};
+use crate::protection::Loaded;
+
+/// The constants of a statement that is bound.
+pub(super) struct Bound<'a> {
+    pub statement: &'a Statement,
+    pub inputs: &'a Inputs<'a>,
+}
+
+impl Constants for Bound<'_> {
+    fn one(
+        &self,
+        source: &Source,
+        logical: LogicalType,
+    ) -> Result<(Option<Value>, LogicalType), ValueError> {
+        self.statement.constant(source, logical, self.inputs)
+    }
+
+    fn array(
+        &self,
+        source: &Source,
+        logical: LogicalType,
+    ) -> Result<(Option<Elements>, LogicalType), ValueError> {
+        self.statement.array(source, logical, self.inputs)
+    }
+}
+
+/// Those of one that is only described: their types are known.
+pub(super) struct Unbound<'a>(pub &'a Statement);
+
+impl Constants for Unbound<'_> {
+    fn one(
+        &self,
+        source: &Source,
+        logical: LogicalType,
+    ) -> Result<(Option<Value>, LogicalType), ValueError> {
+        Ok((None, self.0.type_of(source, logical)?))
+    }
+
+    fn array(
+        &self,
+        source: &Source,
+        logical: LogicalType,
+    ) -> Result<(Option<Elements>, LogicalType), ValueError> {
+        Ok((None, self.0.element_type(source, logical)?))
+    }
+}
+
+/// The failure of a statement for the sake of a value.
+pub(super) fn failure(error: ValueError) -> Failure {
+    Failure::error(error.sqlstate, error.message)
+}
+
+pub(super) fn no_type(oid: u32) -> ValueError {
+    ValueError {
+        sqlstate: "42804",
+        message: format!("a parameter of type number {oid} meets a protected column: cast it"),
+    }
+}
+
+pub(super) fn no_array(oid: u32) -> ValueError {
+    ValueError {
+        sqlstate: "42809",
+        message: format!(
+            "a parameter of type number {oid} is looked through for a protected column: op \
+             ANY/ALL (array) requires array on right side"
+        ),
+    }
+}
+
+/// Seals a constant. False: it is NULL.
+pub(super) fn seal_literal(
+    loaded: &Loaded,
+    literal: &Literal,
+    (column, purpose): (ColumnId, Purpose),
+    context: &TextContext,
+    out: &mut Vec<u8>,
+) -> Result<bool, ValueError> {
+    let logical = loaded.schema.column(column).logical;
+    let (Some(value), from) = read_literal(literal, logical, context)? else {
+        return Ok(false);
+    };
+    seal(loaded, (column, purpose), (value, from), context, out)?;
+    Ok(true)
+}
+
+/// The value of a constant, a text taken for one of a type, and its type. None: NULL.
+pub(super) fn read_literal(
+    literal: &Literal,
+    logical: LogicalType,
+    context: &TextContext,
+) -> Result<(Option<Value>, LogicalType), ValueError> {
+    let (value, own) = match literal {
+        Literal::Null => return Ok((None, logical)),
+        Literal::Boolean(truth) => (Value::Boolean(*truth), LogicalType::Boolean),
+        Literal::Number(digits) => Value::from_number(digits)?,
+        Literal::Text(text) => (Value::from_text(text, logical, context)?, logical),
+        Literal::TransactionTime => (Value::Timestamp(context.now), LogicalType::TimestampTz),
+    };
+    Ok((Some(value), own))
+}
+
+/// Seals a value of a type for its purpose in a column.
+pub(super) fn seal(
+    loaded: &Loaded,
+    (column, purpose): (ColumnId, Purpose),
+    (value, from): (Value, LogicalType),
+    context: &TextContext,
+    out: &mut Vec<u8>,
+) -> Result<(), ValueError> {
+    let to = loaded.schema.column(column).logical;
+    match purpose {
+        Purpose::Store => {
+            let value = assign(value, from, to, context)?;
+            loaded.sealer.seal(column, purpose, &value, out)
+        }
+        Purpose::Match | Purpose::Bound => loaded.sealer.seal(column, purpose, &value, out),
+    }
+}
+
+/// The text of a Query for the server: literals sealed where they have to be.
+pub(super) fn render_query(
+    text: &str,
+    plan: &TextPlan,
+    context: &TextContext,
+) -> Result<String, Failure> {
+    let mut out = String::new();
+    for one in &plan.planned {
+        if !out.is_empty() {
+            out.push_str("; ");
+        }
+        let (template, holes) = match &one.plan {
+            Plan::One(translated, _) => (&translated.template, &translated.holes),
+            Plan::Copy(copy) => (&copy.template, &copy.holes),
+            _ => {
+                out.push_str(&text[one.span.clone()]);
+                continue;
+            }
+        };
+        out.push_str(&render(&plan.loaded, template, holes, context)?);
+    }
+    Ok(out)
+}
+
+/// A text with constants in its holes.
+pub(super) fn render(
+    loaded: &Loaded,
+    template: &Template,
+    holes: &[Hole],
+    context: &TextContext,
+) -> Result<String, Failure> {
+    let mut failed = None;
+    let rendered = template.render(|hole, out| {
+        if let Err(failure) = write_constant(loaded, &holes[hole], context, out) {
+            failed.get_or_insert(failure);
+        }
+    });
+    failed.map_or(Ok(rendered), Err)
+}
+
+fn write_constant(
+    loaded: &Loaded,
+    hole: &Hole,
+    context: &TextContext,
+    out: &mut String,
+) -> Result<(), Failure> {
+    let mut sealed = Vec::new();
+    let has_value = match (&hole.source, hole.form) {
+        (Source::Literal(literal), Form::Plain) => {
+            write_literal(literal, out);
+            return Ok(());
+        }
+        // An array that is written out has become a list, unless it is empty.
+        (Source::Literal(_), Form::SealedArray(..)) => {
+            out.push_str("ARRAY[]::bytea[]");
+            return Ok(());
+        }
+        (Source::Literal(literal), Form::Sealed(column, purpose)) => {
+            seal_literal(loaded, literal, (column, purpose), context, &mut sealed)
+        }
+        (Source::Calculated(value, _), Form::Sealed(column, purpose)) => {
+            calculated::of_constants(value, context).and_then(|calculated| match calculated {
+                (Some(value), logical) => {
+                    let value = (value, logical);
+                    seal(loaded, (column, purpose), value, context, &mut sealed)?;
+                    Ok(true)
+                }
+                (None, _) => Ok(false),
+            })
+        }
+        _ => return Err(failure(calculated::no_parameter())),
+    };
+    if !has_value.map_err(failure)? {
+        out.push_str("NULL::bytea");
+        return Ok(());
+    }
+    // E: whatever `standard_conforming_strings` is.
+    out.push_str("E'\\\\x");
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.reserve(2 * sealed.len());
+    for byte in sealed {
+        out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        out.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    out.push_str("'::bytea");
+    Ok(())
+}

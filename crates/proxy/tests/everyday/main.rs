@@ -1,0 +1,508 @@
+//! Everyday SQL, as mappers and people write it: each statement on a plain server and through the
+//! proxy, as one text and with parameters as texts and in binary. The answers and what they leave
+//! in the tables are the same, or the proxy refuses with the words that the table says.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod statements;
+
+use common::Setup;
+use postgres::types::{Format, FromSql, IsNull, ToSql, Type, private::BytesMut};
+use postgres::{Client, SimpleQueryMessage};
+use server_testkit::Postgres;
+use statements::STATEMENTS;
+
+const RULES: &str = r#"
+[columns.account]
+id = { type = "integer", mode = "equality", domain = "account" }
+name = { type = "varchar(12)", mode = "equality", domain = "name" }
+note = { type = "text" }
+amount = { type = "numeric(10,2)" }
+day = { type = "date" }
+place = { type = "integer", mode = "order", bits = 16 }
+score = { type = "integer" }
+
+[columns.entry]
+account_id = { type = "integer", mode = "equality", domain = "account" }
+value = { type = "bigint" }
+memo = { type = "varchar(20)" }
+
+[columns.archive]
+id = { type = "integer", mode = "equality", domain = "account" }
+name = { type = "varchar(12)", mode = "equality", domain = "name" }
+note = { type = "text" }
+"#;
+
+const CREATE: &[&str] = &[
+    "CREATE TABLE account (id integer PRIMARY KEY, name varchar(12) NOT NULL, note text, \
+     amount numeric(10,2), day date, place integer, score integer, plain integer, label text)",
+    "CREATE TABLE entry (account_id integer REFERENCES account (id), number integer, \
+     value bigint, memo varchar(20), PRIMARY KEY (account_id, number))",
+    "CREATE TABLE archive (id integer PRIMARY KEY, name varchar(12), note text, at integer)",
+    "CREATE TABLE open (id integer PRIMARY KEY, word text, tags text[])",
+    "INSERT INTO account VALUES \
+     (1, 'CANARYann', 'CANARY first', 10.50, '2001-02-03', 10, 5, 1, 'a'), \
+     (2, 'CANARYbob', 'CANARY Second', 20.25, '1999-12-31', 20, NULL, 2, 'b'), \
+     (3, 'CANARYbob', NULL, NULL, NULL, NULL, 7, 3, NULL), \
+     (4, 'CANARYeve', '', -0.01, '2001-02-03', 30, 5, NULL, 'd'), \
+     (5, 'CANARYEve', 'CANARY first', 10.50, '2020-02-29', 10, -1, 5, 'a')",
+    "INSERT INTO entry VALUES (1, 1, 100, 'CANARYx'), (1, 2, 200, NULL), (2, 1, NULL, 'CANARYy'), \
+     (5, 1, 9000000000, 'CANARYx')",
+    "INSERT INTO archive VALUES (9, 'CANARYold', 'CANARY kept', 1), (2, 'CANARYbob', NULL, 2)",
+    "INSERT INTO open VALUES (1, 'one'), (2, 'two')",
+];
+
+/// What is left in the tables.
+const LEFT: &[&str] = &[
+    "SELECT * FROM account ORDER BY plain, id",
+    "SELECT * FROM entry ORDER BY number, account_id, value",
+    "SELECT * FROM archive ORDER BY at, id",
+    "SELECT * FROM open ORDER BY id",
+];
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Way {
+    Simple,
+    Text,
+    Binary,
+}
+
+/// A parameter, given as text.
+#[derive(Debug)]
+struct Parameter(Option<String>, Way);
+
+impl Parameter {
+    fn elements(text: &str) -> impl Iterator<Item = Option<&str>> {
+        let inside = text.trim_matches(['{', '}']);
+        let elements = inside.split(',').filter(|element| !element.is_empty());
+        elements.map(|element| (element != "NULL").then(|| element.trim_matches('"')))
+    }
+}
+
+impl ToSql for Parameter {
+    fn to_sql(
+        &self,
+        of: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        let Some(text) = &self.0 else {
+            return Ok(IsNull::Yes);
+        };
+        if self.1 == Way::Text {
+            out.extend_from_slice(text.as_bytes());
+            return Ok(IsNull::No);
+        }
+        match *of {
+            Type::INT4 => text.parse::<i32>()?.to_sql(of, out),
+            Type::INT8 => text.parse::<i64>()?.to_sql(of, out),
+            Type::INT4_ARRAY => {
+                let elements = Self::elements(text).map(|one| one.map(str::parse).transpose());
+                elements
+                    .collect::<Result<Vec<Option<i32>>, _>>()?
+                    .to_sql(of, out)
+            }
+            Type::TEXT_ARRAY | Type::VARCHAR_ARRAY => {
+                Self::elements(text).collect::<Vec<_>>().to_sql(of, out)
+            }
+            _ => {
+                out.extend_from_slice(text.as_bytes());
+                Ok(IsNull::No)
+            }
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    fn encode_format(&self, of: &Type) -> Format {
+        let is_binary = matches!(
+            *of,
+            Type::INT4
+                | Type::INT8
+                | Type::TEXT
+                | Type::VARCHAR
+                | Type::INT4_ARRAY
+                | Type::TEXT_ARRAY
+                | Type::VARCHAR_ARRAY
+        );
+        match self.1 {
+            Way::Binary if is_binary => Format::Binary,
+            _ => Format::Text,
+        }
+    }
+
+    postgres::types::to_sql_checked!();
+}
+
+struct Raw(Vec<u8>);
+
+impl<'a> FromSql<'a> for Raw {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(Self(raw.to_vec()))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+/// What comes of a statement.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    columns: Vec<String>,
+    rows: Vec<Vec<Option<String>>>,
+    count: u64,
+}
+
+type Answer = Result<Outcome, (String, String)>;
+
+fn run(client: &mut Client, text: &str, values: &[Option<&str>], way: Way) -> Answer {
+    let done = match way {
+        Way::Simple => simple(client, &with_literals(text, values)),
+        Way::Text | Way::Binary => extended(client, text, values, way),
+    };
+    let mut outcome = done.map_err(|error| match error.as_db_error() {
+        Some(told) => (told.code().code().to_owned(), told.message().to_owned()),
+        None => ("ended".to_owned(), error.to_string()),
+    })?;
+    if !text.contains("ORDER BY") || text.contains("OVER") {
+        outcome.rows.sort();
+    }
+    Ok(outcome)
+}
+
+fn with_literals(text: &str, values: &[Option<&str>]) -> String {
+    let mut text = text.to_owned();
+    for (index, value) in values.iter().enumerate().rev() {
+        let literal = match value {
+            None => "NULL".to_owned(),
+            Some(value) => format!("'{}'", value.replace('\'', "''")),
+        };
+        text = text.replace(&format!("${}", index + 1), &literal);
+    }
+    text
+}
+
+fn extended(
+    client: &mut Client,
+    text: &str,
+    values: &[Option<&str>],
+    way: Way,
+) -> Result<Outcome, postgres::Error> {
+    let prepared = client.prepare(text)?;
+    let values: Vec<Parameter> = values
+        .iter()
+        .map(|value| Parameter(value.map(str::to_owned), way))
+        .collect();
+    let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|one| one as _).collect();
+    let columns = prepared.columns().iter();
+    let columns: Vec<String> = columns
+        .map(|column| format!("{} {}", column.name(), column.type_()))
+        .collect();
+    if columns.is_empty() {
+        let count = client.execute(&prepared, &values)?;
+        return Ok(Outcome {
+            columns,
+            rows: Vec::new(),
+            count,
+        });
+    }
+    let rows = client.query(&prepared, &values)?;
+    let rows = rows.iter().map(|row| {
+        let values = (0..row.len()).map(|index| row.get::<_, Option<Raw>>(index));
+        values
+            .map(|value| value.map(|raw| raw.0.escape_ascii().to_string()))
+            .collect()
+    });
+    Ok(Outcome {
+        columns,
+        rows: rows.collect(),
+        count: 0,
+    })
+}
+
+fn simple(client: &mut Client, text: &str) -> Result<Outcome, postgres::Error> {
+    let mut outcome = Outcome {
+        columns: Vec::new(),
+        rows: Vec::new(),
+        count: 0,
+    };
+    for message in client.simple_query(text)? {
+        match message {
+            SimpleQueryMessage::RowDescription(columns) => {
+                outcome.columns = columns.iter().map(|one| one.name().to_owned()).collect();
+            }
+            SimpleQueryMessage::Row(row) => {
+                let field = |index| row.get(index).map(str::to_owned);
+                outcome.rows.push((0..row.len()).map(field).collect());
+            }
+            SimpleQueryMessage::CommandComplete(count) => outcome.count = count,
+            _ => {}
+        }
+    }
+    Ok(outcome)
+}
+
+/// A plain server, and another behind the proxy.
+struct Pair {
+    plain: Client,
+    proxy: Client,
+}
+
+impl Pair {
+    /// The answers to a statement, and what it leaves behind.
+    fn ask(&mut self, text: &str, values: &[Option<&str>], way: Way) -> [(Answer, Vec<Answer>); 2] {
+        [&mut self.plain, &mut self.proxy].map(|client| {
+            client.batch_execute("BEGIN").expect("a transaction");
+            let answer = run(client, text, values, way);
+            let left = match answer.is_ok() && !text.starts_with("SELECT") {
+                true => LEFT
+                    .iter()
+                    .map(|left| run(client, left, &[], Way::Simple))
+                    .collect(),
+                false => Vec::new(),
+            };
+            client.batch_execute("ROLLBACK").expect("nothing stays");
+            (answer, left)
+        })
+    }
+
+    /// What is wrong with a statement; None: nothing.
+    fn check(&mut self, line: &str, way: Way) -> Option<String> {
+        let mut parts = line.split(" ## ");
+        let text = parts.next().unwrap_or_default();
+        let (mut values, mut refusal) = (Vec::new(), None);
+        for part in parts {
+            match part.strip_prefix("refused: ") {
+                Some(words) => refusal = Some(words),
+                None if part == "NULL" => values.push(None),
+                None => values.push(Some(part)),
+            }
+        }
+        let [(plain, plain_left), (proxy, proxy_left)] = self.ask(text, &values, way);
+        let wrong = match (&refusal, &proxy) {
+            (Some(words), Err((code, message))) if code == "0A000" => !message.contains(words),
+            (Some(_), _) => true,
+            (None, Err((code, _))) => plain.as_ref().err().map(|(own, _)| own) != Some(code),
+            (None, Ok(_)) => plain != proxy || plain_left != proxy_left,
+        };
+        wrong.then(|| {
+            format!(
+                "{way:?}: {line}\n  plain: {plain:?}\n  proxy: {proxy:?}\n  left: {}",
+                plain_left == proxy_left
+            )
+        })
+    }
+}
+
+#[test]
+fn everyday_statements_answer_as_on_a_plain_server_or_say_why_not() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let (server, setup) = (Postgres::start(), Setup::start(RULES));
+    let mut pair = Pair {
+        plain: server.connect(),
+        proxy: setup.connect(),
+    };
+    for statement in CREATE {
+        pair.plain.batch_execute(statement).expect("made");
+        pair.proxy.batch_execute(statement).expect("made");
+    }
+    let mut wrong = Vec::new();
+    let wanted = std::env::var("STRONGROOM_STATEMENT").unwrap_or_default();
+    for line in STATEMENTS.iter().filter(|line| line.contains(&wanted)) {
+        for way in [Way::Simple, Way::Text, Way::Binary] {
+            wrong.extend(pair.check(line, way));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} wrong\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+/// Server and proxy with the tables and their rows.
+fn start() -> Option<Setup> {
+    if !server_testkit::is_installed() {
+        return None;
+    }
+    let setup = Setup::start(RULES);
+    let mut client = setup.connect();
+    for statement in CREATE {
+        client.batch_execute(statement).expect("made");
+    }
+    Some(setup)
+}
+
+#[test]
+fn long_lists_are_answered_or_refused_and_the_session_goes_on() {
+    let Some(setup) = start() else { return };
+    let mut client = setup.connect();
+    let list = |count: u32| {
+        let numbers: Vec<String> = (1..=count).map(|number| number.to_string()).collect();
+        numbers.join(", ")
+    };
+    for column in ["id", "score"] {
+        let text = format!(
+            "SELECT count(*) FROM account WHERE {column} IN ({})",
+            list(10_000)
+        );
+        let simple = simple(&mut client, &text).expect("answered").rows;
+        let count: i64 = client.query_one(&text, &[]).expect("answered").get(0);
+        assert_eq!(simple, [[Some(count.to_string())]]);
+        assert_eq!(count, if column == "id" { 5 } else { 3 });
+        let numbers: Vec<i32> = (1..=100_000).collect();
+        let text = format!("SELECT count(*) FROM account WHERE {column} = ANY($1)");
+        let by_array: i64 = client
+            .query_one(&text, &[&numbers])
+            .expect("answered")
+            .get(0);
+        assert_eq!(by_array, count);
+        let numbers: Vec<i32> = (1..=100_001).collect();
+        let error = client.query_one(&text, &[&numbers]).expect_err("too many");
+        assert_eq!(error.code().map(|code| code.code()), Some("54000"));
+    }
+    let text = format!("SELECT id FROM account WHERE id IN ({})", list(70_000));
+    assert_eq!(simple(&mut client, &text).expect("answered").rows.len(), 5);
+    let error = client
+        .query(&text, &[])
+        .expect_err("more than Bind can carry");
+    assert_eq!(error.code().map(|code| code.code()), Some("54000"));
+    client.batch_execute("SELECT 1").expect("the session lives");
+}
+
+#[test]
+fn a_prepare_that_the_server_has_not_taken_is_not_remembered() {
+    let Some(setup) = start() else { return };
+    let script = "BEGIN; SELECT 1/0";
+    let mut client = setup.connect();
+    client.batch_execute(script).expect_err("by zero");
+    let first = "PREPARE find AS SELECT name FROM account WHERE id = 1";
+    client
+        .batch_execute(first)
+        .expect_err("the transaction has failed");
+    client.batch_execute("ROLLBACK").expect("rolled back");
+    let error = client.simple_query("EXECUTE find").expect_err("not there");
+    assert_eq!(error.code().map(|code| code.code()), Some("26000"));
+    let second = "PREPARE find AS SELECT name FROM account WHERE id = 2";
+    client.batch_execute(second).expect("prepared");
+    client.batch_execute(first).expect_err("it is there");
+    let rows = simple(&mut client, "EXECUTE find").expect("executed").rows;
+    assert_eq!(rows, [[Some("CANARYbob".to_owned())]]);
+}
+
+#[test]
+fn rows_are_fetched_from_portals_and_cursors_in_plain_or_not_at_all() {
+    let Some(setup) = start() else { return };
+    let mut client = setup.connect();
+    let mut transaction = client.transaction().expect("begun");
+    let text = "SELECT name FROM account WHERE id = ANY($1) ORDER BY plain";
+    let portal = transaction.bind(text, &[&vec![1, 2, 3]]).expect("bound");
+    let name = |rows: Vec<postgres::Row>| {
+        let rows = rows.into_iter().map(|row| row.get::<_, String>(0));
+        rows.collect::<Vec<_>>()
+    };
+    let first = transaction.query_portal(&portal, 1).expect("a row");
+    assert_eq!(name(first), ["CANARYann"]);
+    // The driver names portals p0, p1, …
+    let found = (0..20).find_map(|number| {
+        let mut inner = transaction.transaction().expect("a savepoint");
+        let fetched = inner.simple_query(&format!("FETCH 1 FROM p{number}"));
+        fetched.ok()
+    });
+    let row = found
+        .expect("a portal")
+        .into_iter()
+        .find_map(|said| match said {
+            SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            _ => None,
+        });
+    assert_eq!(row.as_deref(), Some("CANARYbob"));
+    drop(transaction);
+
+    let mut transaction = client.transaction().expect("begun");
+    let declare = "DECLARE c CURSOR FOR SELECT name FROM account ORDER BY plain";
+    let early = "DECLARE c CURSOR FOR SELECT word FROM open";
+    transaction.batch_execute(early).expect("declared");
+    let fetch = transaction.prepare("FETCH 1 FROM c").expect("prepared");
+    transaction
+        .batch_execute(&format!("CLOSE c; {declare}"))
+        .expect("declared anew");
+    let error = transaction.query(&fetch, &[]).expect_err("other columns");
+    assert_eq!(error.code().map(|code| code.code()), Some("0A000"));
+    drop(transaction);
+}
+
+#[test]
+fn a_query_with_constants_is_copied() {
+    use std::io::Read as _;
+    let Some(setup) = start() else { return };
+    let mut client = setup.connect();
+    let mut copied = |query: &str| {
+        let mut text = String::new();
+        let mut reader = client.copy_out(&format!("COPY ({query}) TO STDOUT"))?;
+        reader.read_to_string(&mut text).expect("rows");
+        Ok::<_, postgres::Error>(text)
+    };
+    let text = "SELECT name, plain FROM account WHERE name = 'CANARYbob' AND id IN (2, 3) \
+                ORDER BY plain";
+    assert_eq!(
+        copied(text).expect("copied"),
+        "CANARYbob\t2\nCANARYbob\t3\n"
+    );
+    let empty = "SELECT name FROM account WHERE id = ANY('{}')";
+    assert_eq!(copied(empty).expect("copied"), "");
+    let error = copied("SELECT name FROM account WHERE id = 'x'").expect_err("no number");
+    assert_eq!(error.code().map(|code| code.code()), Some("22P02"));
+    let simple = "COPY (SELECT note FROM account WHERE id = 1) TO STDOUT";
+    assert_eq!(setup.psql(simple), "CANARY first\n");
+}
+
+#[test]
+fn deep_expressions_are_answered_or_refused_and_never_too_deep_for_the_stack() {
+    let Some(setup) = start() else { return };
+    let mut client = setup.connect();
+    let mut run = |condition: String| {
+        let answer = run(
+            &mut client,
+            &format!("SELECT count(*) FROM account WHERE {condition}"),
+            &[],
+            Way::Simple,
+        );
+        answer.map(|outcome| outcome.rows).map_err(|(code, _)| code)
+    };
+    let five = Ok(vec![vec![Some("5".to_owned())]]);
+    for column in ["plain", "id", "score"] {
+        let is = format!("({column} IS NULL OR {column} < 100)").replace("id < ", "id <> ");
+        for (deep, operator) in [("AND", "AND"), ("OR", "OR")] {
+            let chain = |count: usize| vec![is.as_str(); count].join(&format!(" {operator} "));
+            assert_eq!(run(chain(300)), five, "{column} {deep}");
+            assert_eq!(
+                run(chain(10_000)),
+                Err("54001".to_owned()),
+                "{column} {deep}"
+            );
+        }
+        let nested = |count: usize| format!("{}{is}{}", "(".repeat(count), ")".repeat(count));
+        assert_eq!(run(nested(40)), five, "{column}");
+        assert_eq!(run(nested(10_000)), Err("54001".to_owned()), "{column}");
+        let negated = |count: usize| format!("{}{is}", "NOT ".repeat(count));
+        assert_eq!(run(negated(40)), five, "{column}");
+        assert_eq!(run(negated(10_000)), Err("54001".to_owned()), "{column}");
+        let sum = |count: usize| format!("{} IS NOT NULL OR TRUE", vec![column; count].join(" + "));
+        if column == "score" {
+            assert_eq!(run(sum(450)), Err("54001".to_owned()));
+        }
+        if column != "id" {
+            assert_eq!(run(sum(60)), five, "{column}");
+        }
+        assert_eq!(run(sum(10_000)), Err("54001".to_owned()), "{column}");
+    }
+    let rows: Vec<String> = (0..10_000).map(|number| format!("({number}, 5)")).collect();
+    let one = Ok(vec![vec![Some("2".to_owned())]]);
+    assert_eq!(run(format!("(id, score) IN ({})", rows.join(", "))), one);
+}

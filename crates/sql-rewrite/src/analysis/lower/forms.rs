@@ -1,0 +1,358 @@
+//! Forms of SQL that mean others which the proxy computes; and functions.
+
+use column_types::LogicalType;
+use sqlparser::ast::{BinaryOperator as B, CaseWhen, Expr, Function, FunctionArguments, Value};
+
+use super::{Lowering, Typed, both, compare, known, shape, truth, without_limits};
+use crate::analysis::any::{Listed, not_listed};
+use crate::analysis::function::argument_expression;
+use crate::analysis::{refuse, unsupported};
+use crate::names::split;
+use crate::{
+    BinaryOperator, Expression, Literal, ParameterType, Refusal, ScalarFunction, Source,
+    UnaryOperator,
+};
+
+impl Lowering<'_, '_> {
+    /// `left IS DISTINCT FROM right`: a comparison for which NULL is a value.
+    pub(super) fn distinct(
+        &mut self,
+        left: &Expr,
+        right: &Expr,
+        is_distinct: bool,
+    ) -> Result<Typed, Refusal> {
+        let (left, right) = self.pair(left, right)?;
+        let (equal, logical) = compare(left.clone(), BinaryOperator::Equal, right.clone())?;
+        let is_null =
+            |operand: &Typed| Expression::Unary(UnaryOperator::IsNull, Box::new(operand.0.clone()));
+        let neither = both(BinaryOperator::And, is_null(&left), is_null(&right));
+        let otherwise = Expression::Coalesce(vec![equal, boolean(false)]);
+        let is_same = both(BinaryOperator::Or, neither, otherwise);
+        debug_assert_eq!(logical, Some(LogicalType::Boolean));
+        Ok(truth(is_distinct, is_same))
+    }
+
+    /// `condition IS TRUE`, `IS NOT FALSE` and the like, which are never NULL.
+    pub(super) fn truth_test(
+        &mut self,
+        inner: &Expr,
+        wanted: bool,
+        negated: bool,
+    ) -> Result<Typed, Refusal> {
+        let condition = self.condition(inner)?;
+        let (condition, _) = truth(!wanted, condition);
+        let is_so = Expression::Coalesce(vec![condition, boolean(false)]);
+        Ok(truth(negated, is_so))
+    }
+
+    /// `a AND b AND c …`, however long it is.
+    pub(super) fn conditions(
+        &mut self,
+        left: &Expr,
+        operator: &B,
+        right: &Expr,
+        meant: BinaryOperator,
+    ) -> Result<Typed, Refusal> {
+        let mut parts = vec![right];
+        let mut left = left;
+        while let Expr::BinaryOp {
+            left: inner,
+            op,
+            right,
+        } = left
+            && op == operator
+        {
+            parts.push(right);
+            left = inner;
+        }
+        parts.push(left);
+        let parts = parts.into_iter().rev().map(|part| self.condition(part));
+        let all = balanced(meant, parts.collect::<Result<_, _>>()?);
+        let all = all.ok_or_else(|| unsupported("a condition without parts"))?;
+        Ok((all, Some(LogicalType::Boolean)))
+    }
+
+    pub(super) fn in_list(
+        &mut self,
+        operand: &Expr,
+        list: &[Expr],
+        negated: bool,
+    ) -> Result<Typed, Refusal> {
+        if matches!(operand, Expr::Tuple(_)) {
+            return self.row_in_list(operand, list, negated);
+        }
+        let operand = self.lower(operand, None)?;
+        let logical = known(operand.1)?;
+        let mut values = Vec::new();
+        for value in list {
+            let value = self.lower(value, Some(logical))?;
+            compare(operand.clone(), BinaryOperator::Equal, value.clone())?;
+            values.push(value.0);
+        }
+        Ok(truth(negated, Expression::In(Box::new(operand.0), values)))
+    }
+
+    /// `operand = ANY (array)`
+    pub(super) fn in_array(
+        &mut self,
+        operand: &Expr,
+        array: &Expr,
+        negated: bool,
+    ) -> Result<Typed, Refusal> {
+        let (source, cast) = match Listed::of(array)? {
+            Some(Listed::Elements(list)) => return self.in_list(operand, &list, negated),
+            Some(Listed::Parameter(number, cast)) => (Source::Parameter(number), cast),
+            None => return Err(not_listed(&shape(operand))),
+        };
+        let operand = self.lower(operand, None)?;
+        let logical = without_limits(known(operand.1)?);
+        let element = cast.unwrap_or(logical);
+        let sample = Expression::Value(Source::Literal(Literal::Null), element);
+        compare(
+            operand.clone(),
+            BinaryOperator::Equal,
+            (sample, Some(element)),
+        )?;
+        if let Source::Parameter(number) = source {
+            self.analysis.see_parameter(number);
+        }
+        self.analysis
+            .note_parameter(&source, ParameterType::Array(element));
+        let found = Expression::InArray(Box::new(operand.0), source, element);
+        Ok(truth(negated, found))
+    }
+
+    /// `(a, b) = (c, d)`
+    pub(super) fn rows_equal(&mut self, left: &Expr, right: &Expr) -> Result<Expression, Refusal> {
+        let (Expr::Tuple(lefts), Expr::Tuple(rights)) = (left, right) else {
+            return Err(unsupported("a row that is compared with another value"));
+        };
+        if lefts.len() != rights.len() {
+            return Err(refuse("unequal number of entries in row expressions").with_state("42601"));
+        }
+        let mut equal = Vec::new();
+        for (left, right) in lefts.iter().zip(rights) {
+            equal.push(self.compared(left, BinaryOperator::Equal, right)?.0);
+        }
+        balanced(BinaryOperator::And, equal).ok_or_else(|| unsupported("a row without columns"))
+    }
+
+    /// `(a, b) IN ((1, 2), (3, 4))`
+    pub(super) fn row_in_list(
+        &mut self,
+        operand: &Expr,
+        list: &[Expr],
+        negated: bool,
+    ) -> Result<Typed, Refusal> {
+        let equal = list.iter().map(|row| self.rows_equal(operand, row));
+        let any = balanced(BinaryOperator::Or, equal.collect::<Result<_, _>>()?);
+        Ok(truth(negated, any.unwrap_or_else(|| boolean(false))))
+    }
+
+    pub(super) fn like(&mut self, expression: &Expr) -> Result<Typed, Refusal> {
+        let (Expr::Like {
+            negated,
+            any: false,
+            expr,
+            pattern,
+            escape_char,
+        }
+        | Expr::ILike {
+            negated,
+            any: false,
+            expr,
+            pattern,
+            escape_char,
+        }) = expression
+        else {
+            return Err(unsupported("LIKE ANY"));
+        };
+        let escape = match escape_char.as_deref() {
+            None => None,
+            Some(Expr::Value(value)) => match &value.value {
+                Value::SingleQuotedString(text) if text.chars().count() == 1 => text.chars().next(),
+                _ => return Err(unsupported("an ESCAPE that is not one character")),
+            },
+            Some(_) => return Err(unsupported("a computed ESCAPE")),
+        };
+        let (operand, logical) = self.lower(expr, None)?;
+        if !known(logical)?.is_text() {
+            return Err(unsupported("LIKE on another type than text"));
+        }
+        let (pattern, _) = self.lower(pattern, Some(LogicalType::Text))?;
+        let like = Expression::Like {
+            operand: Box::new(operand),
+            pattern: Box::new(pattern),
+            escape,
+            case_sensitive: matches!(expression, Expr::Like { .. }),
+        };
+        Ok(truth(*negated, like))
+    }
+
+    pub(super) fn case(&mut self, expression: &Expr) -> Result<Typed, Refusal> {
+        let Expr::Case {
+            operand,
+            conditions,
+            else_result,
+            ..
+        } = expression
+        else {
+            return Err(unsupported("this expression"));
+        };
+        let results = conditions
+            .iter()
+            .map(|when| &when.result)
+            .chain(else_result.as_deref());
+        let (values, logical) = self.alike(results, else_result.is_some())?;
+        let mut values = values.into_iter();
+        let mut whens = Vec::new();
+        for CaseWhen { condition, .. } in conditions {
+            let condition = match operand {
+                Some(operand) => self.compared(operand, BinaryOperator::Equal, condition)?.0,
+                None => self.condition(condition)?,
+            };
+            let value = values.next().expect("a value per condition");
+            whens.push((condition, value));
+        }
+        Ok((
+            Expression::Case(whens, values.next().map(Box::new)),
+            logical,
+        ))
+    }
+
+    /// A function that the proxy knows.
+    pub(super) fn call(&mut self, function: &Function) -> Result<Typed, Refusal> {
+        let arguments = plain_arguments(function)?;
+        let name = split(&function.name)
+            .map(|(_, name)| name)
+            .unwrap_or_default();
+        match (name.as_str(), arguments.as_slice()) {
+            ("coalesce", [_, ..]) => {
+                let (values, logical) = self.alike(arguments.iter(), false)?;
+                Ok((Expression::Coalesce(values), logical))
+            }
+            ("power" | "pow", [base, exponent]) => self.binary(base, &B::PGExp, exponent),
+            ("concat", [_, ..]) => self.concatenation(&arguments),
+            ("nullif", [one, other]) => self.null_if(one, other),
+            ("lower", [text]) => self.apply(ScalarFunction::Lower, text),
+            ("upper", [text]) => self.apply(ScalarFunction::Upper, text),
+            ("length" | "char_length" | "character_length", [text]) => {
+                self.apply(ScalarFunction::Length, text)
+            }
+            ("trim" | "btrim", [text]) => self.apply(ScalarFunction::Trim, text),
+            ("abs", [number]) => self.apply(ScalarFunction::Absolute, number),
+            _ => Err(unknown_function(function)),
+        }
+    }
+
+    /// A function of one value.
+    pub(super) fn apply(
+        &mut self,
+        function: ScalarFunction,
+        argument: &Expr,
+    ) -> Result<Typed, Refusal> {
+        let hint = match function {
+            ScalarFunction::Absolute => None,
+            _ => Some(LogicalType::Text),
+        };
+        let (value, logical) = self.lower(argument, hint)?;
+        let logical = without_limits(known(logical)?);
+        let (result, fits) = match function {
+            ScalarFunction::Absolute => (logical, logical.is_number()),
+            ScalarFunction::Length => (LogicalType::Integer, logical.is_text()),
+            _ => (LogicalType::Text, logical.is_text()),
+        };
+        // Of a `char`, blanks would have to be left out first.
+        if !fits || matches!(logical, LogicalType::Char(_)) {
+            return Err(unsupported(&format!(
+                "function {function:?} of {logical} in the proxy"
+            )));
+        }
+        Ok((Expression::Call(function, Box::new(value)), Some(result)))
+    }
+
+    /// `NULLIF(one, other)`
+    fn null_if(&mut self, one: &Expr, other: &Expr) -> Result<Typed, Refusal> {
+        let (one, other) = self.pair(one, other)?;
+        let logical = one.1;
+        let value = one.0.clone();
+        let (equal, _) = compare(one, BinaryOperator::Equal, other)?;
+        let null = Expression::Value(Source::Literal(Literal::Null), known(logical)?);
+        let case = Expression::Case(vec![(equal, null)], Some(Box::new(value)));
+        // Texts are compared as `text`, and given so.
+        Ok((case, logical.map(without_limits)))
+    }
+
+    /// `concat(…)` of texts: NULL is left out.
+    fn concatenation(&mut self, arguments: &[Expr]) -> Result<Typed, Refusal> {
+        let mut joined: Option<Expression> = None;
+        for argument in arguments {
+            let (value, logical) = self.lower(argument, Some(LogicalType::Text))?;
+            if !matches!(logical, Some(LogicalType::Text | LogicalType::Varchar(_))) {
+                return Err(unsupported("concat of other types than text in the proxy"));
+            }
+            let empty = Source::Literal(Literal::Text(String::new()));
+            let empty = Expression::Value(empty, LogicalType::Text);
+            let value = Expression::Coalesce(vec![value, empty]);
+            joined = Some(match joined {
+                None => value,
+                Some(earlier) => both(BinaryOperator::Concatenate, earlier, value),
+            });
+        }
+        let joined = joined.ok_or_else(|| unsupported("concat of nothing"))?;
+        Ok((joined, Some(LogicalType::Text)))
+    }
+}
+
+/// Many conditions as one, that is nested no deeper than it has to be.
+pub(crate) fn balanced(
+    operator: BinaryOperator,
+    mut conditions: Vec<Expression>,
+) -> Option<Expression> {
+    while conditions.len() > 1 {
+        let mut pairs = Vec::with_capacity(conditions.len().div_ceil(2));
+        let mut rest = conditions.into_iter();
+        while let Some(left) = rest.next() {
+            pairs.push(match rest.next() {
+                Some(right) => both(operator, left, right),
+                None => left,
+            });
+        }
+        conditions = pairs;
+    }
+    conditions.pop()
+}
+
+fn boolean(truth: bool) -> Expression {
+    let literal = Source::Literal(Literal::Boolean(truth));
+    Expression::Value(literal, LogicalType::Boolean)
+}
+
+/// The arguments of a function without clauses.
+pub(crate) fn plain_arguments(function: &Function) -> Result<Vec<Expr>, Refusal> {
+    let FunctionArguments::List(list) = &function.args else {
+        return Err(unknown_function(function));
+    };
+    let is_plain = function.over.is_none()
+        && function.filter.is_none()
+        && function.within_group.is_empty()
+        && list.clauses.is_empty()
+        && list.duplicate_treatment.is_none();
+    let is_builtin = split(&function.name)
+        .is_some_and(|(schema, _)| schema.is_none_or(|schema| schema == "pg_catalog"));
+    if !is_plain || !is_builtin {
+        return Err(unknown_function(function));
+    }
+    let mut arguments = list.args.clone();
+    let arguments = arguments.iter_mut();
+    arguments
+        .map(|argument| argument_expression(argument).cloned())
+        .collect()
+}
+
+fn unknown_function(function: &Function) -> Refusal {
+    refuse(format!(
+        "function {} over protected columns is not supported",
+        function.name
+    ))
+}

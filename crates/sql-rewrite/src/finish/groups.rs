@@ -1,0 +1,217 @@
+//! What is computed over groups.
+
+use column_types::{Accumulator, Aggregation, LogicalType};
+use sqlparser::ast::{
+    BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Ident,
+};
+
+use super::{Shape, check_collation};
+use crate::analysis::function::argument_expression;
+use crate::analysis::lower::{Lowering, Typed, combine, plain_arguments, without_limits};
+use crate::analysis::{Constant, refuse, unsupported};
+use crate::names::split;
+use crate::{Aggregate, AggregateFunction, Expression, GroupKey, Refusal};
+
+impl Shape {
+    pub(super) fn over_groups(
+        &mut self,
+        left: &Expr,
+        operator: &BinaryOperator,
+        right: &Expr,
+        lowering: &mut Lowering,
+    ) -> Result<Typed, Refusal> {
+        let left_constant = Constant::of(left)?.is_some();
+        let (left_typed, right_typed) = match (left_constant, Constant::of(right)?.is_some()) {
+            (false, true) => {
+                let left = self.value(left, lowering)?;
+                let hint = left.1;
+                (left, lowering.lower(right, hint)?)
+            }
+            (true, false) => {
+                let right = self.value(right, lowering)?;
+                (lowering.lower(left, right.1)?, right)
+            }
+            _ => (self.value(left, lowering)?, self.value(right, lowering)?),
+        };
+        combine(left_typed, operator, right_typed)
+    }
+
+    /// `COALESCE(SUM(x), 0)`
+    pub(super) fn coalesce(
+        &mut self,
+        function: &Function,
+        lowering: &mut Lowering,
+    ) -> Result<Typed, Refusal> {
+        let mut values: Vec<Typed> = Vec::new();
+        let mut common: Option<LogicalType> = None;
+        for argument in plain_arguments(function)? {
+            let (value, logical) = match Constant::of(&argument)? {
+                Some(_) => lowering.lower(&argument, common)?,
+                None => self.value(&argument, lowering)?,
+            };
+            let logical = logical.map(without_limits);
+            common = match (common, logical) {
+                (Some(one), Some(other)) if one != other => Some(
+                    one.common_number(other)
+                        .ok_or_else(|| unsupported("COALESCE of different types over groups"))?,
+                ),
+                (earlier, own) => own.or(earlier),
+            };
+            values.push((value, logical));
+        }
+        let common = common.ok_or_else(|| unsupported("COALESCE of values of unknown types"))?;
+        let values = values.into_iter().map(|(value, logical)| match logical {
+            Some(logical) if logical != common => Expression::Cast(Box::new(value), common),
+            _ => value,
+        });
+        Ok((Expression::Coalesce(values.collect()), Some(common)))
+    }
+
+    pub(super) fn aggregate(
+        &mut self,
+        function: &Function,
+        lowering: &mut Lowering,
+    ) -> Result<Typed, Refusal> {
+        let name = split(&function.name)
+            .map(|(_, name)| name)
+            .unwrap_or_default();
+        let which = match name.as_str() {
+            "count" => AggregateFunction::Count,
+            "sum" => AggregateFunction::Sum,
+            "avg" => AggregateFunction::Average,
+            "min" => AggregateFunction::Minimum,
+            "max" => AggregateFunction::Maximum,
+            _ => {
+                return Err(refuse(format!(
+                    "function {name} over groups of protected columns is not supported"
+                )));
+            }
+        };
+        let FunctionArguments::List(list) = &function.args else {
+            return Err(unsupported("an aggregate of this form"));
+        };
+        if function.over.is_some() || !list.clauses.is_empty() || !function.within_group.is_empty()
+        {
+            return Err(unsupported("an aggregate of this form"));
+        }
+        let filter = match &function.filter {
+            Some(filter) => Some(lowering.condition(filter)?),
+            None => None,
+        };
+        let distinct = list.duplicate_treatment == Some(DuplicateTreatment::Distinct);
+        let (argument, logical) = match list.args.as_slice() {
+            [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]
+                if which == AggregateFunction::Count =>
+            {
+                (None, LogicalType::BigInt)
+            }
+            [argument] => {
+                let mut argument = argument.clone();
+                let argument = argument_expression(&mut argument)?.clone();
+                let (value, logical) = lowering.lower(&argument, None)?;
+                let result = result_type(which, logical, &value, lowering)?;
+                (Some(value), result)
+            }
+            _ => return Err(unsupported("an aggregate of several arguments")),
+        };
+        let aggregate = Aggregate {
+            function: which,
+            distinct,
+            argument,
+            filter,
+        };
+        let place = match self
+            .aggregates
+            .iter()
+            .position(|(known, _)| *known == aggregate)
+        {
+            Some(place) => place,
+            None => {
+                self.aggregates.push((aggregate, logical));
+                self.aggregates.len() - 1
+            }
+        };
+        Ok((Expression::Aggregate(place), Some(logical)))
+    }
+}
+
+pub(super) fn is_coalesce(function: &Function) -> bool {
+    split(&function.name).is_some_and(|(_, name)| name == "coalesce")
+}
+
+/// The relation that a name says, and the name.
+fn relation(expression: &Expr) -> Option<(Option<String>, &[Ident])> {
+    match expression {
+        Expr::CompoundIdentifier(parts) if parts.len() == 2 => {
+            Some((Some(crate::names::folded(&parts[0])), parts))
+        }
+        Expr::Identifier(name) => Some((None, std::slice::from_ref(name))),
+        _ => None,
+    }
+}
+
+/// Whether a column is the same for all rows of a group: it is of a table of which a whole unique
+/// key is among the keys of the group.
+pub(super) fn depends_on_keys(
+    column: &Expr,
+    keys: &[(Expr, GroupKey, Option<LogicalType>)],
+    lowering: &Lowering,
+) -> bool {
+    // Two aliases of one table have the same columns.
+    let is_single = lowering.scope.relations.len() == 1;
+    let Some((alias, parts)) = relation(column).filter(|(alias, _)| alias.is_some() || is_single)
+    else {
+        return false;
+    };
+    let Some((name, _)) = lowering
+        .scope
+        .resolve(parts)
+        .ok()
+        .and_then(|found| found.column)
+    else {
+        return false;
+    };
+    let Some(table) = lowering.analysis.schema.find(Some(&name.0), &name.1) else {
+        return false;
+    };
+    let grouped = |place: &usize| {
+        keys.iter().any(|(key, ..)| {
+            relation(key).is_some_and(|(own, parts)| {
+                let found = lowering.scope.resolve(parts).ok();
+                let found = found.and_then(|found| found.column);
+                (own == alias || is_single)
+                    && found.is_some_and(|(table_name, own)| {
+                        table_name == name && own == table.columns[*place].name
+                    })
+            })
+        })
+    };
+    let is_never_null = |place: &usize| table.columns[*place].not_null;
+    let mut keys = table.unique_keys.iter();
+    keys.any(|key| key.iter().all(is_never_null) && key.iter().all(grouped))
+}
+
+fn result_type(
+    function: AggregateFunction,
+    logical: Option<LogicalType>,
+    value: &Expression,
+    lowering: &Lowering,
+) -> Result<LogicalType, Refusal> {
+    let aggregation = match function {
+        AggregateFunction::Count => return Ok(LogicalType::BigInt),
+        AggregateFunction::Sum => Aggregation::Sum,
+        AggregateFunction::Average => Aggregation::Average,
+        AggregateFunction::Minimum => Aggregation::Minimum,
+        AggregateFunction::Maximum => Aggregation::Maximum,
+    };
+    if matches!(aggregation, Aggregation::Minimum | Aggregation::Maximum) {
+        check_collation(value, lowering)?;
+    }
+    let logical = logical.ok_or_else(|| {
+        unsupported("an aggregate over a value whose type is not known").with_hint("Cast it.")
+    })?;
+    let accumulator = Accumulator::new(aggregation, logical)
+        .map_err(|error| refuse(error.message).with_state(error.sqlstate))?;
+    Ok(without_limits(accumulator.result_type()))
+}

@@ -1,0 +1,232 @@
+//! Arrays: numbers of their types, and their forms in messages.
+
+use column_types::{LogicalType, TextContext, Value, ValueError, array_elements};
+
+use super::{Format, error, fixed, malformed, oid, read, too_short, utf8};
+
+/// Number of type `bytea[]`.
+pub const BYTEA_ARRAY: u32 = 1001;
+
+/// Elements of an array that the proxy reads: each is sealed, while other sessions wait.
+pub const ARRAY_ELEMENTS_MAX: usize = 100_000;
+
+/// Dimensions that the server allows.
+const DIMENSIONS_MAX: usize = 6;
+
+/// Array types of `pg_type`, by the numbers of their elements' types.
+const ARRAYS: &[(u32, u32)] = &[
+    (16, 1000),
+    (super::BYTEA, BYTEA_ARRAY),
+    (20, 1016),
+    (21, 1005),
+    (23, 1007),
+    (25, 1009),
+    (114, 199),
+    (700, 1021),
+    (701, 1022),
+    (1042, 1014),
+    (1043, 1015),
+    (1082, 1182),
+    (1083, 1183),
+    (1114, 1115),
+    (1184, 1185),
+    (1700, 1231),
+    (2950, 2951),
+];
+
+/// Number of the type of arrays of a type.
+pub fn array_oid(logical: LogicalType) -> u32 {
+    let element = oid(logical);
+    let found = ARRAYS.iter().find(|(own, _)| *own == element);
+    found.map_or(0, |(_, array)| *array)
+}
+
+/// The type of the elements of an array type; None: it is none, or one of elements that no
+/// protected column can have.
+pub fn element(oid: u32) -> Option<LogicalType> {
+    let (element, _) = ARRAYS.iter().find(|(_, array)| *array == oid)?;
+    super::logical(*element, -1)
+}
+
+/// Reads an array; elements of several dimensions come one after the other.
+///
+/// # Errors
+/// It is no array of values of the type, or has too many.
+pub fn read_array(
+    bytes: &[u8],
+    logical: LogicalType,
+    format: Format,
+    context: &TextContext,
+) -> Result<Vec<Option<Value>>, ValueError> {
+    let values = match format {
+        Format::Text => {
+            let elements = array_elements(utf8(bytes)?)
+                .ok_or_else(|| error("22P02", "malformed array literal"))?;
+            check_count(elements.len())?;
+            let values = elements.into_iter().map(|element| {
+                let value = |text: String| Value::from_text(&text, logical, context);
+                element.map(value).transpose()
+            });
+            values.collect::<Result<_, _>>()?
+        }
+        Format::Binary => read_binary(bytes, logical, context)?,
+    };
+    Ok(values)
+}
+
+fn check_count(count: usize) -> Result<(), ValueError> {
+    if count <= ARRAY_ELEMENTS_MAX {
+        return Ok(());
+    }
+    Err(ValueError {
+        sqlstate: "54000",
+        message: format!(
+            "an array beside a protected column has at most {ARRAY_ELEMENTS_MAX} elements"
+        ),
+    })
+}
+
+/// As `array_send` writes it: dimensions, a flag, the elements' type, sizes and lower bounds, then
+/// each element with its size, -1 for NULL.
+fn read_binary(
+    bytes: &[u8],
+    logical: LogicalType,
+    context: &TextContext,
+) -> Result<Vec<Option<Value>>, ValueError> {
+    let mut rest = bytes;
+    let dimensions = take_number(&mut rest)?;
+    let dimensions = usize::try_from(dimensions).map_err(|_| malformed())?;
+    if dimensions > DIMENSIONS_MAX {
+        return Err(error("54000", "number of array dimensions exceeds 6"));
+    }
+    let _has_null = take_number(&mut rest)?;
+    let own_type = take_number(&mut rest)? as u32;
+    if own_type != oid(logical) {
+        return Err(error("42804", "wrong element type"));
+    }
+    let mut count = usize::from(dimensions > 0);
+    for _ in 0..dimensions {
+        let size = usize::try_from(take_number(&mut rest)?).map_err(|_| malformed())?;
+        let _lower_bound = take_number(&mut rest)?;
+        count = count.saturating_mul(size);
+    }
+    check_count(count)?;
+    let mut values = Vec::with_capacity(count.min(rest.len() / 4));
+    for _ in 0..count {
+        values.push(match usize::try_from(take_number(&mut rest)?) {
+            // Of all that is negative, only -1 is written.
+            Err(_) => None,
+            Ok(size) => {
+                let (element, behind) = rest.split_at_checked(size).ok_or_else(too_short)?;
+                rest = behind;
+                Some(read(element, logical, Format::Binary, context)?)
+            }
+        });
+    }
+    match rest {
+        [] => Ok(values),
+        _ => Err(malformed()),
+    }
+}
+
+fn take_number(rest: &mut &[u8]) -> Result<i32, ValueError> {
+    let (number, behind) = rest.split_at_checked(4).ok_or_else(too_short)?;
+    *rest = behind;
+    Ok(i32::from_be_bytes(fixed(number)?))
+}
+
+/// Appends an array of type `bytea[]`, whose elements `write` appends; false: it is NULL.
+///
+/// # Errors
+/// The first of `write`.
+pub fn write_bytea_array<T, E>(
+    elements: &[T],
+    mut write: impl FnMut(&T, &mut Vec<u8>) -> Result<bool, E>,
+    out: &mut Vec<u8>,
+) -> Result<(), E> {
+    let dimensions = i32::from(!elements.is_empty());
+    out.extend(dimensions.to_be_bytes());
+    let flag_at = out.len();
+    out.extend(0_i32.to_be_bytes());
+    out.extend(super::BYTEA.to_be_bytes());
+    if elements.is_empty() {
+        return Ok(());
+    }
+    let count = i32::try_from(elements.len()).unwrap_or(i32::MAX);
+    out.extend(count.to_be_bytes());
+    out.extend(1_i32.to_be_bytes());
+    for element in elements {
+        let size_at = out.len();
+        out.extend((-1_i32).to_be_bytes());
+        if write(element, out)? {
+            let size = i32::try_from(out.len() - size_at - 4).unwrap_or(i32::MAX);
+            out[size_at..size_at + 4].copy_from_slice(&size.to_be_bytes());
+        } else {
+            out[flag_at..flag_at + 4].copy_from_slice(&1_i32.to_be_bytes());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn binary(count: i32, of: u32, elements: &[Option<&[u8]>]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for number in [1, 0, of as i32, count, 1] {
+            bytes.extend(number.to_be_bytes());
+        }
+        for element in elements {
+            let size = element.map_or(-1, |element| element.len() as i32);
+            bytes.extend(size.to_be_bytes());
+            bytes.extend(element.unwrap_or_default());
+        }
+        bytes
+    }
+
+    fn read_integers(bytes: &[u8], format: Format) -> Result<Vec<Option<Value>>, &'static str> {
+        let read = read_array(bytes, LogicalType::Integer, format, &TextContext::default());
+        read.map_err(|error| error.sqlstate)
+    }
+
+    #[test]
+    fn both_forms_mean_the_same() {
+        let both = Ok(vec![Some(Value::Integer(7)), None]);
+        assert_eq!(read_integers(b"{7,NULL}", Format::Text), both);
+        let bytes = binary(2, 23, &[Some(&[0, 0, 0, 7]), None]);
+        assert_eq!(read_integers(&bytes, Format::Binary), both);
+        assert_eq!(read_integers(&[0; 12], Format::Binary), Err("42804"));
+        let empty = [&[0; 8][..], &23_u32.to_be_bytes()].concat();
+        assert_eq!(read_integers(&empty, Format::Binary), Ok(vec![]));
+    }
+
+    #[test]
+    fn what_is_malformed_or_too_large_is_refused() {
+        let one = binary(1, 23, &[Some(&[0, 0, 0, 7])]);
+        for end in 0..one.len() {
+            assert!(read_integers(&one[..end], Format::Binary).is_err(), "{end}");
+        }
+        for (bytes, state) in [
+            (binary(i32::MAX, 23, &[]), "54000"),
+            (binary(-1, 23, &[]), "22P03"),
+            (binary(0, 23, &[Some(&[])]), "22P03"),
+            (binary(1, 23, &[Some(&[1])]), "08P01"),
+            (binary(1, 20, &[Some(&[0; 8])]), "42804"),
+        ] {
+            assert_eq!(read_integers(&bytes, Format::Binary), Err(state));
+        }
+        assert_eq!(read_integers(b"{7", Format::Text), Err("22P02"));
+        let many = format!("{{{}7}}", "7,".repeat(ARRAY_ELEMENTS_MAX));
+        assert_eq!(read_integers(many.as_bytes(), Format::Text), Err("54000"));
+    }
+
+    #[test]
+    fn every_type_has_an_array() {
+        for (element_oid, array) in ARRAYS {
+            let logical = super::super::logical(*element_oid, -1).expect("it can be protected");
+            assert_eq!(array_oid(logical), *array);
+            assert_eq!(element(*array), Some(logical));
+        }
+    }
+}
