@@ -210,17 +210,18 @@ fn plan(
     })
 }
 
-/// The engines of a run for which none are named. Proxies that are not available are left out, and
-/// said to be.
+/// The engines of a run for which none are named. Those of columns that are not available are left
+/// out, and said to be.
 fn default_names(spec: &Spec, options: &EngineOptions) -> Vec<&'static str> {
     if !matches!(spec, Spec::Tpcc { .. }) {
         return lab_engines::DEFAULT.to_vec();
     }
     let is_available = |name: &&str| {
         let engine = lab_engines::named(name, options);
-        let is_proxy = |profile: &Profile| profile.family == lab_engines::PROXY_FAMILY;
-        let proxy = engine.filter(|engine| is_proxy(engine.profile()));
-        let Some(missing) = proxy.and_then(|engine| engine.missing()) else {
+        let ours = engine.filter(|engine| {
+            lab_engines::COLUMN_FAMILIES.contains(&engine.profile().family.as_str())
+        });
+        let Some(missing) = ours.and_then(|engine| engine.missing()) else {
             return true;
         };
         // Nobody reads it: no reason to stop.

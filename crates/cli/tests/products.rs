@@ -58,9 +58,9 @@ fn servers(wait: bool) -> Vec<String> {
     }
     engines(SERVERS_REQUIRED, |engine| {
         let waits = engine.profile().durability == Durability::Full;
-        // `tpcc.rs` looks at the proxy, which is no other product.
-        let is_proxy = engine.profile().family == lab_engines::PROXY_FAMILY;
-        engine.server() == Server::Child && waits == wait && !is_proxy
+        // `tpcc.rs` looks at ours.
+        let is_ours = lab_engines::COLUMN_FAMILIES.contains(&engine.profile().family.as_str());
+        engine.server() == Server::Child && waits == wait && !is_ours
     })
 }
 

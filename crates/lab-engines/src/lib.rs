@@ -28,7 +28,6 @@ mod url_engine;
 pub use described::{DescriptionError, name_in as described_name};
 pub use in_process::FAMILY as IN_PROCESS_FAMILY;
 pub use library::library_name;
-pub use proxy::FAMILY as PROXY_FAMILY;
 pub use url_engine::{MYSQL, POSTGRES};
 
 use lab::engine::{Engine, EngineOptions};
@@ -59,6 +58,9 @@ pub const DEFAULT_TPCC: [&str; 11] = [
     "in-process-100",
     "in-process-20-sensitive",
 ];
+
+/// The families of those that encrypt columns before PostgreSQL: no products of their own.
+pub const COLUMN_FAMILIES: [&str; 2] = [proxy::FAMILY, IN_PROCESS_FAMILY];
 
 /// All engines there are, those that the user described among them.
 pub fn all(options: &EngineOptions) -> Vec<Box<dyn Engine>> {

@@ -13,9 +13,10 @@ const ALL_REQUIRED: &str = "STRONGROOM_LAB_SERVERS";
 /// out.
 pub fn each(wanted: impl Fn(&dyn Engine) -> bool, check: impl Fn(&dyn Engine, &Path)) {
     for engine in lab_engines::all(&EngineOptions::default()) {
-        // Its proxy is the program `strongroom`: the tests of that look at it.
-        let is_proxy = engine.profile().family == lab_engines::PROXY_FAMILY;
-        if engine.server() != Server::Child || is_proxy || !wanted(engine.as_ref()) {
+        // They are of the program `strongroom`: the tests of that look at them.
+        let family = engine.profile().family.as_str();
+        let is_ours = lab_engines::COLUMN_FAMILIES.contains(&family);
+        if engine.server() != Server::Child || is_ours || !wanted(engine.as_ref()) {
             continue;
         }
         let name = &engine.profile().name;
