@@ -51,6 +51,8 @@ pub struct TextPlan {
     keeps_locks: Vec<bool>,
     /// Whether prepared statements may be gone afterwards.
     pub forgets_statements: bool,
+    /// Whether the text may name what sessions give names to: looked for once, not at each Bind.
+    pub may_name_objects: bool,
     /// How many columns of the table that a row is locked of were worth reading beside.
     widened: usize,
 }
@@ -96,6 +98,7 @@ impl TextPlan {
             bound,
             keeps_locks,
             forgets_statements: texts.clone().any(words::forgets_statements),
+            may_name_objects: sql_rewrite::may_name_objects(text),
             planned,
             widened,
         }

@@ -42,6 +42,15 @@ fn fill(client: &mut Client) {
     }
 }
 
+/// The table with its rows, and who made it.
+fn filled() -> (Setup, Client) {
+    let setup = Setup::start(RULES);
+    let mut client = setup.connect();
+    client.batch_execute(TABLE).expect("it is made");
+    fill(&mut client);
+    (setup, client)
+}
+
 fn balances(client: &mut Client) -> Vec<i64> {
     let rows = client.query("SELECT balance FROM account ORDER BY id", &[]);
     let rows = rows.expect("rows");
@@ -112,10 +121,7 @@ fn increments_of_many_sessions_are_all_there() {
     if !server_testkit::is_installed() {
         return;
     }
-    let setup = Setup::start(RULES);
-    let mut client = setup.connect();
-    client.batch_execute(TABLE).expect("it is made");
-    fill(&mut client);
+    let (setup, mut client) = filled();
     let port = setup.proxy.address.port();
     let work = move || {
         let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
@@ -157,10 +163,7 @@ fn what_was_told_and_not_committed_is_lost_with_the_session() {
     if !server_testkit::is_installed() {
         return;
     }
-    let setup = Setup::start(RULES);
-    let mut client = setup.connect();
-    client.batch_execute(TABLE).expect("it is made");
-    fill(&mut client);
+    let (setup, mut client) = filled();
     let backend: i32 = client
         .query_one("SELECT pg_backend_pid()", &[])
         .expect("a number")

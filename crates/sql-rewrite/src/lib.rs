@@ -29,7 +29,7 @@ mod statement;
 mod utility;
 mod widen;
 
-pub use objects::{ObjectEffect, Objects};
+pub use objects::{ObjectEffect, Objects, may_fetch, may_name_objects};
 pub use plan::{
     Aggregate, AggregateFunction, Assignment, BinaryOperator, Copy, CopyFormat, Current, Effects,
     Expression, Finish, Form, GroupKey, Hole, Literal, LockKey, LockedColumn, Output, OutputKind,

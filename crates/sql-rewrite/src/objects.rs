@@ -82,15 +82,28 @@ struct Prepared {
 
 type Part = [(Lexeme, Range<usize>)];
 
+const EXECUTE: &[u8] = b"execute";
+
+/// Whether [`Objects::concern`] may ever be true of a text.
+pub fn may_name_objects(text: &str) -> bool {
+    has(text, EXECUTE) || may_fetch(text)
+}
+
+/// Whether a text may read from what it names: a cursor, or a portal of the protocol.
+pub fn may_fetch(text: &str) -> bool {
+    has(text, b"fetch")
+}
+
+fn has(text: &str, word: &[u8]) -> bool {
+    let mut windows = text.as_bytes().windows(word.len());
+    windows.any(|part| part.eq_ignore_ascii_case(word))
+}
+
 impl Objects {
     /// Whether the plan of a text may depend on these, or on what was prepared by messages of the
     /// protocol: it is to be made by [`crate::plan_with`], and to be kept for nobody else.
     pub fn concern(&self, text: &str) -> bool {
-        let has = |word: &[u8]| {
-            let mut windows = text.as_bytes().windows(word.len());
-            windows.any(|part| part.eq_ignore_ascii_case(word))
-        };
-        has(b"execute") || (!self.cursors.is_empty() && has(b"fetch"))
+        has(text, EXECUTE) || (!self.cursors.is_empty() && may_fetch(text))
     }
 
     /// The same, and all statements over protected tables that were prepared by messages of the

@@ -15,7 +15,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use column_types::TextContext;
-use sql_rewrite::{ObjectEffect, Objects, Output, Schema, SchemaError, TransactionEffect};
+use sql_rewrite::{
+    ObjectEffect, Objects, Output, Schema, SchemaError, TransactionEffect, may_fetch,
+};
 use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
@@ -332,8 +334,7 @@ impl Protected {
     /// Portals of the protocol that a text may fetch from, as it may from cursors, and the columns
     /// of their rows.
     fn portals_of(&self, text: &str) -> Vec<(String, Vec<Output>)> {
-        let mut words = text.as_bytes().windows(5);
-        if !words.any(|word| word.eq_ignore_ascii_case(b"fetch")) {
+        if !may_fetch(text) {
             return Vec::new();
         }
         let sealed = self.portals.named().filter_map(|(name, portal)| {
@@ -420,14 +421,26 @@ impl Protected {
 
     /// Makes the server fail in place of a message of the extended protocol.
     fn fail(&mut self, failure: Failure, ways: &mut Ways<'_>) {
-        frontend::write_parse(REFUSED, REFUSED_TEXT, std::iter::empty(), ways.to_server);
-        self.answers.push(Expected::Fail(failure));
-        self.locks.note_error();
+        self.refuse(failure, ways);
         if self.script.take().is_some() {
             self.end_script(ways);
         } else {
             self.is_skipping = true;
         }
+    }
+
+    /// Sends what the server fails on, and what the client is told for it.
+    fn refuse(&mut self, failure: Failure, ways: &mut Ways<'_>) {
+        frontend::write_parse(REFUSED, REFUSED_TEXT, std::iter::empty(), ways.to_server);
+        self.answers.push(Expected::Fail(failure));
+        self.locks.note_error();
+    }
+
+    /// Says ReadyForQuery as the server did last.
+    fn say_ready(&self, ways: &mut Ways<'_>) {
+        backend::write(backend::kind::READY_FOR_QUERY, ways.to_client, |out| {
+            out.push(self.status);
+        });
     }
 
     /// Says what is the proxy's to say next.

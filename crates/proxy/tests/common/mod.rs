@@ -7,6 +7,7 @@ use proxy::{Config, Running};
 use server_testkit::Postgres;
 
 pub mod leaks;
+pub mod raw;
 pub mod tap;
 
 use leaks::CANARY;

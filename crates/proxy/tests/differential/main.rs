@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use common::Setup;
-use postgres::types::{Format, FromSql, IsNull, ToSql, Type};
+use common::raw::Raw;
+use postgres::types::{Format, IsNull, ToSql, Type};
 use postgres::{Client, SimpleQueryMessage};
 use server_testkit::Postgres;
 use statements::{Random, Statement, Way};
@@ -129,19 +130,6 @@ impl ToSql for Binary<'_> {
     }
 
     postgres::types::to_sql_checked!();
-}
-
-/// A value as it came.
-struct Raw(Vec<u8>);
-
-impl<'a> FromSql<'a> for Raw {
-    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
-        Ok(Self(raw.to_vec()))
-    }
-
-    fn accepts(_: &Type) -> bool {
-        true
-    }
 }
 
 fn run(client: &mut Client, statement: &Statement) -> Outcome {

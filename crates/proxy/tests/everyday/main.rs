@@ -7,7 +7,8 @@ mod common;
 mod statements;
 
 use common::Setup;
-use postgres::types::{Format, FromSql, IsNull, ToSql, Type, private::BytesMut};
+use common::raw::Raw;
+use postgres::types::{Format, IsNull, ToSql, Type, private::BytesMut};
 use postgres::{Client, SimpleQueryMessage};
 use server_testkit::Postgres;
 use statements::STATEMENTS;
@@ -133,18 +134,6 @@ impl ToSql for Parameter {
     }
 
     postgres::types::to_sql_checked!();
-}
-
-struct Raw(Vec<u8>);
-
-impl<'a> FromSql<'a> for Raw {
-    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
-        Ok(Self(raw.to_vec()))
-    }
-
-    fn accepts(_: &Type) -> bool {
-        true
-    }
 }
 
 /// What comes of a statement.

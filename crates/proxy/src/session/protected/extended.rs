@@ -114,8 +114,9 @@ impl Protected {
             let message = format!("prepared statement \"{name}\" does not exist");
             Failure::error("26000", message)
         })?;
-        let names_objects =
-            self.objects.concern(&statement.text) || !self.portals_of(&statement.text).is_empty();
+        let names_objects = statement.plan.may_name_objects
+            && (self.objects.concern(&statement.text)
+                || !self.portals_of(&statement.text).is_empty());
         if names_objects {
             let (plan, _) = self.plan(statement.text.as_bytes())?;
             if plan.planned != statement.plan.planned {

@@ -19,7 +19,7 @@ use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend::{self, Bind};
 use wire_postgres::{HEADER_SIZE, Header};
 
-use super::{Protected, REFUSED, REFUSED_TEXT, Ways};
+use super::{Protected, Ways};
 use crate::session::answers::{Expected, Unseen, Writes};
 use crate::session::statements::Statement;
 use crate::session::step::Step;
@@ -102,9 +102,7 @@ impl Protected {
         if !self.answers.is_empty() {
             return false;
         }
-        backend::write(backend::kind::READY_FOR_QUERY, ways.to_client, |out| {
-            out.push(b'T');
-        });
+        self.say_ready(ways);
         true
     }
 
@@ -156,9 +154,7 @@ impl Protected {
             return false;
         }
         ways.to_client.extend_from_slice(&message);
-        backend::write(backend::kind::READY_FOR_QUERY, ways.to_client, |out| {
-            out.push(self.status);
-        });
+        self.say_ready(ways);
         true
     }
 
@@ -178,9 +174,7 @@ impl Protected {
     /// Makes the server fail in place of a step behind which Sync was sent.
     pub(super) fn fail_synced(&mut self, failure: Failure, ways: &mut Ways<'_>) {
         self.reopen();
-        frontend::write_parse(REFUSED, REFUSED_TEXT, std::iter::empty(), ways.to_server);
-        self.answers.push(Expected::Fail(failure));
-        self.locks.note_error();
+        self.refuse(failure, ways);
         self.sync_again(ways);
     }
 }
