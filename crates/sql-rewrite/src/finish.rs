@@ -343,8 +343,7 @@ fn conditions_of_joins(select: &mut Select) {
                 continue;
             };
             let always = Expr::Value(Value::Boolean(true).into());
-            let condition = std::mem::replace(condition, always);
-            let condition = Expr::Nested(Box::new(condition));
+            let condition = in_parentheses(std::mem::replace(condition, always));
             select.selection = Some(and(select.selection.take().map(in_parentheses), condition));
         }
     }
