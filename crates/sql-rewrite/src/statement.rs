@@ -72,7 +72,8 @@ struct Planning<'a> {
     /// As it is behind the last statement.
     schema: Cow<'a, Schema>,
     objects: Cow<'a, Objects>,
-    /// A statement has changed what names mean: which table, which function.
+    /// A statement has changed what names mean (which table, which function), or texts of values:
+    /// those behind it would be sealed by what was so before.
     moves_names: bool,
     /// A statement has made names that are not known.
     makes_names: bool,
@@ -150,10 +151,10 @@ impl Planning<'_> {
     /// The plan of a statement that names a protected table.
     fn named(&mut self, statement: &str, part: &Part) -> Result<Plan, Refusal> {
         if self.moves_names {
-            return Err(
-                unsupported("a statement that changes what names mean, and another,")
-                    .with_hint("Send the first one by itself."),
-            );
+            return Err(unsupported(
+                "a statement that changes what names or texts mean, and another,",
+            )
+            .with_hint("Send the first one by itself."));
         }
         let chain = guard::check_form(statement, part)?;
         let is_last = self.text[part.last().map_or(0, |(_, last)| last.end)..]
@@ -184,15 +185,21 @@ impl Planning<'_> {
         }
         let has = |own: &[&str]| words.iter().any(|word| own.contains(&word.as_str()));
         let first = words.first().map_or("", String::as_str);
-        let path = [
+        let meanings = [
             "search_path",
             "schema",
             "role",
             "session",
             "all",
             "set_config",
+            "timezone",
+            "zone",
+            "datestyle",
+            "client_encoding",
+            "names",
+            "standard_conforming_strings",
         ];
-        let sets = effects.changes_settings && has(&path);
+        let sets = effects.changes_settings && has(&meanings);
         let begins_body = words
             .windows(2)
             .any(|pair| pair[0] == "begin" && pair[1] == "atomic");

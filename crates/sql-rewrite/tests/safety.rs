@@ -278,6 +278,10 @@ fn statements_of_one_text_are_planned_over_what_those_before_them_do() {
         "SET search_path = other; SELECT name FROM person",
         "SELECT set_config('search_path', 'other', false); SELECT name FROM person",
         "SET ROLE somebody; UPDATE person SET name = 'x'",
+        "SET TimeZone TO 'UTC'; UPDATE person SET born = 'today'",
+        "SET LOCAL TIME ZONE 'UTC'; UPDATE person SET born = 'today'",
+        "RESET DateStyle; UPDATE person SET born = '1/2/3'",
+        "SET NAMES 'LATIN1'; SELECT name FROM person",
         "CREATE FUNCTION f(t text) RETURNS void LANGUAGE plpgsql AS 'BEGIN END'; \
          SELECT f('person')",
         "CREATE FUNCTION f() RETURNS void LANGUAGE sql BEGIN ATOMIC; SELECT 1 FROM person; END",
@@ -286,6 +290,8 @@ fn statements_of_one_text_are_planned_over_what_those_before_them_do() {
     ] {
         refusal(text, &schema);
     }
+    let before = "SELECT born FROM person WHERE mail = 'x'; SET TimeZone TO 'UTC'";
+    assert!(plan(before, &schema, Dialect::Postgres).is_ok());
     let child = "CREATE TABLE more () INHERITS (person); INSERT INTO more (name) VALUES ('x')";
     let planned = plan(child, &schema, Dialect::Postgres).expect("a plan");
     assert!(
