@@ -105,6 +105,38 @@ fn paths_into_protected_values_are_refused() {
 }
 
 #[test]
+fn paths_into_protected_json_are_refused() {
+    for path in [
+        "content -> 'a'",
+        "content ->> 'a'",
+        "content -> 'a' ->> 'b'",
+        "(content -> 'a') -> 0 ->> 'b'",
+        "content -> $1 ->> 'b'",
+        "content #> '{a,b}'",
+        "content #>> '{a,b}'",
+        "content['a']['b']",
+        "content::jsonb -> 'a'",
+        "json_extract_path_text(content, 'a', 'b')",
+        "CASE WHEN true THEN content END -> 'a'",
+    ] {
+        assert_refused(&format!("SELECT {path} FROM document"));
+        assert_refused(&format!("SELECT 1 FROM document WHERE {path} = 'x'"));
+        assert_refused(&format!("SELECT 1 FROM document WHERE {path} = $2"));
+        assert_refused(&format!("SELECT 1 FROM document ORDER BY {path}"));
+        assert_refused(&format!("SELECT count(*) FROM document GROUP BY {path}"));
+        assert_refused(&format!("DELETE FROM document WHERE {path} = 'x'"));
+        assert_refused(&format!(
+            "INSERT INTO plain (name) SELECT {path} FROM document"
+        ));
+        assert_refused(&format!("UPDATE document SET content = {path}"));
+    }
+    assert_plan(
+        "SELECT content FROM document WHERE document_id = 1",
+        "one: SELECT content FROM \"public\".document WHERE document_id = 1\n  outputs: content",
+    );
+}
+
+#[test]
 fn one_parameter_in_two_roles_is_two_values() {
     assert_plan(
         "UPDATE person SET mail = $1 WHERE mail = $1",

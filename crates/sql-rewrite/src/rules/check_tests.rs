@@ -62,6 +62,7 @@ fn what_is_misspelt_is_named() {
         "modus",
     );
     refused("[columns.t]\na = { type = \"money\" }", "money");
+    refused("[columns.t]\na = { type = \"jsonb\" }", "jsonb");
     refused(
         "[columns.t]\na = { type = \"text\", mode = \"ordered\" }",
         "ordered",

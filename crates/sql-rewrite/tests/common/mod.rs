@@ -85,6 +85,8 @@ pub fn people() -> Schema {
         [visit]
         person_id = { type = "integer", mode = "equality", domain = "person" }
         note = { type = "text" }
+        [document]
+        content = { type = "json" }
     "#;
     let rules: Rules = toml::from_str(rules).expect("rules");
     let mut schema = build(
@@ -98,6 +100,7 @@ pub fn people() -> Schema {
             ),
             ("visit", "visit_id person_id note at", &["visit_id"]),
             ("plain", "id name amount", &["id"]),
+            ("document", "document_id content", &["document_id"]),
         ],
     );
     let other = build(

@@ -1,0 +1,110 @@
+//! Messages of the protocol, as no driver sends them.
+
+use std::io::{ErrorKind, Read, Write};
+use std::iter::empty;
+use std::net::TcpStream;
+use std::time::Duration;
+
+use wire_postgres::backend::{kind, read_data_row, read_fields, write_value};
+use wire_postgres::frontend::{write_bind, write_execute, write_query};
+
+/// Nothing here takes as long; a test that hangs says so.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub const SYNC: &[u8] = b"S\0\0\0\x04";
+
+/// What is said until the server is ready, or the session is over.
+#[derive(Debug, Default)]
+pub struct Answer {
+    pub rows: Vec<Vec<Option<String>>>,
+    pub tag: String,
+    /// Of the last error, as are severity and message.
+    pub code: String,
+    pub severity: String,
+    pub message: String,
+    pub is_over: bool,
+}
+
+/// A client.
+pub struct Session(TcpStream);
+
+impl Session {
+    pub fn connect(port: u16) -> Self {
+        let socket = TcpStream::connect(("127.0.0.1", port)).expect("somebody listens");
+        let set = socket.set_read_timeout(Some(PATIENCE));
+        set.expect("a socket has timeouts");
+        let mut session = Self(socket);
+        let parameters = b"\0\x03\0\0user\0postgres\0database\0postgres\0\0";
+        let size = u32::try_from(parameters.len() + 4).expect("small");
+        let answer = session.say(&[&size.to_be_bytes(), &parameters[..]].concat());
+        assert!(!answer.is_over, "{answer:?}");
+        session
+    }
+
+    /// Sends messages, and takes what comes up to ReadyForQuery.
+    pub fn say(&mut self, messages: &[u8]) -> Answer {
+        self.0.write_all(messages).expect("it is read");
+        let mut answer = Answer::default();
+        loop {
+            let mut header = [0; 5];
+            if let Err(error) = self.0.read_exact(&mut header) {
+                assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "{error}");
+                answer.is_over = true;
+                return answer;
+            }
+            let size = u32::from_be_bytes([header[1], header[2], header[3], header[4]]);
+            let mut body = vec![0; size as usize - 4];
+            self.0.read_exact(&mut body).expect("its body");
+            match header[0] {
+                kind::DATA_ROW => {
+                    let row = read_data_row(&body).expect("well formed");
+                    let values = row.iter().map(|value| value.map(text));
+                    answer.rows.push(values.collect());
+                }
+                kind::COMMAND_COMPLETE => answer.tag = text(&body),
+                kind::ERROR => answer.note_error(&body),
+                kind::READY_FOR_QUERY => return answer,
+                _ => {}
+            }
+        }
+    }
+
+    /// A text by the simple protocol.
+    pub fn query(&mut self, text: &str) -> Answer {
+        let mut message = Vec::new();
+        write_query(text.as_bytes(), &mut message);
+        self.say(&message)
+    }
+}
+
+impl Answer {
+    fn note_error(&mut self, body: &[u8]) {
+        for (letter, word) in read_fields(body).expect("well formed") {
+            match letter {
+                b'C' => self.code = text(word),
+                b'S' => self.severity = text(word),
+                b'M' => self.message = text(word),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Bind of a value, if there is one, and Execute; all as texts.
+pub fn put(statement: &[u8], value: Option<&str>, out: &mut Vec<u8>) {
+    let formats: &[i16] = if value.is_some() { &[0] } else { &[] };
+    let write_values = |out: &mut Vec<u8>| match value {
+        None => Ok::<_, ()>(()),
+        Some(value) => write_value(out, |out| {
+            out.extend_from_slice(value.as_bytes());
+            Ok(true)
+        }),
+    };
+    let names = (&b""[..], statement);
+    write_bind(names, formats.iter().copied(), write_values, empty(), out).expect("no failure");
+    write_execute(b"", 0, out);
+}
