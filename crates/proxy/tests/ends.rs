@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::Setup;
+use common::leaks::{CANARY, find_in_files};
 use postgres::error::SqlState;
 use postgres::{Client, NoTls};
 use server_testkit::Postgres;
@@ -138,7 +139,7 @@ fn a_server_that_comes_late_is_found() {
     if !server_testkit::is_installed() {
         return;
     }
-    let mut server = Postgres::start();
+    let mut server = Postgres::start_with(&[("log_statement", "all")]);
     server.crash();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let upstream = format!("127.0.0.1:{}", server.port());
@@ -150,7 +151,15 @@ fn a_server_that_comes_late_is_found() {
     assert!(!error.to_string().contains("127.0.0.1"), "{error}");
     server.start_again();
     let mut client = Client::connect(&url(proxy.address), NoTls).expect("now there is one");
-    assert!(client.batch_execute("SELECT 1").is_ok());
+    client
+        .batch_execute("CREATE TABLE person (name text)")
+        .expect("made");
+    client
+        .execute("INSERT INTO person VALUES ($1)", &[&"CANARYlate"])
+        .expect("inserted");
+    let row = client.query_one("SELECT name FROM person", &[]);
+    assert_eq!(row.expect("one row").get::<_, &str>(0), "CANARYlate");
+    assert_eq!(find_in_files(&server, &[CANARY]), Vec::<String>::new());
 }
 
 #[test]
@@ -313,7 +322,7 @@ fn the_loss_of_the_server_is_told_and_the_next_one_is_found() {
     if !server_testkit::is_installed() {
         return;
     }
-    let mut server = Postgres::start();
+    let mut server = Postgres::start_with(&[("log_statement", "all")]);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let upstream = format!("127.0.0.1:{}", server.port());
     let proxy = common::proxy(&folder, &upstream, RULES, "");
@@ -361,4 +370,103 @@ fn the_loss_of_the_server_is_told_and_the_next_one_is_found() {
         .query_one("SELECT name FROM person", &[])
         .expect("one row");
     assert_eq!(row.get::<_, &str>(0), "CANARYkept");
+    assert_eq!(find_in_files(&server, &[CANARY]), Vec::<String>::new());
+}
+
+/// Sends a startup packet with one more parameter, and gives all that is said.
+fn greeted(address: SocketAddr, more: &[u8]) -> Vec<u8> {
+    let parameters = [&startup()[4..startup().len() - 1], more, b"\0"].concat();
+    let size = u32::try_from(parameters.len() + 4).expect("small");
+    let packet = [&size.to_be_bytes(), &parameters[..]].concat();
+    let mut socket = raw(address, &packet);
+    rest(&mut socket)
+}
+
+/// The code and the message of an ErrorResponse, which is the last that was said.
+fn told(said: &[u8]) -> String {
+    let words = said.split(|byte| *byte == 0);
+    let of = |letter: u8| {
+        let mut words = words.clone();
+        let word = words.find(|word| word.first() == Some(&letter));
+        String::from_utf8_lossy(word.map_or(&[][..], |word| &word[1..])).into_owned()
+    };
+    format!("{}: {}", of(b'C'), of(b'M'))
+}
+
+#[test]
+fn replication_is_refused_where_columns_are_protected() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    for value in ["true", "database", "on"] {
+        let parameter = format!("replication\0{value}\0");
+        let said = greeted(setup.proxy.address, parameter.as_bytes());
+        let wanted = "0A000: replication does not pass a proxy that protects columns";
+        assert_eq!(told(&said), wanted, "{value}");
+        assert_eq!(said[0], b'E', "the server was asked: {said:?}");
+    }
+    // The server itself would send all of its files.
+    let identify = |port: u16| {
+        let whole = "dbname=postgres replication=true";
+        let arguments = ["-XAtq", whole, "-c", "IDENTIFY_SYSTEM"];
+        setup.server.run_at(port, "psql", &arguments)
+    };
+    assert!(identify(setup.server.port()).status.success());
+    let said = identify(setup.proxy.address.port());
+    let errors = String::from_utf8_lossy(&said.stderr);
+    assert!(!said.status.success());
+    assert!(
+        errors.contains("replication does not pass a proxy"),
+        "{errors}"
+    );
+}
+
+/// FunctionCall of `pg_catalog.md5` with a text.
+fn function_call(argument: &[u8]) -> Vec<u8> {
+    const MD5: u32 = 2311;
+    let size = u32::try_from(argument.len()).expect("small");
+    // No formats: text. One argument; the result as text.
+    let body = [
+        &MD5.to_be_bytes()[..],
+        b"\0\0\0\x01",
+        &size.to_be_bytes(),
+        argument,
+        b"\0\0",
+    ]
+    .concat();
+    let size = u32::try_from(body.len() + 4).expect("small");
+    [b"F", &size.to_be_bytes()[..], &body].concat()
+}
+
+/// Their arguments would reach the server unseen.
+#[test]
+fn function_calls_of_the_protocol_are_refused_where_columns_are_protected() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    let said = |address: SocketAddr, argument: &[u8]| {
+        let mut socket = raw(address, &startup());
+        read_until_ready(&mut socket);
+        let terminate = b"X\0\0\0\x04";
+        let messages = [&function_call(argument)[..], terminate].concat();
+        socket.write_all(&messages).expect("it is read");
+        rest(&mut socket)
+    };
+    // The message is one that the server takes.
+    let server = SocketAddr::from(([127, 0, 0, 1], setup.server.port()));
+    let answer = String::from_utf8_lossy(&said(server, b"")).into_owned();
+    assert!(
+        answer.contains("d41d8cd98f00b204e9800998ecf8427e"),
+        "{answer}"
+    );
+    let answer = said(setup.proxy.address, b"CANARYargument");
+    let wanted = "0A000: a message of this kind is refused before protected columns";
+    assert_eq!(told(&answer), wanted);
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(
+        answer.contains("function calls need a direct connection"),
+        "{answer}"
+    );
 }

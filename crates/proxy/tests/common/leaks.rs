@@ -14,14 +14,11 @@ pub const CANARY: &str = "CANARY";
 /// # Panics
 /// When the server does not run.
 pub fn find(server: &Postgres, tap: &Tap, canaries: &[&str]) -> Vec<String> {
-    let mut client = server.connect();
-    client
-        .batch_execute("CHECKPOINT")
-        .expect("the server writes its pages");
     let needles: Vec<Needle> = canaries.iter().map(|canary| Needle::new(canary)).collect();
     let mut places = Vec::new();
     look(&tap.sent(), "the wire to the server", &needles, &mut places);
     if Postgres::has_library("pg_stat_statements") {
+        let mut client = server.connect();
         let rows = client.query("SELECT query FROM pg_stat_statements", &[]);
         for row in rows.expect("the view was made with the server") {
             let query: &str = row.get(0);
@@ -33,7 +30,19 @@ pub fn find(server: &Postgres, tap: &Tap, canaries: &[&str]) -> Vec<String> {
             );
         }
     }
-    drop(client);
+    places.extend(find_in_files(server, canaries));
+    places
+}
+
+/// The same in the server's files alone: those of its data, and its log.
+///
+/// # Panics
+/// When the server does not run.
+pub fn find_in_files(server: &Postgres, canaries: &[&str]) -> Vec<String> {
+    let written = server.connect().batch_execute("CHECKPOINT");
+    written.expect("the server writes its pages");
+    let needles: Vec<Needle> = canaries.iter().map(|canary| Needle::new(canary)).collect();
+    let mut places = Vec::new();
     look_into(server.folder(), &needles, &mut places);
     places
 }
