@@ -5,20 +5,55 @@
 #[path = "support/proxy_process.rs"]
 mod proxy_process;
 
+use std::collections::BTreeMap;
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use postgres::{Client, NoTls};
+use postgres::{Client, IsolationLevel, NoTls, Transaction};
 use server_testkit::Postgres;
 
 use proxy_process::{Proxy, plaintexts, wait_for};
 
-const RULES: &str = "[columns.pair]\nid = { type = \"integer\", mode = \"equality\" }\n\
-                     name = { type = \"text\" }\n";
+const RULES: &str = r#"
+[columns.pair]
+id = { type = "integer", mode = "equality" }
+name = { type = "text" }
+
+[columns.batch]
+id = { type = "integer", mode = "equality" }
+name = { type = "text" }
+
+[columns.account]
+name = { type = "text" }
+balance = { type = "bigint" }
+"#;
 const CREATE: &str = "CREATE TABLE pair (id integer, half integer, name text)";
+
+/// Accounts between which transactions move money, and what each has in the beginning.
+const ACCOUNTS: i32 = 5;
+const BALANCE: i64 = 1_000_000;
+/// Rows of each COPY.
+const BATCH_ROWS: i32 = 3;
+
+/// The tables of all that a transaction of the load writes.
+fn make_tables(proxy: &Proxy) {
+    let mut client = proxy.connect().unwrap();
+    for text in [
+        CREATE,
+        "CREATE TABLE batch (id integer, number integer, name text)",
+        "CREATE TABLE account (id integer PRIMARY KEY, name text, balance bigint NOT NULL)",
+    ] {
+        client.batch_execute(text).unwrap();
+    }
+    for id in 0..ACCOUNTS {
+        let text = "INSERT INTO account VALUES ($1, 'CANARY', $2)";
+        client.execute(text, &[&id, &BALANCE]).unwrap();
+    }
+}
 
 #[test]
 fn a_signal_lets_transactions_end_and_then_the_program() {
@@ -75,7 +110,8 @@ struct Log {
     errors: Vec<Option<String>>,
 }
 
-/// Clients that write pairs of rows, each pair in a transaction, until they are told to stop.
+/// Clients that write until they are told to stop: each transaction a pair of rows, several rows by
+/// COPY, and an amount that moves between two accounts.
 struct Load {
     stop: Arc<AtomicBool>,
     log: Arc<Mutex<Log>>,
@@ -93,7 +129,7 @@ impl Load {
                 while !stop.load(Ordering::Relaxed) {
                     let at = *address.lock().unwrap();
                     let url = format!("postgres://postgres@{at}/postgres");
-                    if let Err(error) = write_pairs(&url, &mut id, &stop, &log) {
+                    if let Err(error) = work(&url, &mut id, &stop, &log) {
                         let code = error.code().map(|code| code.code().to_owned());
                         log.lock().unwrap().errors.push(code);
                         // Whoever cannot connect tries again.
@@ -119,7 +155,28 @@ impl Load {
     }
 }
 
-fn write_pairs(
+/// What the transaction of a number moves: to the lower account, and to the higher one. Rows are
+/// locked in their order, so that nobody waits for each other.
+fn moves(id: i32) -> [(i32, i64); 2] {
+    let from = id % ACCOUNTS;
+    let to = (from + 1 + id / ACCOUNTS % (ACCOUNTS - 1)) % ACCOUNTS;
+    let amount = i64::from(1 + id % 100);
+    let mut moves = [(from, -amount), (to, amount)];
+    moves.sort_unstable();
+    moves
+}
+
+fn copy_batch(transaction: &mut Transaction<'_>, id: i32) -> Result<(), postgres::Error> {
+    let rows = (1..=BATCH_ROWS).map(|number| format!("{id}\t{number}\tCANARY{id}\n"));
+    let rows: String = rows.collect();
+    let mut writer = transaction.copy_in("COPY batch FROM STDIN")?;
+    // So few bytes wait in the writer, and leave it at the end.
+    writer.write_all(rows.as_bytes()).unwrap();
+    assert_eq!(writer.finish()?, u64::from(BATCH_ROWS.unsigned_abs()));
+    Ok(())
+}
+
+fn work(
     url: &str,
     id: &mut i32,
     stop: &AtomicBool,
@@ -127,39 +184,80 @@ fn write_pairs(
 ) -> Result<(), postgres::Error> {
     let mut client = Client::connect(url, NoTls)?;
     let insert = client.prepare("INSERT INTO pair VALUES ($1, $2, $3)")?;
+    let add = client.prepare("UPDATE account SET balance = balance + $1 WHERE id = $2")?;
     while !stop.load(Ordering::Relaxed) {
         *id += 4;
         let name = format!("CANARY{id}");
         let mut transaction = client.transaction()?;
         transaction.execute(&insert, &[id, &1, &name])?;
         transaction.execute(&insert, &[id, &2, &name])?;
+        copy_batch(&mut transaction, *id)?;
+        for (account, amount) in moves(*id) {
+            assert_eq!(transaction.execute(&add, &[&amount, &account])?, 1);
+        }
         transaction.commit()?;
         log.lock().unwrap().committed.push(*id);
     }
     Ok(())
 }
 
-/// Every pair is whole and opens, every one that a client knows of is there, nothing is in clear.
+/// Sums of the numbers of rows by their transaction; every name opens, and is its own.
+fn sums(transaction: &mut Transaction<'_>, query: &str) -> BTreeMap<i32, i32> {
+    let mut sums = BTreeMap::new();
+    for row in transaction.query(query, &[]).unwrap() {
+        let (id, number, name): (i32, i32, String) = (row.get(0), row.get(1), row.get(2));
+        assert_eq!(name, format!("CANARY{id}"));
+        *sums.entry(id).or_insert(0) += number;
+    }
+    sums
+}
+
+/// Every transaction is there as a whole or not at all, every one that a client knows of is there,
+/// each value opens, nothing is in clear.
 fn assert_whole(server: &Postgres, proxy: &Proxy, log: &Log) {
     let mut client = proxy.connect().unwrap();
-    let rows = client
-        .query("SELECT id, half, name FROM pair", &[])
-        .unwrap();
-    let mut halves = std::collections::BTreeMap::new();
-    for row in rows {
-        let (id, half, name): (i32, i32, String) = (row.get(0), row.get(1), row.get(2));
-        assert_eq!(name, format!("CANARY{id}"));
-        *halves.entry(id).or_insert(0) += half;
-    }
+    let transaction = client
+        .build_transaction()
+        .isolation_level(IsolationLevel::RepeatableRead);
+    let mut transaction = transaction.start().unwrap();
+    let halves = sums(&mut transaction, "SELECT id, half, name FROM pair");
     for (id, sum) in &halves {
         assert_eq!(*sum, 3, "pair {id} is not whole");
     }
+    let batches = sums(&mut transaction, "SELECT id, number, name FROM batch");
+    for (id, sum) in &batches {
+        assert_eq!(
+            *sum,
+            (1..=BATCH_ROWS).sum::<i32>(),
+            "batch {id} is not whole"
+        );
+    }
+    assert!(
+        halves.keys().eq(batches.keys()),
+        "a transaction has a pair without a batch, or a batch without a pair"
+    );
     for id in &log.committed {
         assert!(
             halves.contains_key(id),
-            "pair {id} was committed and is lost"
+            "transaction {id} was committed and is lost"
         );
     }
+    let mut balances: BTreeMap<i32, i64> = (0..ACCOUNTS).map(|id| (id, BALANCE)).collect();
+    for (account, amount) in halves.keys().flat_map(|id| moves(*id)) {
+        *balances.entry(account).or_default() += amount;
+    }
+    let rows = transaction.query("SELECT id, balance FROM account", &[]);
+    let found: BTreeMap<i32, i64> = rows
+        .unwrap()
+        .iter()
+        .map(|row| (row.get(0), row.get(1)))
+        .collect();
+    assert_eq!(
+        found, balances,
+        "money is not where the transactions moved it"
+    );
+    assert_eq!(found.values().sum::<i64>(), i64::from(ACCOUNTS) * BALANCE);
+    transaction.commit().unwrap();
     // The server's own words for its end and its start, and the proxy's; none: the socket closed.
     let known = ["08006", "57P01", "57P02", "57P03"];
     for code in log.errors.iter().flatten() {
@@ -199,7 +297,7 @@ fn a_proxy_that_is_killed_leaves_whole_rows() {
     let server = Postgres::start_with(&[("log_statement", "all")]);
     let port = server.port().to_string();
     let mut proxy = Proxy::start(&port, RULES, "");
-    proxy.connect().unwrap().batch_execute(CREATE).unwrap();
+    make_tables(&proxy);
     let address = Arc::new(Mutex::new(proxy.address));
     let load = Load::start(Arc::clone(&address), 0);
     let mut state = seed();
@@ -211,7 +309,11 @@ fn a_proxy_that_is_killed_leaves_whole_rows() {
     }
     wait_a_random_while(&load, &mut state);
     let log = load.end();
-    println!("{} pairs, {} errors", log.committed.len(), log.errors.len());
+    println!(
+        "{} committed, {} errors",
+        log.committed.len(),
+        log.errors.len()
+    );
     assert_whole(&server, &proxy, &log);
 }
 
@@ -222,7 +324,7 @@ fn a_server_that_is_killed_leaves_whole_rows() {
     }
     let mut server = Postgres::start_with(&[("log_statement", "all")]);
     let proxy = Proxy::start(&server.port().to_string(), RULES, "");
-    proxy.connect().unwrap().batch_execute(CREATE).unwrap();
+    make_tables(&proxy);
     let load = Load::start(Arc::new(Mutex::new(proxy.address)), 0);
     let mut state = seed();
     for _ in 0..4 {
@@ -232,9 +334,20 @@ fn a_server_that_is_killed_leaves_whole_rows() {
     }
     wait_a_random_while(&load, &mut state);
     let log = load.end();
-    println!("{} pairs, {} errors", log.committed.len(), log.errors.len());
+    println!(
+        "{} committed, {} errors",
+        log.committed.len(),
+        log.errors.len()
+    );
     assert_whole(&server, &proxy, &log);
 }
+
+/// What each client of pgbench does. Rows are locked in their order.
+const SCRIPT: &[u8] = b"\\set id random(1, 1000000000)\n\\set amount random(1, 100)\n\
+    \\set low random(0, 1)\n\\set high random(2, 4)\nBEGIN;\n\
+    INSERT INTO pair VALUES (:id, 1, 'CANARY');\nINSERT INTO pair VALUES (:id, 2, 'CANARY');\n\
+    UPDATE account SET balance = balance - :amount WHERE id = :low;\n\
+    UPDATE account SET balance = balance + :amount WHERE id = :high;\nCOMMIT;\n";
 
 #[test]
 fn clients_that_are_killed_leave_whole_rows_and_no_connections() {
@@ -243,12 +356,8 @@ fn clients_that_are_killed_leave_whole_rows_and_no_connections() {
     }
     let server = Postgres::start_with(&[("log_statement", "all")]);
     let proxy = Proxy::start(&server.port().to_string(), RULES, "");
-    proxy.connect().unwrap().batch_execute(CREATE).unwrap();
-    let file = server.add_file(
-        "pair.sql",
-        b"\\set id random(1, 1000000000)\nBEGIN;\nINSERT INTO pair VALUES (:id, 1, 'CANARY');\n\
-         INSERT INTO pair VALUES (:id, 2, 'CANARY');\nCOMMIT;\n",
-    );
+    make_tables(&proxy);
+    let file = server.add_file("load.sql", SCRIPT);
     let mut state = seed();
     let mut direct = server.connect();
     let count = "SELECT count(*) FROM pair";
@@ -273,13 +382,14 @@ fn clients_that_are_killed_leave_whole_rows_and_no_connections() {
     let halves = "SELECT count(*) FILTER (WHERE half = 1) = count(*) FILTER (WHERE half = 2) \
                   FROM pair";
     assert!(direct.query_one(halves, &[]).unwrap().get::<_, bool>(0));
-    let names = proxy.connect().unwrap().query("SELECT name FROM pair", &[]);
-    assert!(
-        names
-            .unwrap()
-            .iter()
-            .all(|row| row.get::<_, &str>(0) == "CANARY")
-    );
+    let mut client = proxy.connect().unwrap();
+    let names = client.query("SELECT name FROM pair", &[]).unwrap();
+    assert!(names.iter().all(|row| row.get::<_, &str>(0) == "CANARY"));
+    let rows = client.query("SELECT balance FROM account", &[]).unwrap();
+    let balances: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
+    assert_eq!(balances.len(), ACCOUNTS as usize);
+    assert_eq!(balances.iter().sum::<i64>(), i64::from(ACCOUNTS) * BALANCE);
+    assert!(balances.iter().any(|balance| *balance != BALANCE));
     std::fs::remove_file(file).unwrap();
     assert_eq!(plaintexts(&server), Vec::<String>::new());
 }
