@@ -24,16 +24,50 @@ pub struct Proxy {
     folder: TempDir,
 }
 
+/// What a proxy is started with beside its rules.
+#[derive(Clone, Copy)]
+pub struct How<'a> {
+    /// More lines of `[proxy]`.
+    pub more: &'a str,
+    /// The line of `[keys]`. `columns.key` lies beside the configuration.
+    pub keys: &'a str,
+    /// Variables of its environment.
+    pub environment: &'a [(&'a str, &'a str)],
+    /// More arguments.
+    pub arguments: &'a [&'a str],
+}
+
+impl Default for How<'_> {
+    fn default() -> Self {
+        Self {
+            more: "",
+            keys: "file = \"columns.key\"",
+            environment: &[],
+            arguments: &[],
+        }
+    }
+}
+
 impl Proxy {
     /// A proxy before the server at a port of this machine, with rules (TOML, `[columns.…]`) and
     /// more lines of `[proxy]`.
     pub fn start(port: &str, rules: &str, more: &str) -> Self {
+        let how = How {
+            more,
+            ..How::default()
+        };
+        Self::start_as(port, rules, &how)
+    }
+
+    /// The same, in another way.
+    pub fn start_as(port: &str, rules: &str, how: &How<'_>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("columns.key"), [0x5a; 32]).unwrap();
         let file = folder.path().join("strongroom.toml");
+        let more = how.more;
         let keys = match rules {
-            "" => "",
-            _ => "[keys]\nfile = \"columns.key\"\n",
+            "" => String::new(),
+            _ => format!("[keys]\n{}\n", how.keys),
         };
         // Somebody else may take a port between the look and the start.
         for _ in 0..5 {
@@ -46,6 +80,8 @@ impl Proxy {
             let mut child = Command::new(env!("CARGO_BIN_EXE_strongroom"))
                 .args(["proxy", "--config"])
                 .arg(&file)
+                .args(how.arguments)
+                .envs(how.environment.iter().copied())
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(fs::File::create(folder.path().join("log")).unwrap())
@@ -96,6 +132,11 @@ impl Proxy {
             status.is_some()
         });
         status.unwrap()
+    }
+
+    /// What it has logged.
+    pub fn log(&self) -> String {
+        log(&self.folder)
     }
 
     /// A line of `/proc/…/status`: `VmRSS`, `VmHWM`.

@@ -1,0 +1,196 @@
+//! `strongroom proxy` as a command: where its key comes from, and what its log holds.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
+#[path = "support/proxy_process.rs"]
+mod proxy_process;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::Command;
+
+use serde_json::Value;
+use server_testkit::Postgres;
+
+use proxy_process::{How, Proxy, plaintexts};
+
+const RULES: &str = r#"
+[columns.person]
+id = { type = "integer", mode = "equality" }
+name = { type = "varchar(20)" }
+"#;
+const CREATE: &str = "CREATE TABLE person (id integer PRIMARY KEY, name varchar(20), plain text)";
+
+/// The same as the file of `proxy_process`, and another one.
+const DIGITS: &str = "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a";
+const OTHER_DIGITS: &str = "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5b";
+
+const BY_ENVIRONMENT: &str = "environment = \"COLUMNS_KEY_OF_TEST\"";
+const BY_COMMAND: &str = "command = 'echo \"$COLUMNS_KEY_OF_TEST\"'";
+
+fn assert_unopened(server: &Postgres, proxy: &Proxy) {
+    let text = "SELECT name FROM person";
+    let arguments = ["-XAtq", "-v", "VERBOSITY=verbose", "-c", text];
+    let said = server.run_at(proxy.address.port(), "psql", &arguments);
+    let errors = String::from_utf8_lossy(&said.stderr);
+    let wanted = "FATAL:  XX001: a value of public.person.name does not open";
+    assert!(errors.contains(wanted), "{errors}");
+    assert_eq!(String::from_utf8_lossy(&said.stdout), "");
+}
+
+#[test]
+fn the_key_is_that_of_the_file_the_environment_or_the_command() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let server = Postgres::start_with(&[("log_statement", "all")]);
+    let port = server.port().to_string();
+    let start = |keys: &str, digits: &str| {
+        let how = How {
+            keys,
+            environment: &[("COLUMNS_KEY_OF_TEST", digits)],
+            ..How::default()
+        };
+        Proxy::start_as(&port, RULES, &how)
+    };
+    let of_file = Proxy::start(&port, RULES, "");
+    of_file.connect().unwrap().batch_execute(CREATE).unwrap();
+    for (number, proxy) in [
+        of_file,
+        start(BY_ENVIRONMENT, DIGITS),
+        start(BY_COMMAND, DIGITS),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let mut client = proxy.connect().unwrap();
+        let id = i32::try_from(number).unwrap();
+        let text = "INSERT INTO person (id, name) VALUES ($1, $2)";
+        let name = format!("CANARY{id}");
+        assert_eq!(client.execute(text, &[&id, &name]).unwrap(), 1);
+        // What the others wrote before opens as well.
+        for id in 0..=id {
+            let row = client.query_one("SELECT name FROM person WHERE id = $1", &[&id]);
+            assert_eq!(row.unwrap().get::<_, String>(0), format!("CANARY{id}"));
+        }
+    }
+    for keys in [BY_ENVIRONMENT, BY_COMMAND] {
+        let proxy = start(keys, OTHER_DIGITS);
+        assert_unopened(&server, &proxy);
+    }
+    assert_eq!(plaintexts(&server), Vec::<String>::new());
+}
+
+#[test]
+fn a_key_that_cannot_be_had_is_told_before_anybody_can_connect() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("strongroom.toml");
+    for (keys, wanted) in [
+        (
+            "environment = \"COLUMNS_KEY_NOT_SET\"",
+            "the environment variable COLUMNS_KEY_NOT_SET is not set",
+        ),
+        (
+            BY_ENVIRONMENT,
+            "the environment variable COLUMNS_KEY_OF_TEST",
+        ),
+        ("command = \"exit 3\"", "the key command failed"),
+        (BY_COMMAND, "the key command"),
+        ("file = \"columns.key\"", "columns.key"),
+        (
+            "file = \"columns.key\"\ncommand = \"exit 0\"",
+            "[keys] names exactly one of file, environment and command",
+        ),
+        (
+            "",
+            "[keys] names exactly one of file, environment and command",
+        ),
+    ] {
+        let text = format!(
+            "[proxy]\nlisten = \"127.0.0.1:0\"\nupstream = \"127.0.0.1:1\"\n[keys]\n{keys}\n{RULES}"
+        );
+        fs::write(&file, text).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_strongroom"))
+            .args(["proxy", "--config"])
+            .arg(&file)
+            .env("COLUMNS_KEY_OF_TEST", "CANARY is no key")
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1), "{keys}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(wanted), "{keys}: {said}");
+        assert!(!said.contains("CANARY"), "{keys}: {said}");
+    }
+}
+
+/// Statements that are done and such that fail, each in its own way.
+fn work(server: &Postgres, proxy: &Proxy) {
+    let mut client = proxy.connect().unwrap();
+    client.batch_execute(CREATE).unwrap();
+    let insert = "INSERT INTO person VALUES ($1, $2, 'CANARYplain')";
+    assert_eq!(client.execute(insert, &[&1, &"CANARYone"]).unwrap(), 1);
+    for (text, code) in [
+        ("INSERT INTO person VALUES (1, 'CANARYagain')", "23505"),
+        (
+            "INSERT INTO person VALUES (2, 'CANARY longer than twenty')",
+            "22001",
+        ),
+        ("INSERT INTO person VALUES ('CANARYnumber', NULL)", "22P02"),
+        (
+            "SELECT md5(name) FROM person WHERE name = 'CANARYmd5'",
+            "0A000",
+        ),
+        ("SELECT 'CANARYunparsed' FROM person garbage(", "42601"),
+        ("SELECT 'CANARYunparsed' garbage(", "42601"),
+        ("SELECT CAST('CANARYcast' AS integer)", "22P02"),
+    ] {
+        let error = client.batch_execute(text).unwrap_err();
+        assert_eq!(error.code().unwrap().code(), code, "{text}");
+    }
+    let row = client.query_one("SELECT id FROM person WHERE name = $1", &[&"CANARYone"]);
+    assert_eq!(row.unwrap().get::<_, i32>(0), 1);
+    let damage = "UPDATE person SET name = name || '\\x00'";
+    server.connect().batch_execute(damage).unwrap();
+    assert_unopened(server, proxy);
+    // Somebody who is no client, and is told so.
+    for packet in [&b"GET /CANARY HTTP/1.1\r\n\r\n"[..], b"\0\0\0\x0cCANARYxy"] {
+        let mut socket = TcpStream::connect(proxy.address).unwrap();
+        socket.write_all(packet).unwrap();
+        // It may be reset, as not all is read.
+        let _ = socket.read_to_end(&mut Vec::new());
+    }
+}
+
+#[test]
+fn a_log_of_everything_is_json_and_holds_no_sql_and_no_values() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let server = Postgres::start();
+    let how = How {
+        arguments: &["--log-format", "json", "--log-level", "debug"],
+        ..How::default()
+    };
+    let mut proxy = Proxy::start_as(&server.port().to_string(), RULES, &how);
+    work(&server, &proxy);
+    proxy.signal("TERM");
+    assert!(proxy.wait().success());
+    let log = proxy.log();
+    let mut messages = Vec::new();
+    for line in log.lines() {
+        let line: Value = serde_json::from_str(line).unwrap_or_else(|error| {
+            panic!("{error}: {line}");
+        });
+        for field in ["timestamp", "level"] {
+            assert!(line[field].is_string(), "{line}");
+        }
+        messages.push(line["fields"]["message"].as_str().unwrap().to_owned());
+    }
+    for wanted in ["listening", "no session", "draining"] {
+        assert!(messages.iter().any(|message| message == wanted), "{log}");
+    }
+    for word in ["CANARY", "SELECT", "INSERT", "garbage"] {
+        assert!(!log.contains(word), "{word} is in {log}");
+    }
+}
