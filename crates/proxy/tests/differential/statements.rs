@@ -23,7 +23,7 @@ pub struct Statement {
     pub is_ordered: bool,
 }
 
-/// Kinds that every mode serves: none of them may be refused.
+/// Kinds that the server serves, or the proxy: none of them may be refused.
 pub const NEVER_REFUSED: &[&str] = &[
     "insert account",
     "insert several",
@@ -31,6 +31,7 @@ pub const NEVER_REFUSED: &[&str] = &[
     "on conflict",
     "update",
     "update plain",
+    "increment",
     "delete account",
     "delete entry",
     "select by key",
@@ -41,6 +42,14 @@ pub const NEVER_REFUSED: &[&str] = &[
     "count distinct",
     "group",
     "largest",
+    "sum",
+    "sum by group",
+    "sort",
+    "sort and limit",
+    "like",
+    "compare random",
+    "distinct random",
+    "sum of join",
     "transaction",
 ];
 
