@@ -6,15 +6,16 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::{Parser, Subcommand};
 use comfy_table::{ContentArrangement, Table, TableStyle};
-use postgres::{Client, IsolationLevel, NoTls, SimpleQueryMessage};
-use sql_rewrite::explain::{self, ColumnReport, Place};
-use sql_rewrite::{Answer, DEFAULT_SCHEMA, Dialect, QUERIES, Rules, Schema};
+use sql_rewrite::explain::{self, ColumnReport, How, Learnt, Place, StatementReport};
+use sql_rewrite::{Answer, DEFAULT_SCHEMA, Dialect, QUERIES, Rules, Schema, Use};
 
-/// Where the server is, with user and password: never an argument, which others could see.
-const DATABASE_URL: &str = "STRONGROOM_DATABASE_URL";
+mod queries;
+mod server;
+
+use server::DATABASE_URL;
 
 /// Rules of confidential columns: check them, explain them, make their key
 #[derive(Debug, Parser)]
@@ -27,12 +28,13 @@ pub struct Args {
 enum Command {
     /// Check the rules against themselves, and against the server
     ///
-    /// The server is that of the variable STRONGROOM_DATABASE_URL (postgres://USER@HOST/DATABASE).
+    /// The server is that of the variable STRONGROOM_DATABASE_URL (postgres://USER@HOST/DATABASE),
+    /// by TLS where the configuration has [proxy.server_tls].
     /// Without it the rules are checked against themselves only.
     Check(FileArgs),
     /// Tell what works on each column and where, and what somebody who reads the server learns
     ///
-    /// With --queries also what becomes of each statement of a file.
+    /// With --queries also what becomes of each statement of a file, and what it tells.
     Explain(ExplainArgs),
     /// Write a new column root key into a file that only its owner reads
     CreateKey {
@@ -52,7 +54,7 @@ struct FileArgs {
 struct ExplainArgs {
     #[command(flatten)]
     file: FileArgs,
-    /// SQL statements, separated by semicolons
+    /// SQL statements, separated by semicolons, or a log of PostgreSQL with statements
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
 }
@@ -81,7 +83,7 @@ fn check(args: &FileArgs) -> anyhow::Result<ExitCode> {
     };
     let count: usize = rules.tables.values().map(|columns| columns.len()).sum();
     let mut output = io::stdout().lock();
-    let Some(answers) = ask_server()? else {
+    let Some(answers) = server::ask(&args.config)? else {
         writeln!(
             output,
             "{count} rules, none contradicts another. Set {DATABASE_URL} to check them against a \
@@ -143,44 +145,11 @@ fn read_rules(path: &Path) -> anyhow::Result<Option<Rules>> {
     }
 }
 
-/// What the server says of itself; None where no server is named.
-fn ask_server() -> anyhow::Result<Option<Vec<Answer>>> {
-    let Ok(url) = std::env::var(DATABASE_URL) else {
-        return Ok(None);
-    };
-    // The text of an error may repeat the URL, and with it a password.
-    let Ok(config) = url.parse::<postgres::Config>() else {
-        bail!("{DATABASE_URL} is no URL of PostgreSQL: write postgres://USER@HOST:PORT/DATABASE");
-    };
-    let mut client: Client = config
-        .connect(NoTls)
-        .with_context(|| format!("cannot connect to the server of {DATABASE_URL}"))?;
-    // One moment for all queries, and nothing is changed.
-    let mut transaction = client
-        .build_transaction()
-        .isolation_level(IsolationLevel::RepeatableRead)
-        .read_only(true)
-        .start()?;
-    let mut answers = Vec::new();
-    for query in QUERIES {
-        let messages = transaction.simple_query(query)?;
-        let rows = messages.iter().filter_map(|message| match message {
-            SimpleQueryMessage::Row(row) => {
-                let column = |place| row.get(place).map(str::to_owned);
-                Some((0..row.len()).map(column).collect())
-            }
-            _ => None,
-        });
-        answers.push(rows.collect());
-    }
-    Ok(Some(answers))
-}
-
 fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     let Some(rules) = read_rules(&args.file.config)? else {
         return Ok(ExitCode::FAILURE);
     };
-    let answers = match ask_server()? {
+    let answers = match server::ask(&args.file.config)? {
         Some(answers) => answers,
         None => {
             // The search path of a server that nobody has set another for.
@@ -189,29 +158,108 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
             answers
         }
     };
-    let schema = match Schema::build(&rules, &answers) {
-        Ok(schema) => schema,
-        Err(errors) => {
-            for error in &errors {
-                writeln!(io::stderr(), "strongroom: {error}")?;
-            }
-            return Ok(ExitCode::FAILURE);
-        }
-    };
+    let (schema, errors) = Schema::build_anyway(&rules, &answers);
     let mut output = io::stdout().lock();
+    if !errors.is_empty() {
+        writeln!(
+            output,
+            "The server does not fit these rules yet. What follows is what they would mean, once \
+             this is mended:"
+        )?;
+        for error in &errors {
+            writeln!(output, "  {error}")?;
+        }
+        writeln!(output)?;
+    }
     for report in explain::columns(&schema) {
         output.write_all(column_text(&report).as_bytes())?;
     }
     if let Some(path) = &args.queries {
-        let text = fs::read_to_string(path)
-            .with_context(|| format!("cannot read the statements {}", path.display()))?;
-        let mut table = new_table();
-        for report in explain::statements(&text, &schema, Dialect::Postgres) {
-            table.add_row([in_one_line(&report.text), report.how.text()]);
+        let mut kinds = [0_usize; KINDS.len()];
+        for sent in queries::read(path)? {
+            for report in explain::statements(&sent.text, &schema, Dialect::Postgres) {
+                kinds[kind(&report.how)] += sent.count;
+                output.write_all(statement_text(&report, sent.count).as_bytes())?;
+            }
         }
-        writeln!(output, "{}", table.trim_fmt())?;
+        let counts = KINDS.iter().zip(kinds).filter(|(_, count)| *count > 0);
+        let counts: Vec<String> = counts
+            .map(|(kind, count)| format!("{count} {kind}"))
+            .collect();
+        let total: usize = kinds.iter().sum();
+        writeln!(output, "statements: {total}; {}", counts.join(", "))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What may become of a statement, for the last line.
+const KINDS: [&str; 6] = [
+    "passed on",
+    "done by the server",
+    "computed from old values",
+    "finished by the proxy",
+    "copied",
+    "refused",
+];
+
+fn kind(how: &How) -> usize {
+    match how {
+        How::Passed => 0,
+        How::Server => 1,
+        How::ReadModifyWrite => 2,
+        How::Finished => 3,
+        How::Copied => 4,
+        How::Refused(_) => 5,
+    }
+}
+
+fn statement_text(report: &StatementReport, count: usize) -> String {
+    let mut text = in_one_line(&report.text);
+    let mut line = |part: &str| {
+        text.push('\n');
+        text.push_str(part);
+    };
+    if count > 1 {
+        line(&format!("  {count} times"));
+    }
+    line(&format!("  {}", report.how.text()));
+    if report.how == How::Passed {
+        line("    the server's side sees all of it, with its constants");
+    }
+    for learnt in &report.learnt {
+        line(&format!("    {}", learnt_text(learnt)));
+    }
+    text.push_str("\n\n");
+    text
+}
+
+/// What a statement tells of one column.
+fn learnt_text(learnt: &Learnt) -> String {
+    let uses = learnt.uses.iter();
+    let uses: Vec<String> = uses
+        .map(|(what, told)| format!("{}: {told}", use_name(*what)))
+        .collect();
+    format!(
+        "{}.{} ({})  {}",
+        learnt.table,
+        learnt.column,
+        mode_name(learnt.mode),
+        uses.join("; ")
+    )
+}
+
+fn use_name(what: Use) -> &'static str {
+    match what {
+        Use::Written => "written",
+        Use::Matched => "compared",
+        Use::Bounded => "compared with a bound",
+        Use::Paired => "compared with a column",
+        Use::Grouped => "grouped",
+        Use::Sorted => "sorted",
+        Use::NullTested => "tested for NULL",
+        Use::Returned => "returned",
+        Use::Fetched => "fetched for the proxy",
+    }
 }
 
 fn new_table() -> Table {

@@ -4,7 +4,8 @@
 use std::fs;
 use std::process::{Command, Output};
 
-use server_testkit::Postgres;
+use rcgen::CertifiedKey;
+use server_testkit::{Options, Postgres};
 use tempfile::TempDir;
 
 const RULES: &str = r#"
@@ -124,6 +125,41 @@ fn rules_are_checked_against_a_server() {
 }
 
 #[test]
+fn statements_are_explained_while_the_tables_are_still_in_clear() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let server = Postgres::start();
+    let made = server
+        .connect()
+        .batch_execute("CREATE TABLE people (id int PRIMARY KEY, name text DEFAULT '')");
+    made.expect("SQL of PostgreSQL");
+    let (folder, path) = configuration(RULES);
+    let queries = folder.path().join("queries.sql");
+    let statement = "SELECT name FROM people WHERE id = 3";
+    fs::write(&queries, statement).expect("a file in the own folder");
+    let queries = queries.to_str().expect("a plain path");
+    let arguments = ["explain", "--config", &path, "--queries", queries];
+    let output = columns(&arguments, Some(&server.url()));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(said.starts_with("The server does not fit"), "{said}");
+    for column in ["id: is integer", "name: is text", "name: has a default"] {
+        assert!(
+            said.contains(&format!("  public.people.{column}")),
+            "{said}"
+        );
+    }
+    let lines = [
+        "done by the server on ciphertext",
+        "public.people.id (equality)  compared: which rows have the value, and when it is asked \
+         for again",
+        "public.people.name (random)  returned: which rows are read",
+    ];
+    assert_eq!(below(&said, statement), lines, "{said}");
+}
+
+#[test]
 fn columns_and_statements_are_explained() {
     let (folder, path) = configuration(RULES);
     let queries = folder.path().join("queries.sql");
@@ -145,6 +181,193 @@ fn columns_and_statements_are_explained() {
         "refused: ",
     ] {
         assert!(said.contains(part), "{part}\n{said}");
+    }
+}
+
+/// The lines below a statement, without their indent.
+fn below<'a>(said: &'a str, statement: &str) -> Vec<&'a str> {
+    let lines = said.lines().skip_while(|line| *line != statement).skip(1);
+    let lines = lines.take_while(|line| !line.is_empty());
+    lines.map(str::trim_start).collect()
+}
+
+const LOG: &str = "\
+2026-01-01 12:00:00 UTC [7] LOG:  execute <unnamed>: SELECT name
+\t FROM people
+\t WHERE id = $1
+2026-01-01 12:00:00 UTC [7] DETAIL:  Parameters: $1 = '1'
+2026-01-01 12:00:00 UTC [7] LOG:  execute <unnamed>: SELECT name
+\t FROM people
+\t WHERE id = $1
+2026-01-01 12:00:00 UTC [8] app@shop LOG:  duration: 0.3 ms  statement: \
+SELECT id FROM people WHERE born < '2000-01-01' ORDER BY born
+2026-01-01 12:00:00 UTC [7] LOG:  statement: SELECT id FROM people WHERE name LIKE 'A%'
+2026-01-01 12:00:00 UTC [7] LOG:  statement: UPDATE people SET visits = visits + 1 WHERE id = 3
+2026-01-01 12:00:00 UTC [7] LOG:  statement: COPY people (id, name) FROM STDIN
+2026-01-01 12:00:00 UTC [7] LOG:  statement: BEGIN; SELECT sum(id), max(name) OVER () FROM people
+2026-01-01 12:00:00 UTC [7] ERROR:  canceling statement due to user request
+2026-01-01 12:00:00 UTC [7] STATEMENT:  SELECT pg_sleep(600)
+";
+
+const EXPLAINED: [(&str, &[&str]); 6] = [
+    (
+        "SELECT name FROM people WHERE id = $1",
+        &[
+            "2 times",
+            "done by the server on ciphertext",
+            "public.people.id (equality)  compared: which rows have the value, and when it is \
+             asked for again",
+            "public.people.name (random)  returned: which rows are read",
+        ],
+    ),
+    (
+        "SELECT id FROM people WHERE born < '2000-01-01' ORDER BY born",
+        &[
+            "done by the server on ciphertext",
+            "public.people.born (order)  compared with a bound: which rows lie within the \
+             bound, and where it stands in their order; sorted: the order of the rows",
+            "public.people.id (equality)  returned: which rows are read",
+        ],
+    ),
+    (
+        "SELECT id FROM people WHERE name LIKE 'A%'",
+        &[
+            "finished by the proxy, over the rows that it fetches",
+            "public.people.id (equality)  fetched for the proxy: which rows are read, not what \
+             is looked for in them",
+            "public.people.name (random)  fetched for the proxy: which rows are read, not what \
+             is looked for in them",
+        ],
+    ),
+    (
+        "UPDATE people SET visits = visits + 1 WHERE id = 3",
+        &[
+            "rows are read and locked, computed by the proxy, written",
+            "public.people.id (equality)  compared: which rows have the value, and when it is \
+             asked for again",
+            "public.people.visits (random)  written: whether it is NULL; fetched for the \
+             proxy: which rows are read, not what is looked for in them",
+        ],
+    ),
+    (
+        "COPY people (id, name) FROM STDIN",
+        &[
+            "copied; rows are sealed or opened by the proxy",
+            "public.people.id (equality)  written: whether it is NULL, which rows have the \
+             same value",
+            "public.people.name (random)  written: whether it is NULL, about how long it is",
+        ],
+    ),
+    (
+        "BEGIN",
+        &[
+            "passed on",
+            "the server's side sees all of it, with its constants",
+        ],
+    ),
+];
+
+#[test]
+fn each_statement_of_a_log_is_explained_with_what_it_tells() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let server = Postgres::start();
+    let made = server.connect().batch_execute(
+        "CREATE TABLE people (id bytea PRIMARY KEY, name bytea, born bytea, visits bytea)",
+    );
+    made.expect("SQL of PostgreSQL");
+    let more = "born = { type = \"date\", mode = \"order\" }\nvisits = { type = \"integer\" }\n";
+    let (folder, path) = configuration(&format!("{RULES}{more}"));
+    let queries = folder.path().join("postgresql.log");
+    fs::write(&queries, LOG).expect("a file in the own folder");
+    let queries = queries.to_str().expect("a plain path");
+    let arguments = ["explain", "--config", &path, "--queries", queries];
+    let output = columns(&arguments, Some(&server.url()));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+
+    for (statement, lines) in EXPLAINED {
+        assert_eq!(below(&said, statement), lines, "{statement}\n{said}");
+    }
+    // Nothing of what is refused reaches the server.
+    let refused = below(&said, "SELECT sum(id), max(name) OVER () FROM people");
+    assert!(
+        matches!(*refused, [reason] if reason.starts_with("refused: ")),
+        "{said}"
+    );
+    let counts = "statements: 8; 1 passed on, 3 done by the server, 1 computed from old values, \
+                  1 finished by the proxy, 1 copied, 1 refused";
+    assert_eq!(said.lines().last(), Some(counts));
+    assert!(!said.contains("pg_sleep"), "{said}");
+}
+
+#[test]
+fn statements_that_cannot_be_read_are_told() {
+    let (folder, path) = configuration(RULES);
+    let queries = folder.path().join("queries.sql");
+    let queries = queries.to_str().expect("a plain path");
+    let explain = || columns(&["explain", "--config", &path, "--queries", queries], None);
+    let output = explain();
+    assert!(!output.status.success());
+    assert!(text(&output.stderr).contains("queries.sql"));
+    fs::write(queries, b"SELECT '\xe4'").expect("a file in the own folder");
+    let output = explain();
+    assert!(!output.status.success());
+    let said = text(&output.stderr);
+    assert!(said.contains("not in UTF-8 from byte 8"), "{said}");
+}
+
+#[test]
+fn a_server_that_demands_tls_is_checked() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    if !server_testkit::has_tls() {
+        eprintln!("left out: this server is built without TLS");
+        return;
+    }
+    let certified = || {
+        let names = ["localhost".to_owned(), "127.0.0.1".to_owned()];
+        rcgen::generate_simple_self_signed(names).expect("a certificate")
+    };
+    let CertifiedKey { cert, signing_key } = certified();
+    let key = signing_key.serialize_pem();
+    let server = Postgres::start_as(&Options {
+        settings: &[("ssl", "on")],
+        access: Some("host all postgres 127.0.0.1/32 trust\nhostssl all ann 127.0.0.1/32 trust\n"),
+        files: &[
+            ("server.crt", cert.pem().as_bytes()),
+            ("server.key", key.as_bytes()),
+        ],
+    });
+    let made = server.connect().batch_execute(
+        "CREATE ROLE ann LOGIN; CREATE TABLE people (id bytea PRIMARY KEY, name bytea)",
+    );
+    made.expect("SQL of PostgreSQL");
+    let url = format!("postgres://ann@127.0.0.1:{}/postgres", server.port());
+
+    let (_folder, path) = configuration(RULES);
+    let output = columns(&["check", "--config", &path], Some(&url));
+    assert!(!output.status.success());
+    let said = text(&output.stderr);
+    assert!(said.contains("[proxy.server_tls]"), "{said}");
+
+    // The root is named relative to the folder of the configuration.
+    let tls = "[proxy.server_tls]\nroot = \"root.crt\"\n";
+    let (folder, path) = configuration(&format!("{RULES}{tls}"));
+    fs::write(folder.path().join("root.crt"), cert.pem()).expect("a file in the own folder");
+    let output = columns(&["check", "--config", &path], Some(&url));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("2 rules fit the server"));
+
+    // Whoever else listens there is not believed, nor asked without TLS.
+    let other = certified().cert.pem();
+    fs::write(folder.path().join("root.crt"), other).expect("a file in the own folder");
+    let trusted = server.url();
+    for url in [&url, &trusted] {
+        let output = columns(&["check", "--config", &path], Some(url));
+        assert!(!output.status.success(), "{url}");
     }
 }
 

@@ -39,6 +39,7 @@
 
 mod connector;
 mod options;
+mod server_tls;
 mod stream;
 mod wire;
 
@@ -46,4 +47,5 @@ pub use connector::{ConnectError, Connection, Connector, connect};
 pub use crypto::secret::Key;
 pub use options::{Options, OptionsError};
 pub use rustls;
+pub use server_tls::ServerTls;
 pub use tokio_postgres;

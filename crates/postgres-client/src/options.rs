@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
 
 use crypto::secret::Key;
 use proxy::config::{ConfigError, KeysConfig, ProxyConfig, read_toml};
@@ -11,7 +10,7 @@ use rustls::ClientConfig;
 use serde::Deserialize;
 use sql_rewrite::{Rules, RulesError};
 
-use crate::wire::Tls;
+use crate::wire::{Tls, with_protocol};
 
 /// As the proxy has it where its configuration does not say otherwise.
 const MESSAGE_SIZE_MAX: usize = 256 << 20;
@@ -133,12 +132,8 @@ impl Options {
     /// TLS as the program wants it: with a certificate of its own, or with the authorities of the
     /// system.
     #[must_use]
-    pub fn tls(mut self, mut config: ClientConfig) -> Self {
-        if config.alpn_protocols.is_empty() {
-            // Servers want to hear it where TLS begins at once (PostgreSQL 17).
-            config.alpn_protocols = vec![b"postgresql".to_vec()];
-        }
-        self.tls.config = Some(Arc::new(config));
+    pub fn tls(mut self, config: ClientConfig) -> Self {
+        self.tls.config = Some(with_protocol(config));
         self
     }
 

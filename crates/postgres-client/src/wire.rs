@@ -21,7 +21,7 @@ use tokio_rustls::client::TlsStream;
 use wire_postgres::startup::TLS_REQUEST;
 
 /// A socket, with TLS or without.
-pub(crate) enum Wire {
+pub enum Wire {
     /// TCP.
     Tcp(Socket),
     /// TCP with TLS. Boxed: it is a KiB, and is moved.
@@ -32,7 +32,7 @@ pub(crate) enum Wire {
 
 /// A connection that cannot be made. What tokio-postgres itself finds is not among it.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum WireError {
+pub enum WireError {
     /// The socket, or TLS.
     #[error(transparent)]
     Socket(#[from] io::Error),
@@ -82,6 +82,26 @@ pub(crate) struct Tls {
     pub name: Option<String>,
 }
 
+/// TLS that says which protocol it is for: servers want to hear it where TLS begins at once
+/// (PostgreSQL 17).
+pub(crate) fn with_protocol(mut config: ClientConfig) -> Arc<ClientConfig> {
+    if config.alpn_protocols.is_empty() {
+        config.alpn_protocols = vec![b"postgresql".to_vec()];
+    }
+    Arc::new(config)
+}
+
+/// Begins TLS with a server of that name.
+pub(crate) async fn encrypt(
+    socket: Socket,
+    config: &Arc<ClientConfig>,
+    name: String,
+) -> Result<Wire, WireError> {
+    let name = ServerName::try_from(name)?;
+    let connector = TlsConnector::from(Arc::clone(config));
+    Ok(Wire::Tls(Box::new(connector.connect(name, socket).await?)))
+}
+
 /// What a configuration of tokio-postgres asks for.
 #[derive(Clone)]
 pub(crate) struct Terms {
@@ -128,9 +148,7 @@ impl Terms {
             _ => return Err(WireError::Unknown),
         }
         let name = self.tls.name.as_deref().unwrap_or(host).to_owned();
-        let name = ServerName::try_from(name)?;
-        let connector = TlsConnector::from(Arc::clone(config));
-        Ok(Wire::Tls(Box::new(connector.connect(name, socket).await?)))
+        encrypt(socket, config, name).await
     }
 
     /// Connects to a socket of the file system.

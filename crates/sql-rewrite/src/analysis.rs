@@ -31,7 +31,7 @@ use sqlparser::ast::{Expr, Value};
 
 use crate::{
     ColumnId, Form, Hole, Literal, Output, OutputKind, ParameterType, ProtectedColumn, Purpose,
-    Refusal, Schema, Source,
+    Refusal, Schema, Source, Use,
 };
 
 pub(crate) use constant::Constant;
@@ -81,6 +81,8 @@ pub(crate) struct Analysis<'s> {
     pub writes: Option<(String, String)>,
     /// Whether a written table has triggers.
     pub fires_triggers: bool,
+    /// What the server does with protected columns, beside what holes and outputs tell.
+    pub uses: BTreeSet<(ColumnId, Use)>,
     /// Whether what the server cannot aggregate may be gathered: the proxy finishes the query.
     pub gathers: bool,
     /// Whether the order of the query that is analysed next means nothing.
@@ -107,6 +109,7 @@ impl<'s> Analysis<'s> {
             pending_ctes: Vec::new(),
             writes: None,
             fires_triggers: false,
+            uses: BTreeSet::new(),
             gathers: false,
             order_is_free: false,
         }
@@ -196,6 +199,12 @@ impl<'s> Analysis<'s> {
     pub fn title(&self, id: ColumnId) -> String {
         let column = self.column(id);
         format!("{}.{}", column.table, column.column)
+    }
+
+    /// Remembers what the server does with protected columns.
+    pub fn note_use(&mut self, columns: impl IntoIterator<Item = ColumnId>, what: Use) {
+        let columns = columns.into_iter();
+        self.uses.extend(columns.map(|column| (column, what)));
     }
 
     /// What the client is told of a parameter's type, the first that is known.

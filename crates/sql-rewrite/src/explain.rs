@@ -1,13 +1,16 @@
 //! What protecting a column means: which operations work and where they run, and what somebody
 //! who reads the server learns. Data only; the program prints it.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use column_types::LogicalType;
 
 use crate::lexer::{Lexeme, lexemes};
 use crate::rules::few_values;
-use crate::{Dialect, Mode, Plan, ProtectedColumn, Refusal, Schema};
+use crate::{
+    ColumnId, Dialect, Mode, ObjectEffect, Plan, ProtectedColumn, Refusal, Schema, Use, uses,
+};
 
 /// Where an operation is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,6 +251,66 @@ pub struct StatementReport {
     pub text: String,
     /// What is done.
     pub how: How,
+    /// What whoever watches the server learns of protected columns by this statement.
+    pub learnt: Vec<Learnt>,
+}
+
+/// What one statement tells of one protected column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Learnt {
+    /// `schema.table`
+    pub table: String,
+    /// The column.
+    pub column: String,
+    /// Its mode.
+    pub mode: Mode,
+    /// What the server does with it, and what that tells.
+    pub uses: Vec<(Use, String)>,
+}
+
+/// What a plan tells, in the order of the rules.
+fn learnt(plan: &Plan, schema: &Schema) -> Vec<Learnt> {
+    let mut columns: BTreeMap<ColumnId, Vec<(Use, String)>> = BTreeMap::new();
+    for (id, what) in uses::of_plan(plan) {
+        let told = told(what, schema.column(id));
+        columns.entry(id).or_default().push((what, told));
+    }
+    let columns = columns.into_iter().map(|(id, uses)| {
+        let rule = schema.column(id);
+        Learnt {
+            table: format!("{}.{}", rule.schema, rule.table),
+            column: rule.column.clone(),
+            mode: rule.mode,
+            uses,
+        }
+    });
+    columns.collect()
+}
+
+fn told(what: Use, rule: &ProtectedColumn) -> String {
+    let text = match (what, rule.mode) {
+        (Use::Written, mode) => {
+            let mut text = "whether it is NULL".to_owned();
+            if leaks(rule, false).contains(&Leak::Length) {
+                text.push_str(", about how long it is");
+            }
+            text.push_str(match mode {
+                Mode::Random => "",
+                Mode::Equality => ", which rows have the same value",
+                Mode::Order => ", where it stands in the order of the others",
+            });
+            return text;
+        }
+        (Use::Matched, _) => "which rows have the value, and when it is asked for again",
+        (Use::Bounded, _) => "which rows lie within the bound, and where it stands in their order",
+        (Use::Paired, Mode::Order) => "which rows have the same value, and the order of the others",
+        (Use::Paired | Use::Grouped, _) => "which rows have the same value",
+        (Use::Sorted, _) => "the order of the rows",
+        (Use::NullTested, _) => "which rows have NULL",
+        (Use::Returned, _) => "which rows are read",
+        (Use::Fetched, _) => "which rows are read, not what is looked for in them",
+    };
+    text.to_owned()
 }
 
 /// How a statement is executed.
@@ -293,6 +356,18 @@ impl How {
     }
 }
 
+/// What is prepared is executed later, by the plan of its own text.
+fn meant(plan: Plan, schema: &Schema, dialect: Dialect) -> Plan {
+    let prepared = match &plan {
+        Plan::One(_, effects) => effects.objects.iter().find_map(|effect| match effect {
+            ObjectEffect::Prepares { text, .. } => crate::plan(text, schema, dialect).ok()?.pop(),
+            _ => None,
+        }),
+        _ => None,
+    };
+    prepared.map_or(plan, |planned| planned.plan)
+}
+
 /// What becomes of the statements of a text, each by itself: one that is refused does not hide
 /// the others.
 pub fn statements(text: &str, schema: &Schema, dialect: Dialect) -> Vec<StatementReport> {
@@ -302,13 +377,17 @@ pub fn statements(text: &str, schema: &Schema, dialect: Dialect) -> Vec<Statemen
         // What does not end, as a text without its last quote, ends behind the text.
         let end = part.last()?.1.end.min(text.len());
         let text = &text[part.first()?.1.start..end];
-        let how = match crate::plan(text, schema, dialect) {
-            Err(refusal) => How::Refused(refusal),
-            Ok(mut planned) => How::of(&planned.pop()?.plan),
+        let (how, learnt) = match crate::plan(text, schema, dialect) {
+            Err(refusal) => (How::Refused(refusal), Vec::new()),
+            Ok(mut planned) => {
+                let plan = meant(planned.pop()?.plan, schema, dialect);
+                (How::of(&plan), learnt(&plan, schema))
+            }
         };
         Some(StatementReport {
             text: text.to_owned(),
             how,
+            learnt,
         })
     };
     parts.filter_map(report).collect()

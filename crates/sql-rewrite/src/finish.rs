@@ -108,7 +108,10 @@ impl Shape {
             order_by: sorts,
             limit,
             offset,
-            effects: Effects::default(),
+            effects: Effects {
+                uses: lowering.analysis.uses.clone(),
+                ..Effects::default()
+            },
         })
     }
 

@@ -85,7 +85,7 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
             read: Vec::new(),
         }),
         is_certain: is_certain(update, table),
-        effects: effects(table),
+        effects: effects(table, analysis),
     })
 }
 
@@ -126,10 +126,11 @@ fn locked_as_written(mut read: Template) -> Template {
     read
 }
 
-fn effects(table: &Table) -> Effects {
+fn effects(table: &Table, analysis: &Analysis) -> Effects {
     Effects {
         writes: Some((table.schema.clone(), table.name.clone())),
         forgets_locks: table.has_triggers,
+        uses: analysis.uses.clone(),
         ..Effects::default()
     }
 }

@@ -26,6 +26,7 @@ mod plan;
 mod rules;
 mod schema;
 mod statement;
+mod uses;
 mod utility;
 mod widen;
 
@@ -42,4 +43,5 @@ pub use schema::{
     SchemaError, Table,
 };
 pub use statement::{Dialect, plan, plan_with};
+pub use uses::Use;
 pub use widen::widen;

@@ -6,12 +6,13 @@
 //! literal in its place. So a sealed literal is sealed anew each time, and no plan holds a
 //! ciphertext.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
 use column_types::LogicalType;
 
-use crate::{ColumnId, ObjectEffect};
+use crate::{ColumnId, ObjectEffect, Use};
 
 /// One statement of a text, and what to do for it.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +68,8 @@ pub struct Effects {
     pub changes_settings: bool,
     /// Names that the session gives or takes back: for [`crate::Objects::note`].
     pub objects: Vec<ObjectEffect>,
+    /// What the server does with protected columns, beside what holes and outputs tell.
+    pub uses: BTreeSet<(ColumnId, Use)>,
 }
 
 /// How a transaction goes on.

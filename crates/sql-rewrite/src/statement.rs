@@ -345,6 +345,7 @@ fn translate(statement: &Statement, schema: &Schema) -> Result<(Translated, Effe
     let effects = Effects {
         writes: analysis.writes,
         forgets_locks: analysis.fires_triggers,
+        uses: analysis.uses,
         ..Effects::default()
     };
     let translated = Translated {

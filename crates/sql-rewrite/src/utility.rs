@@ -210,6 +210,7 @@ fn copy_query(query: &Query, format: CopyFormat, schema: &Schema) -> Result<Plan
     let effects = Effects {
         writes: analysis.writes,
         forgets_locks: analysis.fires_triggers,
+        uses: analysis.uses,
         ..Effects::default()
     };
     let body = Template::of(&mut Statement::Query(Box::new(query)))?;

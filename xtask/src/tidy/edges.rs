@@ -82,6 +82,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "lab",
             "lab-engines",
             "lab-report",
+            "postgres-client",
             "proxy",
         ],
     ),

@@ -3,7 +3,7 @@
 use sqlparser::ast::{Expr, Query};
 
 use super::{Analysis, Clear, Constant, Scope, refuse, unsupported};
-use crate::{ColumnId, Mode, ProtectedColumn, Purpose, Refusal, Schema};
+use crate::{ColumnId, Mode, ProtectedColumn, Purpose, Refusal, Schema, Use};
 
 /// What a comparison asks of the ciphertext.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl Analysis<'_> {
             }
             (None, None) => {
                 let (left, right) = (self.value(left, scope)?, self.value(right, scope)?);
-                joinable(self.schema, left, right)?;
+                self.pair(left, right)?;
                 match (comparison, left) {
                     (Comparison::Order, Some(column)) => self.demand(column, Mode::Order, "<"),
                     _ => Ok(()),
@@ -130,6 +130,27 @@ impl Analysis<'_> {
             Comparison::Order => self.demand(column, Mode::Order, "<")?,
         }
         *place = self.sealed(constant, column, comparison.purpose())?;
+        Ok(())
+    }
+
+    /// Compares two columns with each other.
+    pub fn pair(&mut self, left: Option<ColumnId>, right: Option<ColumnId>) -> Result<(), Refusal> {
+        joinable(self.schema, left, right)?;
+        self.note_use(left.into_iter().chain(right), Use::Paired);
+        Ok(())
+    }
+
+    /// Groups by a column.
+    pub fn group(&mut self, column: ColumnId, operation: &str) -> Result<(), Refusal> {
+        self.demand(column, Mode::Equality, operation)?;
+        self.note_use([column], Use::Grouped);
+        Ok(())
+    }
+
+    /// Sorts by a column.
+    pub fn sort_by(&mut self, column: ColumnId, operation: &str) -> Result<(), Refusal> {
+        self.demand(column, Mode::Order, operation)?;
+        self.note_use([column], Use::Sorted);
         Ok(())
     }
 
@@ -192,7 +213,7 @@ impl Analysis<'_> {
                 }
                 None => {
                     let other = self.value(entry, scope)?;
-                    joinable(self.schema, column, other)?;
+                    self.pair(column, other)?;
                 }
             }
         }
@@ -252,7 +273,7 @@ impl Analysis<'_> {
                 }
                 _ => {
                     let column = self.value(part, scope)?;
-                    joinable(self.schema, column, output.sealed)?;
+                    self.pair(column, output.sealed)?;
                 }
             }
         }

@@ -7,7 +7,7 @@ use sqlparser::ast::{
 
 use super::comparison::Comparison;
 use super::{Analysis, Clear, Constant, Scope, constant, refuse, unsupported};
-use crate::{ColumnId, Mode, Refusal};
+use crate::{ColumnId, Mode, Refusal, Use};
 
 impl Analysis<'_> {
     /// Analyses an expression; says which protected column's sealed values it has, if any.
@@ -289,7 +289,9 @@ impl Analysis<'_> {
             }
             return self.plain_as(operand, Clear::ByColumn, scope);
         }
-        self.value(operand, scope).map(drop)
+        let column = self.value(operand, scope)?;
+        self.note_use(column, Use::NullTested);
+        Ok(())
     }
 
     fn between(

@@ -9,7 +9,7 @@ use sqlparser::ast::{
 
 use super::{Analysis, Constant, Scope, refuse, unsupported};
 use crate::names::split;
-use crate::{ColumnId, Mode, Purpose, Refusal};
+use crate::{ColumnId, Mode, Purpose, Refusal, Use};
 
 /// Functions that run SQL out of a text, or read a relation that a text names.
 pub(crate) const RUN_TEXTS: &[&str] = &[
@@ -121,7 +121,7 @@ impl Analysis<'_> {
             return Ok(None);
         };
         if matches!(name.as_str(), "min" | "max") {
-            self.demand(column, Mode::Order, &name)?;
+            self.sort_by(column, &name)?;
             if is_window {
                 return Err(unsupported(
                     "MIN or MAX of a protected column as a window function",
@@ -147,10 +147,11 @@ impl Analysis<'_> {
         match (is_usual, name, list.args.as_mut_slice()) {
             (true, "count", [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]) => Ok(None),
             (true, "count", [argument]) => {
-                if let Some(column) = self.argument(argument, scope)?
-                    && distinct
-                {
-                    self.demand(column, Mode::Equality, "COUNT(DISTINCT)")?;
+                if let Some(column) = self.argument(argument, scope)? {
+                    self.note_use([column], Use::NullTested);
+                    if distinct {
+                        self.group(column, "COUNT(DISTINCT)")?;
+                    }
                 }
                 Ok(None)
             }
@@ -205,7 +206,7 @@ impl Analysis<'_> {
             }
             _ => {
                 let other = self.value(other, scope)?;
-                super::comparison::joinable(self.schema, column, other)?;
+                self.pair(column, other)?;
             }
         }
         Ok(column)
@@ -241,7 +242,7 @@ impl Analysis<'_> {
         };
         check_sort_options(options)?;
         if let Some(column) = self.value(expr, scope)? {
-            self.demand(column, Mode::Order, "ORDER BY")?;
+            self.sort_by(column, "ORDER BY")?;
         }
         Ok(())
     }
@@ -255,7 +256,7 @@ impl Analysis<'_> {
         } = spec;
         for expression in partition_by {
             if let Some(column) = self.value(expression, scope)? {
-                self.demand(column, Mode::Equality, "PARTITION BY")?;
+                self.group(column, "PARTITION BY")?;
             }
         }
         for key in order_by {

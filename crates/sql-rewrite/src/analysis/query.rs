@@ -14,7 +14,7 @@ use super::{
     Analysis, Clear, Constant, OutColumn, Scope, comparison, refuse, template, unsupported,
 };
 use crate::names::folded;
-use crate::{ColumnId, Mode, Purpose, Refusal};
+use crate::{ColumnId, Purpose, Refusal, Use};
 
 pub(crate) use from::{check_relation_name, check_simple_alias, explicit_name, make_explicit};
 pub(crate) use projection::{expand_relation, output_name};
@@ -186,7 +186,7 @@ impl Analysis<'_> {
             if all && left.sealed == right.sealed {
                 continue;
             }
-            comparison::joinable(self.schema, left.sealed, right.sealed)?;
+            self.pair(left.sealed, right.sealed)?;
         }
         Ok(left)
     }
@@ -264,10 +264,13 @@ impl Analysis<'_> {
 
     /// Whether what a value is may be stored in a column as it is.
     pub fn check_stored(
-        &self,
+        &mut self,
         value: Option<ColumnId>,
         target: Option<ColumnId>,
     ) -> Result<(), Refusal> {
+        if value.is_some() {
+            self.note_use(target, Use::Written);
+        }
         match (value, target) {
             (None, None) => Ok(()),
             (Some(value), Some(target)) if value == target => Ok(()),
@@ -323,7 +326,7 @@ impl Analysis<'_> {
             Some(Distinct::Distinct) => {
                 super::gather::refuse_gathered(outputs.iter().flatten(), self.schema)?;
                 for column in outputs.iter().flatten().filter_map(|column| column.sealed) {
-                    self.demand(column, Mode::Equality, "DISTINCT")?;
+                    self.group(column, "DISTINCT")?;
                 }
             }
             Some(Distinct::On(keys)) => {
@@ -367,7 +370,7 @@ impl Analysis<'_> {
                     super::function::check_sort_options(&key.options)?;
                     super::gather::refuse_gathered([output], self.schema)?;
                     if let Some(column) = output.sealed {
-                        self.demand(column, Mode::Order, "ORDER BY")?;
+                        self.sort_by(column, "ORDER BY")?;
                     }
                 }
                 None => self.sort_key(key, scope)?,
@@ -402,7 +405,7 @@ impl Analysis<'_> {
         let output = output_of(key, outputs);
         super::gather::refuse_gathered(output, self.schema)?;
         if let Some(column) = output.and_then(|output| output.sealed) {
-            self.demand(column, Mode::Equality, operation)?;
+            self.group(column, operation)?;
         }
         let named = output_of(key, outputs).is_some();
         let is_number = matches!(key, Expr::Value(_));
@@ -410,7 +413,7 @@ impl Analysis<'_> {
             return Ok(());
         }
         match self.value(key, scope) {
-            Ok(Some(column)) => self.demand(column, Mode::Equality, operation),
+            Ok(Some(column)) => self.group(column, operation),
             Ok(None) => Ok(()),
             Err(refusal) if named && refusal.sqlstate == "42703" => Ok(()),
             Err(refusal) => Err(refusal),
@@ -428,7 +431,7 @@ impl Analysis<'_> {
             match output_of(&key.expr, outputs) {
                 Some(output) => {
                     if let Some(column) = output.sealed {
-                        self.demand(column, Mode::Order, "ORDER BY")?;
+                        self.sort_by(column, "ORDER BY")?;
                     }
                 }
                 None if outputs.is_none() => {}

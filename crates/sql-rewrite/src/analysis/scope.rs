@@ -286,7 +286,9 @@ impl Scope<'_> {
     }
 
     /// Merges the columns of a USING clause: those of the last relation are no longer seen alone.
-    pub fn merge(&mut self, names: &[String], schema: &Schema) -> Result<(), Refusal> {
+    /// Gives the protected ones of both sides.
+    pub fn merge(&mut self, names: &[String], schema: &Schema) -> Result<Vec<ColumnId>, Refusal> {
+        let mut paired = Vec::new();
         let (last, earlier) = self
             .relations
             .split_last_mut()
@@ -313,9 +315,10 @@ impl Scope<'_> {
             };
             super::gather::refuse_gathered([*left, right], schema)?;
             super::comparison::joinable(schema, left.sealed, right.sealed)?;
+            paired.extend(left.sealed.into_iter().chain(right.sealed));
             last.merged.push(name.clone());
         }
-        Ok(())
+        Ok(paired)
     }
 
     /// Names that both sides of a NATURAL join have.

@@ -10,7 +10,7 @@ use super::super::scope::quoted;
 use super::super::{Analysis, OutColumn, Relation, Scope, refuse, unsupported};
 use super::Outputs;
 use crate::names::{folded, split};
-use crate::{Refusal, RelationKind, Table, forms};
+use crate::{Refusal, RelationKind, Table, Use, forms};
 
 impl Analysis<'_> {
     /// All that stands in a FROM clause.
@@ -69,11 +69,15 @@ impl Analysis<'_> {
                     .map(|name| split(name).map(|(_, name)| name))
                     .collect();
                 let names = names.ok_or_else(|| unsupported("a computed name"))?;
-                scope.merge(&names, self.schema)
+                let paired = scope.merge(&names, self.schema)?;
+                self.note_use(paired, Use::Paired);
+                Ok(())
             }
             JoinConstraint::Natural => {
                 let names = scope.common_names()?;
-                scope.merge(&names, self.schema)
+                let paired = scope.merge(&names, self.schema)?;
+                self.note_use(paired, Use::Paired);
+                Ok(())
             }
         }
     }

@@ -82,7 +82,7 @@ impl Analysis<'_> {
     }
 
     fn check_source(
-        &self,
+        &mut self,
         outputs: Outputs,
         targets: &[Option<ColumnId>],
         table: Option<&Table>,

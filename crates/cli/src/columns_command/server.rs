@@ -1,0 +1,89 @@
+//! What the server says of itself.
+
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use postgres::config::{Host, SslMode};
+use postgres::{Client, Config, IsolationLevel, NoTls, SimpleQueryMessage};
+use serde::Deserialize;
+use sql_rewrite::{Answer, QUERIES};
+use strongroom_postgres::ServerTls;
+
+/// Where the server is, with user and password: never an argument, which others could see.
+pub const DATABASE_URL: &str = "STRONGROOM_DATABASE_URL";
+
+/// What a configuration says of the server, as far as it matters here.
+#[derive(Deserialize)]
+struct File {
+    proxy: Option<Proxy>,
+}
+
+#[derive(Deserialize)]
+struct Proxy {
+    server_tls: Option<proxy::config::ServerTls>,
+}
+
+/// Asks the server; None where no server is named. `file` is the configuration.
+pub fn ask(file: &Path) -> anyhow::Result<Option<Vec<Answer>>> {
+    let Ok(url) = std::env::var(DATABASE_URL) else {
+        return Ok(None);
+    };
+    // The text of an error may repeat the URL, and with it a password.
+    let Ok(config) = url.parse::<Config>() else {
+        bail!("{DATABASE_URL} is no URL of PostgreSQL: write postgres://USER@HOST:PORT/DATABASE");
+    };
+    let mut client = connect(config, tls(file)?)?;
+    // One moment for all queries, and nothing is changed.
+    let mut transaction = client
+        .build_transaction()
+        .isolation_level(IsolationLevel::RepeatableRead)
+        .read_only(true)
+        .start()?;
+    let mut answers = Vec::new();
+    for query in QUERIES {
+        let messages = transaction.simple_query(query)?;
+        let rows = messages.iter().filter_map(|message| match message {
+            SimpleQueryMessage::Row(row) => {
+                let column = |place| row.get(place).map(str::to_owned);
+                Some((0..row.len()).map(column).collect())
+            }
+            _ => None,
+        });
+        answers.push(rows.collect());
+    }
+    Ok(Some(answers))
+}
+
+/// The authorities of `[proxy.server_tls]`, by which the proxy knows the server.
+fn tls(file: &Path) -> anyhow::Result<Option<ServerTls>> {
+    let read: File = proxy::config::read_toml(file)?;
+    let Some(tls) = read.proxy.and_then(|proxy| proxy.server_tls) else {
+        return Ok(None);
+    };
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let tls = ServerTls::new(&folder.join(&tls.root), tls.name);
+    Ok(Some(tls.context("[proxy.server_tls]")?))
+}
+
+/// By TLS where the proxy would: then never without it, unless the URL says so.
+fn connect(mut config: Config, tls: Option<ServerTls>) -> anyhow::Result<Client> {
+    let Some(tls) = tls else {
+        return config.connect(NoTls).with_context(|| {
+            format!(
+                "cannot connect to the server of {DATABASE_URL}, without TLS: [proxy.server_tls] \
+                 of the configuration names no authorities"
+            )
+        });
+    };
+    let hosts = config.get_hosts();
+    let is_local = !hosts.is_empty() && hosts.iter().all(|host| !matches!(host, Host::Tcp(_)));
+    if config.get_ssl_mode() == SslMode::Prefer && !is_local {
+        config.ssl_mode(SslMode::Require);
+    }
+    config.connect(tls).with_context(|| {
+        format!(
+            "cannot connect to the server of {DATABASE_URL} by the authorities of \
+             [proxy.server_tls]"
+        )
+    })
+}

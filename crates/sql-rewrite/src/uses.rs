@@ -1,0 +1,99 @@
+//! What the server does with the sealed values of a protected column in one statement: whoever
+//! watches it learns what that tells.
+
+use std::collections::BTreeSet;
+
+use crate::{ColumnId, Form, Hole, ObjectEffect, OutputKind, Plan, Purpose, Translated};
+
+/// What the server does with values of a protected column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Use {
+    /// Stores new ones.
+    Written,
+    /// Finds rows that have a value.
+    Matched,
+    /// Finds rows beyond a bound, or within two.
+    Bounded,
+    /// Compares them with those of a column.
+    Paired,
+    /// Puts equal ones together: `GROUP BY`, `DISTINCT`.
+    Grouped,
+    /// Sorts by them: `ORDER BY`, `MIN`, `MAX`.
+    Sorted,
+    /// Finds rows that have none, or counts those that have one.
+    NullTested,
+    /// Gives them for the client.
+    Returned,
+    /// Gives them to the proxy, which computes with them.
+    Fetched,
+}
+
+/// What the server does with protected columns for a plan.
+pub(crate) fn of_plan(plan: &Plan) -> BTreeSet<(ColumnId, Use)> {
+    let mut uses = BTreeSet::new();
+    match plan {
+        Plan::Pass(_) => {}
+        Plan::One(translated, effects) => {
+            uses.extend(&effects.uses);
+            of_translated(translated, Use::Returned, &mut uses);
+            for effect in &effects.objects {
+                if let ObjectEffect::Declares { outputs, .. } = effect {
+                    let kinds = outputs.iter().map(|output| output.kind);
+                    of_outputs(kinds, Use::Returned, &mut uses);
+                }
+            }
+        }
+        Plan::ReadModifyWrite(modify) => {
+            uses.extend(&modify.effects.uses);
+            of_translated(&modify.read, Use::Fetched, &mut uses);
+            of_translated(&modify.write, Use::Returned, &mut uses);
+        }
+        Plan::Finish(finish) => {
+            uses.extend(&finish.effects.uses);
+            of_translated(&finish.fetch, Use::Fetched, &mut uses);
+        }
+        Plan::Copy(copy) => {
+            uses.extend(&copy.effects.uses);
+            of_holes(&copy.holes, &mut uses);
+            let how = match copy.into_server {
+                true => Use::Written,
+                false => Use::Returned,
+            };
+            of_outputs(copy.fields.iter().copied(), how, &mut uses);
+        }
+    }
+    uses
+}
+
+fn of_translated(translated: &Translated, given: Use, uses: &mut BTreeSet<(ColumnId, Use)>) {
+    of_holes(&translated.holes, uses);
+    let kinds = translated.outputs.iter().map(|output| output.kind);
+    of_outputs(kinds, given, uses);
+}
+
+fn of_holes(holes: &[Hole], uses: &mut BTreeSet<(ColumnId, Use)>) {
+    for hole in holes {
+        let (column, purpose) = match hole.form {
+            Form::Plain => continue,
+            Form::Sealed(column, purpose) | Form::SealedArray(column, purpose) => (column, purpose),
+        };
+        let what = match purpose {
+            Purpose::Store => Use::Written,
+            Purpose::Match => Use::Matched,
+            Purpose::Bound => Use::Bounded,
+        };
+        uses.insert((column, what));
+    }
+}
+
+fn of_outputs(
+    kinds: impl Iterator<Item = OutputKind>,
+    given: Use,
+    uses: &mut BTreeSet<(ColumnId, Use)>,
+) {
+    uses.extend(kinds.filter_map(|kind| match kind {
+        OutputKind::Plain => None,
+        OutputKind::Sealed(column) => Some((column, given)),
+        OutputKind::Gathered(column, _) => Some((column, Use::Fetched)),
+    }));
+}
