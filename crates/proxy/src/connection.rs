@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::futures::OwnedNotified;
 
-use crate::metrics::add;
+use crate::metrics::{OpenSession, add};
 use crate::outbox::Outbox;
 use crate::server::Shared;
 use crate::session::Session;
@@ -49,7 +49,8 @@ pub struct Connection {
     process_id: u32,
     /// Wakes the session when the proxy is to stop.
     stopping: Option<Pin<Box<OwnedNotified>>>,
-    has_begun: bool,
+    /// Since the server let the client in.
+    open: Option<OpenSession>,
     client_is_gone: bool,
 }
 
@@ -68,9 +69,14 @@ impl Connection {
             shared,
             process_id,
             stopping: None,
-            has_begun: false,
+            open: None,
             client_is_gone: false,
         }
+    }
+
+    /// Whether the server let the client in.
+    pub fn has_begun(&self) -> bool {
+        self.open.is_some()
     }
 
     /// The socket of a client that may still be sending what ended the session.
@@ -128,15 +134,14 @@ impl Connection {
     }
 
     fn note_begin(&mut self) {
-        if self.has_begun {
+        if self.open.is_some() {
             return;
         }
         if let Some(key) = self.session.take_server_key() {
             self.shared.cancels.learn(self.process_id, key);
         }
         if self.session.has_begun() {
-            self.has_begun = true;
-            add(&self.shared.metrics.sessions, 1);
+            self.open = Some(OpenSession::new(&self.shared.metrics));
         }
     }
 

@@ -9,6 +9,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
+use crate::protection::Protection;
+use crate::server::Shared;
+
 /// Counters of the whole proxy.
 #[derive(Debug, Default)]
 pub struct Metrics {
@@ -20,12 +23,34 @@ pub struct Metrics {
     pub connections_refused: AtomicU64,
     /// Sessions that the server let in.
     pub sessions: AtomicU64,
+    /// Those that go on.
+    pub sessions_open: AtomicU64,
+    /// Clients that were not let in.
+    pub logins_failed: AtomicU64,
     /// Requests to cancel.
     pub cancels: AtomicU64,
     /// Bytes read from clients.
     pub client_bytes: AtomicU64,
     /// Bytes read from the server.
     pub server_bytes: AtomicU64,
+}
+
+/// A session that was let in, counted while it lives.
+pub struct OpenSession(Arc<Metrics>);
+
+impl OpenSession {
+    /// One more.
+    pub fn new(metrics: &Arc<Metrics>) -> Self {
+        add(&metrics.sessions, 1);
+        add(&metrics.sessions_open, 1);
+        Self(Arc::clone(metrics))
+    }
+}
+
+impl Drop for OpenSession {
+    fn drop(&mut self) {
+        subtract(&self.0.sessions_open, 1);
+    }
 }
 
 /// Adds to a counter.
@@ -38,56 +63,30 @@ pub fn subtract(counter: &AtomicU64, count: u64) {
     counter.fetch_sub(count, Ordering::Relaxed);
 }
 
+/// What a number is to Prometheus.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// It only grows.
+    Counter,
+    /// It comes and goes.
+    Gauge,
+}
+
+type Row = (&'static str, Kind, &'static str, u64);
+
 impl Metrics {
-    /// All counters as text.
-    pub fn text(&self) -> String {
-        let rows = [
-            (
-                "connections_total",
-                "counter",
-                "Connections accepted.",
-                &self.connections,
-            ),
-            (
-                "connections_open",
-                "gauge",
-                "Connections open.",
-                &self.connections_open,
-            ),
-            (
-                "connections_refused_total",
-                "counter",
-                "Connections turned away.",
-                &self.connections_refused,
-            ),
-            (
-                "sessions_total",
-                "counter",
-                "Sessions begun.",
-                &self.sessions,
-            ),
-            (
-                "cancels_total",
-                "counter",
-                "Requests to cancel.",
-                &self.cancels,
-            ),
-            (
-                "client_bytes_total",
-                "counter",
-                "Bytes from clients.",
-                &self.client_bytes,
-            ),
-            (
-                "server_bytes_total",
-                "counter",
-                "Bytes from the server.",
-                &self.server_bytes,
-            ),
-        ];
+    /// All counters as text; `protection` has its own. `docs/proxy.md` explains each.
+    pub fn text(&self, protection: Option<&Protection>) -> String {
+        let none = Counters::default();
+        let counters = protection.map_or(&none, Protection::counters);
+        let plans_cached = protection.map_or(0, Protection::plans_cached);
         let mut text = String::new();
-        for (name, kind, help, counter) in rows {
-            let count = counter.load(Ordering::Relaxed);
+        for (name, kind, help, count) in self.rows().into_iter().chain(counters.rows(plans_cached))
+        {
+            let kind = match kind {
+                Kind::Counter => "counter",
+                Kind::Gauge => "gauge",
+            };
             writeln!(
                 text,
                 "# HELP strongroom_proxy_{name} {help}\n# TYPE strongroom_proxy_{name} {kind}\n\
@@ -97,6 +96,127 @@ impl Metrics {
         }
         text
     }
+
+    fn rows(&self) -> [Row; 9] {
+        use Kind::{Counter, Gauge};
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        [
+            (
+                "connections_total",
+                Counter,
+                "Connections accepted.",
+                of(&self.connections),
+            ),
+            (
+                "connections_open",
+                Gauge,
+                "Connections open.",
+                of(&self.connections_open),
+            ),
+            (
+                "connections_refused_total",
+                Counter,
+                "Connections turned away by the proxy.",
+                of(&self.connections_refused),
+            ),
+            (
+                "sessions_total",
+                Counter,
+                "Sessions begun.",
+                of(&self.sessions),
+            ),
+            (
+                "sessions_open",
+                Gauge,
+                "Sessions that go on.",
+                of(&self.sessions_open),
+            ),
+            (
+                "logins_failed_total",
+                Counter,
+                "Clients that were not let in, by the server or by the proxy.",
+                of(&self.logins_failed),
+            ),
+            (
+                "cancels_total",
+                Counter,
+                "Requests to cancel.",
+                of(&self.cancels),
+            ),
+            (
+                "client_bytes_total",
+                Counter,
+                "Bytes from clients.",
+                of(&self.client_bytes),
+            ),
+            (
+                "server_bytes_total",
+                Counter,
+                "Bytes from the server.",
+                of(&self.server_bytes),
+            ),
+        ]
+    }
+}
+
+/// What protection did. All sessions count here, so only what is seldom is counted.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Plans that were made, since none was kept.
+    pub plans: AtomicU64,
+    /// Statements that the proxy failed in place of the server.
+    pub statements_refused: AtomicU64,
+    /// Queries whose rows the proxy fetched to finish them.
+    pub queries_finished: AtomicU64,
+    /// Those rows.
+    pub rows_finished: AtomicU64,
+    /// Values that did not open.
+    pub values_damaged: AtomicU64,
+}
+
+impl Counters {
+    fn rows(&self, plans_cached: u64) -> [Row; 6] {
+        use Kind::{Counter, Gauge};
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        [
+            (
+                "plans_total",
+                Counter,
+                "Plans made for texts of statements.",
+                of(&self.plans),
+            ),
+            (
+                "plans_cached",
+                Gauge,
+                "Plans kept for the next time.",
+                plans_cached,
+            ),
+            (
+                "statements_refused_total",
+                Counter,
+                "Statements that the proxy failed in place of the server.",
+                of(&self.statements_refused),
+            ),
+            (
+                "queries_finished_total",
+                Counter,
+                "Queries that the proxy finished.",
+                of(&self.queries_finished),
+            ),
+            (
+                "rows_finished_total",
+                Counter,
+                "Rows fetched to finish queries.",
+                of(&self.rows_finished),
+            ),
+            (
+                "values_damaged_total",
+                Counter,
+                "Values that did not open.",
+                of(&self.values_damaged),
+            ),
+        ]
+    }
 }
 
 /// Largest head of a request.
@@ -104,14 +224,14 @@ const REQUEST_SIZE_MAX: usize = 8 * 1024;
 const REQUEST_TIME: Duration = Duration::from_secs(5);
 
 /// Answers requests for metrics until it is dropped.
-pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>) {
+pub async fn serve(listener: TcpListener, shared: Arc<Shared>) {
     loop {
         match listener.accept().await {
             Ok((socket, _)) => {
-                let metrics = Arc::clone(&metrics);
+                let shared = Arc::clone(&shared);
                 tokio::spawn(async move {
                     // Whoever asks and goes away gets no answer.
-                    let _ = timeout(REQUEST_TIME, answer(socket, &metrics)).await;
+                    let _ = timeout(REQUEST_TIME, answer(socket, &shared)).await;
                 });
             }
             Err(error) => {
@@ -122,7 +242,7 @@ pub async fn serve(listener: TcpListener, metrics: Arc<Metrics>) {
     }
 }
 
-async fn answer(mut socket: TcpStream, metrics: &Metrics) -> std::io::Result<()> {
+async fn answer(mut socket: TcpStream, shared: &Shared) -> std::io::Result<()> {
     let mut request = Vec::new();
     while !request.windows(4).any(|four| four == b"\r\n\r\n") {
         if request.len() > REQUEST_SIZE_MAX || socket.read_buf(&mut request).await? == 0 {
@@ -132,7 +252,7 @@ async fn answer(mut socket: TcpStream, metrics: &Metrics) -> std::io::Result<()>
     let mut words = request.split(|byte| byte.is_ascii_whitespace());
     let is_known = words.next() == Some(b"GET") && words.next() == Some(b"/metrics");
     let (status, body) = if is_known {
-        ("200 OK", metrics.text())
+        ("200 OK", shared.metrics.text(shared.protection.as_deref()))
     } else {
         ("404 Not Found", "Only GET /metrics is here.\n".to_owned())
     };
@@ -144,4 +264,32 @@ async fn answer(mut socket: TcpStream, metrics: &Metrics) -> std::io::Result<()>
     socket.write_all(head.as_bytes()).await?;
     socket.write_all(body.as_bytes()).await?;
     socket.shutdown().await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::Metrics;
+
+    #[test]
+    fn the_page_for_operators_names_all_that_is_counted_and_nothing_else() {
+        let page = include_str!("../../../docs/proxy.md");
+        let (_, chapter) = page.split_once("\n## Metrics\n").expect("a chapter");
+        let chapter = chapter.split("\n## ").next().expect("the chapter itself");
+        let names = chapter.lines().filter_map(|line| {
+            let cell = line.strip_prefix("| `")?;
+            cell.split_once('`').map(|(name, _)| name)
+        });
+        let told: BTreeSet<&str> = names.collect();
+        let text = Metrics::default().text(None);
+        let rows = text.lines().filter(|line| !line.starts_with('#'));
+        let names = rows.filter_map(|row| {
+            let (name, count) = row.strip_prefix("strongroom_proxy_")?.split_once(' ')?;
+            (count == "0").then_some(name)
+        });
+        let counted: BTreeSet<&str> = names.collect();
+        assert_eq!(counted.len(), 15);
+        assert_eq!(told, counted);
+    }
 }

@@ -298,6 +298,13 @@ impl PlanCache {
         }
     }
 
+    /// How many plans are kept.
+    pub fn count(&self) -> usize {
+        let generations = self.lock();
+        let texts = generations.young.values().chain(generations.old.values());
+        texts.map(HashMap::len).sum()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Generations> {
         // A plan that is lost is made again.
         self.generations

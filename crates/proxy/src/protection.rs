@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use sql_rewrite::{ColumnId, Dialect, Objects, Plan, Rules, Schema};
 use wire_postgres::backend::Failure;
 
+use crate::metrics::{Counters, add};
 use crate::plans::{PlanCache, TextPlan};
 use crate::sealing::{Root, Sealer};
 
@@ -26,6 +27,7 @@ pub struct Protection {
     /// Counts what is published and forgotten.
     changes: AtomicU64,
     plans: PlanCache,
+    counters: Counters,
     versions: AtomicU64,
     finish_rows_max: usize,
     finish_bytes_max: usize,
@@ -111,6 +113,7 @@ impl Protection {
             databases: Mutex::default(),
             changes: AtomicU64::new(0),
             plans: PlanCache::default(),
+            counters: Counters::default(),
             versions: AtomicU64::new(1),
             finish_rows_max: FINISH_ROWS_MAX,
             finish_bytes_max: FINISH_BYTES_MAX,
@@ -158,6 +161,16 @@ impl Protection {
     /// The time, in microseconds since 2000-01-01.
     pub fn now(&self) -> i64 {
         (self.now)()
+    }
+
+    /// What was done so far.
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// How many plans are kept.
+    pub(crate) fn plans_cached(&self) -> u64 {
+        self.plans.count() as u64
     }
 
     /// The rules.
@@ -272,6 +285,7 @@ impl Protection {
             hint: refusal.hint,
             context: None,
         })?;
+        add(&self.counters.plans, 1);
         for one in &planned {
             loaded.note_increments(&one.plan);
         }

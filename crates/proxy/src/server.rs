@@ -216,7 +216,7 @@ impl Server {
         } = self;
         runtime.block_on(async {
             if let Some(listener) = metrics {
-                tokio::spawn(metrics::serve(listener, Arc::clone(&shared.metrics)));
+                tokio::spawn(metrics::serve(listener, Arc::clone(&shared)));
             }
             tokio::select! {
                 () = stop => {}

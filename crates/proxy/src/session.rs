@@ -539,6 +539,9 @@ impl Session {
 
     fn end(&mut self, failure: &Failure) {
         self.phase = Phase::Ended;
+        if let Some(protected) = &self.protected {
+            protected.note_end(failure);
+        }
         let client_is_between_messages = self.from_server.passing == 0;
         if !self.told_the_end && client_is_between_messages {
             failure.write(&mut self.to_client.bytes);

@@ -61,6 +61,9 @@ pub async fn serve(client: Stream, shared: Arc<Shared>) {
             let mut connection = Connection::new(session, sockets, process_id, Arc::clone(&shared));
             (&mut connection).await;
             shared.cancels.leave(process_id);
+            if !connection.has_begun() {
+                add(&shared.metrics.logins_failed, 1);
+            }
             if let Some(client) = connection.into_sending_client() {
                 // Best effort, as everything after the end.
                 let _ = timeout(LINGER, linger(client)).await;
@@ -87,6 +90,12 @@ async fn linger(mut client: Stream) -> io::Result<()> {
 
 fn refused(shared: &Shared, error: &StartError) {
     add(&shared.metrics.connections_refused, 1);
+    // Class 28: who it is was not believed.
+    if let StartError::Refused(failure) = error
+        && failure.sqlstate.starts_with("28")
+    {
+        add(&shared.metrics.logins_failed, 1);
+    }
     tracing::info!(%error, "no session");
 }
 

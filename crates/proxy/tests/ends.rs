@@ -318,6 +318,59 @@ fn metrics_count_and_show_no_content() {
 }
 
 #[test]
+fn metrics_tell_what_protection_did() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let port = free_port();
+    let setup = Setup::start_with(RULES, &format!("metrics = \"127.0.0.1:{port}\""));
+    let mut client = setup.connect();
+    client
+        .batch_execute("CREATE TABLE person (name text)")
+        .expect("made");
+    client
+        .batch_execute("INSERT INTO person VALUES ('CANARYa'), ('CANARYb'), (NULL)")
+        .expect("inserted");
+    assert_eq!(metric(port, "sessions_open"), 1);
+    let plans = metric(port, "plans_total");
+    assert!(plans >= 2);
+    assert!(metric(port, "plans_cached") >= 2);
+
+    assert_eq!(metric(port, "queries_finished_total"), 0);
+    let query = "SELECT count(*) FROM person WHERE name LIKE 'CANARY%'";
+    for _ in 0..2 {
+        let count: i64 = client.query_one(query, &[]).expect("one row").get(0);
+        assert_eq!(count, 2);
+    }
+    assert_eq!(metric(port, "queries_finished_total"), 2);
+    assert_eq!(metric(port, "rows_finished_total"), 6);
+    // The second time the plan was kept.
+    assert_eq!(metric(port, "plans_total"), plans + 1);
+
+    assert_eq!(metric(port, "statements_refused_total"), 0);
+    let refused = "SELECT max(name) OVER () FROM person";
+    client.batch_execute(refused).expect_err("refused");
+    client.prepare(refused).expect_err("refused");
+    assert_eq!(metric(port, "statements_refused_total"), 2);
+
+    assert_eq!(metric(port, "values_damaged_total"), 0);
+    let damage = "UPDATE person SET name = '\\x00' WHERE name IS NOT NULL";
+    let damaged = setup.server.connect().batch_execute(damage);
+    damaged.expect("past the proxy");
+    client
+        .query("SELECT name FROM person", &[])
+        .expect_err("no value opens");
+    assert_eq!(metric(port, "values_damaged_total"), 1);
+    wait_for(|| metric(port, "sessions_open") == 0);
+
+    assert_eq!(metric(port, "logins_failed_total"), 0);
+    let nobody = format!("postgres://nobody@{}/postgres", setup.proxy.address);
+    assert!(Client::connect(&nobody, NoTls).is_err());
+    wait_for(|| metric(port, "logins_failed_total") == 1);
+    assert_eq!(metric(port, "sessions_total"), 1);
+}
+
+#[test]
 fn the_loss_of_the_server_is_told_and_the_next_one_is_found() {
     if !server_testkit::is_installed() {
         return;

@@ -30,6 +30,8 @@ pub(super) struct Finishing {
     pub is_described: bool,
     pub limits: Limits,
     pub state: State,
+    /// Rows that the server has sent.
+    pub fetched: u64,
     /// Rows that the client has been sent.
     pub sent: u64,
 }
@@ -124,6 +126,7 @@ impl Finishing {
         context: &TextContext,
         out: &mut Vec<u8>,
     ) -> Result<(), RowError> {
+        self.fetched += 1;
         let State::Running(answer, given) = &mut self.state else {
             return Ok(());
         };

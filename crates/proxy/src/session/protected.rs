@@ -30,6 +30,7 @@ use super::own::OwnStatements;
 use super::settings::{self, Encoding};
 use super::statements::{Names, Portal, PortalState, Statement};
 use super::{End, Way};
+use crate::metrics::add;
 use crate::plans::TextPlan;
 use crate::protection::{Loaded, Protection};
 
@@ -433,7 +434,19 @@ impl Protected {
     fn refuse(&mut self, failure: Failure, ways: &mut Ways<'_>) {
         frontend::write_parse(REFUSED, REFUSED_TEXT, std::iter::empty(), ways.to_server);
         self.answers.push(Expected::Fail(failure));
+        self.note_refusal();
+    }
+
+    fn note_refusal(&mut self) {
+        add(&self.shared.counters().statements_refused, 1);
         self.locks.note_error();
+    }
+
+    /// The session ends by a failure.
+    pub(super) fn note_end(&self, failure: &Failure) {
+        if failure.sqlstate == "XX001" {
+            add(&self.shared.counters().values_damaged, 1);
+        }
     }
 
     /// Says ReadyForQuery as the server did last.

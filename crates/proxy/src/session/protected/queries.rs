@@ -7,6 +7,7 @@ use wire_postgres::frontend::{self, Bind, Execute, Target, write_execute, write_
 
 use super::{Protected, Ways};
 use crate::finish::Limits;
+use crate::metrics::add;
 use crate::plans::{At, Role};
 use crate::session::answers::{DescribeFinish, Expected, Unseen};
 use crate::session::finishing::{self, Finishing, State, finish_at, give};
@@ -61,6 +62,7 @@ impl Protected {
                 subject: finishing::subject(&plan, finish),
             },
             state: State::Begun,
+            fetched: 0,
             sent: 0,
             bind: body.clone(),
         };
@@ -74,6 +76,9 @@ impl Protected {
         finishing: Finishing,
         ways: &mut Ways<'_>,
     ) -> Result<(), Failure> {
+        let counters = self.shared.counters();
+        add(&counters.queries_finished, 1);
+        add(&counters.rows_finished, finishing.fetched);
         let name = finishing.portal.clone();
         let answer = finishing.end(&self.context, ways.to_client)?;
         if let Some(portal) = self.portals.get_mut(&name)

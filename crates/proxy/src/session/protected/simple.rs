@@ -86,7 +86,7 @@ impl Protected {
     }
 
     fn fail_query(&mut self, failure: Failure, ways: &mut Ways<'_>) {
-        self.locks.note_error();
+        self.note_refusal();
         frontend::write_query(REFUSED_TEXT, ways.to_server);
         self.answers.push(Expected::FailQuery(failure));
     }
