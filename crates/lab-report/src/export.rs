@@ -1,5 +1,7 @@
 //! Results for other programs: CSV of every sample, JSON of what is said, Markdown to paste.
 
+mod tpcc;
+
 use lab::comparison::{Cell, Comparison, EngineSummary};
 use lab::difference::{Change, Difference};
 use lab::measure::ServerPart;
@@ -146,9 +148,13 @@ pub fn markdown(comparison: &Comparison) -> String {
         header.machine.disk.file_system,
         header.machine.disk.device,
     );
-    text += &engines_table(comparison);
-    text.push('\n');
-    text += &tests_table(comparison);
+    if crate::tpcc::is_tpcc(comparison) {
+        text += &tpcc::tables(comparison);
+    } else {
+        text += &engines_table(comparison);
+        text.push('\n');
+        text += &tests_table(comparison);
+    }
     for engine in &comparison.engines {
         for contradiction in &engine.contradictions {
             text += &format!("\n- {contradiction}");

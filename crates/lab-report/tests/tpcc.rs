@@ -3,7 +3,7 @@
 mod common;
 
 use lab::comparison::compare;
-use lab_report::{finding, terminal};
+use lab_report::{export, finding, terminal};
 
 #[test]
 fn what_is_lost_stands_beside_what_was_published() {
@@ -36,6 +36,26 @@ fn what_is_lost_stands_beside_what_was_published() {
     for words in ["Terminals at work", "New-Order", "22.6 %", "3.3.2.12"] {
         assert!(page.contains(words), "{words}");
     }
+}
+
+#[test]
+fn markdown_tells_rates_and_costs() {
+    let text = export::markdown(&compare(&common::tpcc(10)));
+    let rows: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("| proxy-100 "))
+        .collect();
+    // Both numbers of terminals, each of them, the tables.
+    let [rates, eight, _, filled] = rows.as_slice() else {
+        panic!("{text}");
+    };
+    assert!(rates.contains(" %"), "{rates}");
+    assert!(
+        eight.contains("22.6 %") && eight.contains("41 + 2"),
+        "{eight}"
+    );
+    assert!(filled.contains('×'), "{filled}");
+    assert!(!text.contains("wall time"), "{text}");
 }
 
 /// The tables are made once: the time for that is no part of what is said of terminals.
