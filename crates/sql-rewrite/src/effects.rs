@@ -8,6 +8,11 @@ pub(crate) fn of_words(words: &[String], schema: &Schema) -> Effects {
     let mut effects = Effects::default();
     match word(0) {
         "begin" | "start" => effects.transaction = Some(TransactionEffect::Begin),
+        // What was prepared may have defined anything.
+        "commit" if word(1) == "prepared" => {
+            effects.changes_schema = true;
+            effects.forgets_locks = true;
+        }
         "commit" | "end" | "abort" => effects.transaction = Some(TransactionEffect::End),
         "rollback" if word(1) != "prepared" => {
             let to = words.iter().skip(1).take(2).any(|word| word == "to");
@@ -28,17 +33,21 @@ pub(crate) fn of_words(words: &[String], schema: &Schema) -> Effects {
         "set" if matches!(word(1), "transaction" | "constraints") => {}
         "set" if (word(1), word(2)) == ("session", "characteristics") => {}
         "set" | "reset" | "discard" => effects.changes_settings = true,
-        // Whatever it runs may write and define.
-        "call" | "do" | "execute" => effects.forgets_locks = true,
+        // Whatever it runs may write, define and set.
+        "call" | "do" => {
+            effects.forgets_locks = true;
+            effects.changes_schema = true;
+            effects.changes_settings = true;
+        }
+        "execute" => effects.forgets_locks = true,
         // CREATE, ALTER, DROP, GRANT, COMMENT and what is not known.
         _ => {
             effects.changes_schema = true;
             effects.forgets_locks = true;
         }
     }
-    if words.iter().any(|word| word == "set_config") {
-        effects.changes_settings = true;
-    }
+    effects.changes_settings |= sets_by_rows(words);
+    effects.changes_texts = changes_texts(words);
     if words.iter().any(|word| word == "into") && matches!(word(0), "select" | "with") {
         effects.changes_schema = true;
     }
@@ -46,6 +55,42 @@ pub(crate) fn of_words(words: &[String], schema: &Schema) -> Effects {
         effects.forgets_locks = true;
     }
     effects
+}
+
+/// Settings by which texts of values are written and read, by the word that a statement names them
+/// with; `u`: in escapes.
+const OF_TEXTS: &[&str] = &[
+    "client_encoding",
+    "datestyle",
+    "intervalstyle",
+    "names",
+    "standard_conforming_strings",
+    "time",
+    "timezone",
+    "u",
+];
+
+/// Whether a statement may change a setting by which texts are read.
+pub(crate) fn changes_texts(words: &[String]) -> bool {
+    let mut words_left = words.iter().map(String::as_str);
+    let first = words_left.next().unwrap_or_default();
+    let name = match words_left.next().unwrap_or_default() {
+        "local" | "session" if first == "set" => words_left.next().unwrap_or_default(),
+        name => name,
+    };
+    match first {
+        "set" => OF_TEXTS.contains(&name),
+        "reset" => name == "all" || OF_TEXTS.contains(&name),
+        "discard" => name == "all",
+        "call" | "do" => true,
+        _ => sets_by_rows(words),
+    }
+}
+
+/// Whether a statement sets by what it reads or writes: which setting, its text need not say.
+pub(crate) fn sets_by_rows(words: &[String]) -> bool {
+    let has = |own: &str| words.iter().any(|word| word == own);
+    has("set_config") || (has("pg_settings") && has("update"))
 }
 
 /// A trigger of a written table may write any other.
@@ -101,6 +146,59 @@ mod tests {
     }
 
     #[test]
+    fn settings_of_texts_are_known() {
+        let changes = |text: &str| {
+            let words: Vec<_> = text.split(' ').map(str::to_owned).collect();
+            of_words(&words, &Schema::default()).changes_texts
+        };
+        for text in [
+            "set timezone to utc",
+            "set local time zone",
+            "set session datestyle to iso dmy",
+            "set names",
+            "set standard_conforming_strings to off",
+            "reset timezone",
+            "reset all",
+            "discard all",
+            "select set_config",
+            "explain analyze select pg_catalog set_config",
+            "update pg_settings set setting where name",
+            "call p",
+            "do",
+        ] {
+            assert!(changes(text), "{text}");
+        }
+        for text in [
+            "set search_path to names",
+            "set local role timezone",
+            "set transaction isolation level repeatable read",
+            "reset search_path",
+            "discard plans",
+            "select setting from pg_settings",
+            "commit",
+        ] {
+            assert!(!changes(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_may_hold_definitions_and_settings_is_known() {
+        let effects = |text: &str| {
+            let words: Vec<_> = text.split(' ').map(str::to_owned).collect();
+            of_words(&words, &Schema::default())
+        };
+        for text in ["call p", "do"] {
+            let effects = effects(text);
+            assert!(effects.changes_schema && effects.changes_settings, "{text}");
+            assert!(effects.forgets_locks, "{text}");
+        }
+        let prepared = effects("commit prepared");
+        assert!(prepared.changes_schema && prepared.forgets_locks);
+        assert_eq!(prepared.transaction, None);
+        assert!(!effects("execute a").changes_schema);
+    }
+
+    #[test]
     fn transactions_are_known_by_their_words() {
         use TransactionEffect::{Begin, End, RollbackTo};
         assert_eq!(transaction("begin"), Some(Begin));
@@ -112,6 +210,7 @@ mod tests {
         assert_eq!(transaction("rollback to savepoint a"), Some(RollbackTo));
         assert_eq!(transaction("rollback work to a"), Some(RollbackTo));
         assert_eq!(transaction("rollback prepared"), None);
+        assert_eq!(transaction("commit prepared"), None);
         assert_eq!(transaction("prepare transaction"), Some(End));
         assert_eq!(transaction("savepoint a"), None);
     }

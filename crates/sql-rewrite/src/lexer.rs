@@ -90,6 +90,21 @@ pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
 
+/// The words and the names in quotes of a statement, in small letters and without quotes.
+pub(crate) fn words(text: &str, part: &[(Lexeme, Range<usize>)]) -> Vec<String> {
+    part.iter()
+        .filter_map(|(lexeme, place)| {
+            let own = text.get(place.clone())?;
+            let is_word = match lexeme {
+                Lexeme::Word => true,
+                Lexeme::Other => own.starts_with('"'),
+                _ => false,
+            };
+            is_word.then(|| own.trim_matches('"').to_ascii_lowercase())
+        })
+        .collect()
+}
+
 fn run(bytes: &[u8], from: usize, belongs: impl Fn(u8) -> bool) -> usize {
     let length = bytes[from..].iter().take_while(|byte| belongs(**byte));
     from + length.count()
@@ -192,6 +207,13 @@ mod tests {
                     .all(|(_, place)| place.end <= text.len().max(place.start + 1))
             );
         }
+    }
+
+    #[test]
+    fn names_in_quotes_are_words() {
+        let text = r#"SET "TimeZone" = 'UTC', a."b c" "#;
+        let own = super::words(text, &lexemes(text));
+        assert_eq!(own, ["set", "timezone", "a", "b c"]);
     }
 
     #[test]

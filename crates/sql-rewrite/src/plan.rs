@@ -66,6 +66,11 @@ pub struct Effects {
     /// A setting that changes how texts are read (`search_path`, `DateStyle`, …): look at
     /// ParameterStatus.
     pub changes_settings: bool,
+    /// A setting by which texts of values are written and read may be another afterwards:
+    /// `TimeZone`, `DateStyle`, `IntervalStyle`, `client_encoding`, `standard_conforming_strings`.
+    /// The server tells of it no sooner than before ReadyForQuery. The end of a transaction may
+    /// take such a change back.
+    pub changes_texts: bool,
     /// Names that the session gives or takes back: for [`crate::Objects::note`].
     pub objects: Vec<ObjectEffect>,
     /// What the server does with protected columns, beside what holes and outputs tell.

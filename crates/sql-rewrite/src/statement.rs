@@ -9,7 +9,7 @@ use sqlparser::parser::Parser;
 
 use crate::analysis::{Analysis, output_list, refuse, unsupported};
 use crate::ddl::After;
-use crate::lexer::{Lexeme, lexemes};
+use crate::lexer::{Lexeme, lexemes, words};
 use crate::mention::Mentions;
 use crate::{
     Effects, Objects, Plan, Planned, Refusal, Schema, Template, Translated, catalogue, ddl,
@@ -221,14 +221,6 @@ impl Planning<'_> {
         )
         .with_hint("Send the first one by itself."))
     }
-}
-
-/// The words of a statement, in small letters.
-fn words(text: &str, part: &Part) -> Vec<String> {
-    part.iter()
-        .filter(|(lexeme, _)| *lexeme == Lexeme::Word)
-        .map(|(_, place)| text[place.clone()].to_ascii_lowercase())
-        .collect()
 }
 
 /// The tree of a single statement.

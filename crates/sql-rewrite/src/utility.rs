@@ -10,11 +10,11 @@ use sqlparser::ast::{
 };
 
 use crate::analysis::{Analysis, OutColumn, quoted, refuse, unsupported};
-use crate::lexer::Lexeme;
+use crate::lexer::{Lexeme, words};
 use crate::names::{folded, split};
 use crate::{
     Copy, CopyFormat, Effects, Form, OutputKind, Piece, Plan, Purpose, Refusal, Schema, Source,
-    Table, Template,
+    Table, Template, effects,
 };
 
 /// The effects of a statement that reads and writes no row, whatever names it has; None: it may.
@@ -59,6 +59,7 @@ pub(crate) fn passes(text: &str, part: &[(Lexeme, Range<usize>)]) -> Option<Effe
     });
     ((has_names || has_constants) && fits).then(|| Effects {
         changes_settings: matches!(first.as_str(), "set" | "reset"),
+        changes_texts: effects::changes_texts(&words(text, part)),
         ..Effects::default()
     })
 }
