@@ -126,7 +126,7 @@ fn begin(is_protected: bool) -> Session {
 fn protection() -> Arc<Protection> {
     let root = Root::new(Key::from_bytes([7; 32]));
     let protection = Protection::new(Rules::default(), root, || 0);
-    let entered = protection.enter("base", schema(), true);
+    let entered = protection.enter("base", schema(), true, 0);
     assert!(entered.is_ok(), "the columns can be sealed");
     Arc::new(protection)
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use sql_rewrite::{ColumnId, Dialect, Objects, Plan, Rules, Schema};
+use sql_rewrite::{ColumnId, Dialect, Objects, Plan, Rules, Schema, SessionFacts};
 use wire_postgres::backend::Failure;
 
 use crate::metrics::{Counters, add};
@@ -24,7 +24,7 @@ pub struct Protection {
     rules: Rules,
     root: Root,
     databases: Mutex<HashMap<String, Database>>,
-    /// Counts what is published and forgotten.
+    /// Counts what is published and forgotten, of all databases.
     changes: AtomicU64,
     plans: PlanCache,
     counters: Counters,
@@ -36,8 +36,16 @@ pub struct Protection {
     now: fn() -> i64,
 }
 
-/// What was last seen of a database.
+/// What is known of a database.
+#[derive(Default)]
 struct Database {
+    /// How often its schema changed.
+    forgets: u64,
+    published: Option<Published>,
+}
+
+/// What was last seen of a database.
+struct Published {
     generation: u64,
     schema: Schema,
     sealer: Arc<Sealer>,
@@ -180,29 +188,44 @@ impl Protection {
 
     /// The state of a database that was published last; None: nobody looked yet.
     pub fn generation(&self, database: &str) -> Option<u64> {
-        self.lock().get(database).map(|known| known.generation)
+        let databases = self.lock();
+        let published = databases.get(database)?.published.as_ref();
+        published.map(|known| known.generation)
     }
 
-    /// While this is the same, so is every [`Self::generation`] that was asked for after it.
+    /// How often the schema of a database changed: what was read while this grew may be old.
+    pub fn forgets(&self, database: &str) -> u64 {
+        self.lock().get(database).map_or(0, |known| known.forgets)
+    }
+
+    /// While this is the same, so is every [`Self::generation`], and every [`Self::forgets`], that
+    /// was asked for after it.
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
 
     /// The schema of a database changed: every session looks again before its next plan.
     pub fn forget(&self, database: &str) {
-        self.lock().remove(database);
+        let mut databases = self.lock();
+        let known = databases.entry(database.to_owned()).or_default();
+        known.forgets += 1;
+        known.published = None;
+        drop(databases);
         self.changes.fetch_add(1, Ordering::Release);
     }
 
-    /// What was published last, for a search path.
-    pub fn adopt(&self, database: &str, path: &[String]) -> Option<Arc<Loaded>> {
+    /// What was published last, as names mean it in a session.
+    pub fn adopt(&self, database: &str, session: &SessionFacts) -> Option<Arc<Loaded>> {
         let mut databases = self.lock();
-        let known = databases.get_mut(database)?;
-        if let Some(loaded) = known.by_path.get(path) {
+        let known = databases.get_mut(database)?.published.as_mut()?;
+        let path = &session.search_path;
+        let is_shared = session.temporary.is_empty();
+        if is_shared && let Some(loaded) = known.by_path.get(path) {
             return Some(Arc::clone(loaded));
         }
         let mut schema = known.schema.clone();
-        schema.search_path = path.to_vec();
+        schema.search_path.clone_from(path);
+        schema.temporary.clone_from(&session.temporary);
         let loaded = Arc::new(Loaded {
             version: self.next(),
             generation: known.generation,
@@ -211,13 +234,15 @@ impl Protection {
             incremented: RwLock::default(),
         });
         // Whoever makes up search paths without end gets plans of his own each time.
-        if known.by_path.len() < 64 {
-            known.by_path.insert(path.to_vec(), Arc::clone(&loaded));
+        if is_shared && known.by_path.len() < 64 {
+            known.by_path.insert(path.clone(), Arc::clone(&loaded));
         }
         Some(loaded)
     }
 
-    /// A schema that was just read; for all sessions where `is_public`.
+    /// A schema that was just read; for all sessions where `is_public`. `forgets` is what
+    /// [`Self::forgets`] was before it was read. None: it changed meanwhile, and is to be read
+    /// again.
     ///
     /// # Errors
     /// There are no keys for its columns.
@@ -226,30 +251,38 @@ impl Protection {
         database: &str,
         schema: Schema,
         is_public: bool,
-    ) -> Result<Arc<Loaded>, Failure> {
+        forgets: u64,
+    ) -> Result<Option<Arc<Loaded>>, Failure> {
         let sealer = self.root.sealer(&schema.protected);
         let sealer = Arc::new(sealer.map_err(|error| Failure::error("F0000", error.to_string()))?);
+        let mut databases = self.lock();
+        let known = databases.entry(database.to_owned()).or_default();
+        if known.forgets != forgets {
+            return Ok(None);
+        }
         if !is_public {
-            return Ok(Arc::new(Loaded {
+            return Ok(Some(Arc::new(Loaded {
                 version: self.next(),
                 generation: 0,
                 schema,
                 sealer,
                 incremented: RwLock::default(),
-            }));
+            })));
         }
-        let path = schema.search_path.clone();
-        let known = Database {
+        let session = SessionFacts {
+            search_path: schema.search_path.clone(),
+            temporary: schema.temporary.clone(),
+            settings: Vec::new(),
+        };
+        known.published = Some(Published {
             generation: self.next(),
             schema,
             sealer,
             by_path: HashMap::new(),
-        };
-        self.lock().insert(database.to_owned(), known);
+        });
+        drop(databases);
         self.changes.fetch_add(1, Ordering::Release);
-        Ok(self
-            .adopt(database, &path)
-            .expect("it was entered just before"))
+        Ok(self.adopt(database, &session))
     }
 
     /// The plan of a text.

@@ -242,7 +242,8 @@ impl Session {
         !self.has_ended()
             && protected.is_none_or(|protected| protected.wants_client())
             && self.to_server.waiting() < WAITING_MAX
-            && (self.from_client.held.len() < WAITING_MAX || self.client_message_is_cut())
+            && (self.from_client.held.len() < WAITING_MAX
+                || (self.has_begun() && self.client_message_is_cut()))
     }
 
     /// Whether more may be read from the server.
@@ -346,6 +347,10 @@ impl Session {
                 Way::Read => {
                     // Only now is the size the proxy's business.
                     Header::read(&bytes[at..], self.terms.message_size_max)?;
+                    if !self.has_begun() && side == Side::Client && header.size > WAITING_MAX {
+                        let message = "the message is too long for one before the login has ended";
+                        return Err(End(Failure::fatal("08P01", message)));
+                    }
                     let Some(message) = bytes.get(at..at + header.size) else {
                         break;
                     };

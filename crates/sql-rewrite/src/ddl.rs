@@ -26,7 +26,7 @@ mod constraint;
 mod create;
 mod index;
 
-pub(crate) use after::{After, after};
+pub(crate) use after::after;
 
 /// The plan of a statement that changes the schema; None: it is no such statement.
 ///

@@ -9,9 +9,11 @@ use crate::names::lower;
 
 pub(crate) mod build;
 mod queries;
+mod session;
 pub(crate) mod views;
 
 pub use queries::{Answer, QUERIES};
+pub use session::SessionFacts;
 
 /// A protected column, by its place in [`Schema::protected`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -119,6 +121,8 @@ pub struct Schema {
     pub protected: Vec<ProtectedColumn>,
     /// Schemas that unqualified names are looked up in, in their order.
     pub search_path: Vec<String>,
+    /// Temporary relations of the session: an unqualified name means them first.
+    pub temporary: Vec<String>,
     /// Functions of users, without their schema, whose text names a protected table, runs other
     /// texts as SQL, or names another such function: calling them is refused.
     pub suspect_functions: Vec<String>,
@@ -135,6 +139,11 @@ pub struct CatalogueFacts {
     pub information_columns: Vec<String>,
     /// Columns of indexes that are protected: number of the index, number of the column in it.
     pub index_columns: Vec<(u32, i16, ColumnId)>,
+}
+
+/// Whether a schema is one of temporary relations.
+fn is_of_temporaries(schema: &str) -> bool {
+    schema.starts_with("pg_temp")
 }
 
 /// Rules and server do not fit.
@@ -180,7 +189,16 @@ impl Schema {
         let at = |schema: &str| self.tables.get(&(schema.to_owned(), table.to_owned()));
         match schema {
             Some(schema) => at(schema),
-            None => self.search_path.iter().find_map(|schema| at(schema)),
+            None => {
+                let mut path = self.search_path.iter();
+                if !self.temporary.iter().any(|own| own == table) {
+                    return path.find_map(|schema| at(schema));
+                }
+                // They come first, but where the path names them at another place.
+                let is_named = path.clone().any(|schema| is_of_temporaries(schema));
+                path.take_while(|schema| is_named && !is_of_temporaries(schema))
+                    .find_map(|schema| at(schema))
+            }
         }
     }
 }

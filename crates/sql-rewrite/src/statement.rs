@@ -8,7 +8,6 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
 use crate::analysis::{Analysis, output_list, refuse, unsupported};
-use crate::ddl::After;
 use crate::lexer::{Lexeme, lexemes, words};
 use crate::mention::Mentions;
 use crate::{
@@ -169,8 +168,8 @@ impl Planning<'_> {
             let plan = of_statement(&parsed, &self.schema)?;
             if !is_last {
                 match ddl::after(&parsed, &self.schema) {
-                    After::Schema(schema) => self.schema = schema,
-                    After::Unknown => self.makes_names = true,
+                    Some(schema) => self.schema = schema,
+                    None => self.makes_names = true,
                 }
                 self.mentions = Mentions::of(&self.schema);
             }

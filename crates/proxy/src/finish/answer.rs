@@ -80,6 +80,11 @@ impl fmt::Debug for Answer {
 }
 
 impl Answer {
+    /// Bytes that it keeps, about.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
     /// An answer of no rows yet.
     ///
     /// # Errors

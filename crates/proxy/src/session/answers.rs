@@ -120,11 +120,33 @@ const UNDER_WAY_MAX: usize = 16 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     queue: VecDeque<Expected>,
+    /// Messages that were sent and that the server answers by ReadyForQuery.
+    batches_sent: u64,
+    /// How often it did.
+    batches_answered: u64,
 }
 
 impl Answers {
     pub(super) fn push(&mut self, expected: Expected) {
+        let ends_batch = matches!(expected, Expected::Query(..) | Expected::FailQuery(_));
+        self.batches_sent += u64::from(ends_batch || is_sync(&expected));
         self.queue.push_back(expected);
+    }
+
+    /// The batch of messages, up to one that is answered by ReadyForQuery, that the next message
+    /// will be in.
+    pub(super) fn batch_sent(&self) -> u64 {
+        self.batches_sent
+    }
+
+    /// The batch that the server's next answer is to.
+    pub(super) fn batch_answered(&self) -> u64 {
+        self.batches_answered
+    }
+
+    /// ReadyForQuery has come.
+    pub(super) fn end_batch(&mut self) {
+        self.batches_answered += 1;
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -165,6 +187,7 @@ impl Answers {
     pub(super) fn drop_syncs(&mut self) {
         while matches!(self.queue.get(1), Some(Expected::Sync)) {
             self.queue.remove(1);
+            self.batches_answered += 1;
         }
     }
 

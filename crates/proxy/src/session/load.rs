@@ -1,7 +1,7 @@
 //! Asks the server's catalogues, by the session's own connection, so that what the session has
 //! changed and not committed is seen.
 
-use sql_rewrite::{Answer, QUERIES};
+use sql_rewrite::{Answer, QUERIES, SessionFacts};
 use wire_postgres::Malformed;
 use wire_postgres::backend;
 use wire_postgres::frontend::{Target, kind, write_bind, write_execute, write_parse, write_target};
@@ -12,22 +12,28 @@ const NAME: &[u8] = b"strongroom_catalogue";
 /// Questions that are under way.
 #[derive(Debug)]
 pub(super) struct Load {
-    /// Whether all is asked, or only the search path.
+    /// Whether all is asked, or only what the session changes by itself.
     pub is_whole: bool,
     /// Whether the questions end with a Sync of their own.
     pub has_sync: bool,
+    /// How often the schema had changed before: see
+    /// [`Protection::forgets`](crate::protection::Protection::forgets).
+    pub forgets: u64,
     /// Answers so far; the last is not complete.
     pub answers: Vec<Answer>,
 }
 
 impl Load {
-    /// Writes the questions.
-    pub(super) fn begin(is_whole: bool, has_sync: bool, out: &mut Vec<u8>) -> Self {
+    /// Writes the questions, behind a Close.
+    pub(super) fn begin(is_whole: bool, has_sync: bool, forgets: u64, out: &mut Vec<u8>) -> Self {
         let load = Self {
             is_whole,
             has_sync,
+            forgets,
             answers: Vec::new(),
         };
+        // One that was cut short may have left it behind.
+        write_target(kind::CLOSE, Target::Statement(NAME), out);
         for query in load.queries() {
             write_parse(NAME, query.as_bytes(), std::iter::empty(), out);
             let no_values = |_: &mut Vec<u8>| Ok::<(), std::convert::Infallible>(());
@@ -40,6 +46,14 @@ impl Load {
         let end = if has_sync { kind::SYNC } else { kind::FLUSH };
         backend::write_empty(end, out);
         load
+    }
+
+    /// What the server says of the session.
+    pub(super) fn session(&self) -> SessionFacts {
+        self.answers
+            .first()
+            .map(SessionFacts::read)
+            .unwrap_or_default()
     }
 
     /// What is asked.

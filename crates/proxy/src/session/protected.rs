@@ -16,13 +16,13 @@ use std::sync::Arc;
 
 use column_types::TextContext;
 use sql_rewrite::{
-    ObjectEffect, Objects, Output, Schema, SchemaError, TransactionEffect, may_fetch,
+    ObjectEffect, Objects, Output, Schema, SchemaError, SessionFacts, TransactionEffect, may_fetch,
 };
 use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
 
-use super::answers::{Answers, Expected};
+use super::answers::{Answers, Expected, Unseen};
 use super::copying::Copying;
 use super::load::Load;
 use super::locks::Locks;
@@ -71,13 +71,17 @@ pub(super) struct Protected {
     shared: Arc<Protection>,
     database: String,
     loaded: Option<Arc<Loaded>>,
-    /// While [`Protection::changes`] is this, what is loaded is what was published: most messages
-    /// need not ask, which all sessions would do one after the other.
+    /// What [`Protection::forgets`] was when that was asked for.
+    forgets: u64,
+    /// While [`Protection::changes`] is this, what is loaded holds: most messages need not ask,
+    /// which all sessions would do one after the other.
     unchanged: Option<u64>,
     stale: Stale,
     /// What the transaction made stale: its end does so again.
     touched: Stale,
     context: Arc<TextContext>,
+    /// When the transaction began, once that was asked: microseconds since 2000-01-01.
+    began: Option<i64>,
     encoding: Encoding,
     statements: Names<Arc<Statement>>,
     portals: Names<Portal>,
@@ -113,6 +117,8 @@ pub(super) struct Protected {
     load_failure: Option<Failure>,
     /// As the last ReadyForQuery said.
     status: u8,
+    /// A statement under way ends the transaction, or a part of it.
+    goes_back: bool,
 }
 
 impl Protected {
@@ -121,6 +127,7 @@ impl Protected {
             shared,
             database,
             loaded: None,
+            forgets: 0,
             unchanged: None,
             stale: Stale {
                 schema: false,
@@ -128,6 +135,7 @@ impl Protected {
             },
             touched: Stale::default(),
             context: Arc::default(),
+            began: None,
             encoding: Encoding::default(),
             statements: Names::default(),
             portals: Names::default(),
@@ -149,6 +157,7 @@ impl Protected {
             copy_failure: None,
             load_failure: None,
             status: b'I',
+            goes_back: false,
         }
     }
 
@@ -211,20 +220,33 @@ impl Protected {
     }
 
     fn must_load(&mut self) -> bool {
-        if self.load_failure.is_some() || self.status == b'E' {
+        let has_failed = self.status == b'E' && !self.goes_back;
+        if self.load_failure.is_some() || has_failed {
             return false;
         }
         if self.stale.path || self.stale.schema {
             return true;
         }
-        let own = self.loaded.as_ref().map(|loaded| loaded.generation);
         let changes = self.shared.changes();
-        if own == Some(0) || self.unchanged == Some(changes) {
+        if self.unchanged == Some(changes) {
             return false;
         }
-        let is_published = own == self.shared.generation(&self.database);
-        self.unchanged = is_published.then_some(changes);
-        !is_published
+        let own = self.loaded.as_ref().map(|loaded| loaded.generation);
+        let holds = match own {
+            Some(0) => self.forgets == self.shared.forgets(&self.database),
+            own => own == self.shared.generation(&self.database),
+        };
+        self.unchanged = holds.then_some(changes);
+        !holds
+    }
+
+    /// What was read in a transaction may tell of its own changes, and was published to nobody.
+    fn drop_own_schema(&mut self) {
+        let loaded = self.loaded.as_ref();
+        if loaded.is_some_and(|loaded| loaded.generation == 0) {
+            self.loaded = None;
+            self.stale.path = true;
+        }
     }
 
     /// What the transaction changed may be everybody's now.
@@ -254,7 +276,9 @@ impl Protected {
             .as_ref()
             .is_some_and(|loaded| loaded.generation == 0);
         let is_whole = self.stale.schema || published.is_none() || is_own;
-        let load = Load::begin(is_whole, !self.in_pipeline, ways.to_server);
+        let forgets = self.shared.forgets(&self.database);
+        let load = Load::begin(is_whole, !self.in_pipeline, forgets, ways.to_server);
+        self.answers.push(Expected::Unseen(Unseen::Close));
         for _ in load.queries() {
             self.answers.push(Expected::Load { closed: 0 });
         }
@@ -271,9 +295,26 @@ impl Protected {
         if self.load_failure.is_some() {
             return;
         }
-        match self.take_loaded(load) {
+        let session = load.session();
+        for (name, value) in &session.settings {
+            // The server tells of them only before ReadyForQuery.
+            let context = Arc::make_mut(&mut self.context);
+            settings::note(
+                name.as_bytes(),
+                value.as_bytes(),
+                context,
+                &mut self.encoding,
+            );
+        }
+        if let Err(failure) = self.check_snapshot(&load, &session) {
+            self.load_failure = Some(failure);
+            return;
+        }
+        let forgets = load.forgets;
+        match self.take_loaded(load, &session) {
             Ok(Some(loaded)) => {
                 self.loaded = Some(loaded);
+                self.forgets = forgets;
                 self.unchanged = None;
                 self.stale = Stale::default();
             }
@@ -283,22 +324,39 @@ impl Protected {
         }
     }
 
-    /// What was asked for; None: only the path was, and another session has changed the schema
-    /// meanwhile.
-    fn take_loaded(&self, load: Load) -> Result<Option<Arc<Loaded>>, Failure> {
+    /// What was asked for; None: another session has changed the schema meanwhile.
+    fn take_loaded(
+        &self,
+        load: Load,
+        session: &SessionFacts,
+    ) -> Result<Option<Arc<Loaded>>, Failure> {
         if !load.is_whole {
-            let rows = load.answers.into_iter().flatten();
-            let path: Vec<String> = rows
-                .filter_map(|row| row.into_iter().next().flatten())
-                .collect();
-            return Ok(self.shared.adopt(&self.database, &path));
+            return Ok(self.shared.adopt(&self.database, session));
         }
         let schema = Schema::build(self.shared.rules(), &load.answers);
         let schema = schema.map_err(|errors| unfit(&errors))?;
         // What is not committed is nobody else's business.
-        let is_public = self.status == b'I' && !self.in_pipeline;
-        let entered = self.shared.enter(&self.database, schema, is_public);
-        entered.map(Some)
+        let is_public = !self.is_in_transaction();
+        let database = &self.database;
+        self.shared.enter(database, schema, is_public, load.forgets)
+    }
+
+    /// Refuses catalogues as a transaction saw them before another session changed them: the
+    /// server finds names by those of now.
+    fn check_snapshot(&self, load: &Load, session: &SessionFacts) -> Result<(), Failure> {
+        let is_fixed = session
+            .setting("transaction_isolation")
+            .is_some_and(|level| !level.starts_with("read"));
+        let may_be_old = is_fixed && load.is_whole && self.is_in_transaction();
+        if !may_be_old || self.loaded.is_none() || self.forgets == load.forgets {
+            return Ok(());
+        }
+        let message = "could not serialize access: another session has changed the schema";
+        Err(Failure::error("40001", message).hint("The transaction might succeed if retried."))
+    }
+
+    fn is_in_transaction(&self) -> bool {
+        self.status != b'I' || self.in_pipeline
     }
 
     /// The plan of a text.
@@ -392,7 +450,7 @@ impl Protected {
             kind::SYNC => {
                 self.is_skipping = false;
                 self.in_pipeline = false;
-                self.locks.note_sync();
+                self.note_sync();
                 if !self.answer_sync(ways) {
                     self.write_late(ways);
                     self.sync_step();
@@ -477,9 +535,14 @@ impl Protected {
             self.stale.path |= effects.changes_settings;
             self.touched.schema |= effects.changes_schema;
             self.touched.path |= effects.changes_settings;
-            if effects.transaction == Some(TransactionEffect::RollbackTo) {
+            if matches!(
+                effects.transaction,
+                Some(TransactionEffect::RollbackTo | TransactionEffect::End)
+            ) {
+                // What it changed may be undone by now; SET LOCAL surely is.
                 self.stale.schema |= self.touched.schema;
                 self.stale.path |= self.touched.path;
+                self.goes_back = true;
             }
             let prepared = effects.objects.iter().filter_map(|effect| match effect {
                 ObjectEffect::Prepares { name, .. } => Some(name),
@@ -490,16 +553,32 @@ impl Protected {
             self.objects.note(effects);
         }
         self.locks.note_statement(plan, place);
+        let effects = plan.effects(place);
+        match effects.and_then(|effects| effects.transaction.as_ref()) {
+            Some(TransactionEffect::Begin) => drop(self.note_time()),
+            Some(TransactionEffect::End) => self.began = None,
+            Some(TransactionEffect::RollbackTo) | None => {}
+        }
         if plan.forgets_statements {
             self.own.forget_all();
         }
     }
 
-    /// What the time is, for those messages that are sent next.
+    /// When the transaction began, for those messages that are sent next.
     fn note_time(&mut self) -> Arc<TextContext> {
-        let now = self.shared.now();
-        Arc::make_mut(&mut self.context).now = now;
+        let now = *self.began.get_or_insert_with(|| self.shared.now());
+        if self.context.now != now {
+            Arc::make_mut(&mut self.context).now = now;
+        }
         Arc::clone(&self.context)
+    }
+
+    /// Sync is sent, or the end of a Query.
+    fn note_sync(&mut self) {
+        self.locks.note_sync();
+        if self.status == b'I' && !self.locks.is_in_block() {
+            self.began = None;
+        }
     }
 }
 

@@ -19,11 +19,13 @@ use super::rows::{self, Shape};
 use crate::finish::{Answer, Elements};
 use crate::plans::{At, TextPlan};
 
-/// Things by name; the one without a name is replaced without being closed.
+/// Things by name; the one without a name is replaced without being closed. Each is known by the
+/// batch of messages that made it ([`Answers::batch_sent`](super::answers::Answers::batch_sent)):
+/// an answer to an earlier batch is none to it.
 #[derive(Debug)]
 pub(super) struct Names<T> {
-    unnamed: Option<T>,
-    named: HashMap<Box<[u8]>, T>,
+    unnamed: Option<(u64, T)>,
+    named: HashMap<Box<[u8]>, (u64, T)>,
 }
 
 impl<T> Default for Names<T> {
@@ -38,7 +40,8 @@ impl<T> Default for Names<T> {
 impl<T> Names<T> {
     /// Those that have names.
     pub(super) fn named(&self) -> impl Iterator<Item = (&[u8], &T)> {
-        self.named.iter().map(|(name, thing)| (&**name, thing))
+        let named = self.named.iter();
+        named.map(|(name, (_, thing))| (&**name, thing))
     }
 
     pub(super) fn get(&self, name: &[u8]) -> Option<&T> {
@@ -46,6 +49,7 @@ impl<T> Names<T> {
             [] => self.unnamed.as_ref(),
             name => self.named.get(name),
         }
+        .map(|(_, thing)| thing)
     }
 
     pub(super) fn get_mut(&mut self, name: &[u8]) -> Option<&mut T> {
@@ -53,12 +57,35 @@ impl<T> Names<T> {
             [] => self.unnamed.as_mut(),
             name => self.named.get_mut(name),
         }
+        .map(|(_, thing)| thing)
     }
 
-    pub(super) fn insert(&mut self, name: &[u8], thing: T) {
+    pub(super) fn insert(&mut self, name: &[u8], batch: u64, thing: T) {
         match name {
-            [] => self.unnamed = Some(thing),
-            name => drop(self.named.insert(name.into(), thing)),
+            [] => self.unnamed = Some((batch, thing)),
+            name => drop(self.named.insert(name.into(), (batch, thing))),
+        }
+    }
+
+    /// Removes what was made by this batch or before. False: what has the name is newer.
+    pub(super) fn remove_of(&mut self, name: &[u8], batch: u64) -> bool {
+        let known = match name {
+            [] => self.unnamed.as_ref(),
+            name => self.named.get(name),
+        };
+        let is_newer = known.is_some_and(|(own, _)| *own > batch);
+        if !is_newer {
+            self.remove(name);
+        }
+        !is_newer
+    }
+
+    /// Removes all that was made by this batch or before.
+    pub(super) fn clear_of(&mut self, batch: u64) {
+        self.unnamed.take_if(|(own, _)| *own <= batch);
+        self.named.retain(|_, (own, _)| *own > batch);
+        if self.named.is_empty() && self.named.capacity() > 0 {
+            self.named = HashMap::new();
         }
     }
 
@@ -66,13 +93,6 @@ impl<T> Names<T> {
         match name {
             [] => self.unnamed = None,
             name => drop(self.named.remove(name)),
-        }
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.unnamed = None;
-        if !self.named.is_empty() {
-            self.named = HashMap::new();
         }
     }
 }

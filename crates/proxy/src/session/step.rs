@@ -157,6 +157,10 @@ pub(super) struct Modify {
     pub row: Option<RowName>,
     pub computation: Computation,
     pub rows_max: usize,
+    /// What may be kept of them.
+    pub bytes_max: usize,
+    /// What is kept.
+    pub bytes: usize,
     /// What was computed.
     pub changed: Vec<Changed>,
     /// What went wrong first.
@@ -181,10 +185,14 @@ impl Modify {
         }
         let values: Vec<Option<&[u8]>> = backend::read_data_row(body)?.iter().collect();
         match self.compute(&values, context) {
-            Ok(changed) => self.changed.push(changed),
+            Ok(changed) => {
+                self.bytes += changed.size();
+                self.changed.push(changed);
+            }
             Err(failure) if failure.fatal => return Err(RowError::Failure(failure)),
             Err(failure) => {
                 self.changed = Vec::new();
+                self.bytes = 0;
                 self.failure = Some(failure);
             }
         }
@@ -201,7 +209,16 @@ impl Modify {
             return Err(Failure::error("0A000", message));
         }
         if self.changed.len() >= self.rows_max {
-            return Err(self.too_many(modify));
+            let hint =
+                "Narrow the condition, or raise max_finish_rows in the proxy's configuration.";
+            return Err(too_much(
+                &format!("more than {} rows", self.rows_max),
+                modify,
+                hint,
+            ));
+        }
+        if self.bytes > self.bytes_max {
+            return Err(too_many_bytes(self));
         }
         let current = modify.current.iter().copied();
         let current = current.zip(values[LOCATORS..].iter().copied());
@@ -212,17 +229,32 @@ impl Modify {
             computed,
         })
     }
+}
 
-    fn too_many(&self, modify: &ReadModifyWrite) -> Failure {
-        let table = modify.effects.writes.as_ref();
-        let table = table.map_or("a table", |(_, table)| table);
-        let message = format!(
-            "the proxy would have to compute new values of more than {} rows of {table}",
-            self.rows_max
-        );
-        Failure::error("54000", message)
-            .hint("Narrow the condition, or raise max_finish_rows in the proxy's configuration.")
+impl Changed {
+    /// Bytes that it takes, about.
+    fn size(&self) -> usize {
+        let values = self.locators.iter().chain(&self.computed);
+        values
+            .map(|value| size_of::<Option<Box<[u8]>>>() + value.as_ref().map_or(0, |own| own.len()))
+            .sum()
     }
+}
+
+/// Its rows would take more memory than they may.
+pub(super) fn too_many_bytes(step: &Modify) -> Failure {
+    let Some(modify) = modification(&step.statement.plan, step.place) else {
+        return Failure::error("XX000", "the plan is another");
+    };
+    let hint = "Narrow the condition, or raise max_finish_bytes in the proxy's configuration.";
+    too_much(&format!("more than {} bytes", step.bytes_max), modify, hint)
+}
+
+fn too_much(what: &str, modify: &ReadModifyWrite, hint: &'static str) -> Failure {
+    let table = modify.effects.writes.as_ref();
+    let table = table.map_or("a table", |(_, table)| table);
+    let message = format!("the proxy would have to compute new values of {what} of {table}");
+    Failure::error("54000", message).hint(hint)
 }
 
 /// What computes new values at a place of a text.

@@ -1,5 +1,6 @@
 //! The session without sockets: bytes in, bytes out.
 
+mod batches;
 mod late;
 mod server;
 mod steps;
@@ -59,6 +60,35 @@ fn a_client_that_asks_the_server_itself_is_told_the_servers_key() {
     let told = message(b'K', &[0, 0, 0, 5, 1, 2, 3, 4]);
     session.server_bytes(&told);
     assert_eq!(taken(&mut session.to_client), told);
+}
+
+/// Whoever has not logged in takes little memory.
+#[test]
+fn no_long_message_is_held_before_the_login_has_ended() {
+    let large = || Terms {
+        message_size_max: 64 * WAITING_MAX,
+        ..terms()
+    };
+    let mut session = Session::new(large());
+    session.server_bytes(&message(b'R', &[0; 4]));
+    let query = message(b'Q', &vec![b' '; 2 * WAITING_MAX]);
+    session.client_bytes(&query[..WAITING_MAX - 1]);
+    assert!(session.wants_client());
+    session.client_bytes(&query[WAITING_MAX - 1..=WAITING_MAX]);
+    assert!(!session.wants_client(), "the rest may wait in its socket");
+    session.server_bytes(&message(b'Z', b"I"));
+    assert_eq!(taken(&mut session.to_server).len(), WAITING_MAX + 1);
+    assert!(session.wants_client());
+
+    let mut session = Session::new(large());
+    let offer = [&[0, 0, 0, 10], &b"SCRAM-SHA-256\0\0"[..]].concat();
+    session.server_bytes(&message(b'R', &offer));
+    session.to_client.bytes.clear();
+    let choice = message(b'p', &vec![b'a'; WAITING_MAX]);
+    session.client_bytes(&choice[..10]);
+    assert!(session.has_ended());
+    let said = taken(&mut session.to_client);
+    assert!(said.windows(5).any(|part| part == b"08P01"));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use wire_postgres::backend::{kind, read_data_row, read_fields, write_value};
-use wire_postgres::frontend::{write_bind, write_execute, write_query};
+use wire_postgres::frontend::{write_bind, write_execute, write_parse, write_query};
 
 /// Nothing here takes as long; a test that hangs says so.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -43,7 +43,16 @@ impl Session {
 
     /// Sends messages, and takes what comes up to ReadyForQuery.
     pub fn say(&mut self, messages: &[u8]) -> Answer {
+        self.send(messages);
+        self.answer()
+    }
+
+    pub fn send(&mut self, messages: &[u8]) {
         self.0.write_all(messages).expect("it is read");
+    }
+
+    /// What comes up to ReadyForQuery.
+    pub fn answer(&mut self) -> Answer {
         let mut answer = Answer::default();
         loop {
             let mut header = [0; 5];
@@ -92,6 +101,12 @@ impl Answer {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Parse, Bind and Execute of a statement without parameters.
+pub fn put_text(text: &str, out: &mut Vec<u8>) {
+    write_parse(b"", text.as_bytes(), empty(), out);
+    put(b"", None, out);
 }
 
 /// Bind of a value, if there is one, and Execute; all as texts.

@@ -10,17 +10,12 @@ use crate::names::folded;
 use crate::schema::views::shown_by_query;
 use crate::{Column, ColumnId, RelationKind, Schema, Table};
 
-/// What a statement that names a protected table makes of the names of relations.
-#[derive(Debug)]
-pub(crate) enum After<'s> {
-    /// This schema.
-    Schema(Cow<'s, Schema>),
-    /// Nobody knows before it has been executed.
-    Unknown,
-}
-
-/// The schema as it is once a statement has been executed.
-pub(crate) fn after<'s>(statement: &Statement, schema: &Cow<'s, Schema>) -> After<'s> {
+/// The schema as it is once a statement that names a protected table has been executed. None:
+/// nobody knows before that.
+pub(crate) fn after<'s>(
+    statement: &Statement,
+    schema: &Cow<'s, Schema>,
+) -> Option<Cow<'s, Schema>> {
     let made = match statement {
         Statement::CreateTable(table) => create::described(table, schema),
         Statement::CreateView(view) => described_view(view, schema),
@@ -41,7 +36,7 @@ pub(crate) fn after<'s>(statement: &Statement, schema: &Cow<'s, Schema>) -> Afte
         | Statement::Drop {
             object_type: ObjectType::Table | ObjectType::View | ObjectType::Index,
             ..
-        } => return After::Schema(schema.clone()),
+        } => return Some(schema.clone()),
         // A key more than is known of harms nothing.
         Statement::AlterTable(alter)
             if alter
@@ -49,13 +44,11 @@ pub(crate) fn after<'s>(statement: &Statement, schema: &Cow<'s, Schema>) -> Afte
                 .iter()
                 .all(|one| matches!(one, AlterTableOperation::AddConstraint { .. })) =>
         {
-            return After::Schema(schema.clone());
+            return Some(schema.clone());
         }
-        _ => return After::Unknown,
+        _ => return None,
     };
-    let Some(made) = made else {
-        return After::Unknown;
-    };
+    let made = made?;
     let mut schema = schema.clone().into_owned();
     let name = (made.schema.clone(), made.name.clone());
     let there = schema.tables.get(&name);
@@ -63,7 +56,7 @@ pub(crate) fn after<'s>(statement: &Statement, schema: &Cow<'s, Schema>) -> Afte
     if there.is_none_or(|there| there.oid == 0) {
         schema.tables.insert(name, made);
     }
-    After::Schema(Cow::Owned(schema))
+    Some(Cow::Owned(schema))
 }
 
 fn described_view(view: &CreateView, schema: &Schema) -> Option<Table> {

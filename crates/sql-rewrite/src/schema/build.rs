@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::queries::QUERIES;
 use super::{
-    Answer, Column, ColumnId, ProtectedColumn, RelationKind, Schema, SchemaError, Table, views,
+    Answer, Column, ColumnId, ProtectedColumn, RelationKind, Schema, SchemaError, SessionFacts,
+    Table, views,
 };
 use crate::guard::runs_texts;
 use crate::rules::parse_default;
@@ -44,7 +45,9 @@ impl Schema {
         building.check_partitions(&answers[1]);
         building.find_free_columns(&answers[3], &answers[5]);
         let dependencies = building.check_dependencies(&answers[6]);
-        building.schema.search_path = answers[0].iter().map(|row| text(row, 0)).collect();
+        let session = SessionFacts::read(&answers[0]);
+        building.schema.search_path = session.search_path;
+        building.schema.temporary = session.temporary;
         // Views may call functions, and functions may read views.
         building.schema.suspect_functions = building.suspect_functions(&answers[7]);
         building.resolve_views(&dependencies);

@@ -9,7 +9,7 @@ pub type Answer = Vec<Vec<Option<String>>>;
 /// They are asked by one connection in one transaction (`REPEATABLE READ`), so that they tell of
 /// one moment.
 pub const QUERIES: [&str; 9] = [
-    SEARCH_PATH,
+    SESSION,
     RELATIONS,
     COLUMNS,
     INDEXES,
@@ -20,11 +20,25 @@ pub const QUERIES: [&str; 9] = [
     CATALOGUE_COLUMNS,
 ];
 
-/// Schemas that unqualified names are looked up in.
-const SEARCH_PATH: &str = "\
-SELECT path.name::text
-  FROM unnest(pg_catalog.current_schemas(false)) WITH ORDINALITY AS path(name, place)
- ORDER BY path.place";
+/// What [`crate::SessionFacts`] holds: schemas that unqualified names are looked up in, without a
+/// second column; then temporary relations, and settings with their names.
+const SESSION: &str = "\
+SELECT own.fact, own.kind
+  FROM (SELECT path.name::text AS fact, NULL::text AS kind, path.place
+          FROM pg_catalog.unnest(pg_catalog.current_schemas(false))
+               WITH ORDINALITY AS path(name, place)
+        UNION ALL
+        SELECT c.relname::text, 'temporary', 0
+          FROM pg_catalog.pg_class c
+         WHERE pg_catalog.pg_my_temp_schema() <> 0
+           AND c.relnamespace = pg_catalog.pg_my_temp_schema()
+           AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+        UNION ALL
+        SELECT pg_catalog.current_setting(setting.name), setting.name, 0
+          FROM pg_catalog.unnest(ARRAY['TimeZone', 'DateStyle', 'client_encoding',
+                                       'standard_conforming_strings',
+                                       'transaction_isolation']) AS setting(name)) AS own
+ ORDER BY own.place, own.kind, own.fact";
 
 /// Relations of users: number, schema, name, kind, whether triggers fire or rules rewrite, text
 /// of a view, how and by which columns it is partitioned, whether all of its rows are its own and

@@ -50,7 +50,9 @@ impl Protected {
             Some(front) => statement.write_parse(front, parse.statement, ways.to_server),
         }
         self.answers.push(Expected::Parse(parse.statement.into()));
-        self.statements.insert(parse.statement, Arc::new(statement));
+        let batch = self.answers.batch_sent();
+        self.statements
+            .insert(parse.statement, batch, Arc::new(statement));
     }
 
     pub(super) fn bind(&mut self, bind: &Bind<'_>, message: &[u8], ways: &mut Ways<'_>) {
@@ -67,19 +69,19 @@ impl Protected {
             self.answers.push(Expected::Bind(bind.portal.into()));
             let shape = Shape::of_copy(&statement.plan, 0);
             let state = PortalState::Bound { shape, row: None };
-            return self
-                .portals
-                .insert(bind.portal, Portal { statement, state });
+            return self.enter_portal(bind.portal, Portal { statement, state });
         };
         if let Err(failure) = statement.check_bind(0, bind) {
             return self.fail(failure, ways);
         }
         if plan.takes_steps() {
+            let body = &message[wire_postgres::HEADER_SIZE..];
+            if let Err(failure) = self.check_kept(bind.portal, body) {
+                return self.fail(failure, ways);
+            }
             self.answers.push(Expected::OwnBind(bind.portal.into()));
-            let state = PortalState::Kept(message[wire_postgres::HEADER_SIZE..].into());
-            return self
-                .portals
-                .insert(bind.portal, Portal { statement, state });
+            let state = PortalState::Kept(body.into());
+            return self.enter_portal(bind.portal, Portal { statement, state });
         }
         let context = self.note_time();
         let locks = plan.translated(front);
@@ -99,8 +101,31 @@ impl Protected {
         let row = locks.and_then(|lock| RowName::new(&statement, front, lock, &inputs));
         let shape = Shape::of_portal(&plan, front, bind.result_formats);
         let state = PortalState::Bound { shape, row };
-        self.portals
-            .insert(bind.portal, Portal { statement, state });
+        self.enter_portal(bind.portal, Portal { statement, state });
+    }
+
+    fn enter_portal(&mut self, name: &[u8], portal: Portal) {
+        let batch = self.answers.batch_sent();
+        self.portals.insert(name, batch, portal);
+    }
+
+    /// Refuses to keep a Bind where the portals of the session hold too much.
+    fn check_kept(&self, name: &[u8], body: &[u8]) -> Result<(), Failure> {
+        if name.is_empty() {
+            return Ok(());
+        }
+        let kept = self.portals.named().map(|(_, portal)| match &portal.state {
+            PortalState::Kept(body) => body.len(),
+            PortalState::Answer(answer) => answer.size(),
+            PortalState::Bound { .. } | PortalState::Done => 0,
+        });
+        let bytes_max = self.shared.finish_bytes_max();
+        if kept.sum::<usize>() + body.len() <= bytes_max {
+            return Ok(());
+        }
+        let message = format!("the portals of the session hold more than {bytes_max} bytes");
+        let hint = "Close portals, or raise max_finish_bytes in the proxy's configuration.";
+        Err(Failure::error("54000", message).hint(hint))
     }
 
     /// The statement of a name, if its plan still holds.
@@ -149,7 +174,8 @@ impl Protected {
             let again = Unseen::ParseAgain(name.into(), statement);
             self.answers.push(Expected::Unseen(again));
         }
-        self.statements.insert(name, Arc::clone(&renewed));
+        let batch = self.answers.batch_sent();
+        self.statements.insert(name, batch, Arc::clone(&renewed));
         Ok(renewed)
     }
 
@@ -320,6 +346,7 @@ impl Protected {
         };
         self.end_late(&statement, ways);
         self.apply_effects(&statement.plan, 0);
+        let row = row.filter(|_| statement.plan.keeps_locks(0));
         let reading = row.map(|row| Box::new(self.locks.begin_reading(row)));
         self.send(message, Expected::Execute(shape, reading), ways);
         Ok(())

@@ -44,10 +44,7 @@ impl Protected {
         self.answers.push(Expected::Unseen(Unseen::Bind));
         let portal = Target::Portal(execute.portal);
         write_target(frontend::kind::DESCRIBE, portal, ways.to_server);
-        let rows_max = self.shared.finish_rows_max();
-        // One more tells that there are too many; the server need not send all.
-        let fetched_max = i32::try_from(rows_max.saturating_add(1)).unwrap_or(0);
-        write_execute(execute.portal, fetched_max, ways.to_server);
+        write_execute(execute.portal, self.fetched_max(), ways.to_server);
         let finishing = Finishing {
             statement: Arc::clone(statement),
             place,
@@ -57,7 +54,7 @@ impl Protected {
                 .filter(|&rows| rows > 0),
             is_described: self.script.is_some(),
             limits: Limits {
-                rows_max,
+                rows_max: self.shared.finish_rows_max(),
                 bytes_max: self.shared.finish_bytes_max(),
                 subject: finishing::subject(&plan, finish),
             },
@@ -68,6 +65,13 @@ impl Protected {
         };
         self.wait(Step::Finish(finishing), ways);
         Ok(())
+    }
+
+    /// What the server is asked for at most: one row more than may be tells that there are too
+    /// many, and the server need not lock and send all.
+    pub(super) fn fetched_max(&self) -> i32 {
+        let rows_max = self.shared.finish_rows_max();
+        i32::try_from(rows_max.saturating_add(1)).unwrap_or(0)
     }
 
     /// The rows have come.

@@ -77,6 +77,10 @@ impl Protected {
                 self.copy_answer(kind, message, ways)?;
                 false
             }
+            (Expected::Execute(None, _), k::DATA_ROW) => {
+                ways.to_client.extend_from_slice(message);
+                false
+            }
             (Expected::Execute(Some(shape), reading), k::DATA_ROW) => {
                 shape.write_row(body, &self.context, ways.to_client)?;
                 if let Some(reading) = reading {
@@ -326,7 +330,7 @@ impl Protected {
             (k::COPY_IN | k::COPY_OUT | k::COPY_DATA | k::COPY_DONE, _) => {
                 self.copy_answer(kind, message, ways)?;
             }
-            (k::ROW_DESCRIPTION, None | Some(None)) => {
+            (k::ROW_DESCRIPTION | k::DATA_ROW, None | Some(None)) => {
                 ways.to_client.extend_from_slice(message);
             }
             _ => return Err(unexpected()),
@@ -368,6 +372,10 @@ impl Protected {
         }
         self.say_own(ways);
         self.locks.note_error();
+        if self.status == b'T' {
+            // Clients go on before ReadyForQuery says so.
+            self.status = b'E';
+        }
         self.drop_late();
         let refused = self.end_copy();
         let is_for_later = self.note_late_failure(message);
@@ -412,9 +420,14 @@ impl Protected {
 
     /// A message was not executed: it has failed, or one before it.
     fn note_skipped(&mut self, skipped: Expected, has_failed: bool) {
+        let batch = self.answers.batch_answered();
         match skipped {
-            Expected::Parse(name) => self.statements.remove(&name),
-            Expected::Bind(name) | Expected::OwnBind(name) => self.portals.remove(&name),
+            Expected::Parse(name) => {
+                self.statements.remove_of(&name, batch);
+            }
+            Expected::Bind(name) | Expected::OwnBind(name) => {
+                self.portals.remove_of(&name, batch);
+            }
             Expected::Load { .. } => self.load = None,
             Expected::Step(_) => {
                 self.is_waiting = false;
@@ -424,11 +437,10 @@ impl Protected {
             Expected::DescribePart(_) => self.described.clear(),
             Expected::Unseen(Unseen::Parse(number)) => self.own.forget(number),
             Expected::Unseen(Unseen::ParseAgain(name, before)) => {
-                if has_failed {
-                    // The one before was closed.
-                    self.statements.remove(&name);
-                } else {
-                    self.statements.insert(&name, before);
+                // If it has failed, the one before was closed.
+                let is_free = self.statements.remove_of(&name, batch);
+                if is_free && !has_failed {
+                    self.statements.insert(&name, batch, before);
                 }
             }
             _ => {}
@@ -446,12 +458,20 @@ impl Protected {
         }
         self.end_copy();
         self.say_own(ways);
-        if status == b'I' {
-            self.portals.clear();
+        let batch = self.answers.batch_answered();
+        self.answers.end_batch();
+        if status == b'I' || self.goes_back {
+            // AND CHAIN ends a transaction, too.
             self.publish_changes();
             self.stale.schema |= self.touched.schema;
             self.stale.path |= self.touched.path;
-            self.touched = Stale::default();
+        }
+        if status == b'I' {
+            self.portals.clear_of(batch);
+            self.drop_own_schema();
+            if !self.locks.is_in_block() && !self.in_pipeline {
+                self.began = None;
+            }
         }
         match self.answers.pop() {
             Some(Expected::Sync | Expected::Query(..) | Expected::FailQuery(_)) => {
@@ -463,6 +483,13 @@ impl Protected {
             _ => return Err(unexpected()),
         }
         self.locks.note_ready(status, self.answers.is_empty());
+        if self.answers.is_empty() && !self.in_pipeline {
+            // Of what was sent nothing is under way.
+            self.goes_back = false;
+            if status == b'I' {
+                self.touched = Stale::default();
+            }
+        }
         if self.answers.is_empty() {
             // The server has not taken those that are left.
             for name in std::mem::take(&mut self.preparing) {
@@ -508,7 +535,9 @@ pub(in crate::session) fn is_fatal(body: &[u8]) -> Result<bool, Malformed> {
 }
 
 /// Codes by which clients decide whether to try again, and which say nothing of the catalogues.
-const KEPT_CODES: [&str; 6] = ["40001", "40P01", "53200", "55P03", "57014", "57P01"];
+const KEPT_CODES: [&str; 7] = [
+    "25P02", "40001", "40P01", "53200", "55P03", "57014", "57P01",
+];
 
 fn load_failed(body: &[u8]) -> Result<Failure, End> {
     let fields = backend::read_fields(body)?;

@@ -66,7 +66,7 @@ impl Protected {
                 }
                 let reading = self.row_of_query(&plan);
                 let reading = reading.map(|row| Box::new(self.locks.begin_reading(row)));
-                self.locks.note_sync();
+                self.note_sync();
                 match rendered {
                     None => {
                         let expected = Expected::Query(Default::default(), None);
@@ -94,6 +94,9 @@ impl Protected {
     /// The row that a text of one statement locks.
     fn row_of_query(&self, plan: &Arc<TextPlan>) -> Option<RowName> {
         let front = plan.front(0).filter(|_| plan.planned.len() == 1)?;
+        if !plan.keeps_locks(0) {
+            return None;
+        }
         let lock = plan.translated(front)?.locks.as_ref()?;
         let statement = Statement {
             text: Box::default(),
@@ -235,7 +238,7 @@ impl Protected {
     pub(super) fn end_script(&mut self, ways: &mut Ways<'_>) {
         backend::write_empty(frontend::kind::SYNC, ways.to_server);
         self.in_pipeline = false;
-        self.locks.note_sync();
+        self.note_sync();
         self.answers.push(Expected::Sync);
     }
 }

@@ -22,7 +22,7 @@ use crate::session::inputs::Inputs;
 use crate::session::locks::{RowName, may_change_all};
 use crate::session::rows::Shape;
 use crate::session::statements::Statement;
-use crate::session::step::{Computation, Modify, Step, modification};
+use crate::session::step::{Computation, Modify, Step, modification, too_many_bytes};
 
 impl Protected {
     /// Executes a portal that is kept here: `bind` is the body of its Bind.
@@ -120,7 +120,7 @@ impl Protected {
         let read = role(Role::Read);
         let names = (execute.portal, name.as_slice());
         statement.write_bind(read, names, &inputs, &[1], ways.to_server)?;
-        write_execute(execute.portal, 0, ways.to_server);
+        write_execute(execute.portal, self.fetched_max(), ways.to_server);
         self.answers.push(Expected::Unseen(Unseen::Bind));
         let step = Modify {
             statement: Arc::clone(statement),
@@ -129,6 +129,8 @@ impl Protected {
             row,
             computation,
             rows_max: self.shared.finish_rows_max(),
+            bytes_max: self.shared.finish_bytes_max(),
+            bytes: 0,
             changed: Vec::new(),
             failure: None,
             is_synced: false,
@@ -350,6 +352,11 @@ fn write_rows(
             return Err(failure);
         }
         write_execute(&step.portal, 0, ways.to_server);
+        if ways.to_server.len() - start > step.bytes_max {
+            // Each row has the statement's other values again.
+            ways.to_server.truncate(start);
+            return Err(too_many_bytes(step));
+        }
     }
     Ok(())
 }

@@ -201,6 +201,10 @@ impl Server {
                 if text.starts_with("strongroom refused") {
                     return self.fail("42601", out);
                 }
+                let is_there = self.statements.contains_key(parse.statement);
+                if is_there && !parse.statement.is_empty() {
+                    return self.fail("42P05", out);
+                }
                 self.parsed.push(text.clone());
                 self.statements.insert(parse.statement.to_vec(), text);
                 out.extend(message(b'1', b""));
@@ -217,7 +221,12 @@ impl Server {
                 out.extend(message(b'2', b""));
             }
             b'D' => self.describe(Target::read(body).unwrap(), out),
-            b'C' => out.extend(message(b'3', b"")),
+            b'C' => {
+                if let Target::Statement(name) = Target::read(body).unwrap() {
+                    self.statements.remove(name);
+                }
+                out.extend(message(b'3', b""));
+            }
             b'E' => {
                 let execute = Execute::read(body).unwrap();
                 let (text, values) = self.portals[execute.portal].clone();
@@ -396,7 +405,7 @@ fn parameter(text: &str, values: &[Value]) -> Value {
 fn protection(free_columns: &[usize]) -> Protection {
     let root = Root::new(Key::from_bytes([7; 32]));
     let protection = Protection::new(Rules::default(), root, || 0).with_finish_rows_max(3);
-    let entered = protection.enter("base", schema(free_columns), true);
+    let entered = protection.enter("base", schema(free_columns), true, 0);
     assert!(entered.is_ok(), "the columns can be sealed");
     protection
 }

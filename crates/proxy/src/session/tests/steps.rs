@@ -214,7 +214,7 @@ fn what_is_known_of_a_locked_row_dies_with_what_may_change_it() {
     assert!(reads_after(&["UPDATE counter SET c = 5 WHERE id = 1"]));
     assert!(reads_after(&["UPDATE other SET a = 1"]), "it may cascade");
     assert!(reads_after(&["SELECT f(1)"]));
-    assert!(reads_after(&["DO 'x'"]));
+    assert!(reads_after(&["CALL p()"]));
     assert!(reads_after(&["UPDATE counter SET c = c + 1"]));
 }
 

@@ -1,0 +1,140 @@
+//! What a session believes, while answers to earlier messages come.
+
+use super::server::{Both, bind, execute, parse, sync};
+use super::steps::with_rows;
+use super::{message, taken};
+
+const READ: &str = "SELECT c FROM counter WHERE id = $1";
+
+fn begin() -> Both {
+    with_rows(Both::begin())
+}
+
+/// Has the server answer what it was sent, and sends nothing more of the client's.
+fn answer(both: &mut Both) {
+    let sent = taken(&mut both.session.to_server);
+    let said = both.server.take(&sent);
+    both.session.server_bytes(&said);
+}
+
+#[test]
+fn the_end_of_a_batch_takes_no_names_of_the_next_one() {
+    for portal in ["", "p"] {
+        let mut both = begin();
+        let first = [bind("", "r", &["1"]), execute(""), sync()].concat();
+        let second = [parse("", READ), bind(portal, "", &["2"])].concat();
+        both.session.client_bytes(&[first, second].concat());
+        answer(&mut both);
+        let said = both.send(&[execute(portal), sync()]);
+        assert_eq!(said, "2 D(10) C(SELECT 1) Z(I) 1 2 D(20) C(SELECT 1) Z(I)");
+        // It was of the transaction that is over.
+        let said = both.send(&[execute(portal), sync()]);
+        assert_eq!(said, "E(34000) Z(I)");
+    }
+}
+
+#[test]
+fn the_failure_of_a_batch_takes_no_names_of_the_next_one() {
+    for name in ["", "s"] {
+        let mut both = begin();
+        both.server.fails_on = Some("counter");
+        let first = [
+            bind("", "r", &["1"]),
+            execute(""),
+            parse(name, READ),
+            bind("", name, &["1"]),
+            execute(""),
+            sync(),
+        ];
+        let second = [parse(name, READ), bind("", name, &["2"])];
+        both.session
+            .client_bytes(&[first.concat(), second.concat()].concat());
+        answer(&mut both);
+        let said = both.send(&[execute(""), sync()]);
+        assert_eq!(said, "2 E(40001) Z(I) 1 2 D(20) C(SELECT 1) Z(I)");
+    }
+}
+
+#[test]
+fn what_a_transaction_read_of_the_schema_ends_with_it() {
+    let mut both = Both::begin();
+    both.query("BEGIN");
+    both.protection.forget("base");
+    // The session is the first to look again, and does so in its transaction.
+    both.query("SELECT 1");
+    assert_eq!(both.protection.generation("base"), None);
+    both.query("COMMIT");
+    both.server.parsed.clear();
+    both.query("SELECT 1");
+    let asked = |both: &Both, text: &str| both.server.parsed.iter().any(|own| own.contains(text));
+    assert!(asked(&both, "pg_constraint"), "{:?}", both.server.parsed);
+    let published = both.protection.generation("base");
+    assert!(published.is_some());
+    // From here on it hears of changes again.
+    both.protection.forget("base");
+    both.server.parsed.clear();
+    both.query("SELECT 1");
+    assert!(asked(&both, "pg_constraint"), "{:?}", both.server.parsed);
+    assert_ne!(both.protection.generation("base"), published);
+}
+
+#[test]
+fn a_change_within_a_transaction_that_looked_by_itself_is_seen_in_it() {
+    let mut both = Both::begin();
+    both.query("BEGIN");
+    both.protection.forget("base");
+    both.query("SELECT 1");
+    both.protection.forget("base");
+    both.server.parsed.clear();
+    both.query("SELECT 1");
+    let asked = |text: &str| both.server.parsed.iter().any(|own| own.contains(text));
+    assert!(asked("pg_constraint"), "{:?}", both.server.parsed);
+}
+
+#[test]
+fn a_schema_that_changes_while_it_is_read_is_published_to_nobody() {
+    let mut both = Both::begin();
+    both.protection.forget("base");
+    both.session.client_bytes(&message(b'Q', b"SELECT 1\0"));
+    let questions = taken(&mut both.session.to_server);
+    assert!(!questions.is_empty());
+    // The server has answered; before the answers are here, another session commits a change.
+    let answers = both.server.take(&questions);
+    both.protection.forget("base");
+    both.session.server_bytes(&answers);
+    assert_eq!(both.protection.generation("base"), None);
+    let asked = both.server.parsed.len();
+    assert_eq!(both.send(&[]), "C(SELECT 1) Z(I)");
+    let again = both.server.parsed[asked..].iter();
+    assert!(again.filter(|own| own.contains("pg_constraint")).count() == 1);
+    assert!(both.protection.generation("base").is_some());
+}
+
+#[test]
+fn a_rollback_takes_back_the_path_for_what_is_sent_behind_it() {
+    let mut both = Both::begin();
+    both.query("BEGIN");
+    both.query("SET LOCAL search_path TO other");
+    both.query("SELECT 1");
+    both.server.parsed.clear();
+    // Nobody waits for the answer to ROLLBACK.
+    let said = both.send(&[message(b'Q', b"ROLLBACK\0"), message(b'Q', b"SELECT 1\0")]);
+    assert_eq!(said, "C(ROLLBACK) Z(I) C(SELECT 1) Z(I)");
+    let asked = both.server.parsed.iter();
+    assert!(asked.filter(|own| own.contains("current_schemas")).count() >= 1);
+}
+
+#[test]
+fn questions_that_were_cut_short_can_be_asked_again() {
+    let mut both = Both::begin();
+    both.query("SET search_path TO public");
+    let select = [
+        parse("", "SELECT 1"),
+        bind("", "", &[]),
+        execute(""),
+        sync(),
+    ];
+    both.server.fails_on = Some("current_schemas");
+    assert_eq!(both.send(&select), "E(40001) Z(I)");
+    assert_eq!(both.send(&select), "1 2 C(SELECT 1) Z(I)");
+}

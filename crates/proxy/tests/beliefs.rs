@@ -1,0 +1,301 @@
+//! What a session believes of schema, path and settings, where it may not hold any more.
+
+mod common;
+
+use common::Setup;
+use common::leaks::CANARY;
+use common::wire::{SYNC, Session, put_text};
+use postgres::{Client, SimpleQueryMessage};
+use wire_postgres::frontend;
+
+const RULES: &str = "\
+[columns.visit]
+at = { type = \"timestamp with time zone\" }
+note = { type = \"text\" }
+";
+
+const TABLE: &str = "\
+CREATE TABLE visit (
+    id integer PRIMARY KEY,
+    at timestamp with time zone,
+    note text
+);
+CREATE SCHEMA other";
+
+fn begin() -> Option<(Setup, Client)> {
+    begin_with("")
+}
+
+fn begin_with(more: &str) -> Option<(Setup, Client)> {
+    if !server_testkit::is_installed() {
+        return None;
+    }
+    let setup = Setup::start_with(RULES, more);
+    let mut client = setup.connect();
+    run(&mut client, TABLE);
+    // The same name without rules.
+    let past = setup.server.connect();
+    let text = "CREATE TABLE other.visit (id integer, at timestamp with time zone, note text)";
+    run(&mut { past }, text);
+    run(&mut client, "CREATE TABLE wakes_all (id integer)");
+    Some((setup, client))
+}
+
+#[track_caller]
+fn run(client: &mut Client, text: &str) {
+    if let Err(error) = client.batch_execute(text) {
+        panic!("{text}: {error:?}");
+    }
+}
+
+/// The first values of the rows, as texts.
+#[track_caller]
+fn ask(client: &mut Client, text: &str) -> Vec<String> {
+    let messages = match client.simple_query(text) {
+        Ok(messages) => messages,
+        Err(error) => panic!("{text}: {error:?}"),
+    };
+    let rows = messages.iter().filter_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or("NULL").to_owned()),
+        _ => None,
+    });
+    rows.collect()
+}
+
+#[track_caller]
+fn state(client: &mut Client, text: &str) -> String {
+    let error = client.batch_execute(text).expect_err("it is refused");
+    let code = error.code().expect("of the server or the proxy");
+    code.code().to_owned()
+}
+
+fn session(setup: &Setup) -> Session {
+    Session::connect(setup.proxy.address.port())
+}
+
+fn query(text: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    frontend::write_query(text.as_bytes(), &mut out);
+    out
+}
+
+#[test]
+fn a_time_zone_holds_for_what_follows_it_in_a_pipeline() {
+    let Some((setup, mut client)) = begin() else {
+        return;
+    };
+    let mut messages = Vec::new();
+    put_text("SET TIME ZONE 'Asia/Tokyo'", &mut messages);
+    let text = "INSERT INTO visit (id, at) VALUES (1, '2024-01-01 00:00')";
+    put_text(text, &mut messages);
+    put_text("SELECT at FROM visit WHERE id = 1", &mut messages);
+    messages.extend(SYNC);
+    let said = session(&setup).say(&messages);
+    assert_eq!(said.code, "", "{said:?}");
+    assert_eq!(said.rows, [[Some("2024-01-01 00:00:00+09".to_owned())]]);
+    run(&mut client, "SET TIME ZONE 'UTC'");
+    let at = ask(&mut client, "SELECT at FROM visit WHERE id = 1");
+    assert_eq!(at, ["2023-12-31 15:00:00+00"]);
+}
+
+#[test]
+fn a_time_zone_of_a_transaction_ends_with_it() {
+    let Some((setup, mut client)) = begin() else {
+        return;
+    };
+    let mut wire = session(&setup);
+    wire.query("SET TIME ZONE 'UTC'");
+    let texts = [
+        "BEGIN",
+        "SET LOCAL TIME ZONE 'Asia/Tokyo'",
+        "INSERT INTO visit (id, at) VALUES (1, '2024-01-01 00:00')",
+        "COMMIT",
+        "INSERT INTO visit (id, at) VALUES (2, '2024-01-01 00:00')",
+    ];
+    wire.send(&texts.map(query).concat());
+    for _ in texts {
+        let said = wire.answer();
+        assert_eq!(said.code, "", "{said:?}");
+    }
+    run(&mut client, "SET TIME ZONE 'UTC'");
+    let at = ask(&mut client, "SELECT at FROM visit ORDER BY id");
+    assert_eq!(at, ["2023-12-31 15:00:00+00", "2024-01-01 00:00:00+00"]);
+}
+
+#[test]
+fn a_path_of_a_transaction_ends_with_it_where_the_next_one_is_chained() {
+    let Some((_setup, mut client)) = begin() else {
+        return;
+    };
+    for (number, end) in ["COMMIT AND CHAIN", "ROLLBACK AND CHAIN"]
+        .iter()
+        .enumerate()
+    {
+        run(&mut client, "BEGIN");
+        run(&mut client, "SET LOCAL search_path TO other");
+        run(
+            &mut client,
+            "INSERT INTO visit (id, note) VALUES (1, 'plain')",
+        );
+        run(&mut client, end);
+        let text = format!("INSERT INTO visit (id, note) VALUES ({number}, '{CANARY}{number}')");
+        run(&mut client, &text);
+        run(&mut client, "COMMIT");
+        let text = format!("SELECT note FROM public.visit WHERE id = {number}");
+        assert_eq!(ask(&mut client, &text), [format!("{CANARY}{number}")]);
+    }
+    assert_eq!(ask(&mut client, "SELECT count(*) FROM other.visit"), ["1"]);
+}
+
+#[test]
+fn a_path_of_a_transaction_ends_with_it_where_nobody_waits() {
+    let Some((setup, mut client)) = begin() else {
+        return;
+    };
+    for (number, end) in ["ROLLBACK", "COMMIT"].iter().enumerate() {
+        let mut wire = session(&setup);
+        for text in [
+            "BEGIN",
+            "SET LOCAL search_path TO other",
+            "SELECT 1 FROM visit",
+        ] {
+            wire.query(text);
+        }
+        let text = format!("INSERT INTO visit (id, note) VALUES ({number}, '{CANARY}{number}')");
+        wire.send(&[query(end), query(&text)].concat());
+        for _ in 0..2 {
+            let said = wire.answer();
+            assert_eq!(said.code, "", "{said:?}");
+        }
+        let text = format!("SELECT note FROM public.visit WHERE id = {number}");
+        assert_eq!(ask(&mut client, &text), [format!("{CANARY}{number}")]);
+    }
+}
+
+/// A pooled session in a long transaction, while another one migrates.
+#[test]
+fn changes_of_others_are_seen_after_a_transaction_that_looked_by_itself() {
+    let Some((setup, mut client)) = begin() else {
+        return;
+    };
+    run(&mut client, "BEGIN");
+    run(&mut client, "SELECT 1");
+    run(&mut setup.connect(), "CREATE TABLE more (id integer)");
+    run(&mut client, "SELECT 1");
+    run(&mut client, "COMMIT");
+    let view = "CREATE VIEW shown AS SELECT id, note FROM visit";
+    run(&mut setup.connect(), view);
+    let text = format!("INSERT INTO shown (id, note) VALUES (1, '{CANARY} by a view')");
+    run(&mut client, &text);
+    let note = ask(&mut client, "SELECT note FROM visit");
+    assert_eq!(note, [format!("{CANARY} by a view")]);
+}
+
+/// The server finds names by what is committed, whatever the transaction sees.
+#[test]
+fn a_fixed_snapshot_does_not_hide_what_names_mean() {
+    let Some((setup, mut client)) = begin() else {
+        return;
+    };
+    for level in ["REPEATABLE READ", "SERIALIZABLE"] {
+        run(&mut client, &format!("BEGIN ISOLATION LEVEL {level}"));
+        run(&mut client, "SELECT count(*) FROM wakes_all");
+        let view = "CREATE OR REPLACE VIEW shown AS SELECT id, note FROM visit";
+        run(&mut setup.connect(), view);
+        let text = format!("INSERT INTO shown (id, note) VALUES (1, '{CANARY}')");
+        assert_eq!(state(&mut client, &text), "40001", "{level}");
+        run(&mut client, "ROLLBACK");
+        run(&mut client, &text);
+        assert_eq!(ask(&mut client, "SELECT note FROM visit"), [CANARY]);
+        run(&mut client, "DELETE FROM visit");
+        run(&mut client, "DROP VIEW shown");
+    }
+}
+
+#[test]
+fn now_is_the_beginning_of_the_transaction() {
+    let Some((_setup, mut client)) = begin() else {
+        return;
+    };
+    let insert = |id: i32| format!("INSERT INTO visit (id, at) VALUES ({id}, now())");
+    run(&mut client, "BEGIN");
+    run(&mut client, "SELECT pg_sleep(0.02)");
+    run(&mut client, &insert(1));
+    run(&mut client, "SELECT pg_sleep(0.02)");
+    run(&mut client, &insert(2));
+    run(&mut client, "COMMIT");
+    run(&mut client, "SELECT pg_sleep(0.02)");
+    run(&mut client, &insert(3));
+    let at = ask(&mut client, "SELECT at FROM visit ORDER BY id");
+    assert_eq!(at[0], at[1]);
+    assert_ne!(at[1], at[2]);
+}
+
+#[test]
+fn a_block_that_sets_the_path_is_looked_behind() {
+    let Some((_setup, mut client)) = begin() else {
+        return;
+    };
+    run(&mut client, "SET search_path TO other, public");
+    let block = "DO $$BEGIN PERFORM set_config('search_path', 'public', false); END$$";
+    run(&mut client, block);
+    let text = format!("INSERT INTO visit (id, note) VALUES (1, '{CANARY}')");
+    run(&mut client, &text);
+    assert_eq!(ask(&mut client, "SELECT note FROM public.visit"), [CANARY]);
+}
+
+#[test]
+fn a_temporary_table_hides_a_plain_one() {
+    let Some((_setup, mut client)) = begin() else {
+        return;
+    };
+    run(&mut client, "CREATE TABLE orders (id integer, what text)");
+    run(&mut client, "INSERT INTO orders VALUES (1, 'all')");
+    run(
+        &mut client,
+        &format!("INSERT INTO visit (id, note) VALUES (1, '{CANARY}')"),
+    );
+    let join = "SELECT o.what FROM orders o JOIN visit v ON v.id = o.id";
+    assert_eq!(ask(&mut client, join), ["all"]);
+    run(
+        &mut client,
+        "CREATE TEMP TABLE orders (id integer, what text)",
+    );
+    run(&mut client, "INSERT INTO orders VALUES (1, 'own')");
+    assert_eq!(ask(&mut client, join), ["own"]);
+    run(&mut client, "SET search_path TO public, pg_temp");
+    assert_eq!(ask(&mut client, join), ["all"]);
+}
+
+#[test]
+fn what_is_computed_takes_bounded_memory() {
+    let Some((_setup, mut client)) = begin_with("max_finish_bytes = 200000") else {
+        return;
+    };
+    for id in 1..=3 {
+        let note = format!("{CANARY}{}", "x".repeat(90_000));
+        client
+            .execute(
+                "INSERT INTO visit (id, note) VALUES ($1, $2)",
+                &[&id, &note],
+            )
+            .expect("a row");
+    }
+    assert_eq!(
+        state(&mut client, "UPDATE visit SET note = note || 'y'"),
+        "54000"
+    );
+    // The other values of the statement are those of each row.
+    run(&mut client, "ALTER TABLE visit ADD COLUMN n bytea");
+    run(&mut client, "UPDATE visit SET note = 'short'");
+    let many = vec![b'z'; 90_000];
+    let text = "UPDATE visit SET note = note || 'y', n = $1";
+    let error = client
+        .execute(text, &[&many])
+        .expect_err("three times as much");
+    assert_eq!(error.code().expect("a code").code(), "54000");
+    let one = format!("{text} WHERE id = 1");
+    assert_eq!(client.execute(&one, &[&many]).expect("little"), 1);
+    let notes = ask(&mut client, "SELECT note FROM visit ORDER BY id");
+    assert_eq!(notes, ["shorty", "short", "short"]);
+}
