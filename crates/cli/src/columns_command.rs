@@ -175,6 +175,13 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         output.write_all(column_text(&report).as_bytes())?;
     }
     if let Some(path) = &args.queries {
+        if answers[1].is_empty() {
+            writeln!(
+                output,
+                "No tables are known, so statements over protected ones are refused. Name a \
+                 server that has them in {DATABASE_URL}.\n"
+            )?;
+        }
         let mut kinds = [0_usize; KINDS.len()];
         for sent in queries::read(path)? {
             for report in explain::statements(&sent.text, &schema, Dialect::Postgres) {

@@ -3,10 +3,15 @@
 
 use std::fs;
 use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rcgen::CertifiedKey;
 use server_testkit::{Options, Postgres};
 use tempfile::TempDir;
+
+/// Nothing here takes as long; a test that hangs says so.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 const RULES: &str = r#"
 [proxy]
@@ -177,6 +182,7 @@ fn columns_and_statements_are_explained() {
         "public.people.name  character varying(40), mode random",
         "which values are equal, so how often each occurs",
         "Naveed, Kamara, Wright, CCS 2015",
+        "No tables are known, so statements over protected ones are refused.",
         "passed on",
         "refused: ",
     ] {
@@ -302,6 +308,72 @@ fn each_statement_of_a_log_is_explained_with_what_it_tells() {
     assert!(!said.contains("pg_sleep"), "{said}");
 }
 
+/// What the server has logged, once it has logged all of it.
+fn log(server: &Postgres, name: &str, last: &str) -> Vec<u8> {
+    let path = server.folder().join("data/log").join(name);
+    let since = Instant::now();
+    loop {
+        let bytes = fs::read(&path).unwrap_or_default();
+        if text(&bytes).contains(last) {
+            return bytes;
+        }
+        assert!(since.elapsed() < PATIENCE, "{name}: {}", text(&bytes));
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn logs_of_a_server_are_read_in_each_of_their_forms() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let server = Postgres::start_with(&[
+        ("logging_collector", "on"),
+        ("log_destination", "stderr,csvlog,jsonlog"),
+        ("log_filename", "postgresql.log"),
+        ("log_statement", "all"),
+    ]);
+    let mut client = server.connect();
+    for statement in [
+        "CREATE TABLE people (id int PRIMARY KEY, name text)",
+        "SELECT name\n\tFROM people\n\nWHERE id = 3 AND name <> 'a, \"b\"; c'",
+    ] {
+        client.batch_execute(statement).expect("SQL of PostgreSQL");
+    }
+    let prepared = client.prepare("SELECT id FROM people WHERE id = $1");
+    let prepared = prepared.expect("SQL of PostgreSQL");
+    for id in [1, 2] {
+        client.query(&prepared, &[&id]).expect("an answer");
+    }
+    client.batch_execute("SELECT 'the last'").expect("SQL");
+
+    let (folder, path) = configuration(RULES);
+    for name in ["postgresql.log", "postgresql.csv", "postgresql.json"] {
+        let queries = folder.path().join(name);
+        let bytes = log(&server, name, "the last");
+        fs::write(&queries, bytes).expect("a file in the own folder");
+        let queries = queries.to_str().expect("a plain path");
+        let arguments = ["explain", "--config", &path, "--queries", queries];
+        let output = columns(&arguments, Some(&server.url()));
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let said = text(&output.stdout);
+        let simple = "SELECT name FROM people WHERE id = 3 AND name <> 'a, \"b\"; c'";
+        let finished = "finished by the proxy, over the rows that it fetches";
+        assert_eq!(
+            below(&said, simple).first(),
+            Some(&finished),
+            "{name}: {said}"
+        );
+        let prepared = below(&said, "SELECT id FROM people WHERE id = $1");
+        let expected = ["2 times", "done by the server on ciphertext"];
+        assert_eq!(prepared.get(..2), Some(&expected[..]), "{name}: {said}");
+        assert_eq!(
+            below(&said, "SELECT 'the last'").first(),
+            Some(&"passed on")
+        );
+    }
+}
+
 #[test]
 fn statements_that_cannot_be_read_are_told() {
     let (folder, path) = configuration(RULES);
@@ -365,9 +437,12 @@ fn a_server_that_demands_tls_is_checked() {
     let other = certified().cert.pem();
     fs::write(folder.path().join("root.crt"), other).expect("a file in the own folder");
     let trusted = server.url();
-    for url in [&url, &trusted] {
+    let without = Postgres::start();
+    for url in [&url, &trusted, &without.url()] {
         let output = columns(&["check", "--config", &path], Some(url));
         assert!(!output.status.success(), "{url}");
+        let said = text(&output.stderr);
+        assert!(said.contains("TLS"), "{url}: {said}");
     }
 }
 
