@@ -312,11 +312,8 @@ impl Protection {
     ) -> Result<Arc<TextPlan>, Failure> {
         let planned = sql_rewrite::plan_with(text, &loaded.schema, Dialect::Postgres, objects);
         let planned = planned.map_err(|refusal| Failure {
-            fatal: false,
-            sqlstate: refusal.sqlstate,
-            message: refusal.message,
             hint: refusal.hint,
-            context: None,
+            ..Failure::error(refusal.sqlstate, refusal.message)
         })?;
         add(&self.counters.plans, 1);
         for one in &planned {

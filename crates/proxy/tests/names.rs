@@ -69,6 +69,32 @@ fn cursors_and_prepared_statements_show_and_take_plain_values() {
 }
 
 #[test]
+fn what_means_something_else_is_told_as_the_server_tells_it() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    setup.psql("CREATE TABLE person (id integer PRIMARY KEY, name varchar(16), plain integer)");
+    setup.psql("INSERT INTO person VALUES (1, 'CANARYa', 7)");
+    let mut client = setup.connect();
+    let all = client.prepare("SELECT * FROM person").expect("prepared");
+    let names = client.prepare("SELECT name FROM person WHERE id = $1");
+    let names = names.expect("prepared");
+    client
+        .batch_execute("ALTER TABLE person ADD COLUMN more integer")
+        .expect("altered");
+    let rows = client.query(&names, &[&1]).expect("it means the same");
+    assert_eq!(rows[0].get::<_, &str>(0), "CANARYa");
+    let error = client.query(&all, &[]).expect_err("there is one more");
+    let error = error.as_db_error().expect("an answer");
+    // Drivers prepare anew where both are these.
+    assert_eq!(error.code().code(), "0A000");
+    assert_eq!(error.routine(), Some("RevalidateCachedQuery"));
+    let rows = client.query("SELECT * FROM person", &[]).expect("prepared");
+    assert_eq!(rows[0].len(), 4);
+}
+
+#[test]
 fn only_means_the_table_without_its_children() {
     if !server_testkit::is_installed() {
         return;

@@ -129,6 +129,11 @@ impl Objects {
         self.prepared.contains_key(name)
     }
 
+    /// Whether a cursor of this name is over protected columns.
+    pub fn has_cursor(&self, name: &str) -> bool {
+        self.cursors.contains_key(name)
+    }
+
     /// Forgets a statement that the server has not taken.
     pub fn forget(&mut self, name: &str) {
         self.prepared.remove(name);

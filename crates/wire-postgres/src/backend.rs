@@ -258,6 +258,8 @@ pub struct Failure {
     pub hint: Option<String>,
     /// Where it was: `COPY t, line 3, column c`.
     pub context: Option<String>,
+    /// The function of the server that says the same, where clients go by it.
+    pub routine: Option<&'static str>,
 }
 
 impl Failure {
@@ -269,6 +271,7 @@ impl Failure {
             message: message.into(),
             hint: None,
             context: None,
+            routine: None,
         }
     }
 
@@ -294,6 +297,13 @@ impl Failure {
         self
     }
 
+    /// With the function of the server that says the same.
+    #[must_use]
+    pub fn routine(mut self, routine: &'static str) -> Self {
+        self.routine = Some(routine);
+        self
+    }
+
     /// Writes it as ErrorResponse.
     pub fn write(&self, out: &mut Vec<u8>) {
         let severity = if self.fatal { "FATAL" } else { "ERROR" };
@@ -307,7 +317,11 @@ impl Failure {
                 out.push(letter);
                 put_text(out, text.as_bytes());
             }
-            for (letter, text) in [(b'H', &self.hint), (b'W', &self.context)] {
+            for (letter, text) in [
+                (b'H', self.hint.as_deref()),
+                (b'W', self.context.as_deref()),
+                (b'R', self.routine),
+            ] {
                 if let Some(text) = text {
                     out.push(letter);
                     put_text(out, text.as_bytes());

@@ -145,9 +145,10 @@ impl Protected {
         if names_objects {
             let (plan, _) = self.plan(statement.text.as_bytes())?;
             if plan.planned != statement.plan.planned {
-                let message = "the prepared statement names a cursor or a statement that is \
-                               another one by now";
-                return Err(Failure::error("0A000", message).hint("Prepare it again."));
+                return Err(means_another(
+                    "the prepared statement names a cursor or a statement that is another one by \
+                     now",
+                ));
             }
         }
         let version = self.loaded.as_ref().map(|loaded| loaded.version);
@@ -159,7 +160,7 @@ impl Protected {
         let is_same = plan.planned == statement.plan.planned;
         if is_old && !is_same {
             let message = "the prepared statement means something else since the schema changed";
-            return Err(Failure::error("0A000", message).hint("Prepare it again."));
+            return Err(means_another(message));
         }
         let types = statement.types.clone();
         let renewed = Arc::new(Statement { text, types, plan });
@@ -206,7 +207,10 @@ impl Protected {
                     }
                     PortalState::Done => Err(("34000", name)),
                 },
-                None => Err(("34000", name)),
+                None => match self.shape_of_cursor(name) {
+                    Ok(shape) => Ok(Expected::DescribePortal(shape)),
+                    Err(failure) => return self.fail(failure, ways),
+                },
             },
         };
         match found {
@@ -217,6 +221,18 @@ impl Protected {
                 self.fail(Failure::error(sqlstate, message), ways);
             }
         }
+    }
+
+    /// The columns of a cursor that SQL declared: to the server it is a portal, and drivers ask for
+    /// it as for one. None: it has no sealed ones, or the server knows that there is none.
+    fn shape_of_cursor(&mut self, name: &[u8]) -> Result<Option<Arc<Shape>>, Failure> {
+        let name = String::from_utf8_lossy(name);
+        if !self.objects.has_cursor(&name) {
+            return Ok(None);
+        }
+        let fetch = format!("FETCH FROM \"{}\"", name.replace('"', "\"\""));
+        let (plan, _) = self.plan(fetch.as_bytes())?;
+        Ok(Shape::of_query(&plan, 0))
     }
 
     /// Describes a statement that takes steps, by those of the server that it becomes.
@@ -351,6 +367,13 @@ impl Protected {
         self.send(message, Expected::Execute(shape, reading), ways);
         Ok(())
     }
+}
+
+/// Drivers that prepare statements by themselves know it by the server's routine, and do it again.
+fn means_another(message: &'static str) -> Failure {
+    Failure::error("0A000", message)
+        .hint("Prepare it again.")
+        .routine("RevalidateCachedQuery")
 }
 
 /// Refuses a statement with more values than a message can carry.

@@ -157,7 +157,7 @@ fn told(bytes: &[u8]) -> String {
     line.join(" ")
 }
 
-fn messages(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
+pub(super) fn messages(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let mut found = Vec::new();
     while let [kind, a, b, c, d, ..] = *bytes {
         let size = 1 + u32::from_be_bytes([a, b, c, d]) as usize;
@@ -290,6 +290,13 @@ impl Server {
             "COMMIT" | "ROLLBACK" if !text.contains(" TO ") => {
                 (self.in_block, self.has_failed) = (false, false);
                 word.to_owned()
+            }
+            "DECLARE" => {
+                let (head, query) = text.split_once(" FOR ").unwrap();
+                let name = head.split('"').nth(1).unwrap();
+                let portal = (query.to_owned(), Vec::new());
+                self.portals.insert(name.as_bytes().to_vec(), portal);
+                "DECLARE CURSOR".to_owned()
             }
             "INSERT" => {
                 let mut row = values.to_vec();

@@ -1,6 +1,8 @@
 //! Statements that take steps, with a server that answers as PostgreSQL does.
 
-use super::server::{Both, bind, describe, execute, parse, sync};
+use wire_postgres::backend;
+
+use super::server::{Both, bind, describe, execute, messages, parse, sync};
 use super::{message, taken};
 
 const INCREMENT: &str = "UPDATE counter SET c = c + $2 WHERE id = $1";
@@ -300,6 +302,23 @@ fn statements_that_take_steps_are_described() {
         sync(),
     ]);
     assert_eq!(said, "2 C(UPDATE 1) E(55000) Z(I)");
+}
+
+#[test]
+fn a_cursor_of_sql_is_described_as_the_portal_that_it_is() {
+    let mut both = begin();
+    both.query("BEGIN");
+    both.query("DECLARE \"My\" CURSOR FOR SELECT c, plain FROM counter");
+    let asked = [describe(b'P', "My"), sync()].concat();
+    both.session.client_bytes(&asked);
+    let sent = taken(&mut both.session.to_server);
+    let answer = both.server.take(&sent);
+    both.session.server_bytes(&answer);
+    let said = messages(&taken(&mut both.session.to_client));
+    let fields = backend::read_row_description(&said[0].1).expect("columns");
+    let types: Vec<u32> = fields.iter().map(|field| field.type_oid).collect();
+    // As the rule says, and as the server says.
+    assert_eq!(types, [23, 17]);
 }
 
 #[test]
