@@ -55,7 +55,10 @@ pub async fn serve(client: Stream, shared: Arc<Shared>) {
         Err(error) => Err(error),
     };
     match (result, client) {
-        (Ok(None), _) => {}
+        // By TLS that is the answer to a request to cancel: without it the client sees a failure.
+        (Ok(None), Some(mut client)) => {
+            let _ = timeout(time, client.shutdown()).await;
+        }
         (Ok(Some((session, server, process_id))), Some(client)) => {
             let sockets = (client, server);
             let mut connection = Connection::new(session, sockets, process_id, Arc::clone(&shared));
@@ -76,7 +79,7 @@ pub async fn serve(client: Stream, shared: Arc<Shared>) {
                 let _ = timeout(time, tell(&mut client, error)).await;
             }
         }
-        (Ok(Some(_)), None) => {}
+        (Ok(_), None) => {}
     }
 }
 

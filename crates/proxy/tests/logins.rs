@@ -3,11 +3,15 @@
 
 mod common;
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::process::Output;
+use std::sync::Arc;
 
 use postgres::{Client, NoTls};
 use proxy::Running;
 use rcgen::CertifiedKey;
+use rustls::pki_types::ServerName;
 use server_testkit::{Options, Postgres};
 use tempfile::TempDir;
 
@@ -374,4 +378,36 @@ fn a_statement_is_cancelled_over_tls() {
         errors.contains("canceling statement due to user request"),
         "{errors}"
     );
+}
+
+/// libpq (17) takes the end of a connection without the end of TLS for a failure to cancel.
+#[test]
+fn a_request_to_cancel_by_tls_ends_as_tls_does() {
+    let Some(place) = Place::with_tls() else {
+        return;
+    };
+    let proxy = place.proxy(Case {
+        client_tls: true,
+        server_tls: false,
+        shares_certificate: false,
+        logins: false,
+    });
+    let root = place.server.folder().join("proxy-root.crt");
+    let config = proxy::client_config(&root).expect("the proxy's certificate");
+    let name = ServerName::try_from("localhost").expect("a name");
+    let mut tls = rustls::ClientConnection::new(Arc::new(config), name).expect("a client");
+    let mut socket = TcpStream::connect(proxy.address).expect("the proxy runs");
+    let mut byte = [0];
+    // SSLRequest.
+    socket
+        .write_all(&[0, 0, 0, 8, 4, 210, 22, 47])
+        .expect("sent");
+    socket.read_exact(&mut byte).expect("an answer");
+    assert_eq!(byte, *b"S");
+    let mut stream = rustls::Stream::new(&mut tls, &mut socket);
+    // CancelRequest, of nobody.
+    stream
+        .write_all(&[0, 0, 0, 16, 4, 210, 22, 46, 0, 0, 0, 1, 0, 0, 0, 1])
+        .expect("sent");
+    assert_eq!(stream.read(&mut byte).expect("TLS ends"), 0);
 }
