@@ -86,7 +86,8 @@ pub struct Session {
     /// As the last ReadyForQuery said: `I`dle, in a `T`ransaction, in one that has `E`rred.
     status: u8,
     is_draining: bool,
-    /// Whether the client was told that the session is over.
+    /// Whether the client was told that the session is over, or has said so itself: until it closes
+    /// its socket it may wait for the server to do so.
     told_the_end: bool,
     /// Whether it ended by what the client sent.
     client_erred: bool,
@@ -326,6 +327,8 @@ impl Session {
             };
             match self.way(side, header.kind) {
                 Way::Pass => {
+                    self.told_the_end |=
+                        (side, header.kind) == (Side::Client, frontend::kind::TERMINATE);
                     self.input(side).passing = header.size;
                     self.input(side).is_dropped = false;
                 }

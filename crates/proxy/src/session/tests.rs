@@ -227,6 +227,17 @@ fn a_server_that_goes_is_reported_once() {
 }
 
 #[test]
+fn a_client_that_has_ended_its_session_is_told_of_no_failure() {
+    for mut session in [begun(), server::Both::begin().session] {
+        session.client_bytes(&message(b'X', b""));
+        assert_eq!(taken(&mut session.to_server), message(b'X', b""));
+        session.server_closed();
+        assert_eq!(taken(&mut session.to_client), b"");
+        assert!(session.has_ended());
+    }
+}
+
+#[test]
 fn draining_waits_for_the_end_of_the_transaction() {
     let mut session = begun();
     session.client_bytes(&message(b'Q', b"begin\0"));
