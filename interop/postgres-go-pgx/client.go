@@ -3,7 +3,9 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -95,6 +97,22 @@ func (one person) show() string {
 	return strings.Join(texts, " ")
 }
 
+func login(ctx context.Context) {
+	connection, err := pgx.Connect(ctx, os.Getenv("STRONGROOM_URL"))
+	if err != nil {
+		fmt.Println(code(err), err)
+		return
+	}
+	defer connection.Close(ctx)
+	_, isTLS := connection.PgConn().Conn().(*tls.Conn)
+	check("TLS", true, isTLS)
+	var user string
+	var serverTLS bool
+	row := connection.QueryRow(ctx, "SELECT current_user, ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")
+	fail(row.Scan(&user, &serverTLS))
+	fmt.Println(user, map[bool]string{true: "t", false: "f"}[serverTLS])
+}
+
 func write(ctx context.Context, connection *pgx.Conn) {
 	batch := &pgx.Batch{}
 	lines := bufio.NewScanner(os.Stdin)
@@ -147,9 +165,18 @@ func more(ctx context.Context, _ *pgx.Conn) {
 		config, err := pgx.ParseConfig(os.Getenv("STRONGROOM_URL"))
 		fail(err)
 		config.DefaultQueryExecMode = mode
+		var notices []string
+		config.OnNotice = func(_ *pgconn.PgConn, notice *pgconn.Notice) {
+			notices = append(notices, notice.Severity+" "+notice.Code+" "+notice.Message)
+		}
 		connection, err := pgx.ConnectConfig(ctx, config)
 		fail(err)
 		inMode(ctx, connection, mode.String())
+		saved(ctx, connection, mode.String())
+		copied(ctx, connection, mode.String())
+		prepared(ctx, connection, mode.String())
+		cancelled(ctx, connection, mode.String())
+		noticed(ctx, connection, mode.String(), &notices)
 		fail(connection.Close(ctx))
 	}
 }
@@ -192,8 +219,133 @@ func inMode(ctx context.Context, connection *pgx.Conn, mode string) {
 	check(mode+", foreign key", "23503", code(err))
 }
 
+// An error inside of a savepoint: what was before it stays, what was behind it is gone.
+func saved(ctx context.Context, connection *pgx.Conn, mode string) {
+	const change = "UPDATE person SET name = $1 WHERE id = $2"
+	transaction, err := connection.Begin(ctx)
+	fail(err)
+	_, err = transaction.Exec(ctx, change, canary+" kept", 2)
+	fail(err)
+	inner, err := transaction.Begin(ctx)
+	fail(err)
+	_, err = inner.Exec(ctx, change, canary+" lost", 3)
+	fail(err)
+	_, err = inner.Exec(ctx, insert, 1, nil, nil, nil, nil, nil, canary)
+	check(mode+", key twice", "23505", code(err))
+	fail(inner.Rollback(ctx))
+	for id, wanted := range map[int]string{2: canary + " kept", 3: canary + ` o'hara \`} {
+		var name string
+		fail(transaction.QueryRow(ctx, "SELECT name FROM person WHERE id = $1", id).Scan(&name))
+		check(mode+", savepoint", wanted, name)
+	}
+	fail(transaction.Rollback(ctx))
+}
+
+func copied(ctx context.Context, connection *pgx.Conn, mode string) {
+	var rows [][]any
+	var wanted []string
+	for number := 100; number < 200; number++ {
+		row, line := []any{2, number, nil}, fmt.Sprintf("2\t%d\t\\N", number)
+		if number%10 != 0 {
+			note := fmt.Sprintf("%s ø %d", canary, number)
+			row[2], line = note, fmt.Sprintf("2\t%d\t%s", number, note)
+		}
+		rows, wanted = append(rows, row), append(wanted, line)
+	}
+	names := []string{"person_id", "number", "note"}
+	count, err := connection.CopyFrom(ctx, pgx.Identifier{"visit"}, names, pgx.CopyFromRows(rows))
+	fail(err)
+	check(mode+", copied in", 100, count)
+	var out bytes.Buffer
+	_, err = connection.PgConn().CopyTo(ctx, &out, "COPY visit TO STDOUT")
+	fail(err)
+	got := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	sort.Strings(got)
+	check(mode+", copied out", strings.Join(wanted, "\n"), strings.Join(got, "\n"))
+	deleted, err := connection.Exec(ctx, "DELETE FROM visit WHERE person_id = 2")
+	fail(err)
+	check(mode+", deleted", 100, deleted.RowsAffected())
+}
+
+// Ten times, while the table gets a column and loses it.
+func prepared(ctx context.Context, connection *pgx.Conn, mode string) {
+	_, err := connection.Prepare(ctx, "add", "INSERT INTO visit (person_id, number, note) VALUES (3, $1, $2)")
+	fail(err)
+	_, err = connection.Prepare(ctx, "find", "SELECT note FROM visit WHERE person_id = 3 AND number = $1")
+	fail(err)
+	for number := 0; number < 10; number++ {
+		if change, ok := map[int]string{4: "ADD COLUMN room integer", 7: "DROP COLUMN room"}[number]; ok {
+			_, err := connection.Exec(ctx, "ALTER TABLE visit "+change)
+			fail(err)
+		}
+		wanted := fmt.Sprintf("%s %d", canary, number)
+		_, err := connection.Exec(ctx, "add", number, wanted)
+		fail(err)
+		var note string
+		fail(connection.QueryRow(ctx, "find", number).Scan(&note))
+		check(mode+", prepared", wanted, note)
+	}
+	deleted, err := connection.Exec(ctx, "DELETE FROM visit WHERE person_id = $1", 3)
+	fail(err)
+	check(mode+", deleted", 10, deleted.RowsAffected())
+}
+
+// A statement that waits for a row is cancelled by the driver, and the session goes on.
+func cancelled(ctx context.Context, connection *pgx.Conn, mode string) {
+	const score = "SELECT score FROM person WHERE id = 1"
+	const change = "UPDATE person SET score = score + 1 WHERE id = 1"
+	other, err := pgx.Connect(ctx, os.Getenv("STRONGROOM_URL"))
+	fail(err)
+	defer other.Close(ctx)
+	holding, err := other.Begin(ctx)
+	fail(err)
+	_, err = holding.Exec(ctx, score+" FOR UPDATE")
+	fail(err)
+	outcome := make(chan error, 1)
+	go func() {
+		_, err := connection.Exec(ctx, change)
+		outcome <- err
+	}()
+	for count := 0; count == 0; {
+		check(mode+", outcomes before it was cancelled", 0, len(outcome))
+		fail(holding.QueryRow(ctx, "SELECT count(*) FROM pg_locks WHERE NOT granted").Scan(&count))
+	}
+	fail(connection.PgConn().CancelRequest(ctx))
+	check(mode+", cancelled", "57014", code(<-outcome))
+	fail(holding.Rollback(ctx))
+	transaction, err := connection.Begin(ctx)
+	fail(err)
+	for _, wanted := range []int64{9007199254740993, 9007199254740994} {
+		var got int64
+		fail(transaction.QueryRow(ctx, score).Scan(&got))
+		check(mode+", score", wanted, got)
+		_, err = transaction.Exec(ctx, change)
+		fail(err)
+	}
+	fail(transaction.Rollback(ctx))
+}
+
+func noticed(ctx context.Context, connection *pgx.Conn, mode string, notices *[]string) {
+	*notices = nil
+	for _, text := range []string{
+		"DO $$ BEGIN RAISE NOTICE 'told %', 7; END $$",
+		"CREATE TABLE IF NOT EXISTS visit (person_id integer, number integer, note text)",
+	} {
+		_, err := connection.Exec(ctx, text)
+		fail(err)
+	}
+	found := ids(ctx, connection, "SELECT id FROM person WHERE name = $1", canary+" ann")
+	check(mode+", behind notices", []int32{1}, found)
+	wanted := []string{"NOTICE 00000 told 7", `NOTICE 42P07 relation "visit" already exists, skipping`}
+	check(mode+", notices", wanted, *notices)
+}
+
 func main() {
 	ctx := context.Background()
+	if os.Args[1] == "login" {
+		login(ctx)
+		return
+	}
 	connection, err := pgx.Connect(ctx, os.Getenv("STRONGROOM_URL"))
 	fail(err)
 	defer connection.Close(ctx)

@@ -1,8 +1,11 @@
 // pgjdbc writes and reads protected columns as it does any others.
 
 import java.io.BufferedReader;
+import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.io.StringReader;
+import java.io.StringWriter;
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
@@ -12,13 +15,19 @@ import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.ResultSetMetaData;
 import java.sql.SQLException;
+import java.sql.SQLWarning;
+import java.sql.Savepoint;
 import java.sql.Statement;
 import java.sql.Types;
 import java.time.LocalDate;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import org.postgresql.PGConnection;
+import org.postgresql.copy.CopyManager;
 
 public final class Client {
     private static final String CANARY = "canary-59d2-in-plain-text";
@@ -35,6 +44,18 @@ public final class Client {
     private static void check(String what, Object wanted, Object got) {
         if (!wanted.equals(got)) {
             throw new AssertionError(what + ": expected " + wanted + ", got " + got);
+        }
+    }
+
+    private static void login(String more) {
+        try (Connection connection = connect(more);
+                Statement statement = connection.createStatement();
+                ResultSet found = statement.executeQuery(
+                        "SELECT current_user, ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")) {
+            found.next();
+            System.out.println(found.getString(1) + " " + found.getString(2));
+        } catch (SQLException error) {
+            System.out.println(error.getSQLState() + " " + error.getMessage());
         }
     }
 
@@ -232,7 +253,173 @@ public final class Client {
                 state(connection, 9, null, new BigDecimal("1e11"), null, null, null, CANARY));
     }
 
-    private static void more() throws SQLException {
+    /** An error inside of a savepoint: what was before it stays, what was behind it is gone. */
+    private static void saved(Connection connection) throws SQLException {
+        connection.setAutoCommit(false);
+        try (Statement statement = connection.createStatement()) {
+            statement.executeUpdate("UPDATE person SET name = '" + CANARY + " kept' WHERE id = 2");
+            Savepoint savepoint = connection.setSavepoint("Inner");
+            statement.executeUpdate("UPDATE person SET name = '" + CANARY + " lost' WHERE id = 3");
+            check("key twice", "23505", state(connection, 1, null, null, null, null, null, CANARY));
+            connection.rollback(savepoint);
+            TreeMap<Integer, String> names = new TreeMap<>();
+            try (ResultSet found = statement.executeQuery("SELECT id, name FROM person WHERE id IN (2, 3)")) {
+                while (found.next()) {
+                    names.put(found.getInt(1), found.getString(2));
+                }
+            }
+            check("savepoint", Map.of(2, CANARY + " kept", 3, CANARY + " o'hara \\"), names);
+        }
+        connection.rollback();
+        connection.setAutoCommit(true);
+    }
+
+    private static void copied(Connection connection) throws SQLException, IOException {
+        List<String> rows = new ArrayList<>();
+        for (int number = 100; number < 200; number++) {
+            rows.add("2\t" + number + "\t" + (number % 10 == 0 ? "\\N" : CANARY + " ø " + number));
+        }
+        CopyManager copier = connection.unwrap(PGConnection.class).getCopyAPI();
+        check("copied in", 100L, copier.copyIn("COPY visit FROM STDIN",
+                new StringReader(String.join("\n", rows) + "\n")));
+        StringWriter out = new StringWriter();
+        check("copied out", 100L, copier.copyOut("COPY visit TO STDOUT", out));
+        check("copied", rows, out.toString().lines().sorted().toList());
+        String csv = "3,1,\"" + CANARY + ", \"\"twice\"\"\"\n";
+        check("copied in", 1L, copier.copyIn("COPY visit FROM STDIN (FORMAT csv)", new StringReader(csv)));
+        out = new StringWriter();
+        copier.copyOut("COPY (SELECT * FROM visit WHERE person_id = 3) TO STDOUT (FORMAT csv)", out);
+        check("copied as CSV", csv, out.toString());
+    }
+
+    /** From a portal, by parts; other statements run between them. What was copied is there. */
+    private static void fetched(Connection connection) throws SQLException {
+        connection.setAutoCommit(false);
+        try (PreparedStatement some = connection.prepareStatement(
+                        "SELECT number, note FROM visit WHERE person_id = ? ORDER BY number");
+                PreparedStatement byName = connection.prepareStatement("SELECT id FROM person WHERE name = ?")) {
+            byName.setString(1, CANARY + " ann");
+            some.setFetchSize(7);
+            some.setInt(1, 2);
+            int number = 100;
+            try (ResultSet found = some.executeQuery()) {
+                while (found.next()) {
+                    check("number", number, found.getInt(1));
+                    check("note", number % 10 == 0 ? "null" : CANARY + " ø " + number,
+                            String.valueOf(found.getString(2)));
+                    if (number % 10 == 3) {
+                        check("between parts", List.of(1), ids(byName));
+                    }
+                    number++;
+                }
+            }
+            check("rows by parts", 200, number);
+        }
+        connection.commit();
+        connection.setAutoCommit(true);
+        try (Statement statement = connection.createStatement()) {
+            check("deleted", 101, statement.executeUpdate("DELETE FROM visit WHERE person_id IN (2, 3)"));
+        }
+    }
+
+    /** Ten times, while the table gets a column and loses it. */
+    private static void prepared(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement();
+                PreparedStatement insert = connection.prepareStatement(
+                        "INSERT INTO visit (person_id, number, note) VALUES (3, ?, ?)");
+                PreparedStatement find = connection.prepareStatement(
+                        "SELECT note FROM visit WHERE person_id = 3 AND number = ?")) {
+            for (int number = 0; number < 10; number++) {
+                if (number == 6) {
+                    statement.execute("ALTER TABLE visit ADD COLUMN room integer");
+                } else if (number == 8) {
+                    statement.execute("ALTER TABLE visit DROP COLUMN room");
+                }
+                insert.setInt(1, number);
+                insert.setString(2, CANARY + " " + number);
+                check("inserted", 1, insert.executeUpdate());
+                find.setInt(1, number);
+                try (ResultSet found = find.executeQuery()) {
+                    check("prepared", List.of(CANARY + " " + number), all(found, "note"));
+                }
+            }
+            check("deleted", 10, statement.executeUpdate("DELETE FROM visit WHERE person_id = 3"));
+        }
+    }
+
+    /** Another session makes a statement mean something else: the driver prepares it anew by itself. */
+    private static void preparedAnew() throws SQLException {
+        try (Connection connection = connect("&autosave=conservative&prepareThreshold=1");
+                Connection other = connect("");
+                Statement statement = other.createStatement();
+                PreparedStatement all = connection.prepareStatement("SELECT * FROM visit WHERE person_id = ?")) {
+            all.setInt(1, 1);
+            for (String change : List.of("ADD COLUMN room integer", "DROP COLUMN room")) {
+                for (int round = 0; round < 3; round++) {
+                    check("no rows", List.of(), ids(all));
+                }
+                statement.execute("ALTER TABLE visit " + change);
+                try (ResultSet found = all.executeQuery()) {
+                    int columns = change.startsWith("ADD") ? 4 : 3;
+                    check("columns", columns, found.getMetaData().getColumnCount());
+                }
+            }
+        }
+    }
+
+    /** A statement that waits for a row is cancelled by the driver, and the session goes on. */
+    private static void cancelled(Connection connection) throws Exception {
+        String change = "UPDATE person SET score = score + 1 WHERE id = 1";
+        try (Connection other = connect("");
+                Statement holding = other.createStatement();
+                Statement waiting = connection.createStatement()) {
+            other.setAutoCommit(false);
+            holding.execute("SELECT score FROM person WHERE id = 1 FOR UPDATE");
+            CompletableFuture<String> state = CompletableFuture.supplyAsync(() -> {
+                try {
+                    return "changed " + waiting.executeUpdate(change);
+                } catch (SQLException error) {
+                    return error.getSQLState();
+                }
+            });
+            while (number(holding, "SELECT count(*) FROM pg_locks WHERE NOT granted") == 0) {
+                check("done before it was cancelled", false, state.isDone());
+            }
+            waiting.cancel();
+            check("cancelled", "57014", state.get());
+            other.rollback();
+            String score = "SELECT score FROM person WHERE id = 1";
+            check("not changed", 9007199254740993L, number(waiting, score));
+            check("changed", 1, waiting.executeUpdate(change));
+            check("changed", 9007199254740994L, number(waiting, score));
+            waiting.executeUpdate("UPDATE person SET score = score - 1 WHERE id = 1");
+        }
+    }
+
+    private static long number(Statement statement, String query) throws SQLException {
+        try (ResultSet found = statement.executeQuery(query)) {
+            found.next();
+            return found.getLong(1);
+        }
+    }
+
+    private static void noticed(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            statement.execute("DO $$ BEGIN RAISE NOTICE 'told %', 7; RAISE WARNING 'and warned'; END $$");
+            SQLWarning told = statement.getWarnings();
+            check("notice", "00000 told 7", told.getSQLState() + " " + told.getMessage());
+            check("warning", "and warned", told.getNextWarning().getMessage());
+            statement.execute(
+                    "CREATE TABLE IF NOT EXISTS visit (person_id integer, number integer, note text)");
+            told = statement.getWarnings();
+            check("notice", "42P07 relation \"visit\" already exists, skipping",
+                    told.getSQLState() + " " + told.getMessage());
+            check("behind notices", 1L, number(statement,
+                    "SELECT id FROM person WHERE name = '" + CANARY + " ann'"));
+        }
+    }
+
+    private static void more() throws Exception {
         for (String options : List.of("", "&reWriteBatchedInserts=true", "&preferQueryMode=simple",
                 "&binaryTransfer=false", "&prepareThreshold=1")) {
             try (Connection connection = connect(options)) {
@@ -240,14 +427,22 @@ public final class Client {
                 searched(connection);
                 changed(connection);
                 refused(connection);
+                saved(connection);
+                copied(connection);
+                fetched(connection);
+                prepared(connection);
+                cancelled(connection);
+                noticed(connection);
             } catch (SQLException | AssertionError error) {
                 throw new AssertionError("with '" + options + "': " + error.getMessage(), error);
             }
         }
+        preparedAnew();
     }
 
     public static void main(String[] arguments) throws Exception {
         switch (arguments[0]) {
+            case "login" -> login(arguments.length > 1 ? "&channelBinding=require" : "");
             case "write" -> write();
             case "read" -> read();
             default -> more();

@@ -41,6 +41,22 @@ async function read(client) {
     }
 }
 
+const config = { connectionString: process.env.STRONGROOM_URL };
+
+async function login(bound) {
+    const client = new pg.Client({ ...config, enableChannelBinding: bound === "bound" });
+    try {
+        await client.connect();
+        const { rows } = await client.query(
+            "SELECT current_user AS name, ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()");
+        assert.equal(client.connection.stream.authorized, true);
+        console.log(rows[0].name, rows[0].ssl ? "t" : "f");
+        await client.end();
+    } catch (error) {
+        console.log(error.code, error.message);
+    }
+}
+
 async function code(promise) {
     return promise.then(() => "none", (error) => error.code);
 }
@@ -81,9 +97,99 @@ async function more(client) {
     assert.equal(await code(client.query(insert, [9, ...none, canary + canary])), "22001");
     assert.equal(await code(client.query("INSERT INTO visit VALUES (99, 1, NULL)")), "23503");
     assert.equal(await code(client.query("SELECT md5(name) FROM person")), "0A000");
+
+    for (const part of [saved, prepared, cancelled, noticed]) {
+        await part(client);
+    }
 }
 
-const client = new pg.Client({ connectionString: process.env.STRONGROOM_URL });
-await client.connect();
-await { write, read, more }[process.argv[2]](client);
-await client.end();
+// An error inside of a savepoint: what was before it stays, what was behind it is gone.
+async function saved(client) {
+    const change = "UPDATE person SET name = $1 WHERE id = $2";
+    await client.query("BEGIN");
+    await client.query(change, [`${canary} kept`, 2]);
+    await client.query("SAVEPOINT inner_one");
+    await client.query(change, [`${canary} lost`, 3]);
+    assert.equal(await code(client.query(insert, [1, null, null, null, null, null, canary])), "23505");
+    await client.query("ROLLBACK TO inner_one");
+    const { rows } = await client.query("SELECT id, name FROM person WHERE id IN (2, 3)");
+    rows.sort((one, other) => one.id - other.id);
+    assert.deepEqual(rows, [{ id: 2, name: `${canary} kept` }, { id: 3, name: `${canary} o'hara \\` }]);
+    await client.query("ROLLBACK");
+}
+
+// Ten times, while the table gets a column and loses it; then by a cursor.
+async function prepared(client) {
+    const add = { name: "add", text: "INSERT INTO visit (person_id, number, note) VALUES (3, $1, $2)" };
+    const find = { name: "find", text: "SELECT note FROM visit WHERE person_id = 3 AND number = $1" };
+    const notes = Array.from({ length: 10 }, (_, number) => ({ note: `${canary} ${number}` }));
+    for (const [number, row] of notes.entries()) {
+        if (number === 4) {
+            await client.query("ALTER TABLE visit ADD COLUMN room integer");
+        } else if (number === 7) {
+            await client.query("ALTER TABLE visit DROP COLUMN room");
+        }
+        await client.query({ ...add, values: [number, row.note] });
+        assert.deepEqual((await client.query({ ...find, values: [number] })).rows, [row]);
+    }
+    await client.query("BEGIN");
+    await client.query("DECLARE notes CURSOR FOR SELECT note FROM visit WHERE person_id = 3 ORDER BY number");
+    assert.deepEqual((await client.query("FETCH 4 FROM notes")).rows, notes.slice(0, 4));
+    assert.deepEqual((await client.query({ text: "FETCH ALL FROM notes", values: [] })).rows, notes.slice(4));
+    await client.query("COMMIT");
+    assert.equal((await client.query("DELETE FROM visit WHERE person_id = 3")).rowCount, 10);
+}
+
+// A statement that waits for a row is cancelled by the driver, and the session goes on.
+async function cancelled(client) {
+    const score = "SELECT score FROM person WHERE id = 1";
+    const change = "UPDATE person SET score = score + 1 WHERE id = 1";
+    const other = new pg.Client(config);
+    await other.connect();
+    await other.query("BEGIN");
+    await other.query(`${score} FOR UPDATE`);
+    const query = new pg.Query(change);
+    let outcome = null;
+    const ended = new Promise((resolve) => {
+        query.on("error", (error) => resolve(error.code));
+        query.on("end", () => resolve("changed"));
+    });
+    ended.then((said) => { outcome = said; });
+    client.query(query);
+    const waiting = "SELECT count(*)::integer AS count FROM pg_locks WHERE NOT granted";
+    while ((await other.query(waiting)).rows[0].count === 0) {
+        assert.equal(outcome, null);
+    }
+    const canceller = new pg.Client(config);
+    canceller.connection.on("error", () => {});
+    canceller.cancel(client, query);
+    assert.equal(await ended, "57014");
+    await other.query("ROLLBACK");
+    await other.end();
+    assert.deepEqual((await client.query(score)).rows, [{ score: "9007199254740993" }]);
+    await client.query("BEGIN");
+    await client.query(change);
+    assert.deepEqual((await client.query(score)).rows, [{ score: "9007199254740994" }]);
+    await client.query("ROLLBACK");
+}
+
+async function noticed(client) {
+    const told = [];
+    client.on("notice", (notice) => told.push([notice.severity, notice.code, notice.message]));
+    await client.query("DO $$ BEGIN RAISE NOTICE 'told %', 7; END $$");
+    await client.query("CREATE TABLE IF NOT EXISTS visit (person_id integer, number integer, note text)");
+    const { rows } = await client.query("SELECT name FROM person WHERE id = $1", [1]);
+    assert.deepEqual(rows, [{ name: `${canary} ann` }]);
+    assert.deepEqual(told, [["NOTICE", "00000", "told 7"],
+        ["NOTICE", "42P07", 'relation "visit" already exists, skipping']]);
+}
+
+const [command, ...options] = process.argv.slice(2);
+if (command === "login") {
+    await login(...options);
+} else {
+    const client = new pg.Client(config);
+    await client.connect();
+    await { write, read, more }[command](client);
+    await client.end();
+}

@@ -4,6 +4,7 @@ import datetime
 import decimal
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 from psycopg import errors
@@ -32,6 +33,18 @@ def show(row):
              score if score is None else str(score), photo and bytes(photo).hex(),
              None if active is None else "ft"[active]]
     return " ".join("NULL" if text is None else text for text in texts) + " " + name
+
+
+def login(*bound):
+    url = URL + "&channel_binding=require" if bound else URL
+    try:
+        with psycopg.connect(url) as connection:
+            check("TLS", True, bool(connection.pgconn.ssl_in_use))
+            user, server_tls = connection.execute(
+                "SELECT current_user, ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()").fetchone()
+            print(user, "ft"[server_tls])
+    except psycopg.OperationalError as error:
+        print(error)
 
 
 def write():
@@ -163,11 +176,120 @@ def refused(connection):
     raise AssertionError("a foreign key of nothing")
 
 
+def saved(connection):
+    """An error inside of a savepoint: what was before it stays, what was behind it is gone."""
+    with connection.transaction(force_rollback=True):
+        change = "UPDATE person SET name = %s WHERE id = %s"
+        connection.execute(change, (f"{CANARY} kept", 2))
+        try:
+            with connection.transaction():
+                connection.execute(change, (f"{CANARY} lost", 3))
+                connection.execute(INSERT, (1, None, None, None, None, None, CANARY))
+        except errors.UniqueViolation:
+            pass
+        else:
+            raise AssertionError("a key twice")
+        found = connection.execute("SELECT id, name FROM person WHERE id IN (2, 3)").fetchall()
+        check("savepoint", [(2, f"{CANARY} kept"), (3, f"{CANARY} o'hara \\")], sorted(found))
+
+
+NOTES = [(2, number, f"{CANARY} \t{number} \\N ø") for number in range(50)] + [(2, 50, None)]
+
+
+def copied(connection):
+    cursor = connection.cursor()
+    types = ["int4", "int4", "text"]
+    for form in ("text", "binary"):
+        with cursor.copy(f"COPY visit (person_id, number, note) FROM STDIN (FORMAT {form})") as copy:
+            copy.set_types(types)
+            for row in NOTES:
+                copy.write_row(row)
+        check(f"copied in as {form}", len(NOTES), cursor.rowcount)
+        for back in ("text", "binary"):
+            with cursor.copy(f"COPY visit TO STDOUT (FORMAT {back})") as copy:
+                copy.set_types(types)
+                check(f"copied in as {form}, out as {back}", NOTES, sorted(copy.rows()))
+        check("deleted", len(NOTES), connection.execute("DELETE FROM visit WHERE person_id = 2").rowcount)
+
+
+def fetched(connection):
+    """By cursors in the server: inside of a transaction, forwards and back, and held behind it."""
+    connection.cursor().executemany("INSERT INTO visit VALUES (%s, %s, %s)", NOTES)
+    query = "SELECT number, note FROM visit WHERE person_id = %s ORDER BY number"
+    wanted = [row[1:] for row in NOTES]
+    names = lambda cursor: [connection.adapters.types[column.type_code].name for column in cursor.description]
+    for binary in (False, True):
+        with connection.transaction(), connection.cursor("Visits", binary=binary, scrollable=True) as cursor:
+            cursor.itersize = 7
+            cursor.execute(query, (2,))
+            check("types of a cursor", ["int4", "text"], names(cursor))
+            check("first of a cursor", wanted[:3], cursor.fetchmany(3))
+            check("rest of a cursor", wanted[3:], list(cursor))
+            cursor.scroll(10, mode="absolute")
+            check("back in a cursor", wanted[10], cursor.fetchone())
+        with connection.cursor("held", binary=binary, withhold=True) as cursor:
+            cursor.execute(query, (2,))
+            check("types of a held cursor", ["int4", "text"], names(cursor))
+            check("held", wanted, cursor.fetchall())
+    with connection.transaction(), connection.cursor("plain") as cursor:
+        cursor.execute("SELECT 7 AS one")
+        check("a plain cursor", (["int4"], [(7,)]), (names(cursor), cursor.fetchall()))
+    check("deleted", len(NOTES), connection.execute("DELETE FROM visit WHERE person_id = 2").rowcount)
+
+
+def prepared(connection):
+    """Ten times, while the table gets a column and loses it."""
+    for number in range(10):
+        if number == 4:
+            connection.execute("ALTER TABLE visit ADD COLUMN room integer")
+        if number == 7:
+            connection.execute("ALTER TABLE visit DROP COLUMN room")
+        row = (3, number, f"{CANARY} {number}")
+        connection.execute("INSERT INTO visit (person_id, number, note) VALUES (%s, %s, %s)", row, prepare=True)
+        found = connection.execute("SELECT note FROM visit WHERE person_id = %s AND number = %s", row[:2],
+                                   prepare=True).fetchall()
+        check("prepared", [(row[2],)], found)
+    check("deleted", 10, connection.execute("DELETE FROM visit WHERE person_id = 3").rowcount)
+
+
+def cancelled(connection):
+    """A statement that waits for a row is cancelled by the driver, and the session goes on."""
+    score = "SELECT score FROM person WHERE id = 1"
+    change = "UPDATE person SET score = score + 1 WHERE id = 1"
+    [before] = connection.execute(score).fetchone()
+    for cancel in (connection.cancel, connection.cancel_safe):
+        with psycopg.connect(URL) as other, ThreadPoolExecutor(1) as pool:
+            other.execute(f"{score} FOR UPDATE")
+            waiting = pool.submit(connection.execute, change)
+            while other.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchone() == (0,):
+                check("done before it was cancelled", False, waiting.done())
+            cancel()
+            check("cancelled", errors.QueryCanceled, type(waiting.exception()))
+            other.rollback()
+        check("not changed", (before,), connection.execute(score).fetchone())
+        with connection.transaction(force_rollback=True):
+            connection.execute(change)
+            check("changed", (before + 1,), connection.execute(score).fetchone())
+
+
+def noticed(connection):
+    told = []
+    connection.add_notice_handler(
+        lambda notice: told.append((notice.severity, notice.sqlstate, notice.message_primary)))
+    connection.execute("DO $$ BEGIN RAISE NOTICE 'told %', 7; END $$")
+    connection.execute("CREATE TABLE IF NOT EXISTS visit (person_id integer, number integer, note text)")
+    found = connection.execute("SELECT name FROM person WHERE id = 1").fetchall()
+    check("behind notices", [(f"{CANARY} ann",)], found)
+    check("notices", [("NOTICE", "00000", "told 7"),
+                      ("NOTICE", "42P07", 'relation "visit" already exists, skipping')], told)
+
+
 def more():
     with psycopg.connect(URL, autocommit=True) as connection:
-        for part in (types, described, searched, changed, refused):
+        for part in (types, described, searched, changed, refused, saved, copied, fetched, prepared, cancelled,
+                     noticed):
             part(connection)
 
 
 if __name__ == "__main__":
-    {"write": write, "read": read, "more": more}[sys.argv[1]]()
+    {"login": login, "write": write, "read": read, "more": more}[sys.argv[1]](*sys.argv[2:])

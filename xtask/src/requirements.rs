@@ -92,6 +92,12 @@ const REQUIREMENTS: &[Requirement] = &[
         remedy: "install Maven as `mvn`",
     },
     Requirement {
+        name: "openssl",
+        present: || has("openssl"),
+        packages: &["openssl"],
+        remedy: "install OpenSSL's program `openssl`, which makes certificates for tests",
+    },
+    Requirement {
         name: "a Secret Service",
         present: || has("dbus-daemon") && has("gnome-keyring-daemon"),
         packages: &["dbus-daemon", "gnome-keyring"],
