@@ -40,6 +40,22 @@ impl TimeZone {
         jiff::tz::TimeZone::posix(name).ok().map(Self)
     }
 
+    /// The time that the clock shows at a moment, both as microseconds since 2000-01-01. None: it
+    /// is not the only one that means the moment, or means another one, since the clock is changed.
+    pub fn only_local_of(&self, moment_us: i64) -> Option<i64> {
+        if matches!(moment_us, i64::MIN | i64::MAX) {
+            return Some(moment_us);
+        }
+        let shown = |near_us: i64| {
+            let offset = self.offset_at(near_us);
+            let local_us = moment_us + offset * 1_000_000;
+            (self.offset_of_local(local_us) == offset).then_some(local_us)
+        };
+        let own = shown(moment_us)?;
+        let before = shown(moment_us - DAY_US);
+        before.is_none_or(|other| other == own).then_some(own)
+    }
+
     /// Seconds to add to UTC at a moment: microseconds since 2000-01-01 in UTC.
     pub(crate) fn offset_at(&self, moment_us: i64) -> i64 {
         let day = moment_us.div_euclid(DAY_US);
@@ -97,6 +113,24 @@ fn whole_cycles(day: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::TimeZone;
+
+    #[test]
+    fn a_clock_that_is_changed_shows_no_time_for_sure() {
+        const HOUR: i64 = 3_600_000_000;
+        let zone = TimeZone::named("Europe/Berlin").expect("it is known");
+        // 2024-03-31 and 2024-10-27, 01:00 in UTC.
+        let (forward, back) = (8_856 * 24 * HOUR + HOUR, 9_066 * 24 * HOUR + HOUR);
+        let shown = |moment| zone.only_local_of(moment).map(|local| local - moment);
+        assert_eq!(shown(forward - 1), Some(HOUR));
+        assert_eq!(shown(forward), None);
+        assert_eq!(shown(forward + HOUR - 1), None);
+        assert_eq!(shown(forward + HOUR), Some(2 * HOUR));
+        assert_eq!(shown(back - HOUR - 1), Some(2 * HOUR));
+        assert_eq!(shown(back - HOUR), None);
+        assert_eq!(shown(back - 1), None);
+        assert_eq!(shown(back), Some(HOUR));
+        assert_eq!(zone.only_local_of(i64::MAX), Some(i64::MAX));
+    }
 
     #[test]
     fn names_are_found_in_any_case() {

@@ -1,6 +1,6 @@
 //! Constants and values on their way into statements: read, sealed, and written into texts.
 
-use column_types::{LogicalType, TextContext, Value, ValueError, assign};
+use column_types::{LogicalType, TextContext, Value, ValueError, assign, cast};
 use sql_rewrite::{ColumnId, Form, Hole, Literal, Plan, Purpose, Source, Template};
 use wire_postgres::backend::Failure;
 
@@ -124,7 +124,39 @@ pub(super) fn seal(
             let value = assign(value, from, to, context)?;
             loaded.sealer.seal(column, purpose, &value, out)
         }
-        Purpose::Match | Purpose::Bound => loaded.sealer.seal(column, purpose, &value, out),
+        Purpose::Match | Purpose::Bound => {
+            let value = compared(value, from, to, context)?;
+            loaded.sealer.seal(column, purpose, &value, out)
+        }
+    }
+}
+
+/// A value that is compared with those of a type: a moment and a time of the clock stand to each
+/// other as the clock of the session shows them, and only between equal types by what is stored.
+fn compared(
+    value: Value,
+    from: LogicalType,
+    to: LogicalType,
+    context: &TextContext,
+) -> Result<Value, ValueError> {
+    use LogicalType as T;
+    match (from, to) {
+        (T::Date | T::Timestamp, T::TimestampTz) => cast(value, from, to, context),
+        (T::TimestampTz, T::Date | T::Timestamp) => match value {
+            Value::Timestamp(moment) => {
+                let local = context.time_zone.only_local_of(moment);
+                local.map(Value::Timestamp).ok_or_else(|| ValueError {
+                    sqlstate: "0A000",
+                    message: format!(
+                        "a timestamptz is compared with a column of type {to} as the clock of \
+                         TimeZone shows it, and around this moment the clock is changed: compare \
+                         with a timestamp, or set TimeZone to UTC"
+                    ),
+                })
+            }
+            value => Ok(value),
+        },
+        _ => Ok(value),
     }
 }
 
