@@ -5,7 +5,9 @@ use sqlparser::ast::{
     Statement,
 };
 
-use super::{constraint, create, find_known, pass, place, refusal, refuse_named, written};
+use super::{
+    constraint, create, find_known, pass, place, refusal, refuse_named, refuse_reading, written,
+};
 use crate::analysis::quoted;
 use crate::names::{folded, split};
 use crate::{Plan, Refusal, Schema, Table};
@@ -40,7 +42,12 @@ fn operation(own: &mut AlterTableOperation, table: &Table, schema: &Schema) -> R
     use AlterTableOperation as Operation;
     match own {
         Operation::AddConstraint { constraint, .. } => constraint::check(constraint, table, schema),
-        Operation::AddColumn { column_def, .. } => create::column(column_def, table, schema),
+        Operation::AddColumn { column_def, .. } => {
+            // That takes the default out.
+            let added = create::check_added(column_def, table);
+            create::column(column_def, table, schema)?;
+            added
+        }
         Operation::AlterColumn { column_name, op } => alter_column(column_name, op, table, schema),
         Operation::RenameColumn {
             old_column_name,
@@ -116,6 +123,21 @@ fn refuse_column(name: &str, table: &Table, schema: &Schema) -> Result<(), Refus
     Ok(())
 }
 
+/// What the server computes for a column that is not protected.
+fn plain_column(own: &AlterColumnOperation, table: &Table, schema: &Schema) -> Result<(), Refusal> {
+    match own {
+        AlterColumnOperation::SetDataType {
+            using: Some(expr), ..
+        } => constraint::check_expression(expr, "USING", table, schema),
+        AlterColumnOperation::SetDefault { value } => refuse_reading(value, "DEFAULT", schema),
+        AlterColumnOperation::SetDataType { using: None, .. }
+        | AlterColumnOperation::SetNotNull
+        | AlterColumnOperation::DropNotNull
+        | AlterColumnOperation::DropDefault
+        | AlterColumnOperation::AddGenerated { .. } => Ok(()),
+    }
+}
+
 fn alter_column(
     name: &Ident,
     own: &AlterColumnOperation,
@@ -125,7 +147,7 @@ fn alter_column(
     let name = folded(name);
     let at = table.position(&name);
     let Some(id) = at.and_then(|at| table.columns[at].protected) else {
-        return Ok(());
+        return plain_column(own, table, schema);
     };
     let subject = place(table, &name);
     match own {

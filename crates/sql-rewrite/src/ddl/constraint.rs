@@ -5,7 +5,7 @@ use sqlparser::ast::{
     TableConstraint,
 };
 
-use super::{find, place, refusal};
+use super::{find, place, refusal, refuse_reading};
 use crate::names::{folded, split};
 use crate::schema::build::fitting::foreign_key_problem;
 use crate::schema::views::View;
@@ -54,6 +54,7 @@ pub(super) fn check_option(
             generation_expr: Some(expr),
             ..
         } => check_expression(expr, "a generated column", table, schema),
+        ColumnOption::Default(expr) => refuse_reading(expr, "DEFAULT", schema),
         _ => Ok(()),
     }
 }
@@ -92,7 +93,10 @@ pub(super) fn check_expression(
     table: &Table,
     schema: &Schema,
 ) -> Result<(), Refusal> {
-    if !table.is_protected() || View::of_table(schema, table).allowed(expr) {
+    if !table.is_protected() {
+        return refuse_reading(expr, what, schema);
+    }
+    if View::of_table(schema, table).allowed(expr) {
         return Ok(());
     }
     Err(refusal(

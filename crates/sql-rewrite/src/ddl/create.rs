@@ -3,7 +3,7 @@
 use column_types::LogicalType;
 use sqlparser::ast::{
     ColumnDef, ColumnOption, CreateTable, CreateTableLikeKind, DataType, Expr, Statement,
-    TableConstraint,
+    TableConstraint, Value,
 };
 
 use super::{
@@ -143,6 +143,7 @@ fn refuse_copies(create: &CreateTable, schema: &Schema) -> Result<(), Refusal> {
                 ));
             }
             refuse_ruled_child(create, schema)?;
+            refuse_temporary_child(create, schema)?;
         }
     }
     Ok(())
@@ -160,17 +161,29 @@ fn refuse_ruled_child(create: &CreateTable, schema: &Schema) -> Result<(), Refus
     Ok(())
 }
 
+/// What is temporary is not among what the catalogues are asked for.
+fn refuse_temporary_child(create: &CreateTable, schema: &Schema) -> Result<(), Refusal> {
+    if !is_temporary(create, schema) {
+        return Ok(());
+    }
+    Err(refusal(
+        &format!("table {}", create.name),
+        "a temporary part of a protected table is seen by one connection only, not by the proxy: \
+         rows of it would be stored in clear",
+        "Leave TEMPORARY out.",
+    ))
+}
+
+fn is_temporary(create: &CreateTable, schema: &Schema) -> bool {
+    let own = own_name(&create.name, schema).map(|(own_schema, _)| own_schema);
+    create.temporary || own.is_some_and(|own| own == "pg_temp" || own.starts_with("pg_temp_"))
+}
+
 /// A temporary table of the name of a protected one is found before it.
 fn refuse_hiding(create: &CreateTable, schema: &Schema) -> Result<(), Refusal> {
-    let is_temporary = |own: &str| own == "pg_temp" || own.starts_with("pg_temp_");
-    let hides = match split(&create.name) {
-        Some((own_schema, name)) => {
-            (create.temporary || own_schema.as_deref().is_some_and(is_temporary))
-                && schema.has_protected(&name)
-        }
-        None => false,
-    };
-    if !hides {
+    let name = split(&create.name).map(|(_, name)| name);
+    let is_protected = name.is_some_and(|name| schema.has_protected(&name));
+    if !is_protected || !is_temporary(create, schema) {
         return Ok(());
     }
     Err(refusal(
@@ -178,6 +191,42 @@ fn refuse_hiding(create: &CreateTable, schema: &Schema) -> Result<(), Refusal> {
         "a temporary table would hide it from one connection, and the proxy does not see it",
         "Give the temporary table another name.",
     ))
+}
+
+/// Refuses to add a column whose default the server would have to give to rows that are there.
+pub(super) fn check_added(definition: &ColumnDef, table: &Table) -> Result<(), Refusal> {
+    let name = folded(&definition.name);
+    let is_protected = table
+        .position(&name)
+        .is_some_and(|at| table.columns[at].protected.is_some());
+    let has = |wanted: fn(&ColumnOption) -> bool| {
+        let mut options = definition.options.iter();
+        options.any(|option| wanted(&option.option))
+    };
+    let fills = has(|option| match option {
+        ColumnOption::Default(expr) => !is_null(expr),
+        _ => false,
+    });
+    // The server refuses rows without a value, and so the whole statement.
+    let finds_rows =
+        has(|option| matches!(option, ColumnOption::NotNull | ColumnOption::PrimaryKey(_)));
+    if !is_protected || !fills || finds_rows {
+        return Ok(());
+    }
+    Err(refusal(
+        &place(table, &name),
+        "the server cannot seal its default for the rows that are there",
+        "Add the column without DEFAULT: rows to come get the default of the rule. Give those that \
+         are there theirs by UPDATE.",
+    ))
+}
+
+fn is_null(expr: &Expr) -> bool {
+    match expr {
+        Expr::Cast { expr, .. } | Expr::Nested(expr) => is_null(expr),
+        Expr::Value(value) => value.value == Value::Null,
+        _ => false,
+    }
 }
 
 /// Writes the definition of a column anew if it is protected, and checks it.

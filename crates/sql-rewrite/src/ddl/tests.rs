@@ -395,6 +395,68 @@ fn columns_come_and_go() {
 }
 
 #[test]
+fn a_column_is_added_without_what_the_server_cannot_seal() {
+    refused(
+        "ALTER TABLE people ADD COLUMN fee numeric(6,2) DEFAULT 0",
+        "without DEFAULT",
+    );
+    refused(
+        "ALTER TABLE people ADD fee numeric(6,2) DEFAULT '0'::numeric NULL",
+        "for the rows that are there",
+    );
+    // Rows that are there make the server refuse it.
+    becomes(
+        "ALTER TABLE people ADD COLUMN fee numeric(6,2) DEFAULT 0 NOT NULL",
+        "ALTER TABLE people ADD COLUMN fee BYTEA NOT NULL",
+    );
+    becomes(
+        "ALTER TABLE people ADD COLUMN fee numeric(6,2)",
+        "ALTER TABLE people ADD COLUMN fee BYTEA",
+    );
+    becomes(
+        "ALTER TABLE people ADD COLUMN reason text, ADD COLUMN street text DEFAULT 'x'",
+        "ALTER TABLE people ADD COLUMN reason TEXT, ADD COLUMN street TEXT DEFAULT 'x'",
+    );
+}
+
+#[test]
+fn a_plain_column_is_not_computed_from_ciphertext() {
+    refused(
+        "ALTER TABLE people ALTER COLUMN city TYPE text USING name::text",
+        "USING over protected columns",
+    );
+    refused(
+        "ALTER TABLE people ALTER city SET DATA TYPE bytea USING people.note",
+        "compute on ciphertext",
+    );
+    refused(
+        "ALTER TABLE people ALTER COLUMN city TYPE text USING people::text",
+        "compute on ciphertext",
+    );
+    refused(
+        "ALTER TABLE plain ALTER a TYPE bigint USING count_people()",
+        "its ciphertext",
+    );
+    refused(
+        "ALTER TABLE plain ALTER a SET DEFAULT count_people()",
+        "its ciphertext",
+    );
+    refused(
+        "CREATE TABLE other (a int DEFAULT count_people())",
+        "its ciphertext",
+    );
+    becomes(
+        "ALTER TABLE people ALTER COLUMN city TYPE varchar(9) USING upper(city)",
+        "ALTER TABLE people ALTER COLUMN city TYPE VARCHAR(9) USING upper(city)",
+    );
+    becomes(
+        "ALTER TABLE people ALTER COLUMN city SET DEFAULT 'x'",
+        "ALTER TABLE people ALTER COLUMN city SET DEFAULT 'x'",
+    );
+    passes("ALTER TABLE plain ALTER a TYPE bigint USING a + 1");
+}
+
+#[test]
 fn views_show_protected_columns_and_compute_nothing() {
     for query in [
         "SELECT id, name AS title, city FROM people",
@@ -441,6 +503,15 @@ fn copies_of_protected_tables_are_refused() {
     refused("CREATE TABLE people AS SELECT 1 AS id", "CREATE TABLE … AS");
     refused("CREATE TABLE copy (LIKE people)", "a pattern for LIKE");
     refused("CREATE TEMPORARY TABLE people (id int)", "temporary");
+    refused("CREATE TABLE pg_temp.people (id int)", "temporary");
+    for text in [
+        "CREATE TEMP TABLE kid () INHERITS (people)",
+        "CREATE TABLE pg_temp.kid () INHERITS (plain, people)",
+        "CREATE TEMP TABLE kid PARTITION OF people DEFAULT",
+    ] {
+        refused(text, "in clear");
+    }
+    passes("CREATE TEMP TABLE kid () INHERITS (plain)");
     passes("CREATE TABLE copy AS SELECT * FROM plain");
 }
 
