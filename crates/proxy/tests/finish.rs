@@ -142,6 +142,12 @@ const QUERIES: &[&str] = &[
     "SELECT i.id, n FROM item i JOIN (SELECT id, count(*) AS n FROM item GROUP BY id ORDER BY id) \
      t ON t.id = i.id WHERE i.price > n ORDER BY i.price, n, i.id",
     "SELECT s / (s - 3) FROM (SELECT id, sum(quantity) AS s FROM item GROUP BY id) t",
+    // Constants are cast to the limits of a type.
+    "SELECT id, price * '1.5'::numeric(2,0), note || 'abcdef'::varchar(3) FROM item \
+     ORDER BY price, id",
+    "SELECT id FROM item WHERE price > '10.496'::numeric(4,2) ORDER BY price, id",
+    "SELECT id FROM item WHERE kind = 'xyz'::char(2) ORDER BY price",
+    "SELECT price * '100'::numeric(2,0) FROM item",
 ];
 
 #[test]
@@ -220,6 +226,9 @@ fn parameters_take_part_in_what_is_computed() {
     );
     let ids: Vec<i32> = rows.expect("rows").iter().map(|row| row.get(0)).collect();
     assert_eq!(ids, [2, 3, 1, 5]);
+    let cut = "SELECT id FROM item WHERE name = $1::varchar(7) ORDER BY name";
+    let rows = client.query(cut, &[&"CANARYb and more"]).expect("rows");
+    assert_eq!(rows.len(), 1, "it is cut to CANARYb");
     let limited = "SELECT id FROM item ORDER BY price LIMIT $1";
     assert_eq!(client.query(limited, &[&2_i64]).expect("rows").len(), 2);
     let none: Option<i64> = None;

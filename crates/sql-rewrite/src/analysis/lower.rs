@@ -180,7 +180,7 @@ impl Lowering<'_, '_> {
         }
         self.analysis.hide(&constant.source);
         let logical = natural
-            .or(constant.cast)
+            .or(constant.cast.map(as_read))
             .or(hint.map(without_limits))
             .unwrap_or(LogicalType::Text);
         let (source, cast) = (constant.source, constant.cast);
@@ -475,6 +475,17 @@ pub(crate) fn without_limits(logical: LogicalType) -> LogicalType {
     match logical {
         LogicalType::Numeric(_) => LogicalType::Numeric(None),
         LogicalType::Varchar(_) => LogicalType::Text,
+        other => other,
+    }
+}
+
+/// The type that a text or a parameter is read as before it is cast: reading keeps to no limits,
+/// and the cast rounds, cuts and pads.
+fn as_read(cast: LogicalType) -> LogicalType {
+    match cast {
+        LogicalType::Numeric(_) => LogicalType::Numeric(None),
+        LogicalType::Varchar(_) => LogicalType::Varchar(None),
+        LogicalType::Char(_) => LogicalType::Text,
         other => other,
     }
 }

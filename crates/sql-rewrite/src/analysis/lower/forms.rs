@@ -3,7 +3,7 @@
 use column_types::LogicalType;
 use sqlparser::ast::{BinaryOperator as B, CaseWhen, Expr, Function, FunctionArguments, Value};
 
-use super::{Lowering, Typed, both, compare, known, shape, truth, without_limits};
+use super::{Lowering, Typed, as_read, both, compare, known, shape, truth, without_limits};
 use crate::analysis::any::{Listed, not_listed};
 use crate::analysis::function::argument_expression;
 use crate::analysis::{refuse, unsupported};
@@ -107,6 +107,10 @@ impl Lowering<'_, '_> {
         let operand = self.lower(operand, None)?;
         let logical = without_limits(known(operand.1)?);
         let element = cast.unwrap_or(logical);
+        if cast.is_some_and(|cast| as_read(cast) != cast) {
+            return Err(unsupported(&format!("a cast to an array of {element}"))
+                .with_hint("Leave the limits of the type out."));
+        }
         let sample = Expression::Value(Source::Literal(Literal::Null), element);
         compare(
             operand.clone(),
