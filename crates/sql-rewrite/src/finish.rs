@@ -5,8 +5,9 @@ mod groups;
 
 use column_types::LogicalType;
 use sqlparser::ast::{
-    BinaryOperator, Distinct, Expr, Fetch, GroupByExpr, JoinConstraint, JoinOperator, LimitClause,
-    LockClause, NonBlock, OrderByExpr, Query, Select, SelectItem, SetExpr, Statement, Value,
+    BinaryOperator as B, Distinct, Expr, Fetch, GroupByExpr, JoinConstraint, JoinOperator,
+    LimitClause, LockClause, NonBlock, OrderByExpr, Query, Select, SelectItem, SetExpr, Statement,
+    Value,
 };
 
 use crate::analysis::function::{check_sort_options, sort_keys};
@@ -16,8 +17,8 @@ use crate::analysis::{
     unsupported,
 };
 use crate::{
-    Aggregate, Effects, Expression, Finish, GroupKey, Output, OutputKind, Plan, Refusal, Schema,
-    Sort, Template, Translated, guard,
+    Aggregate, BinaryOperator, Effects, Expression, Finish, GroupKey, Output, OutputKind, Plan,
+    Refusal, ScalarFunction as Scalar, Schema, Sort, Template, Translated, guard,
 };
 use groups::{depends_on_keys, is_coalesce};
 
@@ -36,7 +37,7 @@ pub(crate) fn of_query(query: &Query, schema: &Schema) -> Result<Plan, Refusal> 
 /// The columns of the answer while they are found.
 struct Shape {
     grouped: bool,
-    group_by: Vec<(Expr, GroupKey, Option<LogicalType>)>,
+    group_by: Vec<Key>,
     aggregates: Vec<(Aggregate, LogicalType)>,
     project: Vec<(String, Expression, Option<LogicalType>)>,
     /// Names and expressions as the client wrote them, for `ORDER BY`.
@@ -207,11 +208,7 @@ impl Shape {
             Some(place) => (self.project[place].1.clone(), None),
             None => self.value(&key.expr, lowering)?,
         };
-        let sorted = match &value {
-            Expression::Group(place) => &self.group_by[*place].1.value,
-            value => value,
-        };
-        check_collation(sorted, lowering)?;
+        check_collation(&value, &self.group_by, lowering)?;
         let descending = matches!(key.options.sort, Some(sqlparser::ast::OrderBySort::Desc));
         Ok(Sort {
             value,
@@ -222,20 +219,47 @@ impl Shape {
     }
 }
 
+type Key = (Expr, GroupKey, Option<LogicalType>);
+
 /// The server sorts plain texts by their collation, which the proxy does not know.
-fn check_collation(value: &Expression, lowering: &Lowering) -> Result<(), Refusal> {
-    let Expression::Column(place) = value else {
-        return Ok(());
-    };
-    let fetched = &lowering.fetched[*place];
-    let is_known = fetched.logical.is_some_and(|logical| !logical.is_text());
-    if fetched.sealed.is_some() || fetched.gathered.is_some() || is_known {
+fn check_collation(value: &Expression, keys: &[Key], lowering: &Lowering) -> Result<(), Refusal> {
+    if !has_plain_text(value, keys, lowering) {
         return Ok(());
     }
     Err(
         refuse("an order by what is not protected, in a query that the proxy has to finish")
             .with_hint("Sort by protected columns or by numbers and dates only."),
     )
+}
+
+/// Whether a value is a text that is made of plain ones, as far as is known.
+fn has_plain_text(value: &Expression, keys: &[Key], lowering: &Lowering) -> bool {
+    let of = |inner: &Expression| has_plain_text(inner, keys, lowering);
+    match value {
+        Expression::Column(place) => {
+            let fetched = &lowering.fetched[*place];
+            let is_known = fetched.logical.is_some_and(|logical| !logical.is_text());
+            fetched.sealed.is_none() && fetched.gathered.is_none() && !is_known
+        }
+        Expression::Group(place) => of(&keys[*place].1.value),
+        Expression::Binary(BinaryOperator::Concatenate, left, right) => of(left) || of(right),
+        Expression::Call(Scalar::Lower | Scalar::Upper | Scalar::Trim, inner) => of(inner),
+        Expression::Cast(inner, logical) => logical.is_text() && of(inner),
+        Expression::Coalesce(values) => values.iter().any(of),
+        Expression::Case(whens, otherwise) => {
+            let results = whens.iter().map(|(_, then)| then);
+            results.chain(otherwise.as_deref()).any(of)
+        }
+        // Numbers, truths, and constants; what an aggregate is made of was looked at.
+        Expression::Binary(..)
+        | Expression::Call(Scalar::Length | Scalar::Absolute, _)
+        | Expression::Value(..)
+        | Expression::Aggregate(_)
+        | Expression::Unary(..)
+        | Expression::Like { .. }
+        | Expression::In(..)
+        | Expression::InArray(..) => false,
+    }
 }
 
 /// More rows are locked than the answer has: those that the server finds.
@@ -370,18 +394,10 @@ fn part_condition(
         match part {
             Expr::BinaryOp {
                 left,
-                op: BinaryOperator::And,
+                op: B::And,
                 right,
             } => rest.extend([*right, *left]),
-            Expr::Nested(inner)
-                if matches!(
-                    &*inner,
-                    Expr::BinaryOp {
-                        op: BinaryOperator::And,
-                        ..
-                    }
-                ) =>
-            {
+            Expr::Nested(inner) if matches!(&*inner, Expr::BinaryOp { op: B::And, .. }) => {
                 rest.push(*inner);
             }
             part => parts.push(part),
@@ -395,10 +411,7 @@ fn part_condition(
             *lowering.analysis = attempt;
             // Printed without its parentheses, OR would take its neighbours in.
             let changed = match changed {
-                Expr::BinaryOp {
-                    op: BinaryOperator::Or,
-                    ..
-                } => Expr::Nested(Box::new(changed)),
+                Expr::BinaryOp { op: B::Or, .. } => Expr::Nested(Box::new(changed)),
                 other => other,
             };
             *selection = Some(and(selection.take(), changed));
@@ -406,7 +419,7 @@ fn part_condition(
             filter.push(lowering.condition(&part)?);
         }
     }
-    Ok(balanced(crate::BinaryOperator::And, filter))
+    Ok(balanced(BinaryOperator::And, filter))
 }
 
 fn and(earlier: Option<Expr>, part: Expr) -> Expr {
@@ -414,7 +427,7 @@ fn and(earlier: Option<Expr>, part: Expr) -> Expr {
         None => part,
         Some(earlier) => Expr::BinaryOp {
             left: Box::new(earlier),
-            op: BinaryOperator::And,
+            op: B::And,
             right: Box::new(part),
         },
     }

@@ -2,6 +2,7 @@
 
 mod common;
 
+use column_types::LogicalType;
 use common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one, tpcc};
 use sql_rewrite::{
     ColumnId, Dialect, Objects, OutputKind, Plan, RelationKind, Schema, Translated, plan,
@@ -538,5 +539,61 @@ fn bounds_are_computed_from_constants_before_they_are_sealed() {
             &schema,
         );
         assert!(!plan.contains("calculated"), "{plan}");
+    }
+}
+
+#[test]
+fn plain_texts_are_sorted_by_the_server_alone() {
+    let mut schema = people();
+    let visit = ("public".to_owned(), "visit".to_owned());
+    let visit = schema.tables.get_mut(&visit).expect("a table");
+    let at = visit.position("at").expect("a column");
+    visit.columns[at].physical = Some(LogicalType::Text);
+    let is_refused = |statement: &str| describe(statement, &schema).starts_with("refused");
+    for sorted in [
+        "at",
+        "at || note",
+        "note || ', ' || at",
+        "COALESCE(note, at)",
+        "CASE WHEN note = 'x' THEN note ELSE at END",
+        "upper(note || at)",
+        "CAST(note || at AS varchar(3))",
+    ] {
+        let by = format!("SELECT note FROM visit ORDER BY note, {sorted}");
+        assert!(is_refused(&by), "{by}");
+        let named = format!("SELECT note, {sorted} AS s FROM visit ORDER BY note, s");
+        assert!(is_refused(&named), "{named}");
+        let least = format!("SELECT count(DISTINCT note), min({sorted}) FROM visit");
+        assert!(is_refused(&least), "{least}");
+    }
+    for sorted in [
+        "note || 'x'",
+        "COALESCE(note, 'x')",
+        "length(note || at)",
+        "visit_id",
+    ] {
+        let by = format!("SELECT note FROM visit ORDER BY note, {sorted}");
+        assert!(!is_refused(&by), "{by}: {}", describe(&by, &schema));
+    }
+    let grouped = "SELECT note || at, count(*) FROM visit GROUP BY note || at ORDER BY 1";
+    assert!(is_refused(grouped));
+}
+
+#[test]
+fn a_set_operation_gives_values_of_one_type() {
+    let mut schema = people();
+    let union = "SELECT id FROM person UNION SELECT person_id FROM visit";
+    let all = "SELECT id FROM person UNION ALL SELECT person_id FROM visit";
+    for statement in [union, all] {
+        let plan = describe(statement, &schema);
+        assert!(plan.starts_with("one:"), "{plan}");
+    }
+    let other = id(&schema, "person_id");
+    let other = schema.protected.iter_mut().find(|own| own.id == other);
+    other.expect("a column").logical = LogicalType::BigInt;
+    for statement in [union, all] {
+        let plan = describe(statement, &schema);
+        assert!(plan.starts_with("refused 0A000"), "{plan}");
+        assert!(plan.contains("different types"), "{plan}");
     }
 }

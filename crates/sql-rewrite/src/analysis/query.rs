@@ -187,6 +187,17 @@ impl Analysis<'_> {
                 continue;
             }
             self.pair(left.sealed, right.sealed)?;
+            if let (Some(one), Some(other)) = (left.sealed, right.sealed)
+                && self.column(one).logical != self.column(other).logical
+            {
+                return Err(refuse(format!(
+                    "protected columns {} and {} of different types in one column of a set \
+                     operation",
+                    self.title(one),
+                    self.title(other)
+                ))
+                .with_hint("Ask for them in two queries."));
+            }
         }
         Ok(left)
     }

@@ -6,12 +6,12 @@ use sqlparser::ast::{
     FunctionArguments, Ident,
 };
 
-use super::{Shape, check_collation};
+use super::{Key, Shape, check_collation};
 use crate::analysis::function::argument_expression;
 use crate::analysis::lower::{Lowering, Typed, combine, plain_arguments, without_limits};
 use crate::analysis::{Constant, refuse, unsupported};
 use crate::names::split;
-use crate::{Aggregate, AggregateFunction, Expression, GroupKey, Refusal};
+use crate::{Aggregate, AggregateFunction, Expression, Refusal};
 
 impl Shape {
     pub(super) fn over_groups(
@@ -153,11 +153,7 @@ fn relation(expression: &Expr) -> Option<(Option<String>, &[Ident])> {
 
 /// Whether a column is the same for all rows of a group: it is of a table of which a whole unique
 /// key is among the keys of the group.
-pub(super) fn depends_on_keys(
-    column: &Expr,
-    keys: &[(Expr, GroupKey, Option<LogicalType>)],
-    lowering: &Lowering,
-) -> bool {
+pub(super) fn depends_on_keys(column: &Expr, keys: &[Key], lowering: &Lowering) -> bool {
     // Two aliases of one table have the same columns.
     let is_single = lowering.scope.relations.len() == 1;
     let Some((alias, parts)) = relation(column).filter(|(alias, _)| alias.is_some() || is_single)
@@ -206,7 +202,7 @@ fn result_type(
         AggregateFunction::Maximum => Aggregation::Maximum,
     };
     if matches!(aggregation, Aggregation::Minimum | Aggregation::Maximum) {
-        check_collation(value, lowering)?;
+        check_collation(value, &[], lowering)?;
     }
     let logical = logical.ok_or_else(|| {
         unsupported("an aggregate over a value whose type is not known").with_hint("Cast it.")
