@@ -106,6 +106,9 @@ fn only_what_the_server_cannot_refuse_is_late() {
         "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; \
          CREATE TRIGGER t BEFORE UPDATE ON account FOR EACH ROW EXECUTE FUNCTION f()",
         "CREATE TABLE child () INHERITS (account)",
+        "GRANT UPDATE (id) ON account TO PUBLIC",
+        "CREATE PUBLICATION p FOR TABLE account",
+        "CREATE PUBLICATION p FOR ALL TABLES",
     ] {
         assert!(!is_late(done, INCREMENT), "{done}");
     }

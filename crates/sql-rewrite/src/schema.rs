@@ -94,8 +94,8 @@ pub struct Table {
     /// and may write ciphertext.
     pub has_triggers: bool,
     /// Places of the columns that nothing of the server looks at when a row is written: no
-    /// trigger, rule, policy, constraint, index or partition. A row that is locked takes any value
-    /// but NULL there.
+    /// trigger, rule, policy, constraint, index, partition or publication, nor a privilege on a
+    /// single column. A row that is locked takes any value but NULL there.
     pub free_columns: Vec<usize>,
 }
 

@@ -70,7 +70,8 @@ struct Building<'a> {
     names: HashMap<u32, Name>,
     definitions: HashMap<u32, String>,
     parents: BTreeMap<u32, Vec<u32>>,
-    /// Tables whose rows are their own, without triggers, rules and policies.
+    /// Tables whose rows are their own, without triggers, rules, policies, privileges on single
+    /// columns and publications.
     unwatched: BTreeSet<u32>,
     errors: Vec<SchemaError>,
 }

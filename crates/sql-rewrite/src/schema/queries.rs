@@ -6,8 +6,8 @@ pub type Answer = Vec<Vec<Option<String>>>;
 
 /// The queries whose answers [`crate::Schema::build`] takes, in this order.
 ///
-/// They are asked by one connection in one transaction (`REPEATABLE READ`), so that they tell of
-/// one moment.
+/// They are to tell of one moment: who asks does so in one transaction (`REPEATABLE READ`), or asks
+/// again if the schema was changed meanwhile, as sessions of the proxy do.
 pub const QUERIES: [&str; 9] = [
     SESSION,
     RELATIONS,
@@ -42,7 +42,9 @@ SELECT own.fact, own.kind
 
 /// Relations of users: number, schema, name, kind, whether triggers fire or rules rewrite, text
 /// of a view, how and by which columns it is partitioned, whether all of its rows are its own and
-/// no policy looks at them.
+/// nothing else asks who may write them: no policy, no privilege on a single column, and no
+/// publication, which refuses what it could not tell its subscribers. Those of whole schemas
+/// (PostgreSQL 15) are found by what depends on the schema.
 const RELATIONS: &str = "\
 SELECT c.oid::text, n.nspname::text, c.relname::text, c.relkind::text,
        (EXISTS (SELECT 1 FROM pg_catalog.pg_trigger t
@@ -52,7 +54,16 @@ SELECT c.oid::text, n.nspname::text, c.relname::text, c.relkind::text,
        CASE WHEN c.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(c.oid) END,
        p.partstrat::text, p.partattrs::text,
        (c.relkind = 'r' AND NOT c.relhassubclass AND NOT c.relispartition
-        AND NOT c.relrowsecurity)::text
+        AND NOT c.relrowsecurity
+        AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_attribute a
+                         WHERE a.attrelid = c.oid AND a.attacl IS NOT NULL)
+        AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_publication u WHERE u.puballtables)
+        AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_publication_rel u WHERE u.prrelid = c.oid)
+        AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_depend d
+                         WHERE d.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass
+                           AND d.refobjid = c.relnamespace
+                           AND d.classid = pg_catalog.to_regclass(
+                                               'pg_catalog.pg_publication_namespace')))::text
   FROM pg_catalog.pg_class c
   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
   LEFT JOIN pg_catalog.pg_partitioned_table p ON p.partrelid = c.oid
