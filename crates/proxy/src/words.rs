@@ -56,8 +56,11 @@ pub fn keeps_locks(statement: &str) -> bool {
         | "unlisten" | "notify" | "lock" | "table" | "values" => !calls(statement, 0),
         // Not in front only: `WITH` may write, `INTO` makes a table.
         "select" => !calls(statement, 0) && words.all(|word| word != "into"),
-        // One parenthesis stands behind the name of the table.
-        "insert" => !calls(statement, 1),
+        // What a conflict sets may be what is locked.
+        "insert" => {
+            let free = usize::from(has_columns(statement));
+            !calls(statement, free) && words.all(|word| word != "conflict")
+        }
         _ => false,
     }
 }
@@ -65,6 +68,27 @@ pub fn keeps_locks(statement: &str) -> bool {
 /// Whether prepared statements of the session may be gone after a statement.
 pub fn forgets_statements(statement: &str) -> bool {
     words(statement).any(|word| matches!(word.as_str(), "discard" | "deallocate"))
+}
+
+/// Whether a list of columns stands behind the name of the table that an `INSERT` is into.
+fn has_columns(statement: &str) -> bool {
+    let Some((before, _)) = statement.split_once('(') else {
+        return false;
+    };
+    let words: Vec<&str> = before.split_whitespace().collect();
+    let [insert, into, table] = words[..] else {
+        return false;
+    };
+    let is_name = |part: &str| {
+        let name = part.trim_matches('"');
+        !name.is_empty() && name.chars().all(is_of_word)
+    };
+    insert.eq_ignore_ascii_case("insert")
+        && into.eq_ignore_ascii_case("into")
+        && table.split('.').count() <= 2
+        && table.split('.').all(is_name)
+        // The parenthesis behind one of these is not counted.
+        && !HARMLESS.contains(&table.to_ascii_lowercase().as_str())
 }
 
 /// Words in small letters.
@@ -138,6 +162,14 @@ mod tests {
             "SELECT reset -- (\n (a) FROM t",
             "SELECT a INTO b FROM t",
             "INSERT INTO t (a) SELECT reset(1)",
+            "INSERT INTO t VALUES (reset(1))",
+            "INSERT INTO t SELECT reset(1)",
+            "INSERT INTO t SELECT (reset(1))",
+            "INSERT INTO t (SELECT reset(1))",
+            "INSERT INTO min (a) SELECT reset(1)",
+            "INSERT INTO public.t SELECT reset(1)",
+            "INSERT INTO t (a) VALUES (1) ON CONFLICT (a) DO UPDATE SET a = 2",
+            "INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING",
             "INSERT INTO t (a) VALUES (reset(1))",
             "EXECUTE prepared",
             "FETCH ALL FROM cursor",
