@@ -11,8 +11,8 @@ use crate::analysis::{Analysis, output_list, refuse, unsupported};
 use crate::lexer::{Lexeme, lexemes, words};
 use crate::mention::Mentions;
 use crate::{
-    Effects, Objects, Plan, Planned, Refusal, Schema, Template, Translated, catalogue, ddl,
-    effects, finish, forms, guard, increment, locks, objects, utility,
+    Effects, Objects, Plan, Planned, Refusal, Schema, Template, TransactionEffect, Translated,
+    catalogue, ddl, effects, finish, forms, guard, increment, locks, objects, utility,
 };
 
 /// Whose SQL a text is.
@@ -51,7 +51,7 @@ pub fn plan_with(
         mentions: Mentions::of(schema),
         schema: Cow::Borrowed(schema),
         objects: Cow::Borrowed(objects),
-        moves_names: false,
+        before: Before::default(),
         makes_names: false,
     };
     if planning.mentions.find(text).is_some() {
@@ -71,11 +71,26 @@ struct Planning<'a> {
     /// As it is behind the last statement.
     schema: Cow<'a, Schema>,
     objects: Cow<'a, Objects>,
-    /// A statement has changed what names mean (which table, which function), or texts of values:
-    /// those behind it would be sealed by what was so before.
-    moves_names: bool,
+    before: Before,
     /// A statement has made names that are not known.
     makes_names: bool,
+}
+
+/// What the statements before one of the same text have done to how it is to be planned.
+#[derive(Default)]
+struct Before {
+    /// What names mean is another: which table, which function.
+    moves_names: bool,
+    /// Texts of values are read and written otherwise, and the server has told of it nobody yet.
+    moves_texts: bool,
+    /// What an earlier text has set or defined may be taken back.
+    takes_back: bool,
+    /// The transaction began in this text, as far as the text tells.
+    begins: bool,
+    /// Something was defined.
+    defines: bool,
+    /// Savepoints of this text.
+    savepoints: Vec<String>,
 }
 
 impl Planning<'_> {
@@ -95,6 +110,7 @@ impl Planning<'_> {
         };
         self.check_names(&words)?;
         if let Some(plan) = self.named_objects(text, part)? {
+            self.before.check(&plan)?;
             return planned(plan);
         }
         if let Some(plan) = catalogue::plan(statement, &self.schema) {
@@ -113,12 +129,13 @@ impl Planning<'_> {
             return planned(Plan::Pass(effects));
         }
         let name = mention.unwrap_or_default();
-        let plan = self.named(statement, part);
+        let plan = self.named(statement, part, &words);
         let plan = plan.map_err(|refusal| refusal.naming(Some(&name)))?;
-        if let Plan::One(_, effects) = &plan
-            && !effects.objects.is_empty()
-        {
-            self.objects.to_mut().note(effects);
+        if let Plan::One(_, effects) | Plan::Pass(effects) = &plan {
+            self.before.defines |= effects.changes_schema;
+            if !effects.objects.is_empty() {
+                self.objects.to_mut().note(effects);
+            }
         }
         planned(plan)
     }
@@ -148,12 +165,13 @@ impl Planning<'_> {
     }
 
     /// The plan of a statement that names a protected table.
-    fn named(&mut self, statement: &str, part: &Part) -> Result<Plan, Refusal> {
-        if self.moves_names {
-            return Err(unsupported(
-                "a statement that changes what names or texts mean, and another,",
-            )
-            .with_hint("Send the first one by itself."));
+    fn named(&mut self, statement: &str, part: &Part, words: &[String]) -> Result<Plan, Refusal> {
+        self.before.check_names()?;
+        if effects::sets_by_rows(words) {
+            return Err(
+                unsupported("set_config in a statement on a protected table")
+                    .with_hint("Call it in a statement of its own."),
+            );
         }
         let chain = guard::check_form(statement, part)?;
         let is_last = self.text[part.last().map_or(0, |(_, last)| last.end)..]
@@ -166,6 +184,7 @@ impl Planning<'_> {
                     .with_hint("Write it in a plainer form; see the manual on what is understood.")
             })?;
             let plan = of_statement(&parsed, &self.schema)?;
+            self.before.check_texts(&plan)?;
             if !is_last {
                 match ddl::after(&parsed, &self.schema) {
                     Some(schema) => self.schema = schema,
@@ -182,28 +201,7 @@ impl Planning<'_> {
         if !effects.objects.is_empty() {
             self.objects.to_mut().note(effects);
         }
-        let has = |own: &[&str]| words.iter().any(|word| own.contains(&word.as_str()));
-        let first = words.first().map_or("", String::as_str);
-        let meanings = [
-            "search_path",
-            "schema",
-            "role",
-            "session",
-            "all",
-            "set_config",
-            "timezone",
-            "zone",
-            "datestyle",
-            "client_encoding",
-            "names",
-            "standard_conforming_strings",
-        ];
-        let sets = effects.changes_settings && has(&meanings);
-        let begins_body = words
-            .windows(2)
-            .any(|pair| pair[0] == "begin" && pair[1] == "atomic");
-        let defines = first == "create" && has(&["function", "procedure", "schema"]);
-        self.moves_names |= sets || begins_body || defines || matches!(first, "do" | "call");
+        self.before.note(words, effects);
     }
 
     /// A name that was just made may be one of what shows a protected table.
@@ -219,6 +217,87 @@ impl Planning<'_> {
             "a statement behind one of the same text that changes names around a protected table",
         )
         .with_hint("Send the first one by itself."))
+    }
+}
+
+impl Before {
+    /// Remembers what a statement does to those behind it.
+    fn note(&mut self, words: &[String], effects: &Effects) {
+        let has = |own: &[&str]| words.iter().any(|word| own.contains(&word.as_str()));
+        let first = words.first().map_or("", String::as_str);
+        let path = [
+            "search_path",
+            "schema",
+            "role",
+            "session",
+            "all",
+            "set_config",
+            "pg_settings",
+        ];
+        let sets = effects.changes_settings && has(&path);
+        let begins_body = words
+            .windows(2)
+            .any(|pair| pair[0] == "begin" && pair[1] == "atomic");
+        let makes = first == "create" && has(&["function", "procedure", "schema"]);
+        self.moves_names |= sets || begins_body || makes || matches!(first, "do" | "call");
+        self.moves_texts |= effects.changes_texts;
+        self.defines |= effects.changes_schema;
+        match first {
+            "savepoint" => self.savepoints.extend(words.last().cloned()),
+            // An earlier one of the name is seen again.
+            "release" => self.savepoints.retain(|own| Some(own) != words.last()),
+            _ => {}
+        }
+        match effects.transaction {
+            Some(TransactionEffect::Begin) => self.begins = true,
+            Some(TransactionEffect::End) => {
+                // What COMMIT keeps is known here, if all of it is of this text.
+                let keeps = matches!(first, "commit" | "end") || !self.defines;
+                self.takes_back |= !self.begins || !keeps;
+            }
+            Some(TransactionEffect::RollbackTo) => {
+                let is_own = words
+                    .last()
+                    .is_some_and(|name| self.savepoints.contains(name));
+                self.takes_back |= !is_own || self.defines;
+            }
+            None => {}
+        }
+    }
+
+    fn check(&self, plan: &Plan) -> Result<(), Refusal> {
+        self.check_names()?;
+        self.check_texts(plan)
+    }
+
+    fn check_names(&self) -> Result<(), Refusal> {
+        let what = match (self.moves_names, self.takes_back) {
+            (true, _) => "a statement that changes what names mean, and another,",
+            (false, true) => {
+                "a statement that ends a transaction which began before, or takes back what was \
+                 defined, and another,"
+            }
+            (false, false) => return Ok(()),
+        };
+        Err(unsupported(what).with_hint("Send them one by one."))
+    }
+
+    /// Values are sealed and opened by the settings that the server told of last.
+    fn check_texts(&self, plan: &Plan) -> Result<(), Refusal> {
+        let has_values = match plan {
+            Plan::Pass(_) => false,
+            Plan::One(translated, _) => {
+                !translated.holes.is_empty() || !translated.outputs.is_empty()
+            }
+            Plan::ReadModifyWrite(_) | Plan::Finish(_) | Plan::Copy(_) => true,
+        };
+        if !self.moves_texts || !has_values {
+            return Ok(());
+        }
+        Err(
+            unsupported("a statement that changes how values are written, and another,")
+                .with_hint("Send the first one by itself."),
+        )
     }
 }
 

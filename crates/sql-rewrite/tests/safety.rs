@@ -287,11 +287,38 @@ fn statements_of_one_text_are_planned_over_what_those_before_them_do() {
         "CREATE FUNCTION f() RETURNS void LANGUAGE sql BEGIN ATOMIC; SELECT 1 FROM person; END",
         "ALTER VIEW person_view RENAME TO w; ALTER TABLE person ENABLE TRIGGER t; SELECT w FROM w \
          WHERE w = 'x' AND person = 1",
+        "SET \"search_path\" = other; SELECT name FROM person",
+        "SET TIME ZONE 'UTC'; SELECT name FROM person",
+        "SET DateStyle TO 'ISO, DMY'; INSERT INTO person (born) VALUES ('1/2/2003')",
+        "SET LOCAL client_encoding TO 'LATIN1'; UPDATE person SET name = 'x'",
+        "RESET ALL; UPDATE person SET visits = visits + 1",
+        "SELECT set_config('TimeZone', 'UTC', true); COPY person FROM STDIN",
+        "CALL other_procedure('x'); SELECT name FROM person",
+        "COMMIT; SELECT name FROM person",
+        "ROLLBACK; SELECT name FROM person",
+        "SAVEPOINT a; ROLLBACK TO b; SELECT name FROM person",
+        "SAVEPOINT a; RELEASE a; ROLLBACK TO a; SELECT name FROM person",
+        "SAVEPOINT a; CREATE VIEW v AS SELECT mail FROM person; ROLLBACK TO a; \
+         SELECT mail FROM v",
+        "BEGIN; CREATE VIEW v AS SELECT mail FROM person; ROLLBACK; SELECT mail FROM v",
+        "BEGIN; ALTER TABLE plain ADD a int; PREPARE TRANSACTION 'x'; SELECT name FROM person",
+        "SELECT set_config('TimeZone', name, false) FROM person",
     ] {
         refusal(text, &schema);
     }
     let before = "SELECT born FROM person WHERE mail = 'x'; SET TimeZone TO 'UTC'";
     assert!(plan(before, &schema, Dialect::Postgres).is_ok());
+    for text in [
+        "SET application_name = 'x'; SELECT name FROM person",
+        "BEGIN; UPDATE person SET name = 'x'; COMMIT; SELECT name FROM person",
+        "BEGIN; UPDATE person SET name = 'x'; ROLLBACK; SELECT name FROM person",
+        "BEGIN; CREATE TABLE new (a int); COMMIT; SELECT name FROM person",
+        "SAVEPOINT a; UPDATE person SET name = 'x'; ROLLBACK TO SAVEPOINT a; \
+         SELECT name FROM person",
+        "SET TIME ZONE 'UTC'; TRUNCATE person",
+    ] {
+        plan(text, &schema, Dialect::Postgres).expect(text);
+    }
     let child = "CREATE TABLE more () INHERITS (person); INSERT INTO more (name) VALUES ('x')";
     let planned = plan(child, &schema, Dialect::Postgres).expect("a plan");
     assert!(
