@@ -53,6 +53,11 @@ def mapped(engine):
         check("salary", decimal.Decimal("12.50"), ann.salary)
         check("photo", b"\0\xff", ann.photo)
         check("visits", [f"{CANARY} {number}" for number in range(3)], sorted(visit.note for visit in ann.visits))
+        # By parts, from a cursor in the server.
+        parts = session.execute(select(Visit.number, Visit.note).order_by(Visit.number)
+                                .execution_options(yield_per=2)).partitions()
+        check("parts", [[(0, f"{CANARY} 0"), (1, f"{CANARY} 1")], [(2, f"{CANARY} 2")]],
+              [[tuple(row) for row in part] for part in parts])
         some = session.scalars(select(Person.id).where(Person.name.in_([f"{CANARY} 5", f"{CANARY} 6"])))
         check("IN", [5, 6], sorted(some))
         ann.salary += 1
