@@ -157,6 +157,7 @@ fn schema() -> Schema {
         number,
         not_null: false,
         has_default: false,
+        is_generated: false,
         protected: Some(column.id),
         physical: None,
     });

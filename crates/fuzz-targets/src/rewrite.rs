@@ -528,6 +528,7 @@ fn schema() -> Schema {
                 number,
                 not_null: false,
                 has_default: false,
+                is_generated: false,
                 protected,
                 physical: "integer".parse().ok(),
             });

@@ -79,6 +79,22 @@ fn text_goes_in_and_out_however_it_is_cut() {
 }
 
 #[test]
+fn what_the_server_computes_is_left_out() {
+    let Some(setup) = start() else { return };
+    let mut client = setup.connect();
+    let added = "ALTER TABLE person ADD size integer GENERATED ALWAYS AS (length(remark)) STORED";
+    client.batch_execute(added).expect("added");
+    let stream: &[u8] = b"1\tCANARYone\tremark\t\\N\t\\N\n";
+    copy_in(&mut client, "COPY person FROM STDIN", &[stream]).expect("copied");
+    let out = copy_out(&mut client, "COPY person TO STDOUT");
+    assert_eq!(out, stream, "{}", String::from_utf8_lossy(&out));
+    assert_eq!(rows(&setup), "1|CANARYone|remark|||6\n");
+    let named = client.copy_out("COPY person (size) TO STDOUT");
+    assert!(named.is_err(), "the server refuses it");
+    setup.assert_unseen(&["CANARY"]);
+}
+
+#[test]
 fn csv_goes_in_and_out() {
     let Some(setup) = start() else { return };
     let mut client = setup.connect();

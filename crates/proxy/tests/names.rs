@@ -68,6 +68,53 @@ fn cursors_and_prepared_statements_show_and_take_plain_values() {
     client.batch_execute(&explain).expect_err("it is refused");
 }
 
+/// What stands in no catalogue that is read, and what calls another function without its text.
+#[test]
+fn what_is_not_seen_is_not_made() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    let mut client = setup.connect();
+    let make = "CREATE TABLE person (id integer PRIMARY KEY, name varchar(16))";
+    client.batch_execute(make).expect("made");
+    let function = "(q text) RETURNS void LANGUAGE plpgsql AS 'BEGIN EXECUTE q; END'";
+    let refused = |client: &mut Client, statement: &str| {
+        let refused = client.batch_execute(statement).expect_err(statement);
+        let told = refused.as_db_error().expect("an answer");
+        assert_eq!(told.code().code(), "0A000", "{statement}\n{told}");
+        assert!(
+            told.message().contains("protected table"),
+            "{statement}\n{told}"
+        );
+    };
+    for statement in [
+        "CREATE VIEW pg_temp.v AS SELECT id, name FROM person",
+        &format!("CREATE FUNCTION pg_temp.run{function}"),
+        &format!("SET search_path = pg_temp, public; CREATE FUNCTION run{function}"),
+    ] {
+        refused(&mut client, statement);
+    }
+    client
+        .batch_execute("SET search_path = pg_temp, public")
+        .expect("set");
+    refused(&mut client, "CREATE VIEW v AS SELECT id, name FROM person");
+    refused(&mut client, &format!("CREATE FUNCTION run{function}"));
+    client
+        .batch_execute("SET search_path = public")
+        .expect("set");
+    let aggregate = "CREATE FUNCTION run(state text, q text) RETURNS text LANGUAGE plpgsql \
+                     AS 'BEGIN EXECUTE q; RETURN q; END'; \
+                     CREATE AGGREGATE run_all(text) (SFUNC = run, STYPE = text)";
+    client.batch_execute(aggregate).expect("made");
+    let text = "'UPDATE per' || 'son SET name = 1'";
+    refused(&mut client, &format!("SELECT run('', {text})"));
+    refused(&mut client, &format!("SELECT run_all({text})"));
+    client
+        .batch_execute("SELECT max(text 'a')")
+        .expect("of no such function");
+}
+
 #[test]
 fn what_means_something_else_is_told_as_the_server_tells_it() {
     if !server_testkit::is_installed() {

@@ -30,8 +30,8 @@ use column_types::LogicalType;
 use sqlparser::ast::{Expr, Value};
 
 use crate::{
-    ColumnId, Form, Hole, Literal, Output, OutputKind, ParameterType, ProtectedColumn, Purpose,
-    Refusal, Schema, Source, Use,
+    ColumnId, Form, Hole, Literal, Mode, Output, OutputKind, ParameterType, ProtectedColumn,
+    Purpose, Refusal, Schema, Source, Use,
 };
 
 pub(crate) use constant::Constant;
@@ -58,7 +58,8 @@ pub(crate) struct Analysis<'s> {
     types: BTreeMap<usize, ParameterType>,
     /// Parameters that are an array at one place and a value at another.
     mixed: BTreeSet<usize>,
-    /// Holes of parameters, so that each use of one kind is one hole.
+    /// Holes of parameters, so that each use of one kind is one hole: save those that are stored in
+    /// columns of mode `random`, which are sealed at each place anew.
     made: BTreeMap<(usize, Form), usize>,
     /// Parameters that are used in clear, and not beside plain columns.
     free: BTreeSet<usize>,
@@ -251,10 +252,15 @@ impl<'s> Analysis<'s> {
     }
 
     pub fn hole_number(&mut self, source: Source, form: Form) -> usize {
+        // Two rows of one ciphertext would tell that they have the same value.
+        let is_shared = match form {
+            Form::Sealed(column, Purpose::Store) => self.column(column).mode != Mode::Random,
+            Form::Sealed(..) | Form::SealedArray(..) | Form::Plain => true,
+        };
         let key = match &source {
             Source::Parameter(parameter) => {
                 self.parameters = self.parameters.max(parameter + 1);
-                Some((*parameter, form))
+                is_shared.then_some((*parameter, form))
             }
             Source::Literal(_)
             | Source::Calculated(..)

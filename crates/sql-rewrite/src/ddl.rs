@@ -15,6 +15,7 @@ use sqlparser::parser::Parser;
 
 use crate::names::{folded, lower, split};
 use crate::schema::build::names_word;
+use crate::schema::is_of_temporaries;
 use crate::schema::views::{View, shown_by_query};
 use crate::{
     Effects, Piece, Plan, Refusal, RelationKind, Schema, Table, Template, Translated, forms,
@@ -165,6 +166,12 @@ fn own_name(name: &ObjectName, schema: &Schema) -> Option<(String, String)> {
     ))
 }
 
+/// Whether a new object is seen by its own connection only: it is not among what the catalogues are
+/// asked for.
+fn is_temporary(is_said: bool, name: &ObjectName, schema: &Schema) -> bool {
+    is_said || own_name(name, schema).is_some_and(|(own_schema, _)| is_of_temporaries(&own_schema))
+}
+
 /// The relation that a statement means.
 fn find<'a>(name: &ObjectName, schema: &'a Schema) -> Option<&'a Table> {
     let (own_schema, own) = split(name)?;
@@ -271,6 +278,9 @@ fn stores_ciphertext(name: &str, what: &str) -> Refusal {
 }
 
 fn plan_view(view: &CreateView, schema: &Schema) -> Result<Plan, Refusal> {
+    if is_temporary(view.temporary, &view.name, schema) {
+        check_temporary_view(view, schema)?;
+    }
     let is_view = find(&view.name, schema).is_some_and(|own| own.kind == RelationKind::View);
     if has_rules(&view.name, schema) || !is_view {
         refuse_named(&view.name, "a view", schema)?;
@@ -278,20 +288,37 @@ fn plan_view(view: &CreateView, schema: &Schema) -> Result<Plan, Refusal> {
     let Some(name) = reads_protected(&view.query, schema) else {
         return Ok(pass());
     };
-    if view.temporary || shown_by_query(&view.query, schema).is_none() {
-        let reason = if view.temporary {
-            "a temporary view over it is seen by one connection only, not by the proxy"
-        } else {
-            "a view may select its protected columns, join them by equal domains and ask for NULL, \
-             and nothing else: the server computes on ciphertext"
-        };
+    if shown_by_query(&view.query, schema).is_none() {
         return Err(refusal(
             &format!("protected table {name}"),
-            reason,
+            "a view may select its protected columns, join them by equal domains and ask for NULL, \
+             and nothing else: the server computes on ciphertext",
             "Leave conditions on protected columns to the query that reads the view.",
         ));
     }
     written(&Statement::CreateView(view.clone()))
+}
+
+/// A temporary view is written through and read as what is plain. Its name anywhere in the query is
+/// enough, as in [`refuse_table_as`].
+fn check_temporary_view(view: &CreateView, schema: &Schema) -> Result<(), Refusal> {
+    let hidden = split(&view.name).filter(|(_, own)| schema.has_protected(own));
+    if let Some((_, own)) = hidden {
+        return Err(refusal(
+            &format!("protected table {own}"),
+            "a temporary view would hide it from one connection, and the proxy does not see it",
+            "Give the temporary view another name.",
+        ));
+    }
+    let read = reads_protected(&view.query, schema);
+    match read.or_else(|| named(&view.query.to_string(), schema)) {
+        None => Ok(()),
+        Some(name) => Err(refusal(
+            &format!("protected table {name}"),
+            "a temporary view over it is seen by one connection only, not by the proxy",
+            "Create a view that is not temporary, or write its query where it is read.",
+        )),
+    }
 }
 
 fn plan_trigger(trigger: &CreateTrigger, schema: &Schema) -> Result<Plan, Refusal> {
@@ -329,9 +356,22 @@ fn plan_policy(policy: &CreatePolicy, schema: &Schema) -> Result<Plan, Refusal> 
 }
 
 /// A function's text is a string to the parser, and may be put together at run time: one that
-/// names a protected table is not created, since calling it would be refused anyway.
+/// names a protected table is not created, since calling it would be refused anyway. Nobody would
+/// refuse a temporary one that calls what is refused.
 fn plan_function(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
-    match named(&statement.to_string(), schema) {
+    let own = match statement {
+        Statement::CreateFunction(function) => Some(&function.name),
+        Statement::CreateProcedure { name, .. } => Some(name),
+        _ => None,
+    };
+    let text = statement.to_string();
+    let called = || {
+        let text = text.to_lowercase();
+        let mut suspects = schema.suspect_functions.iter();
+        let found = suspects.find(|function| names_word(&text, &function.to_lowercase()));
+        found.filter(|_| own.is_some_and(|own| is_temporary(false, own, schema)))
+    };
+    match named(&text, schema).or_else(|| called().cloned()) {
         None => Ok(pass()),
         Some(name) => Err(refusal(
             &format!("function over protected table {name}"),

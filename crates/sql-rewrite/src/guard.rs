@@ -3,11 +3,12 @@
 
 use std::ops::Range;
 
-use crate::analysis::function::RUN_TEXTS;
+use crate::analysis::function::{names_running_text, runs_text};
 use crate::analysis::{refuse, template, unsupported};
 use crate::lexer::Lexeme;
 use crate::names::lower;
 use crate::schema::build::names_word;
+use crate::schema::is_of_temporaries;
 use crate::{Expression, Refusal, Schema, forms};
 
 type Part = [(Lexeme, Range<usize>)];
@@ -128,7 +129,7 @@ pub(crate) fn check_unseen(text: &str, part: &Part, schema: &Schema) -> Result<(
         words.first(),
         Some(&("alter" | "comment" | "drop" | "grant" | "revoke"))
     );
-    if let Some(name) = called_with_texts(text, part).filter(|_| calls) {
+    if let Some(name) = called_with_texts(text, part, schema).filter(|_| calls) {
         return Err(refuse(format!(
             "function {name} runs a text as SQL, which may name a protected table"
         ))
@@ -136,6 +137,7 @@ pub(crate) fn check_unseen(text: &str, part: &Part, schema: &Schema) -> Result<(
     }
     match words.as_slice() {
         ["do", ..] => check_do(text, part),
+        ["create", ..] => check_temporary_function(text, part, schema),
         ["import", "foreign", "schema", ..] => Err(refuse(
             "IMPORT FOREIGN SCHEMA may give a protected table another name, under which it is not \
              protected",
@@ -147,33 +149,71 @@ pub(crate) fn check_unseen(text: &str, part: &Part, schema: &Schema) -> Result<(
 }
 
 /// A function that takes SQL, behind whose name a parenthesis opens.
-fn called_with_texts(text: &str, part: &Part) -> Option<String> {
-    part.windows(2).find_map(|pair| {
-        let [(kind, place), (Lexeme::Open, _)] = pair else {
+fn called_with_texts(text: &str, part: &Part, schema: &Schema) -> Option<String> {
+    let mut pairs = part.windows(2).enumerate();
+    pairs.find_map(|(at, pair)| {
+        let [lexeme, (Lexeme::Open, _)] = pair else {
             return None;
         };
-        let name = lower(text[place.clone()].trim_matches('"'));
-        let is_name = match kind {
-            Lexeme::Word => true,
-            Lexeme::Other => text[place.clone()].starts_with('"'),
-            _ => false,
+        let name = name_of(text, lexeme)?;
+        let before = at.checked_sub(2).map(|before| &part[before..at]);
+        let function_schema = match before {
+            Some([own, dot]) if is_dot(text, dot) => name_of(text, own),
+            _ => None,
         };
-        (is_name && RUN_TEXTS.contains(&name.as_str())).then_some(name)
+        runs_text(function_schema.as_deref(), &name, schema).then_some(name)
     })
+}
+
+/// A name, quoted or not, in small letters.
+fn name_of(text: &str, (kind, place): &(Lexeme, Range<usize>)) -> Option<String> {
+    let name = &text[place.clone()];
+    let is_name = match kind {
+        Lexeme::Word => true,
+        Lexeme::Other => name.starts_with('"'),
+        _ => false,
+    };
+    is_name.then(|| lower(name.trim_matches('"')))
+}
+
+fn is_dot(text: &str, (_, place): &(Lexeme, Range<usize>)) -> bool {
+    &text[place.clone()] == "."
+}
+
+/// A function that only its own connection sees is not among those whose texts are read: it must
+/// not run what it puts together.
+fn check_temporary_function(text: &str, part: &Part, schema: &Schema) -> Result<(), Refusal> {
+    // `CREATE FUNCTION`, `CREATE OR REPLACE FUNCTION`
+    let is_function = |at: &usize| {
+        let name = part.get(*at).and_then(|lexeme| name_of(text, lexeme));
+        matches!(name.as_deref(), Some("function" | "procedure"))
+    };
+    let Some(at) = [1, 3].into_iter().find(is_function) else {
+        return Ok(());
+    };
+    let own = part.get(at + 1).and_then(|lexeme| name_of(text, lexeme));
+    let is_qualified = part.get(at + 2).is_some_and(|dot| is_dot(text, dot));
+    let is_temporary = match is_qualified {
+        true => own.is_some_and(|own| is_of_temporaries(&own)),
+        // The path may be set in the same text.
+        false => {
+            let mut path = schema.search_path.iter();
+            path.next().is_some_and(|own| is_of_temporaries(own)) || lower(text).contains("pg_temp")
+        }
+    };
+    if !is_temporary || is_static(text, part, &["sql", "plpgsql"]) {
+        return Ok(());
+    }
+    Err(refuse(
+        "a temporary function that runs texts that it puts together, which may name a protected \
+         table",
+    )
+    .with_hint("Send the statements themselves, or create and call it directly on the server."))
 }
 
 /// Names in a block are seen in its text; what it puts together is not.
 fn check_do(text: &str, part: &Part) -> Result<(), Refusal> {
-    let language = part.windows(2).find_map(|pair| {
-        let is_language = text[pair[0].1.clone()].eq_ignore_ascii_case("language");
-        is_language.then(|| lower(text[pair[1].1.clone()].trim_matches(['"', '\''])))
-    });
-    let whole = match (part.first(), part.last()) {
-        (Some((_, first)), Some((_, last))) => &text[first.start..last.end.min(text.len())],
-        _ => "",
-    };
-    let is_plain = language.is_none_or(|language| language == "plpgsql");
-    if is_plain && !runs_texts(&lower(whole)) {
+    if is_static(text, part, &["plpgsql"]) {
         return Ok(());
     }
     Err(
@@ -182,12 +222,27 @@ fn check_do(text: &str, part: &Part) -> Result<(), Refusal> {
     )
 }
 
+/// Whether what a function or block does stands in its text: in one of these languages, or in that
+/// which goes without saying.
+fn is_static(text: &str, part: &Part, languages: &[&str]) -> bool {
+    let language = part.windows(2).find_map(|pair| {
+        let is_language = text[pair[0].1.clone()].eq_ignore_ascii_case("language");
+        is_language.then(|| lower(text[pair[1].1.clone()].trim_matches(['"', '\''])))
+    });
+    let whole = match (part.first(), part.last()) {
+        (Some((_, first)), Some((_, last))) => &text[first.start..last.end.min(text.len())],
+        _ => "",
+    };
+    let is_known = language.is_none_or(|language| languages.contains(&language.as_str()));
+    is_known && !runs_texts(&lower(whole))
+}
+
 /// Whether the text of a function or block, in small letters, runs other texts as SQL.
 pub(crate) fn runs_texts(body: &str) -> bool {
     names_word(body, "execute")
         || body.contains("spi_")
         || body.contains("plpy.")
-        || RUN_TEXTS.iter().any(|function| names_word(body, function))
+        || names_running_text(body)
 }
 
 /// Rules name the schema of their table: under another name it would have none.

@@ -41,10 +41,7 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
         ),
         _ => (None, false),
     };
-    let scope = Scope {
-        relations: vec![Relation::of_table(table, alias.as_ref())],
-        outer: None,
-    };
+    let scope = Scope::of(vec![Relation::of_table(table, alias.as_ref())], None);
     let (kept, computed) = part_assignments(update, table, analysis, &scope)?;
     let (assignments, fetched) = lower(&computed, analysis, &scope)?;
     let current = fetched.iter().map(current).collect::<Result<Vec<_>, _>>()?;

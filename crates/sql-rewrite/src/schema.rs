@@ -67,6 +67,8 @@ pub struct Column {
     pub not_null: bool,
     /// Whether the server has a default, or makes the value itself.
     pub has_default: bool,
+    /// Whether the server computes it from other columns.
+    pub is_generated: bool,
     /// The protected column that it is, or (of a view) that it shows unchanged.
     pub protected: Option<ColumnId>,
     /// The server's own type of it, where it is one that [`LogicalType`] knows; else None.
@@ -142,7 +144,7 @@ pub struct CatalogueFacts {
 }
 
 /// Whether a schema is one of temporary relations.
-fn is_of_temporaries(schema: &str) -> bool {
+pub(crate) fn is_of_temporaries(schema: &str) -> bool {
     schema.starts_with("pg_temp")
 }
 

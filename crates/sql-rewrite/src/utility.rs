@@ -283,7 +283,9 @@ fn copy_of(table: &Table, places: &[usize], into_server: bool, format: CopyForma
 
 fn places(table: &Table, columns: &[Ident]) -> Result<Vec<usize>, Refusal> {
     if columns.is_empty() {
-        return Ok((0..table.columns.len()).collect());
+        // As the server does: what it computes is neither given nor taken.
+        let all = 0..table.columns.len();
+        return Ok(all.filter(|at| !table.columns[*at].is_generated).collect());
     }
     let place = |name: &Ident| {
         let name = folded(name);

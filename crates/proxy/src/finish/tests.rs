@@ -61,6 +61,7 @@ fn schema() -> Schema {
             number,
             not_null: false,
             has_default: false,
+            is_generated: false,
             protected: id,
             physical: id.is_none().then(|| logical(name)),
         });

@@ -161,6 +161,13 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT CASE WHEN name = 'CANARYbob' THEN 'b' ELSE 'other' END FROM account",
     "SELECT id, CASE WHEN score = 5 THEN 'five' WHEN score IS NULL THEN 'none' END FROM account",
     "SELECT id, CASE name WHEN 'CANARYbob' THEN 1 ELSE 0 END AS is_bob FROM account",
+    "SELECT id, CASE $1 WHEN name THEN 'own' WHEN 'all' THEN 'all' ELSE 'none' END FROM account \
+     ## CANARYbob",
+    "SELECT id, CASE $1 WHEN name THEN 'own' WHEN 'all' THEN 'all' ELSE 'none' END FROM account \
+     ## all",
+    "SELECT id, CASE $1 WHEN 'all' THEN 'all' WHEN name THEN 'own' END FROM account ## CANARYbob",
+    "SELECT id, (-score) ^ 2, -(score ^ 2), 2 ^ (-score) FROM account WHERE (-score) ^ 2 > 1",
+    "SELECT id FROM account WHERE -score ^ 2 > 10 ## refused: sign",
     "SELECT COALESCE(note, '') FROM account",
     "SELECT COALESCE(name, '') AS name FROM account",
     "SELECT COALESCE(name, note) FROM account",
@@ -239,6 +246,20 @@ pub const STATEMENTS: &[&str] = &[
     "SELECT a.score, o.tags FROM account a, open o WHERE a.score = 7 ORDER BY a.score, o.id",
     "SELECT DISTINCT a.score, o.tags FROM account a, open o ## refused: of this type",
     "SELECT max(o.tags), sum(a.score) FROM account a, open o ## refused: not protected",
+    // Columns of joins in their order.
+    "SELECT * FROM archive NATURAL JOIN (SELECT name, id, label FROM account) a",
+    "SELECT * FROM (SELECT label, name, id FROM account) a NATURAL JOIN archive",
+    "SELECT * FROM archive JOIN (SELECT id, label FROM account) a USING (id) \
+     JOIN (SELECT 'b' AS label, 7 AS seven) s USING (label)",
+    "SELECT * FROM open o, archive JOIN (SELECT id, label FROM account) a USING (id) \
+     ## refused: merges",
+    "SELECT * FROM (SELECT word FROM open) o, archive JOIN (SELECT id, label FROM account) a \
+     USING (id)",
+    "SELECT * FROM open o LEFT JOIN (archive JOIN (SELECT id AS at, word AS own FROM open) w \
+     USING (at)) ON o.id = at",
+    "INSERT INTO archive (at, id, name) SELECT * FROM (SELECT id, name, plain FROM account) a \
+     JOIN (SELECT DISTINCT account_id AS id FROM entry) e USING (id) \
+     JOIN (SELECT 5 AS plain) p USING (plain)",
     // Queries in queries.
     "SELECT id FROM account UNION SELECT id FROM archive",
     "SELECT name FROM account UNION ALL SELECT name FROM archive",

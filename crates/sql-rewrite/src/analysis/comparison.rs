@@ -108,6 +108,30 @@ impl Analysis<'_> {
         }
     }
 
+    /// Compares one operand with others. A constant in it is sealed for one column, or not at all:
+    /// it has to become the same beside each of them.
+    pub fn compare_each<'e>(
+        &mut self,
+        operand: &mut Expr,
+        others: impl IntoIterator<Item = &'e mut Expr>,
+        comparison: Comparison,
+        scope: &Scope,
+    ) -> Result<(), Refusal> {
+        let original = operand.clone();
+        let mut earlier: Option<Expr> = None;
+        for other in others {
+            operand.clone_from(&original);
+            self.compare(operand, other, comparison, scope)?;
+            if earlier.is_some_and(|earlier| earlier != *operand) {
+                return Err(unsupported(
+                    "a constant that is compared with values of several columns",
+                ));
+            }
+            earlier = Some(operand.clone());
+        }
+        Ok(())
+    }
+
     /// A constant meets an operand that is analysed already.
     fn meet(
         &mut self,
@@ -180,20 +204,7 @@ impl Analysis<'_> {
         scope: &Scope,
     ) -> Result<(), Refusal> {
         if matches!(operand, Expr::Tuple(_)) {
-            let original = operand.clone();
-            let mut earlier: Option<Expr> = None;
-            for entry in list.iter_mut() {
-                *operand = original.clone();
-                self.compare(operand, entry, Comparison::Equality, scope)?;
-                // A constant of the operand is sealed for one column, or not at all.
-                if earlier.is_some_and(|earlier| earlier != *operand) {
-                    return Err(unsupported(
-                        "a row with constants that is looked for among rows of columns",
-                    ));
-                }
-                earlier = Some(operand.clone());
-            }
-            return Ok(());
+            return self.compare_each(operand, list, Comparison::Equality, scope);
         }
         if let Some(constant) = Constant::of(operand)? {
             return self.constant_in_list(operand, constant, list, scope);

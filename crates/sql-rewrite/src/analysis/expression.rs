@@ -305,8 +305,7 @@ impl Analysis<'_> {
             // `$1 BETWEEN a AND b`: the operand would have to be sealed for two columns.
             return self.plain_all([operand, low, high], scope);
         }
-        self.compare(operand, low, Comparison::Order, scope)?;
-        self.compare(operand, high, Comparison::Order, scope)
+        self.compare_each(operand, [low, high], Comparison::Order, scope)
     }
 
     fn binary(
@@ -394,9 +393,7 @@ impl Analysis<'_> {
                     whens.push(condition);
                     results.push(result);
                 }
-                for when in whens {
-                    self.compare(operand, when, Comparison::Equality, scope)?;
-                }
+                self.compare_each(operand, whens, Comparison::Equality, scope)?;
             }
             None => {
                 for CaseWhen { condition, result } in conditions {

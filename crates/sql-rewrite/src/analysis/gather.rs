@@ -130,10 +130,7 @@ impl Analysis<'_> {
             return Ok(None);
         }
         // An aggregate over columns of a query around it is that query's.
-        let own = Scope {
-            relations: scope.relations.clone(),
-            outer: None,
-        };
+        let own = Scope::of(scope.relations.clone(), None);
         let resolved = match argument {
             Expr::Identifier(name) => own.resolve(std::slice::from_ref(name)),
             Expr::CompoundIdentifier(parts) => own.resolve(parts),

@@ -74,8 +74,7 @@ impl Lowering<'_, '_> {
             Expr::Nested(inner) => self.lower(inner, hint),
             Expr::UnaryOp { op, expr } => match op {
                 U::Not => self.unary(UnaryOperator::Not, expr, Some(LogicalType::Boolean)),
-                U::Minus => self.unary(UnaryOperator::Negate, expr, None),
-                U::Plus => self.lower(expr, hint),
+                U::Minus | U::Plus => self.signed(*op, expr, hint),
                 _ => Err(unsupported(&format!("operator {op} on protected columns"))),
             },
             Expr::IsNull(inner) => self.test(UnaryOperator::IsNull, inner),

@@ -208,10 +208,7 @@ impl Analysis<'_> {
         outer: Option<&Scope>,
         targets: Targets,
     ) -> Result<Outputs, Refusal> {
-        let scope = Scope {
-            relations: Vec::new(),
-            outer,
-        };
+        let scope = Scope::of(Vec::new(), outer);
         let mut columns = 0;
         for row in &mut values.rows {
             let row = &mut row.content;
@@ -316,10 +313,7 @@ impl Analysis<'_> {
         targets: Targets,
     ) -> Result<Outputs, Refusal> {
         check_dialect(select)?;
-        let mut scope = Scope {
-            relations: Vec::new(),
-            outer,
-        };
+        let mut scope = Scope::of(Vec::new(), outer);
         self.relations(&mut select.from, &mut scope)?;
         if let Some(condition) = &mut select.selection {
             self.plain(condition, &scope)?;

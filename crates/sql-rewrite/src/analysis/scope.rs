@@ -1,5 +1,7 @@
 //! Which column a name means.
 
+use std::ops::Range;
+
 use column_types::LogicalType;
 use sqlparser::ast::{Expr, Ident};
 
@@ -44,6 +46,34 @@ pub(crate) struct Relation {
 pub(crate) struct Scope<'o> {
     pub relations: Vec<Relation>,
     pub outer: Option<&'o Scope<'o>>,
+    /// Joins that merge columns, where all of their columns are known; none is a part of another.
+    joins: Vec<Joined>,
+}
+
+/// A join that merges columns.
+#[derive(Clone, Debug)]
+struct Joined {
+    /// Places of its relations.
+    places: Range<usize>,
+    /// What `*` shows of it.
+    columns: Vec<Shown>,
+}
+
+/// A column that `*` shows.
+#[derive(Clone, Debug)]
+struct Shown {
+    /// Place of the relation that it is of; None: it is merged.
+    relation: Option<usize>,
+    column: OutColumn,
+}
+
+/// The two sides of a join, as places among the relations: the last relation of all ends it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sides {
+    /// The first relation on the left.
+    pub left: usize,
+    /// The first on the right.
+    pub right: usize,
 }
 
 /// What a name means.
@@ -131,6 +161,17 @@ impl OutColumn {
 impl Resolved {
     fn has_ciphertext(&self) -> bool {
         self.sealed.is_some() || self.gathered.is_some()
+    }
+}
+
+impl<'o> Scope<'o> {
+    /// Relations beside each other.
+    pub fn of(relations: Vec<Relation>, outer: Option<&'o Scope<'o>>) -> Self {
+        Self {
+            relations,
+            outer,
+            joins: Vec::new(),
+        }
     }
 }
 
@@ -257,91 +298,148 @@ impl Scope<'_> {
             }
             return Ok(None);
         }
-        let mut columns = Vec::new();
-        let mut merged: Vec<&String> = Vec::new();
-        if only.is_none() {
-            // PostgreSQL 7.2.1.1: merged columns come first, once.
-            for name in wanted.iter().flat_map(|relation| &relation.merged) {
-                if !merged.contains(&name) {
-                    merged.push(name);
-                    let column = wanted.iter().find_map(|relation| relation.find(name));
-                    let column = column.expect("a merged column is on both sides");
-                    columns.push((Expr::Identifier(quoted(name)), column.clone()));
+        let named = |relation: Option<&Relation>, column: &OutColumn| {
+            let Some(name) = &column.name else {
+                return Err(refuse("* over a column without a name").with_hint("Name it."));
+            };
+            let expression = match relation {
+                Some(relation) => {
+                    Expr::CompoundIdentifier(vec![quoted(&relation.name), quoted(name)])
                 }
-            }
-        }
-        for relation in wanted {
-            for column in relation.columns.iter().flatten() {
-                let Some(name) = &column.name else {
-                    return Err(refuse("* over a column without a name").with_hint("Name it."));
-                };
-                if merged.contains(&name) {
-                    continue;
+                None if self.resolve_column(name, true).is_err() => {
+                    return Err(refuse(format!(
+                        "* over a join that merges columns {name:?}, beside others of that name"
+                    ))
+                    .with_hint("Name the columns."));
                 }
-                let parts = vec![quoted(&relation.name), quoted(name)];
-                columns.push((Expr::CompoundIdentifier(parts), column.clone()));
-            }
-        }
-        Ok(Some(columns))
+                None => Expr::Identifier(quoted(name)),
+            };
+            Ok((expression, column.clone()))
+        };
+        let columns: Result<Vec<_>, Refusal> = match only {
+            Some(relation) => relation
+                .columns
+                .iter()
+                .flatten()
+                .map(|column| named(Some(relation), column))
+                .collect(),
+            None => self
+                .shown(0..self.relations.len())
+                .iter()
+                .map(|shown| {
+                    let relation = shown.relation.map(|place| &self.relations[place]);
+                    named(relation, &shown.column)
+                })
+                .collect(),
+        };
+        columns.map(Some)
     }
 
-    /// Merges the columns of a USING clause: those of the last relation are no longer seen alone.
-    /// Gives the protected ones of both sides.
-    pub fn merge(&mut self, names: &[String], schema: &Schema) -> Result<Vec<ColumnId>, Refusal> {
-        let mut paired = Vec::new();
-        let (last, earlier) = self
-            .relations
-            .split_last_mut()
-            .expect("a join has two sides");
+    /// What `*` shows of relations that stand side by side, as far as their columns are known.
+    fn shown(&self, places: Range<usize>) -> Vec<Shown> {
+        let mut shown = Vec::new();
+        let mut place = places.start;
+        while place < places.end {
+            let joined = self.joins.iter().find(|join| join.places.start == place);
+            if let Some(join) = joined {
+                shown.extend_from_slice(&join.columns);
+                place = join.places.end;
+                continue;
+            }
+            let columns = self.relations[place].columns.iter().flatten();
+            shown.extend(columns.map(|column| Shown {
+                relation: Some(place),
+                column: column.clone(),
+            }));
+            place += 1;
+        }
+        shown
+    }
+
+    fn is_known(&self, places: Range<usize>) -> bool {
+        let mut relations = self.relations[places].iter();
+        relations.all(|relation| relation.columns.is_some())
+    }
+
+    /// Merges the columns of a USING clause: those of the right side are no longer seen alone.
+    ///
+    /// PostgreSQL 7.2.1.1: `*` shows the merged columns first, once, in the order of the clause;
+    /// then what is left of the left side, then of the right one. All of that stays where the join
+    /// stands among others. Gives the protected ones of both sides.
+    pub fn merge(
+        &mut self,
+        sides: Sides,
+        names: &[String],
+        schema: &Schema,
+    ) -> Result<Vec<ColumnId>, Refusal> {
+        let places = sides.left..self.relations.len();
+        let mut lefts = self.shown(sides.left..sides.right);
+        let mut rights = self.shown(sides.right..places.end);
+        let (mut columns, mut paired) = (Vec::new(), Vec::new());
         for name in names {
-            let left: Vec<&OutColumn> = earlier
-                .iter()
-                .filter(|relation| !relation.merged.contains(name))
-                .filter_map(|relation| relation.find(name))
-                .collect();
-            let sides = (left.as_slice(), last.find(name));
-            let ([left], Some(right)) = sides else {
-                if earlier
-                    .iter()
-                    .chain([&*last])
-                    .all(|relation| !relation.is_sealed())
-                {
+            let pair = (take(&mut lefts, name), take(&mut rights, name));
+            let (Some(left), Some(right)) = pair else {
+                let mut relations = self.relations[places.clone()].iter();
+                if !relations.any(Relation::is_sealed) {
                     continue;
                 }
-                return Err(
-                    refuse(format!("column {name:?} of USING is not on both sides"))
-                        .with_state("42703"),
-                );
+                return Err(refuse(format!(
+                    "column {name:?} of USING is not on both sides, once on each"
+                ))
+                .with_state("42703"));
             };
-            super::gather::refuse_gathered([*left, right], schema)?;
-            super::comparison::joinable(schema, left.sealed, right.sealed)?;
-            paired.extend(left.sealed.into_iter().chain(right.sealed));
-            last.merged.push(name.clone());
+            super::gather::refuse_gathered([&left.column, &right.column], schema)?;
+            super::comparison::joinable(schema, left.column.sealed, right.column.sealed)?;
+            paired.extend(left.column.sealed.into_iter().chain(right.column.sealed));
+            for relation in &mut self.relations[sides.right..] {
+                if relation.find(name).is_some() && !relation.merged.contains(name) {
+                    relation.merged.push(name.clone());
+                }
+            }
+            columns.push(Shown {
+                relation: None,
+                column: left.column,
+            });
+        }
+        if self.is_known(places.clone()) {
+            columns.append(&mut lefts);
+            columns.append(&mut rights);
+            self.joins.retain(|join| join.places.start < sides.left);
+            self.joins.push(Joined { places, columns });
         }
         Ok(paired)
     }
 
-    /// Names that both sides of a NATURAL join have.
-    pub fn common_names(&self) -> Result<Vec<String>, Refusal> {
-        let (last, earlier) = self.relations.split_last().expect("a join has two sides");
-        let unknown = self
-            .relations
-            .iter()
-            .any(|relation| relation.columns.is_none());
-        if unknown {
+    /// Names that both sides of a NATURAL join have, in the order of the left one.
+    pub fn common_names(&self, sides: Sides) -> Result<Vec<String>, Refusal> {
+        let places = sides.left..self.relations.len();
+        if !self.is_known(places.clone()) {
             return Err(super::unsupported(
                 "NATURAL JOIN with a table that is not known",
             ));
         }
-        let names = last
-            .columns
-            .iter()
-            .flatten()
-            .filter_map(|column| column.name.clone());
+        let rights = self.shown(sides.right..places.end);
+        let names = self.shown(sides.left..sides.right).into_iter();
+        let names = names.filter_map(|shown| shown.column.name);
         Ok(names
-            .filter(|name| earlier.iter().any(|relation| relation.find(name).is_some()))
+            .filter(|name| rights.iter().any(|shown| shown.is_named(name)))
             .collect())
     }
+}
+
+impl Shown {
+    fn is_named(&self, name: &str) -> bool {
+        self.column.name.as_deref() == Some(name)
+    }
+}
+
+/// Takes the column of a name out of those that have one each; None: it is not there once.
+fn take(columns: &mut Vec<Shown>, name: &str) -> Option<Shown> {
+    let mut places = (0..columns.len()).filter(|place| columns[*place].is_named(name));
+    let (Some(place), None) = (places.next(), places.next()) else {
+        return None;
+    };
+    Some(columns.remove(place))
 }
 
 /// A name in quotes, which means the same whatever word it is.

@@ -112,10 +112,7 @@ impl<'s> Analysis<'s> {
             return Err(unsupported("UPDATE … ORDER BY"));
         }
         let (found, relation) = self.written_factor(table)?;
-        let mut scope = Scope {
-            relations: vec![relation],
-            outer,
-        };
+        let mut scope = Scope::of(vec![relation], outer);
         match from {
             None => {}
             Some(UpdateTableFromKind::AfterSet(tables)) => {
@@ -223,10 +220,7 @@ impl<'s> Analysis<'s> {
             return Err(unsupported("a DELETE of another dialect"));
         }
         let (_, relation) = self.written_factor(table)?;
-        let mut scope = Scope {
-            relations: vec![relation],
-            outer,
-        };
+        let mut scope = Scope::of(vec![relation], outer);
         for joined in using.iter_mut().flatten() {
             self.from(joined, true, &mut scope)?;
         }

@@ -91,6 +91,7 @@ fn column(name: &str, number: i16, protected: Option<ColumnId>) -> Column {
         number,
         not_null: false,
         has_default: false,
+        is_generated: false,
         protected,
         physical: None,
     }

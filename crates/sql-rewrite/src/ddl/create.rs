@@ -7,7 +7,8 @@ use sqlparser::ast::{
 };
 
 use super::{
-    constraint, find, own_name, pass, place, refusal, refuse_named, refuse_table_as, written,
+    constraint, find, is_temporary, own_name, pass, place, refusal, refuse_named, refuse_table_as,
+    written,
 };
 use crate::names::{folded, split};
 use crate::rules::{constant_value, parse_default};
@@ -89,8 +90,23 @@ pub(super) fn described_column(
         number: i16::try_from(place + 1).unwrap_or(i16::MAX),
         not_null: false,
         has_default: false,
+        is_generated: is_generated(definition),
         name,
     }
+}
+
+/// Whether the server computes a column; one that it counts is no such.
+fn is_generated(definition: &ColumnDef) -> bool {
+    let mut options = definition.options.iter();
+    options.any(|option| {
+        let ColumnOption::Generated {
+            generation_expr, ..
+        } = &option.option
+        else {
+            return false;
+        };
+        generation_expr.is_some()
+    })
 }
 
 /// The primary key that the statement declares: a foreign key within it may refer to it.
@@ -163,7 +179,7 @@ fn refuse_ruled_child(create: &CreateTable, schema: &Schema) -> Result<(), Refus
 
 /// What is temporary is not among what the catalogues are asked for.
 fn refuse_temporary_child(create: &CreateTable, schema: &Schema) -> Result<(), Refusal> {
-    if !is_temporary(create, schema) {
+    if !is_temporary(create.temporary, &create.name, schema) {
         return Ok(());
     }
     Err(refusal(
@@ -174,16 +190,11 @@ fn refuse_temporary_child(create: &CreateTable, schema: &Schema) -> Result<(), R
     ))
 }
 
-fn is_temporary(create: &CreateTable, schema: &Schema) -> bool {
-    let own = own_name(&create.name, schema).map(|(own_schema, _)| own_schema);
-    create.temporary || own.is_some_and(|own| own == "pg_temp" || own.starts_with("pg_temp_"))
-}
-
 /// A temporary table of the name of a protected one is found before it.
 fn refuse_hiding(create: &CreateTable, schema: &Schema) -> Result<(), Refusal> {
     let name = split(&create.name).map(|(_, name)| name);
     let is_protected = name.is_some_and(|name| schema.has_protected(&name));
-    if !is_protected || !is_temporary(create, schema) {
+    if !is_protected || !is_temporary(create.temporary, &create.name, schema) {
         return Ok(());
     }
     Err(refusal(

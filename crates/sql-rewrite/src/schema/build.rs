@@ -164,6 +164,7 @@ impl<'a> Building<'a> {
                 number: number(row, 1),
                 not_null: truth(row, 3),
                 has_default: truth(row, 4),
+                is_generated: truth(row, 6),
                 protected: None,
                 physical: text(row, 5).parse().ok(),
             };

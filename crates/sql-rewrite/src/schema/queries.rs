@@ -71,11 +71,12 @@ SELECT c.oid::text, n.nspname::text, c.relname::text, c.relkind::text,
    AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
  ORDER BY c.oid";
 
-/// Their columns: relation, number, name, NOT NULL, whether the server fills it, type.
+/// Their columns: relation, number, name, NOT NULL, whether the server fills it, type, whether the
+/// server computes it from others.
 const COLUMNS: &str = "\
 SELECT a.attrelid::text, a.attnum::text, a.attname::text, a.attnotnull::text,
        (a.atthasdef OR a.attidentity <> '')::text,
-       pg_catalog.format_type(a.atttypid, a.atttypmod)
+       pg_catalog.format_type(a.atttypid, a.atttypmod), (a.attgenerated <> '')::text
   FROM pg_catalog.pg_attribute a
   JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
   JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -135,13 +136,19 @@ SELECT DISTINCT CASE WHEN r.oid IS NOT NULL THEN 'view'
    AND (r.ev_class <> d.refobjid OR f.oid IS NOT NULL OR y.oid IS NOT NULL)
  ORDER BY 1, 2, 3, 4";
 
-/// Functions and procedures that hold SQL: name, text.
+/// Functions and procedures that hold SQL: name, text. Of an aggregate, the names of the functions
+/// that it calls.
 const FUNCTIONS: &str = "\
-SELECT p.proname::text, pg_catalog.pg_get_functiondef(p.oid)
+SELECT p.proname::text,
+       CASE WHEN a.aggfnoid IS NULL THEN pg_catalog.pg_get_functiondef(p.oid)
+            ELSE pg_catalog.concat_ws(' ', a.aggtransfn, a.aggfinalfn, a.aggcombinefn,
+                                      a.aggserialfn, a.aggdeserialfn, a.aggmtransfn,
+                                      a.aggminvtransfn, a.aggmfinalfn) END
   FROM pg_catalog.pg_proc p
   JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
   JOIN pg_catalog.pg_language l ON l.oid = p.prolang
- WHERE p.prokind IN ('f', 'p') AND l.lanname NOT IN ('c', 'internal')
+  LEFT JOIN pg_catalog.pg_aggregate a ON a.aggfnoid = p.oid
+ WHERE (a.aggfnoid IS NOT NULL OR l.lanname NOT IN ('c', 'internal'))
    AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
  ORDER BY p.oid";
 

@@ -7,14 +7,16 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Distinct, Expr, GroupByExpr, JoinConstraint, JoinOperator, OrderByKind, Query, Select,
-    SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, visit_expressions,
+    Distinct, Expr, FunctionArguments, GroupByExpr, JoinConstraint, JoinOperator, LimitClause,
+    OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Value,
+    visit_expressions,
 };
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
 use super::{ColumnId, Schema, Table};
 use crate::Mode;
+use crate::analysis::Constant;
 use crate::names::{folded, split};
 
 /// For each column of the view that `definition` selects the protected column that it is. None:
@@ -33,6 +35,7 @@ pub(crate) fn shown_by_query(query: &Query, schema: &Schema) -> Option<Vec<Optio
         return None;
     };
     let plain = query.with.is_none()
+        && query.limit_clause.as_ref().is_none_or(is_constant_limit)
         && query.fetch.is_none()
         && query.locks.is_empty()
         && query.for_clause.is_none()
@@ -50,12 +53,57 @@ pub(crate) fn shown_by_query(query: &Query, schema: &Schema) -> Option<Vec<Optio
             return None;
         };
         for key in expressions {
-            if !view.usable(&key.expr, |mode| mode == Mode::Order) {
+            let meant = sorted_by(&key.expr, select);
+            if !view.usable(meant, |mode| mode == Mode::Order) {
                 return None;
             }
         }
     }
     view.projection(select)
+}
+
+/// Whether `LIMIT` and `OFFSET` are constants: a query could stand there.
+fn is_constant_limit(clause: &LimitClause) -> bool {
+    let LimitClause::LimitOffset {
+        limit,
+        offset,
+        limit_by,
+    } = clause
+    else {
+        return false;
+    };
+    let mut counts = limit
+        .iter()
+        .chain(offset.iter().map(|offset| &offset.value));
+    limit_by.is_empty() && counts.all(|count| matches!(Constant::of(count), Ok(Some(_))))
+}
+
+/// The item of the select list that a key means by its place there; else the key.
+fn grouped_by<'e>(key: &'e Expr, select: &'e Select) -> &'e Expr {
+    let Expr::Value(value) = key else {
+        return key;
+    };
+    let place = match &value.value {
+        Value::Number(digits, false) => digits.parse::<usize>().ok(),
+        _ => None,
+    };
+    let item = place.and_then(|number| select.projection.get(number.checked_sub(1)?));
+    match item {
+        Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => expr,
+        _ => key,
+    }
+}
+
+/// The same of a key of `ORDER BY`, which means the name of an item before that of a column.
+fn sorted_by<'e>(key: &'e Expr, select: &'e Select) -> &'e Expr {
+    let Expr::Identifier(name) = key else {
+        return grouped_by(key, select);
+    };
+    let named = select.projection.iter().find_map(|item| match item {
+        SelectItem::ExprWithAlias { expr, alias } if folded(alias) == folded(name) => Some(expr),
+        _ => None,
+    });
+    named.unwrap_or(key)
 }
 
 /// A relation in `FROM`, under the name by which columns are qualified.
@@ -179,6 +227,7 @@ impl<'a> View<'a> {
                 modifiers.is_empty()
                     && keys
                         .iter()
+                        .map(|key| grouped_by(key, select))
                         .all(|key| self.usable(key, |mode| mode != Mode::Random))
             }
         };
@@ -266,6 +315,12 @@ impl<'a> View<'a> {
         let found = visit_expressions(expr, |part| {
             let touches = match part {
                 Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => true,
+                // `ARRAY(query)` is read as a function of a query.
+                Expr::Function(function)
+                    if matches!(function.args, FunctionArguments::Subquery(_)) =>
+                {
+                    true
+                }
                 Expr::Function(function) => {
                     let name = split(&function.name).map(|(_, name)| name);
                     name.is_none_or(|name| self.schema.suspect_functions.contains(&name))

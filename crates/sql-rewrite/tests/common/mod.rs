@@ -131,6 +131,7 @@ fn build(name: &str, rules: &Rules, tables: &[(&str, &str, &[&str])]) -> Schema 
             number: place,
             not_null: false,
             has_default: false,
+            is_generated: false,
             protected: rules
                 .get(*column)
                 .map(|rule| protect(&mut schema, (name, table, column), rule)),

@@ -443,6 +443,7 @@ fn schema(free_columns: &[usize]) -> Schema {
         number,
         not_null: false,
         has_default: false,
+        is_generated: false,
         protected: protected
             .iter()
             .find(|own| own.column == *name)

@@ -1,7 +1,9 @@
 //! Forms of SQL that mean others which the proxy computes; and functions.
 
 use column_types::LogicalType;
-use sqlparser::ast::{BinaryOperator as B, CaseWhen, Expr, Function, FunctionArguments, Value};
+use sqlparser::ast::{
+    BinaryOperator as B, CaseWhen, Expr, Function, FunctionArguments, UnaryOperator as U, Value,
+};
 
 use super::{Lowering, Typed, as_read, both, compare, known, shape, truth, without_limits};
 use crate::analysis::any::{Listed, not_listed};
@@ -151,6 +153,24 @@ impl Lowering<'_, '_> {
         let equal = list.iter().map(|row| self.rows_equal(operand, row));
         let any = balanced(BinaryOperator::Or, equal.collect::<Result<_, _>>()?);
         Ok(truth(negated, any.unwrap_or_else(|| boolean(false))))
+    }
+
+    /// `-a`, `+a`. The parser takes a sign before `^` for one of the power, the server for one of
+    /// the base (PostgreSQL 4.1.6).
+    pub(super) fn signed(
+        &mut self,
+        sign: U,
+        operand: &Expr,
+        hint: Option<LogicalType>,
+    ) -> Result<Typed, Refusal> {
+        if matches!(operand, Expr::BinaryOp { op: B::PGExp, .. }) {
+            return Err(unsupported("a sign before ^ on protected columns")
+                .with_hint("Put parentheses around what it is the sign of."));
+        }
+        match sign {
+            U::Minus => self.unary(UnaryOperator::Negate, operand, None),
+            _ => self.lower(operand, hint),
+        }
     }
 
     pub(super) fn like(&mut self, expression: &Expr) -> Result<Typed, Refusal> {

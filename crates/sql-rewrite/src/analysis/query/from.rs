@@ -6,7 +6,7 @@ use sqlparser::ast::{
 };
 
 use super::super::function::argument_expression;
-use super::super::scope::quoted;
+use super::super::scope::{Sides, quoted};
 use super::super::{Analysis, OutColumn, Relation, Scope, refuse, unsupported};
 use super::Outputs;
 use crate::names::{folded, split};
@@ -32,6 +32,7 @@ impl Analysis<'_> {
     ) -> Result<(), Refusal> {
         let TableWithJoins { relation, joins } = joined;
         let is_joined = is_joined || !joins.is_empty();
+        let left = scope.relations.len();
         self.factor(relation, is_joined, scope)?;
         for join in joins {
             let Join {
@@ -42,13 +43,19 @@ impl Analysis<'_> {
             else {
                 return Err(unsupported("GLOBAL JOIN"));
             };
+            let right = scope.relations.len();
             self.factor(relation, is_joined, scope)?;
-            self.join(join_operator, scope)?;
+            self.join(join_operator, Sides { left, right }, scope)?;
         }
         Ok(())
     }
 
-    fn join(&mut self, operator: &mut JoinOperator, scope: &mut Scope) -> Result<(), Refusal> {
+    fn join(
+        &mut self,
+        operator: &mut JoinOperator,
+        sides: Sides,
+        scope: &mut Scope,
+    ) -> Result<(), Refusal> {
         let constraint = match operator {
             JoinOperator::Join(constraint)
             | JoinOperator::Inner(constraint)
@@ -69,13 +76,13 @@ impl Analysis<'_> {
                     .map(|name| split(name).map(|(_, name)| name))
                     .collect();
                 let names = names.ok_or_else(|| unsupported("a computed name"))?;
-                let paired = scope.merge(&names, self.schema)?;
+                let paired = scope.merge(sides, &names, self.schema)?;
                 self.note_use(paired, Use::Paired);
                 Ok(())
             }
             JoinConstraint::Natural => {
-                let names = scope.common_names()?;
-                let paired = scope.merge(&names, self.schema)?;
+                let names = scope.common_names(sides)?;
+                let paired = scope.merge(sides, &names, self.schema)?;
                 self.note_use(paired, Use::Paired);
                 Ok(())
             }
@@ -197,8 +204,8 @@ impl Analysis<'_> {
         alias: Option<&TableAlias>,
         scope: &Scope,
     ) -> Result<Relation, Refusal> {
-        let (_, name) = split(name).ok_or_else(|| unsupported("a computed name"))?;
-        self.check_function(&name)?;
+        let (schema, name) = split(name).ok_or_else(|| unsupported("a computed name"))?;
+        self.check_function(schema.as_deref(), &name)?;
         for argument in arguments {
             self.plain(argument_expression(argument)?, scope)?;
         }

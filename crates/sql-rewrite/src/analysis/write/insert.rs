@@ -63,10 +63,7 @@ impl Analysis<'_> {
         if let Some(on) = on {
             self.on_conflict(on, table, &relation, outer)?;
         }
-        let scope = Scope {
-            relations: vec![relation],
-            outer,
-        };
+        let scope = Scope::of(vec![relation], outer);
         self.returning(returning.as_mut(), &scope)
     }
 
@@ -153,16 +150,15 @@ impl Analysis<'_> {
             if named.contains(&column.name) || self.column(id).default.is_none() {
                 continue;
             }
-            let value = self.default_of(id);
             match source.as_deref_mut() {
-                Some(query) => append(query, &value).map_err(|()| {
+                Some(query) => append(query, || self.default_of(id)).map_err(|()| {
                     refuse(format!(
                         "protected column {} has a default and is left out of this INSERT",
                         self.title(id)
                     ))
                     .with_hint("Name the column, and give its value.")
                 })?,
-                None => *source = Some(Box::new(one_row(value))),
+                None => *source = Some(Box::new(one_row(self.default_of(id)))),
             }
             columns.push(vec![quoted(&column.name)].into());
         }
@@ -207,14 +203,8 @@ impl Analysis<'_> {
             ..relation.clone()
         };
         // Names without a table mean the table: those of `excluded` must be qualified.
-        let around = Scope {
-            relations: vec![excluded],
-            outer,
-        };
-        let scope = Scope {
-            relations: vec![relation.clone()],
-            outer: Some(&around),
-        };
+        let around = Scope::of(vec![excluded], outer);
+        let scope = Scope::of(vec![relation.clone()], Some(&around));
         self.assignments(assignments, table, &scope)?;
         match selection {
             Some(condition) => self.plain(condition, &scope),
@@ -266,19 +256,18 @@ fn names(table: &Table, count: usize) -> Vec<ObjectName> {
         .collect()
 }
 
-/// Adds a value to each row of a source.
-fn append(query: &mut Query, value: &Expr) -> Result<(), ()> {
+/// Adds a value to each row of a source: one of its own where rows are written out, so that each is
+/// sealed by itself.
+fn append(query: &mut Query, mut value: impl FnMut() -> Expr) -> Result<(), ()> {
     match &mut *query.body {
         SetExpr::Values(values) => {
             for row in &mut values.rows {
-                row.content.push(value.clone());
+                row.content.push(value());
             }
             Ok(())
         }
         SetExpr::Select(select) if select.distinct.is_none() => {
-            select
-                .projection
-                .push(SelectItem::UnnamedExpr(value.clone()));
+            select.projection.push(SelectItem::UnnamedExpr(value()));
             Ok(())
         }
         _ => Err(()),
