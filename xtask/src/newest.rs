@@ -18,6 +18,7 @@ const PROGRAMS: &str = "STRONGROOM_TEST_POSTGRES";
 const TESTS: &[&str] = &[
     "again",
     "altered",
+    "beliefs",
     "canary",
     "columns",
     "connections",
@@ -30,6 +31,7 @@ const TESTS: &[&str] = &[
     "finish",
     "late",
     "logins",
+    "meanings",
     "names",
     "pool",
     "postgres",
