@@ -101,10 +101,11 @@ fn begin(is_protected: bool) -> Session {
     session.server_bytes(&message(b'R', &[0; 4]));
     session.server_bytes(&message(b'Z', b"I"));
     if is_protected {
-        // The first statement asks for the search path.
+        // The first statement asks for the search path, behind a Close.
         session.client_bytes(&message(b'Q', b"SELECT 1\0"));
         for (kind, body) in [
-            (b'1', &b""[..]),
+            (b'3', &b""[..]),
+            (b'1', b""),
             (b'2', b""),
             (b'D', b"\0\x01\0\0\0\x06public"),
             (b'C', b"SELECT 1\0"),
