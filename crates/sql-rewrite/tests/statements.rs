@@ -588,12 +588,29 @@ fn a_set_operation_gives_values_of_one_type() {
         let plan = describe(statement, &schema);
         assert!(plan.starts_with("one:"), "{plan}");
     }
-    let other = id(&schema, "person_id");
-    let other = schema.protected.iter_mut().find(|own| own.id == other);
-    other.expect("a column").logical = LogicalType::BigInt;
+    let [one, other] = ["id", "person_id"].map(|name| id(&schema, name));
+    let mut plan = |types: [LogicalType; 2], statement: &str| {
+        for (id, logical) in [one, other].into_iter().zip(types) {
+            let column = schema.protected.iter_mut().find(|own| own.id == id);
+            column.expect("a column").logical = logical;
+        }
+        describe(statement, &schema)
+    };
     for statement in [union, all] {
-        let plan = describe(statement, &schema);
+        let plan = plan([LogicalType::Integer, LogicalType::BigInt], statement);
         assert!(plan.starts_with("refused 0A000"), "{plan}");
         assert!(plan.contains("different types"), "{plan}");
     }
+    for types in [
+        [LogicalType::Text, LogicalType::Varchar(Some(20))],
+        [
+            LogicalType::Varchar(Some(40)),
+            LogicalType::Varchar(Some(20)),
+        ],
+    ] {
+        assert!(plan(types, union).starts_with("one:"), "{types:?}");
+        assert!(plan(types, all).starts_with("one:"), "{types:?}");
+    }
+    let digits = [(10, 2), (12, 4)].map(|digits| LogicalType::Numeric(Some(digits)));
+    assert!(plan(digits, all).starts_with("refused 0A000"));
 }

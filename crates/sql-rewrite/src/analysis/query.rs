@@ -4,6 +4,7 @@ mod from;
 mod projection;
 mod with;
 
+use column_types::LogicalType;
 use sqlparser::ast::{
     Distinct, Expr, Fetch, GroupByExpr, LimitClause, LockClause, OrderBy, Query, Select,
     SelectFlavor, SetExpr, SetOperator, SetQuantifier, Statement, Value, Values,
@@ -188,7 +189,7 @@ impl Analysis<'_> {
             }
             self.pair(left.sealed, right.sealed)?;
             if let (Some(one), Some(other)) = (left.sealed, right.sealed)
-                && self.column(one).logical != self.column(other).logical
+                && !look_alike(self.column(one).logical, self.column(other).logical)
             {
                 return Err(refuse(format!(
                     "protected columns {} and {} of different types in one column of a set \
@@ -524,4 +525,11 @@ pub(crate) fn check_dialect(select: &Select) -> Result<(), Refusal> {
         true => Ok(()),
         false => Err(unsupported("a clause of another dialect")),
     }
+}
+
+/// Whether a value of one type is written as one of the other: a length that it keeps does not
+/// show.
+fn look_alike(one: LogicalType, other: LogicalType) -> bool {
+    let is_text = |own| matches!(own, LogicalType::Text | LogicalType::Varchar(_));
+    one == other || (is_text(one) && is_text(other))
 }
