@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sql_rewrite::{Effects, Form, Literal, Output, Plan, Planned, Source, Translated};
+use sql_rewrite::{
+    Effects, Form, Literal, Output, Plan, Planned, Source, TransactionEffect, Translated,
+};
 
 use crate::protection::Loaded;
 use crate::words;
@@ -182,6 +184,21 @@ impl TextPlan {
     pub fn outputs(&self, at: At) -> &[Output] {
         self.translated(at)
             .map_or(&[], |translated| &translated.outputs)
+    }
+
+    /// Whether a statement stands behind one that ends the transaction, or a part of it.
+    pub fn goes_on_behind_an_end(&self) -> bool {
+        let transactions = (0..self.planned.len()).map(|place| {
+            let effects = self.effects(place);
+            effects.and_then(|effects| effects.transaction.as_ref())
+        });
+        let mut behind = transactions.skip_while(|transaction| {
+            !matches!(
+                transaction,
+                Some(TransactionEffect::End | TransactionEffect::RollbackTo)
+            )
+        });
+        behind.any(|transaction| transaction.is_none())
     }
 
     /// What a statement changes.

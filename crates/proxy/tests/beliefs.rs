@@ -299,3 +299,27 @@ fn what_is_computed_takes_bounded_memory() {
     let notes = ask(&mut client, "SELECT note FROM visit ORDER BY id");
     assert_eq!(notes, ["shorty", "short", "short"]);
 }
+
+#[test]
+fn nothing_goes_on_behind_the_end_of_a_transaction_that_changed_names() {
+    let Some((_setup, mut client)) = begin() else {
+        return;
+    };
+    run(
+        &mut client,
+        "CREATE VIEW shown AS SELECT id, note FROM visit",
+    );
+    let insert = format!("INSERT INTO shown (id, note) VALUES (1, '{CANARY}')");
+    for end in ["ROLLBACK", "BEGIN; ROLLBACK", "ROLLBACK TO a", "COMMIT"] {
+        run(&mut client, "BEGIN; SAVEPOINT a");
+        run(&mut client, "DROP VIEW shown");
+        run(&mut client, "SELECT 1");
+        let text = format!("{end}; {insert}");
+        assert_eq!(state(&mut client, &text), "0A000", "{end}");
+        run(&mut client, "ROLLBACK");
+    }
+    run(&mut client, &insert);
+    assert_eq!(ask(&mut client, "SELECT note FROM visit"), [CANARY]);
+    // Where nothing was changed before, a text may end a transaction and go on.
+    run(&mut client, "BEGIN; SELECT 1; COMMIT; SELECT 2");
+}

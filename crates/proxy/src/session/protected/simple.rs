@@ -43,7 +43,10 @@ impl Protected {
         if self.answer_by_failure(text, ways) {
             return Ok(());
         }
-        let planned = self.plan(text);
+        let planned = self.plan(text).and_then(|planned| {
+            self.check_end(&planned.0)?;
+            Ok(planned)
+        });
         if let Ok((plan, text)) = &planned
             && plan.takes_steps()
         {
@@ -83,6 +86,17 @@ impl Protected {
             }
         }
         Ok(())
+    }
+
+    /// Refuses what stands behind the end of a transaction, in one text, where it changed what
+    /// names mean: the text was planned by those names.
+    fn check_end(&self, plan: &TextPlan) -> Result<(), Failure> {
+        if !(self.touched.schema || self.touched.path) || !plan.goes_on_behind_an_end() {
+            return Ok(());
+        }
+        let message = "a statement behind the end of a transaction that has changed the schema \
+                       or settings, in one text, is not supported before protected columns";
+        Err(Failure::error("0A000", message).hint("Send the statements one by one."))
     }
 
     fn fail_query(&mut self, failure: Failure, ways: &mut Ways<'_>) {
