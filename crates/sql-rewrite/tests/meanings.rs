@@ -4,6 +4,7 @@
 
 mod common;
 
+use column_types::LogicalType;
 use common::{assert_plan, assert_refused, assert_starts, describe, people};
 use sql_rewrite::{Dialect, Plan, Schema, plan};
 
@@ -326,4 +327,43 @@ fn copy_leaves_out_what_the_server_computes() {
         let start = format!("COPY \"public\".visit {start}");
         assert!(plan.contains(&start), "{statement}\n{plan}");
     }
+}
+
+#[test]
+fn a_set_operation_gives_values_of_one_type() {
+    let mut schema = people();
+    let union = "SELECT id FROM person UNION SELECT person_id FROM visit";
+    let all = "SELECT id FROM person UNION ALL SELECT person_id FROM visit";
+    for statement in [union, all] {
+        let plan = describe(statement, &schema);
+        assert!(plan.starts_with("one:"), "{plan}");
+    }
+    let [one, other] = ["id", "person_id"].map(|name| {
+        let mut columns = schema.protected.iter();
+        columns.find(|own| own.column == name).expect("a column").id
+    });
+    let mut plan = |types: [LogicalType; 2], statement: &str| {
+        for (id, logical) in [one, other].into_iter().zip(types) {
+            let column = schema.protected.iter_mut().find(|own| own.id == id);
+            column.expect("a column").logical = logical;
+        }
+        describe(statement, &schema)
+    };
+    for statement in [union, all] {
+        let plan = plan([LogicalType::Integer, LogicalType::BigInt], statement);
+        assert!(plan.starts_with("refused 0A000"), "{plan}");
+        assert!(plan.contains("different types"), "{plan}");
+    }
+    for types in [
+        [LogicalType::Text, LogicalType::Varchar(Some(20))],
+        [
+            LogicalType::Varchar(Some(40)),
+            LogicalType::Varchar(Some(20)),
+        ],
+    ] {
+        assert!(plan(types, union).starts_with("one:"), "{types:?}");
+        assert!(plan(types, all).starts_with("one:"), "{types:?}");
+    }
+    let digits = [(10, 2), (12, 4)].map(|digits| LogicalType::Numeric(Some(digits)));
+    assert!(plan(digits, all).starts_with("refused 0A000"));
 }

@@ -578,39 +578,3 @@ fn plain_texts_are_sorted_by_the_server_alone() {
     let grouped = "SELECT note || at, count(*) FROM visit GROUP BY note || at ORDER BY 1";
     assert!(is_refused(grouped));
 }
-
-#[test]
-fn a_set_operation_gives_values_of_one_type() {
-    let mut schema = people();
-    let union = "SELECT id FROM person UNION SELECT person_id FROM visit";
-    let all = "SELECT id FROM person UNION ALL SELECT person_id FROM visit";
-    for statement in [union, all] {
-        let plan = describe(statement, &schema);
-        assert!(plan.starts_with("one:"), "{plan}");
-    }
-    let [one, other] = ["id", "person_id"].map(|name| id(&schema, name));
-    let mut plan = |types: [LogicalType; 2], statement: &str| {
-        for (id, logical) in [one, other].into_iter().zip(types) {
-            let column = schema.protected.iter_mut().find(|own| own.id == id);
-            column.expect("a column").logical = logical;
-        }
-        describe(statement, &schema)
-    };
-    for statement in [union, all] {
-        let plan = plan([LogicalType::Integer, LogicalType::BigInt], statement);
-        assert!(plan.starts_with("refused 0A000"), "{plan}");
-        assert!(plan.contains("different types"), "{plan}");
-    }
-    for types in [
-        [LogicalType::Text, LogicalType::Varchar(Some(20))],
-        [
-            LogicalType::Varchar(Some(40)),
-            LogicalType::Varchar(Some(20)),
-        ],
-    ] {
-        assert!(plan(types, union).starts_with("one:"), "{types:?}");
-        assert!(plan(types, all).starts_with("one:"), "{types:?}");
-    }
-    let digits = [(10, 2), (12, 4)].map(|digits| LogicalType::Numeric(Some(digits)));
-    assert!(plan(digits, all).starts_with("refused 0A000"));
-}
