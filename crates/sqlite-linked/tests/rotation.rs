@@ -249,6 +249,34 @@ fn a_rotation_goes_on_where_another_connection_left_it() {
 }
 
 /// Not a test of its own: begins a rotation, commits under the new key, and waits for its death.
+/// Where a connection was in a rotation that another one ended says nothing of the next one.
+#[test]
+fn a_connection_begins_the_next_rotation_at_its_first_page() {
+    for mode in ["delete", "wal"] {
+        let room = Room::new();
+        let path = room.path("twice.db");
+        let one = room.open("twice.db");
+        run(&one, &format!("PRAGMA journal_mode={mode}"));
+        fill(&one, "t", ROWS);
+        let other = room.open("twice.db");
+        assert_eq!(read_rows(&other, "t").expect("reads"), ROWS);
+        rotate(&one, "='start'");
+        assert!(rotate(&one, "=10").contains("\"state\":\"running\""));
+        finish(&other);
+        rotate(&other, "='start'");
+        finish(&one);
+        drop((one, other));
+        let (header, unlocked) = keys_of(&path);
+        assert_eq!(header.current_epoch, 3, "{mode}");
+        let mut codec = PageCodec::new(header.cipher, header.file_id, 3, &unlocked.epochs)
+            .expect("the epoch is there");
+        let (epochs, opened) = pages(&path, &mut codec);
+        assert!(epochs.iter().all(|epoch| *epoch == 3), "{mode}: {epochs:?}");
+        assert_eq!(opened, epochs.len(), "{mode}");
+        is_sound(&room.open("twice.db"));
+    }
+}
+
 #[test]
 fn rotator() {
     let Some(part) = Part::mine() else { return };

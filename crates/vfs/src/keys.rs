@@ -139,6 +139,7 @@ impl Database {
                 self.page_one = None;
                 self.versions_in_file = header.must_understand & VERSIONED_PAGES != 0;
                 self.stamps.clear();
+                self.rotation_next = 0;
                 self.scratch = vec![0; header.page_size as usize];
                 self.cipher = header.cipher;
                 self.state = State::Open(Box::new(Opened {

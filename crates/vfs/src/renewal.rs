@@ -66,6 +66,10 @@ impl Database {
         let (State::Open(opened), Some(codec)) = (&mut self.state, codec) else {
             return Err(Code(SQLITE_NOTADB));
         };
+        if opened.header.current_epoch != epoch {
+            // How far the pass was is of another rotation than the one that may be under way.
+            self.rotation_next = 0;
+        }
         self.versions_in_file = header.must_understand & VERSIONED_PAGES != 0;
         opened.codec = codec;
         opened.unlocked = unlocked;
