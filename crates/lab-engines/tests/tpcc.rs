@@ -95,7 +95,8 @@ fn what_terminals_leave_is_consistent() {
             run.committed,
             run.kinds.iter().map(|kind| kind.committed).sum::<u64>()
         );
-        assert!(run.committed > 0 && run.statements > 5 * run.committed);
+        // Each kind has several; which of them get through is chance.
+        assert!(run.committed > 0 && run.statements > 2 * run.committed);
         assert!(run.latency.p50_ns <= run.latency.p99_ns);
         assert_eq!(run.proxy_cpu_ns, None);
         assert!(sample.sample.cpu_ns().unwrap() > sample.sample.client_cpu_ns());
