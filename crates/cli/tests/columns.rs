@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -44,6 +45,16 @@ fn configuration(rules: &str) -> (TempDir, String) {
     fs::write(&path, rules).expect("a file in the own folder");
     let path = path.to_str().expect("a plain path").to_owned();
     (folder, path)
+}
+
+/// What is said of the statements of a file.
+#[track_caller]
+fn explained(config: &str, queries: &Path, url: Option<&str>) -> String {
+    let queries = queries.to_str().expect("a plain path");
+    let arguments = ["explain", "--config", config, "--queries", queries];
+    let output = columns(&arguments, url);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
 }
 
 #[test]
@@ -143,11 +154,7 @@ fn statements_are_explained_while_the_tables_are_still_in_clear() {
     let queries = folder.path().join("queries.sql");
     let statement = "SELECT name FROM people WHERE id = 3";
     fs::write(&queries, statement).expect("a file in the own folder");
-    let queries = queries.to_str().expect("a plain path");
-    let arguments = ["explain", "--config", &path, "--queries", queries];
-    let output = columns(&arguments, Some(&server.url()));
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
+    let said = explained(&path, &queries, Some(&server.url()));
     assert!(said.starts_with("The server does not fit"), "{said}");
     for column in ["id: is integer", "name: is text", "name: has a default"] {
         assert!(
@@ -173,10 +180,7 @@ fn columns_and_statements_are_explained() {
         "SELECT 1;\nCREATE TRIGGER t BEFORE INSERT ON people\nFOR EACH ROW EXECUTE FUNCTION f();",
     )
     .expect("a file in the own folder");
-    let queries = queries.to_str().expect("a plain path");
-    let output = columns(&["explain", "--config", &path, "--queries", queries], None);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
+    let said = explained(&path, &queries, None);
     for part in [
         "public.people.id  integer, mode equality",
         "public.people.name  character varying(40), mode random",
@@ -287,11 +291,7 @@ fn each_statement_of_a_log_is_explained_with_what_it_tells() {
     let (folder, path) = configuration(&format!("{RULES}{more}"));
     let queries = folder.path().join("postgresql.log");
     fs::write(&queries, LOG).expect("a file in the own folder");
-    let queries = queries.to_str().expect("a plain path");
-    let arguments = ["explain", "--config", &path, "--queries", queries];
-    let output = columns(&arguments, Some(&server.url()));
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
+    let said = explained(&path, &queries, Some(&server.url()));
 
     for (statement, lines) in EXPLAINED {
         assert_eq!(below(&said, statement), lines, "{statement}\n{said}");
@@ -352,11 +352,7 @@ fn logs_of_a_server_are_read_in_each_of_their_forms() {
         let queries = folder.path().join(name);
         let bytes = log(&server, name, "the last");
         fs::write(&queries, bytes).expect("a file in the own folder");
-        let queries = queries.to_str().expect("a plain path");
-        let arguments = ["explain", "--config", &path, "--queries", queries];
-        let output = columns(&arguments, Some(&server.url()));
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let said = text(&output.stdout);
+        let said = explained(&path, &queries, Some(&server.url()));
         let simple = "SELECT name FROM people WHERE id = 3 AND name <> 'a, \"b\"; c'";
         let finished = "finished by the proxy, over the rows that it fetches";
         assert_eq!(

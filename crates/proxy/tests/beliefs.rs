@@ -4,8 +4,9 @@ mod common;
 
 use common::Setup;
 use common::leaks::CANARY;
+use common::texts::answer;
 use common::wire::{SYNC, Session, put_text};
-use postgres::{Client, SimpleQueryMessage};
+use postgres::Client;
 use wire_postgres::frontend;
 
 const RULES: &str = "\
@@ -48,18 +49,9 @@ fn run(client: &mut Client, text: &str) {
     }
 }
 
-/// The first values of the rows, as texts.
 #[track_caller]
 fn ask(client: &mut Client, text: &str) -> Vec<String> {
-    let messages = match client.simple_query(text) {
-        Ok(messages) => messages,
-        Err(error) => panic!("{text}: {error:?}"),
-    };
-    let rows = messages.iter().filter_map(|message| match message {
-        SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or("NULL").to_owned()),
-        _ => None,
-    });
-    rows.collect()
+    answer(client, text).expect(text)
 }
 
 #[track_caller]

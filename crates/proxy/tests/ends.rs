@@ -280,10 +280,10 @@ fn a_client_that_says_nothing_is_not_waited_for() {
     }
 }
 
-#[test]
-fn metrics_count_and_show_no_content() {
+/// A session with a table, and the port of the metrics.
+fn counted() -> Option<(Setup, Client, u16)> {
     if !server_testkit::is_installed() {
-        return;
+        return None;
     }
     let port = free_port();
     let setup = Setup::start_with(RULES, &format!("metrics = \"127.0.0.1:{port}\""));
@@ -291,6 +291,14 @@ fn metrics_count_and_show_no_content() {
     client
         .batch_execute("CREATE TABLE person (name text)")
         .expect("made");
+    Some((setup, client, port))
+}
+
+#[test]
+fn metrics_count_and_show_no_content() {
+    let Some((_setup, mut client, port)) = counted() else {
+        return;
+    };
     client
         .batch_execute("INSERT INTO person VALUES ('CANARYmetrics')")
         .expect("inserted");
@@ -319,15 +327,9 @@ fn metrics_count_and_show_no_content() {
 
 #[test]
 fn metrics_tell_what_protection_did() {
-    if !server_testkit::is_installed() {
+    let Some((setup, mut client, port)) = counted() else {
         return;
-    }
-    let port = free_port();
-    let setup = Setup::start_with(RULES, &format!("metrics = \"127.0.0.1:{port}\""));
-    let mut client = setup.connect();
-    client
-        .batch_execute("CREATE TABLE person (name text)")
-        .expect("made");
+    };
     client
         .batch_execute("INSERT INTO person VALUES ('CANARYa'), ('CANARYb'), (NULL)")
         .expect("inserted");

@@ -4,9 +4,10 @@
 mod common;
 
 use common::Setup;
+use common::texts::{Text, answer};
 use postgres::error::SqlState;
-use postgres::types::{Format, IsNull, ToSql, Type, private::BytesMut};
-use postgres::{Client, Error, SimpleQueryMessage};
+use postgres::types::Type;
+use postgres::{Client, Error};
 
 const RULES: &str = r#"
 [columns.event]
@@ -47,34 +48,9 @@ fn start() -> Option<(Setup, Client)> {
     Some((setup, client))
 }
 
-/// A parameter that is sent as text.
-#[derive(Debug)]
-struct Written<'a>(&'a str);
-
-impl ToSql for Written<'_> {
-    fn to_sql(
-        &self,
-        _: &Type,
-        out: &mut BytesMut,
-    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
-        out.extend_from_slice(self.0.as_bytes());
-        Ok(IsNull::No)
-    }
-
-    fn accepts(_: &Type) -> bool {
-        true
-    }
-
-    fn encode_format(&self, _: &Type) -> Format {
-        Format::Text
-    }
-
-    postgres::types::to_sql_checked!();
-}
-
 fn found(client: &mut Client, sql: &str, declared: &Type, value: &str) -> Result<Vec<i32>, Error> {
     let statement = client.prepare_typed(sql, std::slice::from_ref(declared))?;
-    let rows = client.query(&statement, &[&Written(value)])?;
+    let rows = client.query(&statement, &[&Text(value)])?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
@@ -153,18 +129,9 @@ fn a_moment_that_the_clock_does_not_show_alone_is_no_bound() {
     );
 }
 
-fn simple(client: &mut Client, text: &str) -> Result<Vec<String>, Error> {
-    let messages = client.simple_query(text)?;
-    let rows = messages.iter().filter_map(|message| match message {
-        SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or("NULL").to_owned()),
-        _ => None,
-    });
-    Ok(rows.collect())
-}
-
 #[track_caller]
 fn assert_refused(client: &mut Client, text: &str) {
-    let error = simple(client, text).expect_err(text);
+    let error = answer(client, text).expect_err(text);
     let code = error.code();
     assert_eq!(
         code,
@@ -192,13 +159,13 @@ fn values_are_not_read_by_a_clock_that_the_same_text_changes() {
     ] {
         assert_refused(&mut client, &format!("{before}; {select}"));
     }
-    let here = simple(&mut client, select).expect("a row");
+    let here = answer(&mut client, select).expect("a row");
     assert_eq!(here, ["2024-01-01 00:00:00+01"]);
     let around =
         format!("BEGIN; SET application_name TO 'x'; SAVEPOINT a; ROLLBACK TO a; COMMIT; {select}");
-    assert_eq!(simple(&mut client, &around).expect("a row"), here);
-    simple(&mut client, "SET TimeZone TO 'Asia/Tokyo'").expect("by itself");
-    let there = simple(&mut client, select).expect("a row");
+    assert_eq!(answer(&mut client, &around).expect("a row"), here);
+    answer(&mut client, "SET TimeZone TO 'Asia/Tokyo'").expect("by itself");
+    let there = answer(&mut client, select).expect("a row");
     assert_eq!(there, ["2024-01-01 08:00:00+09"]);
 }
 
@@ -214,9 +181,9 @@ fn a_block_may_change_where_names_are_looked_for() {
         "SELECT seen FROM event",
         "DO $$ BEGIN SET search_path TO other; END $$",
     ] {
-        simple(&mut client, statement).expect(statement);
+        answer(&mut client, statement).expect(statement);
     }
-    let found = simple(
+    let found = answer(
         &mut client,
         "SELECT seen FROM event WHERE seen = 'elsewhere'",
     );
@@ -242,7 +209,7 @@ fn no_definition_has_the_server_store_or_lose_a_value() {
     client
         .batch_execute("INSERT INTO event (id) VALUES (6)")
         .expect("this has that of the rule");
-    let fees = simple(
+    let fees = answer(
         &mut client,
         "SELECT fee FROM event WHERE id >= 5 ORDER BY id",
     );

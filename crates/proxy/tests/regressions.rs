@@ -13,14 +13,15 @@
 mod common;
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
 
 use common::Setup;
+use common::texts::answer;
+use common::wire::{Session, put_text};
 use postgres::error::SqlState;
 use postgres::types::Type;
-use postgres::{Client, Error, SimpleQueryMessage};
+use postgres::{Client, Error};
 use wire_postgres::backend::{kind, read_fields};
-use wire_postgres::{frontend, startup};
+use wire_postgres::frontend;
 
 const RULES: &str = r#"
 [columns.person]
@@ -51,19 +52,6 @@ fn start() -> Option<(Setup, Client)> {
     client.batch_execute(CREATE).expect("made");
     client.batch_execute(ROWS).expect("inserted");
     Some((setup, client))
-}
-
-/// Rows of a statement, each as texts with `|` between them.
-fn answer(client: &mut Client, statement: &str) -> Result<Vec<String>, Error> {
-    let messages = client.simple_query(statement)?;
-    let rows = messages.iter().filter_map(|message| match message {
-        SimpleQueryMessage::Row(row) => {
-            let values = (0..row.len()).map(|index| row.get(index).unwrap_or("NULL"));
-            Some(values.collect::<Vec<_>>().join("|"))
-        }
-        _ => None,
-    });
-    Ok(rows.collect())
 }
 
 fn is_refusal(error: &Error) -> bool {
@@ -375,39 +363,11 @@ fn a_parameter_is_not_stored_in_clear_beside() {
     );
 }
 
-/// Messages of a pipeline, and the kinds of all answers up to ReadyForQuery.
+/// All answers to the messages of a pipeline, up to ReadyForQuery.
 fn pipeline(setup: &Setup, messages: &[u8]) -> Vec<(u8, Vec<u8>)> {
-    let mut socket = TcpStream::connect(setup.proxy.address).expect("the proxy listens");
-    let parameters = b"\0\x03\0\0user\0postgres\0database\0postgres\0\0";
-    let size = u32::try_from(parameters.len() + 4).expect("small");
-    let packet = [&size.to_be_bytes(), &parameters[..]].concat();
-    assert!(startup::First::read(&packet).is_ok());
-    socket.write_all(&packet).expect("sent");
-    read_until_ready(&mut socket);
-    socket.write_all(messages).expect("sent");
-    read_until_ready(&mut socket)
-}
-
-fn read_until_ready(socket: &mut TcpStream) -> Vec<(u8, Vec<u8>)> {
-    let mut messages = Vec::new();
-    loop {
-        let mut header = [0; 5];
-        socket.read_exact(&mut header).expect("a message");
-        let size = u32::from_be_bytes([header[1], header[2], header[3], header[4]]);
-        let mut body = vec![0; size as usize - 4];
-        socket.read_exact(&mut body).expect("its body");
-        messages.push((header[0], body));
-        if header[0] == kind::READY_FOR_QUERY {
-            return messages;
-        }
-    }
-}
-
-fn put_statement(text: &str, out: &mut Vec<u8>) {
-    frontend::write_parse(b"", text.as_bytes(), std::iter::empty(), out);
-    let none = std::iter::empty::<i16>;
-    frontend::write_bind((b"", b""), none(), |_| Ok::<_, ()>(()), none(), out).expect("no values");
-    frontend::write_execute(b"", 0, out);
+    let mut session = Session::connect(setup.proxy.address.port());
+    session.send(messages);
+    session.messages()
 }
 
 #[test]
@@ -416,13 +376,13 @@ fn an_error_of_the_proxy_comes_in_its_order() {
         return;
     };
     let mut messages = Vec::new();
-    put_statement("SELECT pg_sleep(0.3)", &mut messages);
-    put_statement(
+    put_text("SELECT pg_sleep(0.3)", &mut messages);
+    put_text(
         "INSERT INTO person (id, mail) VALUES (7, 'CANARYseven')",
         &mut messages,
     );
-    put_statement("SELECT md5(name) FROM person", &mut messages);
-    put_statement(
+    put_text("SELECT md5(name) FROM person", &mut messages);
+    put_text(
         "INSERT INTO person (id, mail) VALUES (8, 'CANARYeight')",
         &mut messages,
     );

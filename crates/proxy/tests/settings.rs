@@ -5,9 +5,9 @@ mod common;
 
 use common::Setup;
 use common::raw::Raw;
-use postgres::types::private::BytesMut;
-use postgres::types::{Format, IsNull, ToSql, Type};
-use postgres::{Client, SimpleQueryMessage};
+use common::texts::{Text, answer};
+use postgres::Client;
+use postgres::types::ToSql;
 
 const RULES: &str = r#"
 [columns.event]
@@ -30,42 +30,9 @@ fn start() -> Option<Setup> {
     Some(setup)
 }
 
-/// A parameter as text, of whatever type it is asked for.
-#[derive(Debug)]
-struct Text<'a>(&'a str);
-
-impl ToSql for Text<'_> {
-    fn to_sql(
-        &self,
-        _: &Type,
-        out: &mut BytesMut,
-    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
-        out.extend_from_slice(self.0.as_bytes());
-        Ok(IsNull::No)
-    }
-
-    fn accepts(_: &Type) -> bool {
-        true
-    }
-
-    fn encode_format(&self, _: &Type) -> Format {
-        Format::Text
-    }
-
-    postgres::types::to_sql_checked!();
-}
-
-/// Rows as texts, with `|` between the values.
+#[track_caller]
 fn texts(client: &mut Client, query: &str) -> Vec<String> {
-    let said = client.simple_query(query).expect(query);
-    let rows = said.iter().filter_map(|message| match message {
-        SimpleQueryMessage::Row(row) => {
-            let values = (0..row.len()).map(|place| row.get(place).unwrap_or("NULL"));
-            Some(values.collect::<Vec<_>>().join("|"))
-        }
-        _ => None,
-    });
-    rows.collect()
+    answer(client, query).expect(query)
 }
 
 /// A query has the same answer of both tables: as text, in binary, and with its parameter, `$1`.

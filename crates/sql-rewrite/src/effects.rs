@@ -114,19 +114,20 @@ fn may_fire_triggers(words: &[String], schema: &Schema) -> bool {
 #[cfg(test)]
 mod tests {
     use super::of_words;
-    use crate::{Schema, TransactionEffect};
+    use crate::{Effects, Schema, TransactionEffect};
+
+    fn effects(text: &str) -> Effects {
+        let words: Vec<_> = text.split(' ').map(str::to_owned).collect();
+        of_words(&words, &Schema::default())
+    }
 
     fn transaction(text: &str) -> Option<TransactionEffect> {
-        let words: Vec<_> = text.split(' ').map(str::to_owned).collect();
-        of_words(&words, &Schema::default()).transaction
+        effects(text).transaction
     }
 
     #[test]
     fn settings_of_the_transaction_are_none() {
-        let changes = |text: &str| {
-            let words: Vec<_> = text.split(' ').map(str::to_owned).collect();
-            of_words(&words, &Schema::default()).changes_settings
-        };
+        let changes = |text: &str| effects(text).changes_settings;
         for text in [
             "set transaction isolation level repeatable read read only",
             "set transaction snapshot",
@@ -148,10 +149,7 @@ mod tests {
 
     #[test]
     fn settings_of_texts_are_known() {
-        let changes = |text: &str| {
-            let words: Vec<_> = text.split(' ').map(str::to_owned).collect();
-            of_words(&words, &Schema::default()).changes_texts
-        };
+        let changes = |text: &str| effects(text).changes_texts;
         for text in [
             "set timezone to utc",
             "set local time zone",
@@ -184,10 +182,6 @@ mod tests {
 
     #[test]
     fn what_may_hold_definitions_and_settings_is_known() {
-        let effects = |text: &str| {
-            let words: Vec<_> = text.split(' ').map(str::to_owned).collect();
-            of_words(&words, &Schema::default())
-        };
         for text in ["call p", "do"] {
             let effects = effects(text);
             assert!(effects.changes_settings && effects.forgets_locks, "{text}");

@@ -9,6 +9,7 @@ use server_testkit::Postgres;
 pub mod leaks;
 pub mod raw;
 pub mod tap;
+pub mod texts;
 pub mod wire;
 
 use leaks::CANARY;

@@ -51,20 +51,33 @@ impl Session {
         self.0.write_all(messages).expect("it is read");
     }
 
-    /// What comes up to ReadyForQuery.
-    pub fn answer(&mut self) -> Answer {
-        let mut answer = Answer::default();
+    /// What comes up to ReadyForQuery, kinds and bodies. Without that the session is over.
+    pub fn messages(&mut self) -> Vec<(u8, Vec<u8>)> {
+        let mut messages = Vec::new();
         loop {
             let mut header = [0; 5];
             if let Err(error) = self.0.read_exact(&mut header) {
                 assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "{error}");
-                answer.is_over = true;
-                return answer;
+                return messages;
             }
             let size = u32::from_be_bytes([header[1], header[2], header[3], header[4]]);
             let mut body = vec![0; size as usize - 4];
             self.0.read_exact(&mut body).expect("its body");
-            match header[0] {
+            messages.push((header[0], body));
+            if header[0] == kind::READY_FOR_QUERY {
+                return messages;
+            }
+        }
+    }
+
+    /// The same, read.
+    pub fn answer(&mut self) -> Answer {
+        let mut answer = Answer {
+            is_over: true,
+            ..Answer::default()
+        };
+        for (kind, body) in self.messages() {
+            match kind {
                 kind::DATA_ROW => {
                     let row = read_data_row(&body).expect("well formed");
                     let values = row.iter().map(|value| value.map(text));
@@ -72,10 +85,11 @@ impl Session {
                 }
                 kind::COMMAND_COMPLETE => answer.tag = text(&body),
                 kind::ERROR => answer.note_error(&body),
-                kind::READY_FOR_QUERY => return answer,
+                kind::READY_FOR_QUERY => answer.is_over = false,
                 _ => {}
             }
         }
+        answer
     }
 
     /// A text by the simple protocol.

@@ -1,0 +1,43 @@
+//! Values as texts, whatever their types.
+
+use postgres::types::private::BytesMut;
+use postgres::types::{Format, IsNull, ToSql, Type};
+use postgres::{Client, Error, SimpleQueryMessage};
+
+/// A parameter that is sent as text, of whatever type it is asked for.
+#[derive(Debug)]
+pub struct Text<'a>(pub &'a str);
+
+impl ToSql for Text<'_> {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        out.extend_from_slice(self.0.as_bytes());
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    fn encode_format(&self, _: &Type) -> Format {
+        Format::Text
+    }
+
+    postgres::types::to_sql_checked!();
+}
+
+/// Rows of a statement, each as texts with `|` between them.
+pub fn answer(client: &mut Client, statement: &str) -> Result<Vec<String>, Error> {
+    let messages = client.simple_query(statement)?;
+    let rows = messages.iter().filter_map(|message| match message {
+        SimpleQueryMessage::Row(row) => {
+            let values = (0..row.len()).map(|index| row.get(index).unwrap_or("NULL"));
+            Some(values.collect::<Vec<_>>().join("|"))
+        }
+        _ => None,
+    });
+    Ok(rows.collect())
+}
