@@ -38,6 +38,7 @@ const TESTS: &[&str] = &[
     "proxy",
     "proxy_command",
     "regressions",
+    "round_trips",
     "server",
     "settings",
     "socket",

@@ -56,10 +56,10 @@ fn take(session: &mut Session, step: Step, elsewhere: &mut Session) -> Answer {
     let mut messages = Vec::new();
     match step {
         Parse(text) => write_parse(b"", text.as_bytes(), empty(), &mut messages),
-        Run(value) | RunOrRefused(value) => put(b"", Some(value), &mut messages),
+        Run(value) | RunOrRefused(value) => put(b"", &[value], &mut messages),
         Do(text) => {
             write_parse(b"do", text.as_bytes(), empty(), &mut messages);
-            put(b"do", None, &mut messages);
+            put(b"do", &[], &mut messages);
         }
         Query(text) => return session.query(text),
         Elsewhere(text) => return elsewhere.query(text),

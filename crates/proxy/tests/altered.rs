@@ -83,7 +83,7 @@ fn assert_does_not_open(setup: &Setup, text: &str, column: &str) {
     let mut session = Session::connect(setup.proxy.address.port());
     let mut messages = Vec::new();
     write_parse(b"", text.as_bytes(), empty(), &mut messages);
-    put(b"", Some("1"), &mut messages);
+    put(b"", &["1"], &mut messages);
     messages.extend_from_slice(SYNC);
     let answer = session.say(&messages);
     assert_eq!(answer.code, "XX001", "{answer:?}");

@@ -2,13 +2,20 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 /// What goes to the server.
 pub struct Tap {
     pub address: SocketAddr,
-    sent: Arc<Mutex<Vec<u8>>>,
+    seen: Arc<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    sent: Mutex<Vec<u8>>,
+    round_trips: AtomicUsize,
 }
 
 impl Tap {
@@ -16,8 +23,8 @@ impl Tap {
     pub fn start(port: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
-        let sent = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&sent);
+        let seen = Arc::new(Seen::default());
+        let noted = Arc::clone(&seen);
         // Ends with the test's process.
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
@@ -28,28 +35,42 @@ impl Tap {
                     server.try_clone().expect("a second handle"),
                     client.try_clone().expect("a second handle"),
                 );
-                let kept = Arc::clone(&kept);
-                thread::spawn(move || pump(client, server, Some(&kept)));
-                thread::spawn(move || pump(back.0, back.1, None));
+                let seen = Arc::clone(&noted);
+                let has_answered = Arc::new(AtomicBool::new(true));
+                let answered = Arc::clone(&has_answered);
+                let note_question = move |bytes: &[u8]| {
+                    if has_answered.swap(false, Ordering::SeqCst) {
+                        seen.round_trips.fetch_add(1, Ordering::SeqCst);
+                    }
+                    let mut sent = seen.sent.lock().expect("no panic while it is held");
+                    sent.extend_from_slice(bytes);
+                };
+                let note_answer = move |_: &[u8]| answered.store(true, Ordering::SeqCst);
+                thread::spawn(move || pump(client, server, note_question));
+                thread::spawn(move || pump(back.0, back.1, note_answer));
             }
         });
-        Self { address, sent }
+        Self { address, seen }
     }
 
     /// All that was sent to the server.
     pub fn sent(&self) -> Vec<u8> {
-        self.sent.lock().expect("no panic while it is held").clone()
+        let sent = self.seen.sent.lock().expect("no panic while it is held");
+        sent.clone()
+    }
+
+    /// How often something was sent after something had been answered, on all connections.
+    pub fn round_trips(&self) -> usize {
+        self.seen.round_trips.load(Ordering::SeqCst)
     }
 }
 
-fn pump(mut from: TcpStream, mut to: TcpStream, kept: Option<&Mutex<Vec<u8>>>) {
+/// Notes what comes before it passes it on, so that nobody has answered it yet.
+fn pump(mut from: TcpStream, mut to: TcpStream, note: impl Fn(&[u8])) {
     let _ = to.set_nodelay(true);
     let mut buffer = [0; 16 * 1024];
     while let Ok(size @ 1..) = from.read(&mut buffer) {
-        if let Some(kept) = kept {
-            let mut kept = kept.lock().expect("no panic while it is held");
-            kept.extend_from_slice(&buffer[..size]);
-        }
+        note(&buffer[..size]);
         if to.write_all(&buffer[..size]).is_err() {
             break;
         }

@@ -120,20 +120,22 @@ fn text(bytes: &[u8]) -> String {
 /// Parse, Bind and Execute of a statement without parameters.
 pub fn put_text(text: &str, out: &mut Vec<u8>) {
     write_parse(b"", text.as_bytes(), empty(), out);
-    put(b"", None, out);
+    put(b"", &[], out);
 }
 
-/// Bind of a value, if there is one, and Execute; all as texts.
-pub fn put(statement: &[u8], value: Option<&str>, out: &mut Vec<u8>) {
-    let formats: &[i16] = if value.is_some() { &[0] } else { &[] };
-    let write_values = |out: &mut Vec<u8>| match value {
-        None => Ok::<_, ()>(()),
-        Some(value) => write_value(out, |out| {
-            out.extend_from_slice(value.as_bytes());
-            Ok(true)
-        }),
+/// Bind of values and Execute; all as texts.
+pub fn put(statement: &[u8], values: &[&str], out: &mut Vec<u8>) {
+    let write_values = |out: &mut Vec<u8>| {
+        for value in values {
+            write_value(out, |out| {
+                out.extend_from_slice(value.as_bytes());
+                Ok::<_, ()>(true)
+            })?;
+        }
+        Ok(())
     };
+    let formats = values.iter().map(|_| 0);
     let names = (&b""[..], statement);
-    write_bind(names, formats.iter().copied(), write_values, empty(), out).expect("no failure");
+    write_bind(names, formats, write_values, empty(), out).expect("no failure");
     write_execute(b"", 0, out);
 }
