@@ -1,6 +1,6 @@
 //! What all sessions know of protected columns: rules, schemas of databases, plans, sealer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -18,6 +18,8 @@ const FINISH_ROWS_MAX: usize = 100_000;
 const FINISH_BYTES_MAX: usize = 128 << 20;
 /// What a field of COPY may have, where nobody says otherwise.
 const FIELD_SIZE_MAX: usize = 256 << 20;
+/// Warnings that are remembered, so that each is logged once.
+const WARNINGS_MAX: usize = 1000;
 
 /// What all sessions know.
 pub struct Protection {
@@ -29,6 +31,7 @@ pub struct Protection {
     plans: PlanCache,
     counters: Counters,
     versions: AtomicU64,
+    warnings: Mutex<HashSet<String>>,
     finish_rows_max: usize,
     finish_bytes_max: usize,
     field_size_max: usize,
@@ -123,6 +126,7 @@ impl Protection {
             plans: PlanCache::default(),
             counters: Counters::default(),
             versions: AtomicU64::new(1),
+            warnings: Mutex::default(),
             finish_rows_max: FINISH_ROWS_MAX,
             finish_bytes_max: FINISH_BYTES_MAX,
             field_size_max: FIELD_SIZE_MAX,
@@ -184,6 +188,16 @@ impl Protection {
     /// The rules.
     pub fn rules(&self) -> &Rules {
         &self.rules
+    }
+
+    /// Tells the log of a fault between rules and a database, unless it has been told of it.
+    pub fn warn_once(&self, database: &str, warning: String) {
+        let warnings = self.warnings.lock();
+        let mut warnings = warnings.unwrap_or_else(PoisonError::into_inner);
+        let key = format!("{database}\0{warning}");
+        if warnings.len() < WARNINGS_MAX && warnings.insert(key) {
+            tracing::warn!(database, "{warning}");
+        }
     }
 
     /// The state of a database that was published last; None: nobody looked yet.

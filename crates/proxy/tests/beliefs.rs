@@ -315,3 +315,66 @@ fn nothing_goes_on_behind_the_end_of_a_transaction_that_changed_names() {
     // Where nothing was changed before, a text may end a transaction and go on.
     run(&mut client, "BEGIN; SELECT 1; COMMIT; SELECT 2");
 }
+
+/// A table that was there before its rules keeps nobody from the others, and nothing of it is
+/// answered until it is sealed.
+#[test]
+fn a_table_in_clear_stops_statements_over_protected_columns_only() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    let mut past = setup.server.connect();
+    run(
+        &mut past,
+        "CREATE TABLE visit (id integer PRIMARY KEY, at timestamptz DEFAULT now(), \
+         note text CHECK (note <> ''));
+         CREATE TABLE plain (id integer, owner integer REFERENCES visit);
+         INSERT INTO visit VALUES (1, '2026-01-02', 'old')",
+    );
+    let mut client = setup.connect();
+    run(&mut client, "INSERT INTO plain VALUES (1, 1)");
+    assert_eq!(ask(&mut client, "SELECT owner FROM plain"), ["1"]);
+    let insert = format!("INSERT INTO visit (id, note) VALUES (2, '{CANARY}')");
+    for text in [
+        &insert,
+        "SELECT note FROM visit",
+        "SELECT owner, note FROM plain JOIN visit USING (id)",
+        "UPDATE visit SET note = 'x'",
+        "COPY visit TO STDOUT",
+    ] {
+        assert_eq!(state(&mut client, text), "F0000", "{text}");
+    }
+    assert_eq!(ask(&mut client, "SELECT owner FROM plain"), ["1"]);
+    // By the proxy it can be replaced.
+    run(&mut client, "DROP TABLE visit CASCADE");
+    run(
+        &mut client,
+        "CREATE TABLE visit (id integer PRIMARY KEY, at timestamptz, note text)",
+    );
+    run(&mut client, &insert);
+    let notes = "SELECT note FROM visit";
+    assert_eq!(ask(&mut client, notes), [CANARY]);
+    assert_eq!(ask(&mut setup.connect(), notes), [CANARY]);
+}
+
+/// What is mended past the proxy is found out by whoever is refused.
+#[test]
+fn a_table_that_is_sealed_past_the_proxy_is_seen() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    let mut past = setup.server.connect();
+    run(&mut past, "CREATE TABLE visit (id integer, note text)");
+    let mut client = setup.connect();
+    let notes = "SELECT note FROM visit";
+    assert_eq!(state(&mut client, notes), "F0000");
+    run(
+        &mut past,
+        "DROP TABLE visit; CREATE TABLE visit (id integer, note bytea)",
+    );
+    // The refusal tells what was known; the next statement looks again.
+    let _ = client.batch_execute(notes);
+    assert_eq!(ask(&mut client, notes), [""; 0]);
+}

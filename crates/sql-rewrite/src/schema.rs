@@ -130,6 +130,9 @@ pub struct Schema {
     pub suspect_functions: Vec<String>,
     /// What queries on the catalogues have to be shown otherwise.
     pub catalogue: CatalogueFacts,
+    /// Columns that have rules and are in clear. As long as there is one, no statement that touches
+    /// a protected column may be answered.
+    pub unfit: Vec<SchemaError>,
 }
 
 /// What is needed to show clients a catalogue with the logical types.
@@ -160,9 +163,21 @@ pub struct SchemaError {
     pub column: String,
     /// What does not fit and what to do.
     pub problem: String,
+    /// Whether it is about a column that is in clear, and nothing else: statements that touch no
+    /// protected column are as safe as they are beside rules that fit.
+    pub is_own: bool,
 }
 
 impl Schema {
+    /// Protected columns that their tables do not have: those rules protect nothing.
+    pub fn missing_columns(&self) -> impl Iterator<Item = &ProtectedColumn> {
+        self.protected.iter().filter(|protected| {
+            let name = (protected.schema.clone(), protected.table.clone());
+            let table = self.tables.get(&name).filter(|table| table.oid != 0);
+            table.is_some_and(|table| table.position(&protected.column).is_none())
+        })
+    }
+
     /// The protected column of an id that this schema gave out.
     pub fn column(&self, id: ColumnId) -> &ProtectedColumn {
         &self.protected[id.0 as usize]

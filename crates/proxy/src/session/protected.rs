@@ -15,9 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use column_types::TextContext;
-use sql_rewrite::{
-    ObjectEffect, Objects, Output, Schema, SchemaError, SessionFacts, TransactionEffect, may_fetch,
-};
+use sql_rewrite::{ObjectEffect, Objects, Output, SessionFacts, TransactionEffect, may_fetch};
 use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
@@ -36,6 +34,7 @@ use crate::protection::{Loaded, Protection};
 
 mod copies;
 mod extended;
+mod fit;
 mod late;
 mod queries;
 mod reply;
@@ -333,8 +332,7 @@ impl Protected {
         if !load.is_whole {
             return Ok(self.shared.adopt(&self.database, session));
         }
-        let schema = Schema::build(self.shared.rules(), &load.answers);
-        let schema = schema.map_err(|errors| unfit(&errors))?;
+        let schema = self.fit(&load.answers)?;
         // What is not committed is nobody else's business.
         let is_public = !self.is_in_transaction();
         let database = &self.database;
@@ -387,6 +385,7 @@ impl Protected {
         } else {
             self.shared.plan(loaded, text)?
         };
+        self.check_fit(&plan)?;
         Ok((plan, text.into()))
     }
 
@@ -504,6 +503,7 @@ impl Protected {
     pub(super) fn note_end(&self, failure: &Failure) {
         if failure.sqlstate == "XX001" {
             add(&self.shared.counters().values_damaged, 1);
+            tracing::warn!(database = self.database.as_str(), "{}", failure.message);
         }
     }
 
@@ -587,11 +587,4 @@ impl Drop for Protected {
         // The server may have committed without that its answer was seen.
         self.publish_changes();
     }
-}
-
-fn unfit(errors: &[SchemaError]) -> Failure {
-    let first = errors.first().map(ToString::to_string).unwrap_or_default();
-    let more = errors.len().saturating_sub(1);
-    let message = format!("rules and database do not fit: {first} (and {more} more)");
-    Failure::error("F0000", message).hint("Run `strongroom columns check`.")
 }

@@ -30,6 +30,20 @@ impl Schema {
         }
     }
 
+    /// The same where columns that are in clear are all that does not fit: they are in
+    /// [`Schema::unfit`].
+    ///
+    /// # Errors
+    /// Every place where rules and server do not fit, if one of them is another.
+    pub fn build_with_unfit(rules: &Rules, answers: &[Answer]) -> Result<Self, Vec<SchemaError>> {
+        let (mut schema, errors) = Self::build_anyway(rules, answers);
+        if errors.iter().any(|error| !error.is_own) {
+            return Err(errors);
+        }
+        schema.unfit = errors;
+        Ok(schema)
+    }
+
     /// The same for whoever asks what rules would mean, and sends nothing: where rules and server
     /// do not fit, as while its tables are in clear, the rules hold, and what does not fit is told
     /// beside.
@@ -73,6 +87,8 @@ struct Building<'a> {
     /// Tables whose rows are their own, without triggers, rules, policies, privileges on single
     /// columns and publications.
     unwatched: BTreeSet<u32>,
+    /// Columns that have a rule and are not sealed, by their tables.
+    in_clear: HashSet<(Name, String)>,
     errors: Vec<SchemaError>,
 }
 
@@ -105,6 +121,7 @@ impl<'a> Building<'a> {
             definitions: HashMap::new(),
             parents: BTreeMap::new(),
             unwatched: BTreeSet::new(),
+            in_clear: HashSet::new(),
             errors: Vec::new(),
         }
     }
@@ -117,12 +134,22 @@ impl<'a> Building<'a> {
         self.schema.tables.get_mut(self.names.get(&oid)?)
     }
 
+    fn is_in_clear(&self, table: &Name, column: &str) -> bool {
+        self.in_clear.contains(&(table.clone(), column.to_owned()))
+    }
+
     fn error(&mut self, table: &Name, column: &str, problem: impl Into<String>) {
+        let is_own = self.is_in_clear(table, column);
+        self.note_error(table, column, problem.into(), is_own);
+    }
+
+    fn note_error(&mut self, table: &Name, column: &str, problem: String, is_own: bool) {
         self.errors.push(SchemaError {
             schema: table.0.clone(),
             table: table.1.clone(),
             column: column.to_owned(),
-            problem: problem.into(),
+            problem,
+            is_own,
         });
     }
 
@@ -184,6 +211,7 @@ impl<'a> Building<'a> {
             let (column, physical) = (text(row, 2), text(row, 5));
             let rule = self.rules.column(&name.0, &name.1, &column);
             if rule.is_some() && physical != "bytea" {
+                self.in_clear.insert((name.clone(), column.clone()));
                 self.error(
                     &name,
                     &column,
@@ -291,12 +319,11 @@ impl<'a> Building<'a> {
                 match own.protected {
                     None => own.protected = Some(id),
                     Some(present) if present == id => {}
-                    Some(_) => self.error(
-                        &name,
-                        &column,
-                        "has a rule of its own beside that of the table which it is a part of: \
-                         remove one",
-                    ),
+                    Some(_) => {
+                        let problem = "has a rule of its own beside that of the table which it \
+                                       is a part of: remove one";
+                        self.note_error(&name, &column, problem.to_owned(), false);
+                    }
                 }
             }
         }
@@ -333,8 +360,9 @@ impl<'a> Building<'a> {
              its partitions and children have it",
             above.schema, above.name
         );
+        // Even where the child is in clear: what is written there now has a rule.
         for column in open {
-            self.error(&name, &column, problem.clone());
+            self.note_error(&name, &column, problem.clone(), false);
         }
     }
 

@@ -90,7 +90,11 @@ impl Building<'_> {
                 if let Some(problem) = problem {
                     let column = self.column_name(relation, *column);
                     let message = format!("is in the constraint {constraint}: {problem}");
-                    self.error(&table, &column, message);
+                    let other = referred_columns.get(place).copied().unwrap_or_default();
+                    let other = (self.name(referred), self.column_name(referred, other));
+                    let is_own = self.is_in_clear(&table, &column)
+                        || (other.0).is_some_and(|table| self.is_in_clear(&table, &other.1));
+                    self.note_error(&table, &column, message, is_own);
                 }
             }
         }

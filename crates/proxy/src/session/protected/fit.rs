@@ -1,0 +1,61 @@
+//! Whether rules and database fit.
+
+use sql_rewrite::{Answer, Schema, SchemaError};
+use wire_postgres::backend::Failure;
+
+use super::Protected;
+use crate::plans::TextPlan;
+
+impl Protected {
+    /// The schema of the database.
+    ///
+    /// # Errors
+    /// The rules do not fit it, so that no statement is safe.
+    pub(super) fn fit(&self, answers: &[Answer]) -> Result<Schema, Failure> {
+        let schema = Schema::build_with_unfit(self.shared.rules(), answers);
+        let schema = schema.map_err(|errors| {
+            let failure = unfit(&errors);
+            self.warn(format!("every statement is refused: {}", failure.message));
+            failure
+        })?;
+        for column in schema.missing_columns() {
+            let (table, column) = (&column.table, &column.column);
+            self.warn(format!(
+                "{table} has no column {column}: its rule protects nothing. Mend the name in the \
+                 rule, or add the column through the proxy"
+            ));
+        }
+        for error in &schema.unfit {
+            self.warn(format!(
+                "statements over protected columns are refused: {error}"
+            ));
+        }
+        Ok(schema)
+    }
+
+    /// Refuses what touches protected columns while one with a rule is in clear.
+    pub(super) fn check_fit(&mut self, plan: &TextPlan) -> Result<(), Failure> {
+        let errors = &plan.loaded.schema.unfit;
+        if errors.is_empty() || plan.passes() {
+            return Ok(());
+        }
+        // It may have been mended at the server itself, which tells nobody.
+        self.stale.schema = true;
+        Err(unfit(errors))
+    }
+
+    fn warn(&self, warning: String) {
+        self.shared.warn_once(&self.database, warning);
+    }
+}
+
+fn unfit(errors: &[SchemaError]) -> Failure {
+    let first = errors.first().map(ToString::to_string).unwrap_or_default();
+    let more = match errors.len().saturating_sub(1) {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    let message = format!("rules and database do not fit: {first}{more}");
+    let hint = "Run `strongroom columns check`. What it names is mended at the server itself.";
+    Failure::error("F0000", message).hint(hint)
+}
