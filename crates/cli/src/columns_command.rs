@@ -6,9 +6,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
 use comfy_table::{ContentArrangement, Table, TableStyle};
+use proxy::config::{self, Parts};
 use sql_rewrite::explain::{self, ColumnReport, How, Learnt, Place, StatementReport};
 use sql_rewrite::{Answer, DEFAULT_SCHEMA, Dialect, QUERIES, Rules, Schema, Use};
 
@@ -81,11 +82,10 @@ fn check(args: &FileArgs) -> anyhow::Result<ExitCode> {
     let Some(rules) = read_rules(&args.config)? else {
         return Ok(ExitCode::FAILURE);
     };
-    let count: usize = rules.tables.values().map(|columns| columns.len()).sum();
-    let mut output = io::stdout().lock();
+    let count = rules.count();
     let Some(answers) = server::ask(&args.config)? else {
         writeln!(
-            output,
+            io::stdout(),
             "{count} rules, none contradicts another. Set {DATABASE_URL} to check them against a \
              server."
         )?;
@@ -98,44 +98,73 @@ fn check(args: &FileArgs) -> anyhow::Result<ExitCode> {
             }
             Ok(ExitCode::FAILURE)
         }
-        Ok(schema) => {
-            writeln!(output, "{count} rules fit the server.")?;
-            for report in explain::columns(&schema) {
-                for warning in &report.warnings {
-                    writeln!(output, "{}.{}: {warning}", report.table, report.column)?;
-                }
-            }
-            let mut opaque: Vec<String> = schema
-                .tables
-                .values()
-                .filter(|table| table.opaque)
-                .map(|table| format!("{}.{}", table.schema, table.name))
-                .collect();
-            opaque.sort_unstable();
-            for name in opaque {
-                writeln!(
-                    output,
-                    "{name}: computes from protected columns, so reading it is refused"
-                )?;
-            }
-            for name in &schema.suspect_functions {
-                writeln!(
-                    output,
-                    "{name}(): reads protected tables or runs texts as SQL, so calling it is \
-                     refused"
-                )?;
-            }
-            Ok(ExitCode::SUCCESS)
-        }
+        Ok(schema) => tell_fit(&schema, count),
     }
 }
 
-/// The rules of a configuration; None: they contradict themselves, and that has been said.
+/// What is to be known of rules that do not contradict the server.
+fn tell_fit(schema: &Schema, count: usize) -> anyhow::Result<ExitCode> {
+    let mut missing = schema.missing_columns().peekable();
+    if missing.peek().is_some() {
+        for column in missing {
+            writeln!(
+                io::stderr(),
+                "strongroom: {}.{} has no column {}: its rule protects nothing. Mend the name in \
+                 the rule, or add the column through the proxy",
+                column.schema,
+                column.table,
+                column.column
+            )?;
+        }
+        return Ok(ExitCode::FAILURE);
+    }
+    let mut output = io::stdout().lock();
+    writeln!(output, "{count} rules fit the server.")?;
+    for report in explain::columns(schema) {
+        for warning in &report.warnings {
+            writeln!(output, "{}.{}: {warning}", report.table, report.column)?;
+        }
+    }
+    let opaque = schema.tables.values().filter(|table| table.opaque);
+    let mut opaque: Vec<String> = opaque
+        .map(|table| format!("{}.{}", table.schema, table.name))
+        .collect();
+    opaque.sort_unstable();
+    for name in opaque {
+        writeln!(
+            output,
+            "{name}: computes from protected columns, so reading it is refused"
+        )?;
+    }
+    for name in &schema.suspect_functions {
+        writeln!(
+            output,
+            "{name}(): reads protected tables or runs texts as SQL, so calling it is refused"
+        )?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The rules of a configuration; None: they contradict themselves, and that has been said. All of
+/// the file is looked at as the proxy does: what is written wrongly is no rule.
 fn read_rules(path: &Path) -> anyhow::Result<Option<Rules>> {
     let text = fs::read_to_string(path)
         .with_context(|| format!("cannot read the configuration {}", path.display()))?;
     match Rules::from_toml(&text) {
-        Ok(rules) => Ok(Some(rules)),
+        Ok(rules) => {
+            let parts: Parts = config::read_toml(path)?;
+            if let Some(keys) = &parts.keys {
+                keys.source().context("[keys]")?;
+            }
+            if rules.count() == 0 {
+                bail!(
+                    "{} has no rules, so nothing would be protected: write them below \
+                     [columns.TABLE]",
+                    path.display()
+                );
+            }
+            Ok(Some(rules))
+        }
         Err(errors) => {
             for error in &errors {
                 writeln!(io::stderr(), "strongroom: {}: {error}", path.display())?;

@@ -44,7 +44,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let server = Server::start(&config)?;
     let address = server.address().context("the listener has no address")?;
     let (socket, metrics) = (server.socket(), server.metrics_address());
-    tracing::info!(%address, ?socket, ?metrics, "listening");
+    let columns = config.columns.count();
+    tracing::info!(%address, ?socket, ?metrics, columns, "listening");
     server.run(proxy::stop_signal());
     Ok(())
 }

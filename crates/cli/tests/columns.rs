@@ -75,6 +75,32 @@ fn rules_are_checked_without_a_server() {
     );
 }
 
+/// What the proxy would not start with, or would protect nothing by, is no configuration.
+#[test]
+fn what_protects_nothing_does_not_pass_for_rules() {
+    for (text, wanted) in [
+        (String::new(), "has no rules"),
+        (
+            RULES.replace("[columns.", "[column."),
+            "unknown field `column`",
+        ),
+        (
+            RULES.replace("[proxy]", "[proxy]\nmax_conections = 3"),
+            "max_conections",
+        ),
+        (
+            format!("{RULES}[keys]\nfile = \"a\"\ncommand = \"b\"\n"),
+            "exactly one of",
+        ),
+    ] {
+        let (_folder, path) = configuration(&text);
+        let output = columns(&["check", "--config", &path], None);
+        let said = self::text(&output.stderr);
+        assert!(!output.status.success(), "{text}");
+        assert!(said.contains(wanted), "{text}: {said}");
+    }
+}
+
 #[test]
 fn no_message_repeats_a_password() {
     let (_folder, path) = configuration(RULES);
@@ -136,6 +162,17 @@ fn rules_are_checked_against_a_server() {
     );
     assert!(
         said.contains("public.people.name: is text in the server, not bytea"),
+        "{said}"
+    );
+
+    client
+        .batch_execute("DROP TABLE people; CREATE TABLE people (id bytea, nmae bytea)")
+        .expect("SQL of PostgreSQL");
+    let output = check();
+    assert!(!output.status.success());
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("public.people has no column name: its rule protects nothing"),
         "{said}"
     );
 }

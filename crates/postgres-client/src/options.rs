@@ -4,10 +4,9 @@ use std::fmt;
 use std::path::Path;
 
 use crypto::secret::Key;
-use proxy::config::{ConfigError, KeysConfig, ProxyConfig, read_toml};
+use proxy::config::{ConfigError, KeysConfig, Parts, ProxyConfig, read_toml};
 use proxy::{KeysError, Protection, Root, TlsError};
 use rustls::ClientConfig;
-use serde::Deserialize;
 use sql_rewrite::{Rules, RulesError};
 
 use crate::wire::{Tls, with_protocol};
@@ -63,16 +62,6 @@ impl fmt::Debug for Options {
     }
 }
 
-/// A configuration file. The proxy reads the same.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    proxy: Option<ProxyConfig>,
-    keys: Option<KeysConfig>,
-    #[serde(default)]
-    columns: Rules,
-}
-
 impl Options {
     /// Reads `[keys]` and `[columns]` of a configuration file. It may be that of the proxy: of
     /// `[proxy]` the limits are taken and the authorities of `server_tls`; all else there is the
@@ -81,7 +70,7 @@ impl Options {
     /// # Errors
     /// The file, or its authorities. Rules and key are looked at when the connector is made.
     pub fn read(path: &Path) -> Result<Self, OptionsError> {
-        let file: File = read_toml(path)?;
+        let file: Parts = read_toml(path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let mut keys = file.keys.ok_or(OptionsError::NoKeys)?;
         if let Some(file) = &mut keys.file {

@@ -1,7 +1,7 @@
 //! The configuration file.
 
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -21,6 +21,19 @@ pub struct Config {
     /// Where the column root key is.
     pub keys: Option<KeysConfig>,
     /// What is protected. None: everything passes.
+    #[serde(default)]
+    pub columns: Rules,
+}
+
+/// The same file as it is read by who is no proxy: any part of it may be left out.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parts {
+    /// See [`Config::proxy`].
+    pub proxy: Option<ProxyConfig>,
+    /// See [`Config::keys`].
+    pub keys: Option<KeysConfig>,
+    /// See [`Config::columns`].
     #[serde(default)]
     pub columns: Rules,
 }
@@ -52,7 +65,7 @@ pub struct ProxyConfig {
     pub workers: Option<NonZeroUsize>,
     /// Clients at a time.
     #[serde(default = "defaults::max_connections")]
-    pub max_connections: usize,
+    pub max_connections: NonZeroUsize,
     /// Largest message that is looked into; larger ones only pass where they are relayed unread.
     #[serde(default = "defaults::max_message_bytes")]
     pub max_message_bytes: usize,
@@ -64,7 +77,7 @@ pub struct ProxyConfig {
     pub max_finish_bytes: usize,
     /// How long a client may take until its session begins.
     #[serde(default = "defaults::startup_timeout_seconds")]
-    pub startup_timeout_seconds: u32,
+    pub startup_timeout_seconds: NonZeroU32,
     /// How long sessions may go on after the signal to end.
     #[serde(default = "defaults::drain_seconds")]
     pub drain_seconds: u32,
@@ -103,8 +116,10 @@ pub struct ServerTls {
 }
 
 mod defaults {
-    pub fn max_connections() -> usize {
-        10_000
+    use std::num::{NonZeroU32, NonZeroUsize};
+
+    pub fn max_connections() -> NonZeroUsize {
+        NonZeroUsize::new(10_000).expect("it is not zero")
     }
 
     /// As much as a statement of PostgreSQL may have is a GiB; few need more than this.
@@ -121,8 +136,8 @@ mod defaults {
     }
 
     /// As PostgreSQL's `authentication_timeout`.
-    pub fn startup_timeout_seconds() -> u32 {
-        60
+    pub fn startup_timeout_seconds() -> NonZeroU32 {
+        NonZeroU32::new(60).expect("it is not zero")
     }
 
     pub fn drain_seconds() -> u32 {
@@ -251,7 +266,7 @@ impl Config {
 impl ProxyConfig {
     /// [`Self::startup_timeout_seconds`]
     pub fn startup_timeout(&self) -> Duration {
-        Duration::from_secs(self.startup_timeout_seconds.into())
+        Duration::from_secs(self.startup_timeout_seconds.get().into())
     }
 
     /// Protection within the limits of the configuration.
@@ -294,5 +309,8 @@ mod tests {
         assert!(toml::from_str::<Config>(text).is_ok());
         let typo = format!("{text}max_conections = 3\n");
         assert!(toml::from_str::<Config>(&typo).is_err());
+        for nobody in ["max_connections = 0\n", "startup_timeout_seconds = 0\n"] {
+            assert!(toml::from_str::<Config>(&format!("{text}{nobody}")).is_err());
+        }
     }
 }

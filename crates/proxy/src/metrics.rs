@@ -170,7 +170,7 @@ pub struct Counters {
     pub queries_finished: AtomicU64,
     /// Those rows.
     pub rows_finished: AtomicU64,
-    /// Values that did not open.
+    /// Sessions that ended by a value that does not open.
     pub values_damaged: AtomicU64,
 }
 
@@ -212,7 +212,7 @@ impl Counters {
             (
                 "values_damaged_total",
                 Counter,
-                "Values that did not open.",
+                "Sessions that ended by a value that does not open.",
                 of(&self.values_damaged),
             ),
         ]

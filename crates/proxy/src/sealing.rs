@@ -16,9 +16,45 @@ pub enum KeysError {
     /// None or several.
     #[error("[keys] names exactly one of file, environment and command")]
     NotOne,
+    /// The source holds something else.
+    #[error(
+        "{place} does not hold the column key: 32 bytes or 64 hexadecimal digits are wanted, {size} \
+         bytes were read. Restore it from its copy: another key opens nothing that is sealed. Only \
+         where nothing is sealed yet, `strongroom columns create-key FILE` writes a new one"
+    )]
+    NotAKey {
+        /// The source, in words.
+        place: String,
+        /// Bytes read.
+        size: usize,
+    },
     /// The source.
     #[error(transparent)]
-    Source(#[from] KeySourceError),
+    Source(KeySourceError),
+}
+
+impl From<KeySourceError> for KeysError {
+    fn from(error: KeySourceError) -> Self {
+        match error {
+            KeySourceError::NotAKey { place, size } => Self::NotAKey { place, size },
+            other => Self::Source(other),
+        }
+    }
+}
+
+impl KeysConfig {
+    /// The source that it names.
+    ///
+    /// # Errors
+    /// It names none, or several.
+    pub fn source(&self) -> Result<KeySource, KeysError> {
+        match (&self.file, &self.environment, &self.command) {
+            (Some(path), None, None) => Ok(KeySource::File(path.clone())),
+            (None, Some(name), None) => Ok(KeySource::Environment(name.clone())),
+            (None, None, Some(command)) => Ok(KeySource::Command(command.clone())),
+            _ => Err(KeysError::NotOne),
+        }
+    }
 }
 
 /// The key that all others are derived from.
@@ -35,12 +71,7 @@ impl Root {
     /// # Errors
     /// The key cannot be had.
     pub fn read(keys: &KeysConfig) -> Result<Self, KeysError> {
-        let source = match (&keys.file, &keys.environment, &keys.command) {
-            (Some(path), None, None) => KeySource::File(path.clone()),
-            (None, Some(name), None) => KeySource::Environment(name.clone()),
-            (None, None, Some(command)) => KeySource::Command(command.clone()),
-            _ => return Err(KeysError::NotOne),
-        };
+        let source = keys.source()?;
         let key = source.read_raw_key()?;
         if let Some(exposed) = source.exposure() {
             tracing::warn!("{exposed}");

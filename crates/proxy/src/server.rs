@@ -68,7 +68,7 @@ impl Shared {
     /// Whether there are more clients than there may be.
     pub fn is_full(&self) -> bool {
         let open = self.metrics.connections_open.load(Ordering::Relaxed);
-        usize::try_from(open).is_ok_and(|open| open > self.config.max_connections)
+        usize::try_from(open).is_ok_and(|open| open > self.config.max_connections.get())
     }
 
     fn rise_stop_level(&self, level: u8) {
@@ -108,6 +108,22 @@ pub enum StartError {
     Worker(io::Error),
 }
 
+/// Tells the log of what is allowed and seldom meant.
+fn warn_of(config: &Config) {
+    let is_protecting = !config.columns.tables.is_empty();
+    if config.keys.is_some() && !is_protecting {
+        tracing::warn!("there is a key and no [columns]: nothing is protected");
+    }
+    let client_tls = config.proxy.client_tls.as_ref();
+    let is_open = client_tls.is_none_or(|tls| !tls.required);
+    if is_protecting && is_open && !config.proxy.listen.ip().is_loopback() {
+        tracing::warn!(
+            "clients of other machines may send and get protected values in clear: set \
+             [proxy.client_tls] with required = true"
+        );
+    }
+}
+
 fn in_lines(errors: &[RulesError]) -> String {
     let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
     lines.join("\n")
@@ -135,6 +151,7 @@ impl Server {
     /// # Errors
     /// See [`StartError`].
     pub fn start(config: &Config) -> Result<Self, StartError> {
+        warn_of(config);
         let proxy = config.proxy.clone();
         let protection = match (config.columns.tables.is_empty(), &config.keys) {
             (true, _) => None,
@@ -146,7 +163,7 @@ impl Server {
                 Some(Arc::new(proxy.limit(Protection::new(rules, root, now))))
             }
         };
-        raise_descriptor_limit(proxy.max_connections);
+        raise_descriptor_limit(proxy.max_connections.get());
         let acceptor = proxy.client_tls.as_ref().map(tls::acceptor).transpose()?;
         let connector = proxy
             .server_tls

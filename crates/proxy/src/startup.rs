@@ -99,7 +99,10 @@ fn refused(shared: &Shared, error: &StartError) {
     {
         add(&shared.metrics.logins_failed, 1);
     }
-    tracing::info!(%error, "no session");
+    match error {
+        StartError::Server(_) => tracing::warn!(%error, "no session"),
+        _ => tracing::info!(%error, "no session"),
+    }
 }
 
 async fn tell(client: &mut Stream, error: StartError) -> io::Result<()> {

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use keyring::source::KeySource;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, InvalidDnsNameError, PrivateKeyDer, ServerName};
@@ -88,6 +89,9 @@ pub fn acceptor(config: &ClientTls) -> Result<ClientAcceptor, TlsError> {
         error,
     };
     let key = PrivateKeyDer::from_pem_file(&config.key).map_err(wrong_key)?;
+    if let Some(exposed) = KeySource::File(config.key.clone()).exposure() {
+        tracing::warn!("{exposed}");
+    }
     let certificates = certificates(&config.certificate)?;
     let certificate = certificates.first().cloned().ok_or_else(|| TlsError::Pem {
         path: config.certificate.clone(),

@@ -351,7 +351,10 @@ impl How {
             }
             Self::Finished => "finished by the proxy, over the rows that it fetches".to_owned(),
             Self::Copied => "copied; rows are sealed or opened by the proxy".to_owned(),
-            Self::Refused(refusal) => format!("refused: {}", refusal.message),
+            Self::Refused(refusal) => match &refusal.hint {
+                None => format!("refused: {}", refusal.message),
+                Some(hint) => format!("refused: {}. {hint}", refusal.message),
+            },
         }
     }
 }

@@ -64,7 +64,11 @@ pub(crate) fn check_form(statement: &str, part: &Part) -> Result<usize, Refusal>
             || sum > CHAIN_SUM_MAX
             || chains.last().is_some_and(|chain| *chain > CHAIN_MAX)
         {
-            return Err(refuse("the statement is nested too deeply").with_state("54001"));
+            let reason =
+                "the statement is nested too deeply, or its chains of operators are too long";
+            return Err(refuse(reason)
+                .with_state("54001")
+                .with_hint("Pass long lists as arrays (= ANY($1)), or split the statement."));
         }
         longest = longest.max(sum);
     }
@@ -84,7 +88,8 @@ pub(crate) fn check_depth<'e>(
             "more than {EXPRESSION_DEPTH_MAX} operators within each other that the proxy has to \
              compute"
         ))
-        .with_state("54001")),
+        .with_state("54001")
+        .with_hint("Split the statement, or compute in the program.")),
     }
 }
 

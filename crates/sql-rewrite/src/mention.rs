@@ -73,7 +73,7 @@ impl Mentions {
         if let Some(name) = word.map(str::to_owned).or_else(|| phrase().cloned()) {
             return Some(name);
         }
-        has_escapes(&lower).then(|| "a name written with escapes".to_owned())
+        has_escapes(&lower).then(|| HIDDEN.to_owned())
     }
 
     /// Whether the server would cut a word, and may then have one of the names.
@@ -86,6 +86,9 @@ impl Mentions {
         names.any(|name| name.as_bytes().starts_with(start))
     }
 }
+
+/// Stands for the name of a table that escapes may hide.
+const HIDDEN: &str = "(perhaps: the text has escapes, or a constant in parts)";
 
 /// `U&"…"`, `U&'…'`, `E'…'` with numbers of characters, and a constant that goes on in the next
 /// line.

@@ -87,6 +87,11 @@ impl Rules {
         Ok(file.columns)
     }
 
+    /// How many columns have one.
+    pub fn count(&self) -> usize {
+        self.tables.values().map(BTreeMap::len).sum()
+    }
+
     /// The rule of a column, by the names of the catalogue.
     pub fn column(&self, schema: &str, table: &str, column: &str) -> Option<&ColumnRule> {
         self.table(schema, table)?.get(column)

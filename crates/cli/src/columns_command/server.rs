@@ -5,23 +5,12 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use postgres::config::{Host, SslMode};
 use postgres::{Client, Config, IsolationLevel, NoTls, SimpleQueryMessage};
-use serde::Deserialize;
+use proxy::config::{self, Parts};
 use sql_rewrite::{Answer, QUERIES};
 use strongroom_postgres::ServerTls;
 
 /// Where the server is, with user and password: never an argument, which others could see.
 pub const DATABASE_URL: &str = "STRONGROOM_DATABASE_URL";
-
-/// What a configuration says of the server, as far as it matters here.
-#[derive(Deserialize)]
-struct File {
-    proxy: Option<Proxy>,
-}
-
-#[derive(Deserialize)]
-struct Proxy {
-    server_tls: Option<proxy::config::ServerTls>,
-}
 
 /// Asks the server; None where no server is named. `file` is the configuration.
 pub fn ask(file: &Path) -> anyhow::Result<Option<Vec<Answer>>> {
@@ -56,8 +45,8 @@ pub fn ask(file: &Path) -> anyhow::Result<Option<Vec<Answer>>> {
 
 /// The authorities of `[proxy.server_tls]`, by which the proxy knows the server.
 fn tls(file: &Path) -> anyhow::Result<Option<ServerTls>> {
-    let read: File = proxy::config::read_toml(file)?;
-    let Some(tls) = read.proxy.and_then(|proxy| proxy.server_tls) else {
+    let parts: Parts = config::read_toml(file)?;
+    let Some(tls) = parts.proxy.and_then(|proxy| proxy.server_tls) else {
         return Ok(None);
     };
     let folder = file.parent().unwrap_or(Path::new(""));

@@ -21,6 +21,10 @@ pub(crate) fn unsupported(what: &str) -> Refusal {
     ))
 }
 
+/// Where a refusal knows nothing better.
+const USUAL_HINT: &str = "`strongroom columns explain` tells what works on each column, and what \
+                          becomes of a statement.";
+
 impl Refusal {
     /// The same, with the name of the table in it where there is one.
     pub(crate) fn naming(mut self, name: Option<&str>) -> Self {
@@ -32,6 +36,9 @@ impl Refusal {
             self.message = self.message.replace(SOME_TABLE, &table);
         } else if self.sqlstate == "0A000" && !self.message.contains(name) {
             self.message = format!("protected table {name}: {}", self.message);
+        }
+        if self.sqlstate == "0A000" && self.hint.is_none() {
+            self.hint = Some(USUAL_HINT.to_owned());
         }
         self
     }
