@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 use wire_postgres::backend::Failure;
 use wire_postgres::startup::{self, First, Startup, TLS_REQUEST};
@@ -17,7 +16,7 @@ use crate::protection::Protection;
 use crate::scram::Verifier;
 use crate::server::Shared;
 use crate::session::{ServerKey, Session, Terms};
-use crate::stream::{LocalStream, Stream};
+use crate::stream::{self, LocalStream, Stream};
 use crate::tls;
 
 mod login;
@@ -302,8 +301,7 @@ async fn connect(shared: &Shared) -> io::Result<Stream> {
         Upstream::Unix(path) => return LocalStream::connect(path).await.map(Stream::Unix),
         Upstream::Tcp(host, port) => (host, *port),
     };
-    let mut socket = TcpStream::connect((host.as_str(), port)).await?;
-    socket.set_nodelay(true)?;
+    let mut socket = stream::connect(host, port).await?;
     let Some(connector) = &shared.connector else {
         return Ok(Stream::Tcp(socket));
     };

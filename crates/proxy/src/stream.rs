@@ -1,9 +1,11 @@
 //! One side of a session: a socket, with TLS or without.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use nix::sys::socket::{setsockopt, sockopt};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::{client, server};
@@ -13,6 +15,13 @@ use crate::listener::Arrival;
 mod local;
 
 pub use local::LocalStream;
+
+/// After so long without a byte the system asks whether the other side is still there.
+const KEEPALIVE_IDLE_SECONDS: u32 = 60;
+/// How long after each question the next one follows.
+const KEEPALIVE_INTERVAL_SECONDS: u32 = 10;
+/// Questions without an answer, after which the other side is gone.
+const KEEPALIVE_COUNT: u32 = 6;
 
 /// A socket, with TLS or without.
 #[derive(Debug)]
@@ -49,6 +58,8 @@ impl Stream {
                 let socket = TcpStream::from_std(socket)?;
                 // Questions and answers are small, and each is waited for.
                 let _ = socket.set_nodelay(true);
+                // One that has gone already is noticed by what is read next.
+                let _ = keep_alive(&socket);
                 Ok(Self::Tcp(socket))
             }
             Arrival::Local(socket) => LocalStream::new(socket).map(Self::Unix),
@@ -64,6 +75,30 @@ impl Stream {
     pub fn is_tls(&self) -> bool {
         matches!(self, Self::TlsFromClient(_) | Self::TlsToServer(_))
     }
+}
+
+/// Connects to the port of a server.
+///
+/// # Errors
+/// Nobody listens there, or the system has no such host.
+pub async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
+    let socket = TcpStream::connect((host, port)).await?;
+    socket.set_nodelay(true)?;
+    keep_alive(&socket)?;
+    Ok(socket)
+}
+
+/// Has the system find out that the other side is gone without a word: its machine, or the way to
+/// it. Until then a session keeps its locks. The server asks its own clients, but not ours.
+fn keep_alive(socket: &impl AsFd) -> io::Result<()> {
+    setsockopt(socket, sockopt::KeepAlive, &true)?;
+    #[cfg(not(target_vendor = "apple"))]
+    setsockopt(socket, sockopt::TcpKeepIdle, &KEEPALIVE_IDLE_SECONDS)?;
+    #[cfg(target_vendor = "apple")]
+    setsockopt(socket, sockopt::TcpKeepAlive, &KEEPALIVE_IDLE_SECONDS)?;
+    setsockopt(socket, sockopt::TcpKeepInterval, &KEEPALIVE_INTERVAL_SECONDS)?;
+    setsockopt(socket, sockopt::TcpKeepCount, &KEEPALIVE_COUNT)?;
+    Ok(())
 }
 
 impl AsyncRead for Stream {
@@ -91,5 +126,36 @@ impl AsyncWrite for Stream {
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         each!(self, inner => Pin::new(inner).poll_shutdown(context))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::socket::getsockopt;
+
+    use super::*;
+
+    #[track_caller]
+    fn assert_kept_alive(socket: &TcpStream) {
+        assert_eq!(getsockopt(socket, sockopt::KeepAlive), Ok(true));
+        assert_eq!(getsockopt(socket, sockopt::TcpKeepInterval), Ok(10));
+        assert_eq!(getsockopt(socket, sockopt::TcpKeepCount), Ok(6));
+        #[cfg(target_os = "linux")]
+        assert_eq!(getsockopt(socket, sockopt::TcpKeepIdle), Ok(60));
+    }
+
+    #[tokio::test]
+    async fn the_system_looks_whether_either_side_is_still_there() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("an address").port();
+        let to_server = connect("127.0.0.1", port).await.expect("it listens");
+        assert_kept_alive(&to_server);
+        let (accepted, _) = listener.accept().expect("one has come");
+        accepted.set_nonblocking(true).expect("a socket");
+        let stream = Stream::of_client(Arrival::Tcp(accepted)).expect("it is watched");
+        let Stream::Tcp(of_client) = &stream else {
+            panic!("no TCP");
+        };
+        assert_kept_alive(of_client);
     }
 }
