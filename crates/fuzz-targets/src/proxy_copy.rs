@@ -18,10 +18,13 @@ pub fn run(bytes: &[u8]) {
         name: format!("c{number}"),
         is_protected: number % 2 == 0,
     });
+    let columns = columns.collect();
+    let flags = input.byte();
     let layout = Layout {
-        columns: columns.collect(),
-        into_server: input.byte() & 1 == 0,
+        columns,
+        into_server: flags & 1 == 0,
         field_size_max: 64,
+        marker_ends_csv: flags & 2 == 0,
     };
     let cuts: [u8; 8] = input.array();
     let stream = input.rest();

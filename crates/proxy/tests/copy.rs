@@ -114,6 +114,42 @@ fn csv_goes_in_and_out() {
     setup.assert_unseen(&["CANARY"]);
 }
 
+/// Up to PostgreSQL 17 such a line is the end, for the server as for the proxy; later it is data.
+#[test]
+fn a_line_of_backslash_and_dot_is_what_the_server_takes_it_for() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start("[columns.note]\nbody = { type = \"text\" }\n");
+    let mut client = setup.connect();
+    let create = "CREATE TABLE note (body text); CREATE TABLE plain (body text)";
+    client.batch_execute(create).expect("tables");
+    let version = client.query_one("SHOW server_version_num", &[]);
+    let version: i32 = version
+        .expect("an answer")
+        .get::<_, &str>(0)
+        .parse()
+        .expect("a number");
+    let wanted = if version >= 180_000 { 3 } else { 1 };
+    let stream: &[u8] = b"CANARYa\n\\.\nCANARYb\n";
+    for pieces in [vec![stream], stream.chunks(1).collect()] {
+        let sql = "COPY note FROM STDIN (FORMAT csv)";
+        assert_eq!(copy_in(&mut client, sql, &pieces).expect("copied"), wanted);
+        let all = if wanted == 3 {
+            "CANARYa\n\\.\nCANARYb\n"
+        } else {
+            "CANARYa\n"
+        };
+        assert_eq!(setup.psql("SELECT body FROM note"), all);
+        client.batch_execute("DELETE FROM note").expect("deleted");
+    }
+    // Without rules it is the server that decides.
+    let stream: &[u8] = b"a\n\\.\nb\n";
+    let sql = "COPY plain FROM STDIN (FORMAT csv)";
+    let copied = copy_in(&mut client, sql, &[stream]);
+    assert_eq!(copied.expect("copied"), wanted);
+}
+
 #[test]
 fn binary_goes_in_and_out() {
     let Some(setup) = start() else { return };

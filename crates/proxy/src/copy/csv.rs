@@ -214,7 +214,7 @@ impl Csv {
         out: &mut Vec<u8>,
     ) -> Result<(), CopyError> {
         let is_marker = row.field == 0 && !self.was_quoted && self.content == b"\\.";
-        if is_marker && row.layout.into_server {
+        if is_marker && row.layout.into_server && row.layout.marker_ends_csv {
             self.state = State::Done;
             return Ok(());
         }

@@ -27,7 +27,8 @@ impl fmt::Debug for Fields {
 }
 
 impl Fields {
-    /// The stream of a COPY, and what turns its fields.
+    /// The stream of a COPY, and what turns its fields. What a field may have, and whether a marker
+    /// ends CSV, are those of [`Layout`].
     ///
     /// # Errors
     /// The server does not have such a COPY.
@@ -35,7 +36,7 @@ impl Fields {
         copy: &Copy,
         loaded: &Arc<Loaded>,
         context: &TextContext,
-        field_size_max: usize,
+        (field_size_max, marker_ends_csv): (usize, bool),
     ) -> Result<(Stream, Self), ValueError> {
         let columns = copy.fields.iter().zip(&copy.columns);
         let columns = columns.map(|(kind, name)| Column {
@@ -46,6 +47,7 @@ impl Fields {
             columns: columns.collect(),
             into_server: copy.into_server,
             field_size_max,
+            marker_ends_csv,
         };
         let format = match copy.format {
             CopyFormat::Text { .. } | CopyFormat::Csv { .. } => Format::Text,

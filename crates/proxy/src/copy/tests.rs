@@ -29,6 +29,7 @@ fn layout(into_server: bool) -> Layout {
         columns: [("a", false), ("b", true)].map(column).to_vec(),
         into_server,
         field_size_max: 100,
+        marker_ends_csv: true,
     }
 }
 
@@ -128,6 +129,32 @@ fn fields_of_csv_are_turned_without_their_quotes() {
         turned(&other, stream),
         "\nNULL;<NULL>\n'it\\'s \\\\ \\\\n';NULL\n"
     );
+}
+
+/// PostgreSQL 18 reads on: what stands behind such a line is not lost.
+#[test]
+fn a_line_of_backslash_and_dot_ends_csv_where_the_server_has_it_so() {
+    let turned = |marker_ends_csv: bool, count: usize, stream: &str| {
+        let mut layout = layout(true);
+        layout.columns.truncate(count);
+        layout.marker_ends_csv = marker_ends_csv;
+        let out = run(&csv(), layout, &[stream.as_bytes()], &mut between);
+        out.map(|out| String::from_utf8(out).expect("UTF-8"))
+    };
+    let stream = "a\n\\.\nb\n";
+    assert_eq!(turned(true, 1, stream).as_deref(), Ok("a\n"));
+    // In quotes, that no version takes it for the end.
+    let wanted = "a\n\"\\.\"\nb\n";
+    assert_eq!(turned(false, 1, stream).as_deref(), Ok(wanted));
+    for marker_ends_csv in [true, false] {
+        let again = turned(marker_ends_csv, 1, wanted);
+        assert_eq!(again.as_deref(), Ok(wanted), "{marker_ends_csv}");
+    }
+    let stream = "1,x\n\\.\n2,y\n";
+    assert_eq!(turned(true, 2, stream).as_deref(), Ok("1,<x>\n"));
+    let error = turned(false, 2, stream).expect_err("one field of two");
+    assert_eq!(error.message, "missing data for column \"b\"");
+    assert_eq!(error.line, 2);
 }
 
 #[test]

@@ -58,7 +58,7 @@ pub(super) fn write_copy(
 }
 
 impl Copying {
-    /// The server begins with it.
+    /// The server begins with it. `limits` are those of [`Fields::begin`].
     ///
     /// # Errors
     /// The proxy does not know its format.
@@ -66,9 +66,9 @@ impl Copying {
         plan: &Arc<TextPlan>,
         copy: &Copy,
         context: &TextContext,
-        field_size_max: usize,
+        limits: (usize, bool),
     ) -> Result<Self, Failure> {
-        let begun = Fields::begin(copy, &plan.loaded, context, field_size_max);
+        let begun = Fields::begin(copy, &plan.loaded, context, limits);
         let (stream, fields) =
             begun.map_err(|error| Failure::error(error.sqlstate, error.message))?;
         let copier = Box::new(Copier {

@@ -3,6 +3,9 @@
 use column_types::{DateOrder, TextContext, TimeZone};
 use wire_postgres::backend::Failure;
 
+/// The first version whose COPY takes a line `\.` of CSV for data, as CSV has it.
+const CSV_WITHOUT_MARKER: u32 = 18;
+
 /// How the client writes texts.
 #[derive(Debug)]
 pub(super) struct Encoding {
@@ -10,6 +13,7 @@ pub(super) struct Encoding {
     is_iso: bool,
     zone_is_known: bool,
     strings_conform: bool,
+    marker_ends_csv: bool,
 }
 
 impl Default for Encoding {
@@ -19,11 +23,18 @@ impl Default for Encoding {
             is_iso: true,
             zone_is_known: true,
             strings_conform: true,
+            // Of a version that is not known: an error is better than rows that are left out.
+            marker_ends_csv: false,
         }
     }
 }
 
 impl Encoding {
+    /// Whether the server takes a line `\.` for the end of CSV.
+    pub(super) fn marker_ends_csv(&self) -> bool {
+        self.marker_ends_csv
+    }
+
     /// # Errors
     /// Texts would be read otherwise than they are meant.
     pub(super) fn check(&self) -> Result<(), Failure> {
@@ -69,6 +80,12 @@ pub(super) fn note(name: &[u8], value: &[u8], context: &mut TextContext, encodin
                 DateOrder::MonthDayYear
             };
         }
+        b"server_version" => {
+            let mut parts = value.split(|character: char| !character.is_ascii_digit());
+            let digits = parts.next().unwrap_or_default();
+            let major = digits.parse::<u32>();
+            encoding.marker_ends_csv = major.is_ok_and(|major| major < CSV_WITHOUT_MARKER);
+        }
         b"standard_conforming_strings" => encoding.strings_conform = value == "on",
         b"TimeZone" => {
             let zone = TimeZone::named(&value);
@@ -76,5 +93,29 @@ pub(super) fn note(name: &[u8], value: &[u8], context: &mut TextContext, encodin
             context.time_zone = zone.unwrap_or_else(TimeZone::utc);
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_csv_is_that_of_the_version() {
+        for (version, ends) in [
+            ("9.6.24", true),
+            ("17.6 (Debian 17.6-1)", true),
+            ("17beta1", true),
+            ("18.0", false),
+            ("18devel", false),
+            ("19.1", false),
+            ("unheard", false),
+            ("", false),
+        ] {
+            let (mut context, mut encoding) = (TextContext::default(), Encoding::default());
+            let value = version.as_bytes();
+            note(b"server_version", value, &mut context, &mut encoding);
+            assert_eq!(encoding.marker_ends_csv(), ends, "{version}");
+        }
     }
 }

@@ -105,8 +105,9 @@ impl Protected {
             None if is_in => Some(Copying::Plain),
             None => None,
             Some(Some((plan, copy))) if copy.into_server == is_in => {
-                let size_max = self.shared.field_size_max();
-                let begun = Copying::begin(plan, copy, &self.context, size_max);
+                let marker_ends_csv = self.encoding.marker_ends_csv();
+                let limits = (self.shared.field_size_max(), marker_ends_csv);
+                let begun = Copying::begin(plan, copy, &self.context, limits);
                 Some(begun.map_err(ended)?)
             }
             Some(_) => return Err(unexpected()),
