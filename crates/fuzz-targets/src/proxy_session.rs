@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crypto::secret::Key;
-use proxy::session::{Session, Terms};
+use proxy::session::{Database, Session, Terms};
 use proxy::{Protection, Root};
 use sql_rewrite::{Column, ColumnId, Mode, ProtectedColumn, RelationKind, Rules, Schema, Table};
 use wire_postgres::backend;
@@ -89,7 +89,7 @@ fn message(kind: u8, body: &[u8]) -> Vec<u8> {
 }
 
 fn begin(is_protected: bool) -> Session {
-    let protection = is_protected.then(|| (protection(), "base".to_owned()));
+    let protection = is_protected.then(|| (protection(), Database::named(b"base")));
     let mut session = Session::new(Terms {
         client_tls: false,
         server_tls: false,
@@ -101,13 +101,14 @@ fn begin(is_protected: bool) -> Session {
     session.server_bytes(&message(b'R', &[0; 4]));
     session.server_bytes(&message(b'Z', b"I"));
     if is_protected {
-        // The first statement asks for the search path, behind a Close.
+        // The first statement asks for the search path and the database, behind a Close.
         session.client_bytes(&message(b'Q', b"SELECT 1\0"));
         for (kind, body) in [
             (b'3', &b""[..]),
             (b'1', b""),
             (b'2', b""),
             (b'D', b"\0\x01\0\0\0\x06public"),
+            (b'D', b"\0\x02\0\0\0\x0862617365\0\0\0\x08database"),
             (b'C', b"SELECT 1\0"),
             (b'3', b""),
             (b'3', b""),

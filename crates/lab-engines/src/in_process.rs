@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crypto::secret::{KEY_SIZE, Key};
 use lab::engine::{Cause, Connection, Engine, EngineError, Profile, ScriptCommand, Server};
 use lab::tpcc::{Terminal, Terminals};
-use proxy::session::{Session, Terms};
+use proxy::session::{Database, Session, Terms};
 use proxy::{Protection, Root};
 use sql_rewrite::Rules;
 use workloads::tpcc::Isolation;
@@ -76,13 +76,14 @@ impl InProcessEngine {
 
     fn session(&self) -> Result<Session, EngineError> {
         let protection = self.protection()?;
+        let database = Database::named(USER.as_bytes());
         Ok(Session::new(Terms {
             client_tls: false,
             server_tls: false,
             certificate_is_shared: false,
             message_size_max: MESSAGE_SIZE_MAX,
             cancel_key: None,
-            protection: protection.map(|protection| (protection, USER.to_owned())),
+            protection: protection.map(|protection| (protection, database)),
         }))
     }
 }

@@ -19,7 +19,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
-use proxy::session::{Session, Terms};
+use proxy::session::{Database, Session, Terms};
 use proxy::{Outbox, Protection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use wire_postgres::startup::{self, First, Startup};
@@ -74,8 +74,8 @@ impl<S> fmt::Debug for SealedStream<S> {
 /// A first packet that begins no session.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FirstError {
-    /// It cannot be read.
-    #[error("the first packet of the connection is malformed")]
+    /// It cannot be read, or not in one way only.
+    #[error("the first packet of the connection is malformed, or names a parameter twice")]
     Malformed,
     /// Encryption would go through the session.
     #[error("TLS belongs below the sealed stream; connect by Connector::connect")]
@@ -143,13 +143,13 @@ impl Begin {
         Ok(Some(session))
     }
 
-    /// The name under which the schema is known.
-    fn database(&self, startup: &Startup<'_>) -> Result<String, FirstError> {
+    /// The database, of one server of many.
+    fn database(&self, startup: &Startup<'_>) -> Result<Database, FirstError> {
         if startup.parameter("replication").is_some() {
             return Err(FirstError::Replication);
         }
-        let name = String::from_utf8_lossy(startup.database().unwrap_or_default());
-        Ok(format!("{}/{name}", self.server))
+        let name = startup.database().unwrap_or_default();
+        Ok(Database::named(name).of(&self.server))
     }
 }
 

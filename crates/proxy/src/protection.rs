@@ -286,7 +286,7 @@ impl Protection {
         let session = SessionFacts {
             search_path: schema.search_path.clone(),
             temporary: schema.temporary.clone(),
-            settings: Vec::new(),
+            ..SessionFacts::default()
         };
         known.published = Some(Published {
             generation: self.next(),

@@ -22,6 +22,7 @@ mod answers;
 mod calculated;
 mod constants;
 mod copying;
+mod database;
 mod finishing;
 mod inputs;
 mod load;
@@ -33,6 +34,7 @@ mod settings;
 mod statements;
 mod step;
 
+pub use database::Database;
 use protected::{Protected, Ways};
 
 /// Bytes that may wait for the side that does not take them, until the other side is not read any
@@ -54,8 +56,8 @@ pub struct Terms {
     /// Whom the client names to cancel, and the secret for that, cut to the size that the server's
     /// has. None: it is told what the server says, for it asks the server itself.
     pub cancel_key: Option<(u32, [u8; 32])>,
-    /// Rules, and the name of the database. None: everything passes.
-    pub protection: Option<(Arc<Protection>, String)>,
+    /// Rules, and the database. None: everything passes.
+    pub protection: Option<(Arc<Protection>, Database)>,
 }
 
 /// What the server wants to hear to cancel a statement of a session.

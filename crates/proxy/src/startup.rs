@@ -15,7 +15,7 @@ use crate::metrics::add;
 use crate::protection::Protection;
 use crate::scram::Verifier;
 use crate::server::Shared;
-use crate::session::{ServerKey, Session, Terms};
+use crate::session::{Database, ServerKey, Session, Terms};
 use crate::stream::{self, LocalStream, Stream};
 use crate::tls;
 
@@ -197,6 +197,12 @@ fn malformed() -> StartError {
     StartError::Refused(Failure::fatal("08P01", "invalid startup packet"))
 }
 
+fn unreadable() -> StartError {
+    let failure = Failure::fatal("08P01", "invalid startup packet");
+    let hint = "It is to be pairs of names and values, and to have no name twice.";
+    StartError::Refused(failure.hint(hint))
+}
+
 type Begun = Option<(Session, Stream, u32)>;
 
 /// Does what the packet asks for. None: it was no session.
@@ -206,7 +212,7 @@ async fn begin(
     shared: &Shared,
     time: Duration,
 ) -> Result<Begun, StartError> {
-    let first = First::read(packet).map_err(|_| malformed())?;
+    let first = First::read(packet).map_err(|_| unreadable())?;
     let client_tls = client.as_ref().is_some_and(Stream::is_tls);
     let is_local = client.as_ref().is_some_and(Stream::is_local);
     let startup = match first {
@@ -275,7 +281,7 @@ async fn begin(
 fn protection(
     startup: &Startup<'_>,
     shared: &Shared,
-) -> Result<Option<(Arc<Protection>, String)>, StartError> {
+) -> Result<Option<(Arc<Protection>, Database)>, StartError> {
     let Some(protection) = &shared.protection else {
         return Ok(None);
     };
@@ -284,8 +290,7 @@ fn protection(
         let failure = Failure::fatal("0A000", message).hint("Connect to the server itself.");
         return Err(StartError::Refused(failure));
     }
-    let database = startup.database().unwrap_or_default();
-    let database = String::from_utf8_lossy(database).into_owned();
+    let database = Database::named(startup.database().unwrap_or_default());
     Ok(Some((Arc::clone(protection), database)))
 }
 

@@ -71,6 +71,60 @@ fn query(text: &str) -> Vec<u8> {
     out
 }
 
+/// The server takes the last name. What is in that database would be known by the first one, and
+/// the view of the first one not be known any more.
+#[test]
+fn a_session_names_its_database_once() {
+    let Some((setup, mut client)) = begin() else {
+        return;
+    };
+    let port = setup.proxy.address.port();
+    let view = "CREATE VIEW shown AS SELECT id, note FROM visit";
+    run(&mut client, view);
+    for parameters in [
+        &b"user\0postgres\0database\0postgres\0database\0template1\0"[..],
+        b"user\0postgres\0user\0postgres\0database\0template1\0",
+    ] {
+        let (_, said) = Session::begin(port, parameters);
+        assert!(said.is_over, "{said:?}");
+        assert_eq!((&*said.severity, &*said.code), ("FATAL", "08P01"));
+    }
+    let text = format!("INSERT INTO shown (id, note) VALUES (1, '{CANARY}')");
+    run(&mut setup.connect(), &text);
+    assert_eq!(ask(&mut client, "SELECT note FROM visit"), [CANARY]);
+}
+
+/// The server cuts what is longer than 63 bytes.
+#[test]
+fn a_database_by_another_name_is_refused() {
+    let Some((setup, _client)) = begin() else {
+        return;
+    };
+    let name = "n".repeat(63);
+    let mut direct = setup.server.connect();
+    run(&mut direct, &format!("CREATE DATABASE {name}"));
+    let begin = |name: &str| {
+        let parameters = format!("user\0postgres\0database\0{name}\0");
+        Session::begin(setup.proxy.address.port(), parameters.as_bytes())
+    };
+    let longer = format!("{name}nnn");
+    let (mut session, said) = begin(&longer);
+    if said.is_over {
+        // A version that cuts nothing knows no such database.
+        assert_eq!(said.code, "3D000", "{said:?}");
+    } else {
+        for _ in 0..2 {
+            let said = session.query("SELECT 1");
+            assert_eq!(said.code, "F0000", "{said:?}");
+            assert!(said.message.contains(&longer), "{said:?}");
+        }
+    }
+    let (mut session, said) = begin(&name);
+    assert!(!said.is_over, "{said:?}");
+    let said = session.query("SELECT current_database()");
+    assert_eq!(said.rows, [[Some(name)]], "{said:?}");
+}
+
 #[test]
 fn a_time_zone_holds_for_what_follows_it_in_a_pipeline() {
     let Some((setup, mut client)) = begin() else {

@@ -1,5 +1,7 @@
 //! The first packet of a connection, which has no kind.
 
+use std::collections::HashSet;
+
 use crate::reader::{Malformed, Reader};
 
 /// As PostgreSQL's `MAX_STARTUP_PACKET_LENGTH`.
@@ -63,7 +65,7 @@ impl<'a> First<'a> {
     /// Reads a whole packet, its length included.
     ///
     /// # Errors
-    /// The packet is none of those that PostgreSQL takes.
+    /// The packet is none of those that PostgreSQL takes, or names a parameter twice.
     pub fn read(packet: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(packet);
         if reader.u32()? as usize != packet.len() {
@@ -82,17 +84,30 @@ impl<'a> First<'a> {
             }
             version => {
                 let parameters = reader.rest();
-                let mut reader = Reader::new(parameters);
-                while !reader.text()?.is_empty() {
-                    reader.text()?;
-                }
-                reader.end()?;
+                check(parameters)?;
                 Ok(Self::Startup(Startup {
                     version: ((version >> 16) as u16, version as u16),
                     parameters,
                 }))
             }
         }
+    }
+}
+
+/// Pairs of texts, and each name once: of two values PostgreSQL takes the last one, others that
+/// read the packet may take the first, and who logs in where must not be in doubt.
+fn check(parameters: &[u8]) -> Result<(), Malformed> {
+    let mut reader = Reader::new(parameters);
+    let mut names = HashSet::new();
+    loop {
+        let name = reader.text()?;
+        if name.is_empty() {
+            return reader.end();
+        }
+        if !names.insert(name) {
+            return Err(Malformed);
+        }
+        reader.text()?;
     }
 }
 
@@ -191,6 +206,24 @@ mod tests {
             Err(Malformed)
         );
         assert_eq!(First::read(&[0, 0, 0, 9, 0, 3, 0, 0]), Err(Malformed));
+    }
+
+    /// The server would take the last one.
+    #[test]
+    fn a_parameter_is_named_once() {
+        for rest in [
+            &b"user\0mallory\0database\0a\0database\0b\0\0"[..],
+            b"user\0mallory\0user\0ann\0\0",
+            b"user\0ann\0user\0ann\0\0",
+            b"user\0ann\0replication\0\0replication\0on\0\0",
+            b"user\0ann\0options\0-c x=1\0more\0\0options\0\0\0",
+        ] {
+            let found = First::read(&packet(3 << 16, rest));
+            assert_eq!(found, Err(Malformed), "{rest:?}");
+        }
+        // Values may be the same.
+        let bytes = packet(3 << 16, b"user\0ann\0database\0ann\0\0");
+        assert!(First::read(&bytes).is_ok());
     }
 
     #[test]

@@ -96,12 +96,14 @@ async fn a_first_packet_goes_on_as_it_came_however_it_is_cut() {
 async fn what_would_go_past_the_session_is_refused() {
     let replication = packet(3 << 16, b"user\0ann\0replication\0database\0\0");
     let twice = [startup(), startup()].concat();
+    let aliased = packet(3 << 16, b"user\0ann\0database\0a\0database\0b\0\0");
     for first in [
         startup::TLS_REQUEST.to_vec(),
         packet(80_877_102, &[0, 0, 0, 1, 1, 2, 3, 4]),
         packet(80_877_104, b""),
         replication,
         twice,
+        aliased,
         vec![0xff; 8],
     ] {
         let (mut stream, mut server) = stream();

@@ -22,6 +22,7 @@ use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
 
 use super::answers::{Answers, Expected, Unseen};
 use super::copying::Copying;
+use super::database::Database;
 use super::load::Load;
 use super::locks::Locks;
 use super::own::OwnStatements;
@@ -68,7 +69,10 @@ pub(super) struct Ways<'a> {
 #[derive(Debug)]
 pub(super) struct Protected {
     shared: Arc<Protection>,
+    /// By what its schema is known.
     database: String,
+    /// The same as the client asked for it.
+    asked: Database,
     loaded: Option<Arc<Loaded>>,
     /// What [`Protection::forgets`] was when that was asked for.
     forgets: u64,
@@ -121,10 +125,11 @@ pub(super) struct Protected {
 }
 
 impl Protected {
-    pub(super) fn new(shared: Arc<Protection>, database: String) -> Self {
+    pub(super) fn new(shared: Arc<Protection>, asked: Database) -> Self {
         Self {
             shared,
-            database,
+            database: asked.known_as().to_owned(),
+            asked,
             loaded: None,
             forgets: 0,
             unchanged: None,
@@ -305,7 +310,8 @@ impl Protected {
                 &mut self.encoding,
             );
         }
-        if let Err(failure) = self.check_snapshot(&load, &session) {
+        let is_asked = self.asked.check(&session);
+        if let Err(failure) = is_asked.and_then(|()| self.check_snapshot(&load, &session)) {
             self.load_failure = Some(failure);
             return;
         }

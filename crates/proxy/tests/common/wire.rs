@@ -30,15 +30,21 @@ pub struct Session(TcpStream);
 
 impl Session {
     pub fn connect(port: u16) -> Self {
+        let (session, answer) = Self::begin(port, b"user\0postgres\0database\0postgres\0");
+        assert!(!answer.is_over, "{answer:?}");
+        session
+    }
+
+    /// A session with these parameters, and what it is told first.
+    pub fn begin(port: u16, parameters: &[u8]) -> (Self, Answer) {
         let socket = TcpStream::connect(("127.0.0.1", port)).expect("somebody listens");
         let set = socket.set_read_timeout(Some(PATIENCE));
         set.expect("a socket has timeouts");
         let mut session = Self(socket);
-        let parameters = b"\0\x03\0\0user\0postgres\0database\0postgres\0\0";
-        let size = u32::try_from(parameters.len() + 4).expect("small");
-        let answer = session.say(&[&size.to_be_bytes(), &parameters[..]].concat());
-        assert!(!answer.is_over, "{answer:?}");
-        session
+        let body = [&b"\0\x03\0\0"[..], parameters, b"\0"].concat();
+        let size = u32::try_from(body.len() + 4).expect("small");
+        let answer = session.say(&[&size.to_be_bytes(), &body[..]].concat());
+        (session, answer)
     }
 
     /// Sends messages, and takes what comes up to ReadyForQuery.

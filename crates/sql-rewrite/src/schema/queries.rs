@@ -21,7 +21,8 @@ pub const QUERIES: [&str; 9] = [
 ];
 
 /// What [`crate::SessionFacts`] holds: schemas that unqualified names are looked up in, without a
-/// second column; then temporary relations, and settings with their names.
+/// second column; then temporary relations, the database's name, and settings with their names.
+/// The name comes as it is stored, byte for byte, whatever the encoding of the client is.
 const SESSION: &str = "\
 SELECT own.fact, own.kind
   FROM (SELECT path.name::text AS fact, NULL::text AS kind, path.place
@@ -33,6 +34,10 @@ SELECT own.fact, own.kind
          WHERE pg_catalog.pg_my_temp_schema() <> 0
            AND c.relnamespace = pg_catalog.pg_my_temp_schema()
            AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+        UNION ALL
+        SELECT pg_catalog.encode(pg_catalog.convert_to(pg_catalog.current_database()::text,
+                                                       pg_catalog.getdatabaseencoding()),
+                                 'hex'), 'database', 0
         UNION ALL
         SELECT pg_catalog.current_setting(setting.name), setting.name, 0
           FROM pg_catalog.unnest(ARRAY['TimeZone', 'DateStyle', 'client_encoding',

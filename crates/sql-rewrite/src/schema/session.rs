@@ -9,6 +9,8 @@ pub struct SessionFacts {
     pub search_path: Vec<String>,
     /// Relations of the session's own, which hide all others of their names.
     pub temporary: Vec<String>,
+    /// The name of the database; None: the server did not say.
+    pub database: Option<Vec<u8>>,
     /// Settings that texts depend on, and `transaction_isolation`: names and values.
     pub settings: Vec<(String, String)>,
 }
@@ -25,6 +27,7 @@ impl SessionFacts {
             match text(1).map(String::as_str) {
                 None => facts.search_path.push(value),
                 Some("temporary") => facts.temporary.push(value),
+                Some("database") => facts.database = bytes(&value),
                 Some(name) => facts.settings.push((name.to_owned(), value)),
             }
         }
@@ -35,5 +38,40 @@ impl SessionFacts {
     pub fn setting(&self, name: &str) -> Option<&str> {
         let found = self.settings.iter().find(|(own, _)| own == name);
         found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// Bytes from their digits; None: these are none.
+fn bytes(digits: &str) -> Option<Vec<u8>> {
+    let byte = |pair: &[u8]| {
+        let pair = std::str::from_utf8(pair).ok()?;
+        u8::from_str_radix(pair, 16).ok()
+    };
+    digits.as_bytes().chunks(2).map(byte).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_told_apart_by_their_kinds() {
+        let row = |fact: &str, kind: Option<&str>| {
+            vec![Some(fact.to_owned()), kind.map(str::to_owned)]
+        };
+        let answer = vec![
+            row("app", None),
+            row("database", None),
+            row("c3a9ff", Some("database")),
+            row("t", Some("temporary")),
+            row("UTC", Some("TimeZone")),
+        ];
+        let facts = SessionFacts::read(&answer);
+        assert_eq!(facts.search_path, ["app", "database"]);
+        assert_eq!(facts.temporary, ["t"]);
+        assert_eq!(facts.database.as_deref(), Some(&b"\xc3\xa9\xff"[..]));
+        assert_eq!(facts.setting("TimeZone"), Some("UTC"));
+        let wrong = SessionFacts::read(&vec![row("no", Some("database"))]);
+        assert_eq!(wrong.database, None);
     }
 }

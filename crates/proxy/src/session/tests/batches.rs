@@ -110,6 +110,25 @@ fn a_schema_that_changes_while_it_is_read_is_published_to_nobody() {
     assert!(both.protection.generation("base").is_some());
 }
 
+/// Or what is there would be taken for what is in the database of that name.
+#[test]
+fn a_session_in_another_database_uses_and_publishes_nothing() {
+    let mut both = Both::begin();
+    both.server.is_elsewhere = true;
+    both.query("SET search_path TO public");
+    // What is published already is not used.
+    let select = [parse("", "SELECT 1"), sync()];
+    assert_eq!(both.send(&select), "E(F0000) Z(I)");
+    both.protection.forget("base");
+    for _ in 0..2 {
+        assert_eq!(both.send(&select), "E(F0000) Z(I)");
+        assert_eq!(both.protection.generation("base"), None);
+    }
+    both.server.is_elsewhere = false;
+    assert_eq!(both.query("SELECT 1"), "C(SELECT 1) Z(I)");
+    assert!(both.protection.generation("base").is_some());
+}
+
 #[test]
 fn a_rollback_takes_back_the_path_for_what_is_sent_behind_it() {
     let mut both = Both::begin();

@@ -9,7 +9,7 @@ use wire_postgres::backend;
 use wire_postgres::frontend::{Bind, Execute, Parse, Target};
 
 use super::{message, taken};
-use crate::session::{Session, Terms};
+use crate::session::{Database, Session, Terms};
 use crate::{Protection, Root};
 
 /// Columns of `counter`; `id` and `c`, `d` are protected.
@@ -35,6 +35,8 @@ pub(super) struct Server {
     pub loses_rows: bool,
     /// The next text that holds this fails.
     pub fails_on: Option<&'static str>,
+    /// It has opened another database than the session asked for.
+    pub is_elsewhere: bool,
 }
 
 /// A session with a server behind it.
@@ -58,7 +60,7 @@ impl Both {
             certificate_is_shared: false,
             message_size_max: 100_000,
             cancel_key: None,
-            protection: Some((Arc::clone(&protection), "base".to_owned())),
+            protection: Some((Arc::clone(&protection), Database::named(b"base"))),
         });
         session.server_bytes(&message(b'R', &[0; 4]));
         session.server_bytes(&message(b'Z', b"I"));
@@ -306,6 +308,9 @@ impl Server {
             }
             "SELECT" if text.contains("pg_") || text.contains("current_schemas") => {
                 out.extend(message(b'D', b"\0\x01\0\0\0\x06public"));
+                if text.contains("current_schemas") {
+                    self.tell_database(out);
+                }
                 "SELECT 1".to_owned()
             }
             "SELECT" if text.contains("counter") => self.select(text, values, out),
@@ -314,6 +319,17 @@ impl Server {
             other => other.to_owned(),
         };
         out.extend(message(b'C', &[tag.as_bytes(), &[0]].concat()));
+    }
+
+    fn tell_database(&self, out: &mut Vec<u8>) {
+        // Digits of `else` and `base`.
+        let name = if self.is_elsewhere {
+            b"656c7365"
+        } else {
+            b"62617365"
+        };
+        let parts: [&[u8]; 4] = [b"\0\x02\0\0\0\x08", name, b"\0\0\0\x08", b"database"];
+        out.extend(message(b'D', &parts.concat()));
     }
 
     fn select(&self, text: &str, values: &[Value], out: &mut Vec<u8>) -> String {
