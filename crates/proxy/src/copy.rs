@@ -33,7 +33,7 @@ pub struct Layout {
     pub into_server: bool,
     /// What one field may have.
     pub field_size_max: usize,
-    /// A line `\.` ends CSV that goes into the server: up to PostgreSQL 17 it does, later it is data.
+    /// A line `\.` ends CSV that goes into the server, as up to PostgreSQL 17; later it is data.
     pub marker_ends_csv: bool,
 }
 

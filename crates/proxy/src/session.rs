@@ -24,6 +24,7 @@ mod constants;
 mod copying;
 mod database;
 mod finishing;
+mod incoming;
 mod inputs;
 mod load;
 mod locks;
@@ -35,6 +36,7 @@ mod statements;
 mod step;
 
 pub use database::Database;
+use incoming::{Input, Rest};
 use protected::{Protected, Ways};
 
 /// Bytes that may wait for the side that does not take them, until the other side is not read any
@@ -108,17 +110,6 @@ enum Phase {
     Ended,
 }
 
-/// What came from one side.
-#[derive(Debug, Default)]
-struct Input {
-    /// Not taken yet.
-    held: Vec<u8>,
-    /// Bytes to come of a message that passes.
-    passing: usize,
-    /// That message goes nowhere.
-    is_dropped: bool,
-}
-
 /// What to do with a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
@@ -132,6 +123,8 @@ enum Way {
     Ask,
     /// It goes nowhere: the server would leave it out.
     Drop,
+    /// Its body is read in the pieces in which it comes, whatever its size is.
+    Copy,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,10 +261,12 @@ impl Session {
         is_idle && self.from_client.held.is_empty() && self.from_client.passing == 0
     }
 
-    /// Whether the first message that is held needs more bytes to be whole.
+    /// Whether the first message that is held needs more bytes to be whole. One of rows is taken in
+    /// pieces, once its COPY has begun.
     fn client_message_is_cut(&self) -> bool {
         let held = &self.from_client.held;
         match Header::read(held, self.terms.message_size_max) {
+            Ok(Some(header)) if header.kind == frontend::kind::COPY_DATA => false,
             Ok(Some(header)) => header.size > held.len(),
             Ok(None) => true,
             Err(_) => false,
@@ -314,12 +309,9 @@ impl Session {
         let mut run = 0;
         let mut at = 0;
         while at < bytes.len() && !self.has_ended() {
-            let passing = self.input(side).passing;
-            if passing > 0 {
-                let size = passing.min(bytes.len() - at);
-                self.input(side).passing -= size;
-                at += size;
-                if self.input(side).is_dropped {
+            if self.input(side).passing > 0 {
+                at += self.take_piece(side, &bytes[at..])?;
+                if self.input(side).rest != Rest::Passes {
                     run = at;
                 }
                 continue;
@@ -331,13 +323,18 @@ impl Session {
                 Way::Pass => {
                     self.told_the_end |=
                         (side, header.kind) == (Side::Client, frontend::kind::TERMINATE);
-                    self.input(side).passing = header.size;
-                    self.input(side).is_dropped = false;
+                    self.input(side).begin(header.size, Rest::Passes);
                 }
                 Way::Drop => {
                     self.pass(side, &bytes[run..at]);
-                    self.input(side).passing = header.size;
-                    self.input(side).is_dropped = true;
+                    self.input(side).begin(header.size, Rest::IsDropped);
+                }
+                Way::Copy => {
+                    self.pass(side, &bytes[run..at]);
+                    at += wire_postgres::HEADER_SIZE;
+                    run = at;
+                    let body_size = header.size - wire_postgres::HEADER_SIZE;
+                    self.input(side).begin(body_size, Rest::IsCopied);
                 }
                 Way::Wait => break,
                 Way::Ask => {
@@ -368,6 +365,20 @@ impl Session {
         }
         self.pass(side, &bytes[run..at]);
         Ok(at)
+    }
+
+    /// Takes what is there of a message that need not be whole, and says how many bytes that were.
+    fn take_piece(&mut self, side: Side, bytes: &[u8]) -> Result<usize, End> {
+        let input = self.input(side);
+        let size = input.passing.min(bytes.len());
+        input.passing -= size;
+        if input.rest == Rest::IsCopied {
+            self.with_protected(|protected, ways| {
+                protected.copy_data(&bytes[..size], ways);
+                Ok(())
+            })?;
+        }
+        Ok(size)
     }
 
     fn pass(&mut self, side: Side, bytes: &[u8]) {

@@ -192,13 +192,18 @@ pub fn read_fields(body: &[u8]) -> Result<Vec<(u8, &[u8])>, Malformed> {
     Ok(fields)
 }
 
-/// Writes one message: kind, length, and what `body` writes.
+/// The longest message that PostgreSQL takes, its length included (`PQ_LARGE_MESSAGE_LIMIT`).
+pub const LENGTH_MAX: usize = (1 << 30) - 2;
+
+/// Writes one message: kind, length, and what `body` writes. Nobody takes one that is longer than
+/// [`LENGTH_MAX`]: it ends the connection.
 pub fn write(kind: u8, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     out.push(kind);
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
     body(out);
-    let length = u32::try_from(out.len() - start).expect("a message is below 4 GiB");
+    // The largest is no length that anybody believes.
+    let length = u32::try_from(out.len() - start).unwrap_or(u32::MAX);
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
@@ -370,7 +375,8 @@ pub fn write_empty(kind: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(&[kind, 0, 0, 0, 4]);
 }
 
-/// Writes a value with its size; what `value` writes, or NULL where it says so by `false`.
+/// Writes a value with its size; what `value` writes, or NULL where it says so by `false`. One of
+/// more than 2 GiB makes its message malformed, not NULL: the message is too long anyway.
 ///
 /// # Errors
 /// Those of `value`; `out` is as it was then.
@@ -383,7 +389,7 @@ pub fn write_value<E>(
     match value(out) {
         Ok(false) => out.truncate(start + 4),
         Ok(true) => {
-            let size = u32::try_from(out.len() - start - 4).expect("a value is below 4 GiB");
+            let size = i32::try_from(out.len() - start - 4).unwrap_or(i32::MAX);
             out[start..start + 4].copy_from_slice(&size.to_be_bytes());
         }
         Err(error) => {

@@ -2,7 +2,7 @@
 
 use column_types::{LogicalType, TextContext, Value, ValueError, assign, cast};
 use sql_rewrite::{ColumnId, Form, Hole, Literal, Plan, Purpose, Source, Template};
-use wire_postgres::backend::Failure;
+use wire_postgres::backend::{self, Failure};
 
 use super::calculated;
 use super::inputs::Inputs;
@@ -54,6 +54,30 @@ impl Constants for Unbound<'_> {
     ) -> Result<(Option<Elements>, LogicalType), ValueError> {
         Ok((None, self.0.element_type(source, logical)?))
     }
+}
+
+/// What a message to the server may have. PostgreSQL takes little more; tests reach less.
+const MESSAGE_SIZE_MAX: usize = if cfg!(test) {
+    1 << 18
+} else {
+    backend::LENGTH_MAX - (1 << 20)
+};
+
+/// A message to the server has become so long, while it is written: sealed, short values have many
+/// times their size.
+///
+/// # Errors
+/// The server would not take it.
+pub(super) fn check_size(size: usize) -> Result<(), ValueError> {
+    if size <= MESSAGE_SIZE_MAX {
+        return Ok(());
+    }
+    Err(ValueError {
+        sqlstate: "54000",
+        message: "the values of the statement are longer, sealed, than a message to the server \
+                  may be: split it, or use COPY"
+            .to_owned(),
+    })
 }
 
 /// The failure of a statement for the sake of a value.
@@ -180,6 +204,7 @@ pub(super) fn render_query(
             }
         };
         out.push_str(&render(&plan.loaded, template, holes, context)?);
+        check_size(out.len()).map_err(failure)?;
     }
     Ok(out)
 }
@@ -193,8 +218,10 @@ pub(super) fn render(
 ) -> Result<String, Failure> {
     let mut failed = None;
     let rendered = template.render(|hole, out| {
-        if let Err(failure) = write_constant(loaded, &holes[hole], context, out) {
-            failed.get_or_insert(failure);
+        if failed.is_none() {
+            let written = write_constant(loaded, &holes[hole], context, out);
+            let written = written.and_then(|()| check_size(out.len()).map_err(failure));
+            failed = written.err();
         }
     });
     failed.map_or(Ok(rendered), Err)

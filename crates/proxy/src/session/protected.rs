@@ -427,8 +427,8 @@ impl Protected {
     fn translate(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) -> Result<(), End> {
         use frontend::kind;
         let body = &message[wire_postgres::HEADER_SIZE..];
-        if matches!(kind, kind::COPY_DATA | kind::COPY_DONE | kind::COPY_FAIL) {
-            self.copy_message(kind, message, ways);
+        if matches!(kind, kind::COPY_DONE | kind::COPY_FAIL) {
+            self.end_rows(kind, message, ways);
             return Ok(());
         }
         if !matches!(kind, kind::SYNC | kind::QUERY) {

@@ -12,7 +12,9 @@ use wire_postgres::frontend::{Bind, write_bind, write_parse};
 use wire_postgres::values;
 
 use super::calculated;
-use super::constants::{Bound, failure, no_array, no_type, read_literal, seal, seal_literal};
+use super::constants::{
+    Bound, check_size, failure, no_array, no_type, read_literal, seal, seal_literal,
+};
 use super::inputs::{Inputs, SealedKeys};
 use super::locks::RowName;
 use super::rows::{self, Shape};
@@ -250,10 +252,13 @@ impl Statement {
             (Form::Plain, Source::Parameter(number)) => inputs.formats.of(*number),
             _ => 1,
         });
+        let start = out.len();
         let write_values = |out: &mut Vec<u8>| {
             for hole in self.holes(at) {
                 let filled = write_value(out, |out| self.fill(hole, inputs, out));
-                filled.map_err(failure)?;
+                filled
+                    .and_then(|()| check_size(out.len() - start))
+                    .map_err(failure)?;
             }
             Ok(())
         };
@@ -339,11 +344,13 @@ impl Statement {
         let (Some(elements), logical) = self.array(source, logical, inputs)? else {
             return Ok(false);
         };
+        let start = out.len();
         let mut seal_one = |element: &Option<Value>, out: &mut Vec<u8>| match element {
             None => Ok(false),
             Some(value) => {
                 let value = (value.clone(), logical);
-                seal(loaded, (column, purpose), value, inputs.context, out).map(|()| true)
+                seal(loaded, (column, purpose), value, inputs.context, out)?;
+                check_size(out.len() - start).map(|()| true)
             }
         };
         values::write_bytea_array(&elements, &mut seal_one, out)?;

@@ -17,6 +17,7 @@ impl Protected {
         match &self.copying {
             Some(Copying::Plain) if is_data => Way::Pass,
             Some(Copying::Refused) if is_data => Way::Drop,
+            Some(Copying::In(_)) if is_data => Way::Copy,
             Some(Copying::Plain | Copying::In(_) | Copying::Refused) => Way::Read,
             // The server leaves it out, but would have read it.
             None if self.answers.is_empty() => Way::Drop,
@@ -36,18 +37,18 @@ impl Protected {
         matches!(self.copying, Some(Copying::Out(_)))
     }
 
-    /// Takes a message of the client that belongs to a COPY.
-    pub(super) fn copy_message(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) {
-        let body = &message[wire_postgres::HEADER_SIZE..];
-        if kind == frontend::kind::COPY_DATA {
-            if let Some(Copying::In(copier)) = &mut self.copying
-                && let Err(failure) = copier.push(body, ways.to_server)
-            {
-                self.copying = Some(Copying::Refused);
-                self.refuse_copy(failure, ways);
-            }
-            return;
+    /// Takes a piece of the rows that the client sends. What comes behind a failure goes nowhere.
+    pub(in crate::session) fn copy_data(&mut self, data: &[u8], ways: &mut Ways<'_>) {
+        if let Some(Copying::In(copier)) = &mut self.copying
+            && let Err(failure) = copier.push(data, ways.to_server)
+        {
+            self.copying = Some(Copying::Refused);
+            self.refuse_copy(failure, ways);
         }
+    }
+
+    /// Takes the message of the client that ends its rows.
+    pub(super) fn end_rows(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) {
         match self.copying.take() {
             Some(Copying::In(mut copier)) if kind == frontend::kind::COPY_DONE => {
                 match copier.end(ways.to_server) {

@@ -157,3 +157,59 @@ fn questions_that_were_cut_short_can_be_asked_again() {
     assert_eq!(both.send(&select), "E(40001) Z(I)");
     assert_eq!(both.send(&select), "1 2 C(SELECT 1) Z(I)");
 }
+
+const COPY: &[u8] = b"COPY counter (c, plain) FROM STDIN\0";
+
+/// Sealed, a short line has fifty times its size: it does not wait for the others of its message.
+#[test]
+fn rows_of_one_message_go_on_as_they_come_and_in_several() {
+    let mut both = Both::begin();
+    assert_eq!(both.send(&[message(b'Q', COPY)]), "G");
+    let count = 20_000;
+    // The second one is longer than one may be that is read as a whole.
+    let counts = [count, 2 * count];
+    let data = counts.map(|count| message(b'd', &b"7\t8\n".repeat(count)));
+    let data = data.concat();
+    both.session.client_bytes(&data[..50_000]);
+    let begun = both.session.to_server.waiting();
+    assert!(begun > 500_000, "{begun}");
+    assert!(!both.session.wants_client(), "the server takes nothing");
+    assert_eq!(both.send(&[data[50_000..].to_vec()]), "");
+    assert_eq!(both.send(&[message(b'c', b"")]), "C(COPY) Z(I)");
+    let sizes = both.server.copied.iter().map(Vec::len);
+    assert!(sizes.clone().max() <= Some(1 << 20), "{:?}", sizes.max());
+    assert!(both.server.copied.len() > 10);
+    let rows = both.server.copied.concat();
+    let lines = rows.iter().filter(|byte| **byte == b'\n').count();
+    assert_eq!(lines, 3 * count);
+}
+
+#[test]
+fn what_comes_behind_a_row_that_was_refused_goes_nowhere() {
+    let mut both = Both::begin();
+    assert_eq!(both.send(&[message(b'Q', COPY)]), "G");
+    let data = message(b'd', b"7\t8\nnone\t8\n7\t8\n");
+    // The message is cut behind the value that is wrong.
+    let (first, rest) = data.split_at(data.len() - 5);
+    assert_eq!(both.send(&[first.to_vec()]), "E(22P02) Z(I)");
+    let rest = [rest, &message(b'd', b"7\t8\n"), &message(b'c', b"")].concat();
+    assert_eq!(both.send(&[rest]), "");
+    assert_eq!(both.query("SELECT 1"), "C(SELECT 1) Z(I)");
+    assert_eq!(both.seen(), "QfQ");
+}
+
+/// What the server takes is a GiB; here it is less.
+#[test]
+fn values_that_are_too_long_when_sealed_are_told_and_not_sent() {
+    let mut both = Both::begin();
+    let find = "SELECT plain FROM counter WHERE id = ANY ($1)";
+    for (count, wanted) in [(10, "1 2 Z(I)"), (40_000, "1 E(54000) Z(I)")] {
+        let array = format!("{{{}1}}", "1,".repeat(count));
+        let messages = [parse("", find), bind("", "", &[&array]), sync()];
+        assert_eq!(both.send(&messages), wanted, "{count}");
+    }
+    let rows = |count: usize| format!("INSERT INTO counter (c) VALUES {}(1)", "(1),".repeat(count));
+    assert_eq!(both.query(&rows(10)), "C(INSERT 0 1) Z(I)");
+    assert_eq!(both.query(&rows(5_000)), "E(54000) Z(I)");
+    assert_eq!(both.query("SELECT 1"), "C(SELECT 1) Z(I)");
+}

@@ -37,6 +37,8 @@ pub(super) struct Server {
     pub fails_on: Option<&'static str>,
     /// It has opened another database than the session asked for.
     pub is_elsewhere: bool,
+    /// What came of rows of a COPY, message by message.
+    pub copied: Vec<Vec<u8>>,
 }
 
 /// A session with a server behind it.
@@ -236,9 +238,21 @@ impl Server {
             }
             b'Q' => {
                 let text = String::from_utf8_lossy(&body[..body.len() - 1]).into_owned();
+                if text.starts_with("COPY") {
+                    return out.extend(message(b'G', &[0; 3]));
+                }
+                if text.starts_with("strongroom refused") {
+                    return self.fail_query("42601", out);
+                }
                 self.execute(&text, &[], out);
                 self.ready(out);
             }
+            b'd' => self.copied.push(body.to_vec()),
+            b'c' => {
+                out.extend(message(b'C', b"COPY\0"));
+                self.ready(out);
+            }
+            b'f' => self.fail_query("57014", out),
             b'H' => {}
             other => panic!("message {}", other as char),
         }
@@ -276,6 +290,12 @@ impl Server {
         self.has_failed = true;
         let body = format!("SERROR\0VERROR\0C{code}\0Mfailed\0\0");
         out.extend(message(b'E', body.as_bytes()));
+    }
+
+    fn fail_query(&mut self, code: &str, out: &mut Vec<u8>) {
+        self.fail(code, out);
+        self.is_skipping = false;
+        self.ready(out);
     }
 
     fn execute(&mut self, text: &str, values: &[Value], out: &mut Vec<u8>) {
