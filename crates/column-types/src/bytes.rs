@@ -67,11 +67,30 @@ fn parse_escaped(text: &[u8]) -> Result<Value, ValueError> {
     Ok(Value::Bytes(bytes))
 }
 
-pub(crate) fn write_bytea(bytes: &[u8], out: &mut String) {
+/// Writes `\x` and digits, or with `escaped` the older form.
+pub(crate) fn write_bytea(bytes: &[u8], escaped: bool, out: &mut String) {
+    if escaped {
+        return write_escaped(bytes, out);
+    }
     out.reserve(2 + 2 * bytes.len());
     out.push_str("\\x");
     for byte in bytes {
         write_hex(*byte, out);
+    }
+}
+
+fn write_escaped(bytes: &[u8], out: &mut String) {
+    for &byte in bytes {
+        match byte {
+            b'\\' => out.push_str("\\\\"),
+            b' '..=b'~' => out.push(char::from(byte)),
+            _ => {
+                out.push('\\');
+                for shift in [6_u8, 3, 0] {
+                    out.push(char::from(b'0' + (byte >> shift & 7)));
+                }
+            }
+        }
     }
 }
 

@@ -33,8 +33,9 @@ pub(crate) fn parse(text: &str, single: bool) -> Result<Value, ValueError> {
     Ok(Value::Float(number))
 }
 
-/// Writes the fewest digits that are read back as the same number (`extra_float_digits` 1).
-pub(crate) fn write(number: f64, single: bool, out: &mut String) {
+/// Writes a number as `extra_float_digits` says: above 0 with the fewest digits that are read back
+/// as the same one, else with those that every number of the type has, and so many more or less.
+pub(crate) fn write(number: f64, single: bool, extra_digits: i32, out: &mut String) {
     if number.is_nan() {
         out.push_str("NaN");
         return;
@@ -47,10 +48,16 @@ pub(crate) fn write(number: f64, single: bool, out: &mut String) {
         });
         return;
     }
-    let shortest = shortest(number, single);
-    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
+    // `FLT_DIG` and `DBL_DIG`
+    let own_digits: i32 = if single { 6 } else { 15 };
+    let (digits, fixed_below) = if extra_digits > 0 {
+        (shortest(number, single), own_digits)
+    } else {
+        let count = own_digits.saturating_add(extra_digits).max(1);
+        (rounded(number, count), count)
+    };
+    let (mantissa, exponent) = digits.split_once('e').unwrap_or((&digits, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    let fixed_below = if single { 6 } else { 15 };
     let result = if (-4..fixed_below).contains(&exponent) {
         write!(out, "{}", Plain(mantissa, exponent))
     } else {
@@ -58,6 +65,19 @@ pub(crate) fn write(number: f64, single: bool, out: &mut String) {
         write!(out, "{mantissa}e{sign}{:02}", exponent.unsigned_abs())
     };
     result.expect("writing to a String does not fail");
+}
+
+/// So many digits as `%.*g` of C gives: without zeros at the end of the fraction.
+fn rounded(number: f64, count: i32) -> String {
+    let places = usize::try_from(count - 1).unwrap_or(0);
+    let text = format!("{number:.places$e}");
+    match text.split_once('e') {
+        Some((mantissa, exponent)) if mantissa.contains('.') => {
+            let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
+            format!("{mantissa}e{exponent}")
+        }
+        _ => text,
+    }
 }
 
 /// Sign, digits with a point behind the first, and exponent: the fewest digits that lie *within*

@@ -1,4 +1,4 @@
-//! Texts of values, as PostgreSQL reads and writes them (`DateStyle` ISO, `bytea_output` hex).
+//! Texts of values, as PostgreSQL reads and writes them (`DateStyle` ISO).
 
 use std::fmt::Write as _;
 
@@ -17,6 +17,10 @@ pub struct TextContext {
     /// Start of the transaction, in microseconds since 2000-01-01 in UTC: what `now` and `today`
     /// mean.
     pub now: i64,
+    /// `bytea_output` is `escape`: only what is written depends on it.
+    pub escapes_bytes: bool,
+    /// `extra_float_digits`: above 0, numbers are written so that they are read back as the same.
+    pub extra_float_digits: i32,
 }
 
 impl Default for TextContext {
@@ -25,6 +29,8 @@ impl Default for TextContext {
             date_order: DateOrder::MonthDayYear,
             time_zone: TimeZone::utc(),
             now: 0,
+            escapes_bytes: false,
+            extra_float_digits: 1,
         }
     }
 }
@@ -91,11 +97,14 @@ impl Value {
                 // Writing to a String does not fail.
                 let _ = write!(out, "{number}");
             }
-            Self::Float(number) => floats::write(*number, logical == LogicalType::Real, out),
+            Self::Float(number) => {
+                let single = logical == LogicalType::Real;
+                floats::write(*number, single, context.extra_float_digits, out);
+            }
             Self::Numeric(number) => numeric::write(number, out),
             Self::NumericSpecial(special) => out.push_str(special.text()),
             Self::Text(text) => out.push_str(text),
-            Self::Bytes(bytes) => bytes::write_bytea(bytes, out),
+            Self::Bytes(bytes) => bytes::write_bytea(bytes, context.escapes_bytes, out),
             Self::Date(day) => datetime::write_date(*day, out),
             Self::Time(time) => datetime::write_time(*time, out),
             Self::Timestamp(time) if logical == LogicalType::TimestampTz => {

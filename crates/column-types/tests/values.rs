@@ -87,6 +87,41 @@ fn numbers_and_bytes_are_read_and_written() {
 }
 
 #[test]
+fn settings_say_how_bytes_and_floats_are_written() {
+    let written = |text: &str, name: &str, context: &TextContext| {
+        let value = read(text, name).expect("a valid text");
+        value.to_text(logical(name), context)
+    };
+    let escaped = TextContext {
+        escapes_bytes: true,
+        ..context()
+    };
+    let text = written("\\x00615c7e7fff20", "bytea", &escaped);
+    assert_eq!(text, "\\000a\\\\~\\177\\377 ");
+    for (extra_float_digits, name, text, expected) in [
+        (3, "float8", "0.30000000000000004", "0.30000000000000004"),
+        (0, "float8", "0.30000000000000004", "0.3"),
+        (0, "float8", "123456789012345678", "1.23456789012346e+17"),
+        (0, "float8", "1e15", "1e+15"),
+        (0, "float8", "100000000000000", "100000000000000"),
+        (0, "float8", "-0", "-0"),
+        (0, "float8", "-inf", "-Infinity"),
+        (-3, "float8", "-100", "-100"),
+        (-15, "float8", "0.26", "0.3"),
+        (-15, "float8", "0.000026", "3e-05"),
+        (0, "float4", "0.33333334", "0.333333"),
+        (0, "float4", "1234567", "1.23457e+06"),
+        (-15, "float4", "1234567", "1e+06"),
+    ] {
+        let context = TextContext {
+            extra_float_digits,
+            ..context()
+        };
+        assert_eq!(written(text, name, &context), expected, "{name} {text}");
+    }
+}
+
+#[test]
 fn dates_and_times_are_read_and_written() {
     check_texts(&[
         ("date", "1999-01-08", "1999-01-08"),

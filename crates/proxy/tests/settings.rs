@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::io::Read as _;
+
 use common::Setup;
 use common::raw::Raw;
 use common::texts::{Text, answer};
@@ -15,9 +17,13 @@ moment = { type = "timestamptz" }
 due = { type = "timestamptz", mode = "order" }
 day = { type = "date" }
 name = { type = "text" }
+data = { type = "bytea" }
+rate = { type = "double precision" }
+near = { type = "real", mode = "order" }
 "#;
 
-const COLUMNS: &str = "(id integer, moment timestamptz, due timestamptz, day date, name text)";
+const COLUMNS: &str = "(id integer, moment timestamptz, due timestamptz, day date, name text, \
+                       data bytea, rate double precision, near real)";
 
 fn start() -> Option<Setup> {
     if !server_testkit::is_installed() {
@@ -187,6 +193,67 @@ fn the_order_of_day_and_month_is_the_sessions() {
     );
 }
 
+/// Rows of the table for what follows; a plain one has the same.
+fn insert_bytes_and_floats(setup: &Setup) {
+    for table in ["event", "plain"] {
+        let said = setup.psql(&format!(
+            "INSERT INTO {table} (id, data, rate, near) VALUES \
+             (1, E'\\\\x00615c0a7fff20', 0.1, 0.1), (2, '', 0.30000000000000004, 16777217), \
+             (3, 'ab', 1e-300, 1e20), (4, NULL, 'NaN', '-Infinity'), \
+             (5, E'\\\\xe4', 1234567.891, 1234567.891)"
+        ));
+        assert_eq!(said, "");
+    }
+}
+
+fn copied(client: &mut Client, table: &str) -> String {
+    let copy = format!("COPY {table} (id, data, rate, near) TO STDOUT");
+    let mut text = String::new();
+    let mut rows = client.copy_out(&copy).expect("rows");
+    rows.read_to_string(&mut text).expect("a text");
+    text
+}
+
+/// The server does not report these settings.
+#[test]
+fn bytes_and_floats_are_written_as_the_session_wants_them() {
+    let Some(setup) = start() else { return };
+    insert_bytes_and_floats(&setup);
+    let mut client = setup.connect();
+    for set in [
+        "SET bytea_output TO 'escape'",
+        "SET extra_float_digits TO 0",
+        "BEGIN",
+        "SET LOCAL extra_float_digits TO -15",
+        "SAVEPOINT here",
+        "SET LOCAL bytea_output TO 'hex'",
+        "ROLLBACK TO here",
+        "ROLLBACK",
+        "SET extra_float_digits = 3",
+        "SELECT set_config('extra_float_digits', '-6', false)",
+        "RESET ALL",
+    ] {
+        client.batch_execute(set).expect(set);
+        let query = "SELECT id, data, rate, near, CAST(rate AS text) FROM TABLE ORDER BY id";
+        assert_same(&mut client, query, "");
+        let plain = copied(&mut client, "plain");
+        assert_eq!(copied(&mut client, "event"), plain, "{set}");
+    }
+    // The same where it is so from the beginning.
+    let options = "-c bytea_output=escape -c extra_float_digits=-2";
+    let port = setup.proxy.address.port();
+    let [event, plain] = ["event", "plain"].map(|table| {
+        let query = format!("SELECT data, rate, near FROM {table} ORDER BY id");
+        let arguments = ["-XAtq", "-c", &query];
+        let variable = ("PGOPTIONS", options);
+        let said = setup.server.run_with(port, "psql", &arguments, &[variable]);
+        assert!(said.status.success(), "{table}");
+        String::from_utf8_lossy(&said.stdout).into_owned()
+    });
+    assert!(plain.contains("\\000a"), "{plain}");
+    assert_eq!(event, plain);
+}
+
 /// What psql says of a text under a variable of its environment.
 fn messages(setup: &Setup, variable: (&str, &str), text: &str) -> String {
     let arguments = ["-XAtq", "-v", "VERBOSITY=verbose", "-c", text];
@@ -257,6 +324,8 @@ fn a_setting_is_not_changed_in_the_text_that_depends_on_it() {
         "SET client_encoding TO 'LATIN1'",
         "SET NAMES 'LATIN1'",
         "SET standard_conforming_strings TO off",
+        "SET bytea_output TO 'escape'",
+        "SET LOCAL extra_float_digits TO 0",
     ] {
         let mut client = setup.connect();
         let insert = "INSERT INTO event (id, moment, day) VALUES (1, '2024-01-15 12:00', '1/2/3')";

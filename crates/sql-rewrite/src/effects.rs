@@ -61,8 +61,10 @@ pub(crate) fn of_words(words: &[String], schema: &Schema) -> Effects {
 /// Settings by which texts of values are written and read, by the word that a statement names them
 /// with; `u`: in escapes.
 const OF_TEXTS: &[&str] = &[
+    "bytea_output",
     "client_encoding",
     "datestyle",
+    "extra_float_digits",
     "intervalstyle",
     "names",
     "standard_conforming_strings",
@@ -155,6 +157,8 @@ mod tests {
             "set local time zone",
             "set session datestyle to iso dmy",
             "set names",
+            "set bytea_output to escape",
+            "reset extra_float_digits",
             "set standard_conforming_strings to off",
             "reset timezone",
             "reset all",

@@ -67,9 +67,10 @@ pub struct Effects {
     /// ParameterStatus.
     pub changes_settings: bool,
     /// A setting by which texts of values are written and read may be another afterwards:
-    /// `TimeZone`, `DateStyle`, `IntervalStyle`, `client_encoding`, `standard_conforming_strings`.
-    /// The server tells of it no sooner than before ReadyForQuery. The end of a transaction may
-    /// take such a change back.
+    /// `TimeZone`, `DateStyle`, `IntervalStyle`, `client_encoding`, `standard_conforming_strings`,
+    /// `bytea_output`, `extra_float_digits`. The server tells of it no sooner than before
+    /// ReadyForQuery, and of the last two only who asks. The end of a transaction may take such a
+    /// change back.
     pub changes_texts: bool,
     /// Names that the session gives or takes back: for [`crate::Objects::note`].
     pub objects: Vec<ObjectEffect>,

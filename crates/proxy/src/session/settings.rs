@@ -1,4 +1,4 @@
-//! Settings of a session that the server reports, and that texts of values depend on.
+//! Settings of a session that texts of values depend on.
 
 use column_types::{DateOrder, TextContext, TimeZone};
 use wire_postgres::backend::Failure;
@@ -63,7 +63,8 @@ impl Encoding {
     }
 }
 
-/// Notes a ParameterStatus.
+/// Notes a setting, of which the server has told by a ParameterStatus or because it was asked. Of
+/// `bytea_output` and `extra_float_digits` it only tells who asks.
 pub(super) fn note(name: &[u8], value: &[u8], context: &mut TextContext, encoding: &mut Encoding) {
     let value = String::from_utf8_lossy(value);
     match name {
@@ -86,6 +87,8 @@ pub(super) fn note(name: &[u8], value: &[u8], context: &mut TextContext, encodin
             let major = digits.parse::<u32>();
             encoding.marker_ends_csv = major.is_ok_and(|major| major < CSV_WITHOUT_MARKER);
         }
+        b"bytea_output" => context.escapes_bytes = value == "escape",
+        b"extra_float_digits" => context.extra_float_digits = value.parse().unwrap_or(1),
         b"standard_conforming_strings" => encoding.strings_conform = value == "on",
         b"TimeZone" => {
             let zone = TimeZone::named(&value);

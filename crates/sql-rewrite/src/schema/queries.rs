@@ -41,7 +41,8 @@ SELECT own.fact, own.kind
         UNION ALL
         SELECT pg_catalog.current_setting(setting.name), setting.name, 0
           FROM pg_catalog.unnest(ARRAY['TimeZone', 'DateStyle', 'client_encoding',
-                                       'standard_conforming_strings',
+                                       'standard_conforming_strings', 'bytea_output',
+                                       'extra_float_digits',
                                        'transaction_isolation']) AS setting(name)) AS own
  ORDER BY own.place, own.kind, own.fact";
 
