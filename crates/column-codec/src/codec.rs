@@ -11,7 +11,7 @@ use subtle::ConstantTimeEq;
 use crate::canonical::{self, Class};
 use crate::keys::{Purpose, derive};
 use crate::order::{DIGITS_SIZE_MAX, Place, Scale, digits};
-use crate::same::{Same, among};
+use crate::same::{Same, Unfit, among};
 use crate::spec::{ColumnSpec, Mode, SpecError};
 
 /// Format (which is the mode) and key version: the first bytes of every sealed value.
@@ -70,6 +70,22 @@ pub enum SealError {
         /// Bits of the rule.
         bits: u8,
     },
+    /// Out of the range of the type by which the server would compare it.
+    #[error("value is out of range for type double precision")]
+    FloatRange,
+    /// The server would round the column's values to compare them.
+    #[error(
+        "{table}.{column} is of type {logical}, and is compared with a floating number as such: \
+         several of its values would be rounded to one; pass the value as {logical}"
+    )]
+    Rounded {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// The column's type.
+        logical: LogicalType,
+    },
     /// The column's mode does not do what was asked.
     #[error("{table}.{column} cannot be compared so: change the mode of its rule")]
     Mode {
@@ -85,8 +101,8 @@ impl SealError {
     pub fn sqlstate(&self) -> &'static str {
         match self {
             Self::Type { .. } => "42804",
-            Self::Range { .. } => "22003",
-            Self::Mode { .. } => "0A000",
+            Self::Range { .. } | Self::FloatRange => "22003",
+            Self::Rounded { .. } | Self::Mode { .. } => "0A000",
         }
     }
 }
@@ -297,7 +313,15 @@ impl Column {
     }
 
     fn among<'a>(&self, value: &'a Value) -> Result<Same<'a>, SealError> {
-        among(value, self.spec.logical).ok_or_else(|| self.wrong_type())
+        among(value, self.spec.logical).map_err(|unfit| match unfit {
+            Unfit::Type => self.wrong_type(),
+            Unfit::FloatRange => SealError::FloatRange,
+            Unfit::Rounded => SealError::Rounded {
+                table: self.spec.table.clone(),
+                column: self.spec.column.clone(),
+                logical: self.spec.logical,
+            },
+        })
     }
 
     fn seal_random(

@@ -20,41 +20,49 @@ pub(crate) enum Same<'a> {
     AboveAll,
 }
 
-/// The value among those of a type; None: the server would not compare them.
-pub(crate) fn among(value: &Value, logical: LogicalType) -> Option<Same<'_>> {
-    let exact = |value| Some(Same::Exact(Cow::Owned(value)));
+/// Why a value has no place among those of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unfit {
+    /// The server would not compare them.
+    Type,
+    /// The server would make a `double precision` of the value, and it is out of their range.
+    FloatRange,
+    /// The server would make a `double precision` of each value of the type, and several of them
+    /// would become the one that they are compared with.
+    Rounded,
+}
+
+/// The value among those of a type.
+pub(crate) fn among(value: &Value, logical: LogicalType) -> Result<Same<'_>, Unfit> {
+    let exact = |value| Ok(Same::Exact(Cow::Owned(value)));
     match (Class::of(logical), value) {
-        (Class::Integer, Value::Numeric(number)) => Some(integer_of_numeric(number)),
-        (Class::Integer, Value::Float(number)) => Some(integer_of_float(*number)),
+        (Class::Integer, Value::Numeric(number)) => Ok(integer_of_numeric(number)),
+        (Class::Integer, Value::Float(number)) => integer_of_float(*number, logical),
         (Class::Integer, Value::NumericSpecial(NumericSpecial::NegativeInfinity)) => {
-            Some(Same::BelowAll)
+            Ok(Same::BelowAll)
         }
-        (Class::Integer, Value::NumericSpecial(_)) => Some(Same::AboveAll),
+        (Class::Integer, Value::NumericSpecial(_)) => Ok(Same::AboveAll),
         (Class::Numeric, Value::Integer(number)) => {
             exact(Value::Numeric(BigDecimal::from(*number)))
         }
-        // The shortest digits: what the user wrote, rather than what the float is.
-        (Class::Numeric, Value::Float(_)) => by_text(value, LogicalType::Double, logical),
-        (Class::Float, Value::Integer(number)) => float(*number as f64, logical),
-        (Class::Float, Value::Float(number)) => float(*number, logical),
-        (Class::Float, Value::NumericSpecial(special)) => float(special.float(), logical),
+        (Class::Numeric, Value::Float(_)) => numeric_of_float(value, logical),
+        (Class::Float, Value::Integer(number)) => Ok(float(*number as f64, logical)),
+        (Class::Float, Value::Float(number)) => Ok(float(*number, logical)),
+        (Class::Float, Value::NumericSpecial(special)) => Ok(float(special.float(), logical)),
         (Class::Float, Value::Numeric(_)) => {
-            match by_text(value, LogicalType::Numeric(None), LogicalType::Double)? {
-                Same::Exact(number) => match *number {
-                    Value::Float(number) => float(number, logical),
-                    _ => None,
-                },
-                beyond => Some(beyond),
+            match by_text(value, LogicalType::Numeric(None), LogicalType::Double) {
+                Some(Value::Float(number)) => Ok(float(number, logical)),
+                _ => Err(Unfit::FloatRange),
             }
         }
-        (Class::Date, Value::Timestamp(time)) => Some(day_of_time(*time)),
+        (Class::Date, Value::Timestamp(time)) => Ok(day_of_time(*time)),
         (Class::Timestamp, Value::Date(day)) => exact(Value::Timestamp(match *day {
             i32::MIN => i64::MIN,
             i32::MAX => i64::MAX,
             day => match i64::from(day).checked_mul(DAY_US) {
                 Some(midnight) => midnight,
                 // A day beyond every timestamp.
-                None => return Some(Same::Above(Value::Timestamp(i64::MAX - 1))),
+                None => return Ok(Same::Above(Value::Timestamp(i64::MAX - 1))),
             },
         })),
         (Class::Boolean, Value::Boolean(_))
@@ -65,12 +73,21 @@ pub(crate) fn among(value: &Value, logical: LogicalType) -> Option<Same<'_>> {
         | (Class::Date, Value::Date(_))
         | (Class::Time, Value::Time(_))
         | (Class::Timestamp | Class::TimestampTz, Value::Timestamp(_))
-        | (Class::Uuid, Value::Uuid(_)) => Some(Same::Exact(Cow::Borrowed(value))),
-        _ => None,
+        | (Class::Uuid, Value::Uuid(_)) => Ok(Same::Exact(Cow::Borrowed(value))),
+        _ => Err(Unfit::Type),
     }
 }
 
 const DAY_US: i64 = 86_400_000_000;
+
+/// From here on, several whole numbers become one `double precision`.
+const WHOLE_ROUNDED_MIN: f64 = (1_u64 << 53) as f64;
+
+/// 2^63: as a float the greatest that a `bigint` becomes, and the first that is none.
+const WHOLE_LIMIT: f64 = (1_u64 << 63) as f64;
+
+/// So many decimal digits no two numbers of which become one `double precision` (`DBL_DIG`).
+const DIGITS_EXACT: i64 = 15;
 
 fn day_of_time(time: i64) -> Same<'static> {
     let day = match time {
@@ -96,45 +113,63 @@ fn integer_of_numeric(number: &BigDecimal) -> Same<'static> {
     }
 }
 
-fn integer_of_float(number: f64) -> Same<'static> {
-    // 2^63: exact as a float, and the first that is no i64.
-    let limit = -(i64::MIN as f64);
-    if number < -limit {
-        return Same::BelowAll;
+fn integer_of_float(number: f64, logical: LogicalType) -> Result<Same<'static>, Unfit> {
+    let is_rounded = (WHOLE_ROUNDED_MIN..=WHOLE_LIMIT).contains(&number.abs());
+    if is_rounded && logical == LogicalType::BigInt {
+        return Err(Unfit::Rounded);
     }
-    if number >= limit || number.is_nan() {
-        return Same::AboveAll;
+    if number < -WHOLE_LIMIT {
+        return Ok(Same::BelowAll);
+    }
+    if number >= WHOLE_LIMIT || number.is_nan() {
+        return Ok(Same::AboveAll);
     }
     let floor = number.floor();
     let whole = Value::Integer(floor as i64);
-    if floor == number {
+    Ok(if floor == number {
         Same::Exact(Cow::Owned(whole))
     } else {
         Same::Above(whole)
+    })
+}
+
+/// A float among those of `numeric`, by its shortest digits: what the user wrote, rather than what
+/// the float is. The server makes floats of the column's values instead. That says the same where
+/// each value up to this one has so few digits that no other becomes the same float.
+fn numeric_of_float(value: &Value, logical: LogicalType) -> Result<Same<'static>, Unfit> {
+    let value = by_text(value, LogicalType::Double, logical).ok_or(Unfit::Type)?;
+    let is_rounded = match (&value, logical) {
+        (Value::Numeric(number), LogicalType::Numeric(Some((precision, scale)))) => {
+            let limit = BigDecimal::new(1_i64.into(), i64::from(scale) - DIGITS_EXACT);
+            i64::from(precision) > DIGITS_EXACT && number.abs() >= limit
+        }
+        (Value::Numeric(_), _) => true,
+        // Infinities and NaN.
+        _ => false,
+    };
+    match is_rounded {
+        true => Err(Unfit::Rounded),
+        false => Ok(Same::Exact(Cow::Owned(value))),
     }
 }
 
 /// A float among those of `real` or `double precision`.
-fn float(number: f64, logical: LogicalType) -> Option<Same<'static>> {
+fn float(number: f64, logical: LogicalType) -> Same<'static> {
     let nearest = number as f32;
     if logical != LogicalType::Real || f64::from(nearest) == number || number.is_nan() {
-        return Some(Same::Exact(Cow::Owned(Value::Float(number))));
+        return Same::Exact(Cow::Owned(Value::Float(number)));
     }
     let below = if f64::from(nearest) < number {
         nearest
     } else {
         nearest.next_down()
     };
-    Some(Same::Above(Value::Float(f64::from(below))))
+    Same::Above(Value::Float(f64::from(below)))
 }
 
-fn by_text(value: &Value, from: LogicalType, to: LogicalType) -> Option<Same<'static>> {
+/// The value of another type that has the same text; None: there is none.
+fn by_text(value: &Value, from: LogicalType, to: LogicalType) -> Option<Value> {
     let context = TextContext::default();
     let text = value.to_text(from, &context);
-    match Value::from_text(&text, to, &context) {
-        Ok(value) => Some(Same::Exact(Cow::Owned(value))),
-        // Too large for a float, or too small to be told from 0.
-        Err(_) if text.starts_with('-') => Some(Same::BelowAll),
-        Err(_) => Some(Same::AboveAll),
-    }
+    Value::from_text(&text, to, &context).ok()
 }

@@ -329,6 +329,67 @@ fn bounds_that_are_no_values_lie_where_they_belong() {
     assert!(tenth < store(&codec, 2, &nearest));
 }
 
+/// As the server, which compares both as `double precision`.
+#[test]
+fn numbers_beside_floats_have_a_place_or_none() {
+    let codec = codec(&[
+        spec("a", "double precision", Mode::Order),
+        spec("b", "real", Mode::Order),
+        spec("c", "bigint", Mode::Order),
+        spec("d", "integer", Mode::Order),
+        spec("e", "numeric(15,2)", Mode::Order),
+        spec("f", "numeric(18,4)", Mode::Order),
+        spec("g", "numeric", Mode::Equality),
+    ]);
+    let said = |index: usize, value: &Value| {
+        let mut out = vec![1];
+        let sealed = match index {
+            6 => codec.seal_match(index, value, &mut out),
+            _ => codec.seal_bound(index, value, &mut out),
+        };
+        assert!(sealed.is_ok() || out == [1]);
+        sealed.map_err(|error| error.sqlstate())
+    };
+    let numeric = |text| value(text, LogicalType::Numeric(None));
+    for index in [0, 1] {
+        for text in ["1e-400", "-1e-400", "1e400", "-1e400"] {
+            assert_eq!(said(index, &numeric(text)), Err("22003"), "{index} {text}");
+        }
+        for text in ["0", "0.1", "1e-300", "-1e300"] {
+            assert_eq!(said(index, &numeric(text)), Ok(()), "{index} {text}");
+        }
+    }
+    let two_to_53 = 2_f64.powi(53);
+    for (index, number) in [
+        (2, two_to_53),
+        (2, -two_to_53),
+        (2, 2_f64.powi(63)),
+        (5, 1e11),
+        (5, -1e300),
+        (6, 9.99),
+    ] {
+        let value = Value::Float(number);
+        assert_eq!(said(index, &value), Err("0A000"), "{index} {number}");
+    }
+    for (index, number) in [
+        (2, two_to_53 - 1.0),
+        (2, -7.5),
+        (2, 1e19),
+        (2, f64::NEG_INFINITY),
+        (3, two_to_53),
+        (4, 9.99),
+        (4, 1e300),
+        (5, 99_999_999_999.999_9),
+        (5, f64::INFINITY),
+        (6, f64::NAN),
+    ] {
+        let value = Value::Float(number);
+        assert_eq!(said(index, &value), Ok(()), "{index} {number}");
+    }
+    let price = bound(&codec, 5, &Value::Float(9.99));
+    assert_eq!(price, store(&codec, 5, &numeric("9.9900")));
+}
+
 #[test]
 fn errors_leave_the_buffer_as_it_was() {
     let codec = codec(&[

@@ -259,7 +259,7 @@ pub(crate) fn float(value: &Value) -> Result<f64, ValueError> {
     match value {
         Value::Integer(number) => Ok(*number as f64),
         Value::Float(number) => Ok(*number),
-        Value::Numeric(number) => Ok(numeric::to_float(number)),
+        Value::Numeric(number) => numeric::to_float(number),
         Value::NumericSpecial(special) => Ok(special.float()),
         _ => Err(no_number()),
     }

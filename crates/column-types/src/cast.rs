@@ -152,11 +152,12 @@ fn to_float(value: Value, to: LogicalType) -> Result<Value, ValueError> {
         Value::Integer(number) => *number as f64,
         Value::Float(number) => *number,
         Value::NumericSpecial(special) => special.float(),
-        Value::Numeric(number) => {
+        Value::Numeric(number) if single => {
             let mut text = String::new();
             numeric::write(number, &mut text);
             return crate::floats::parse(&text, single);
         }
+        Value::Numeric(number) => numeric::to_float(number)?,
         _ => return Ok(value),
     };
     if !single {

@@ -8,8 +8,9 @@ use crate::value::{NumericSpecial, Value};
 use crate::{datetime, numeric};
 
 /// How two values stand; None: they cannot be compared. Numbers of all kinds compare with each
-/// other, NaN is equal to itself and above all others. Texts compare by their bytes, blanks at
-/// the end included: see [`compare_char`].
+/// other, NaN is equal to itself and above all others; but a `numeric` that is out of the range of
+/// `double precision` has no place among floating numbers, and a cast to it says so. Texts compare
+/// by their bytes, blanks at the end included: see [`compare_char`].
 pub fn compare(left: &Value, right: &Value) -> Option<Ordering> {
     Some(match (left, right) {
         (Value::Boolean(left), Value::Boolean(right)) => left.cmp(right),
@@ -63,7 +64,7 @@ fn to_float(value: &Value) -> Option<f64> {
     Some(match value {
         Value::Integer(number) => *number as f64,
         Value::Float(number) => *number,
-        Value::Numeric(number) => numeric::to_float(number),
+        Value::Numeric(number) => numeric::to_float(number).ok()?,
         Value::NumericSpecial(special) => special.float(),
         _ => return None,
     })

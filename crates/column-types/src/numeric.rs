@@ -297,18 +297,24 @@ pub(crate) fn write(number: &BigDecimal, out: &mut String) {
     out.insert(out.len() - scale, '.');
 }
 
-/// The nearest floating number, by way of the text, as the server does.
-pub(crate) fn to_float(number: &BigDecimal) -> f64 {
+/// The nearest `double precision`, by way of the text, as the server does.
+///
+/// # Errors
+/// 22003: too large, or too small to be told from 0.
+pub(crate) fn to_float(number: &BigDecimal) -> Result<f64, ValueError> {
     let (digits, scale) = number.as_bigint_and_scale();
     // Both exact, so their quotient is rounded once.
     if let (Some(small), 0..=22) = (digits.to_i64(), scale)
         && small.unsigned_abs() < 1 << 53
     {
-        return small as f64 / 10_f64.powi(scale as i32);
+        return Ok(small as f64 / 10_f64.powi(scale as i32));
     }
     let mut text = String::new();
     write(number, &mut text);
-    text.parse().unwrap_or(f64::NAN)
+    match crate::floats::parse(&text, false)? {
+        Value::Float(number) => Ok(number),
+        _ => Ok(f64::NAN),
+    }
 }
 
 /// `numeric` of a `double precision`: 15 significant digits (`DBL_DIG`); of a `real`: 6.

@@ -122,6 +122,19 @@ fn settings_say_how_bytes_and_floats_are_written() {
 }
 
 #[test]
+fn numbers_that_no_float_is_near_are_none() {
+    let (double, numeric) = (LogicalType::Double, LogicalType::Numeric(None));
+    for text in ["1e-400", "-1e-400", "1e400", "-1e400"] {
+        let number = read(text, "numeric").expect("a number");
+        let cast = column_types::cast(number.clone(), numeric, double, &context());
+        assert_eq!(cast.map_err(|error| error.sqlstate), Err("22003"), "{text}");
+        assert_eq!(column_types::compare(&number, &Value::Float(0.0)), None);
+        let sum = Arithmetic::Add.calculate(&Value::Float(0.0), &number, double);
+        assert_eq!(sum.map_err(|error| error.sqlstate), Err("22003"), "{text}");
+    }
+}
+
+#[test]
 fn dates_and_times_are_read_and_written() {
     check_texts(&[
         ("date", "1999-01-08", "1999-01-08"),

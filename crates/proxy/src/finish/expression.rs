@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use column_types::{Arithmetic, Like, LogicalType, Value, ValueError};
+use column_types::{Arithmetic, Like, LogicalType, TextContext, Value, ValueError, cast};
 use sql_rewrite::{BinaryOperator, Expression, ScalarFunction, Source, UnaryOperator};
 
 /// What an expression may speak of, and what its constants are.
@@ -181,6 +181,21 @@ impl Ready {
         Ok(of(Node::Cast(Box::new(self.node), from, to), to))
     }
 
+    /// A number as the server compares it with floating ones. A constant that is out of their range
+    /// is refused whatever rows there are.
+    fn into_double(self) -> Result<Self, ValueError> {
+        let to = LogicalType::Double;
+        let from = known(self.logical)?;
+        match self.node {
+            Node::Constant(Some(value)) => {
+                // No number depends on a setting.
+                let value = cast(value, from, to, &TextContext::default())?;
+                Ok(of(Node::Constant(Some(value)), to))
+            }
+            node => of(node, from).cast(to),
+        }
+    }
+
     /// Calls `see` with each column whose value is computed with: all but those that are only
     /// asked for NULL.
     pub(super) fn columns(&self, see: &mut dyn FnMut(usize)) {
@@ -302,6 +317,8 @@ fn compare(operator: BinaryOperator, left: Ready, right: Ready) -> Result<Ready,
         (T::Text, T::Char(_)) => (left, right.cast(T::Text)?),
         (T::Date | T::Timestamp, T::TimestampTz) => (left.cast(T::TimestampTz)?, right),
         (T::TimestampTz, T::Date | T::Timestamp) => (left, right.cast(T::TimestampTz)?),
+        (T::Numeric(_), T::Real | T::Double) => (left.into_double()?, right),
+        (T::Real | T::Double, T::Numeric(_)) => (left, right.into_double()?),
         _ => (left, right),
     };
     let relation = Relation {
