@@ -30,8 +30,8 @@ use column_types::LogicalType;
 use sqlparser::ast::{Expr, Value};
 
 use crate::{
-    ColumnId, Form, Hole, Literal, Mode, Output, OutputKind, ParameterType, ProtectedColumn,
-    Purpose, Refusal, Schema, Source, Use,
+    ColumnId, Expression, Form, Hole, Literal, Mode, Output, OutputKind, ParameterType,
+    ProtectedColumn, Purpose, Refusal, Schema, Source, Use,
 };
 
 pub(crate) use constant::Constant;
@@ -285,10 +285,27 @@ impl<'s> Analysis<'s> {
         column: ColumnId,
         purpose: Purpose,
     ) -> Result<Expr, Refusal> {
+        let logical = self.column(column).logical;
+        if constant.is_compared_as_text(logical, purpose) {
+            let source = self.text_of(constant.source);
+            return Ok(self.hole(source, Form::Sealed(column, purpose)));
+        }
         let source = constant.for_column(self.column(column), purpose)?;
         self.hide(&source);
-        self.note_type(&source, self.column(column).logical);
+        self.note_type(&source, logical);
         Ok(self.hole(source, Form::Sealed(column, purpose)))
+    }
+
+    /// `CAST(source AS text)`
+    fn text_of(&mut self, source: Source) -> Source {
+        let text = LogicalType::Text;
+        if let Source::Parameter(number) = source {
+            self.parameters = self.parameters.max(number + 1);
+        }
+        self.hide(&source);
+        self.note_type(&source, text);
+        let value = Box::new(Expression::Value(source, text));
+        Source::Calculated(Box::new(Expression::Cast(value, text)), text)
     }
 
     /// A value that stays in clear: a literal stays as it is, a parameter becomes a hole.

@@ -162,7 +162,7 @@ pub enum Source {
     Parameter(usize),
     /// A constant of the text.
     Literal(Literal),
-    /// What the proxy computes from parameters and constants alone, a number of this type.
+    /// What the proxy computes from parameters and constants alone, a value of this type.
     Calculated(Box<Expression>, LogicalType),
     /// [`ReadModifyWrite::assignments`], by place.
     Computed(usize),

@@ -205,6 +205,7 @@ fn copy_query(query: &Query, format: CopyFormat, schema: &Schema) -> Result<Plan
                 .with_hint("Send the statement that stores by itself."));
             }
             (Source::Literal(_), _) => {}
+            (Source::Calculated(..), _) if analysis.parameters == 0 => {}
             _ => return Err(refuse("there is no parameter in COPY").with_state("42P02")),
         }
     }

@@ -367,3 +367,33 @@ fn a_set_operation_gives_values_of_one_type() {
     let digits = [(10, 2), (12, 4)].map(|digits| LogicalType::Numeric(Some(digits)));
     assert!(plan(digits, all).starts_with("refused 0A000"));
 }
+
+/// In a text, blanks at the end count; the proxy has to know that it is one.
+#[test]
+fn a_cast_to_text_stays_beside_a_char() {
+    let mut schema = people();
+    let mut columns = schema.protected.iter_mut();
+    let mail = columns.find(|own| own.column == "mail").expect("a column");
+    mail.logical = LogicalType::Char(5);
+    let plan = |condition: &str| {
+        let statement = format!("SELECT active FROM person WHERE {condition}");
+        describe(&statement, &schema)
+    };
+    for (condition, hole) in [
+        ("mail = $1", "{$1 match mail}"),
+        ("mail = $1::varchar", "{$1 match mail}"),
+        ("mail = $1::text", "{calculated match mail}"),
+        ("mail = 'ab '", "{constant match mail}"),
+        ("mail = 'ab '::varchar", "{constant match mail}"),
+        ("mail = 'ab'::text", "{constant match mail}"),
+        ("mail = 'ab '::text", "{calculated match mail}"),
+        ("mail <> CAST('ab ' AS text)", "{calculated match mail}"),
+    ] {
+        let plan = plan(condition);
+        assert!(plan.contains(hole), "{condition}\n{plan}");
+    }
+    let array = plan("mail = ANY($1::text[])");
+    assert!(array.starts_with("refused 0A000"), "{array}");
+    let stored = describe("UPDATE person SET mail = $1::text", &schema);
+    assert!(stored.contains("{$1 store mail}"), "{stored}");
+}

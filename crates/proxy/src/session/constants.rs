@@ -157,6 +157,11 @@ pub(super) fn seal(
 
 /// A value that is compared with those of a type: a moment and a time of the clock stand to each
 /// other as the clock of the session shows them, and only between equal types by what is stored.
+///
+/// Blanks at the end of a `char` are no part of it, nor has it any beside a `text`, which keeps its
+/// own. Beside a `varchar`, both lose theirs, and values that are sealed cannot. A `text` that ends
+/// with blanks is equal to no `char` by `=`, but may be to some by `IN` with several values: the
+/// server makes `char` of those, and here both look the same.
 fn compared(
     value: Value,
     from: LogicalType,
@@ -165,7 +170,9 @@ fn compared(
 ) -> Result<Value, ValueError> {
     use LogicalType as T;
     match (from, to) {
-        (T::Date | T::Timestamp, T::TimestampTz) => cast(value, from, to, context),
+        (T::Date | T::Timestamp, T::TimestampTz) | (T::Char(_), T::Text) => {
+            cast(value, from, to, context)
+        }
         (T::TimestampTz, T::Date | T::Timestamp) => match value {
             Value::Timestamp(moment) => {
                 let local = context.time_zone.only_local_of(moment);
@@ -180,6 +187,24 @@ fn compared(
             }
             value => Ok(value),
         },
+        (T::Text, T::Char(_)) => match value {
+            Value::Text(text) if text.ends_with(' ') => Err(ValueError {
+                sqlstate: "0A000",
+                message: format!(
+                    "a text that ends with blanks is compared with a column of type {to}, which \
+                     has none at its end: leave them out, or pass the value as varchar, beside \
+                     which they do not count"
+                ),
+            }),
+            value => Ok(value),
+        },
+        (T::Char(_), T::Varchar(_)) => Err(ValueError {
+            sqlstate: "0A000",
+            message: format!(
+                "a char is compared with a column of type {to} without the blanks that its values \
+                 end with, which are sealed with them: pass the value as text or varchar"
+            ),
+        }),
         _ => Ok(value),
     }
 }

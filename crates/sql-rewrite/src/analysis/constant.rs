@@ -122,7 +122,8 @@ impl Constant {
     pub fn for_column(self, column: &ProtectedColumn, purpose: Purpose) -> Result<Source, Refusal> {
         let logical = column.logical;
         if let Some(cast) = self.cast
-            && !self.cast_changes_nothing(cast, logical)
+            && (!self.cast_changes_nothing(cast, logical)
+                || self.is_compared_as_text(logical, purpose))
         {
             let title = format!("{}.{}", column.table, column.column);
             return Err(refuse(format!(
@@ -139,6 +140,20 @@ impl Constant {
             .with_hint("Cast the constant, or write it in quotes."));
         }
         Ok(self.source)
+    }
+
+    /// Whether a `char` is compared with it as a `text`, in which blanks at the end count, and it
+    /// may end with some.
+    pub fn is_compared_as_text(&self, logical: LogicalType, purpose: Purpose) -> bool {
+        let may_end_with_blanks = match &self.source {
+            Source::Literal(Literal::Text(text)) => text.ends_with(' '),
+            Source::Literal(Literal::Null) => false,
+            _ => true,
+        };
+        purpose != Purpose::Store
+            && self.cast == Some(LogicalType::Text)
+            && matches!(logical, LogicalType::Char(_))
+            && may_end_with_blanks
     }
 
     /// A cast that leaves the value as it is read for the column anyway.
