@@ -482,6 +482,9 @@ impl Protected {
             Some(Expected::Unseen(Unseen::Sync)) => {}
             _ => return Err(unexpected()),
         }
+        // A Flush may have come for what stands behind it, and the server has nothing to say to
+        // that.
+        self.say_own(ways);
         self.locks.note_ready(status, self.answers.is_empty());
         if self.answers.is_empty() && !self.in_pipeline {
             // Of what was sent nothing is under way.

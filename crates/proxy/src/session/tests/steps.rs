@@ -340,6 +340,23 @@ fn a_flush_gets_what_the_proxy_says_itself() {
     assert_eq!(both.send(&[sync()]), "Z(I)");
 }
 
+#[test]
+fn a_flush_behind_a_sync_gets_what_the_proxy_says_itself() {
+    let mut both = begin();
+    let flush = super::message(b'H', b"");
+    let said = both.send(&[
+        bind("", "r", &["1"]),
+        execute(""),
+        sync(),
+        bind("", "i", &["1", "1"]),
+        flush.clone(),
+    ]);
+    assert_eq!(said, "2 D(10) C(SELECT 1) Z(I) 2");
+    assert_eq!(both.send(&[execute(""), flush]), "C(UPDATE 1)");
+    assert_eq!(both.send(&[sync()]), "Z(I)");
+    assert_eq!(value(&mut both, "1"), "11");
+}
+
 /// Without a Sync the server owes nothing at once: it is told to say what it has, so that the
 /// client is read again.
 #[test]
