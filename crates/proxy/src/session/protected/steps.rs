@@ -55,6 +55,8 @@ impl Protected {
     /// The rows of a step are all there.
     pub(super) fn end_step(&mut self, step: Step, ways: &mut Ways<'_>) -> Result<(), End> {
         self.is_waiting = false;
+        // The server may say what it has before it is asked to.
+        self.late.awaits_sync = false;
         let is_synced = matches!(&step, Step::Modify(modify) if modify.is_synced);
         let ended = match step {
             Step::Modify(modify) => self.end_modify(modify, ways),
@@ -307,10 +309,12 @@ impl Protected {
         }
     }
 
-    /// Whether the outcome of writing locked rows may be told before they are written.
+    /// Whether the outcome of writing locked rows may be told before they are written. A batch
+    /// that is not answered may have failed, and the server leaves them out then.
     fn may_be_late(&self, modify: &ReadModifyWrite) -> bool {
         let is_certain = modify.is_certain && !may_change_all(&modify.effects);
-        is_certain && self.script.is_none() && self.locks.is_in_block()
+        let is_first = self.answers.batch_sent() == self.answers.batch_answered();
+        is_certain && is_first && self.script.is_none() && self.locks.is_in_block()
     }
 
     /// In a Query, the columns of the rows to come.

@@ -304,6 +304,9 @@ impl Server {
             return self.fail("40001", out);
         }
         let word = text.split(' ').next().unwrap_or_default();
+        if self.in_block && self.has_failed && !matches!(word, "COMMIT" | "ROLLBACK") {
+            return self.fail("25P02", out);
+        }
         let tag = match word {
             "BEGIN" => {
                 self.in_block = true;
@@ -311,6 +314,10 @@ impl Server {
             }
             "COMMIT" | "ROLLBACK" if !text.contains(" TO ") => {
                 (self.in_block, self.has_failed) = (false, false);
+                word.to_owned()
+            }
+            "ROLLBACK" => {
+                self.has_failed = false;
                 word.to_owned()
             }
             "DECLARE" => {
