@@ -10,6 +10,7 @@ mod replay;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -114,6 +115,43 @@ fn a_slow_client_holds_the_server_up_and_takes_no_memory() {
             "{most} KiB, {before} before"
         );
     }
+}
+
+/// By a socket of the file system, which takes little at a time: the proxy always has more for it.
+#[test]
+fn a_client_that_reads_more_slowly_than_the_server_sends_takes_no_memory() {
+    const ROWS: usize = 60_000;
+    const ROW_SIZE: usize = 1000;
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let server = Postgres::start();
+    let sockets = tempfile::tempdir().unwrap();
+    let more = format!("socket = \"{}\"", sockets.path().display());
+    let proxy = Proxy::start(&server.port().to_string(), RULES, &more);
+    let name = format!(".s.PGSQL.{}", proxy.address.port());
+    let mut socket = UnixStream::connect(sockets.path().join(name)).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.write_all(&startup()).unwrap();
+    replay::read_until_ready(&mut socket);
+    let before = proxy.memory_kib("VmRSS");
+    let text = format!("SELECT repeat('x', {ROW_SIZE}) FROM generate_series(1, {ROWS})");
+    socket.write_all(&query(&text)).unwrap();
+    let mut bytes = 0;
+    // So few that the server is faster.
+    let mut buffer = [0; 64];
+    while bytes < ROWS * ROW_SIZE {
+        match socket.read(&mut buffer).unwrap() {
+            0 => panic!("the proxy gave up after {bytes} bytes"),
+            size => bytes += size,
+        }
+    }
+    let most = proxy.memory_kib("VmHWM");
+    println!("{bytes} bytes read slowly; memory {before} KiB before, {most} KiB at most");
+    assert!(
+        most < before + GROWTH_MAX_KIB,
+        "{most} KiB, {before} before"
+    );
 }
 
 #[test]
