@@ -279,8 +279,8 @@ pub fn write_literal(literal: &Literal, out: &mut String) {
     }
 }
 
-/// Plans by schema and text. Two generations: what was not asked for while one filled up goes with
-/// the next.
+/// Plans by schema and text, while that schema is in use. Two generations: what was not asked for
+/// while one filled up goes with the next.
 #[derive(Debug, Default)]
 pub struct PlanCache {
     generations: Mutex<Generations>,
@@ -308,11 +308,20 @@ impl PlanCache {
         Some(plan)
     }
 
-    /// Keeps a plan.
-    pub fn keep(&self, version: u64, text: &str, plan: &Arc<TextPlan>) {
-        if text.len() <= TEXT_SIZE_MAX {
-            self.lock().put(version, text, plan);
+    /// Keeps a plan, while what it was made for is in use.
+    pub fn keep(&self, text: &str, plan: &Arc<TextPlan>) {
+        if text.len() > TEXT_SIZE_MAX {
+            return;
         }
+        let mut generations = self.lock();
+        if !plan.loaded.is_retired() {
+            generations.put(plan.loaded.version, text, plan);
+        }
+    }
+
+    /// Gives up the plans under a schema that is retired.
+    pub fn forget(&self, version: u64) {
+        self.lock().forget(version);
     }
 
     /// How many plans are kept.
@@ -339,5 +348,12 @@ impl Generations {
         self.young_size += text.len();
         let texts = self.young.entry(version).or_default();
         texts.insert(text.into(), Arc::clone(plan));
+    }
+
+    fn forget(&mut self, version: u64) {
+        self.old.remove(&version);
+        let texts = self.young.remove(&version).unwrap_or_default();
+        let size: usize = texts.keys().map(|text| text.len()).sum();
+        self.young_size = self.young_size.saturating_sub(size);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use sql_rewrite::{ColumnId, Dialect, Objects, Plan, Rules, Schema, SessionFacts};
@@ -12,6 +12,8 @@ use crate::metrics::{Counters, add};
 use crate::plans::{PlanCache, TextPlan};
 use crate::sealing::{Root, Sealer};
 
+/// Search paths of a database whose plans all sessions share.
+const PATHS_MAX: usize = 64;
 /// Rows that are fetched at most to finish one statement, where nobody says otherwise.
 const FINISH_ROWS_MAX: usize = 100_000;
 /// Bytes that are kept at most to finish one statement, where nobody says otherwise.
@@ -67,9 +69,25 @@ pub struct Loaded {
     pub sealer: Arc<Sealer>,
     /// By schema and table: columns of which statements compute the new value from the old one.
     incremented: RwLock<HashMap<(String, String), Vec<ColumnId>>>,
+    /// Whether every session with its search path has it; else one alone has.
+    is_shared: bool,
+    /// No session goes by it any more, or none will soon.
+    is_retired: AtomicBool,
 }
 
 impl Loaded {
+    /// Whether plans for it are worth keeping no more.
+    pub fn is_retired(&self) -> bool {
+        self.is_retired.load(Ordering::Acquire)
+    }
+
+    /// Whether names mean the same by it as in a session, with the database in that state.
+    fn is_of(&self, generation: u64, session: &SessionFacts) -> bool {
+        self.generation == generation
+            && self.schema.search_path == session.search_path
+            && self.schema.temporary == session.temporary
+    }
+
     /// Columns that are worth reading when a row of a table is locked: they are computed from
     /// their old values later.
     pub fn incremented(&self, table: &(String, String)) -> Vec<ColumnId> {
@@ -223,20 +241,34 @@ impl Protection {
         let mut databases = self.lock();
         let known = databases.entry(database.to_owned()).or_default();
         known.forgets += 1;
-        known.published = None;
+        let published = known.published.take();
         drop(databases);
         self.changes.fetch_add(1, Ordering::Release);
+        self.retire_all(published);
     }
 
-    /// What was published last, as names mean it in a session.
-    pub fn adopt(&self, database: &str, session: &SessionFacts) -> Option<Arc<Loaded>> {
+    /// What was published last, as names mean it in a session: what that goes by, `own`, where it
+    /// is the same, so that its plans hold.
+    pub fn adopt(
+        &self,
+        database: &str,
+        session: &SessionFacts,
+        own: Option<&Arc<Loaded>>,
+    ) -> Option<Arc<Loaded>> {
         let mut databases = self.lock();
         let known = databases.get_mut(database)?.published.as_mut()?;
+        if let Some(own) = own
+            && own.is_of(known.generation, session)
+        {
+            return Some(Arc::clone(own));
+        }
         let path = &session.search_path;
-        let is_shared = session.temporary.is_empty();
-        if is_shared && let Some(loaded) = known.by_path.get(path) {
+        let has_none = session.temporary.is_empty();
+        if has_none && let Some(loaded) = known.by_path.get(path) {
             return Some(Arc::clone(loaded));
         }
+        // Whoever makes up search paths without end gets plans of his own each time.
+        let is_shared = has_none && known.by_path.len() < PATHS_MAX;
         let mut schema = known.schema.clone();
         schema.search_path.clone_from(path);
         schema.temporary.clone_from(&session.temporary);
@@ -246,12 +278,34 @@ impl Protection {
             schema,
             sealer: Arc::clone(&known.sealer),
             incremented: RwLock::default(),
+            is_shared,
+            is_retired: AtomicBool::new(false),
         });
-        // Whoever makes up search paths without end gets plans of his own each time.
-        if is_shared && known.by_path.len() < 64 {
+        if is_shared {
             known.by_path.insert(path.clone(), Arc::clone(&loaded));
         }
         Some(loaded)
+    }
+
+    /// A session goes by it no more. What no other has is retired.
+    pub fn release(&self, loaded: &Loaded) {
+        if !loaded.is_shared {
+            self.retire(loaded);
+        }
+    }
+
+    /// Plans that are kept would keep it, with all its relations.
+    fn retire(&self, loaded: &Loaded) {
+        // First this: who keeps a plan looks at it with the cache locked.
+        loaded.is_retired.store(true, Ordering::Release);
+        self.plans.forget(loaded.version);
+    }
+
+    fn retire_all(&self, published: Option<Published>) {
+        let by_path = published.iter().flat_map(|known| known.by_path.values());
+        for loaded in by_path {
+            self.retire(loaded);
+        }
     }
 
     /// A schema that was just read; for all sessions where `is_public`. `forgets` is what
@@ -281,6 +335,8 @@ impl Protection {
                 schema,
                 sealer,
                 incremented: RwLock::default(),
+                is_shared: false,
+                is_retired: AtomicBool::new(false),
             })));
         }
         let session = SessionFacts {
@@ -288,7 +344,7 @@ impl Protection {
             temporary: schema.temporary.clone(),
             ..SessionFacts::default()
         };
-        known.published = Some(Published {
+        let before = known.published.replace(Published {
             generation: self.next(),
             schema,
             sealer,
@@ -296,7 +352,8 @@ impl Protection {
         });
         drop(databases);
         self.changes.fetch_add(1, Ordering::Release);
-        Ok(self.adopt(database, &session))
+        self.retire_all(before);
+        Ok(self.adopt(database, &session, None))
     }
 
     /// The plan of a text.
@@ -310,7 +367,7 @@ impl Protection {
             return Ok(plan);
         }
         let plan = self.plan_with(loaded, text, &Objects::default())?;
-        self.plans.keep(loaded.version, text, &plan);
+        self.plans.keep(text, &plan);
         Ok(plan)
     }
 
@@ -345,5 +402,97 @@ impl Protection {
         self.databases
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crypto::secret::Key;
+
+    use super::*;
+
+    fn protection() -> Protection {
+        let root = Root::new(Key::from_bytes([7; 32]));
+        let protection = Protection::new(Rules::default(), root, || 0);
+        publish(&protection);
+        protection
+    }
+
+    fn publish(protection: &Protection) {
+        let forgets = protection.forgets("base");
+        let entered = protection.enter("base", Schema::default(), true, forgets);
+        assert!(entered.is_ok_and(|loaded| loaded.is_some()));
+    }
+
+    fn session(path: &str, temporary: &[&str]) -> SessionFacts {
+        SessionFacts {
+            search_path: vec![path.to_owned()],
+            temporary: temporary.iter().map(|&name| name.to_owned()).collect(),
+            ..SessionFacts::default()
+        }
+    }
+
+    fn adopt(
+        protection: &Protection,
+        session: &SessionFacts,
+        own: Option<&Arc<Loaded>>,
+    ) -> Arc<Loaded> {
+        let adopted = protection.adopt("base", session, own);
+        adopted.expect("it is published")
+    }
+
+    #[test]
+    fn a_session_keeps_what_it_goes_by_while_that_is_the_same() {
+        let protection = protection();
+        for facts in [session("a", &["t"]), session("last", &[])] {
+            for number in 0..PATHS_MAX {
+                let crowd = session(&number.to_string(), &[]);
+                adopt(&protection, &crowd, None);
+            }
+            let own = adopt(&protection, &facts, None);
+            assert!(Arc::ptr_eq(&own, &adopt(&protection, &facts, Some(&own))));
+            let other = adopt(&protection, &session("b", &["t"]), Some(&own));
+            assert!(!Arc::ptr_eq(&own, &other), "another path");
+            let other = adopt(&protection, &session("a", &["t", "u"]), Some(&own));
+            assert!(!Arc::ptr_eq(&own, &other), "another table");
+            protection.forget("base");
+            assert!(protection.adopt("base", &facts, Some(&own)).is_none());
+            publish(&protection);
+            let other = adopt(&protection, &facts, Some(&own));
+            assert!(!Arc::ptr_eq(&own, &other), "another state of the database");
+        }
+    }
+
+    #[test]
+    fn plans_keep_no_schema_that_no_session_goes_by() {
+        let protection = protection();
+        let plan = |loaded: &Arc<Loaded>, text: &str| {
+            protection.plan(loaded, text).expect("it is planned");
+        };
+        let shared = adopt(&protection, &session("a", &[]), None);
+        plan(&shared, "SELECT 1");
+        protection.release(&shared);
+        assert_eq!(protection.plans_cached(), 1, "others have it");
+        for _ in 0..10 {
+            let own = adopt(&protection, &session("a", &["t"]), None);
+            plan(&own, "SELECT 1");
+            plan(&own, "SELECT 2");
+            assert_eq!(protection.plans_cached(), 3);
+            protection.release(&own);
+            assert_eq!(protection.plans_cached(), 1);
+            // One that was made before comes late.
+            plan(&own, "SELECT 3");
+            assert_eq!(Arc::strong_count(&own), 1);
+        }
+        protection.forget("base");
+        assert_eq!(protection.plans_cached(), 0);
+        plan(&shared, "SELECT 1");
+        assert_eq!(Arc::strong_count(&shared), 1);
+        publish(&protection);
+        let before = adopt(&protection, &session("a", &[]), None);
+        plan(&before, "SELECT 1");
+        // Two sessions have read it at once.
+        publish(&protection);
+        assert_eq!(Arc::strong_count(&before), 1);
     }
 }

@@ -336,7 +336,8 @@ fn metrics_tell_what_protection_did() {
     assert_eq!(metric(port, "sessions_open"), 1);
     let plans = metric(port, "plans_total");
     assert!(plans >= 2);
-    assert!(metric(port, "plans_cached") >= 2);
+    // Those from before CREATE TABLE are for another schema.
+    assert!(metric(port, "plans_cached") >= 1);
 
     assert_eq!(metric(port, "queries_finished_total"), 0);
     let query = "SELECT count(*) FROM person WHERE name LIKE 'CANARY%'";

@@ -39,6 +39,7 @@ mod fit;
 mod late;
 mod queries;
 mod reply;
+mod schema;
 mod simple;
 mod steps;
 
@@ -244,15 +245,6 @@ impl Protected {
         !holds
     }
 
-    /// What was read in a transaction may tell of its own changes, and was published to nobody.
-    fn drop_own_schema(&mut self) {
-        let loaded = self.loaded.as_ref();
-        if loaded.is_some_and(|loaded| loaded.generation == 0) {
-            self.loaded = None;
-            self.stale.path = true;
-        }
-    }
-
     /// What the transaction changed may be everybody's now.
     fn publish_changes(&self) {
         if self.touched.schema {
@@ -318,7 +310,7 @@ impl Protected {
         let forgets = load.forgets;
         match self.take_loaded(load, &session) {
             Ok(Some(loaded)) => {
-                self.loaded = Some(loaded);
+                self.go_by(Some(loaded));
                 self.forgets = forgets;
                 self.unchanged = None;
                 self.stale = Stale::default();
@@ -336,7 +328,8 @@ impl Protected {
         session: &SessionFacts,
     ) -> Result<Option<Arc<Loaded>>, Failure> {
         if !load.is_whole {
-            return Ok(self.shared.adopt(&self.database, session));
+            let own = self.loaded.as_ref();
+            return Ok(self.shared.adopt(&self.database, session, own));
         }
         let schema = self.fit(&load.answers)?;
         // What is not committed is nobody else's business.
@@ -592,5 +585,6 @@ impl Drop for Protected {
     fn drop(&mut self) {
         // The server may have committed without that its answer was seen.
         self.publish_changes();
+        self.go_by(None);
     }
 }

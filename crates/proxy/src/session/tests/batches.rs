@@ -144,6 +144,46 @@ fn a_rollback_takes_back_the_path_for_what_is_sent_behind_it() {
 }
 
 #[test]
+fn a_session_with_a_temporary_table_plans_a_text_once_and_takes_its_plans_with_it() {
+    let mut both = Both::begin();
+    both.server.has_temporary = true;
+    both.query("SET statement_timeout = 2");
+    let shared = both.protection.plans_cached();
+    let mut round = || {
+        let set = "SET LOCAL statement_timeout = 1";
+        for text in ["BEGIN", set, "SELECT 1", "COMMIT"] {
+            both.query(text);
+        }
+        both.protection.plans_cached()
+    };
+    let first = round();
+    assert!(first > shared);
+    for _ in 0..10 {
+        assert_eq!(round(), first);
+    }
+    drop(both.session);
+    assert_eq!(both.protection.plans_cached(), shared);
+}
+
+#[test]
+fn what_a_transaction_alone_saw_takes_its_plans_with_it() {
+    let mut both = Both::begin();
+    let mut round = || {
+        // What it reads until COMMIT is nobody else's.
+        let create = "CREATE TABLE made (a integer)";
+        for text in ["BEGIN", create, "SELECT 1", "COMMIT"] {
+            both.query(text);
+        }
+        both.query("SELECT 1");
+        both.protection.plans_cached()
+    };
+    let first = round();
+    for _ in 0..10 {
+        assert_eq!(round(), first);
+    }
+}
+
+#[test]
 fn questions_that_were_cut_short_can_be_asked_again() {
     let mut both = Both::begin();
     both.query("SET search_path TO public");

@@ -31,6 +31,8 @@ pub(super) struct Server {
     in_block: bool,
     has_failed: bool,
     is_skipping: bool,
+    /// The session has a temporary table.
+    pub has_temporary: bool,
     /// There are no rows any more for UPDATE.
     pub loses_rows: bool,
     /// The next text that holds this fails.
@@ -334,6 +336,10 @@ impl Server {
                 "INSERT 0 1".to_owned()
             }
             "SELECT" if text.contains("pg_") || text.contains("current_schemas") => {
+                if self.has_temporary && text.contains("current_schemas") {
+                    let row = b"\0\x02\0\0\0\x01t\0\0\0\x09temporary";
+                    out.extend(message(b'D', row));
+                }
                 out.extend(message(b'D', b"\0\x01\0\0\0\x06public"));
                 if text.contains("current_schemas") {
                     self.tell_database(out);
