@@ -176,7 +176,7 @@ fn schema() -> Schema {
     };
     let name = ("public".to_owned(), "customer".to_owned());
     Schema {
-        tables: HashMap::from([(name, table)]),
+        tables: HashMap::from([(name, table)]).into(),
         protected,
         search_path: vec!["public".to_owned()],
         ..Schema::default()

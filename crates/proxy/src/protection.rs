@@ -464,6 +464,14 @@ mod tests {
     }
 
     #[test]
+    fn sessions_with_names_of_their_own_share_the_relations() {
+        let protection = protection();
+        let one = adopt(&protection, &session("a", &["t"]), None);
+        let other = adopt(&protection, &session("b", &["u"]), None);
+        assert!(std::ptr::eq(&*one.schema.tables, &*other.schema.tables));
+    }
+
+    #[test]
     fn plans_keep_no_schema_that_no_session_goes_by() {
         let protection = protection();
         let plan = |loaded: &Arc<Loaded>, text: &str| {

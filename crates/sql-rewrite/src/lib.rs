@@ -40,7 +40,7 @@ pub use plan::{
 pub use rules::{ColumnRule, DEFAULT_SCHEMA, Mode, Rules, RulesError};
 pub use schema::{
     Answer, CatalogueFacts, Column, ColumnId, ProtectedColumn, QUERIES, RelationKind, Schema,
-    SchemaError, SessionFacts, Table,
+    SchemaError, SessionFacts, Shared, Table,
 };
 pub use statement::{Dialect, plan, plan_with};
 pub use uses::Use;

@@ -10,10 +10,12 @@ use crate::names::lower;
 pub(crate) mod build;
 mod queries;
 mod session;
+mod shared;
 pub(crate) mod views;
 
 pub use queries::{Answer, QUERIES};
 pub use session::SessionFacts;
+pub use shared::Shared;
 
 /// A protected column, by its place in [`Schema::protected`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -117,8 +119,9 @@ impl Table {
 /// Relations and rules, as of one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
-    /// Relations by schema and name.
-    pub tables: HashMap<(String, String), Table>,
+    /// Relations by schema and name. They are most of it: copies for other search paths share
+    /// them.
+    pub tables: Shared<HashMap<(String, String), Table>>,
     /// Protected columns by [`ColumnId`].
     pub protected: Vec<ProtectedColumn>,
     /// Schemas that unqualified names are looked up in, in their order.

@@ -79,7 +79,7 @@ fn schema() -> Schema {
     };
     let name = ("public".to_owned(), "t".to_owned());
     Schema {
-        tables: HashMap::from([(name, table)]),
+        tables: HashMap::from([(name, table)]).into(),
         protected,
         search_path: vec!["public".to_owned()],
         ..Schema::default()

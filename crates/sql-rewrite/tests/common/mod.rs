@@ -108,7 +108,9 @@ pub fn people() -> Schema {
         &Rules::default(),
         &[("person", "id name", &["id"])],
     );
-    schema.tables.extend(other.tables);
+    let others = other.tables.iter();
+    let others = others.map(|(name, table)| (name.clone(), table.clone()));
+    schema.tables.extend(others);
     schema
 }
 

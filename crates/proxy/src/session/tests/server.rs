@@ -512,7 +512,7 @@ fn schema(free_columns: &[usize]) -> Schema {
     };
     let name = ("public".to_owned(), "counter".to_owned());
     Schema {
-        tables: HashMap::from([(name, table)]),
+        tables: HashMap::from([(name, table)]).into(),
         protected,
         search_path: vec!["public".to_owned()],
         ..Schema::default()
