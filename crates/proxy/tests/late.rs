@@ -2,9 +2,13 @@
 
 mod common;
 
+use std::iter::empty;
+
 use common::Setup;
 use common::leaks::CANARY;
+use common::wire::{SYNC, Session, put_text};
 use postgres::{Client, NoTls};
+use wire_postgres::frontend::{write_bind, write_execute, write_parse};
 
 const RULES: &str = "\
 [columns.account]
@@ -162,6 +166,45 @@ fn increments_of_many_sessions_are_all_there() {
         balances(&mut client),
         [100 + 10 * committed, 200 + 5 * committed, 300 + 5 * kept]
     );
+}
+
+/// Behind an error the server writes nothing, so nobody is told that it did.
+#[test]
+fn nothing_is_told_late_behind_a_batch_that_fails() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let (setup, mut client) = filled();
+    let mut session = Session::connect(setup.proxy.address.port());
+    let mut prepare = Vec::new();
+    write_parse(b"u", INCREMENT.as_bytes(), empty(), &mut prepare);
+    prepare.extend_from_slice(SYNC);
+    session.say(&prepare);
+    session.query("BEGIN");
+    let mut increment = Vec::new();
+    let names = (&b""[..], &b"u"[..]);
+    let one = |out: &mut Vec<u8>| {
+        out.extend_from_slice(b"\0\0\0\x011");
+        Ok::<_, ()>(())
+    };
+    write_bind(names, [0].into_iter(), one, empty(), &mut increment).expect("it is written");
+    write_execute(b"", 0, &mut increment);
+    increment.extend_from_slice(SYNC);
+    // Then the row is known, and what writes it is prepared: the third time is late.
+    for _ in 0..3 {
+        let answer = session.say(&increment);
+        assert_eq!(answer.tag.trim_end_matches('\0'), "UPDATE 1");
+    }
+    let mut batches = Vec::new();
+    put_text("SELECT 1/0", &mut batches);
+    batches.extend_from_slice(SYNC);
+    batches.extend_from_slice(&increment);
+    let failed = session.say(&batches);
+    assert_eq!((&*failed.code, &*failed.tag), ("22012", ""));
+    let left_out = session.answer();
+    assert_eq!((&*left_out.code, &*left_out.tag), ("25P02", ""));
+    session.query("ROLLBACK");
+    assert_eq!(balances(&mut client), [100, 200, 300]);
 }
 
 /// The server dies between what the client was told and COMMIT: nothing of it is there.
