@@ -29,6 +29,7 @@ mod inputs;
 mod load;
 mod locks;
 mod own;
+mod prepared;
 mod protected;
 mod rows;
 mod settings;

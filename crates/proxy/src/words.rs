@@ -65,9 +65,19 @@ pub fn keeps_locks(statement: &str) -> bool {
     }
 }
 
-/// Whether prepared statements of the session may be gone after a statement.
+/// Whether statements that the proxy has prepared for itself may be gone after a statement. One
+/// of another name leaves them alone: drivers drop what they have not used for long.
 pub fn forgets_statements(statement: &str) -> bool {
-    words(statement).any(|word| matches!(word.as_str(), "discard" | "deallocate"))
+    let words: Vec<String> = words(statement).collect();
+    let last = words.last().map_or("", String::as_str);
+    match words.first().map(String::as_str) {
+        Some("deallocate") => last == "all" || last.starts_with("strongroom_"),
+        Some("discard") => last == "all",
+        _ => {
+            let mut words = words.iter();
+            words.any(|word| matches!(word.as_str(), "discard" | "deallocate"))
+        }
+    }
 }
 
 /// Whether a list of columns stands behind the name of the table that an `INSERT` is into.
@@ -184,6 +194,10 @@ mod tests {
     fn statements_that_are_gone_are_noticed() {
         assert!(forgets_statements("DISCARD ALL"));
         assert!(forgets_statements("deallocate all"));
+        assert!(forgets_statements("DEALLOCATE PREPARE \"strongroom_1\""));
+        assert!(forgets_statements("DO $$ BEGIN EXECUTE 'DISCARD ALL'; END $$"));
+        assert!(!forgets_statements("DEALLOCATE _pg3_7"));
+        assert!(!forgets_statements("DISCARD PLANS"));
         assert!(!forgets_statements("SELECT 1"));
     }
 }

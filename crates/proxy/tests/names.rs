@@ -3,7 +3,9 @@
 mod common;
 
 use common::Setup;
+use common::wire::{Answer, SYNC, Session};
 use postgres::{Client, SimpleQueryMessage};
+use wire_postgres::frontend::write_parse;
 
 const RULES: &str = r#"
 [columns.person]
@@ -181,4 +183,101 @@ fn only_means_the_table_without_its_children() {
     ] {
         assert_eq!(setup.psql(script), expected, "{script}");
     }
+}
+
+const INSERT: &str = "INSERT INTO person (id, name) VALUES ($1, $2)";
+
+/// Prepares a statement by a message.
+fn prepare(session: &mut Session, name: &str, text: &str) -> Answer {
+    let mut messages = Vec::new();
+    let none = std::iter::empty();
+    write_parse(name.as_bytes(), text.as_bytes(), none, &mut messages);
+    messages.extend_from_slice(SYNC);
+    session.say(&messages)
+}
+
+/// The only value that a text gives.
+fn value(session: &mut Session, text: &str) -> Option<String> {
+    let answer = session.query(text);
+    assert_eq!(answer.code, "", "{text}\n{answer:?}");
+    answer.rows.into_iter().next()?.into_iter().next()?
+}
+
+#[test]
+fn names_are_what_the_server_keeps_of_them() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    setup.psql("CREATE TABLE person (id integer PRIMARY KEY, name varchar(16), plain integer)");
+    let mut session = Session::connect(setup.proxy.address.port());
+    let long = "a".repeat(70);
+    assert_eq!(prepare(&mut session, &long, INSERT).code, "");
+    for (id, name) in [(3, &long[..]), (4, &long[..63])] {
+        let answer = session.query(&format!("EXECUTE {name}({id}, 'CANARY{id}')"));
+        assert_eq!(answer.code, "", "{answer:?}");
+        let text = format!("SELECT name FROM person WHERE id = {id}");
+        let expected = format!("CANARY{id}");
+        assert_eq!(value(&mut session, &text), Some(expected));
+    }
+    let other = "\u{e9}".repeat(40);
+    assert_eq!(prepare(&mut session, &other, INSERT).code, "42622");
+}
+
+#[test]
+fn what_is_prepared_is_what_the_server_has() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    setup.psql("CREATE TABLE person (id integer PRIMARY KEY, name varchar(16), plain integer)");
+    setup.psql("INSERT INTO person VALUES (7, 'CANARYa', 7)");
+    for drop in ["DISCARD ALL", "DEALLOCATE s1", "DEALLOCATE ALL"] {
+        let mut session = Session::connect(setup.proxy.address.port());
+        let delete = "DELETE FROM person WHERE id = $1";
+        assert_eq!(prepare(&mut session, "s1", delete).code, "");
+        assert_eq!(session.query(drop).code, "", "{drop}");
+        assert_eq!(session.query("EXECUTE s1(7)").code, "26000", "{drop}");
+        let find = "PREPARE s1 AS SELECT name FROM person WHERE id = $1";
+        assert_eq!(session.query(find).code, "", "{drop}");
+        let found = value(&mut session, "EXECUTE s1(7)");
+        assert_eq!(found.as_deref(), Some("CANARYa"), "{drop}");
+    }
+    // What the server does not drop stays.
+    let mut session = Session::connect(setup.proxy.address.port());
+    assert_eq!(prepare(&mut session, "s1", INSERT).code, "");
+    for (id, (text, code)) in (20..).zip([
+        ("SELECT 1 / 0; DEALLOCATE s1", "22012"),
+        ("BEGIN; DISCARD ALL", "25001"),
+        ("PREPARE s1 AS DELETE FROM person", "42P05"),
+        ("DISCARD PLANS", ""),
+    ]) {
+        assert_eq!(session.query(text).code, code, "{text}");
+        session.query("ROLLBACK");
+        let answer = session.query(&format!("EXECUTE s1({id}, 'CANARYb')"));
+        assert_eq!(answer.code, "", "{text}\n{answer:?}");
+        let name = format!("SELECT name FROM person WHERE id = {id}");
+        let name = value(&mut session, &name);
+        assert_eq!(name.as_deref(), Some("CANARYb"), "{text}");
+    }
+}
+
+#[test]
+fn cursors_that_are_held_are_remembered() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    setup.psql("CREATE TABLE person (id integer PRIMARY KEY, name varchar(16), plain integer)");
+    setup.psql("INSERT INTO person VALUES (1, 'CANARYa', 7)");
+    let mut session = Session::connect(setup.proxy.address.port());
+    let declare = "SCROLL CURSOR WITH HOLD FOR SELECT name FROM person";
+    session.query(&format!("BEGIN; DECLARE kept {declare}; COMMIT"));
+    session.query(&format!("BEGIN; DECLARE gone {declare}; ROLLBACK"));
+    for text in ["SELECT 1", "DISCARD PLANS", "BEGIN", "ROLLBACK"] {
+        assert_eq!(session.query(text).code, "", "{text}");
+        let first = value(&mut session, "FETCH FIRST FROM kept");
+        assert_eq!(first.as_deref(), Some("CANARYa"), "{text}");
+    }
+    assert_eq!(session.query("FETCH FIRST FROM gone").code, "34000");
 }

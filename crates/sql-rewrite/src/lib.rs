@@ -30,6 +30,7 @@ mod uses;
 mod utility;
 mod widen;
 
+pub use names::NAME_SIZE_MAX;
 pub use objects::{ObjectEffect, Objects, may_fetch, may_name_objects};
 pub use plan::{
     Aggregate, AggregateFunction, Assignment, BinaryOperator, Copy, CopyFormat, Current, Effects,

@@ -5,7 +5,7 @@ use sqlparser::ast::{Ident, ObjectName};
 use crate::forms;
 
 /// Longer names are cut (PostgreSQL, `NAMEDATALEN` - 1).
-pub(crate) const NAME_SIZE_MAX: usize = 63;
+pub const NAME_SIZE_MAX: usize = 63;
 
 /// A name as the catalogue has it: A to Z are made small unless it was quoted. (Other letters stay
 /// in an encoding of several bytes: PostgreSQL, `downcase_identifier`.)

@@ -33,6 +33,8 @@ pub enum ObjectEffect {
         /// What is prepared.
         text: String,
     },
+    /// `PREPARE` over no protected table, of a statement by its name.
+    PreparesPlain(String),
     /// `DEALLOCATE`; None: of all.
     Deallocates(Option<String>),
     /// `DECLARE`: columns of the cursor, as of [`Translated::outputs`].
@@ -41,6 +43,8 @@ pub enum ObjectEffect {
         name: String,
         /// What its columns are; empty: nothing is sealed.
         outputs: Vec<Output>,
+        /// Whether it outlives a transaction that is committed.
+        hold: bool,
     },
     /// `CLOSE`; None: of all.
     Closes(Option<String>),
@@ -52,7 +56,8 @@ impl fmt::Debug for ObjectEffect {
         match self {
             Self::Prepares { name, .. } => write!(f, "Prepares({name:?}, …)"),
             Self::Deallocates(name) => write!(f, "Deallocates({name:?})"),
-            Self::Declares { name, outputs } => write!(f, "Declares({name:?}, {outputs:?})"),
+            Self::PreparesPlain(name) => write!(f, "PreparesPlain({name:?})"),
+            Self::Declares { name, outputs, .. } => write!(f, "Declares({name:?}, {outputs:?})"),
             Self::Closes(name) => write!(f, "Closes({name:?})"),
         }
     }
@@ -64,7 +69,7 @@ pub struct Objects {
     /// Whether those that were prepared by messages are among them.
     knows_messages: bool,
     prepared: HashMap<String, Prepared>,
-    cursors: HashMap<String, Vec<Output>>,
+    cursors: HashMap<String, Cursor>,
 }
 
 impl fmt::Debug for Objects {
@@ -78,6 +83,22 @@ impl fmt::Debug for Objects {
 struct Prepared {
     types: Vec<String>,
     text: String,
+}
+
+#[derive(Clone)]
+struct Cursor {
+    outputs: Vec<Output>,
+    until: Until,
+}
+
+/// When a cursor goes at the latest.
+#[derive(Clone, Copy)]
+enum Until {
+    /// With its transaction.
+    End,
+    /// With its transaction, if that is rolled back.
+    Rollback,
+    Closed,
 }
 
 type Part = [(Lexeme, Range<usize>)];
@@ -106,63 +127,81 @@ impl Objects {
         has(text, EXECUTE) || (!self.cursors.is_empty() && may_fetch(text))
     }
 
-    /// The same, and all statements over protected tables that were prepared by messages of the
-    /// protocol, by name and text. Without them `EXECUTE` of what is not known is refused: a
-    /// statement of that name may take ciphertexts.
-    pub fn including(&self, statements: impl Iterator<Item = (String, String)>) -> Self {
+    /// The same, and what else is prepared over protected tables, by messages of the protocol too:
+    /// each as the effect of preparing it by SQL. Without that `EXECUTE` of what is not known is
+    /// refused: a statement of that name may take ciphertexts.
+    pub fn including(&self, prepared: impl Iterator<Item = ObjectEffect>) -> Self {
         let mut all = self.clone();
         all.knows_messages = true;
-        all.prepared.extend(statements.map(|(name, text)| {
-            let types = Vec::new();
-            (name, Prepared { types, text })
-        }));
+        for effect in prepared {
+            all.note_effect(&effect);
+        }
         all
     }
 
     /// Portals of the protocol, which are cursors to SQL.
     pub fn note_portals(&mut self, portals: Vec<(String, Vec<Output>)>) {
-        self.cursors.extend(portals);
-    }
-
-    /// Whether a statement of this name is known.
-    pub fn has_prepared(&self, name: &str) -> bool {
-        self.prepared.contains_key(name)
+        let cursors = portals.into_iter().map(|(name, outputs)| {
+            let until = Until::End;
+            (cut(name), Cursor { outputs, until })
+        });
+        self.cursors.extend(cursors);
     }
 
     /// Whether a cursor of this name is over protected columns.
     pub fn has_cursor(&self, name: &str) -> bool {
-        self.cursors.contains_key(name)
-    }
-
-    /// Forgets a statement that the server has not taken.
-    pub fn forget(&mut self, name: &str) {
-        self.prepared.remove(name);
+        self.cursors.contains_key(&cut(name.to_owned()))
     }
 
     /// Takes note of a statement that is executed.
     pub fn note(&mut self, effects: &Effects) {
         for effect in &effects.objects {
-            match effect {
-                // A second one of a name fails.
-                ObjectEffect::Prepares { name, types, text } => {
-                    self.prepared
-                        .entry(name.clone())
-                        .or_insert_with(|| Prepared {
-                            types: types.clone(),
-                            text: text.clone(),
-                        });
-                }
-                ObjectEffect::Deallocates(Some(name)) => drop(self.prepared.remove(name)),
-                ObjectEffect::Deallocates(None) => self.prepared.clear(),
-                ObjectEffect::Declares { name, outputs } if outputs.is_empty() => {
-                    self.cursors.remove(name);
-                }
-                ObjectEffect::Declares { name, outputs } => {
-                    self.cursors.insert(name.clone(), outputs.clone());
-                }
-                ObjectEffect::Closes(Some(name)) => drop(self.cursors.remove(name)),
-                ObjectEffect::Closes(None) => self.cursors.clear(),
+            self.note_effect(effect);
+        }
+    }
+
+    /// Takes note of what a statement does that is executed.
+    pub fn note_effect(&mut self, effect: &ObjectEffect) {
+        match effect {
+            ObjectEffect::Prepares { name, types, text } => {
+                let (types, text) = (types.clone(), text.clone());
+                let prepared = Prepared { types, text };
+                self.prepared.insert(cut(name.clone()), prepared);
             }
+            ObjectEffect::PreparesPlain(name) | ObjectEffect::Deallocates(Some(name)) => {
+                self.prepared.remove(name);
+            }
+            ObjectEffect::Deallocates(None) => self.prepared.clear(),
+            ObjectEffect::Declares { name, outputs, .. } if outputs.is_empty() => {
+                self.cursors.remove(name);
+            }
+            ObjectEffect::Declares {
+                name,
+                outputs,
+                hold,
+            } => {
+                let outputs = outputs.clone();
+                let until = match hold {
+                    true => Until::Rollback,
+                    false => Until::End,
+                };
+                self.cursors.insert(name.clone(), Cursor { outputs, until });
+            }
+            ObjectEffect::Closes(Some(name)) => drop(self.cursors.remove(name)),
+            ObjectEffect::Closes(None) => self.cursors.clear(),
+        }
+    }
+
+    /// No transaction is open, and no statement is under way. `rolled_back`: for sure nothing was
+    /// committed since this was said last.
+    pub fn end_transactions(&mut self, rolled_back: bool) {
+        self.cursors.retain(|_, cursor| match cursor.until {
+            Until::End => false,
+            Until::Rollback => !rolled_back,
+            Until::Closed => true,
+        });
+        for cursor in self.cursors.values_mut() {
+            cursor.until = Until::Closed;
         }
     }
 
@@ -172,9 +211,9 @@ impl Objects {
         if !text[first.1.clone()].eq_ignore_ascii_case("fetch") {
             return None;
         }
-        let outputs = self.cursors.get(&name(text, last))?;
+        let outputs = self.cursors.get(&name(text, last))?.outputs.clone();
         let statement = text[first.1.start..last.1.end].to_owned();
-        Some(one(statement, outputs.clone(), Effects::default()))
+        Some(one(statement, outputs, Effects::default()))
     }
 
     /// Refuses `EXECUTE` inside of another statement: the server's statement takes ciphertexts.
@@ -363,6 +402,7 @@ pub(crate) fn declare(declare: &Declare, plan: Plan) -> Result<Plan, Refusal> {
     effects.objects.push(ObjectEffect::Declares {
         name: folded(name),
         outputs: std::mem::take(&mut translated.outputs),
+        hold: *hold == Some(true),
     });
     Ok(Plan::One(translated, effects))
 }
@@ -376,16 +416,22 @@ pub(crate) fn effects(text: &str, part: &Part) -> Vec<ObjectEffect> {
         _ => None,
     };
     let is_all = part.len() > 1 && is(part.len() - 1, "all");
+    let is_constant = part.get(2).is_some_and(|(kind, _)| *kind == Lexeme::Other);
+    let ends_transaction = is(1, "transaction") && is_constant;
     if is(0, "deallocate") {
         vec![ObjectEffect::Deallocates(at_end(is_all))]
     } else if is(0, "close") {
         vec![ObjectEffect::Closes(at_end(is_all))]
-    } else if is(0, "discard") && (is_all || is(1, "plans")) {
+    } else if is(0, "discard") && is_all {
+        // The other kinds leave names alone: behind PLANS what is prepared is planned anew.
         vec![ObjectEffect::Deallocates(None), ObjectEffect::Closes(None)]
+    } else if let (true, Some(second)) = (is(0, "prepare") && !ends_transaction, part.get(1)) {
+        vec![ObjectEffect::PreparesPlain(name(text, second))]
     } else if let (true, Some(second)) = (is(0, "declare"), part.get(1)) {
         vec![ObjectEffect::Declares {
             name: name(text, second),
             outputs: Vec::new(),
+            hold: (1..part.len()).any(|at| is(at, "with") && is(at + 1, "hold")),
         }]
     } else {
         Vec::new()
@@ -422,4 +468,83 @@ fn one(text: String, outputs: Vec<Output>, effects: Effects) -> Plan {
         locks: None,
     };
     Plan::One(translated, effects)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::OutputKind;
+    use crate::lexer::lexemes;
+
+    const OUTPUT: Output = Output {
+        name: None,
+        kind: OutputKind::Plain,
+        hidden: false,
+    };
+
+    fn effects_of(text: &str) -> Vec<ObjectEffect> {
+        effects(text, &lexemes(text))
+    }
+
+    #[test]
+    fn only_discarding_all_takes_names_back() {
+        let all = [ObjectEffect::Deallocates(None), ObjectEffect::Closes(None)];
+        assert_eq!(effects_of("DISCARD ALL"), all);
+        for text in ["DISCARD PLANS", "discard sequences", "DISCARD TEMP"] {
+            assert!(effects_of(text).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_prepared_over_other_tables_has_a_name_too() {
+        for (text, name) in [
+            ("PREPARE \"A\" (int) AS SELECT $1", "A"),
+            ("prepare A as select 1", "a"),
+            ("PREPARE transaction AS SELECT 1", "transaction"),
+        ] {
+            let expected = [ObjectEffect::PreparesPlain(name.to_owned())];
+            assert_eq!(effects_of(text), expected);
+        }
+        assert!(effects_of("PREPARE TRANSACTION 'x'").is_empty());
+    }
+
+    #[test]
+    fn cursors_go_with_their_transaction_unless_they_are_held() {
+        let declared = || {
+            let mut objects = Objects::default();
+            for (name, hold) in [("plain", false), ("held", true)] {
+                objects.note_effect(&ObjectEffect::Declares {
+                    name: name.to_owned(),
+                    outputs: vec![OUTPUT],
+                    hold,
+                });
+            }
+            objects
+        };
+        let mut objects = declared();
+        objects.end_transactions(true);
+        assert!(!objects.has_cursor("plain") && !objects.has_cursor("held"));
+        let mut objects = declared();
+        objects.end_transactions(false);
+        assert!(!objects.has_cursor("plain") && objects.has_cursor("held"));
+        // That of a later one leaves it alone.
+        objects.end_transactions(true);
+        assert!(objects.has_cursor("held"));
+    }
+
+    #[test]
+    fn long_names_are_those_that_the_server_keeps() {
+        let long = "a".repeat(70);
+        let mut objects = Objects::default();
+        objects.note_portals(vec![(long.clone(), vec![OUTPUT])]);
+        assert!(objects.has_cursor(&long) && objects.has_cursor(&long[..63]));
+        let prepared = ObjectEffect::Prepares {
+            name: long,
+            types: Vec::new(),
+            text: String::new(),
+        };
+        let objects = objects.including([prepared].into_iter());
+        let names: Vec<usize> = objects.prepared.keys().map(String::len).collect();
+        assert_eq!(names, [63]);
+    }
 }

@@ -5,8 +5,8 @@ mod common;
 use column_types::LogicalType;
 use common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one, tpcc};
 use sql_rewrite::{
-    ColumnId, Dialect, Objects, OutputKind, Plan, RelationKind, Schema, Translated, plan,
-    plan_with, widen,
+    ColumnId, Dialect, ObjectEffect, Objects, OutputKind, Plan, RelationKind, Schema, Translated,
+    plan, plan_with, widen,
 };
 
 fn one(statement: &str, schema: &Schema) -> Translated {
@@ -431,8 +431,12 @@ fn statements_are_prepared_by_sql() {
         assert_refused(text);
     }
     // The server's statement takes ciphertexts: its name must not be used with plain ones.
-    let text = "INSERT INTO person (name) VALUES ($1)".to_owned();
-    let mut both = objects.including([("s1".to_owned(), text)].into_iter());
+    let s1 = ObjectEffect::Prepares {
+        name: "s1".to_owned(),
+        types: Vec::new(),
+        text: "INSERT INTO person (name) VALUES ($1)".to_owned(),
+    };
+    let mut both = objects.including([s1].into_iter());
     let executed = run("execute \"s1\"('x')", &mut both);
     assert!(
         executed.contains("VALUES ({constant store name}, {constant store visits})"),
@@ -485,11 +489,13 @@ fn cursors_remember_their_columns() {
         );
     }
     assert!(fetch("MOVE 5 FROM \"My c\"", &objects).starts_with("pass"));
-    let Ok(Plan::Pass(effects)) = plan_one("CLOSE ALL", &schema) else {
-        panic!("it passes");
-    };
-    objects.note(&effects);
-    assert!(!objects.concern("FETCH \"My c\""));
+    for (text, is_left) in [("DISCARD PLANS", true), ("CLOSE ALL", false)] {
+        let Ok(Plan::Pass(effects)) = plan_one(text, &schema) else {
+            panic!("it passes");
+        };
+        objects.note(&effects);
+        assert_eq!(objects.concern("FETCH \"My c\""), is_left, "{text}");
+    }
     for text in [
         "DECLARE c BINARY CURSOR FOR SELECT id FROM person",
         "DECLARE c CURSOR FOR SELECT sum(salary) FROM person",

@@ -14,12 +14,14 @@ use crate::plans::At;
 /// The answer to one message of the client, or to one of the proxy's own.
 #[derive(Debug)]
 pub(super) enum Expected {
-    /// To Parse, of a statement by its name.
-    Parse(Box<[u8]>),
+    /// To Parse.
+    Parse,
     /// To Bind, of a portal by its name.
     Bind(Box<[u8]>),
-    /// To Close.
+    /// To Close of a portal.
     Close,
+    /// To Close of a statement.
+    CloseStatement,
     /// To Describe of a statement: its parameters, then its columns.
     DescribeStatement(Arc<Statement>),
     /// To Describe of one of the statements that a statement of the client becomes.
@@ -87,8 +89,8 @@ pub(super) struct DescribeFinish {
 pub(super) enum Unseen {
     /// To Parse of a statement of its own, by its number; 0 has no name.
     Parse(u32),
-    /// To Parse of the client's statement anew; what it was before.
-    ParseAgain(Box<[u8]>, Arc<Statement>),
+    /// To Parse of the client's statement anew, behind Close.
+    ParseAgain,
     /// To Bind.
     Bind,
     /// To Close.
@@ -122,14 +124,13 @@ pub(super) struct Answers {
     queue: VecDeque<Expected>,
     /// Messages that were sent and that the server answers by ReadyForQuery.
     batches_sent: u64,
-    /// How often it did.
+    /// How often it did, or left such a message out.
     batches_answered: u64,
 }
 
 impl Answers {
     pub(super) fn push(&mut self, expected: Expected) {
-        let ends_batch = matches!(expected, Expected::Query(..) | Expected::FailQuery(_));
-        self.batches_sent += u64::from(ends_batch || is_sync(&expected));
+        self.batches_sent += u64::from(is_query(&expected) || is_sync(&expected));
         self.queue.push_back(expected);
     }
 
@@ -178,9 +179,12 @@ impl Answers {
     /// Takes out what the server leaves out after an error: all up to the next Sync.
     pub(super) fn skip_to_sync(&mut self) -> Vec<Expected> {
         let count = self.queue.iter().position(is_sync);
-        self.queue
-            .drain(..count.unwrap_or(self.queue.len()))
-            .collect()
+        let count = count.unwrap_or(self.queue.len());
+        let skipped: Vec<Expected> = self.queue.drain(..count).collect();
+        // The server is not ready behind a Query that it leaves out.
+        let queries = skipped.iter().map(|one| u64::from(is_query(one)));
+        self.batches_answered += queries.sum::<u64>();
+        skipped
     }
 
     /// The server leaves out Syncs between the Execute at hand and the rows of its COPY.
@@ -210,6 +214,11 @@ impl Answers {
             _ => false,
         }
     }
+}
+
+/// Whether the answer ends with ReadyForQuery.
+pub(super) fn is_query(expected: &Expected) -> bool {
+    matches!(expected, Expected::Query(..) | Expected::FailQuery(_))
 }
 
 /// Whether the server answers by ReadyForQuery alone, and goes on there after an error.

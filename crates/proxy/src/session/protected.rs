@@ -11,11 +11,10 @@
 //! 4. What the proxy refuses becomes a statement on which the server fails, so that the failure
 //!    comes in its order, and ends the transaction as the server's own would.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use column_types::TextContext;
-use sql_rewrite::{ObjectEffect, Objects, Output, SessionFacts, TransactionEffect, may_fetch};
+use sql_rewrite::{Objects, Output, SessionFacts, TransactionEffect, may_fetch};
 use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
@@ -26,8 +25,9 @@ use super::database::Database;
 use super::load::Load;
 use super::locks::Locks;
 use super::own::OwnStatements;
+use super::prepared::Statements;
 use super::settings::{self, Encoding};
-use super::statements::{Names, Portal, PortalState, Statement};
+use super::statements::{Names, Portal, PortalState};
 use super::{End, Way};
 use crate::metrics::add;
 use crate::plans::TextPlan;
@@ -36,6 +36,7 @@ use crate::protection::{Loaded, Protection};
 mod copies;
 mod extended;
 mod fit;
+mod given;
 mod late;
 mod queries;
 mod reply;
@@ -43,6 +44,7 @@ mod schema;
 mod simple;
 mod steps;
 
+use given::Ending;
 use late::Late;
 use simple::Script;
 
@@ -87,12 +89,11 @@ pub(super) struct Protected {
     /// When the transaction began, once that was asked: microseconds since 2000-01-01.
     began: Option<i64>,
     encoding: Encoding,
-    statements: Names<Arc<Statement>>,
+    statements: Statements,
     portals: Names<Portal>,
-    /// What was prepared and declared by SQL.
+    /// What was declared by SQL.
     objects: Objects,
-    /// What is prepared by SQL, and the server has not said that it was.
-    preparing: VecDeque<String>,
+    ending: Ending,
     own: OwnStatements,
     locks: Locks,
     answers: Answers,
@@ -142,10 +143,10 @@ impl Protected {
             context: Arc::default(),
             began: None,
             encoding: Encoding::default(),
-            statements: Names::default(),
+            statements: Statements::default(),
             portals: Names::default(),
             objects: Objects::default(),
-            preparing: VecDeque::new(),
+            ending: Ending::default(),
             own: OwnStatements::default(),
             locks: Locks::default(),
             answers: Answers::default(),
@@ -372,13 +373,7 @@ impl Protected {
         })?;
         let portals = self.portals_of(text);
         let plan = if self.objects.concern(text) || !portals.is_empty() {
-            let named = self.statements.named();
-            let protected = named.filter(|(_, statement)| !statement.plan.passes());
-            let texts = protected.map(|(name, statement)| {
-                let name = String::from_utf8_lossy(name).into_owned();
-                (name, statement.text.to_string())
-            });
-            let mut objects = self.objects.including(texts);
+            let mut objects = self.objects.including(self.statements.effects());
             objects.note_portals(portals);
             self.shared.plan_with(loaded, text, &objects)?
         } else {
@@ -439,11 +434,17 @@ impl Protected {
             }
             kind::CLOSE => {
                 self.write_late(ways);
-                match Target::read(body)? {
-                    Target::Statement(name) => self.statements.remove(name),
-                    Target::Portal(name) => self.portals.remove(name),
-                }
-                self.send(message, Expected::Close, ways);
+                let expected = match Target::read(body)? {
+                    Target::Statement(name) => {
+                        self.statements.close(name, self.answers.batch_sent());
+                        Expected::CloseStatement
+                    }
+                    Target::Portal(name) => {
+                        self.portals.remove(name);
+                        Expected::Close
+                    }
+                };
+                self.send(message, expected, ways);
             }
             kind::SYNC => {
                 self.is_skipping = false;
@@ -543,13 +544,7 @@ impl Protected {
                 self.stale.path |= self.touched.path;
                 self.goes_back = true;
             }
-            let prepared = effects.objects.iter().filter_map(|effect| match effect {
-                ObjectEffect::Prepares { name, .. } => Some(name),
-                _ => None,
-            });
-            let new = prepared.filter(|name| !self.objects.has_prepared(name));
-            self.preparing.extend(new.cloned());
-            self.objects.note(effects);
+            self.note_objects(effects);
         }
         self.locks.note_statement(plan, place);
         let effects = plan.effects(place);

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use column_types::{LogicalType, Value, ValueError};
-use sql_rewrite::{ColumnId, Form, Hole, Literal, OutputKind, ParameterType, Purpose, Source};
+use sql_rewrite::{
+    ColumnId, Form, Hole, Literal, NAME_SIZE_MAX, OutputKind, ParameterType, Purpose, Source,
+};
 use wire_postgres::Formats;
 use wire_postgres::backend::{Failure, write_value};
 use wire_postgres::frontend::{Bind, write_bind, write_parse};
@@ -20,6 +22,12 @@ use super::locks::RowName;
 use super::rows::{self, Shape};
 use crate::finish::{Answer, Elements};
 use crate::plans::{At, TextPlan};
+
+/// What the server keeps of a name: of names that begin alike it has one (`hash_search` with names
+/// for keys).
+pub(super) fn kept(name: &[u8]) -> &[u8] {
+    &name[..name.len().min(NAME_SIZE_MAX)]
+}
 
 /// Things by name; the one without a name is replaced without being closed. Each is known by the
 /// batch of messages that made it ([`Answers::batch_sent`](super::answers::Answers::batch_sent)):
@@ -49,7 +57,7 @@ impl<T> Names<T> {
     pub(super) fn get(&self, name: &[u8]) -> Option<&T> {
         match name {
             [] => self.unnamed.as_ref(),
-            name => self.named.get(name),
+            name => self.named.get(kept(name)),
         }
         .map(|(_, thing)| thing)
     }
@@ -57,7 +65,7 @@ impl<T> Names<T> {
     pub(super) fn get_mut(&mut self, name: &[u8]) -> Option<&mut T> {
         match name {
             [] => self.unnamed.as_mut(),
-            name => self.named.get_mut(name),
+            name => self.named.get_mut(kept(name)),
         }
         .map(|(_, thing)| thing)
     }
@@ -65,21 +73,20 @@ impl<T> Names<T> {
     pub(super) fn insert(&mut self, name: &[u8], batch: u64, thing: T) {
         match name {
             [] => self.unnamed = Some((batch, thing)),
-            name => drop(self.named.insert(name.into(), (batch, thing))),
+            name => drop(self.named.insert(kept(name).into(), (batch, thing))),
         }
     }
 
-    /// Removes what was made by this batch or before. False: what has the name is newer.
-    pub(super) fn remove_of(&mut self, name: &[u8], batch: u64) -> bool {
+    /// Removes what was made by this batch or before.
+    pub(super) fn remove_of(&mut self, name: &[u8], batch: u64) {
         let known = match name {
             [] => self.unnamed.as_ref(),
-            name => self.named.get(name),
+            name => self.named.get(kept(name)),
         };
         let is_newer = known.is_some_and(|(own, _)| *own > batch);
         if !is_newer {
             self.remove(name);
         }
-        !is_newer
     }
 
     /// Removes all that was made by this batch or before.
@@ -92,10 +99,21 @@ impl<T> Names<T> {
     }
 
     pub(super) fn remove(&mut self, name: &[u8]) {
+        self.take(name);
+    }
+
+    pub(super) fn take(&mut self, name: &[u8]) -> Option<T> {
         match name {
-            [] => self.unnamed = None,
-            name => drop(self.named.remove(name)),
+            [] => self.unnamed.take(),
+            name => self.named.remove(kept(name)),
         }
+        .map(|(_, thing)| thing)
+    }
+
+    /// Takes those that have names.
+    pub(super) fn take_named(&mut self) -> impl Iterator<Item = (Box<[u8]>, T)> + use<T> {
+        let named = std::mem::take(&mut self.named).into_iter();
+        named.map(|(name, (_, thing))| (name, thing))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use sql_rewrite::{Form, Source};
+use sql_rewrite::{Form, NAME_SIZE_MAX, Source};
 use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target, write_target};
 
@@ -17,11 +17,12 @@ use crate::session::inputs::Inputs;
 use crate::session::locks::RowName;
 use crate::session::own::{self, Found};
 use crate::session::rows::Shape;
-use crate::session::statements::{Portal, PortalState, Statement};
+use crate::session::statements::{Portal, PortalState, Statement, kept};
 
 impl Protected {
     pub(super) fn parse(&mut self, parse: &Parse<'_>, message: &[u8], ways: &mut Ways<'_>) {
-        let planned = self.plan(parse.text).and_then(|(plan, text)| {
+        let planned = check_name(parse.statement).and_then(|()| self.plan(parse.text));
+        let planned = planned.and_then(|(plan, text)| {
             if plan.planned.len() > 1 {
                 let message = "cannot insert multiple commands into a prepared statement";
                 return Err(Failure::error("42601", message));
@@ -49,14 +50,16 @@ impl Protected {
             },
             Some(front) => statement.write_parse(front, parse.statement, ways.to_server),
         }
-        self.answers.push(Expected::Parse(parse.statement.into()));
+        self.answers.push(Expected::Parse);
         let batch = self.answers.batch_sent();
-        self.statements
-            .insert(parse.statement, batch, Arc::new(statement));
+        let statement = Arc::new(statement);
+        self.statements.parse(parse.statement, batch, statement);
     }
 
     pub(super) fn bind(&mut self, bind: &Bind<'_>, message: &[u8], ways: &mut Ways<'_>) {
-        let statement = match self.statement_to_bind(bind.statement, ways) {
+        let found = check_name(bind.portal);
+        let found = found.and_then(|()| self.statement_to_bind(bind.statement, ways));
+        let statement = match found {
             Ok(statement) => statement,
             Err(failure) => return self.fail(failure, ways),
         };
@@ -164,6 +167,7 @@ impl Protected {
         }
         let types = statement.types.clone();
         let renewed = Arc::new(Statement { text, types, plan });
+        let batch = self.answers.batch_sent();
         if let (false, Some(front)) = (is_same, renewed.plan.front(0)) {
             // It reads more than before: the server has to parse it again.
             if !name.is_empty() {
@@ -172,11 +176,12 @@ impl Protected {
                 self.answers.push(Expected::Unseen(Unseen::Close));
             }
             renewed.write_parse(front, name, ways.to_server);
-            let again = Unseen::ParseAgain(name.into(), statement);
-            self.answers.push(Expected::Unseen(again));
+            self.answers.push(Expected::Unseen(Unseen::ParseAgain));
+            let statement = Arc::clone(&renewed);
+            self.statements.parse_again(name, batch, statement);
+        } else {
+            self.statements.renew(name, batch, Arc::clone(&renewed));
         }
-        let batch = self.answers.batch_sent();
-        self.statements.insert(name, batch, Arc::clone(&renewed));
         Ok(renewed)
     }
 
@@ -367,6 +372,17 @@ impl Protected {
         self.send(message, Expected::Execute(shape, reading), ways);
         Ok(())
     }
+}
+
+/// Refuses a name of which the proxy cannot tell what the server keeps: in another encoding it is
+/// cut elsewhere, and SQL cuts it at a whole character.
+fn check_name(name: &[u8]) -> Result<(), Failure> {
+    let start = kept(name);
+    if start.len() == name.len() || start.is_ascii() {
+        return Ok(());
+    }
+    let message = format!("a name of more than {NAME_SIZE_MAX} bytes has to be in ASCII");
+    Err(Failure::error("42622", message))
 }
 
 /// Drivers that prepare statements by themselves know it by the server's routine, and do it again.

@@ -5,8 +5,9 @@ use wire_postgres::backend::{self, Failure};
 
 use super::{Protected, Stale, Ways};
 use crate::session::End;
-use crate::session::answers::{DescribeFinish, Expected, Unseen};
+use crate::session::answers::{DescribeFinish, Expected, Unseen, is_query};
 use crate::session::finishing;
+use crate::session::prepared::By;
 use crate::session::rows::{self, RowError};
 
 impl Protected {
@@ -59,8 +60,9 @@ impl Protected {
                 };
                 return self.end_step(*step, ways);
             }
-            (Expected::Parse(_), k::PARSE_COMPLETE)
-            | (Expected::Bind(_), k::BIND_COMPLETE)
+            (Expected::Parse, k::PARSE_COMPLETE) => self.confirm(By::Parse, message, ways),
+            (Expected::CloseStatement, k::CLOSE_COMPLETE) => self.confirm(By::Close, message, ways),
+            (Expected::Bind(_), k::BIND_COMPLETE)
             | (Expected::Close, k::CLOSE_COMPLETE)
             | (Expected::Execute(..), k::COMMAND_COMPLETE)
             | (Expected::Execute(..), k::EMPTY_QUERY | k::PORTAL_SUSPENDED) => {
@@ -186,16 +188,6 @@ impl Protected {
         Ok(kind != k::PARAMETER_DESCRIPTION)
     }
 
-    /// The server may have dropped prepared statements, or have taken one.
-    fn note_tag(&mut self, body: &[u8]) {
-        if body.starts_with(b"PREPARE\0") {
-            self.preparing.pop_front();
-        }
-        if body.starts_with(b"DISCARD") || body.starts_with(b"DEALLOCATE") {
-            self.own.forget_all();
-        }
-    }
-
     /// A part of a statement is described. True: that was all.
     fn part_answer(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) -> Result<bool, End> {
         use backend::kind as k;
@@ -246,7 +238,11 @@ impl Protected {
             return Err(unexpected());
         };
         match (unseen, kind) {
-            (Unseen::Parse(_) | Unseen::ParseAgain(..), k::PARSE_COMPLETE)
+            (Unseen::ParseAgain, k::PARSE_COMPLETE) => {
+                self.statements.confirm(By::Parse);
+                Ok(true)
+            }
+            (Unseen::Parse(_), k::PARSE_COMPLETE)
             | (Unseen::Bind, k::BIND_COMPLETE)
             | (Unseen::Close, k::CLOSE_COMPLETE)
             | (Unseen::Describe(_), k::NO_DATA) => Ok(true),
@@ -372,6 +368,7 @@ impl Protected {
         }
         self.say_own(ways);
         self.locks.note_error();
+        self.ending.note_error();
         if self.status == b'T' {
             // Clients go on before ReadyForQuery says so.
             self.status = b'E';
@@ -402,12 +399,21 @@ impl Protected {
             Some(Expected::Query(..) | Expected::FailQuery(_) | Expected::Sync | Expected::Settled)
                 | None
         ) {
+            // Of a Query, what stands behind.
+            self.statements.undo(self.answers.batch_answered());
             return Ok(());
         }
+        self.skip(ways);
+        Ok(())
+    }
+
+    /// The server leaves out everything up to the next Sync.
+    fn skip(&mut self, ways: &mut Ways<'_>) {
         let skipped = self.answers.skip_to_sync();
         for (place, skipped) in skipped.into_iter().enumerate() {
             self.note_skipped(skipped, place == 0);
         }
+        self.statements.undo(self.answers.batch_answered());
         if !self.answers.has_sync() {
             if self.script.take().is_some() {
                 self.end_script(ways);
@@ -415,16 +421,12 @@ impl Protected {
                 self.is_skipping = true;
             }
         }
-        Ok(())
     }
 
     /// A message was not executed: it has failed, or one before it.
     fn note_skipped(&mut self, skipped: Expected, has_failed: bool) {
         let batch = self.answers.batch_answered();
         match skipped {
-            Expected::Parse(name) => {
-                self.statements.remove_of(&name, batch);
-            }
             Expected::Bind(name) | Expected::OwnBind(name) => {
                 self.portals.remove_of(&name, batch);
             }
@@ -436,12 +438,8 @@ impl Protected {
             Expected::DescribeFinish(_) => self.is_waiting = false,
             Expected::DescribePart(_) => self.described.clear(),
             Expected::Unseen(Unseen::Parse(number)) => self.own.forget(number),
-            Expected::Unseen(Unseen::ParseAgain(name, before)) => {
-                // If it has failed, the one before was closed.
-                let is_free = self.statements.remove_of(&name, batch);
-                if is_free && !has_failed {
-                    self.statements.insert(&name, batch, before);
-                }
+            Expected::Unseen(Unseen::ParseAgain) if has_failed => {
+                self.statements.fail_behind_close();
             }
             _ => {}
         }
@@ -451,6 +449,7 @@ impl Protected {
         let [status] = *body else {
             return Err(Malformed.into());
         };
+        let was_in_block = self.status != b'I';
         self.status = status;
         if status != b'T' && !self.late.is_empty() {
             let message = "the transaction ended before all was written that it had computed";
@@ -459,6 +458,7 @@ impl Protected {
         self.end_copy();
         self.say_own(ways);
         let batch = self.answers.batch_answered();
+        self.statements.undo(batch);
         self.answers.end_batch();
         if status == b'I' || self.goes_back {
             // AND CHAIN ends a transaction, too.
@@ -473,7 +473,9 @@ impl Protected {
                 self.began = None;
             }
         }
-        match self.answers.pop() {
+        let answered = self.answers.pop();
+        let is_query = answered.as_ref().is_some_and(is_query);
+        match answered {
             Some(Expected::Sync | Expected::Query(..) | Expected::FailQuery(_)) => {
                 ways.to_client.extend_from_slice(message);
             }
@@ -493,11 +495,8 @@ impl Protected {
                 self.touched = Stale::default();
             }
         }
-        if self.answers.is_empty() {
-            // The server has not taken those that are left.
-            for name in std::mem::take(&mut self.preparing) {
-                self.objects.forget(&name);
-            }
+        if status == b'I' {
+            self.end_transaction(was_in_block, is_query);
         }
         Ok(())
     }

@@ -148,7 +148,7 @@ impl Protected {
             return Ok(());
         }
         // As with any Query, what has no name is gone.
-        self.statements.remove(b"");
+        self.statements.forget_unnamed();
         self.portals.remove(b"");
         let statement = Statement {
             text: text.into(),

@@ -255,3 +255,73 @@ fn values_that_are_too_long_when_sealed_are_told_and_not_sent() {
     }
     assert_eq!(both.query("SELECT 1"), "C(SELECT 1) Z(I)");
 }
+
+const CHANGE: &str = "UPDATE counter SET plain = 1 WHERE id = $1";
+
+/// A statement that changes a row is prepared by a message.
+fn with_change(name: &str) -> Both {
+    let mut both = begin();
+    assert_eq!(both.send(&[parse(name, CHANGE), sync()]), "1 Z(I)");
+    both
+}
+
+#[test]
+fn a_long_name_is_what_the_server_keeps_of_it() {
+    let long = "a".repeat(70);
+    let mut both = with_change(&long);
+    let longer = format!("{}b", &long[..63]);
+    for name in [&long[..], &long[..63], &longer[..]] {
+        let said = both.query(&format!("EXECUTE {name}(1)"));
+        assert_eq!(said, "C(UPDATE 1) Z(I)", "{name}");
+    }
+    // The server may cut it elsewhere.
+    let other = "\u{e9}".repeat(40);
+    assert_eq!(both.send(&[parse(&other, CHANGE), sync()]), "E(42622) Z(I)");
+    let said = both.send(&[bind(&other, "r", &["1"]), sync()]);
+    assert_eq!(said, "E(42622) Z(I)");
+}
+
+#[test]
+fn what_sql_drops_is_prepared_no_more() {
+    for text in ["DEALLOCATE u", "DEALLOCATE ALL", "DISCARD ALL"] {
+        let mut both = with_change("u");
+        both.query(text);
+        assert_eq!(both.query("EXECUTE u(1)"), "E(26000) Z(I)", "{text}");
+        let said = both.send(&[bind("", "u", &["1"]), execute(""), sync()]);
+        assert_eq!(said, "E(26000) Z(I)", "{text}");
+        both.query("PREPARE u AS DELETE FROM counter WHERE id = $1");
+        assert_eq!(both.query("EXECUTE u(1)"), "C(DELETE) Z(I)", "{text}");
+    }
+}
+
+/// `EXECUTE` of what is not known goes on in clear.
+#[test]
+fn what_the_server_does_not_drop_stays() {
+    let mut both = with_change("u");
+    both.query("DISCARD PLANS");
+    let is_there = |both: &mut Both| {
+        assert_eq!(both.query("EXECUTE u(1)"), "C(UPDATE 1) Z(I)");
+        let said = both.send(&[bind("", "u", &["1"]), execute(""), sync()]);
+        assert_eq!(said, "2 C(UPDATE 1) Z(I)");
+    };
+    is_there(&mut both);
+    both.server.fails_on = Some("DEALLOCATE");
+    assert_eq!(both.query("DEALLOCATE u"), "E(40001) Z(I)");
+    is_there(&mut both);
+    let close = message(b'C', b"Su\0");
+    for dropped in [&[close.clone()][..], &[close, parse("u", READ)]] {
+        both.server.fails_on = Some("counter");
+        let failing = [bind("", "r", &["1"]), execute("")].concat();
+        let said = both.send(&[failing, dropped.concat(), sync()]);
+        assert_eq!(said, "2 E(40001) Z(I)");
+        is_there(&mut both);
+    }
+    for second in [
+        parse("u", READ),
+        message(b'Q', b"PREPARE u AS DELETE FROM counter\0"),
+    ] {
+        let said = both.send(&[second, sync()]);
+        assert!(said.starts_with("E(42P05)"), "{said}");
+        is_there(&mut both);
+    }
+}

@@ -247,6 +247,7 @@ impl Server {
                     return self.fail_query("42601", out);
                 }
                 self.execute(&text, &[], out);
+                self.is_skipping = false;
                 self.ready(out);
             }
             b'd' => self.copied.push(body.to_vec()),
@@ -304,6 +305,11 @@ impl Server {
         if self.fails_on.is_some_and(|part| text.contains(part)) {
             self.fails_on = None;
             return self.fail("40001", out);
+        }
+        match self.give_names(text) {
+            None => {}
+            Some(Ok(tag)) => return out.extend(message(b'C', &[tag.as_bytes(), &[0]].concat())),
+            Some(Err(code)) => return self.fail(code, out),
         }
         let word = text.split(' ').next().unwrap_or_default();
         if self.in_block && self.has_failed && !matches!(word, "COMMIT" | "ROLLBACK") {
@@ -363,6 +369,29 @@ impl Server {
         };
         let parts: [&[u8]; 4] = [b"\0\x02\0\0\0\x08", name, b"\0\0\0\x08", b"database"];
         out.extend(message(b'D', &parts.concat()));
+    }
+
+    /// The tag of a statement about prepared ones, or why it fails; None: it is another.
+    fn give_names(&mut self, text: &str) -> Option<Result<String, &'static str>> {
+        let mut words = text.split([' ', '(']);
+        let (word, name) = (words.next()?, words.next()?.as_bytes());
+        let is_known = self.statements.contains_key(name);
+        match word {
+            "DEALLOCATE" | "DISCARD" if name == b"ALL" => {
+                self.statements.clear();
+                return Some(Ok(text.to_owned()));
+            }
+            "DEALLOCATE" | "EXECUTE" if !is_known => return Some(Err("26000")),
+            "DEALLOCATE" => drop(self.statements.remove(name)),
+            "PREPARE" if is_known => return Some(Err("42P05")),
+            "PREPARE" => {
+                let (_, meant) = text.split_once(" AS ").unwrap();
+                self.statements.insert(name.to_vec(), meant.to_owned());
+            }
+            "EXECUTE" => panic!("it came in clear: {text}"),
+            _ => return None,
+        }
+        Some(Ok(word.to_owned()))
     }
 
     fn select(&self, text: &str, values: &[Value], out: &mut Vec<u8>) -> String {

@@ -309,23 +309,58 @@ fn a_cursor_of_sql_is_described_as_the_portal_that_it_is() {
     let mut both = begin();
     both.query("BEGIN");
     both.query("DECLARE \"My\" CURSOR FOR SELECT c, plain FROM counter");
-    let asked = [describe(b'P', "My"), sync()].concat();
+    // As the rule says, and as the server says.
+    assert_eq!(types_of(&mut both, "My"), [23, 17]);
+}
+
+/// Types of the columns that the client is told of a portal.
+fn types_of(both: &mut Both, portal: &str) -> Vec<u32> {
+    let asked = [describe(b'P', portal), sync()].concat();
     both.session.client_bytes(&asked);
     let sent = taken(&mut both.session.to_server);
     let answer = both.server.take(&sent);
     both.session.server_bytes(&answer);
     let said = messages(&taken(&mut both.session.to_client));
     let fields = backend::read_row_description(&said[0].1).expect("columns");
-    let types: Vec<u32> = fields.iter().map(|field| field.type_oid).collect();
-    // As the rule says, and as the server says.
-    assert_eq!(types, [23, 17]);
+    fields.iter().map(|field| field.type_oid).collect()
+}
+
+/// This server keeps them all, and shows what the proxy remembers.
+#[test]
+fn cursors_are_remembered_as_long_as_they_live() {
+    let query = "FOR SELECT c FROM counter";
+    for (end, held) in [("COMMIT", 23), ("ROLLBACK", 17)] {
+        let mut both = begin();
+        both.query("BEGIN");
+        both.query(&format!("DECLARE plain CURSOR {query}"));
+        both.query(&format!("DECLARE held CURSOR WITH HOLD {query}"));
+        assert_eq!(types_of(&mut both, "plain"), [23]);
+        assert_eq!(types_of(&mut both, "held"), [23]);
+        both.query(end);
+        assert_eq!(types_of(&mut both, "plain"), [17], "{end}");
+        assert_eq!(types_of(&mut both, "held"), [held], "{end}");
+        both.query("BEGIN");
+        both.query("ROLLBACK");
+        assert_eq!(types_of(&mut both, "held"), [held], "{end}");
+    }
+    let mut both = begin();
+    // Whether it is there is known by nobody before the answer.
+    let declare = format!("DECLARE held CURSOR WITH HOLD {query}");
+    let texts = ["BEGIN", &declare[..], "COMMIT", "BEGIN", "ROLLBACK"];
+    both.send(&texts.map(|text| message(b'Q', &[text.as_bytes(), &[0]].concat())));
+    assert_eq!(types_of(&mut both, "held"), [23]);
 }
 
 #[test]
 fn own_statements_are_made_anew_when_the_server_drops_them() {
     let mut both = begin();
     run(&mut both, "i", &["1", "1"]);
-    both.query("DEALLOCATE x");
+    both.query("DEALLOCATE l");
+    both.seen();
+    assert_eq!(run(&mut both, "i", &["1", "1"]), "2 C(UPDATE 1) Z(I)");
+    assert_eq!(both.seen(), "BEHBES", "they are there");
+    both.query("DEALLOCATE ALL");
+    both.send(&[parse("i", INCREMENT), sync()]);
     both.seen();
     assert_eq!(run(&mut both, "i", &["1", "1"]), "2 C(UPDATE 1) Z(I)");
     assert_eq!(both.seen(), "BEHPBES");
