@@ -76,7 +76,8 @@ impl Outbox {
             self.bytes.drain(..self.sent);
             self.sent = 0;
             if self.bytes.capacity() > SPARE_SIZE_MAX.max(4 * self.bytes.len()) {
-                self.bytes.shrink_to(SPARE_SIZE_MAX.max(2 * self.bytes.len()));
+                self.bytes
+                    .shrink_to(SPARE_SIZE_MAX.max(2 * self.bytes.len()));
             }
         }
     }

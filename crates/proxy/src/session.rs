@@ -23,6 +23,7 @@ mod calculated;
 mod constants;
 mod copying;
 mod database;
+mod due;
 mod finishing;
 mod incoming;
 mod inputs;
@@ -37,6 +38,7 @@ mod statements;
 mod step;
 
 pub use database::Database;
+use due::Due;
 use incoming::{Input, Rest};
 use protected::{Protected, Ways};
 
@@ -86,8 +88,8 @@ pub struct Session {
     from_client: Input,
     from_server: Input,
     server_key: Option<ServerKey>,
-    /// Messages of the client that the server answers by ReadyForQuery, and has not yet.
-    ready_due: u32,
+    /// Only where nothing is protected.
+    due: Due,
     /// As the last ReadyForQuery said: `I`dle, in a `T`ransaction, in one that has `E`rred.
     status: u8,
     is_draining: bool,
@@ -173,7 +175,7 @@ impl Session {
             from_client: Input::default(),
             from_server: Input::default(),
             server_key: None,
-            ready_due: 0,
+            due: Due::default(),
             status: b'I',
             is_draining: false,
             told_the_end: false,
@@ -256,7 +258,7 @@ impl Session {
     fn is_between_transactions(&self) -> bool {
         let nothing_is_due = match &self.protected {
             Some(protected) => protected.is_idle(),
-            None => self.ready_due == 0,
+            None => self.due.is_empty(),
         };
         let is_idle = nothing_is_due && self.status == b'I' && self.has_begun();
         is_idle && self.from_client.held.is_empty() && self.from_client.passing == 0
@@ -402,19 +404,17 @@ impl Session {
                 if let Some(protected) = &mut self.protected {
                     return protected.client_way(kind);
                 }
-                if matches!(
-                    kind,
-                    frontend::kind::QUERY | frontend::kind::SYNC | frontend::kind::FUNCTION_CALL
-                ) {
-                    self.ready_due = self.ready_due.saturating_add(1);
-                }
+                self.due.note_client(kind);
                 Way::Pass
             }
             (Side::Server, Phase::Ready) => match kind {
                 backend::kind::READY_FOR_QUERY | backend::kind::ERROR => Way::Read,
                 _ => match &self.protected {
                     Some(protected) => protected.server_way(kind),
-                    None => Way::Pass,
+                    None => {
+                        self.due.note_server(kind);
+                        Way::Pass
+                    }
                 },
             },
         }
@@ -544,9 +544,7 @@ impl Session {
             return Err(Malformed.into());
         };
         self.status = status;
-        if self.has_begun() {
-            self.ready_due = self.ready_due.saturating_sub(1);
-        }
+        self.due.note_server(backend::kind::READY_FOR_QUERY);
         self.phase = Phase::Ready;
         if self.is_draining {
             self.drain(false);
@@ -556,6 +554,7 @@ impl Session {
 
     fn read_error(&mut self, body: &[u8]) -> Result<(), End> {
         self.told_the_end |= protected::is_fatal(body)?;
+        self.due.note_server(backend::kind::ERROR);
         Ok(())
     }
 

@@ -96,7 +96,11 @@ fn keep_alive(socket: &impl AsFd) -> io::Result<()> {
     setsockopt(socket, sockopt::TcpKeepIdle, &KEEPALIVE_IDLE_SECONDS)?;
     #[cfg(target_vendor = "apple")]
     setsockopt(socket, sockopt::TcpKeepAlive, &KEEPALIVE_IDLE_SECONDS)?;
-    setsockopt(socket, sockopt::TcpKeepInterval, &KEEPALIVE_INTERVAL_SECONDS)?;
+    setsockopt(
+        socket,
+        sockopt::TcpKeepInterval,
+        &KEEPALIVE_INTERVAL_SECONDS,
+    )?;
     setsockopt(socket, sockopt::TcpKeepCount, &KEEPALIVE_COUNT)?;
     Ok(())
 }

@@ -195,7 +195,9 @@ mod tests {
         assert!(forgets_statements("DISCARD ALL"));
         assert!(forgets_statements("deallocate all"));
         assert!(forgets_statements("DEALLOCATE PREPARE \"strongroom_1\""));
-        assert!(forgets_statements("DO $$ BEGIN EXECUTE 'DISCARD ALL'; END $$"));
+        assert!(forgets_statements(
+            "DO $$ BEGIN EXECUTE 'DISCARD ALL'; END $$"
+        ));
         assert!(!forgets_statements("DEALLOCATE _pg3_7"));
         assert!(!forgets_statements("DISCARD PLANS"));
         assert!(!forgets_statements("SELECT 1"));

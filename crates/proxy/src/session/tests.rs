@@ -255,6 +255,24 @@ fn draining_waits_for_the_end_of_the_transaction() {
     assert!(session.has_ended(), "an idle one ends at once");
 }
 
+/// As tokio-postgres sends COPY.
+#[test]
+fn draining_waits_for_no_sync_that_the_server_leaves_out() {
+    let mut session = begun();
+    for kind in *b"BES" {
+        session.client_bytes(&message(kind, b""));
+    }
+    session.server_bytes(&message(b'G', &[0; 3]));
+    for kind in *b"dcS" {
+        session.client_bytes(&message(kind, b""));
+    }
+    session.drain(false);
+    assert!(!session.has_ended());
+    session.server_bytes(&message(b'C', b"COPY 1\0"));
+    session.server_bytes(&message(b'Z', b"I"));
+    assert!(session.has_ended());
+}
+
 #[test]
 fn a_side_that_does_not_take_stops_the_other() {
     let mut session = begun();

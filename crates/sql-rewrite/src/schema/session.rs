@@ -56,9 +56,8 @@ mod tests {
 
     #[test]
     fn rows_are_told_apart_by_their_kinds() {
-        let row = |fact: &str, kind: Option<&str>| {
-            vec![Some(fact.to_owned()), kind.map(str::to_owned)]
-        };
+        let row =
+            |fact: &str, kind: Option<&str>| vec![Some(fact.to_owned()), kind.map(str::to_owned)];
         let answer = vec![
             row("app", None),
             row("database", None),
