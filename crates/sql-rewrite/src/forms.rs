@@ -5,6 +5,7 @@
 //! - `ONLY t` becomes a name of one part more. Without that the parser would take it for a relation
 //!   `only` with the alias `t`.
 //! - `TABLE t` as a query becomes `SELECT * FROM t`, which is the same to the server.
+//! - `a ISNULL` becomes `a IS NULL`. Without that the parser would take the word for an alias.
 //! - `CREATE MATERIALIZED VIEW … WITH NO DATA` loses its last words; the name of the view tells of
 //!   them.
 
@@ -76,6 +77,8 @@ pub(crate) fn for_parser(text: &str) -> Cow<'_, str> {
     for at in 0..words.len() {
         if let Some(change) = lock(&words, at).or_else(|| only(&words, at)) {
             changed.extend(change);
+        } else if is_null_test(&words, at) {
+            changed.push((words[at].place.clone(), "IS NULL".to_owned()));
         } else if is_table_query(&words, at) {
             changed.push((words[at].place.clone(), "SELECT * FROM".to_owned()));
         }
@@ -203,6 +206,25 @@ fn is_table_query(words: &[Word], at: usize) -> bool {
     words[at].word == "table" && is_behind && words.get(at + 1).is_some_and(|next| next.is_name)
 }
 
+/// `ISNULL` behind an operand. Elsewhere it is a label behind `AS` or `.`, or the name of a
+/// function, of an argument or of a type: it is no name of a column (PostgreSQL, appendix C).
+fn is_null_test(words: &[Word], at: usize) -> bool {
+    let Some(before) = at.checked_sub(1).map(|before| &words[before]) else {
+        return false;
+    };
+    if words[at].word != "isnull" {
+        return false;
+    }
+    let is_operand = match before.word.as_str() {
+        "as" | "function" | "type" | "," | "(" | "[" => false,
+        // The dot of a name, the second colon of a cast.
+        "*" => !matches!(before.text, "." | ":" | ";"),
+        _ => true,
+    };
+    let names_function = words.get(at + 1).is_some_and(|next| next.text == "(");
+    is_operand && !names_function
+}
+
 /// A text that was printed, for the server.
 pub(crate) fn for_server(text: String) -> String {
     if !text.contains(MARK) {
@@ -312,6 +334,23 @@ mod tests {
             (
                 "DECLARE c CURSOR FOR TABLE t",
                 "DECLARE c CURSOR FOR SELECT * FROM t",
+            ),
+        ] {
+            assert_eq!(for_parser(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_test_for_null_is_no_alias() {
+        for (text, expected) in [
+            ("SELECT a ISNULL FROM t", "SELECT a IS NULL FROM t"),
+            (
+                "SELECT (a) isnull, $1 IsNull, 'x' isnull AS isnull FROM t WHERE \"a\" isnull",
+                "SELECT (a) IS NULL, $1 IS NULL, 'x' IS NULL AS isnull FROM t WHERE \"a\" IS NULL",
+            ),
+            (
+                "SELECT isnull(a), s.isnull, a AS isnull, f(isnull => 1), \"isnull\" FROM t",
+                "SELECT isnull(a), s.isnull, a AS isnull, f(isnull => 1), \"isnull\" FROM t",
             ),
         ] {
             assert_eq!(for_parser(text), expected);

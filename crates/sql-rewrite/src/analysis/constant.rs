@@ -220,7 +220,7 @@ pub(crate) fn compared(
         return None;
     };
     if left.is_null() || right.is_null() {
-        return Some(Value::Null);
+        return compares(operator).then_some(Value::Null);
     }
     let is_text = |cast: Option<LogicalType>| {
         cast.is_none_or(|cast| matches!(cast, LogicalType::Text | LogicalType::Varchar(None)))
@@ -253,6 +253,16 @@ pub(crate) fn compared(
         BinaryOperator::GtEq => order.is_ge(),
         _ => return None,
     }))
+}
+
+/// Whether an operator compares: then it gives NULL wherever an operand is NULL, unlike `OR`, or
+/// `||` of arrays.
+fn compares(operator: &BinaryOperator) -> bool {
+    use BinaryOperator as B;
+    matches!(
+        operator,
+        B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq
+    )
 }
 
 /// The type that a type of the tree is; None where it cannot be protected.
