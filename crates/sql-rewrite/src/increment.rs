@@ -1,9 +1,11 @@
 //! `UPDATE` that computes new values from sealed ones: rows are read and locked, the proxy
 //! computes, and each row is written.
 
+use std::ops::ControlFlow;
+
 use sqlparser::ast::{
     Assignment as Set, AssignmentTarget, BinaryOperator, Expr, Query, SelectItem, SetExpr,
-    Statement, TableFactor, Update,
+    Statement, TableFactor, Update, Visit, Visitor,
 };
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
@@ -47,6 +49,8 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
     let current = fetched.iter().map(current).collect::<Result<Vec<_>, _>>()?;
     let (mut read, read_outputs) = reading(update, &name, fetched, analysis)?;
     let lock_pairs = conditions(&mut read, table, analysis);
+    let pairs = lock_pairs.as_ref().map(|(pairs, _)| pairs.as_slice());
+    check_queries(update, &kept, table, pairs.unwrap_or_default())?;
     let mut write = writing(update, kept, &computed, analysis);
     let mut by_key = write.clone();
     locate(&mut write, &name, analysis);
@@ -206,6 +210,40 @@ fn updated_table<'s>(
     })?;
     let name = alias.as_ref().map_or(table, |alias| folded(&alias.name));
     Ok((found, name))
+}
+
+/// Refuses a query in what the server does row by row: for the second row it would see what was
+/// written to the first.
+fn check_queries(
+    update: &Update,
+    kept: &[Set],
+    table: &Table,
+    pairs: &[(usize, usize)],
+) -> Result<(), Refusal> {
+    let is_single = locks::unique_key(table, pairs).is_some_and(|key| !key.is_empty());
+    let mut kept = kept.iter();
+    if is_single || !(has_query(&update.returning) || kept.any(has_query)) {
+        return Ok(());
+    }
+    Err(
+        unsupported("a query in an UPDATE of several rows that the proxy has to compute")
+            .with_hint("Find the row by a unique key, or use the query in a statement of its own."),
+    )
+}
+
+fn has_query<T: Visit>(part: &T) -> bool {
+    part.visit(&mut Queries).is_break()
+}
+
+/// Stops at a query.
+struct Queries;
+
+impl Visitor for Queries {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _query: &Query) -> ControlFlow<()> {
+        ControlFlow::Break(())
+    }
 }
 
 type Computed = (ColumnId, AssignmentTarget, Expr);
