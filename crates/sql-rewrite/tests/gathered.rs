@@ -17,7 +17,7 @@ fn an_aggregate_of_an_inner_query_is_gathered() {
         "SELECT count(*) FROM (SELECT id, (SELECT sum(salary) FROM person o WHERE o.born = p.born) \
          FROM person p) t WHERE sum > 5",
         "fetch: SELECT sum FROM (SELECT id, (SELECT pg_catalog.array_agg(salary) AS \"sum\" \
-         FROM \"public\".person o WHERE o.born = p.born) FROM \"public\".person p) t\n",
+         FROM \"public\".person o WHERE o.born = p.born) AS \"sum\" FROM \"public\".person p) t\n",
     );
 }
 

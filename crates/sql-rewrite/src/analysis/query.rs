@@ -1,6 +1,7 @@
 //! `SELECT`, `VALUES`, set operations and what stands around them.
 
 mod from;
+mod naming;
 mod projection;
 mod with;
 
@@ -18,7 +19,8 @@ use crate::names::folded;
 use crate::{ColumnId, Purpose, Refusal, Use};
 
 pub(crate) use from::{check_relation_name, check_simple_alias, explicit_name, make_explicit};
-pub(crate) use projection::{expand_relation, output_name};
+pub(crate) use naming::output_name;
+pub(crate) use projection::expand_relation;
 
 /// Columns that a query's rows are stored in.
 pub(crate) type Targets<'t> = Option<&'t [Option<ColumnId>]>;

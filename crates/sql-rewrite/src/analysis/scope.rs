@@ -96,6 +96,9 @@ const PLAIN: Resolved = Resolved {
 /// Columns that every table has (PostgreSQL 5.5); none of them is ever sealed.
 const SYSTEM_COLUMNS: &[&str] = &["ctid", "tableoid", "xmin", "xmax", "cmin", "cmax"];
 
+/// What the server calls a column that has no name.
+pub(crate) const UNNAMED: &str = "?column?";
+
 /// Words that are functions though they look like names.
 const WORDS: &[&str] = &[
     "current_catalog",
@@ -299,7 +302,7 @@ impl Scope<'_> {
             return Ok(None);
         }
         let named = |relation: Option<&Relation>, column: &OutColumn| {
-            let Some(name) = &column.name else {
+            let Some(name) = column.name.as_ref().filter(|name| *name != UNNAMED) else {
                 return Err(refuse("* over a column without a name").with_hint("Name it."));
             };
             let expression = match relation {

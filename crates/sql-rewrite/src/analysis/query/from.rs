@@ -9,6 +9,7 @@ use super::super::function::argument_expression;
 use super::super::scope::{Sides, quoted};
 use super::super::{Analysis, OutColumn, Relation, Scope, refuse, unsupported};
 use super::Outputs;
+use super::naming::name_columns;
 use crate::names::{folded, split};
 use crate::{Refusal, RelationKind, Table, Use, forms};
 
@@ -160,6 +161,7 @@ impl Analysis<'_> {
         } = &*query;
         let takes_all = limit_clause.is_none() && fetch.is_none() && !has_distinct_on(query);
         self.order_is_free = is_joined && takes_all;
+        name_columns(&mut query.body);
         self.query_gathering(query, outer, None)
     }
 

@@ -1,11 +1,9 @@
 //! What a query gives: select lists and RETURNING.
 
-use sqlparser::ast::{
-    Expr, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TrimWhereField,
-    WildcardAdditionalOptions,
-};
+use sqlparser::ast::{Expr, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions};
 
 use super::super::{Analysis, OutColumn, Scope, refuse, unsupported};
+use super::naming::output_name;
 use super::{Outputs, Targets};
 use crate::Refusal;
 use crate::names::{folded, split};
@@ -124,38 +122,6 @@ pub(crate) fn expand_relation(
         refuse(format!("missing FROM-clause entry for table {name:?}")).with_state("42P01")
     })?;
     scope.expand(Some(relation))
-}
-
-/// The name that the server gives to a column of a query (`FigureColname`); None: `?column?`.
-pub(crate) fn output_name(expression: &Expr) -> Option<String> {
-    match expression {
-        Expr::Identifier(name) => Some(folded(name)),
-        Expr::CompoundIdentifier(parts) => parts.last().map(folded),
-        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => output_name(inner),
-        Expr::Cast { expr, .. } => output_name(expr),
-        Expr::Function(function) => split(&function.name).map(|(_, name)| name),
-        Expr::Case { .. } => Some("case".to_owned()),
-        Expr::Trim { trim_where, .. } => Some(trim_name(*trim_where).to_owned()),
-        Expr::Exists { .. } => Some("exists".to_owned()),
-        Expr::Subquery(query) => match &*query.body {
-            SetExpr::Select(select) => match select.projection.first()? {
-                SelectItem::UnnamedExpr(expression) => output_name(expression),
-                SelectItem::ExprWithAlias { alias, .. } => Some(folded(alias)),
-                _ => None,
-            },
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// The function that the server has for `TRIM`.
-fn trim_name(place: Option<TrimWhereField>) -> &'static str {
-    match place {
-        None | Some(TrimWhereField::Both) => "btrim",
-        Some(TrimWhereField::Leading) => "ltrim",
-        Some(TrimWhereField::Trailing) => "rtrim",
-    }
 }
 
 fn check_wildcard(options: &WildcardAdditionalOptions) -> Result<(), Refusal> {

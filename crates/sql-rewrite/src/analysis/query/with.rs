@@ -3,6 +3,7 @@
 use sqlparser::ast::{Cte, Query, SetExpr, SetOperator, With};
 
 use super::super::{Analysis, OutColumn, Scope, refuse, unsupported};
+use super::naming::name_columns;
 use super::{Outputs, from};
 use crate::Refusal;
 use crate::names::folded;
@@ -22,6 +23,7 @@ impl Analysis<'_> {
         }
         for cte in cte_tables {
             let name = folded(&cte.alias.name);
+            name_columns(&mut cte.query.body);
             let outputs = match *recursive && is_union(&cte.query) {
                 true => self.recursive(cte, outer)?,
                 false => self.cte(cte, outer)?,
