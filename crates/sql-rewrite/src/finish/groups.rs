@@ -73,21 +73,7 @@ impl Shape {
         function: &Function,
         lowering: &mut Lowering,
     ) -> Result<Typed, Refusal> {
-        let name = split(&function.name)
-            .map(|(_, name)| name)
-            .unwrap_or_default();
-        let which = match name.as_str() {
-            "count" => AggregateFunction::Count,
-            "sum" => AggregateFunction::Sum,
-            "avg" => AggregateFunction::Average,
-            "min" => AggregateFunction::Minimum,
-            "max" => AggregateFunction::Maximum,
-            _ => {
-                return Err(refuse(format!(
-                    "function {name} over groups of protected columns is not supported"
-                )));
-            }
-        };
+        let which = known_aggregate(function)?;
         let FunctionArguments::List(list) = &function.args else {
             return Err(unsupported("an aggregate of this form"));
         };
@@ -133,6 +119,25 @@ impl Shape {
             }
         };
         Ok((Expression::Aggregate(place), Some(logical)))
+    }
+}
+
+/// The aggregate that a function is. One of that name in another schema is another one.
+fn known_aggregate(function: &Function) -> Result<AggregateFunction, Refusal> {
+    let called = split(&function.name);
+    let builtin = called
+        .as_ref()
+        .filter(|(schema, _)| schema.as_deref().is_none_or(|schema| schema == "pg_catalog"));
+    match builtin.map(|(_, name)| name.as_str()) {
+        Some("count") => Ok(AggregateFunction::Count),
+        Some("sum") => Ok(AggregateFunction::Sum),
+        Some("avg") => Ok(AggregateFunction::Average),
+        Some("min") => Ok(AggregateFunction::Minimum),
+        Some("max") => Ok(AggregateFunction::Maximum),
+        _ => Err(refuse(format!(
+            "function {} over groups of protected columns is not supported",
+            function.name
+        ))),
     }
 }
 
