@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use column_types::{Arithmetic, Like, LogicalType, TextContext, Value, ValueError, cast};
-use sql_rewrite::{BinaryOperator, Expression, ScalarFunction, Source, UnaryOperator};
+use sql_rewrite::{BinaryOperator, Expression, Literal, ScalarFunction, Source, UnaryOperator};
 
 /// What an expression may speak of, and what its constants are.
 pub(crate) struct Names<'a> {
@@ -137,10 +137,8 @@ impl Ready {
                 found_in_array(make(operand)?, (source, *logical), names)?
             }
             Expression::Coalesce(values) => {
-                let values = values.iter().map(make).collect::<Result<Vec<_>, _>>()?;
-                let logical = common(values.iter())?;
-                let nodes = values.into_iter().map(|value| value.node);
-                of(Node::Coalesce(nodes.collect()), logical)
+                let (nodes, logical) = alike(values, names)?;
+                of(Node::Coalesce(nodes), logical)
             }
             Expression::Case(whens, otherwise) => case(whens, otherwise.as_deref(), names)?,
             Expression::Cast(inner, to) => make(inner)?.cast(*to)?,
@@ -430,42 +428,51 @@ fn case(
     otherwise: Option<&Expression>,
     names: &Names<'_>,
 ) -> Result<Ready, ValueError> {
-    let mut conditions = Vec::with_capacity(whens.len());
-    let mut results = Vec::with_capacity(whens.len() + 1);
-    for (when, then) in whens {
-        conditions.push(Ready::new(when, names)?.node);
-        results.push(Ready::new(then, names)?);
-    }
-    let otherwise = otherwise.map(|otherwise| Ready::new(otherwise, names));
-    let otherwise = otherwise.transpose()?;
-    let logical = common(results.iter().chain(&otherwise))?;
-    let results = results.into_iter().map(|result| result.node);
-    let node = Node::Case(
-        conditions.into_iter().zip(results).collect(),
-        otherwise.map(|otherwise| Box::new(otherwise.node)),
-    );
+    let conditions = whens
+        .iter()
+        .map(|(when, _)| Ok(Ready::new(when, names)?.node));
+    let conditions = conditions.collect::<Result<Vec<_>, ValueError>>()?;
+    let results = whens.iter().map(|(_, then)| then).chain(otherwise);
+    let (results, logical) = alike(results, names)?;
+    let mut results = results.into_iter();
+    // The conditions end first: what is left then is of ELSE.
+    let whens = conditions.into_iter().zip(results.by_ref()).collect();
+    let node = Node::Case(whens, results.next().map(Box::new));
     Ok(of(node, logical))
 }
 
-/// The type of values of which one becomes the result. The plan has made them alike, but for
-/// limits, and for what NULL is taken for.
-fn common<'a>(values: impl Iterator<Item = &'a Ready>) -> Result<LogicalType, ValueError> {
+/// Values of which one becomes the result, and their type. The plan has made them alike, but for
+/// limits, for what NULL is taken for, and for numbers: these become the widest of their types.
+fn alike<'e>(
+    values: impl IntoIterator<Item = &'e Expression>,
+    names: &Names<'_>,
+) -> Result<(Vec<Node>, LogicalType), ValueError> {
+    let mut alike = Vec::new();
     let mut common = None;
     for value in values {
+        // A parameter has its type also while it is NULL, or not known yet.
+        let is_null = matches!(value, Expression::Value(Source::Literal(Literal::Null), _));
+        let value = Ready::new(value, names)?;
         let logical = known(value.logical)?;
-        let is_null = matches!(value.node, Node::Constant(None));
         common = match common {
             Some((earlier, false)) if is_null || earlier == logical => Some((earlier, false)),
-            Some((earlier, false)) => Some((alike(earlier, logical), false)),
+            Some((earlier, false)) => Some((wider(earlier, logical), false)),
             Some((_, true)) | None => Some((logical, is_null)),
         };
+        alike.push((value, logical));
     }
-    common
-        .map(|(logical, _)| logical)
-        .ok_or_else(|| error("42601", "an expression without values"))
+    let (common, _) = common.ok_or_else(|| error("42601", "an expression without values"))?;
+    let nodes = alike.into_iter().map(|(value, logical)| {
+        let is_other = without_limits(logical) != without_limits(common);
+        match is_other && logical.is_number() && common.is_number() {
+            true => Ok(value.cast(common)?.node),
+            false => Ok(value.node),
+        }
+    });
+    Ok((nodes.collect::<Result<Vec<_>, ValueError>>()?, common))
 }
 
-fn alike(one: LogicalType, other: LogicalType) -> LogicalType {
+fn wider(one: LogicalType, other: LogicalType) -> LogicalType {
     one.common_number(other)
         .unwrap_or_else(|| without_limits(one))
 }

@@ -400,7 +400,8 @@ fn bound(expression: Option<&Expression>, names: &Names<'_>) -> Result<Option<Re
     }
 }
 
-/// As a value of the type that the client was told. A parameter may be of another than was planned.
+/// As a value of the type that was planned. A number stays what it was computed as: the client may
+/// have declared a parameter of another type than was planned, and is told the type that it is.
 fn as_planned(value: Ready, planned: Option<LogicalType>) -> Result<Ready, ValueError> {
     match (planned, value.logical) {
         (Some(planned), Some(logical)) if planned != logical => {
@@ -410,7 +411,10 @@ fn as_planned(value: Ready, planned: Option<LogicalType>) -> Result<Ready, Value
                     ..value
                 });
             }
-            value.cast(planned)
+            match planned.is_number() && logical.is_number() {
+                true => Ok(value),
+                false => value.cast(planned),
+            }
         }
         _ => Ok(value),
     }

@@ -351,13 +351,8 @@ impl Lowering<'_, '_> {
         }
         let mut lowered = Vec::new();
         for value in values {
-            let (value, logical) = self.lower(value, common)?;
-            lowered.push(match (common, logical) {
-                (Some(common), Some(logical)) if without_limits(logical) != common => {
-                    Expression::Cast(Box::new(value), common)
-                }
-                _ => value,
-            });
+            // Numbers become alike when the types of the parameters in them are known.
+            lowered.push(self.lower(value, common)?.0);
         }
         let result = match (common, text) {
             (Some(LogicalType::Text), Some(LogicalType::Varchar(_))) => {
@@ -547,6 +542,12 @@ pub(crate) fn plain_type(expression: &Expr, scope: &Scope) -> Option<LogicalType
         }
         | Expr::UnaryOp { op: U::Not, .. } => Some(LogicalType::Boolean),
         Expr::Function(function) => aggregate_type(function, scope),
+        Expr::Cast {
+            kind: CastKind::Cast | CastKind::DoubleColon,
+            data_type,
+            format: None,
+            ..
+        } => constant::logical_type(data_type),
         _ => None,
     }
 }

@@ -12,6 +12,7 @@ use sqlparser::ast::{
 };
 
 use super::function::sort_keys;
+use super::scope::common_type;
 use super::{
     Analysis, Clear, Constant, OutColumn, Scope, comparison, refuse, template, unsupported,
 };
@@ -202,7 +203,11 @@ impl Analysis<'_> {
                 .with_hint("Ask for them in two queries."));
             }
         }
-        Ok(left)
+        let mut outputs = left;
+        for (output, right) in outputs.iter_mut().flatten().zip(rights) {
+            output.logical = common_type(output.logical, right.logical);
+        }
+        Ok(outputs)
     }
 
     pub fn values(

@@ -48,6 +48,8 @@ pub(crate) struct Scope<'o> {
     pub outer: Option<&'o Scope<'o>>,
     /// Joins that merge columns, where all of their columns are known; none is a part of another.
     joins: Vec<Joined>,
+    /// Columns that joins have merged, and their types, the outermost join last.
+    merged: Vec<(String, Option<LogicalType>)>,
 }
 
 /// A join that merges columns.
@@ -174,6 +176,7 @@ impl<'o> Scope<'o> {
             relations,
             outer,
             joins: Vec::new(),
+            merged: Vec::new(),
         }
     }
 }
@@ -210,7 +213,10 @@ impl Scope<'_> {
                 }
                 found = Some(relation.resolved(column));
             }
-            if let Some(found) = found {
+            if let Some(mut found) = found {
+                if let Some(logical) = current.merged_type(name) {
+                    found.logical = logical;
+                }
                 if unknown_relation && found.has_ciphertext() {
                     return Err(refuse(format!(
                         "column reference {name:?} may be of a table that is not known"
@@ -399,9 +405,16 @@ impl Scope<'_> {
                     relation.merged.push(name.clone());
                 }
             }
+            // The server makes the sides one type (PostgreSQL 10.5).
+            let logical = self.merged_type(name).unwrap_or(left.column.logical);
+            let logical = common_type(logical, right.column.logical);
+            self.merged.push((name.clone(), logical));
             columns.push(Shown {
                 relation: None,
-                column: left.column,
+                column: OutColumn {
+                    logical,
+                    ..left.column
+                },
             });
         }
         if self.is_known(places.clone()) {
@@ -411,6 +424,12 @@ impl Scope<'_> {
             self.joins.push(Joined { places, columns });
         }
         Ok(paired)
+    }
+
+    /// The type of a column that joins have merged, as far as it is known; None: none has.
+    fn merged_type(&self, name: &str) -> Option<Option<LogicalType>> {
+        let mut merged = self.merged.iter().rev();
+        merged.find(|(own, _)| own == name).map(|(_, logical)| *logical)
     }
 
     /// Names that both sides of a NATURAL join have, in the order of the left one.
@@ -443,6 +462,18 @@ fn take(columns: &mut Vec<Shown>, name: &str) -> Option<Shown> {
         return None;
     };
     Some(columns.remove(place))
+}
+
+/// The type of a column that is made of two, as far as it is known.
+pub(crate) fn common_type(
+    one: Option<LogicalType>,
+    other: Option<LogicalType>,
+) -> Option<LogicalType> {
+    match (one?, other?) {
+        (one, other) if one == other => Some(one),
+        (LogicalType::Varchar(_), LogicalType::Varchar(_)) => Some(LogicalType::Varchar(None)),
+        (one, other) => one.common_number(other),
+    }
 }
 
 /// A name in quotes, which means the same whatever word it is.

@@ -43,7 +43,7 @@ impl Shape {
         function: &Function,
         lowering: &mut Lowering,
     ) -> Result<Typed, Refusal> {
-        let mut values: Vec<Typed> = Vec::new();
+        let mut values = Vec::new();
         let mut common: Option<LogicalType> = None;
         for argument in plain_arguments(function)? {
             let (value, logical) = match Constant::of(&argument)? {
@@ -58,14 +58,11 @@ impl Shape {
                 ),
                 (earlier, own) => own.or(earlier),
             };
-            values.push((value, logical));
+            // Numbers become alike when the types of the parameters in them are known.
+            values.push(value);
         }
         let common = common.ok_or_else(|| unsupported("COALESCE of values of unknown types"))?;
-        let values = values.into_iter().map(|(value, logical)| match logical {
-            Some(logical) if logical != common => Expression::Cast(Box::new(value), common),
-            _ => value,
-        });
-        Ok((Expression::Coalesce(values.collect()), Some(common)))
+        Ok((Expression::Coalesce(values), Some(common)))
     }
 
     pub(super) fn aggregate(
