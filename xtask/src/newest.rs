@@ -21,6 +21,7 @@ const TESTS: &[&str] = &[
     "beliefs",
     "canary",
     "columns",
+    "computed",
     "connections",
     "copy",
     "differential",

@@ -4,7 +4,7 @@
 mod common;
 
 use common::Setup;
-use common::texts::{Text, answer};
+use common::texts::{Text, answer, assert_refused};
 use postgres::error::SqlState;
 use postgres::types::Type;
 use postgres::{Client, Error};
@@ -163,17 +163,6 @@ fn a_moment_that_the_clock_does_not_show_alone_is_no_bound() {
     assert_eq!(
         found(&mut client, sql, &declared, value).expect(sql),
         [4, 5]
-    );
-}
-
-#[track_caller]
-fn assert_refused(client: &mut Client, text: &str) {
-    let error = answer(client, text).expect_err(text);
-    let code = error.code();
-    assert_eq!(
-        code,
-        Some(&SqlState::FEATURE_NOT_SUPPORTED),
-        "{text}: {error:?}"
     );
 }
 

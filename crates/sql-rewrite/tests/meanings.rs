@@ -397,3 +397,80 @@ fn a_cast_to_text_stays_beside_a_char() {
     let stored = describe("UPDATE person SET mail = $1::text", &schema);
     assert!(stored.contains("{$1 store mail}"), "{stored}");
 }
+
+/// A name that is no column of the query in FROM would mean one of the query around it.
+#[test]
+fn columns_without_a_name_have_that_of_the_server() {
+    let outer = "SELECT 1 FROM (SELECT name AS mail FROM plain) o WHERE EXISTS";
+    let case = "SELECT CASE WHEN p.id IS NOT NULL THEN p.mail ELSE p.mail END FROM person p";
+    let set = "SELECT (SELECT mail FROM person UNION SELECT mail FROM person) FROM plain";
+    for query in [case, set] {
+        for statement in [
+            format!("{outer} (SELECT 1 FROM ({query}) s WHERE mail = 'x')"),
+            format!("WITH s AS ({query}) {outer} (SELECT 1 FROM s WHERE mail = 'x')"),
+        ] {
+            let plan = describe(&statement, &people());
+            assert!(plan.contains("mail = {constant match mail}"), "{plan}");
+        }
+    }
+    let plan = describe(
+        "SELECT 1 FROM person, (SELECT amount + 1, CAST(1 AS integer) FROM plain) s",
+        &people(),
+    );
+    let sent = "SELECT amount + 1 AS \"?column?\", CAST(1 AS INTEGER) AS \"int4\" FROM";
+    assert!(plan.contains(sent), "{plan}");
+}
+
+#[test]
+fn null_beside_a_constant_is_not_always_null() {
+    assert_starts(
+        "SELECT visit_id, (NULL OR TRUE), (NULL AND FALSE), (NULL = 1) FROM visit",
+        "one: SELECT visit_id, (NULL OR true), (NULL AND false), (NULL) FROM \"public\".visit",
+    );
+}
+
+#[test]
+fn isnull_is_no_alias() {
+    assert_starts(
+        "SELECT mail ISNULL, mail AS isnull FROM person",
+        "one: SELECT mail IS NULL, mail AS isnull FROM \"public\".person",
+    );
+    assert_starts(
+        "SELECT id FROM person WHERE mail isnull",
+        "one: SELECT id FROM \"public\".person WHERE mail IS NULL",
+    );
+}
+
+#[test]
+fn an_aggregate_of_another_schema_is_another_one() {
+    for name in ["avg", "sum", "min", "count"] {
+        assert_refused(&format!("SELECT stats.{name}(salary) FROM person"));
+        assert_refused(&format!(
+            "SELECT pg_catalog.sum(salary), stats.{name}(salary) FROM person"
+        ));
+    }
+    assert_starts("SELECT pg_catalog.avg(salary) FROM person", "fetch: ");
+}
+
+/// Written row by row, they would be seen by the query for the next row.
+#[test]
+fn a_query_sees_no_row_that_its_own_update_has_written() {
+    let update = "UPDATE person SET visits = visits + 1";
+    for rest in [
+        ", active = (SELECT max(active) FROM person) + 1",
+        ", active = (SELECT max(active) FROM person) WHERE born = $1",
+        ", active = ARRAY(SELECT amount FROM plain)",
+        " RETURNING (SELECT max(active) FROM person)",
+        " RETURNING active, EXISTS (SELECT 1 FROM plain)",
+    ] {
+        assert_refused(&format!("{update}{rest}"));
+    }
+    for rest in [
+        ", active = (SELECT max(active) FROM person) + 1 WHERE mail = $1",
+        " WHERE id = $1 AND born > $2 RETURNING (SELECT max(amount) FROM plain)",
+        ", active = active + 1 WHERE id IN (SELECT person_id FROM visit)",
+    ] {
+        let plan = describe(&format!("{update}{rest}"), &people());
+        assert!(!plan.starts_with("refused"), "{rest}\n{plan}");
+    }
+}

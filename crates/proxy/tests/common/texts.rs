@@ -1,5 +1,6 @@
 //! Values as texts, whatever their types.
 
+use postgres::error::SqlState;
 use postgres::types::private::BytesMut;
 use postgres::types::{Format, IsNull, ToSql, Type};
 use postgres::{Client, Error, SimpleQueryMessage};
@@ -40,4 +41,16 @@ pub fn answer(client: &mut Client, statement: &str) -> Result<Vec<String>, Error
         _ => None,
     });
     Ok(rows.collect())
+}
+
+/// The proxy does not do it.
+#[track_caller]
+pub fn assert_refused(client: &mut Client, text: &str) {
+    let error = answer(client, text).expect_err(text);
+    let code = error.code();
+    assert_eq!(
+        code,
+        Some(&SqlState::FEATURE_NOT_SUPPORTED),
+        "{text}: {error:?}"
+    );
 }
