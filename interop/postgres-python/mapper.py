@@ -36,6 +36,17 @@ class Visit(Base):
     note: Mapped[str | None] = mapped_column(Text)
 
 
+class Letter(Base):
+    """The server makes its keys."""
+
+    __tablename__ = "letter"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    title: Mapped[str] = mapped_column(String(40))
+    sent: Mapped[datetime.date | None] = mapped_column(Date)
+    fee: Mapped[decimal.Decimal | None] = mapped_column(Numeric(12, 2))
+    pages: Mapped[int | None]
+
+
 def check(what, wanted, got):
     if wanted != got:
         raise AssertionError(f"{what}: expected {wanted!r}, got {got!r}")
@@ -78,6 +89,26 @@ def mapped(engine):
         raise AssertionError("a key twice")
 
 
+def with_keys(engine):
+    """Rows that are sent together, and whose keys come back in their order."""
+    fee = decimal.Decimal("1.25")
+    with Session(engine) as session:
+        letters = [Letter(title=f"{CANARY} {number}", sent=datetime.date(1990, 2, 28), fee=fee, pages=number)
+                   for number in range(5)]
+        letters.append(Letter(title=f"{CANARY} bare"))
+        session.add_all(letters)
+        session.flush()
+        keys = {letter.id: letter.title for letter in letters}
+        check("keys", len(letters), len(keys))
+        session.commit()
+    with Session(engine) as session:
+        found = session.scalars(select(Letter)).all()
+        check("letters", keys, {letter.id: letter.title for letter in found})
+        check("fees", [fee] * 5, [letter.fee for letter in found if letter.pages is not None])
+        one = session.scalars(select(Letter).where(Letter.title == f"{CANARY} 3")).one()
+        check("pages", 3, one.pages)
+
+
 def described(column):
     """A column's type with its limits."""
     kind = column["type"]
@@ -118,7 +149,7 @@ def reflected(engine):
 
     metadata = MetaData()
     metadata.reflect(engine)
-    check("tables", {"person", "visit"}, set(metadata.tables))
+    check("tables", {"person", "visit", "letter"}, set(metadata.tables))
     person = metadata.tables["person"]
     check("salary", (12, 2), (person.c.salary.type.precision, person.c.salary.type.scale))
     with engine.begin() as connection:
@@ -135,6 +166,7 @@ def main():
     Base.metadata.create_all(engine)
     reflected(engine)
     mapped(engine)
+    with_keys(engine)
 
 
 if __name__ == "__main__":

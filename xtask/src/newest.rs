@@ -47,6 +47,7 @@ const TESTS: &[&str] = &[
     "tls",
     "tpcc",
     "versions",
+    "written",
 ];
 
 /// One of those that takes a minute, and has a twin under the other isolation that is run.

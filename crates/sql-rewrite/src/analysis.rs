@@ -36,7 +36,9 @@ use crate::{
 
 pub(crate) use constant::Constant;
 pub(crate) use outcome::{refuse, unsupported};
-pub(crate) use query::{Outputs, check_dialect, expand_relation, output_name, output_of};
+pub(crate) use query::{
+    Outputs, check_dialect, expand_relation, look_alike, output_name, output_of,
+};
 pub(crate) use scope::{Gathered, OutColumn, Relation, Scope, quoted};
 
 /// How a parameter is used in clear.
@@ -88,6 +90,8 @@ pub(crate) struct Analysis<'s> {
     pub gathers: bool,
     /// Whether the order of the query that is analysed next means nothing.
     pub order_is_free: bool,
+    /// Columns that those of the VALUES that is analysed next, in FROM, are stored in.
+    pub handed: Option<Vec<Option<ColumnId>>>,
 }
 
 impl<'s> Analysis<'s> {
@@ -113,6 +117,7 @@ impl<'s> Analysis<'s> {
             uses: BTreeSet::new(),
             gathers: false,
             order_is_free: false,
+            handed: None,
         }
     }
 

@@ -311,7 +311,9 @@ fn check_temporary_view(view: &CreateView, schema: &Schema) -> Result<(), Refusa
         ));
     }
     let read = reads_protected(&view.query, schema);
-    match read.or_else(|| named(&view.query.to_string(), schema)) {
+    let text = view.query.to_string();
+    let by_text = || named(&text, schema).or_else(|| hides_defaults(&text, schema));
+    match read.or_else(by_text) {
         None => Ok(()),
         Some(name) => Err(refusal(
             &format!("protected table {name}"),
@@ -371,7 +373,8 @@ fn plan_function(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal
         let found = suspects.find(|function| names_word(&text, &function.to_lowercase()));
         found.filter(|_| own.is_some_and(|own| is_temporary(false, own, schema)))
     };
-    match named(&text, schema).or_else(|| called().cloned()) {
+    let read = named(&text, schema).or_else(|| hides_defaults(&text, schema));
+    match read.or_else(|| called().cloned()) {
         None => Ok(pass()),
         Some(name) => Err(refusal(
             &format!("function over protected table {name}"),
@@ -410,6 +413,15 @@ fn named(text: &str, schema: &Schema) -> Option<String> {
     let tables = schema.tables.values().filter(|table| table.is_protected());
     let mut names = rules.chain(tables.map(|table| &table.name));
     names
+        .find(|name| names_word(&lower, &name.to_lowercase()))
+        .cloned()
+}
+
+/// A view that hides defaults, whose name stands in a text.
+fn hides_defaults(text: &str, schema: &Schema) -> Option<String> {
+    let lower = text.to_lowercase();
+    let mut views = schema.hidden_defaults.keys().map(|(_, view)| view);
+    views
         .find(|name| names_word(&lower, &name.to_lowercase()))
         .cloned()
 }

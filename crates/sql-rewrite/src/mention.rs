@@ -21,7 +21,8 @@ pub(crate) struct Mentions {
 }
 
 impl Mentions {
-    /// The names of a schema: protected tables, what shows their columns, functions that read them.
+    /// The names of a schema: protected tables, what shows their columns or hides their defaults,
+    /// functions that read them.
     pub fn of(schema: &Schema) -> Self {
         let mut mentions = Self {
             words: HashSet::new(),
@@ -37,6 +38,7 @@ impl Mentions {
         let names = tables
             .map(|table| &table.name)
             .chain(schema.protected.iter().map(|column| &column.table))
+            .chain(schema.hidden_defaults.keys().map(|(_, view)| view))
             .chain(&schema.suspect_functions);
         for name in names {
             let name = lower(name);

@@ -13,7 +13,7 @@ use sqlparser::ast::{
     CastKind, DataType, Declare, Expr, Ident, Statement, Value, VisitMut, VisitorMut,
 };
 
-use crate::analysis::{quoted, refuse, unsupported};
+use crate::analysis::{Constant, quoted, refuse, unsupported};
 use crate::lexer::Lexeme;
 use crate::names::{cut, folded};
 use crate::{Dialect, Effects, Output, Piece, Plan, Refusal, Template, Translated};
@@ -267,6 +267,7 @@ impl Objects {
         let Ok(Statement::Execute { parameters, .. }) = parsed else {
             return Err(unsupported("EXECUTE of this form"));
         };
+        parameters.iter().try_for_each(check_argument)?;
         let mut meant = crate::statement::parse(&own.text, dialect)
             .map_err(|()| refuse("the prepared statement cannot be read again"))?;
         let mut arguments = Arguments {
@@ -284,6 +285,51 @@ impl Objects {
         }
         Ok(Some(meant))
     }
+}
+
+/// Refuses an argument that may be another one at each place where its parameter stands, or for
+/// each row: the server would compute it once, and no column be in sight.
+fn check_argument(argument: &Expr) -> Result<(), Refusal> {
+    let mut inner = argument;
+    while let Expr::Nested(next) | Expr::Cast { expr: next, .. } = inner {
+        inner = next;
+    }
+    let is_fixed = match inner {
+        Expr::Value(_) | Expr::TypedString(_) => true,
+        Expr::Interval(interval) => matches!(&*interval.value, Expr::Value(_)),
+        Expr::Array(array) => {
+            let mut elements = array.elem.iter();
+            elements.all(|element| matches!(Constant::of(element), Ok(Some(_))))
+        }
+        Expr::Function(_) | Expr::Identifier(_) => is_stable(inner),
+        other => Constant::of(other)?.is_some(),
+    };
+    match is_fixed {
+        true => Ok(()),
+        false => Err(unsupported("EXECUTE with an argument that is computed")
+            .with_hint("Compute it first, or prepare the statement by messages of the protocol.")),
+    }
+}
+
+/// Calls that give one value in all of a statement.
+fn is_stable(call: &Expr) -> bool {
+    matches!(
+        call.to_string().to_ascii_lowercase().as_str(),
+        "current_catalog"
+            | "current_date"
+            | "current_role"
+            | "current_schema"
+            | "current_time"
+            | "current_timestamp"
+            | "current_user"
+            | "localtime"
+            | "localtimestamp"
+            | "now()"
+            | "session_user"
+            | "statement_timestamp()"
+            | "transaction_timestamp()"
+            | "user"
+    )
 }
 
 /// Arguments with the types of their parameters.

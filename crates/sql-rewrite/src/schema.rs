@@ -136,6 +136,9 @@ pub struct Schema {
     /// Columns that have rules and are in clear. As long as there is one, no statement that touches
     /// a protected column may be answered.
     pub unfit: Vec<SchemaError>,
+    /// Of views that rows may be written through, by schema and name: columns with a default of the
+    /// tables below them that they do not show. A row that comes through such a view has none.
+    pub hidden_defaults: HashMap<(String, String), Vec<ColumnId>>,
 }
 
 /// What is needed to show clients a catalogue with the logical types.
@@ -193,11 +196,46 @@ impl Schema {
             .find(|rule| rule.schema == schema && rule.table == table && rule.column == column)
     }
 
-    /// Whether a protected relation of this name is in any schema, however its letters are written.
+    /// Takes note of the defaults that a view hides, which is in [`Schema::tables`] and reads these
+    /// relations.
+    pub(crate) fn note_hidden_defaults(
+        &mut self,
+        view: &(String, String),
+        reads: &[(String, String)],
+    ) {
+        let columns = self.tables.get(view).into_iter();
+        let columns = columns.flat_map(|view| &view.columns);
+        let shown: Vec<ColumnId> = columns.filter_map(|own| own.protected).collect();
+        let mut hidden: Vec<ColumnId> = reads
+            .iter()
+            .flat_map(|read| self.defaults_below(read))
+            .collect();
+        hidden.retain(|id| !shown.contains(id));
+        match hidden.is_empty() {
+            true => drop(self.hidden_defaults.remove(view)),
+            false => drop(self.hidden_defaults.insert(view.clone(), hidden)),
+        }
+    }
+
+    /// Columns with a default of a relation, and those that it hides.
+    fn defaults_below(&self, name: &(String, String)) -> Vec<ColumnId> {
+        let columns = self.tables.get(name).into_iter();
+        let columns = columns.flat_map(|table| &table.columns);
+        let own = columns
+            .filter_map(|own| own.protected)
+            .filter(|id| self.column(*id).default.is_some());
+        let hidden = self.hidden_defaults.get(name).into_iter().flatten();
+        own.chain(hidden.copied()).collect()
+    }
+
+    /// Whether a protected relation of this name is in any schema, however its letters are written,
+    /// or a view that hides defaults.
     pub(crate) fn has_protected(&self, name: &str) -> bool {
         let name = lower(name);
         let mut ruled = self.protected.iter();
+        let mut hiding = self.hidden_defaults.keys();
         ruled.any(|column| lower(&column.table) == name)
+            || hiding.any(|(_, view)| lower(view) == name)
             || self
                 .tables
                 .values()

@@ -356,6 +356,9 @@ fn views_that_the_server_writes_through_are_written() {
     // `visits` has a default, and would be NULL.
     let view = schema.tables.get_mut(&name).expect("it is there");
     view.columns.truncate(3);
+    let mut columns = schema.protected.iter();
+    let visits = columns.find(|own| own.column == "visits").expect("it is");
+    schema.hidden_defaults.insert(name.clone(), vec![visits.id]);
     let plan = describe("INSERT INTO shown (id, mail) VALUES (1, 'x')", &schema);
     assert!(plan.contains("does not show it"), "{plan}");
     schema
@@ -421,6 +424,15 @@ fn statements_are_prepared_by_sql() {
     );
     assert!(run("EXECUTE find ('x')", &mut objects).starts_with("refused wrong number"));
     assert!(run("EXECUTE find (md5('x'), 5)", &mut objects).starts_with("refused"));
+    // The server computes an argument once, and no column is in sight of it.
+    for argument in ["nextval('s')", "active::int", "1 + random()"] {
+        let text = format!("EXECUTE find ('x', {argument})");
+        assert!(run(&text, &mut objects).contains("computed"), "{text}");
+    }
+    for argument in ["-5", "'5'::oid", "(NULL)", "CURRENT_USER"] {
+        let text = format!("EXECUTE find ('x', {argument})");
+        assert!(run(&text, &mut objects).starts_with("one:"), "{text}");
+    }
     assert!(run("EXPLAIN EXECUTE find ('x', 5)", &mut objects).starts_with("refused"));
     assert!(run("CREATE TABLE t AS EXECUTE find ('x', 5)", &mut objects).starts_with("refused"));
     assert!(run("EXECUTE other ('x')", &mut objects).starts_with("pass"));

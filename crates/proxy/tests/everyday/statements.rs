@@ -55,6 +55,10 @@ pub const STATEMENTS: &[&str] = &[
      ## 1 ## CANARYn",
     "INSERT INTO archive (id, name) SELECT $1, $2 WHERE NOT EXISTS \
      (SELECT 1 FROM archive WHERE id = $1) ## 1 ## CANARYz",
+    "INSERT INTO archive SELECT id, name FROM account WHERE plain = 1 \
+     UNION ALL SELECT id, name FROM account WHERE plain = 5",
+    "INSERT INTO archive (SELECT id, name FROM account WHERE plain = 1)",
+    "INSERT INTO archive (SELECT id FROM account WHERE plain = 1) ON CONFLICT DO NOTHING",
     "UPDATE account SET name = $1, note = $2, plain = $3 WHERE id = $4 \
      ## CANARYz ## CANARYn ## 8 ## 2",
     "UPDATE account SET (name, note) = ($1, $2) WHERE id = 1 ## CANARYz ## CANARYn",

@@ -119,8 +119,16 @@ impl Constant {
     }
 
     /// The source, where the constant means for the column what it would mean to the server.
-    pub fn for_column(self, column: &ProtectedColumn, purpose: Purpose) -> Result<Source, Refusal> {
+    pub fn for_column(
+        mut self,
+        column: &ProtectedColumn,
+        purpose: Purpose,
+    ) -> Result<Source, Refusal> {
         let logical = column.logical;
+        if purpose == Purpose::Store && logical.is_number() {
+            // It is rounded to the same digits, and kept to the same range.
+            self.cast = self.cast.filter(|cast| *cast != logical);
+        }
         if let Some(cast) = self.cast
             && (!self.cast_changes_nothing(cast, logical)
                 || self.is_compared_as_text(logical, purpose))

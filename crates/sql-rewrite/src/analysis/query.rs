@@ -217,6 +217,8 @@ impl Analysis<'_> {
         targets: Targets,
     ) -> Result<Outputs, Refusal> {
         let scope = Scope::of(Vec::new(), outer);
+        let handed = self.handed.take();
+        let targets = targets.or(handed.as_deref());
         let mut columns = 0;
         for row in &mut values.rows {
             let row = &mut row.content;
@@ -536,7 +538,7 @@ pub(crate) fn check_dialect(select: &Select) -> Result<(), Refusal> {
 
 /// Whether a value of one type is written as one of the other: a length that it keeps does not
 /// show.
-fn look_alike(one: LogicalType, other: LogicalType) -> bool {
+pub(crate) fn look_alike(one: LogicalType, other: LogicalType) -> bool {
     let is_text = |own| matches!(own, LogicalType::Text | LogicalType::Varchar(_));
     one == other || (is_text(one) && is_text(other))
 }

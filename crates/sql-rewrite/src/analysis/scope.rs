@@ -399,6 +399,7 @@ impl Scope<'_> {
             };
             super::gather::refuse_gathered([&left.column, &right.column], schema)?;
             super::comparison::joinable(schema, left.column.sealed, right.column.sealed)?;
+            check_alike(schema, left.column.sealed, right.column.sealed)?;
             paired.extend(left.column.sealed.into_iter().chain(right.column.sealed));
             for relation in &mut self.relations[sides.right..] {
                 if relation.find(name).is_some() && !relation.merged.contains(name) {
@@ -429,7 +430,9 @@ impl Scope<'_> {
     /// The type of a column that joins have merged, as far as it is known; None: none has.
     fn merged_type(&self, name: &str) -> Option<Option<LogicalType>> {
         let mut merged = self.merged.iter().rev();
-        merged.find(|(own, _)| own == name).map(|(_, logical)| *logical)
+        merged
+            .find(|(own, _)| own == name)
+            .map(|(_, logical)| *logical)
     }
 
     /// Names that both sides of a NATURAL join have, in the order of the left one.
@@ -453,6 +456,26 @@ impl Shown {
     fn is_named(&self, name: &str) -> bool {
         self.column.name.as_deref() == Some(name)
     }
+}
+
+/// A merged column has values of both sides, or those of the left one in the type of both.
+fn check_alike(
+    schema: &Schema,
+    left: Option<ColumnId>,
+    right: Option<ColumnId>,
+) -> Result<(), Refusal> {
+    let (Some(left), Some(right)) = (left, right) else {
+        return Ok(());
+    };
+    let (left, right) = (schema.column(left), schema.column(right));
+    if super::query::look_alike(left.logical, right.logical) {
+        return Ok(());
+    }
+    Err(refuse(format!(
+        "protected columns {}.{} and {}.{} of different types in one column of a join",
+        left.table, left.column, right.table, right.column
+    ))
+    .with_hint("Join with ON, and name the column of the side that is meant."))
 }
 
 /// Takes the column of a name out of those that have one each; None: it is not there once.

@@ -1,13 +1,17 @@
 //! The schema behind a statement of DDL, for the statements that follow it in the same text.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 
-use sqlparser::ast::{AlterTableOperation, CreateView, ObjectType, SelectItem, SetExpr, Statement};
+use sqlparser::ast::{
+    AlterTableOperation, CreateView, ObjectType, Query, SelectItem, SetExpr, Statement,
+    visit_relations,
+};
 
-use super::{create, own_name};
+use super::{create, find, own_name};
 use crate::analysis::output_name;
 use crate::names::folded;
-use crate::schema::views::shown_by_query;
+use crate::schema::views::{shown_by_query, takes_rows};
 use crate::{Column, ColumnId, RelationKind, Schema, Table};
 
 /// The schema as it is once a statement that names a protected table has been executed. None:
@@ -48,15 +52,34 @@ pub(crate) fn after<'s>(
         }
         _ => return None,
     };
-    let made = made?;
+    let mut made = made?;
     let mut schema = schema.clone().into_owned();
     let name = (made.schema.clone(), made.name.clone());
     let there = schema.tables.get(&name);
+    let replaces = matches!(statement, Statement::CreateView(view) if view.or_replace);
+    made.has_triggers |= replaces && there.is_some_and(|there| there.has_triggers);
     // IF NOT EXISTS leaves the one that is there.
-    if there.is_none_or(|there| there.oid == 0) {
-        schema.tables.insert(name, made);
+    if replaces || there.is_none_or(|there| there.oid == 0) {
+        schema.tables.insert(name.clone(), made);
+        if let Statement::CreateView(view) = statement
+            && takes_rows(&view.query)
+        {
+            let reads = relations(&view.query, &schema);
+            schema.note_hidden_defaults(&name, &reads);
+        }
     }
     Some(Cow::Owned(schema))
+}
+
+/// The relations that a query names.
+fn relations(query: &Query, schema: &Schema) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let _: ControlFlow<()> = visit_relations(query, |name| {
+        let table = find(name, schema);
+        found.extend(table.map(|table| (table.schema.clone(), table.name.clone())));
+        ControlFlow::Continue(())
+    });
+    found
 }
 
 fn described_view(view: &CreateView, schema: &Schema) -> Option<Table> {

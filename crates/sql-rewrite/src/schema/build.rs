@@ -414,6 +414,7 @@ impl<'a> Building<'a> {
                 if tables.any(Table::is_protected) {
                     self.resolve_view(*view);
                 }
+                self.note_hidden_defaults(*view, dependencies.get(view));
             }
             if ready.is_empty() {
                 // The server allows no circle. Should there be one, nothing in it is read.
@@ -442,6 +443,17 @@ impl<'a> Building<'a> {
         }
     }
 
+    fn note_hidden_defaults(&mut self, view: u32, reads: Option<&HashSet<u32>>) {
+        let is_ruled = self.table(view).is_some_and(|own| own.has_triggers);
+        if !is_ruled && !views::may_take_rows(&self.definitions[&view]) {
+            return;
+        }
+        let names = |oid: &u32| self.names.get(oid).cloned();
+        let reads: Vec<Name> = reads.into_iter().flatten().filter_map(names).collect();
+        let view = self.names[&view].clone();
+        self.schema.note_hidden_defaults(&view, &reads);
+    }
+
     /// Functions that name a protected relation, or run texts that could; and those that call one
     /// of them.
     fn suspect_functions(&self, answer: &Answer) -> Vec<String> {
@@ -454,7 +466,12 @@ impl<'a> Building<'a> {
             .tables
             .values()
             .filter(|table| table.is_protected());
-        let mut marked: Vec<String> = protected.map(|table| table.name.to_lowercase()).collect();
+        let hiding = self.schema.hidden_defaults.keys().map(|(_, view)| view);
+        let mut marked: Vec<String> = protected
+            .map(|table| &table.name)
+            .chain(hiding)
+            .map(|name| name.to_lowercase())
+            .collect();
         let run_texts = functions.iter().filter(|(_, body)| runs_texts(body));
         let mut suspects: Vec<String> = run_texts.map(|(name, _)| name.clone()).collect();
         if marked.is_empty() {

@@ -16,7 +16,7 @@ use sqlparser::parser::Parser;
 
 use super::{ColumnId, Schema, Table};
 use crate::Mode;
-use crate::analysis::Constant;
+use crate::analysis::{Constant, look_alike};
 use crate::names::{folded, split};
 
 /// For each column of the view that `definition` selects the protected column that it is. None:
@@ -60,6 +60,34 @@ pub(crate) fn shown_by_query(query: &Query, schema: &Schema) -> Option<Vec<Optio
         }
     }
     view.projection(select)
+}
+
+/// Whether the server may write rows through the view that `definition` selects.
+pub(super) fn may_take_rows(definition: &str) -> bool {
+    let statements = Parser::parse_sql(&PostgreSqlDialect {}, definition);
+    match statements.as_deref() {
+        Ok([Statement::Query(query)]) => takes_rows(query),
+        _ => true,
+    }
+}
+
+/// The same of a parsed query. Through joins, groups and cuts no row is written (PostgreSQL, CREATE
+/// VIEW, "Updatable Views").
+pub(crate) fn takes_rows(query: &Query) -> bool {
+    let SetExpr::Select(select) = query.body.as_ref() else {
+        return false;
+    };
+    let is_of_one = match select.from.as_slice() {
+        [from] => from.joins.is_empty() && matches!(from.relation, TableFactor::Table { .. }),
+        _ => false,
+    };
+    let is_grouped = match &select.group_by {
+        GroupByExpr::All(_) => true,
+        GroupByExpr::Expressions(keys, _) => !keys.is_empty() || select.having.is_some(),
+    };
+    let is_cut = query.limit_clause.is_some() || query.fetch.is_some();
+    let is_distinct = !matches!(select.distinct, None | Some(Distinct::All));
+    is_of_one && !is_grouped && !is_cut && !is_distinct && query.with.is_none()
 }
 
 /// Whether `LIMIT` and `OFFSET` are constants: a query could stand there.
@@ -183,14 +211,32 @@ impl<'a> View<'a> {
             },
             _ => return None,
         };
-        let mut found = self
-            .sources
-            .iter()
-            .filter(|own| source.as_ref().is_none_or(|name| *name == own.name))
-            .filter_map(|own| Some(own.table.columns[own.table.position(&column)?].protected));
-        let first = found.next()?;
+        let found = self.found(source.as_deref(), &column);
+        let first = *found.first()?;
         // Columns merged by USING have one name; they show the first, if all are alike.
-        found.all(|other| self.alike(first, other)).then_some(first)
+        let mut others = found.iter().skip(1);
+        others
+            .all(|other| self.merges(first, *other))
+            .then_some(first)
+    }
+
+    /// The columns of a name, as they are protected.
+    fn found(&self, source: Option<&str>, column: &str) -> Vec<Option<ColumnId>> {
+        self.sources
+            .iter()
+            .filter(|own| source.is_none_or(|name| name == own.name))
+            .filter_map(|own| Some(own.table.columns[own.table.position(column)?].protected))
+            .collect()
+    }
+
+    /// Whether a column may have values of both: they are alike, and so are their types.
+    fn merges(&self, left: Option<ColumnId>, right: Option<ColumnId>) -> bool {
+        let logical = |id: Option<ColumnId>| id.map(|id| self.schema.column(id).logical);
+        let of_types = match (logical(left), logical(right)) {
+            (Some(left), Some(right)) => look_alike(left, right),
+            _ => true,
+        };
+        of_types && self.alike(left, right)
     }
 
     fn alike(&self, left: Option<ColumnId>, right: Option<ColumnId>) -> bool {
@@ -271,7 +317,11 @@ impl<'a> View<'a> {
             JoinConstraint::On(expr) => self.allowed(expr),
             JoinConstraint::Using(columns) => columns.iter().all(|column| {
                 let name = column.0.last().and_then(|part| part.as_ident());
-                name.is_some_and(|name| self.column(&Expr::Identifier(name.clone())).is_some())
+                let found = name.map(|name| self.found(None, &folded(name)));
+                let found = found.unwrap_or_default();
+                let mut others = found.iter().skip(1);
+                let first = found.first();
+                first.is_some_and(|first| others.all(|other| self.alike(*first, *other)))
             }),
             // What it joins by changes with the tables.
             JoinConstraint::Natural => false,

@@ -35,7 +35,10 @@ fn name_items<'i>(items: impl IntoIterator<Item = &'i mut SelectItem>) {
         let SelectItem::UnnamedExpr(expression) = &*item else {
             continue;
         };
-        if matches!(expression, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) {
+        if matches!(
+            expression,
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_)
+        ) {
             continue;
         }
         let name = output_name(expression).unwrap_or_else(|| UNNAMED.to_owned());

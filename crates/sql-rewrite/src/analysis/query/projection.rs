@@ -1,6 +1,8 @@
 //! What a query gives: select lists and RETURNING.
 
-use sqlparser::ast::{Expr, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions};
+use sqlparser::ast::{
+    Expr, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
+};
 
 use super::super::{Analysis, OutColumn, Scope, refuse, unsupported};
 use super::naming::output_name;

@@ -11,7 +11,7 @@ use super::super::query::Outputs;
 use super::super::scope::quoted;
 use super::super::{Analysis, Relation, Scope, refuse, unsupported};
 use super::target_column;
-use crate::{ColumnId, Mode, Refusal, RelationKind, Table};
+use crate::{ColumnId, Mode, Refusal, Table};
 
 impl Analysis<'_> {
     pub fn insert(
@@ -40,10 +40,12 @@ impl Analysis<'_> {
         });
         let (table, relation) = self.written(name, alias.as_ref())?;
         let targets = targets(table, columns)?;
+        let mut given = None;
         match source {
             Some(source) => {
                 let outputs =
                     self.source(source, table.is_some().then_some(&targets[..]), outer)?;
+                given = outputs.as_ref().map(Vec::len);
                 self.check_source(outputs, &targets, table)?;
             }
             None if !columns.is_empty() => return Err(unsupported("INSERT without values")),
@@ -51,11 +53,8 @@ impl Analysis<'_> {
         }
         if let Some(table) = table {
             self.check_hidden_defaults(table)?;
-            let given = match source.as_deref() {
-                Some(source) => width(source).unwrap_or(targets.len()),
-                None => 0,
-            };
-            if columns.is_empty() && source.is_some() {
+            // How many columns a row has is known wherever one of the table's is protected.
+            if let (true, Some(given)) = (columns.is_empty(), given) {
                 *columns = names(table, given);
             }
             self.add_defaults(table, columns, source)?;
@@ -73,6 +72,9 @@ impl Analysis<'_> {
         targets: Option<&[Option<ColumnId>]>,
         outer: Option<&Scope>,
     ) -> Result<Outputs, Refusal> {
+        if let Some(targets) = targets {
+            self.handed = self.hand_over(source, targets)?;
+        }
         // A row of VALUES may only be stored as it is where nothing sorts or unites it.
         let simple = matches!(&*source.body, SetExpr::Values(_) | SetExpr::Select(_));
         self.query(source, outer, targets.filter(|_| simple))
@@ -106,25 +108,13 @@ impl Analysis<'_> {
 
     /// A default of ours cannot be given to a column that a view does not show.
     fn check_hidden_defaults(&self, table: &Table) -> Result<(), Refusal> {
-        if table.kind != RelationKind::View {
-            return Ok(());
-        }
-        let shown: Vec<ColumnId> = table
-            .columns
-            .iter()
-            .filter_map(|own| own.protected)
-            .collect();
-        let below = shown.iter().map(|id| self.column(*id));
-        let hidden = below.flat_map(|shown| {
-            let columns = self.schema.protected.iter();
-            columns.filter(|own| own.schema == shown.schema && own.table == shown.table)
-        });
-        let mut hidden = hidden.filter(|own| own.default.is_some() && !shown.contains(&own.id));
-        match hidden.next() {
+        let name = (table.schema.clone(), table.name.clone());
+        let hidden = self.schema.hidden_defaults.get(&name);
+        match hidden.and_then(|hidden| hidden.first()) {
             None => Ok(()),
             Some(column) => Err(refuse(format!(
                 "protected column {} has a default, and view {}.{} does not show it",
-                self.title(column.id),
+                self.title(*column),
                 table.schema,
                 table.name
             ))
@@ -232,23 +222,7 @@ fn targets(
     }
 }
 
-/// How many columns a row of an analysed source has; None: not known.
-fn width(source: &Query) -> Option<usize> {
-    match &*source.body {
-        SetExpr::Values(values) => values.rows.first().map(|row| row.content.len()),
-        SetExpr::Select(select) => {
-            let known = select.projection.iter().all(|item| {
-                matches!(
-                    item,
-                    SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }
-                )
-            });
-            known.then_some(select.projection.len())
-        }
-        _ => None,
-    }
-}
-
+/// The first columns of a table, which rows without names go to.
 fn names(table: &Table, count: usize) -> Vec<ObjectName> {
     let columns = table.columns.iter().take(count);
     columns
@@ -270,6 +244,8 @@ fn append(query: &mut Query, mut value: impl FnMut() -> Expr) -> Result<(), ()> 
             select.projection.push(SelectItem::UnnamedExpr(value()));
             Ok(())
         }
+        // In parentheses.
+        SetExpr::Query(inner) => append(inner, value),
         _ => Err(()),
     }
 }
