@@ -6,7 +6,7 @@ mod common;
 use common::Setup;
 use common::texts::{Text, answer, assert_refused};
 use postgres::error::SqlState;
-use postgres::types::{ToSql, Type};
+use postgres::types::Type;
 use postgres::{Client, Error};
 
 const RULES: &str = r#"

@@ -218,8 +218,8 @@ mod tests {
             b"user\0ann\0replication\0\0replication\0on\0\0",
             b"user\0ann\0options\0-c x=1\0more\0\0options\0\0\0",
         ] {
-            let found = First::read(&packet(3 << 16, rest));
-            assert_eq!(found, Err(Malformed), "{rest:?}");
+            let bytes = packet(3 << 16, rest);
+            assert_eq!(First::read(&bytes), Err(Malformed), "{rest:?}");
         }
         // Values may be the same.
         let bytes = packet(3 << 16, b"user\0ann\0database\0ann\0\0");

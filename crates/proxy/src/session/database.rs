@@ -85,7 +85,7 @@ mod tests {
     #[test]
     fn another_database_is_named_with_what_to_do() {
         let long = "n".repeat(64);
-        let failure = Database::named(long.as_bytes()).check(&opened(long[..63].as_bytes()));
+        let failure = Database::named(long.as_bytes()).check(&opened(&long.as_bytes()[..63]));
         let failure = failure.expect_err("the server has cut it");
         assert_eq!(failure.sqlstate, "F0000");
         for name in [&long[..], &long[..63]] {

@@ -138,7 +138,7 @@ pub fn put(statement: &[u8], values: &[&str], out: &mut Vec<u8>) {
                 Ok::<_, ()>(true)
             })?;
         }
-        Ok(())
+        Ok::<_, ()>(())
     };
     let formats = values.iter().map(|_| 0);
     let names = (&b""[..], statement);
