@@ -242,5 +242,5 @@ pub(crate) fn sentence(comparison: &Comparison) -> String {
 pub(crate) const NOTE: &str = "The published system kept plain text in the server's memory and on \
      its disks, and encrypted columns of results only; here the server stores ciphertext and never \
      sees the key. Its figures are from another machine, with a client of 8 cores and a server of \
-     64, at SERIALIZABLE with one warehouse, a minute each. An engine in process works in the client's threads: its processor time is part of the \
-     client's.";
+     64, at SERIALIZABLE with one warehouse, a minute each. An engine in process works in the \
+     client's threads: its processor time is part of the client's.";

@@ -18,9 +18,10 @@ pub enum KeysError {
     NotOne,
     /// The source holds something else.
     #[error(
-        "{place} does not hold the column key: 32 bytes or 64 hexadecimal digits are wanted, {size} \
-         bytes were read. Restore it from its copy: another key opens nothing that is sealed. Only \
-         where nothing is sealed yet, `strongroom columns create-key FILE` writes a new one"
+        "{place} does not hold the column key: 32 bytes or 64 hexadecimal digits are wanted, \
+         {size} bytes were read. Restore it from its copy: another key opens nothing that is \
+         sealed. Only where nothing is sealed yet, `strongroom columns create-key FILE` writes a \
+         new one"
     )]
     NotAKey {
         /// The source, in words.

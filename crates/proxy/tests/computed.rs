@@ -1,5 +1,5 @@
-//! What is computed from protected columns is what the server would have computed, of the same type:
-//! before a real server, beside a plain table.
+//! What is computed from protected columns is what the server would have computed, of the same
+//! type: before a real server, beside a plain table.
 
 mod common;
 

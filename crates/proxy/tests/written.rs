@@ -1,5 +1,5 @@
-//! Rows that views, prepared statements and queries write are those that the server would write: before a
-//! real server.
+//! Rows that views, prepared statements and queries write are those that the server would write:
+//! before a real server.
 
 mod common;
 

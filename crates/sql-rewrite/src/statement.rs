@@ -181,7 +181,9 @@ impl Planning<'_> {
             let parsed = parse(statement, self.dialect).map_err(|()| {
                 unsupported("SQL that is not understood")
                     .with_state("42601")
-                    .with_hint("Write it in a plainer form: section 4 of docs/columns.md has what is understood.")
+                    .with_hint(
+                        "Write it in a plainer form: docs/columns.md has what is understood.",
+                    )
             })?;
             let plan = of_statement(&parsed, &self.schema)?;
             self.before.check_texts(&plan)?;

@@ -1,10 +1,10 @@
-//! What a statement writes: through views, from queries and joins, and by values that stand in `FROM`.
+//! What a statement writes: through views, from queries and joins, and by values in `FROM`.
 
 mod common;
 
 use column_types::LogicalType;
 use common::{assert_refused, assert_starts, describe, people};
-use sql_rewrite::{Dialect, Plan, plan};
+use sql_rewrite::{Dialect, Objects, Plan, Refusal, plan, plan_with};
 
 /// `visits` has a default.
 #[test]
@@ -143,4 +143,28 @@ fn values_in_from_are_sealed_for_the_columns_that_they_go_to() {
         assert_refused(&format!("INSERT INTO person (name) {source}"));
     }
     assert_refused("INSERT INTO person (name, mail) SELECT p0, p0 FROM (VALUES ($1)) v(p0)");
+}
+
+/// The server computes an argument once, and no column is in sight of it.
+#[test]
+fn arguments_of_execute_are_not_computed() {
+    let schema = people();
+    let mut objects = Objects::default().including(std::iter::empty());
+    let mut run = |text: &str| {
+        let mut planned = plan_with(text, &schema, Dialect::Postgres, &objects)?;
+        let plan = planned.remove(0).plan;
+        if let Plan::Pass(effects) | Plan::One(_, effects) = &plan {
+            objects.note(effects);
+        }
+        Ok::<_, Refusal>(plan)
+    };
+    run("PREPARE find AS SELECT name FROM person WHERE mail = $1 AND active > $2").expect("a plan");
+    for argument in ["nextval('s')", "active::int", "1 + random()"] {
+        let refusal = run(&format!("EXECUTE find ('x', {argument})")).expect_err(argument);
+        assert!(refusal.message.contains("computed"), "{refusal}");
+    }
+    for argument in ["-5", "'5'::oid", "(NULL)", "CURRENT_USER"] {
+        let plan = run(&format!("EXECUTE find ('x', {argument})")).expect(argument);
+        assert!(matches!(plan, Plan::One(..)), "{plan:?}");
+    }
 }

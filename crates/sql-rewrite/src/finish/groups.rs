@@ -122,9 +122,11 @@ impl Shape {
 /// The aggregate that a function is. One of that name in another schema is another one.
 fn known_aggregate(function: &Function) -> Result<AggregateFunction, Refusal> {
     let called = split(&function.name);
-    let builtin = called
-        .as_ref()
-        .filter(|(schema, _)| schema.as_deref().is_none_or(|schema| schema == "pg_catalog"));
+    let builtin = called.as_ref().filter(|(schema, _)| {
+        schema
+            .as_deref()
+            .is_none_or(|schema| schema == "pg_catalog")
+    });
     match builtin.map(|(_, name)| name.as_str()) {
         Some("count") => Ok(AggregateFunction::Count),
         Some("sum") => Ok(AggregateFunction::Sum),
