@@ -5,7 +5,7 @@ mod common;
 use std::fmt::Write;
 
 use common::Setup;
-use common::wire::{Answer, SYNC, Session, put};
+use common::wire::{Answer, SYNC, Session, put, put_text};
 use wire_postgres::frontend::write_parse;
 use workloads::tpcc::population::{Sizes, rows};
 use workloads::tpcc::schema::{INDEX, TABLES};
@@ -82,10 +82,18 @@ fn done(answer: Answer) -> Answer {
     answer
 }
 
+/// By the extended protocol: a text of the simple one waits for increments that are written late.
+fn run(session: &mut Session, text: &str) {
+    let mut messages = Vec::new();
+    put_text(text, &mut messages);
+    messages.extend_from_slice(SYNC);
+    done(session.say(&messages));
+}
+
 /// How often the client waits in a transaction, and how often the proxy does.
 fn round_trips(setup: &Setup, session: &mut Session, calls: &Calls<'_>) -> (usize, usize) {
     let before = setup.tap.round_trips();
-    done(session.query("BEGIN"));
+    run(session, "BEGIN");
     for (statement, values) in calls {
         let mut messages = Vec::new();
         put(format!("{statement:?}").as_bytes(), values, &mut messages);
@@ -94,7 +102,7 @@ fn round_trips(setup: &Setup, session: &mut Session, calls: &Calls<'_>) -> (usiz
         let tag = answer.tag.trim_end_matches('\0');
         assert!(!tag.ends_with(" 0"), "{statement:?}: {answer:?}");
     }
-    done(session.query("COMMIT"));
+    run(session, "COMMIT");
     (calls.len() + 2, setup.tap.round_trips() - before)
 }
 

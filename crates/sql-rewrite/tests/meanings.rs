@@ -393,7 +393,7 @@ fn a_cast_to_text_stays_beside_a_char() {
         assert!(plan.contains(hole), "{condition}\n{plan}");
     }
     let array = plan("mail = ANY($1::text[])");
-    assert!(array.starts_with("refused 0A000"), "{array}");
+    assert!(array.starts_with("fetch: "), "{array}");
     let stored = describe("UPDATE person SET mail = $1::text", &schema);
     assert!(stored.contains("{$1 store mail}"), "{stored}");
 }

@@ -34,6 +34,8 @@ pub(super) struct Finishing {
     pub fetched: u64,
     /// Rows that the client has been sent.
     pub sent: u64,
+    /// The client's Sync has gone with it.
+    pub is_synced: bool,
 }
 
 /// How far it is.

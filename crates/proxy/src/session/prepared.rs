@@ -272,6 +272,7 @@ mod tests {
         let mut statements = Statements::default();
         let long = "a".repeat(70);
         prepare(&mut statements, &long[..63], "1", 0);
+        statements.confirm(By::Prepare);
         statements.close(long.as_bytes(), 1);
         assert!(known(&statements).is_empty());
         statements.undo(1);

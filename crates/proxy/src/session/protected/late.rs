@@ -111,10 +111,11 @@ impl Protected {
         if !std::mem::take(&mut self.late.awaits_sync) {
             return;
         }
-        if let Some(Expected::Step(step)) = self.answers.back()
-            && let Step::Modify(modify) = &mut **step
-        {
-            modify.is_synced = true;
+        if let Some(Expected::Step(step)) = self.answers.back() {
+            match &mut **step {
+                Step::Modify(modify) => modify.is_synced = true,
+                Step::Finish(finishing) => finishing.is_synced = true,
+            }
             self.is_waiting = true;
         }
     }

@@ -61,9 +61,14 @@ impl Protected {
             state: State::Begun,
             fetched: 0,
             sent: 0,
+            is_synced: false,
             bind: body.clone(),
         };
-        self.wait(Step::Finish(finishing), ways);
+        let step = Step::Finish(finishing);
+        match self.script.is_some() {
+            true => self.wait(step, ways),
+            false => self.wait_with_sync(step),
+        }
         Ok(())
     }
 

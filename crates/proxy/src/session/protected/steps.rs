@@ -57,7 +57,10 @@ impl Protected {
         self.is_waiting = false;
         // The server may say what it has before it is asked to.
         self.late.awaits_sync = false;
-        let is_synced = matches!(&step, Step::Modify(modify) if modify.is_synced);
+        let is_synced = match &step {
+            Step::Modify(modify) => modify.is_synced,
+            Step::Finish(finishing) => finishing.is_synced,
+        };
         let ended = match step {
             Step::Modify(modify) => self.end_modify(modify, ways),
             Step::Finish(finishing) => self.end_finish(finishing, ways),
@@ -76,6 +79,12 @@ impl Protected {
         backend::write_empty(frontend::kind::FLUSH, ways.to_server);
         self.answers.push(Expected::Step(Box::new(step)));
         self.is_waiting = true;
+    }
+
+    /// The same, where the client's Sync may go with it: then it costs no round trip of its own.
+    pub(super) fn wait_with_sync(&mut self, step: Step) {
+        self.answers.push(Expected::Step(Box::new(step)));
+        self.late.awaits_sync = true;
     }
 
     fn begin_modify(
@@ -139,9 +148,7 @@ impl Protected {
             bind: body.clone(),
         };
         if may_be_late {
-            self.answers
-                .push(Expected::Step(Box::new(Step::Modify(step))));
-            self.late.awaits_sync = true;
+            self.wait_with_sync(Step::Modify(step));
         } else {
             self.wait(Step::Modify(step), ways);
         }

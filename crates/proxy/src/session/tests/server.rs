@@ -330,7 +330,8 @@ impl Server {
             }
             "DECLARE" => {
                 let (head, query) = text.split_once(" FOR ").unwrap();
-                let name = head.split('"').nth(1).unwrap();
+                let quoted = head.split('"').nth(1);
+                let name = quoted.unwrap_or_else(|| head.split(' ').nth(1).unwrap());
                 let portal = (query.to_owned(), Vec::new());
                 self.portals.insert(name.as_bytes().to_vec(), portal);
                 "DECLARE CURSOR".to_owned()
