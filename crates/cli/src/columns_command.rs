@@ -86,8 +86,8 @@ fn check(args: &FileArgs) -> anyhow::Result<ExitCode> {
     let Some(answers) = server::ask(&args.config)? else {
         writeln!(
             io::stdout(),
-            "{count} rules, none contradicts another. Set {DATABASE_URL} to check them against a \
-             server."
+            "{}, none contradicts another. Set {DATABASE_URL} to check against a server.",
+            rules_text(count)
         )?;
         return Ok(ExitCode::SUCCESS);
     };
@@ -99,6 +99,13 @@ fn check(args: &FileArgs) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::FAILURE)
         }
         Ok(schema) => tell_fit(&schema, count),
+    }
+}
+
+fn rules_text(count: usize) -> String {
+    match count {
+        1 => "1 rule".to_owned(),
+        count => format!("{count} rules"),
     }
 }
 
@@ -119,7 +126,8 @@ fn tell_fit(schema: &Schema, count: usize) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     let mut output = io::stdout().lock();
-    writeln!(output, "{count} rules fit the server.")?;
+    let verb = if count == 1 { "fits" } else { "fit" };
+    writeln!(output, "{} {verb} the server.", rules_text(count))?;
     for report in explain::columns(schema) {
         for warning in &report.warnings {
             writeln!(output, "{}.{}: {warning}", report.table, report.column)?;

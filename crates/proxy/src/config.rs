@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer};
 use sql_rewrite::Rules;
 
 use crate::protection::Protection;
@@ -55,6 +55,7 @@ pub struct KeysConfig {
 #[serde(deny_unknown_fields)]
 pub struct ProxyConfig {
     /// Where clients connect to.
+    #[serde(deserialize_with = "address")]
     pub listen: SocketAddr,
     /// A socket of the file system where clients of this machine may connect to as well, or the
     /// folder that gets one.
@@ -89,6 +90,7 @@ pub struct ProxyConfig {
     /// both say.
     pub logins: Option<PathBuf>,
     /// Where `/metrics` is served.
+    #[serde(default, deserialize_with = "some_address")]
     pub metrics: Option<SocketAddr>,
 }
 
@@ -113,6 +115,22 @@ pub struct ServerTls {
     pub root: PathBuf,
     /// The name in the server's certificate; None: the host of `upstream`.
     pub name: Option<String>,
+}
+
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let wrong = |_| {
+        D::Error::custom(format!(
+            "{text:?} is no address with a port, as 127.0.0.1:6432, 0.0.0.0:6432 or [::1]:6432"
+        ))
+    };
+    text.parse().map_err(wrong)
+}
+
+fn some_address<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<SocketAddr>, D::Error> {
+    address(deserializer).map(Some)
 }
 
 mod defaults {
@@ -309,6 +327,12 @@ mod tests {
         assert!(toml::from_str::<Config>(text).is_ok());
         let typo = format!("{text}max_conections = 3\n");
         assert!(toml::from_str::<Config>(&typo).is_err());
+        let name = text.replace("127.0.0.1:1", "localhost:1");
+        let error = toml::from_str::<Config>(&name).expect_err("it is no address");
+        assert!(error.message().contains("127.0.0.1:6432"), "{error}");
+        let metrics = format!("{text}metrics = \"127.0.0.1:9\"\n");
+        let config = toml::from_str::<Config>(&metrics).expect("an address");
+        assert_eq!(config.proxy.metrics.map(|address| address.port()), Some(9));
         for nobody in ["max_connections = 0\n", "startup_timeout_seconds = 0\n"] {
             assert!(toml::from_str::<Config>(&format!("{text}{nobody}")).is_err());
         }
