@@ -226,6 +226,8 @@ impl Product for MySql {
             "--no-defaults",
             "--batch",
             "--skip-column-names",
+            // Whatever the locale says: texts of workloads are UTF-8.
+            "--default-character-set=utf8mb4",
             "--protocol=tcp",
             "--host=127.0.0.1",
             &port,
