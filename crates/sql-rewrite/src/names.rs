@@ -55,3 +55,11 @@ pub(crate) fn split(name: &ObjectName) -> Option<(Option<String>, String)> {
         _ => None,
     }
 }
+
+/// The name of a function that may be the server's own: it names no schema, or that of the server.
+pub(crate) fn builtin(name: &ObjectName) -> Option<String> {
+    let (schema, name) = split(name)?;
+    schema
+        .is_none_or(|schema| schema == "pg_catalog")
+        .then_some(name)
+}

@@ -11,7 +11,7 @@ use sqlparser::ast::{
 };
 
 use super::{Analysis, Gathered, OutColumn, Scope, refuse};
-use crate::names::split;
+use crate::names::builtin;
 use crate::{AggregateFunction, ColumnId, Mode, Refusal, Schema};
 
 impl Analysis<'_> {
@@ -123,12 +123,9 @@ impl Analysis<'_> {
         let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_slice() else {
             return Ok(None);
         };
-        let (Some((schema, called)), true) = (split(name), is_plain) else {
+        let (Some(called), true) = (builtin(name), is_plain) else {
             return Ok(None);
         };
-        if schema.is_some_and(|schema| schema != "pg_catalog") {
-            return Ok(None);
-        }
         // An aggregate over columns of a query around it is that query's.
         let own = Scope::of(scope.relations.clone(), None);
         let resolved = match argument {

@@ -12,7 +12,7 @@ pub(crate) use forms::{balanced, plain_arguments};
 
 use super::function::argument_expression;
 use super::{Analysis, Constant, Gathered, Scope, constant, refuse, unsupported};
-use crate::names::split;
+use crate::names::{builtin, split};
 use crate::{
     BinaryOperator, ColumnId, Expression, Literal, OutputKind, Refusal, ScalarFunction, Source,
     UnaryOperator,
@@ -553,12 +553,12 @@ pub(crate) fn plain_type(expression: &Expr, scope: &Scope) -> Option<LogicalType
 }
 
 fn aggregate_type(function: &Function, scope: &Scope) -> Option<LogicalType> {
-    let (schema, name) = split(&function.name)?;
+    let name = builtin(&function.name)?;
     let FunctionArguments::List(list) = &function.args else {
         return None;
     };
     let which = super::gather::aggregate(&name)?;
-    if schema.is_some_and(|schema| schema != "pg_catalog") || list.args.len() != 1 {
+    if list.args.len() != 1 {
         return None;
     }
     if which == Aggregation::Count {

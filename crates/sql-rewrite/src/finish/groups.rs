@@ -10,7 +10,7 @@ use super::{Key, Shape, check_collation};
 use crate::analysis::function::argument_expression;
 use crate::analysis::lower::{Lowering, Typed, combine, plain_arguments, without_limits};
 use crate::analysis::{Constant, refuse, unsupported};
-use crate::names::split;
+use crate::names::{builtin, split};
 use crate::{Aggregate, AggregateFunction, Expression, Refusal};
 
 impl Shape {
@@ -121,13 +121,7 @@ impl Shape {
 
 /// The aggregate that a function is. One of that name in another schema is another one.
 fn known_aggregate(function: &Function) -> Result<AggregateFunction, Refusal> {
-    let called = split(&function.name);
-    let builtin = called.as_ref().filter(|(schema, _)| {
-        schema
-            .as_deref()
-            .is_none_or(|schema| schema == "pg_catalog")
-    });
-    match builtin.map(|(_, name)| name.as_str()) {
+    match builtin(&function.name).as_deref() {
         Some("count") => Ok(AggregateFunction::Count),
         Some("sum") => Ok(AggregateFunction::Sum),
         Some("avg") => Ok(AggregateFunction::Average),

@@ -9,7 +9,7 @@ use super::{Lowering, Typed, as_read, both, compare, known, shape, truth, withou
 use crate::analysis::any::{Listed, not_listed};
 use crate::analysis::function::argument_expression;
 use crate::analysis::{refuse, unsupported};
-use crate::names::split;
+use crate::names::{builtin, split};
 use crate::{
     BinaryOperator, Expression, Literal, ParameterType, Refusal, ScalarFunction, Source,
     UnaryOperator,
@@ -362,9 +362,7 @@ pub(crate) fn plain_arguments(function: &Function) -> Result<Vec<Expr>, Refusal>
         && function.within_group.is_empty()
         && list.clauses.is_empty()
         && list.duplicate_treatment.is_none();
-    let is_builtin = split(&function.name)
-        .is_some_and(|(schema, _)| schema.is_none_or(|schema| schema == "pg_catalog"));
-    if !is_plain || !is_builtin {
+    if !is_plain || builtin(&function.name).is_none() {
         return Err(unknown_function(function));
     }
     let mut arguments = list.args.clone();
