@@ -1,7 +1,6 @@
 //! `strongroom columns`: rules of confidential columns, checked and explained.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,7 +10,7 @@ use clap::{Parser, Subcommand};
 use comfy_table::{ContentArrangement, Table, TableStyle};
 use proxy::config::{self, Parts};
 use sql_rewrite::explain::{self, ColumnReport, How, Learnt, Place, StatementReport};
-use sql_rewrite::{Answer, DEFAULT_SCHEMA, Dialect, QUERIES, Rules, Schema, Use};
+use sql_rewrite::{Answer, DEFAULT_SCHEMA, Dialect, QUERIES, Schema, Use};
 
 mod queries;
 mod server;
@@ -79,11 +78,11 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 fn check(args: &FileArgs) -> anyhow::Result<ExitCode> {
-    let Some(rules) = read_rules(&args.config)? else {
+    let Some(parts) = read_parts(&args.config)? else {
         return Ok(ExitCode::FAILURE);
     };
-    let count = rules.count();
-    let Some(answers) = server::ask(&args.config)? else {
+    let count = parts.columns.count();
+    let Some(answers) = server::ask(&args.config, &parts)? else {
         writeln!(
             io::stdout(),
             "{}, none contradicts another. Set {DATABASE_URL} to check against a server.",
@@ -91,7 +90,7 @@ fn check(args: &FileArgs) -> anyhow::Result<ExitCode> {
         )?;
         return Ok(ExitCode::SUCCESS);
     };
-    match Schema::build(&rules, &answers) {
+    match Schema::build(&parts.columns, &answers) {
         Err(errors) => {
             for error in &errors {
                 writeln!(io::stderr(), "strongroom: {error}")?;
@@ -114,14 +113,7 @@ fn tell_fit(schema: &Schema, count: usize) -> anyhow::Result<ExitCode> {
     let mut missing = schema.missing_columns().peekable();
     if missing.peek().is_some() {
         for column in missing {
-            writeln!(
-                io::stderr(),
-                "strongroom: {}.{} has no column {}: its rule protects nothing. Mend the name in \
-                 the rule, or add the column through the proxy",
-                column.schema,
-                column.table,
-                column.column
-            )?;
+            writeln!(io::stderr(), "strongroom: {}", column.missing_text())?;
         }
         return Ok(ExitCode::FAILURE);
     }
@@ -153,40 +145,33 @@ fn tell_fit(schema: &Schema, count: usize) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The rules of a configuration; None: they contradict themselves, and that has been said. All of
-/// the file is looked at as the proxy does: what is written wrongly is no rule.
-fn read_rules(path: &Path) -> anyhow::Result<Option<Rules>> {
-    let text = fs::read_to_string(path)
-        .with_context(|| format!("cannot read the configuration {}", path.display()))?;
-    match Rules::from_toml(&text) {
-        Ok(rules) => {
-            let parts: Parts = config::read_toml(path)?;
-            if let Some(keys) = &parts.keys {
-                keys.source().context("[keys]")?;
-            }
-            if rules.count() == 0 {
-                bail!(
-                    "{} has no rules, so nothing would be protected: write them below \
-                     [columns.TABLE]",
-                    path.display()
-                );
-            }
-            Ok(Some(rules))
+/// A configuration with rules; None: they contradict themselves, and that has been said. All of the
+/// file is looked at as the proxy does: what is written wrongly is no rule.
+fn read_parts(path: &Path) -> anyhow::Result<Option<Parts>> {
+    let parts: Parts = config::read_toml(path)?;
+    if let Err(errors) = parts.columns.check() {
+        for error in &errors {
+            writeln!(io::stderr(), "strongroom: {}: {error}", path.display())?;
         }
-        Err(errors) => {
-            for error in &errors {
-                writeln!(io::stderr(), "strongroom: {}: {error}", path.display())?;
-            }
-            Ok(None)
-        }
+        return Ok(None);
     }
+    if let Some(keys) = &parts.keys {
+        keys.source().context("[keys]")?;
+    }
+    if parts.columns.count() == 0 {
+        bail!(
+            "{} has no rules, so nothing would be protected: write them below [columns.TABLE]",
+            path.display()
+        );
+    }
+    Ok(Some(parts))
 }
 
 fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
-    let Some(rules) = read_rules(&args.file.config)? else {
+    let Some(parts) = read_parts(&args.file.config)? else {
         return Ok(ExitCode::FAILURE);
     };
-    let answers = match server::ask(&args.file.config)? {
+    let answers = match server::ask(&args.file.config, &parts)? {
         Some(answers) => answers,
         None => {
             // The search path of a server that nobody has set another for.
@@ -195,7 +180,7 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
             answers
         }
     };
-    let (schema, errors) = Schema::build_anyway(&rules, &answers);
+    let (schema, errors) = Schema::build_anyway(&parts.columns, &answers);
     let mut output = io::stdout().lock();
     if !errors.is_empty() {
         writeln!(

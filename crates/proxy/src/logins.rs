@@ -14,6 +14,7 @@ use std::time::SystemTime;
 use keyring::source::KeySource;
 
 use crate::scram::{NoVerifier, Verifier};
+use crate::sealing::warn_if_exposed;
 
 /// A file of logins that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -71,9 +72,7 @@ impl Logins {
     /// # Errors
     /// It cannot be read, or holds something else.
     pub fn read(path: &Path) -> Result<Self, LoginsError> {
-        if let Some(exposed) = KeySource::File(path.to_owned()).exposure() {
-            tracing::warn!("{exposed}");
-        }
+        warn_if_exposed(&KeySource::File(path.to_owned()));
         Ok(Self {
             path: path.to_owned(),
             seen: Mutex::new(read(path)?),

@@ -58,6 +58,13 @@ impl KeysConfig {
     }
 }
 
+/// Tells the log of a file that others than its owner may read.
+pub(crate) fn warn_if_exposed(source: &KeySource) {
+    if let Some(exposed) = source.exposure() {
+        tracing::warn!("{exposed}");
+    }
+}
+
 /// The key that all others are derived from.
 pub struct Root(Key);
 
@@ -74,9 +81,7 @@ impl Root {
     pub fn read(keys: &KeysConfig) -> Result<Self, KeysError> {
         let source = keys.source()?;
         let key = source.read_raw_key()?;
-        if let Some(exposed) = source.exposure() {
-            tracing::warn!("{exposed}");
-        }
+        warn_if_exposed(&source);
         Ok(Self(key))
     }
 

@@ -13,6 +13,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::config::{ClientTls, ServerTls, Upstream};
+use crate::sealing::warn_if_exposed;
 use crate::stream::Stream;
 
 mod end_point;
@@ -89,9 +90,7 @@ pub fn acceptor(config: &ClientTls) -> Result<ClientAcceptor, TlsError> {
         error,
     };
     let key = PrivateKeyDer::from_pem_file(&config.key).map_err(wrong_key)?;
-    if let Some(exposed) = KeySource::File(config.key.clone()).exposure() {
-        tracing::warn!("{exposed}");
-    }
+    warn_if_exposed(&KeySource::File(config.key.clone()));
     let certificates = certificates(&config.certificate)?;
     let certificate = certificates.first().cloned().ok_or_else(|| TlsError::Pem {
         path: config.certificate.clone(),

@@ -47,6 +47,17 @@ pub struct ProtectedColumn {
     pub not_null: bool,
 }
 
+impl ProtectedColumn {
+    /// What is to be said of it where its table has no such column.
+    pub fn missing_text(&self) -> String {
+        format!(
+            "{}.{} has no column {}: its rule protects nothing. Mend the name in the rule, or add \
+             the column through the proxy",
+            self.schema, self.table, self.column
+        )
+    }
+}
+
 /// What a relation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RelationKind {

@@ -5,15 +5,15 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use postgres::config::{Host, SslMode};
 use postgres::{Client, Config, IsolationLevel, NoTls, SimpleQueryMessage};
-use proxy::config::{self, Parts};
+use proxy::config::Parts;
 use sql_rewrite::{Answer, QUERIES};
 use strongroom_postgres::ServerTls;
 
 /// Where the server is, with user and password: never an argument, which others could see.
 pub const DATABASE_URL: &str = "STRONGROOM_DATABASE_URL";
 
-/// Asks the server; None where no server is named. `file` is the configuration.
-pub fn ask(file: &Path) -> anyhow::Result<Option<Vec<Answer>>> {
+/// Asks the server; None where no server is named. `file` is that of the configuration.
+pub fn ask(file: &Path, parts: &Parts) -> anyhow::Result<Option<Vec<Answer>>> {
     let Ok(url) = std::env::var(DATABASE_URL) else {
         return Ok(None);
     };
@@ -21,7 +21,7 @@ pub fn ask(file: &Path) -> anyhow::Result<Option<Vec<Answer>>> {
     let Ok(config) = url.parse::<Config>() else {
         bail!("{DATABASE_URL} is no URL of PostgreSQL: write postgres://USER@HOST:PORT/DATABASE");
     };
-    let mut client = connect(config, tls(file)?)?;
+    let mut client = connect(config, tls(file, parts)?)?;
     // One moment for all queries, and nothing is changed.
     let mut transaction = client
         .build_transaction()
@@ -44,13 +44,13 @@ pub fn ask(file: &Path) -> anyhow::Result<Option<Vec<Answer>>> {
 }
 
 /// The authorities of `[proxy.server_tls]`, by which the proxy knows the server.
-fn tls(file: &Path) -> anyhow::Result<Option<ServerTls>> {
-    let parts: Parts = config::read_toml(file)?;
-    let Some(tls) = parts.proxy.and_then(|proxy| proxy.server_tls) else {
+fn tls(file: &Path, parts: &Parts) -> anyhow::Result<Option<ServerTls>> {
+    let proxy = parts.proxy.as_ref();
+    let Some(tls) = proxy.and_then(|proxy| proxy.server_tls.as_ref()) else {
         return Ok(None);
     };
     let folder = file.parent().unwrap_or(Path::new(""));
-    let tls = ServerTls::new(&folder.join(&tls.root), tls.name);
+    let tls = ServerTls::new(&folder.join(&tls.root), tls.name.clone());
     Ok(Some(tls.context("[proxy.server_tls]")?))
 }
 

@@ -19,11 +19,7 @@ impl Protected {
             failure
         })?;
         for column in schema.missing_columns() {
-            let (table, column) = (&column.table, &column.column);
-            self.warn(format!(
-                "{table} has no column {column}: its rule protects nothing. Mend the name in the \
-                 rule, or add the column through the proxy"
-            ));
+            self.warn(column.missing_text());
         }
         for error in &schema.unfit {
             self.warn(format!(
