@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::Setup;
 use common::texts::{Text, answer, assert_refused};
+use common::{Setup, with_twin};
 use postgres::Client;
 use postgres::types::{FromSql, ToSql, Type};
 
@@ -17,23 +17,12 @@ small = { type = "smallint" }
 
 /// A table of items with numbers that are protected, a plain one with the same, and one of numbers.
 fn start_with_items() -> Option<(Setup, Client)> {
-    if !server_testkit::is_installed() {
-        return None;
-    }
-    let setup = Setup::start(ITEMS);
-    let mut client = setup.connect();
     let columns = "(id integer PRIMARY KEY, name text, qty integer, small smallint, n integer)";
     let rows = "(1, 'a', 1, 2, 10), (2, 'b', 3, NULL, 20), (3, 'c', NULL, 5, 30)";
-    for statement in [
-        "CREATE TABLE number (a integer, b numeric, c smallint)",
-        "INSERT INTO number VALUES (1, 1.5, 1), (2, 2.0, 1)",
-        &format!("CREATE TABLE item {columns}"),
-        &format!("CREATE TABLE plain {columns}"),
-        &format!("INSERT INTO item VALUES {rows}"),
-        &format!("INSERT INTO plain VALUES {rows}"),
-    ] {
-        client.batch_execute(statement).expect(statement);
-    }
+    let (setup, mut client) = with_twin(ITEMS, "item", columns, rows)?;
+    let numbers = "CREATE TABLE number (a integer, b numeric, c smallint); \
+                   INSERT INTO number VALUES (1, 1.5, 1), (2, 2.0, 1)";
+    client.batch_execute(numbers).expect("plain numbers");
     Some((setup, client))
 }
 

@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::Setup;
 use common::texts::{Text, answer, assert_refused};
+use common::{Setup, with_twin};
 use postgres::error::SqlState;
 use postgres::types::Type;
 use postgres::{Client, Error};
@@ -49,20 +49,9 @@ fn start() -> Option<(Setup, Client)> {
 
 /// The table with its rows, a plain one with the same, and a client whose clock is in Berlin.
 fn start_of(table: &str, columns: &str, rows: &str) -> Option<(Setup, Client)> {
-    if !server_testkit::is_installed() {
-        return None;
-    }
-    let setup = Setup::start(RULES);
-    let mut client = setup.connect();
-    for statement in [
-        "SET TimeZone TO 'Europe/Berlin'",
-        &format!("CREATE TABLE {table} {columns}"),
-        &format!("CREATE TABLE plain {columns}"),
-        &format!("INSERT INTO {table} VALUES {rows}"),
-        &format!("INSERT INTO plain VALUES {rows}"),
-    ] {
-        client.batch_execute(statement).expect(statement);
-    }
+    let (setup, mut client) = with_twin(RULES, table, columns, rows)?;
+    let set = client.batch_execute("SET TimeZone TO 'Europe/Berlin'");
+    set.expect("a zone");
     Some((setup, client))
 }
 

@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::Setup;
 use common::texts::{Text, answer, assert_refused};
+use common::{Setup, with_twin};
 use postgres::Client;
 use postgres::error::SqlState;
 use postgres::types::ToSql;
@@ -18,23 +18,13 @@ name = { type = "varchar(20)" }
 fee = { type = "numeric(6,2)", default = "7" }
 "#;
 
-/// The table with five rows, a plain one with the same, and a client.
+const COLUMNS: &str = "(id integer, seen timestamptz, made timestamp, born date)";
+
+const ROWS: &str = "(1, NULL, NULL, NULL), (2, NULL, NULL, NULL), (3, NULL, NULL, NULL), \
+    (4, '2024-01-01 00:00+01', NULL, NULL), (5, NULL, NULL, '2024-02-02')";
+
 fn start() -> Option<(Setup, Client)> {
-    if !server_testkit::is_installed() {
-        return None;
-    }
-    let setup = Setup::start(RULES);
-    let mut client = setup.connect();
-    for table in ["event", "plain"] {
-        let text = format!(
-            "CREATE TABLE {table} (id integer, seen timestamptz, made timestamp, born date); \
-             INSERT INTO {table} VALUES (1, NULL, NULL, NULL), (2, NULL, NULL, NULL), \
-             (3, NULL, NULL, NULL), (4, '2024-01-01 00:00+01', NULL, NULL), \
-             (5, NULL, NULL, '2024-02-02')"
-        );
-        client.batch_execute(&text).expect(&text);
-    }
-    Some((setup, client))
+    with_twin(RULES, "event", COLUMNS, ROWS)
 }
 
 #[test]

@@ -92,6 +92,25 @@ impl Drop for Setup {
     }
 }
 
+/// A protected table with its rows, a table `plain` with the same, and who made them; None: there
+/// is no server to be started.
+pub fn with_twin(rules: &str, table: &str, columns: &str, rows: &str) -> Option<(Setup, Client)> {
+    if !server_testkit::is_installed() {
+        return None;
+    }
+    let setup = Setup::start(rules);
+    let mut client = setup.connect();
+    for name in [table, "plain"] {
+        for statement in [
+            format!("CREATE TABLE {name} {columns}"),
+            format!("INSERT INTO {name} VALUES {rows}"),
+        ] {
+            client.batch_execute(&statement).expect(&statement);
+        }
+    }
+    Some((setup, client))
+}
+
 /// A proxy with a key, before a server at an address.
 pub fn proxy(folder: &tempfile::TempDir, upstream: &str, rules: &str, more: &str) -> Running {
     let write = |name: &str, bytes: &[u8]| {
