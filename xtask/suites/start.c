@@ -29,6 +29,10 @@ static int load(const char *extension) {
   if (result == SQLITE_OK) {
     result = sqlite3_load_extension(connection, extension, 0, &message);
   }
+  if (result == SQLITE_OK) {
+    sqlite3_vfs *own = sqlite3_vfs_find("strongroom");
+    result = own ? sqlite3_vfs_register(own, 1) : SQLITE_ERROR;
+  }
   if (result != SQLITE_OK) {
     fprintf(stderr, "cannot load %s: %s\n", extension, message ? message : "no message");
   }

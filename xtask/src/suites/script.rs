@@ -171,6 +171,24 @@ fn outcome(text: &str, ended: Ended, seconds: f64) -> Outcome {
     }
 }
 
+/// What the output says of a failed test: what was expected and what came, or the error.
+pub fn detail(text: &str, test: &str) -> String {
+    let mut lines = text.lines().skip_while(|line| {
+        let failed = line.strip_prefix("! ").and_then(|line| line.strip_prefix(test));
+        let began = line.strip_prefix(test).is_some_and(|rest| rest.starts_with("..."));
+        !(failed.is_some_and(|rest| rest.starts_with(" expected: ")) || began && !line.ends_with(" Ok"))
+    });
+    let first = lines.next().unwrap_or_default();
+    let second = lines.next().unwrap_or_default();
+    let third = lines.next().unwrap_or_default();
+    let said = match first.starts_with("! ") {
+        true => [first, second],
+        false => [second, third],
+    };
+    let said = said.iter().filter(|line| line.starts_with("! ") || line.starts_with("Error: "));
+    said.copied().collect::<Vec<_>>().join("\n")
+}
+
 /// The name in a line `! NAME expected: [...]`.
 fn failed_test(line: &str) -> Option<String> {
     let (name, _) = line.strip_prefix("! ")?.split_once(" expected: ")?;
@@ -191,6 +209,16 @@ mod tests {
                     !Failures on these tests: a-2 a-3\nAll memory allocations freed - no leaks\n";
         assert_eq!(failed(text, Ended::WithStatus(1)), ["a-2", "a-3"]);
         assert_eq!(outcome(text, Ended::WithStatus(1), 0.0).tests, 30);
+    }
+
+    #[test]
+    fn what_came_instead_is_found() {
+        let text = "a-1... Ok\na-2...\n! a-2 expected: [1]\n! a-2 got:      [2]\n\
+                    a-3...\nError: disk I/O error\na-4... Ok\n";
+        let came = "! a-2 expected: [1]\n! a-2 got:      [2]";
+        assert_eq!(detail(text, "a-2"), came);
+        assert_eq!(detail(text, "a-3"), "Error: disk I/O error");
+        assert_eq!(detail(text, "a-1"), "");
     }
 
     #[test]

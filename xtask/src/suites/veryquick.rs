@@ -9,12 +9,13 @@ use std::thread;
 
 use anyhow::Context;
 
+use super::differences::Found;
 use super::script::{Bench, Mode, Outcome};
 
 /// What became of each script in one mode.
 pub type Outcomes = BTreeMap<String, Outcome>;
 
-/// Runs scripts in a mode, `jobs` at once, and leaves the outcomes in a file.
+/// Runs scripts in a mode, `jobs` at once, and says how each ended.
 pub fn run(
     bench: &Bench,
     mode: Mode,
@@ -40,23 +41,28 @@ pub fn run(
             });
         }
     });
-    let outcomes = outcomes.into_inner().expect("no holder panics")?;
-    let folder = bench.work.join("results");
+    outcomes.into_inner().expect("no holder panics")
+}
+
+/// Leaves outcomes in a file, for whoever wants to look.
+pub fn write(work: &Path, mode: Mode, outcomes: &Outcomes) -> anyhow::Result<()> {
+    let folder = work.join("results");
     fs::create_dir_all(&folder)?;
     let file = folder.join(format!("{}.json", mode.name()));
-    fs::write(&file, serde_json::to_string_pretty(&outcomes)?)
-        .with_context(|| format!("cannot write {}", file.display()))?;
-    println!("{}", summary(mode, &outcomes));
-    Ok(outcomes)
+    fs::write(&file, serde_json::to_string_pretty(outcomes)?)
+        .with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// What an earlier run left, where it is of these scripts.
-pub fn read(work: &Path, mode: Mode) -> Option<Outcomes> {
+/// What an earlier run left.
+pub fn read(work: &Path, mode: Mode) -> anyhow::Result<Outcomes> {
     let file = work.join("results").join(format!("{}.json", mode.name()));
-    serde_json::from_str(&fs::read_to_string(file).ok()?).ok()
+    let text = fs::read_to_string(&file)
+        .with_context(|| format!("no earlier run has left {}", file.display()))?;
+    Ok(serde_json::from_str(&text)?)
 }
 
-fn summary(mode: Mode, outcomes: &Outcomes) -> String {
+/// Scripts, tests and failures of a mode.
+pub fn summary(mode: Mode, outcomes: &Outcomes) -> String {
     let tests: u64 = outcomes.values().map(|outcome| outcome.tests).sum();
     let failed: usize = outcomes.values().map(|outcome| outcome.failed.len()).sum();
     let seconds: f64 = outcomes.values().map(|outcome| outcome.seconds).sum();
@@ -68,8 +74,8 @@ fn summary(mode: Mode, outcomes: &Outcomes) -> String {
 }
 
 /// What failed of a script in `mode` and in none of the others.
-pub fn differences(mode: &Outcomes, others: &[&Outcomes]) -> BTreeMap<String, BTreeSet<String>> {
-    let mut differences = BTreeMap::new();
+pub fn differences(mode: &Outcomes, others: &[&Outcomes]) -> Found {
+    let mut differences = Found::new();
     for (script, outcome) in mode {
         let elsewhere = |test: &String| {
             let mut found = others.iter().filter_map(|other| other.get(script));
