@@ -52,6 +52,13 @@ impl Header {
         u32::from_be_bytes(count)
     }
 
+    /// The size of the pages in the journal.
+    pub fn page_size(&self) -> u32 {
+        let mut size = [0; 4];
+        size.copy_from_slice(&self.0[24..28]);
+        u32::from_be_bytes(size)
+    }
+
     /// Whether it may stand there without a seal: a database that had no page had no key either.
     pub fn needs_no_seal(&self) -> bool {
         self.page_count() == 0 && self.seal().iter().all(|byte| *byte == 0)

@@ -35,6 +35,7 @@ use crate::freshness::Stamps;
 use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
 use crate::map::Map;
+use crate::resize::Resize;
 use crate::wal_file::WalFile;
 
 /// The cipher of new databases; `docs/benchmarks.md` has the measurement behind the choice.
@@ -100,6 +101,12 @@ pub(crate) struct Database {
     pub gathered: Gathered,
     pub page_one: Option<crate::main_file::PageOneFields>,
     pub journal: Option<JournalFile>,
+    /// A change of page size that is under way.
+    pub resize: Option<Resize>,
+    /// The page size before a change that is sealed, and may still be rolled back.
+    pub resized_from: Option<u32>,
+    /// The page size that the header told when the file was opened.
+    pub page_size_told: Option<u32>,
     pub wal: Option<WalFile>,
     /// Whether new pages are to tell their version, where that is still to be decided.
     pub freshness_asked: Option<bool>,

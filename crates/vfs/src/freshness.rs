@@ -26,6 +26,8 @@ const CHUNK: usize = 256;
 #[derive(Default)]
 pub(crate) struct Stamps {
     chunks: Vec<Option<Box<[Stamp; CHUNK]>>>,
+    /// No page is older than this.
+    floor: Stamp,
 }
 
 impl Stamps {
@@ -35,7 +37,7 @@ impl Stamps {
         let (chunk, inside) = position(index);
         match self.chunks.get(chunk) {
             Some(Some(stamps)) => stamps[inside],
-            Some(None) | None => Stamp::default(),
+            Some(None) | None => self.floor,
         }
     }
 
@@ -46,7 +48,8 @@ impl Stamps {
         if chunk >= self.chunks.len() {
             self.chunks.resize_with(chunk + 1, || None);
         }
-        let stamps = self.chunks[chunk].get_or_insert_with(|| Box::new([Stamp::default(); CHUNK]));
+        let floor = self.floor;
+        let stamps = self.chunks[chunk].get_or_insert_with(|| Box::new([floor; CHUNK]));
         let known = &mut stamps[inside];
         let is_fresh = stamp >= *known;
         if is_fresh {
@@ -59,7 +62,7 @@ impl Stamps {
     pub fn cut(&mut self, pages: u64) {
         let (chunk, inside) = position(pages);
         if let Some(Some(stamps)) = self.chunks.get_mut(chunk) {
-            stamps[inside..].fill(Stamp::default());
+            stamps[inside..].fill(self.floor);
         }
         self.chunks.truncate(chunk + 1);
     }
@@ -67,6 +70,19 @@ impl Stamps {
     /// Forgets all: what is on disk may be older than what was noted.
     pub fn clear(&mut self) {
         self.chunks.clear();
+        self.floor = Stamp::default();
+    }
+
+    /// The newest stamp of all.
+    pub fn newest(&self) -> Stamp {
+        let known = self.chunks.iter().flatten().flat_map(|chunk| chunk.iter());
+        known.copied().max().unwrap_or_default().max(self.floor)
+    }
+
+    /// Forgets the pages: there are others in their places, all of them newer than this.
+    pub fn begin_at(&mut self, floor: Stamp) {
+        self.chunks.clear();
+        self.floor = floor;
     }
 }
 
@@ -120,7 +136,7 @@ impl Database {
     }
 
     /// The version of a page as this connection knows it, or as it stands on disk: the higher one.
-    fn newest_version(&mut self, index: u64, end: u64, page_size: u64) -> Outcome<u64> {
+    pub fn newest_version(&mut self, index: u64, end: u64, page_size: u64) -> Outcome<u64> {
         let known = self.stamps.of(index).version;
         if index >= end {
             return Ok(known);

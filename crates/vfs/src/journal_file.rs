@@ -9,7 +9,7 @@
 use page_codec::journal::{Cursor, HEADER_FIELDS_SIZE, Header, MAGIC, Part};
 use page_codec::page::{PagePlace, trailer_nonce};
 
-use crate::abi::{SQLITE_IOERR_DATA, SQLITE_IOERR_SHORT_READ};
+use crate::abi::{SQLITE_IOERR_DATA, SQLITE_IOERR_SHORT_READ, SQLITE_LOCK_RESERVED};
 use crate::base::BaseFile;
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
@@ -26,6 +26,7 @@ pub(crate) struct JournalFile {
     /// Whether this connection has written the journal, or else has played it back.
     written: bool,
     played_back: bool,
+    played_back_from_start: bool,
 }
 
 impl JournalFile {
@@ -37,12 +38,19 @@ impl JournalFile {
             word: 0,
             written: false,
             played_back: false,
+            played_back_from_start: false,
         }
     }
 
     /// Whether a journal that another connection left was played back since this was asked last.
     pub fn take_played_back(&mut self) -> bool {
         std::mem::take(&mut self.played_back) && !self.written
+    }
+
+    /// Whether all of the journal, which then began at its first header, was played back since it
+    /// was written to last.
+    pub fn is_played_back_from_start(&self) -> bool {
+        self.played_back_from_start
     }
 
     pub fn flush(&mut self) -> Outcome {
@@ -80,6 +88,7 @@ impl Database {
             return Err(refused(self, message));
         };
         journal.written = true;
+        journal.played_back_from_start = false;
         let room = journal.gathered.reserve(base, offset, data.len())?;
         match (part, nonce, &mut self.state) {
             (Part::Image(page), Some(nonce), State::Open(opened)) => {
@@ -171,7 +180,16 @@ impl Database {
             Err(Code(SQLITE_IOERR_SHORT_READ)) => return Ok(()),
             outcome => outcome?,
         }
-        if header.needs_no_seal() || opened.codec.is_journal_header_authentic(offset, &header) {
+        if header.needs_no_seal() {
+            return Ok(());
+        }
+        if opened.codec.is_journal_header_authentic(offset, &header) {
+            if offset == 0 && self.lock_level >= SQLITE_LOCK_RESERVED {
+                if let Some(journal) = &mut self.journal {
+                    journal.played_back_from_start = true;
+                }
+                return self.return_to_page_size(header.page_size());
+            }
             return Ok(());
         }
         let message = format!(

@@ -48,6 +48,9 @@ impl Database {
                 );
             }
             Ok(region) => {
+                if region.header.may_ignore & UNFINISHED == 0 {
+                    self.page_size_told = Some(region.header.page_size);
+                }
                 self.state = State::Locked;
                 if let Some(credential) = self.credential.take() {
                     // The reason stays in `last_error`; the first read refuses.

@@ -272,7 +272,11 @@ fn flush(body: &mut Body) -> Outcome {
 fn before_commit(body: &mut Body) -> Outcome {
     flush(body)?;
     match body {
-        Body::Main(shared) => lock(shared).end_playback(),
+        Body::Main(shared) => {
+            let mut database = lock(shared);
+            database.finish_resize()?;
+            database.end_playback()
+        }
         _ => Ok(()),
     }
 }
@@ -491,7 +495,10 @@ unsafe extern "C" fn file_control(
             ) => SQLITE_NOTFOUND,
             (SQLITE_FCNTL_COMMIT_PHASETWO, Body::Main(shared)) => {
                 // A failure costs nothing: the next commit tries again.
-                let _ = lock(shared).finish_creation();
+                let mut database = lock(shared);
+                database.resized_from = None;
+                let _ = database.finish_creation();
+                drop(database);
                 code(base.file_control(operation, argument))
             }
             (SQLITE_FCNTL_CKPT_START, Body::Main(shared)) => {

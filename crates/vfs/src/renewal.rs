@@ -70,6 +70,14 @@ impl Database {
             // How far the pass was is of another rotation than the one that may be under way.
             self.rotation_next = 0;
         }
+        if opened.header.page_size != header.page_size {
+            // All pages are others, and of a later version than any before.
+            self.rotation_next = 0;
+            self.scratch = vec![0; header.page_size as usize];
+            self.map.forget();
+            self.page_one = None;
+            self.stamps.begin_at(self.stamps.newest());
+        }
         self.versions_in_file = header.must_understand & VERSIONED_PAGES != 0;
         opened.codec = codec;
         opened.unlocked = unlocked;
@@ -156,6 +164,11 @@ impl Database {
             let State::Open(opened) = &mut self.state else {
                 return Err(Code(SQLITE_IOERR_READ));
             };
+            let (page_size, wanted) = (u64::from(opened.header.page_size), out.len() as u64);
+            if page_size != wanted {
+                // Pages have another size now; SQLite learns it from the beginning of page 1.
+                return self.read_parts(out, index * wanted, page_size);
+            }
             self.base.read(&mut self.scratch, offset)?;
             match opened.codec.open(place, &self.scratch, out) {
                 Ok(stamp) if self.is_fresh(index, stamp) => return Ok(()),
