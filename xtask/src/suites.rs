@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::{Subcommand, ValueEnum};
 
+use self::build::Profile;
 use self::differences::{Comparison, Found, List};
 use self::programs::Programs;
 use self::script::{Bench, Mode};
@@ -93,6 +94,11 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
 }
 
+/// Whether the machine has what the tests are built with.
+pub fn finds_tcl() -> bool {
+    build::tcl_folder().is_ok()
+}
+
 /// The part that belongs to every test.
 pub fn run_slice() -> anyhow::Result<()> {
     sqlite(&SqliteOptions {
@@ -115,12 +121,18 @@ fn sqlite(options: &SqliteOptions) -> anyhow::Result<()> {
     let mut names: Vec<_> = parts.iter().flat_map(|part| part.programs()).collect();
     names.dedup();
     let names: Vec<_> = names.into_iter().copied().collect();
-    let built = build::build(&work, &source, &names)?;
+    let profile = match parts.as_slice() {
+        [Part::Slice] => Profile::Debug,
+        _ => Profile::Release,
+    };
+    let built = build::build(&work, &source, &names, profile)?;
+    let user = script::user(&source.folder);
     let bench = Bench {
         fixture: built.program("testfixture"),
         scripts: source.folder.join("test"),
         extension: built.extension,
-        key: key(&work)?,
+        key: key(&work, user)?,
+        user,
         work,
     };
     let programs = Programs {
@@ -156,7 +168,10 @@ fn whole(bench: &Bench, options: &SqliteOptions) -> anyhow::Result<()> {
     let suite = bench.list()?;
     let unknown = list.unknown(&suite);
     if !unknown.is_empty() {
-        bail!("{LIST} names scripts that are not in the suite: {}", unknown.join(", "));
+        bail!(
+            "{LIST} names scripts that are not in the suite: {}",
+            unknown.join(", ")
+        );
     }
     let mut scripts = suite;
     if !options.script.is_empty() {
@@ -240,7 +255,11 @@ fn report(bench: &Bench, comparison: &Comparison) -> anyhow::Result<String> {
     for (script, test) in &comparison.new {
         let output = fs::read(bench.output(Mode::Strongroom, script))?;
         let output = String::from_utf8_lossy(&output);
-        writeln!(report, "new {script} {test}\n{}", script::detail(&output, test))?;
+        writeln!(
+            report,
+            "new {script} {test}\n{}",
+            script::detail(&output, test)
+        )?;
     }
     Ok(report)
 }
@@ -251,10 +270,12 @@ fn jobs(options: &SqliteOptions) -> usize {
 }
 
 /// A key for files that live as long as a test.
-fn key(work: &Path) -> anyhow::Result<PathBuf> {
+fn key(work: &Path, user: Option<u32>) -> anyhow::Result<PathBuf> {
     let path = work.join("test.key");
-    fs::write(&path, "5a".repeat(32)).with_context(|| format!("cannot write {}", path.display()))?;
+    fs::write(&path, "5a".repeat(32))
+        .with_context(|| format!("cannot write {}", path.display()))?;
     let owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     fs::set_permissions(&path, owner)?;
+    std::os::unix::fs::chown(&path, user, user)?;
     Ok(path)
 }

@@ -14,6 +14,15 @@ const START: &str = "xtask/suites/start.c";
 /// The function in `START`.
 const START_FUNCTION: &str = "strongroom_suites_start";
 
+/// How the extension is built.
+#[derive(Clone, Copy)]
+pub enum Profile {
+    /// As it is shipped.
+    Release,
+    /// As most tests have it, with checks of overflow; another step has built it already.
+    Debug,
+}
+
 /// What there is to run.
 pub struct Built {
     pub folder: PathBuf,
@@ -27,14 +36,33 @@ impl Built {
 }
 
 /// Builds the extension, and `programs` unless that was done from the same start.
-pub fn build(work: &Path, source: &Source, programs: &[&str]) -> anyhow::Result<Built> {
-    let release = ["build", "--release", "--locked", "--quiet", "--package"];
-    run_command(cargo().args(release).arg("strongroom-sqlite-extension"))?;
+pub fn build(
+    work: &Path,
+    source: &Source,
+    programs: &[&str],
+    profile: Profile,
+) -> anyhow::Result<Built> {
+    let mut cargo = cargo();
+    cargo.args([
+        "build",
+        "--locked",
+        "--quiet",
+        "--package",
+        "strongroom-sqlite-extension",
+    ]);
+    let profile = match profile {
+        Profile::Release => {
+            cargo.arg("--release");
+            "release"
+        }
+        Profile::Debug => "debug",
+    };
+    run_command(&mut cargo)?;
     let (prefix, suffix) = (std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    let release = workspace::target_folder()?.join("release");
+    let folder = workspace::target_folder()?.join(profile);
     let built = Built {
         folder: work.join("build"),
-        extension: release.join(format!("{prefix}strongroom{suffix}")),
+        extension: folder.join(format!("{prefix}strongroom{suffix}")),
     };
     let log = work.join("build.log");
     let start = fs::read(START).with_context(|| format!("cannot read {START}"))?;
@@ -54,7 +82,11 @@ pub fn build(work: &Path, source: &Source, programs: &[&str]) -> anyhow::Result<
     for name in programs {
         // Measurements are of a SQLite as it is shipped; tests need not be fast.
         let optimisation = if *name == "speedtest1" { "-O2" } else { "-O1" };
-        make(&built.folder, &[name, &format!("CFLAGS={optimisation}")], &log)?;
+        make(
+            &built.folder,
+            &[name, &format!("CFLAGS={optimisation}")],
+            &log,
+        )?;
     }
     Ok(built)
 }

@@ -44,8 +44,8 @@ pub struct Comparison {
 
 impl List {
     pub fn read(path: &Path) -> anyhow::Result<List> {
-        let text = fs::read_to_string(path)
-            .with_context(|| format!("cannot read {}", path.display()))?;
+        let text =
+            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let list: List =
             toml::from_str(&text).with_context(|| format!("{} is wrong", path.display()))?;
         for reason in &list.reason {
@@ -160,7 +160,10 @@ mod tests {
         let comparison = list(LIST).compare(&ran(&["a.test", "b.test"]), &found);
         assert_eq!(comparison.new, []);
         assert_eq!(comparison.gone, []);
-        let counts = [("sizes of files".to_owned(), 4, 2), ("chance".to_owned(), 0, 0)];
+        let counts = [
+            ("sizes of files".to_owned(), 4, 2),
+            ("chance".to_owned(), 0, 0),
+        ];
         assert_eq!(comparison.counts, counts);
     }
 
@@ -168,7 +171,10 @@ mod tests {
     fn what_is_new_or_gone_is_told() {
         let found = found(&[("a.test", &["a-1.1", "a-20"]), ("c.test", &["c-1"])]);
         let comparison = list(LIST).compare(&ran(&["a.test", "c.test"]), &found);
-        assert_eq!(comparison.new, pairs(&[("a.test", "a-20"), ("c.test", "c-1")]));
+        assert_eq!(
+            comparison.new,
+            pairs(&[("a.test", "a-20"), ("c.test", "c-1")])
+        );
         assert_eq!(comparison.gone, pairs(&[("a.test", "a-2")]));
     }
 
@@ -182,7 +188,13 @@ mod tests {
 
     #[test]
     fn a_star_stands_for_anything() {
-        for (name, test) in [("*", ""), ("a*", "a"), ("a*c", "abc"), ("a*c*", "abcd"), ("*b", "ab")] {
+        for (name, test) in [
+            ("*", ""),
+            ("a*", "a"),
+            ("a*c", "abc"),
+            ("a*c*", "abcd"),
+            ("*b", "ab"),
+        ] {
             assert!(matches(name, test), "{name} {test}");
         }
         for (name, test) in [("a", "ab"), ("a*c", "ab"), ("*b", "ba"), ("b*", "ab")] {

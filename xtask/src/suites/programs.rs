@@ -39,7 +39,12 @@ impl Programs<'_> {
                     "--journalmode",
                     journal,
                 ];
-                self.must_pass("mptester", &arguments, &folder, &format!("{script} {journal}"))?;
+                self.must_pass(
+                    "mptester",
+                    &arguments,
+                    &folder,
+                    &format!("{script} {journal}"),
+                )?;
             }
         }
         Ok(())
@@ -49,13 +54,56 @@ impl Programs<'_> {
     pub fn kvtest(&self) -> anyhow::Result<()> {
         let folder = self.emptied("kvtest")?;
         let runs: [&[&str]; 7] = [
-            &["init", "kv.db", "--count", "10000", "--size", "12000", "--variance", "6000"],
+            &[
+                "init",
+                "kv.db",
+                "--count",
+                "10000",
+                "--size",
+                "12000",
+                "--variance",
+                "6000",
+            ],
             &["stat", "kv.db"],
-            &["run", "kv.db", "--count", "10000", "--random", "--integrity-check"],
-            &["run", "kv.db", "--count", "10000", "--desc", "--blob-api", "--mmap", "300000000"],
-            &["run", "kv.db", "--count", "5000", "--update", "--random", "--jmode", "wal"],
-            &["run", "kv.db", "--count", "5000", "--update", "--blob-api", "--jmode", "delete"],
-            &["run", "kv.db", "--count", "10000", "--asc", "--integrity-check"],
+            &[
+                "run",
+                "kv.db",
+                "--count",
+                "10000",
+                "--random",
+                "--integrity-check",
+            ],
+            &[
+                "run",
+                "kv.db",
+                "--count",
+                "10000",
+                "--desc",
+                "--blob-api",
+                "--mmap",
+                "300000000",
+            ],
+            &[
+                "run", "kv.db", "--count", "5000", "--update", "--random", "--jmode", "wal",
+            ],
+            &[
+                "run",
+                "kv.db",
+                "--count",
+                "5000",
+                "--update",
+                "--blob-api",
+                "--jmode",
+                "delete",
+            ],
+            &[
+                "run",
+                "kv.db",
+                "--count",
+                "10000",
+                "--asc",
+                "--integrity-check",
+            ],
         ];
         for arguments in runs {
             self.must_pass("kvtest", arguments, &folder, &arguments.join(" "))?;
@@ -96,7 +144,10 @@ impl Programs<'_> {
             }
             ratios.push(seconds[1] / seconds[0]);
             let (stock, ours) = (seconds[0], seconds[1]);
-            println!("speedtest1: {ours:.2} s, stock {stock:.2} s, ratio {:.3}", ours / stock);
+            println!(
+                "speedtest1: {ours:.2} s, stock {stock:.2} s, ratio {:.3}",
+                ours / stock
+            );
         }
         ratios.sort_by(f64::total_cmp);
         if let Some(median) = ratios.get(ratios.len() / 2) {
@@ -142,8 +193,7 @@ impl Programs<'_> {
     fn emptied(&self, name: &str) -> anyhow::Result<PathBuf> {
         let folder = self.bench.work.join("run").join(name);
         self.removed(&folder)?;
-        fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot make {}", folder.display()))?;
+        self.bench.make(&folder)?;
         Ok(folder)
     }
 

@@ -91,7 +91,12 @@ fn unpack(download: &Path, folder: &Path) -> anyhow::Result<()> {
     }
     // apt-get has checked the description against the signed index.
     let extract = ["--extract", "--no-check"];
-    read(program("dpkg-source").args(extract).arg(description).arg(&part))?;
+    read(
+        program("dpkg-source")
+            .args(extract)
+            .arg(description)
+            .arg(&part),
+    )?;
     fs::rename(&part, folder)?;
     Ok(())
 }
@@ -133,7 +138,12 @@ fn from_line(line: &str) -> Option<String> {
     let mut words = rest.split_whitespace();
     let (uri, suite) = (words.next()?, words.next()?);
     let components: Vec<_> = words.collect();
-    if !(uri.trim_end_matches('/').rsplit('/').next()?.starts_with("debian")) {
+    if !(uri
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()?
+        .starts_with("debian"))
+    {
         return None;
     }
     Some(format!(

@@ -16,12 +16,7 @@ use super::script::{Bench, Mode, Outcome};
 pub type Outcomes = BTreeMap<String, Outcome>;
 
 /// Runs scripts in a mode, `jobs` at once, and says how each ended.
-pub fn run(
-    bench: &Bench,
-    mode: Mode,
-    scripts: &[String],
-    jobs: usize,
-) -> anyhow::Result<Outcomes> {
+pub fn run(bench: &Bench, mode: Mode, scripts: &[String], jobs: usize) -> anyhow::Result<Outcomes> {
     let next = AtomicUsize::new(0);
     let outcomes = Mutex::new(Ok(Outcomes::new()));
     thread::scope(|scope| {
