@@ -36,6 +36,7 @@ use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
 use crate::map::Map;
 use crate::resize::Resize;
+use crate::version_fields::KnownPageOne;
 use crate::wal_file::WalFile;
 
 /// The cipher of new databases; `docs/benchmarks.md` has the measurement behind the choice.
@@ -99,7 +100,7 @@ pub(crate) struct Database {
     pub scratch: Vec<u8>,
     /// Sealed pages on their way to the file.
     pub gathered: Gathered,
-    pub page_one: Option<crate::main_file::PageOneFields>,
+    pub page_one: KnownPageOne,
     pub journal: Option<JournalFile>,
     /// A change of page size that is under way.
     pub resize: Option<Resize>,

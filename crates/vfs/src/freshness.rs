@@ -17,7 +17,8 @@ use page_codec::page::{Stamp, TRAILER_SIZE, VERSION_MAX, versioned_nonce};
 use crate::abi::{SQLITE_ERROR, SQLITE_IOERR_DATA};
 use crate::database::{Database, State};
 use crate::error::Outcome;
-use crate::main_file::{PAGES_OFFSET, VERSION_FIELDS_OFFSET};
+use crate::main_file::PAGES_OFFSET;
+use crate::version_fields::VERSION_FIELDS_OFFSET;
 
 /// Stamps are held for so many neighbouring pages, or for none of them.
 const CHUNK: usize = 256;

@@ -139,7 +139,7 @@ impl Database {
         match PageCodec::new(header.cipher, file_id, epoch, &unlocked.epochs) {
             Some(codec) => {
                 self.last_error = None;
-                self.page_one = None;
+                self.page_one.forget();
                 self.versions_in_file = header.must_understand & VERSIONED_PAGES != 0;
                 self.stamps.clear();
                 self.rotation_next = 0;

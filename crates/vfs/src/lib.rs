@@ -46,6 +46,7 @@ mod shim;
 mod temporary_file;
 pub mod tokens;
 mod verify;
+mod version_fields;
 mod wal_file;
 
 pub use abi::{sqlite3, sqlite3_file, sqlite3_vfs};

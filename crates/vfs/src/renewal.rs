@@ -75,7 +75,7 @@ impl Database {
             self.rotation_next = 0;
             self.scratch = vec![0; header.page_size as usize];
             self.map.forget();
-            self.page_one = None;
+            self.page_one.forget();
             self.stamps.begin_at(self.stamps.newest());
         }
         self.versions_in_file = header.must_understand & VERSIONED_PAGES != 0;
@@ -105,7 +105,7 @@ impl Database {
         if self.is_rotating() {
             self.settle_double_write()?;
         }
-        Ok(())
+        self.clear_surplus()
     }
 
     /// SQLite has got exclusive locks of the log. That of a checkpoint is the one under which

@@ -19,6 +19,7 @@ use crate::journal_file::JournalFile;
 use crate::map::Map;
 use crate::methods::{BASE_OFFSET, Body, Owner, base_pointer, install, owner_of};
 use crate::temporary_file::TemporaryFile;
+use crate::version_fields::KnownPageOne;
 use crate::wal_file::WalFile;
 
 /// How a VFS is to be registered.
@@ -283,7 +284,7 @@ fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body>
         nonces: Nonces::new(),
         scratch: Vec::new(),
         gathered: Gathered::default(),
-        page_one: None,
+        page_one: KnownPageOne::default(),
         journal: None,
         resize: None,
         resized_from: None,
