@@ -79,8 +79,9 @@ unsafe impl Send for Connection {}
 pub(crate) struct Database {
     pub base: BaseFile,
     pub vfs: BaseVfs,
-    /// Its name as SQLite gave it, and as it is told in messages.
+    /// Its name as SQLite gave it, where that stands in memory, and as it is told in messages.
     pub name: CString,
+    pub name_address: usize,
     pub path: String,
     pub state: State,
     pub plain_asked: bool,

@@ -17,6 +17,7 @@ use crate::abi::{
 use crate::api::SqliteApi;
 use crate::database::{Connection, Database, Opened, Prepared, Shared, State, lock};
 use crate::error::{Code, Outcome};
+use crate::open_files;
 
 /// What to write the cipher into before the page size is known.
 const PAGE_SIZE_UNKNOWN: u32 = 4096;
@@ -395,7 +396,7 @@ pub(crate) fn make_ready(shared: &Shared, own: *mut crate::abi::sqlite3_file) ->
         return Ok(());
     };
     if needs_key {
-        inherit(shared, own, connection)?;
+        inherit(shared, connection)?;
     }
     // Also without a key, which may come after a write that was refused for want of it: that write
     // has fixed the size of the pages.
@@ -404,13 +405,13 @@ pub(crate) fn make_ready(shared: &Shared, own: *mut crate::abi::sqlite3_file) ->
         matches!(database.state, State::New(_)) && !database.plain_asked
     };
     if will_be_encrypted {
-        reserve_trailer(own, connection);
+        reserve_trailer(shared, own, connection);
     }
     Ok(())
 }
 
 /// Tries the key of the connection's main database on a file that came without one.
-pub(crate) fn inherit_if_locked(shared: &Shared, own: *mut crate::abi::sqlite3_file) {
+pub(crate) fn inherit_if_locked(shared: &Shared) {
     let connection = {
         let database = lock(shared);
         match database.state {
@@ -420,22 +421,21 @@ pub(crate) fn inherit_if_locked(shared: &Shared, own: *mut crate::abi::sqlite3_f
     };
     if let Some(connection) = connection {
         // On failure the file stays locked, and taking the lock refuses.
-        let _ = inherit(shared, own, connection);
+        let _ = inherit(shared, connection);
     }
 }
 
 /// Gives `shared` the key of the main database of the same connection.
-fn inherit(shared: &Shared, own: *mut crate::abi::sqlite3_file, connection: Connection) -> Outcome {
-    // SAFETY: SQLite holds the connection's mutex while it calls into the VFS, and the pointer
-    // that it gave stays valid while the file is open.
-    let main = unsafe { SqliteApi::get().file_of(*connection.0, c"main") };
-    if main.is_null() || main == own {
-        return Ok(());
-    }
-    // SAFETY: `main` is an open file of this connection.
-    let Some(source) = (unsafe { crate::methods::shared_of(main) }) else {
+fn inherit(shared: &Shared, connection: Connection) -> Outcome {
+    let Some(source) = main_of(connection) else {
         return Ok(());
     };
+    if std::ptr::eq(
+        std::sync::Arc::as_ptr(&source),
+        std::sync::Arc::as_ptr(shared),
+    ) {
+        return Ok(());
+    }
     let inherited = {
         let source = lock(&source);
         if source.plain_asked {
@@ -461,10 +461,37 @@ fn inherit(shared: &Shared, own: *mut crate::abi::sqlite3_file, connection: Conn
     }
 }
 
-/// Tells SQLite, through the connection, to leave the trailer's bytes free in each page.
-fn reserve_trailer(own: *mut crate::abi::sqlite3_file, connection: Connection) {
+/// The main database of a connection, if it is one of this VFS.
+fn main_of(connection: Connection) -> Option<Shared> {
     let api = SqliteApi::get();
-    // SAFETY: as in `inherit`.
+    // SAFETY: SQLite holds the connection's mutex while it calls into the VFS, and the pointer
+    // that it gave stays valid while the file is open; the main database has a file object.
+    unsafe {
+        let db = *connection.0;
+        let main = api.file_of(db, c"main");
+        if main.is_null() {
+            return None;
+        }
+        if let Some(shared) = crate::methods::shared_of(main) {
+            return Some(shared);
+        }
+        // Another VFS stands above this one: the file object is the other's.
+        let name = (api.db_filename)(db, c"main".as_ptr());
+        if name.is_null() {
+            return None;
+        }
+        open_files::database_named(name, CStr::from_ptr(name))
+    }
+}
+
+/// Tells SQLite, through the connection, to leave the trailer's bytes free in each page.
+fn reserve_trailer(shared: &Shared, own: *mut crate::abi::sqlite3_file, connection: Connection) {
+    let api = SqliteApi::get();
+    let (path, address) = {
+        let database = lock(shared);
+        (database.name.clone(), database.name_address)
+    };
+    // SAFETY: as in `main_of`.
     let db = unsafe { *connection.0 };
     for index in 0.. {
         // SAFETY: `db` is live; the name, if any, lives until the schema is detached.
@@ -474,8 +501,14 @@ fn reserve_trailer(own: *mut crate::abi::sqlite3_file, connection: Connection) {
         }
         // SAFETY: SQLite returned a terminated string.
         let name = unsafe { CStr::from_ptr(name) };
-        // SAFETY: as in `inherit`.
-        if unsafe { api.file_of(db, name) } != own {
+        // SAFETY: as in `main_of`. The file object is another VFS's where one stands above.
+        let is_own = unsafe {
+            let file_name = (api.db_filename)(db, name.as_ptr());
+            api.file_of(db, name) == own
+                || (!file_name.is_null()
+                    && (file_name as usize == address || CStr::from_ptr(file_name) == &*path))
+        };
+        if !is_own {
             continue;
         }
         let mut bytes = page_codec::page::TRAILER_SIZE as std::ffi::c_int;
@@ -488,7 +521,6 @@ fn reserve_trailer(own: *mut crate::abi::sqlite3_file, connection: Connection) {
                 (&raw mut bytes).cast(),
             )
         };
-        return;
     }
 }
 

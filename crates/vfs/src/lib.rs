@@ -36,6 +36,7 @@ mod keys;
 mod main_file;
 mod map;
 mod methods;
+mod open_files;
 mod page_one;
 mod pragma;
 mod recovery;

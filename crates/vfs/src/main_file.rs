@@ -4,8 +4,8 @@ use page_codec::header::{REGION_SIZE, is_page_size};
 use page_codec::page::{PageError, PagePlace};
 
 use crate::abi::{
-    SQLITE_IOERR_DATA, SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ, SQLITE_LOCK_NONE,
-    SQLITE_LOCK_RESERVED, SQLITE_LOCK_SHARED,
+    SQLITE_CANTOPEN, SQLITE_IOERR_DATA, SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ,
+    SQLITE_LOCK_NONE, SQLITE_LOCK_RESERVED, SQLITE_LOCK_SHARED,
 };
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
@@ -170,8 +170,21 @@ impl Database {
         )
     }
 
+    /// Without its connection a database is read as an empty one, and SQLite would begin it anew.
+    fn refuse_without_connection(&mut self) -> Outcome {
+        if self.connection.is_some() || self.is_plain() {
+            return Ok(());
+        }
+        Err(self.fail(
+            SQLITE_CANTOPEN,
+            "a VFS above Strongroom does not pass SQLite's file controls on, without which \
+             Strongroom does not work; open the file without that VFS",
+        ))
+    }
+
     /// `xWrite` on an encrypted or new database: exactly one page.
     pub fn write_main(&mut self, page: &[u8], offset: u64) -> Outcome {
+        self.refuse_without_connection()?;
         match &self.state {
             State::Open(_) => {}
             State::Plain => return self.base.write(page, offset),
@@ -391,6 +404,7 @@ impl Database {
             // that cannot be opened for one that is torn, which SQLite deletes.
             return Err(self.refuse_content());
         }
+        self.refuse_without_connection()?;
         self.base.lock(level)?;
         let level_before = self.lock_level;
         let was_unlocked = level_before == SQLITE_LOCK_NONE;
