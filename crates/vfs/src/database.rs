@@ -101,6 +101,8 @@ pub(crate) struct Database {
     pub scratch: Vec<u8>,
     /// Sealed pages on their way to the file.
     pub gathered: Gathered,
+    /// Both copies of the header as they were when they were looked at last.
+    pub header_region: Vec<u8>,
     pub page_one: KnownPageOne,
     pub journal: Option<JournalFile>,
     /// A change of page size that is under way.

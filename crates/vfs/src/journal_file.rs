@@ -90,6 +90,13 @@ impl Database {
         } else {
             None
         };
+        let image_of = self
+            .journal
+            .as_ref()
+            .and_then(|journal| journal.cursor.image_at(offset));
+        if let (Some(page), Some(_)) = (image_of, nonce) {
+            self.refuse_stale_image(page, data)?;
+        }
         let Some(journal) = &mut self.journal else {
             return Err(self.refuse_content());
         };

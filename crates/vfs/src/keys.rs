@@ -112,13 +112,6 @@ impl Database {
         Ok(())
     }
 
-    /// Reads the header in force from the file.
-    pub fn read_header(&mut self) -> Outcome<HeaderRegion> {
-        let mut region = vec![0; REGION_SIZE];
-        self.base.read(&mut region, 0)?;
-        HeaderRegion::parse(&region).map_err(|error| self.fail(SQLITE_NOTADB, error.to_string()))
-    }
-
     fn unlock(&mut self, header: &Header, credential: &Credential) -> Outcome {
         match slots::unlock(header, credential) {
             Ok(unlocked) => {
@@ -141,6 +134,7 @@ impl Database {
             Some(codec) => {
                 self.last_error = None;
                 self.page_one.forget();
+                self.header_region.clear();
                 self.versions_in_file = header.must_understand & VERSIONED_PAGES != 0;
                 self.stamps.clear();
                 self.rotation_next = 0;
@@ -264,11 +258,14 @@ impl Database {
         if size != 0 && opened.header.may_ignore & UNFINISHED == 0 {
             return Ok(());
         }
-        self.forget_map();
         if size == 0 {
+            self.forget_map();
             return self.forget_file();
         }
-        let on_disk = self.read_header().ok().map(|region| region.header);
+        let mut region = vec![0; REGION_SIZE];
+        let read = self.base.read(&mut region, 0).ok();
+        let on_disk = read.and_then(|()| HeaderRegion::parse(&region).ok());
+        let on_disk = on_disk.map(|region| region.header);
         let State::Open(opened) = &mut self.state else {
             return Ok(());
         };
@@ -277,12 +274,14 @@ impl Database {
                 if header.may_ignore & UNFINISHED == 0 {
                     opened.credential = None;
                 }
-                // With the keys: there may be others by now.
+                // With the keys: there may be others by now. What is known of pages stays known: a
+                // header that is put back must not make old pages good.
                 self.renew_header().map(|_| ())
             }
             Some(_) | None => {
                 self.credential = opened.credential.take();
                 self.state = State::New(None);
+                self.forget_map();
                 self.load()
             }
         }

@@ -336,6 +336,7 @@ fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body>
         nonces: Nonces::new(),
         scratch: Vec::new(),
         gathered: Gathered::default(),
+        header_region: Vec::new(),
         page_one: KnownPageOne::default(),
         journal: None,
         resize: None,
