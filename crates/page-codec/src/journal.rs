@@ -105,6 +105,16 @@ impl Default for Cursor {
 }
 
 impl Cursor {
+    /// The page whose image is to be written at this offset.
+    pub fn image_at(&self, offset: u64) -> Option<u32> {
+        match self.expect {
+            Expect::ImageAt(at, page) if at == offset => Some(page),
+            Expect::ImageAt(..) | Expect::Anything | Expect::ChecksumAt(..) | Expect::NameAt(_) => {
+                None
+            }
+        }
+    }
+
     /// Classifies a write of `data` at `offset`, or `None` when it must be refused. A page size of
     /// zero stands for a database without pages: there are no images to keep, and a number can
     /// only announce the name of a super-journal.

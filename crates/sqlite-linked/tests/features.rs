@@ -514,3 +514,21 @@ fn a_file_cut_below_a_reader() {
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+#[test]
+fn a_plain_database_goes_from_exclusive_locking_to_the_log() {
+    let room = Room::new();
+    for (name, more) in [("plain.db", "&plain=on"), ("sealed.db", "")] {
+        let connection = match more {
+            "" => room.open(name),
+            _ => common::files::open(&room, name, more),
+        };
+        run(
+            &connection,
+            "CREATE TABLE t(a); PRAGMA locking_mode=exclusive; CREATE TABLE u(a);
+             PRAGMA journal_mode=wal; INSERT INTO u VALUES(1)",
+        );
+        assert_eq!(text(&connection, "PRAGMA integrity_check"), "ok", "{name}");
+        assert_eq!(text(&connection, "SELECT count(*) FROM u"), "1");
+    }
+}

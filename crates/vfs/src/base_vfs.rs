@@ -42,6 +42,9 @@ pub(crate) struct SideFile {
     _name: Option<SideName>,
 }
 
+// SAFETY: as a `BaseFile`; the memory belongs to this value alone.
+unsafe impl Send for SideFile {}
+
 impl SideFile {
     pub fn base(&self) -> BaseFile {
         self.base

@@ -52,6 +52,26 @@ impl FileName {
         FileName(name)
     }
 
+    /// Where it stands in memory.
+    pub fn address(self) -> usize {
+        self.0 as usize
+    }
+
+    /// Where SQLite keeps the name of the database's journal: behind the URI parameters.
+    pub fn journal_address(self) -> usize {
+        let mut at = self.0;
+        // SAFETY: as `sqlite3_uri_parameter` goes through them: the name, then pairs of strings, up
+        // to an empty one. Nothing behind that is read.
+        unsafe {
+            at = at.add(CStr::from_ptr(at).count_bytes() + 1);
+            while *at != 0 {
+                at = at.add(CStr::from_ptr(at).count_bytes() + 1);
+                at = at.add(CStr::from_ptr(at).count_bytes() + 1);
+            }
+        }
+        at as usize + 1
+    }
+
     /// A parameter of its URI.
     pub fn parameter(self, name: &str) -> Option<String> {
         let name = CString::new(name).ok()?;

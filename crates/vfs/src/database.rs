@@ -36,6 +36,7 @@ use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
 use crate::map::Map;
 use crate::resize::Resize;
+use crate::version_fields::KnownPageOne;
 use crate::wal_file::WalFile;
 
 /// The cipher of new databases; `docs/benchmarks.md` has the measurement behind the choice.
@@ -78,8 +79,9 @@ unsafe impl Send for Connection {}
 pub(crate) struct Database {
     pub base: BaseFile,
     pub vfs: BaseVfs,
-    /// Its name as SQLite gave it, and as it is told in messages.
+    /// Its name as SQLite gave it, where that stands in memory, and as it is told in messages.
     pub name: CString,
+    pub name_address: usize,
     pub path: String,
     pub state: State,
     pub plain_asked: bool,
@@ -99,7 +101,9 @@ pub(crate) struct Database {
     pub scratch: Vec<u8>,
     /// Sealed pages on their way to the file.
     pub gathered: Gathered,
-    pub page_one: Option<crate::main_file::PageOneFields>,
+    /// Both copies of the header as they were when they were looked at last.
+    pub header_region: Vec<u8>,
+    pub page_one: KnownPageOne,
     pub journal: Option<JournalFile>,
     /// A change of page size that is under way.
     pub resize: Option<Resize>,

@@ -9,7 +9,9 @@
 use page_codec::journal::{Cursor, HEADER_FIELDS_SIZE, Header, MAGIC, Part};
 use page_codec::page::{PagePlace, trailer_nonce};
 
-use crate::abi::{SQLITE_IOERR_DATA, SQLITE_IOERR_SHORT_READ, SQLITE_LOCK_RESERVED};
+use crate::abi::{
+    SQLITE_IOERR_DATA, SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ, SQLITE_LOCK_RESERVED,
+};
 use crate::base::BaseFile;
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
@@ -58,6 +60,17 @@ impl JournalFile {
     }
 }
 
+/// To SQLite a short read is the end of the journal, where it stops to undo: it may only be told of
+/// one at the end of the file.
+fn read_all_there_is(base: BaseFile, out: &mut [u8], offset: u64) -> Outcome {
+    match base.read(out, offset) {
+        Err(code) if code.is_short_read() && base.size()? >= offset + out.len() as u64 => {
+            Err(Code(SQLITE_IOERR_READ))
+        }
+        outcome => outcome,
+    }
+}
+
 impl Database {
     /// `xWrite` on the rollback journal.
     pub fn write_journal(&mut self, base: BaseFile, data: &[u8], offset: u64) -> Outcome {
@@ -77,6 +90,13 @@ impl Database {
         } else {
             None
         };
+        let image_of = self
+            .journal
+            .as_ref()
+            .and_then(|journal| journal.cursor.image_at(offset));
+        if let (Some(page), Some(_)) = (image_of, nonce) {
+            self.refuse_stale_image(page, data)?;
+        }
         let Some(journal) = &mut self.journal else {
             return Err(self.refuse_content());
         };
@@ -152,14 +172,14 @@ impl Database {
         let word = journal.word;
         match part {
             Part::Clear | Part::Header => {
-                base.read(out, offset)?;
+                read_all_there_is(base, out, offset)?;
                 match *out == MAGIC {
                     true => self.check_header(base, offset),
                     false => Ok(()),
                 }
             }
             Part::Checksum(_) => {
-                base.read(out, offset)?;
+                read_all_there_is(base, out, offset)?;
                 for (byte, mask) in out.iter_mut().zip(word.to_be_bytes()) {
                     *byte ^= mask;
                 }
@@ -202,7 +222,7 @@ impl Database {
     /// An image that does not open is, to SQLite, the torn end of the journal.
     fn read_image(&mut self, base: BaseFile, page: u32, out: &mut [u8], offset: u64) -> Outcome {
         let mut sealed = vec![0; out.len()];
-        if let Err(code) = base.read(&mut sealed, offset) {
+        if let Err(code) = read_all_there_is(base, &mut sealed, offset) {
             out.fill(0);
             return Err(code);
         }

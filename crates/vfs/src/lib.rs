@@ -36,6 +36,7 @@ mod keys;
 mod main_file;
 mod map;
 mod methods;
+mod open_files;
 mod page_one;
 mod pragma;
 mod recovery;
@@ -46,6 +47,7 @@ mod shim;
 mod temporary_file;
 pub mod tokens;
 mod verify;
+mod version_fields;
 mod wal_file;
 
 pub use abi::{sqlite3, sqlite3_file, sqlite3_vfs};

@@ -1,34 +1,20 @@
 //! The database file: pages behind a header region.
 
 use page_codec::header::{REGION_SIZE, is_page_size};
-use page_codec::page::{PageError, PagePlace, TRAILER_SIZE};
+use page_codec::page::{PageError, PagePlace};
 
 use crate::abi::{
-    SQLITE_IOERR_DATA, SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ, SQLITE_LOCK_NONE,
-    SQLITE_LOCK_RESERVED, SQLITE_LOCK_SHARED,
+    SQLITE_CANTOPEN, SQLITE_IOERR_DATA, SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ,
+    SQLITE_LOCK_NONE, SQLITE_LOCK_RESERVED, SQLITE_LOCK_SHARED,
 };
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
 use crate::keys::refused;
 use crate::page_one::PageOne;
+use crate::version_fields::{VERSION_FIELDS_OFFSET, VERSION_FIELDS_SIZE};
 
 /// Where the first page begins.
 pub(crate) const PAGES_OFFSET: u64 = REGION_SIZE as u64;
-
-/// SQLite's version fields of page 1, remembered with the trailer they were read under.
-///
-/// SQLite reads them at the start of each transaction to learn whether its cache is still good.
-/// The trailer changes with every write of the page, so while it stands unchanged, so do they.
-/// A forged page 1 with the old trailer gains nothing: it keeps the cache as it is, and does not
-/// open when it is read.
-pub(crate) struct PageOneFields {
-    trailer: [u8; TRAILER_SIZE],
-    fields: [u8; VERSION_FIELDS_SIZE],
-}
-
-/// sqlite.org/fileformat2.html 1.3: change counter to schema cookie, as the pager compares them.
-pub(crate) const VERSION_FIELDS_OFFSET: u64 = 24;
-const VERSION_FIELDS_SIZE: usize = 16;
 
 impl Database {
     /// `xRead` on an encrypted, new or locked database.
@@ -89,29 +75,6 @@ impl Database {
             done += count;
             offset += count as u64;
         }
-        Ok(())
-    }
-
-    fn read_version_fields(&mut self, out: &mut [u8]) -> Outcome {
-        let page_size = self.page_size().unwrap_or(0) as usize;
-        let mut trailer = [0; TRAILER_SIZE];
-        let at = PAGES_OFFSET + (page_size - TRAILER_SIZE) as u64;
-        let mapped = self
-            .map
-            .peek(at, TRAILER_SIZE, |bytes| trailer.copy_from_slice(bytes))
-            .is_some();
-        if let (true, Some(known)) = (mapped, &self.page_one)
-            && known.trailer == trailer
-        {
-            out.copy_from_slice(&known.fields);
-            return Ok(());
-        }
-        let mut page = vec![0; page_size];
-        self.read_page(0, &mut page)?;
-        out.copy_from_slice(&page[VERSION_FIELDS_OFFSET as usize..][..VERSION_FIELDS_SIZE]);
-        let mut fields = [0; VERSION_FIELDS_SIZE];
-        fields.copy_from_slice(out);
-        self.page_one = mapped.then_some(PageOneFields { trailer, fields });
         Ok(())
     }
 
@@ -207,8 +170,21 @@ impl Database {
         )
     }
 
+    /// Without its connection a database is read as an empty one, and SQLite would begin it anew.
+    fn refuse_without_connection(&mut self) -> Outcome {
+        if self.connection.is_some() || self.is_plain() {
+            return Ok(());
+        }
+        Err(self.fail(
+            SQLITE_CANTOPEN,
+            "a VFS above Strongroom does not pass SQLite's file controls on, without which \
+             Strongroom does not work; open the file without that VFS",
+        ))
+    }
+
     /// `xWrite` on an encrypted or new database: exactly one page.
     pub fn write_main(&mut self, page: &[u8], offset: u64) -> Outcome {
+        self.refuse_without_connection()?;
         match &self.state {
             State::Open(_) => {}
             State::Plain => return self.base.write(page, offset),
@@ -286,6 +262,10 @@ impl Database {
         if opened.codec.is_versioned() {
             let stamp = opened.codec.stamp_in(room);
             self.stamps.note(index, stamp);
+        }
+        if index == 0 {
+            // Compared with what is on the disk before it is used: the write may fail.
+            self.page_one.note(room, page);
         }
         if let Some(size) = &mut self.size_known {
             *size = (*size).max(offset + page.len() as u64);
@@ -401,7 +381,7 @@ impl Database {
     /// The file may have been cut to nothing: what is mapped of it would fault.
     pub fn forget_map(&mut self) {
         self.map.forget();
-        self.page_one = None;
+        self.page_one.forget();
         self.stamps.clear();
     }
 
@@ -424,6 +404,7 @@ impl Database {
             // that cannot be opened for one that is torn, which SQLite deletes.
             return Err(self.refuse_content());
         }
+        self.refuse_without_connection()?;
         self.base.lock(level)?;
         let level_before = self.lock_level;
         let was_unlocked = level_before == SQLITE_LOCK_NONE;

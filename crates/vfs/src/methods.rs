@@ -9,6 +9,7 @@ use crate::base::BaseFile;
 use crate::database::{Connection, Shared, lock};
 use crate::error::{Code, Outcome, code, guarded};
 use crate::foreign_file::{self, SharedForeign};
+use crate::open_files::{self, Owner};
 use crate::pragma::Answer;
 use crate::temporary_file::TemporaryFile;
 
@@ -21,8 +22,10 @@ pub(crate) enum Body {
     /// A database in another form, and its log.
     Foreign(SharedForeign),
     ForeignWal(SharedForeign),
-    /// Passed through: super-journals, which hold names of files only.
-    Clear,
+    /// A journal of which names of files are read only, and nothing is written.
+    Names,
+    /// Passed through: names of files only.
+    SuperJournal,
 }
 
 /// What SQLite allocates for each file: this, and behind it the file of the base VFS.
@@ -91,17 +94,11 @@ pub(crate) unsafe fn install(file: *mut sqlite3_file, base: BaseFile, body: Body
     unsafe { file.cast::<File>().write_unaligned(whole) }
 }
 
-/// A main database of this VFS.
-pub(crate) enum Owner {
-    Database(Shared),
-    Foreign(SharedForeign),
-}
-
-/// The database behind an open file, if it is a main database of this VFS.
+/// The database behind an open file, if it is one of this VFS.
 ///
 /// # Safety
 /// `file` must be an open file of any VFS.
-pub(crate) unsafe fn owner_of(file: *mut sqlite3_file) -> Option<Owner> {
+pub(crate) unsafe fn shared_of(file: *mut sqlite3_file) -> Option<Shared> {
     // SAFETY: every open file begins with its methods.
     let methods = unsafe { (*file).methods };
     if !std::ptr::eq(methods, &METHODS) && !std::ptr::eq(methods, &METHODS_WITHOUT_SHM) {
@@ -109,25 +106,14 @@ pub(crate) unsafe fn owner_of(file: *mut sqlite3_file) -> Option<Owner> {
     }
     // SAFETY: only `install` sets these methods, so this is a `File`.
     match unsafe { body_of(file) } {
-        Body::Main(shared) => Some(Owner::Database(shared.clone())),
-        Body::Foreign(shared) => Some(Owner::Foreign(shared.clone())),
+        Body::Main(shared) => Some(shared.clone()),
         Body::Journal(_)
         | Body::Wal(_)
         | Body::Temporary(_)
+        | Body::Foreign(_)
         | Body::ForeignWal(_)
-        | Body::Clear => None,
-    }
-}
-
-/// The same for a database of ours alone.
-///
-/// # Safety
-/// `file` must be an open file of any VFS.
-pub(crate) unsafe fn shared_of(file: *mut sqlite3_file) -> Option<Shared> {
-    // SAFETY: by contract.
-    match unsafe { owner_of(file) } {
-        Some(Owner::Database(shared)) => Some(shared),
-        Some(Owner::Foreign(_)) | None => None,
+        | Body::Names
+        | Body::SuperJournal => None,
     }
 }
 
@@ -174,8 +160,23 @@ unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
                 flushed
             }
             Body::Main(shared) => lock(shared).flush_main(),
-            Body::Temporary(_) | Body::Foreign(_) | Body::ForeignWal(_) | Body::Clear => Ok(()),
+            Body::Temporary(_)
+            | Body::Foreign(_)
+            | Body::ForeignWal(_)
+            | Body::Names
+            | Body::SuperJournal => Ok(()),
         };
+        match body {
+            Body::Main(shared) => {
+                let name = lock(shared).name.clone();
+                open_files::forget(&name, &Owner::Database(shared.clone()));
+            }
+            Body::Foreign(shared) => {
+                let name = foreign_file::lock(shared).name.clone();
+                open_files::forget(&name, &Owner::Foreign(shared.clone()));
+            }
+            _ => {}
+        }
         // SAFETY: `install` wrote the body; this is the one call that drops it, and SQLite makes
         // no call on the file afterwards.
         unsafe { ManuallyDrop::drop(&mut (*file.cast::<File>()).body) };
@@ -208,7 +209,7 @@ unsafe extern "C" fn read(
             Body::Temporary(temporary) => temporary.read(out, offset),
             Body::Foreign(shared) => foreign_file::lock(shared).read_main(out, offset),
             Body::ForeignWal(shared) => foreign_file::lock(shared).read_wal(base, out, offset),
-            Body::Clear => base.read(out, offset),
+            Body::Names | Body::SuperJournal => base.read(out, offset),
         })
     })
 }
@@ -234,7 +235,8 @@ unsafe extern "C" fn write(
             Body::Foreign(shared) | Body::ForeignWal(shared) => {
                 foreign_file::lock(shared).refuse_write()
             }
-            Body::Clear => base.write(data, offset),
+            Body::Names => Err(Code(SQLITE_READONLY)),
+            Body::SuperJournal => base.write(data, offset),
         })
     })
 }
@@ -253,7 +255,8 @@ unsafe extern "C" fn truncate(file: *mut sqlite3_file, size: i64) -> c_int {
             Body::Foreign(shared) | Body::ForeignWal(shared) => {
                 foreign_file::lock(shared).refuse_write()
             }
-            Body::Clear => base.truncate(size),
+            Body::Names => Err(Code(SQLITE_READONLY)),
+            Body::SuperJournal => base.truncate(size),
         })
     })
 }
@@ -264,7 +267,11 @@ fn flush(body: &mut Body) -> Outcome {
         Body::Main(shared) => lock(shared).flush_main(),
         Body::Journal(shared) => lock(shared).flush_journal(),
         Body::Wal(shared) => lock(shared).flush_wal(),
-        Body::Temporary(_) | Body::Foreign(_) | Body::ForeignWal(_) | Body::Clear => Ok(()),
+        Body::Temporary(_)
+        | Body::Foreign(_)
+        | Body::ForeignWal(_)
+        | Body::Names
+        | Body::SuperJournal => Ok(()),
     }
 }
 
@@ -299,7 +306,7 @@ unsafe extern "C" fn file_size(file: *mut sqlite3_file, out: *mut i64) -> c_int 
                 let shared = shared.clone();
                 if lock(&shared).is_unlocked() {
                     // Without locks (nolock=1) this is the first that is heard of a transaction.
-                    crate::keys::inherit_if_locked(&shared, file);
+                    crate::keys::inherit_if_locked(&shared);
                     if let Err(error) = crate::keys::make_ready(&shared, file) {
                         return code(Err(error));
                     }
@@ -308,7 +315,9 @@ unsafe extern "C" fn file_size(file: *mut sqlite3_file, out: *mut i64) -> c_int 
             }
             Body::Journal(_) | Body::Wal(_) => flush(body).and_then(|()| base.size()),
             Body::Temporary(temporary) => Ok(temporary.size()),
-            Body::Foreign(_) | Body::ForeignWal(_) | Body::Clear => base.size(),
+            Body::Foreign(_) | Body::ForeignWal(_) | Body::Names | Body::SuperJournal => {
+                base.size()
+            }
         };
         match size {
             Ok(size) => {
@@ -332,7 +341,7 @@ unsafe extern "C" fn lock_file(file: *mut sqlite3_file, level: c_int) -> c_int {
         let shared = shared.clone();
         let first = lock(&shared).is_unlocked();
         if first {
-            crate::keys::inherit_if_locked(&shared, file);
+            crate::keys::inherit_if_locked(&shared);
         }
         let result = lock(&shared).lock_main(level);
         if let (Ok(()), true) = (result, first) {
@@ -356,7 +365,8 @@ unsafe extern "C" fn unlock_file(file: *mut sqlite3_file, level: c_int) -> c_int
             | Body::Wal(_)
             | Body::Temporary(_)
             | Body::ForeignWal(_)
-            | Body::Clear => base.unlock(level),
+            | Body::Names
+            | Body::SuperJournal => base.unlock(level),
         })
     })
 }

@@ -164,15 +164,13 @@ impl Database {
         Ok(true)
     }
 
-    /// The same for any unit; zeros behind the end.
+    /// Reads any unit; zeros behind the end. A short read of one that is there is an error.
     fn read_unit(&mut self, index: u64, out: &mut [u8]) -> Outcome {
-        match self.read_page(index, out) {
-            Err(code) if code.is_short_read() => {
-                out.fill(0);
-                Ok(())
-            }
-            outcome => outcome,
+        if index * out.len() as u64 >= self.size_diverted().unwrap_or(0) {
+            out.fill(0);
+            return Ok(());
         }
+        self.read_page(index, out)
     }
 
     /// `xTruncate` while units are diverted; tells whether that is so.
@@ -266,7 +264,9 @@ impl Database {
         self.flush_main()?;
         self.flush_journal()?;
         let (from, to) = (u64::from(from), u64::from(to));
-        let size = self.size_diverted().unwrap_or(0);
+        // What lies behind is cut off after the commit, and not in the journal.
+        let told = told_count.map_or(u64::MAX, |count| count * to);
+        let size = self.size_diverted().unwrap_or(0).min(told);
         let version = self.next_version(size.div_ceil(from), from)?;
         let at_once = from.max(to);
         let mut plain = Zeroizing::new(vec![0; at_once as usize]);
@@ -279,8 +279,7 @@ impl Database {
                 if index * to >= size {
                     break;
                 }
-                let is_unused = told_count.is_some_and(|count| index >= count);
-                if is_unused || index == LOCK_BYTE / to {
+                if index == LOCK_BYTE / to {
                     page.fill(0);
                 }
                 self.seal_new_page(index, page, version)?;
@@ -288,14 +287,16 @@ impl Database {
             offset += at_once;
         }
         self.gathered.flush(self.base)?;
-        let end = PAGES_OFFSET + size.div_ceil(to) * to;
-        if self.base.size()? > end {
-            self.base.truncate(end)?;
+        let asked = self.size_diverted().unwrap_or(0).next_multiple_of(to);
+        let mut size_on_disk = self.base.size()?;
+        if size_on_disk > PAGES_OFFSET + asked {
+            size_on_disk = PAGES_OFFSET + asked;
+            self.base.truncate(size_on_disk)?;
         }
-        self.size_known = self.size_known.map(|_| end);
-        self.change_page_size(to as u32)?;
+        self.size_known = self.size_known.map(|_| size_on_disk);
+        // Also where that fails, a copy of the header may tell the new size.
         self.resized_from = Some(from as u32);
-        Ok(())
+        self.change_page_size(to as u32)
     }
 
     fn seal_new_page(&mut self, index: u64, page: &[u8], version: Option<u64>) -> Outcome {
@@ -349,6 +350,8 @@ impl Database {
     /// A journal with pages of this size is about to be played back: it began before a change of
     /// page size that did not commit.
     pub fn return_to_page_size(&mut self, page_size: u32) -> Outcome {
+        // The header may be half written.
+        self.renew_header()?;
         let Some(present) = self.page_size() else {
             return Ok(());
         };
