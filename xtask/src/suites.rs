@@ -48,7 +48,7 @@ struct SqliteOptions {
     /// How many scripts run at once; without it as many as there are cores.
     #[arg(long)]
     jobs: Option<usize>,
-    /// Take from the last run what stock SQLite does; our side alone runs again.
+    /// Take from the last run what stock SQLite did, where it ran; our side runs again.
     #[arg(long)]
     keep_stock: bool,
 }
@@ -165,7 +165,8 @@ fn sqlite(options: &SqliteOptions) -> anyhow::Result<()> {
 /// All scripts of `veryquick` in all modes.
 fn whole(bench: &Bench, options: &SqliteOptions) -> anyhow::Result<()> {
     let list = List::read(Path::new(LIST))?;
-    let suite = bench.list()?;
+    let mut suite = bench.list()?;
+    suite.extend(slice::BESIDE.iter().map(|&script| script.to_owned()));
     let unknown = list.unknown(&suite);
     if !unknown.is_empty() {
         bail!(
@@ -178,10 +179,17 @@ fn whole(bench: &Bench, options: &SqliteOptions) -> anyhow::Result<()> {
         scripts.retain(|name| options.script.iter().any(|prefix| name.starts_with(prefix)));
     }
     let outcomes = |mode: Mode| -> anyhow::Result<Outcomes> {
-        if options.keep_stock && mode != Mode::Strongroom {
-            return veryquick::read(&bench.work, mode);
-        }
-        let outcomes = veryquick::run(bench, mode, &scripts, jobs(options))?;
+        let kept = match options.keep_stock && mode != Mode::Strongroom {
+            true => veryquick::read(&bench.work, mode)?,
+            false => Outcomes::new(),
+        };
+        let missing: Vec<String> = scripts
+            .iter()
+            .filter(|script| !kept.contains_key(*script))
+            .cloned()
+            .collect();
+        let mut outcomes = veryquick::run(bench, mode, &missing, jobs(options))?;
+        outcomes.extend(kept);
         println!("{}", veryquick::summary(mode, &outcomes));
         if options.script.is_empty() {
             veryquick::write(&bench.work, mode, &outcomes)?;
@@ -197,7 +205,8 @@ fn whole(bench: &Bench, options: &SqliteOptions) -> anyhow::Result<()> {
 /// Chosen scripts under our extension; without it only those that fail in a way that is not listed.
 fn slice(bench: &Bench, options: &SqliteOptions) -> anyhow::Result<()> {
     let list = List::read(Path::new(LIST))?;
-    let scripts: Vec<String> = slice::SCRIPTS.iter().map(|&name| name.to_owned()).collect();
+    let mut scripts = bench.list()?;
+    scripts.retain(|script| slice::has(script));
     let jobs = jobs(options);
     let ours = veryquick::run(bench, Mode::Strongroom, &scripts, jobs)?;
     println!("{}", veryquick::summary(Mode::Strongroom, &ours));

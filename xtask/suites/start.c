@@ -8,6 +8,7 @@
 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "sqlite3.h"
 
 static int reserve(sqlite3 *connection, char **message, const struct sqlite3_api_routines *api) {
@@ -29,9 +30,9 @@ static int load(const char *extension) {
   if (result == SQLITE_OK) {
     result = sqlite3_load_extension(connection, extension, 0, &message);
   }
-  if (result == SQLITE_OK) {
-    sqlite3_vfs *own = sqlite3_vfs_find("strongroom");
-    result = own ? sqlite3_vfs_register(own, 1) : SQLITE_ERROR;
+  if (result == SQLITE_OK && strcmp(sqlite3_vfs_find(0)->zName, "strongroom") != 0) {
+    message = sqlite3_mprintf("it has not become the default VFS");
+    result = SQLITE_ERROR;
   }
   if (result != SQLITE_OK) {
     fprintf(stderr, "cannot load %s: %s\n", extension, message ? message : "no message");
