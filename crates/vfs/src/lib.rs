@@ -44,6 +44,7 @@ mod renewal;
 mod resize;
 mod rotation;
 mod shim;
+mod super_journal;
 mod temporary_file;
 pub mod tokens;
 mod verify;
