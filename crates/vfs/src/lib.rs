@@ -33,6 +33,7 @@ mod freshness;
 mod gathered;
 mod journal_file;
 mod keys;
+mod log_index;
 mod main_file;
 mod map;
 mod methods;
