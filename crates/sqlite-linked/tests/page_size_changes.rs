@@ -226,3 +226,52 @@ fn a_backup_of_a_database_without_reserved_bytes_is_refused_and_changes_nothing(
     assert_eq!(content(&target), before);
     assert_sound(&target);
 }
+
+#[test]
+fn verify_finds_a_page_1_that_does_not_fit_its_header() {
+    use keyring::Credential;
+    use page_codec::page::{PageCodec, PagePlace};
+    const PAGES_OFFSET: usize = page_codec::header::REGION_SIZE;
+    let cases = [
+        (16, 0x20, "a page size of 8192"),
+        (20, 0, "reserved"),
+        (59, 9, "text encoding"),
+    ];
+    for (offset, value, said) in cases {
+        let room = Room::new();
+        drop(made(&room, "x.db", 4096, 20, ""));
+        let mut bytes = std::fs::read(room.path("x.db")).expect("readable");
+        let header = page_codec::header::HeaderRegion::parse(&bytes)
+            .expect("a header")
+            .header;
+        let key = keyring::source::parse_raw_key("11".repeat(32).as_bytes()).expect("a key");
+        let unlocked =
+            keyring::slots::unlock(&header, &Credential::key_file(key)).expect("the key");
+        let mut codec = PageCodec::new(
+            header.cipher,
+            header.file_id,
+            header.current_epoch,
+            &unlocked.epochs,
+        )
+        .expect("a codec");
+        let sealed = &mut bytes[PAGES_OFFSET..][..4096];
+        let mut page = vec![0; 4096];
+        codec
+            .open(PagePlace::main(1), sealed, &mut page)
+            .expect("opens");
+        page[offset] = value;
+        codec
+            .seal(PagePlace::main(1), &[7; 12], &page, sealed)
+            .expect("seals");
+        std::fs::write(room.path("x.db"), bytes).expect("writable");
+        // SQLite would refuse the file before it asks for more.
+        let connection = room.open("x.db");
+        let verdict = text(&connection, "PRAGMA strongroom_verify");
+        assert!(
+            verdict.ends_with("pages do not open: 1"),
+            "{offset}: {verdict}"
+        );
+        let reason = last_error(&connection);
+        assert!(reason.contains(said), "{offset}: {reason}");
+    }
+}

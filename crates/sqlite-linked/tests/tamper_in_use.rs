@@ -201,3 +201,69 @@ fn an_old_header_beside_a_damaged_one_brings_no_removed_key_back() {
     assert_eq!(text(&connection, &third), "1");
     assert!(!opens());
 }
+
+/// Lowers the number of frames in both copies of the index's header, and mends their checksum
+/// (sqlite.org/walformat.html 2.1 and 4.1).
+fn take_frames_back(index: &Path, frames: u32) {
+    const COPY: usize = 48;
+    let mut copy = bytes(index, 0, COPY);
+    let number = |copy: &[u8], word: usize| {
+        let bytes = copy[4 * word..][..4].try_into().expect("four bytes");
+        u32::from_ne_bytes(bytes)
+    };
+    let count = number(&copy, 4);
+    assert!(count > frames, "there is something to take back");
+    copy[16..20].copy_from_slice(&(count - frames).to_ne_bytes());
+    let (mut first, mut second) = (0_u32, 0_u32);
+    for word in (0..10).step_by(2) {
+        first = first.wrapping_add(number(&copy, word)).wrapping_add(second);
+        second = second
+            .wrapping_add(number(&copy, word + 1))
+            .wrapping_add(first);
+    }
+    copy[40..44].copy_from_slice(&first.to_ne_bytes());
+    copy[44..48].copy_from_slice(&second.to_ne_bytes());
+    overwrite(index, 0, &copy);
+    overwrite(index, COPY, &copy);
+}
+
+#[test]
+fn with_freshness_the_index_of_the_log_takes_no_transaction_back() {
+    for is_writer in [false, true] {
+        let room = Room::new();
+        let writer = room.open_with("x.db", "&freshness=on");
+        text(&writer, "PRAGMA journal_mode=wal");
+        run(
+            &writer,
+            "PRAGMA wal_autocheckpoint=0; CREATE TABLE t(a); INSERT INTO t VALUES(1)",
+        );
+        let reader = room.open_with("x.db", "&freshness=on");
+        run(&writer, "INSERT INTO t VALUES(2)");
+        assert_eq!(text(&reader, "SELECT count(*) FROM t"), "2");
+        let index = room.path("x.db-shm");
+        let good = bytes(&index, 0, 96);
+        take_frames_back(&index, 1);
+        let victim = if is_writer { &writer } else { &reader };
+        for sql in ["SELECT count(*) FROM t", "INSERT INTO t VALUES(3)"] {
+            let result = victim.prepare(sql).and_then(|mut statement| {
+                let mut rows = statement.query([])?;
+                rows.next().map(|_| ())
+            });
+            assert!(result.is_err(), "{sql}");
+            assert!(
+                last_error(victim).contains("-shm"),
+                "{}",
+                last_error(victim)
+            );
+        }
+        overwrite(&index, 0, &good);
+        run(victim, "INSERT INTO t VALUES(3)");
+        assert_eq!(text(&reader, "SELECT count(*) FROM t"), "3");
+        for mode in ["PASSIVE", "RESTART", "TRUNCATE"] {
+            text(&reader, &format!("PRAGMA wal_checkpoint({mode})"));
+            run(&writer, "INSERT INTO t VALUES(4)");
+            text(&reader, "SELECT count(*) FROM t");
+        }
+        assert_eq!(text(&reader, "SELECT count(*) FROM t"), "6");
+    }
+}

@@ -326,3 +326,47 @@ fn a_hot_journal_is_believed_up_to_the_first_record_that_was_altered() {
         assert_eq!(last_error(&connection), "", "{what}");
     }
 }
+
+/// A record behind a journal that names a super-journal (sqlite.org/fileformat2.html 3).
+fn super_journal_record(name: &str, page_size: u32) -> Vec<u8> {
+    const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+    let lock_page = 0x4000_0000 / page_size + 1;
+    let checksum = name.bytes().map(u32::from).sum::<u32>();
+    let mut record = lock_page.to_be_bytes().to_vec();
+    record.extend_from_slice(name.as_bytes());
+    record.extend_from_slice(&(name.len() as u32).to_be_bytes());
+    record.extend_from_slice(&checksum.to_be_bytes());
+    record.extend_from_slice(&MAGIC);
+    record
+}
+
+#[test]
+fn a_forged_name_of_a_super_journal_deletes_no_file() {
+    let room = Room::new();
+    let connection = room.open("living.db");
+    fill(&connection, "t", ROWS);
+    connection
+        .execute_batch("PRAGMA cache_size=2; BEGIN; UPDATE t SET b = '' WHERE a > 0")
+        .expect("spills");
+    snapshot(&room, "living.db", "x.db");
+    drop(connection);
+    let hot = std::fs::read(room.path("x.db-journal")).expect("a hot journal");
+    let bystanders = ["precious.txt", "other.db-mj0A1B2C9D3"];
+    for name in bystanders {
+        let victim = room.path(name);
+        std::fs::write(&victim, "precious").expect("writes");
+        snapshot(&room, "x.db", "y.db");
+        let record = super_journal_record(&victim.display().to_string(), PAGE_SIZE as u32);
+        std::fs::write(room.path("y.db-journal"), [&hot[..], &record[..]].concat())
+            .expect("writes");
+        let connection = room.open("y.db");
+        assert_eq!(read_rows(&connection, "t").expect("rolled back"), ROWS);
+        assert_eq!(text(&connection, "PRAGMA integrity_check"), "ok");
+        drop(connection);
+        assert_eq!(
+            std::fs::read(&victim).expect("still there"),
+            b"precious",
+            "{name}"
+        );
+    }
+}

@@ -6,6 +6,7 @@ use crate::abi::{
     SQLITE_FCNTL_MMAP_SIZE, SQLITE_IOERR, SQLITE_NOTFOUND, sqlite3_file, sqlite3_io_methods,
 };
 use crate::error::{Code, Outcome, outcome};
+use crate::log_index::HEADER_SIZE;
 
 /// A pointer to a file that the base VFS has opened and not yet closed.
 ///
@@ -16,6 +17,29 @@ pub(crate) struct BaseFile(*mut sqlite3_file);
 
 // SAFETY: SQLite lets a connection move between threads and serialises the calls itself.
 unsafe impl Send for BaseFile {}
+
+/// The first bytes of shared memory, where the index of a log has its header.
+///
+/// Invariant: made of what the base VFS has mapped, dropped before it is unmapped.
+#[derive(Clone, Copy)]
+pub(crate) struct SharedHeader(*const [u8; HEADER_SIZE]);
+
+// SAFETY: as for `BaseFile`.
+unsafe impl Send for SharedHeader {}
+
+impl SharedHeader {
+    /// # Safety
+    /// `region` must be the first region of shared memory, and stay mapped while the value is used.
+    pub unsafe fn new(region: *const c_void) -> Self {
+        SharedHeader(region.cast())
+    }
+
+    pub fn read(self) -> [u8; HEADER_SIZE] {
+        // SAFETY: mapped by the invariant, and longer than this. Others may write there at any
+        // time; what comes of that is looked at as bytes, of which any are valid.
+        unsafe { self.0.read_volatile() }
+    }
+}
 
 /// The size of SQLite's largest page.
 const PIECE_SIZE: usize = 64 * 1024;

@@ -23,12 +23,14 @@ unsafe impl Send for BaseVfs {}
 pub(crate) struct SideName(Vec<u8>);
 
 impl SideName {
+    /// This name, which holds no zero byte.
+    pub fn of(name: &[u8]) -> Self {
+        SideName([name, &[0; 4]].concat())
+    }
+
     /// The name of a file beside the database `name`.
     pub fn beside(name: &CStr, suffix: &str) -> Self {
-        let mut bytes = name.to_bytes().to_vec();
-        bytes.extend_from_slice(suffix.as_bytes());
-        bytes.extend_from_slice(&[0; 4]);
-        SideName(bytes)
+        SideName::of(&[name.to_bytes(), suffix.as_bytes()].concat())
     }
 }
 

@@ -28,12 +28,13 @@ use page_codec::page::PageCodec;
 
 use crate::abi::{SQLITE_IOERR, SQLITE_LOCK_NONE, SQLITE_NOTADB, sqlite3};
 use crate::api::SqliteApi;
-use crate::base::BaseFile;
+use crate::base::{BaseFile, SharedHeader};
 use crate::base_vfs::BaseVfs;
 use crate::error::{Code, Outcome};
 use crate::freshness::Stamps;
 use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
+use crate::log_index::LogEnd;
 use crate::map::Map;
 use crate::resize::Resize;
 use crate::version_fields::KnownPageOne;
@@ -94,6 +95,9 @@ pub(crate) struct Database {
     /// Size on disk, known while a lock keeps others from changing it.
     pub size_known: Option<u64>,
     pub shared_memory: bool,
+    /// The header of the log's index, while it is mapped, and how far it said the log goes.
+    pub shared_header: Option<SharedHeader>,
+    pub log_end: Option<LogEnd>,
     /// The read lock of the log that this connection holds, by its number.
     pub log_read_lock: Option<i32>,
     pub map: Map,

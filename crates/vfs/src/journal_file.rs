@@ -173,10 +173,14 @@ impl Database {
         match part {
             Part::Clear | Part::Header => {
                 read_all_there_is(base, out, offset)?;
-                match *out == MAGIC {
-                    true => self.check_header(base, offset),
-                    false => Ok(()),
+                if *out != MAGIC {
+                    return Ok(());
                 }
+                if self.ends_forged_name(base, offset)? {
+                    out.fill(0);
+                    return Ok(());
+                }
+                self.check_header(base, offset)
             }
             Part::Checksum(_) => {
                 read_all_there_is(base, out, offset)?;

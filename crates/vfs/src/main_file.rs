@@ -128,6 +128,12 @@ impl Database {
                 if !code.is_short_read() {
                     return Err(code);
                 }
+                let page_size = self.page_size();
+                if self.renew_header()? && self.page_size() != page_size {
+                    // The file is shorter because its pages have another size now.
+                    let page_size = u64::from(self.page_size().unwrap_or(0));
+                    return self.read_parts(out, index * out.len() as u64, page_size);
+                }
                 return Err(self.beyond_end(index, offset));
             }
         };
@@ -431,8 +437,10 @@ impl Database {
     /// `xUnlock`.
     pub fn unlock_main(&mut self, level: i32) -> Outcome {
         let flushed = self.flush_main();
-        if level == SQLITE_LOCK_NONE {
-            self.size_known = None;
+        if level == SQLITE_LOCK_NONE
+            && let Some(size) = self.size_known.take()
+        {
+            self.map.leave(size);
         }
         if level < SQLITE_LOCK_RESERVED {
             self.resize = None;

@@ -19,6 +19,8 @@ pub(crate) struct Map {
     enabled: bool,
     /// Size of the file when it was mapped anew last.
     mapped_size: u64,
+    /// Size of the file when it was seen last: the base VFS may have mapped as much.
+    seen_size: u64,
     /// The unit read last: whoever reads in order gets the next one brought near.
     last_unit: u64,
 }
@@ -29,6 +31,7 @@ impl Map {
             base,
             enabled: false,
             mapped_size: 0,
+            seen_size: 0,
             last_unit: 0,
         };
         map.enable(enabled);
@@ -105,11 +108,17 @@ impl Map {
         }
     }
 
-    /// The file was found to be this short: a map of its former size would fault behind its end.
+    /// The file was found to have this size: a map of a larger one would fault behind its end.
     pub fn shrink(&mut self, size: u64) {
-        if size < self.mapped_size {
+        if size < self.mapped_size.max(self.seen_size) {
             self.remap(size);
         }
+        self.seen_size = size;
+    }
+
+    /// This connection leaves the file with this size.
+    pub fn leave(&mut self, size: u64) {
+        self.seen_size = size;
     }
 
     /// This connection has cut the file to this size. The base VFS, which did it, gives out nothing

@@ -5,7 +5,7 @@ use std::mem::{ManuallyDrop, size_of};
 
 use crate::abi::*;
 use crate::api::SqliteApi;
-use crate::base::BaseFile;
+use crate::base::{BaseFile, SharedHeader};
 use crate::database::{Connection, Shared, lock};
 use crate::error::{Code, Outcome, code, guarded};
 use crate::foreign_file::{self, SharedForeign};
@@ -401,7 +401,14 @@ unsafe extern "C" fn shm_map(
             database.shared_memory = true;
             database.size_known = None;
         }
-        code(base.shm_map(region, size, extend, out))
+        let mapped = base.shm_map(region, size, extend, out);
+        if let (Body::Main(shared), 0, Ok(())) = (body, region, mapped) {
+            // SAFETY: SQLite passes a place for the address, which is null where there is nothing
+            // yet; the region stays until `shm_unmap`, which forgets it.
+            let header = unsafe { (!(*out).is_null()).then(|| SharedHeader::new(*out)) };
+            lock(shared).shared_header = header;
+        }
+        code(mapped)
     })
 }
 
@@ -429,7 +436,14 @@ unsafe extern "C" fn shm_lock(
                 let result = base.shm_lock(offset, count, flags);
                 if let (Ok(()), Some(number)) = (result, log_read_lock(offset)) {
                     let taken = flags == SHM_LOCK_SHARED;
-                    lock(shared).log_read_lock = taken.then_some(number);
+                    let mut database = lock(shared);
+                    database.log_read_lock = taken.then_some(number);
+                    let header = database.shared_header;
+                    if taken && let Err(error) = database.check_log_end(header) {
+                        database.log_read_lock = None;
+                        let _ = base.shm_lock(offset, count, SHM_UNLOCK_SHARED);
+                        return code(Err(error));
+                    }
                 }
                 code(result)
             }
@@ -452,7 +466,9 @@ unsafe extern "C" fn shm_unmap(file: *mut sqlite3_file, delete: c_int) -> c_int 
     guarded(|| {
         let (body, base) = parts!(file);
         if let Body::Main(shared) = body {
-            lock(shared).shared_memory = false;
+            let mut database = lock(shared);
+            database.shared_memory = false;
+            database.shared_header = None;
         }
         code(base.shm_unmap(delete))
     })

@@ -154,6 +154,8 @@ impl Database {
         self.wal_locks &= !lock_bits(first, count);
         if first == SHM_WRITE_LOCK {
             self.end_wal_write();
+            // What was committed now is known; a number that has fallen is found by who reads next.
+            let _ = self.check_log_end(self.shared_header);
         }
     }
 

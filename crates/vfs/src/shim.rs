@@ -331,6 +331,8 @@ fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body>
         wal_locks: 0,
         size_known: None,
         shared_memory: false,
+        shared_header: None,
+        log_end: None,
         log_read_lock: None,
         map: Map::new(base, false),
         nonces: Nonces::new(),

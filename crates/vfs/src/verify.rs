@@ -10,6 +10,7 @@ use page_codec::wal::{self, FRAME_HEADER_SIZE, FrameHeader, HEADER_SIZE};
 use crate::abi::SQLITE_LOCK_SHARED;
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
+use crate::page_one::PageOne;
 use crate::wal_file::WalFile;
 
 /// Bytes that are read at once: few calls, and still near the processor when they are opened.
@@ -164,6 +165,10 @@ impl Database {
                     true => Ok(true),
                     false => self.open_alone(number, sealed, &mut page),
                 };
+                let opened = match opened {
+                    Ok(true) if number == 1 => fits_header(&page).map(|()| true),
+                    opened => opened,
+                };
                 match opened {
                     Ok(true) if wants_trailers => {
                         checked
@@ -293,6 +298,19 @@ impl Database {
         checked.bad.retain(still_bad);
         Ok((log_salts(log)? == Some(salts)).then_some(checked))
     }
+}
+
+/// A page 1 that opens may still tell SQLite of another database than the header does.
+fn fits_header(page: &[u8]) -> Result<(), String> {
+    let page_one = PageOne(page);
+    page_one.check().map_err(|error| error.to_string())?;
+    let (told, size) = (page_one.page_size() as usize, page.len());
+    if told == size {
+        return Ok(());
+    }
+    Err(format!(
+        "it tells a page size of {told} bytes, and the header {size}: SQLite cannot read the file"
+    ))
 }
 
 fn offset_of(number: u64, page_size: usize) -> u64 {
