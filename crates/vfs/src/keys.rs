@@ -77,10 +77,16 @@ impl Database {
         }
     }
 
-    /// Answers `SQLITE_FCNTL_COMMIT_PHASETWO`: the transaction that created the database is
-    /// committed. Only the second copy is written, and without a sync: if the power fails, the
-    /// first copy, with the same keys, is still whole.
-    pub fn finish_creation(&mut self) -> Outcome {
+    /// Answers `SQLITE_FCNTL_COMMIT_PHASETWO`: a transaction is committed.
+    pub fn committed(&mut self) {
+        self.resized_from = None;
+        // A failure costs nothing: the next commit tries again.
+        let _ = self.finish_creation();
+    }
+
+    /// The transaction that created the database is committed. Only the second copy is written, and
+    /// without a sync: if the power fails, the first copy, with the same keys, is still whole.
+    fn finish_creation(&mut self) -> Outcome {
         match &self.state {
             State::Open(opened) if opened.header.may_ignore & UNFINISHED != 0 => {}
             _ => return Ok(()),
