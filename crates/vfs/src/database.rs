@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crypto::cipher::Cipher;
-use crypto::page::{NONCE_SIZE, Nonce};
+use crypto::page::Nonce;
 use keyring::Credential;
 use keyring::slots::Unlocked;
 use page_codec::header::{Header, PLAIN_SQLITE_MAGIC, REGION_SIZE};
@@ -35,6 +35,7 @@ use crate::freshness::Stamps;
 use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
 use crate::map::Map;
+use crate::nonces::Nonces;
 use crate::wal_file::WalFile;
 
 /// The cipher of new databases; `docs/benchmarks.md` has the measurement behind the choice.
@@ -257,74 +258,5 @@ impl Database {
     /// Whether this connection holds no lock at all.
     pub fn is_unlocked(&self) -> bool {
         self.lock_level == SQLITE_LOCK_NONE
-    }
-}
-
-const NONCES_HELD: usize = 256;
-
-/// Random nonces, drawn many at a time: one system call for 256 pages.
-pub(crate) struct Nonces {
-    bytes: Box<[u8; NONCES_HELD * NONCE_SIZE]>,
-    used: usize,
-    /// The process that drew them.
-    process: u32,
-}
-
-impl Nonces {
-    pub fn new() -> Self {
-        Nonces {
-            bytes: Box::new([0; NONCES_HELD * NONCE_SIZE]),
-            used: NONCES_HELD,
-            process: std::process::id(),
-        }
-    }
-
-    /// Drops those that another process drew: after a fork both processes hold them. SQLite forbids
-    /// to go on with a connection in the child; a nonce used twice would cost more than that.
-    pub fn drop_inherited(&mut self) {
-        let process = std::process::id();
-        if self.process != process {
-            self.process = process;
-            self.used = NONCES_HELD;
-        }
-    }
-
-    pub fn next(&mut self) -> Result<Nonce, keyring::EntropyError> {
-        if self.used == NONCES_HELD {
-            getrandom::fill(&mut self.bytes[..])?;
-            self.used = 0;
-        }
-        let mut nonce = [0; NONCE_SIZE];
-        nonce.copy_from_slice(&self.bytes[self.used * NONCE_SIZE..][..NONCE_SIZE]);
-        self.used += 1;
-        Ok(nonce)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::HashSet;
-
-    #[test]
-    fn nonces_of_another_process_are_not_used() {
-        let mut nonces = Nonces::new();
-        nonces.next().expect("entropy");
-        let left = nonces.bytes.clone();
-        nonces.drop_inherited();
-        assert_eq!(nonces.used, 1, "they are this process's own");
-        nonces.process ^= 1;
-        nonces.drop_inherited();
-        let drawn = nonces.next().expect("entropy");
-        assert!(left.chunks(NONCE_SIZE).all(|nonce| nonce != drawn));
-    }
-
-    #[test]
-    fn nonces_do_not_repeat() {
-        let mut nonces = Nonces::new();
-        let drawn: HashSet<Nonce> = (0..10 * NONCES_HELD)
-            .map(|_| nonces.next().expect("entropy"))
-            .collect();
-        assert_eq!(drawn.len(), 10 * NONCES_HELD);
     }
 }

@@ -36,6 +36,7 @@ mod keys;
 mod main_file;
 mod map;
 mod methods;
+mod nonces;
 mod pragma;
 mod recovery;
 mod renewal;

@@ -490,8 +490,12 @@ unsafe extern "C" fn file_control(
                 _,
             ) => SQLITE_NOTFOUND,
             (SQLITE_FCNTL_COMMIT_PHASETWO, Body::Main(shared)) => {
+                let mut database = lock(shared);
+                // Under an exclusive lock that is kept, no lock tells of the next transaction.
+                database.nonces.forget();
                 // A failure costs nothing: the next commit tries again.
-                let _ = lock(shared).finish_creation();
+                let _ = database.finish_creation();
+                drop(database);
                 code(base.file_control(operation, argument))
             }
             (SQLITE_FCNTL_CKPT_START, Body::Main(shared)) => {

@@ -10,7 +10,7 @@ use crate::api::SqliteApi;
 use crate::base::BaseFile;
 use crate::base_vfs::BaseVfs;
 use crate::credentials::{FileName, Request, request};
-use crate::database::{DEFAULT_CIPHER, Database, Nonces, Shared, State, lock};
+use crate::database::{DEFAULT_CIPHER, Database, Shared, State, lock};
 use crate::error::{Code, Outcome, code, guarded};
 use crate::foreign_file::{ForeignFile, asked_source};
 use crate::freshness::Stamps;
@@ -18,6 +18,7 @@ use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
 use crate::map::Map;
 use crate::methods::{BASE_OFFSET, Body, Owner, base_pointer, install, owner_of};
+use crate::nonces::Nonces;
 use crate::temporary_file::TemporaryFile;
 use crate::wal_file::WalFile;
 
