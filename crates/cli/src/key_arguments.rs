@@ -83,23 +83,23 @@ enum Given {
 }
 
 impl Given {
-    fn warn_of_readers(&self) {
+    fn warn_of_others(&self) {
         let (content, source) = match self {
             Given::Key(source) => ("key", source),
             Given::Passphrase(source) => ("passphrase", source),
             Given::Keyring(_) => return,
         };
-        if let (KeySource::File(path), Some(_)) = (source, source.exposure()) {
+        if let (KeySource::File(path), Some(exposed)) = (source, source.exposure()) {
             eprintln!(
-                "strongroom: warning: the {content} file {} can be read by other users of this \
-                 machine; `chmod 600` on it closes that",
-                path.display()
+                "strongroom: warning: the {content} file {} {}",
+                path.display(),
+                exposed.exposure()
             );
         }
     }
 
     fn read(self) -> anyhow::Result<Credential> {
-        self.warn_of_readers();
+        self.warn_of_others();
         Ok(match self {
             Given::Key(source @ KeySource::File(_)) => Credential::key_file(source.read_raw_key()?),
             Given::Key(source) => Credential::raw_key(source.read_raw_key()?),
@@ -137,7 +137,7 @@ impl KeyArguments {
         let Some(given) = self.given_by_option() else {
             return Ok(None);
         };
-        given.warn_of_readers();
+        given.warn_of_others();
         match given {
             Given::Key(source) => Ok(Some(source.read_raw_key()?)),
             Given::Keyring(name) => system_keyring::read(&name).map(Some),

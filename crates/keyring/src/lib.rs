@@ -4,6 +4,7 @@
 pub mod cache;
 mod credential;
 mod derivation;
+mod key_file;
 pub mod rotation;
 pub mod slots;
 pub mod source;
