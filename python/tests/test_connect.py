@@ -117,6 +117,9 @@ def test_a_key_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(strongroom.UnusableError, match="no-such.key"):
         strongroom.connect(tmp_path / "x.db", key_file=tmp_path / "no-such.key")
     assert not (tmp_path / "x.db").exists() or (tmp_path / "x.db").stat().st_size == 0
+    fill(tmp_path / "y.db", key=KEY)
+    with pytest.raises(strongroom.UnusableError, match="no-such.key"):
+        strongroom.connect(tmp_path / "y.db", key_file=tmp_path / "no-such.key")
 
 
 def test_what_is_no_encrypted_database_is_not_a_wrong_key(tmp_path):

@@ -57,6 +57,8 @@ fn functions() -> SqliteApi {
                 linked::sqlite3_database_file_object as *const (),
             ),
             db_name: transmute::<*const (), _>(linked::sqlite3_db_name as *const ()),
+            get_autocommit: transmute::<*const (), _>(linked::sqlite3_get_autocommit as *const ()),
+            exec: transmute::<*const (), _>(linked::sqlite3_exec as *const ()),
         }
     }
 }

@@ -84,6 +84,8 @@ pub(crate) struct Database {
     pub state: State,
     pub plain_asked: bool,
     pub credential: Option<Credential>,
+    /// The key at hand is what a file or a variable holds that the URI names.
+    pub key_named: bool,
     pub cipher: Cipher,
     pub connection: Option<Connection>,
     pub lock_level: i32,
@@ -110,6 +112,8 @@ pub(crate) struct Database {
     /// Where the pass of a rotation goes on: all pages before it are under the current epoch.
     pub rotation_next: u64,
     pub last_error: Option<Failure>,
+    /// The reason behind a `last_error` that conceals it.
+    pub concealed: Option<String>,
 }
 
 /// What went wrong, and when: failures are counted through the process, so that the newest can be
@@ -173,6 +177,7 @@ impl Database {
 
     /// Notes what went wrong, for `PRAGMA strongroom_last_error` and SQLite's error log.
     pub fn fail(&mut self, code: i32, message: impl Into<String>) -> Code {
+        self.concealed = None;
         self.last_error = Some(Failure::note(&self.path, code, message.into()));
         Code(code)
     }
@@ -180,6 +185,11 @@ impl Database {
     /// The message of this database's last failure, or of a newer one of another file in this
     /// thread, which then names that file.
     pub fn newest_failure(&self) -> String {
+        match &self.concealed {
+            // Whoever opened the connection named the key himself.
+            Some(reason) if self.is_main() => return reason.clone(),
+            Some(_) | None => {}
+        }
         newest_failure(self.last_error.as_ref())
     }
 
@@ -210,15 +220,20 @@ impl Database {
 
     fn found_plain(&mut self) {
         if self.credential.is_some() {
-            self.state = State::Broken;
-            self.fail(
-                SQLITE_NOTADB,
-                "a key was given, but this is a plain SQLite database; `strongroom encrypt` makes \
-                 an encrypted copy, and plain=on in the URI opens it as it is",
-            );
+            self.refuse_plain();
         } else {
             self.state = State::Plain;
         }
+    }
+
+    /// The file is plain, and a key was given or at least named.
+    pub fn refuse_plain(&mut self) {
+        self.state = State::Broken;
+        self.fail(
+            SQLITE_NOTADB,
+            "a key was given, but this is a plain SQLite database; `strongroom encrypt` makes an \
+             encrypted copy, and plain=on in the URI opens it as it is",
+        );
     }
 
     /// The code for reading or writing content in a state that has none to offer.

@@ -122,6 +122,11 @@ impl Database {
                 let credential = unfinished.then(|| credential.duplicate());
                 self.opened(header.clone(), unlocked, credential)
             }
+            Err(error @ (UnlockError::WrongKey | UnlockError::NoSlotOfKind(_)))
+                if self.key_named =>
+            {
+                Err(self.fail_concealed(error.to_string()))
+            }
             Err(error) => Err(self.fail(code_of(&error), error.to_string())),
         }
     }
@@ -136,6 +141,7 @@ impl Database {
         match PageCodec::new(header.cipher, file_id, epoch, &unlocked.epochs) {
             Some(codec) => {
                 self.last_error = None;
+                self.concealed = None;
                 self.page_one = None;
                 self.versions_in_file = header.must_understand & VERSIONED_PAGES != 0;
                 self.stamps.clear();
@@ -156,6 +162,7 @@ impl Database {
 
     /// Answers `PRAGMA key`: opens a locked database, prepares a new one.
     pub fn give_key(&mut self, credential: Credential) -> Outcome {
+        self.key_named = false;
         if let State::New(_) = self.state {
             self.credential = None;
             self.load()?;

@@ -24,6 +24,7 @@ mod abi;
 mod api;
 mod base;
 mod base_vfs;
+mod connection;
 mod credentials;
 mod database;
 mod double_write;

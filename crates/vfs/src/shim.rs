@@ -273,6 +273,7 @@ fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body>
         state: State::New(None),
         plain_asked: wanted.plain,
         credential: wanted.credential,
+        key_named: wanted.named_by_uri,
         cipher: wanted.cipher.unwrap_or(DEFAULT_CIPHER),
         connection: None,
         lock_level: SQLITE_LOCK_NONE,
@@ -292,16 +293,9 @@ fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body>
         stamps: Stamps::default(),
         rotation_next: 0,
         last_error: None,
+        concealed: None,
     };
-    match problem {
-        // The file stays shut, and PRAGMA strongroom_last_error tells why: an open that fails
-        // could carry no message.
-        Some(error) => {
-            database.state = State::Broken;
-            database.fail(SQLITE_NOTADB, error.to_string());
-        }
-        None => database.load()?,
-    }
+    database.load_as_asked(problem)?;
     if !database.is_plain() {
         database.set_map(wanted.map);
     }

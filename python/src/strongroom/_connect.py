@@ -120,7 +120,8 @@ def _check(connection: sqlite3.Connection, create: bool) -> None:
     if state == "encrypted" or (state == "new" and status.get("key")):
         return
     reason = _ask(connection, "strongroom_last_error") or "the database does not open"
-    raise WrongKeyError(reason) if state == "locked" else UnusableError(reason)
+    # A locked one may also wait for a key that could not be read.
+    raise WrongKeyError(reason) if reason.startswith("wrong key") else UnusableError(reason)
 
 
 def _ask(connection: sqlite3.Connection, pragma: str) -> str | None:
