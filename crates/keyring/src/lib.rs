@@ -8,6 +8,8 @@ mod key_file;
 pub mod rotation;
 pub mod slots;
 pub mod source;
+mod unlock;
+pub mod work;
 
 pub use credential::Credential;
 use crypto::secret::Key;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crypto::cipher::Cipher;
 use keyring::Credential;
 use keyring::source::{KeySource, KeySourceError};
+use keyring::work::{WorkLimit, WorkLimitError};
 use thiserror::Error;
 
 use crate::abi::SQLITE_NOTADB;
@@ -14,7 +15,6 @@ use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
 
 /// What the URI of a database, or the environment, asks for.
-#[derive(Default)]
 pub(crate) struct Request {
     pub credential: Option<Credential>,
     pub cipher: Option<Cipher>,
@@ -25,6 +25,23 @@ pub(crate) struct Request {
     pub plain: bool,
     /// The key is what a file or a variable holds that the URI names.
     pub named_by_uri: bool,
+    /// What a header may cost before it is known to be genuine.
+    pub unlock_work: WorkLimit,
+}
+
+impl Request {
+    /// Of a file that stays shut.
+    pub fn refused() -> Self {
+        Request {
+            credential: None,
+            cipher: None,
+            map: true,
+            freshness: None,
+            plain: false,
+            named_by_uri: false,
+            unlock_work: WorkLimit::DEFAULT,
+        }
+    }
 }
 
 /// Why the request cannot be met.
@@ -42,6 +59,8 @@ pub(crate) enum RequestError {
     Token,
     #[error("the URI gives more than one key; give one")]
     Several,
+    #[error(transparent)]
+    Work(#[from] WorkLimitError),
 }
 
 /// Of a source that the URI of an attached database names: the same words whether it is missing, cannot be read, holds no
@@ -95,6 +114,10 @@ pub(crate) fn request(name: FileName) -> Result<Request, RequestError> {
     let plain = is("plain", &["on", "1", "yes", "true"]);
     let map = !is("mmap", &["off", "0", "no", "false"]);
     let freshness = is("freshness", &["on", "1", "yes", "true"]).then_some(true);
+    let unlock_work = match name.parameter("unlock_work") {
+        Some(text) => WorkLimit::parse(&text)?,
+        None => WorkLimit::of_process()?,
+    };
     let mut named_by_uri = false;
     let credential = match from_uri(name)? {
         _ if plain => None,
@@ -105,6 +128,7 @@ pub(crate) fn request(name: FileName) -> Result<Request, RequestError> {
         None => from_environment()?,
     };
     Ok(Request {
+        unlock_work,
         named_by_uri,
         credential,
         cipher,

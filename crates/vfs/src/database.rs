@@ -23,6 +23,7 @@ use crypto::cipher::Cipher;
 use crypto::page::Nonce;
 use keyring::Credential;
 use keyring::slots::Unlocked;
+use keyring::work::WorkLimit;
 use page_codec::header::{Header, PLAIN_SQLITE_MAGIC, REGION_SIZE};
 use page_codec::page::PageCodec;
 
@@ -86,6 +87,8 @@ pub(crate) struct Database {
     pub credential: Option<Credential>,
     /// The key at hand is what a file or a variable holds that the URI names.
     pub key_named: bool,
+    /// What a header may cost before it is known to be genuine.
+    pub unlock_work: WorkLimit,
     pub cipher: Cipher,
     pub connection: Option<Connection>,
     pub lock_level: i32,

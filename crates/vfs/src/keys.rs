@@ -116,7 +116,7 @@ impl Database {
     }
 
     fn unlock(&mut self, header: &Header, credential: &Credential) -> Outcome {
-        match slots::unlock(header, credential) {
+        match slots::unlock_within(header, credential, self.unlock_work) {
             Ok(unlocked) => {
                 let unfinished = header.may_ignore & UNFINISHED != 0;
                 let credential = unfinished.then(|| credential.duplicate());
@@ -176,7 +176,7 @@ impl Database {
             // The key of an open database is checked, so that a wrong one never goes unnoticed.
             State::Open(_) => {
                 let header = self.read_header()?.header;
-                match slots::unlock(&header, &credential) {
+                match slots::unlock_within(&header, &credential, self.unlock_work) {
                     Ok(_) => Ok(()),
                     Err(error) => Err(self.fail(code_of(&error), error.to_string())),
                 }
@@ -368,6 +368,7 @@ fn code_of(error: &UnlockError) -> i32 {
     match error {
         UnlockError::WrongKey
         | UnlockError::NoSlotOfKind(_)
+        | UnlockError::TooMuchWork { .. }
         | UnlockError::HeaderAltered
         | UnlockError::Replaced => SQLITE_NOTADB,
         UnlockError::Derivation(_) | UnlockError::Entropy(_) => SQLITE_IOERR,

@@ -257,13 +257,7 @@ fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body>
     let requested = request(parameters);
     let (wanted, problem) = match requested {
         Ok(wanted) => (wanted, None),
-        Err(error) => (
-            Request {
-                map: true,
-                ..Request::default()
-            },
-            Some(error),
-        ),
+        Err(error) => (Request::refused(), Some(error)),
     };
     let mut database = Database {
         base,
@@ -274,6 +268,7 @@ fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body>
         plain_asked: wanted.plain,
         credential: wanted.credential,
         key_named: wanted.named_by_uri,
+        unlock_work: wanted.unlock_work,
         cipher: wanted.cipher.unwrap_or(DEFAULT_CIPHER),
         connection: None,
         lock_level: SQLITE_LOCK_NONE,
