@@ -128,7 +128,8 @@ pub(crate) fn exposed(_path: &Path) -> Option<ExposedKeyFile> {
     None
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use crate::source::{KeySource, KeySourceError};

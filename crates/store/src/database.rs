@@ -164,9 +164,12 @@ pub fn open_plain(path: Option<&Path>, access: Access) -> Result<Connection, Ope
             source,
         });
     };
-    // Through the encrypting VFS, so that temporary files are sealed here too.
-    let uri = uri(path)?.through_strongroom().with("plain", "on");
-    open(path, &uri, access)
+    open(path, &plain_uri(path)?, access)
+}
+
+/// The URI of a plain database through the encrypting VFS, so that temporary files are sealed too.
+pub(crate) fn plain_uri(path: &Path) -> Result<FileUri, OpenError> {
+    Ok(uri(path)?.through_strongroom().with("plain", "on"))
 }
 
 /// Opens an encrypted database, or makes a new one. Without a token it stays locked until

@@ -24,6 +24,7 @@ mod abi;
 mod api;
 mod base;
 mod base_vfs;
+mod by_descriptor;
 mod connection;
 mod credentials;
 mod database;

@@ -9,6 +9,7 @@ use crate::abi::*;
 use crate::api::SqliteApi;
 use crate::base::BaseFile;
 use crate::base_vfs::BaseVfs;
+use crate::by_descriptor::is_final;
 use crate::credentials::{FileName, Request, request};
 use crate::database::{DEFAULT_CIPHER, Database, Shared, State, lock};
 use crate::error::{Code, Outcome, code, guarded};
@@ -317,6 +318,14 @@ unsafe extern "C" fn full_pathname(
     size: c_int,
     out: *mut c_char,
 ) -> c_int {
+    // SAFETY: SQLite passes a terminated name, and room for as many bytes as it says.
+    unsafe {
+        let bytes = CStr::from_ptr(name).to_bytes_with_nul();
+        if is_final(bytes) && usize::try_from(size).is_ok_and(|size| bytes.len() <= size) {
+            std::ptr::copy_nonoverlapping(name, out, bytes.len());
+            return SQLITE_OK;
+        }
+    }
     pass!(vfs, full_pathname, SQLITE_CANTOPEN, name, size, out)
 }
 
