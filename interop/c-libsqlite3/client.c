@@ -43,6 +43,22 @@ static void load_extension(void)
     sqlite3_close(any);
 }
 
+/* SQLite is shut down and started again: the extension, loaded again, is the default once more. */
+static void start_again(void)
+{
+    load_extension();
+    for (int round = 0; round < 2; round++) {
+        const sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+        if (!vfs || strcmp(vfs->zName, "strongroom")) {
+            fprintf(stderr, "round %d: the default VFS is %s\n", round, vfs ? vfs->zName : "none");
+            exit(1);
+        }
+        check(NULL, sqlite3_shutdown());
+        check(NULL, sqlite3_initialize());
+        load_extension();
+    }
+}
+
 static void append_escaped(char *uri, const char *text)
 {
     for (; *text; text++) {
@@ -221,6 +237,10 @@ static void write_ahead_log(const char *file, const char *key_file)
 
 int main(int count, char **arguments)
 {
+    if (count == 2 && !strcmp(arguments[1], "start-again")) {
+        start_again();
+        return 0;
+    }
     if (count < 3)
         return 2;
     const char *file = arguments[2], *key_file = count > 3 ? arguments[3] : NULL;

@@ -268,6 +268,13 @@ pub fn settle(
     authenticate(header, &unlocked.master);
 }
 
+/// Gives the database another page size: the header of the next generation.
+pub fn change_page_size(header: &mut Header, unlocked: &Unlocked, page_size: u32) {
+    header.page_size = page_size;
+    header.generation += 1;
+    authenticate(header, &unlocked.master);
+}
+
 /// Marks a new database as committed: the header of the next generation.
 pub fn finish(header: &mut Header, unlocked: &Unlocked) {
     header.may_ignore &= !UNFINISHED;

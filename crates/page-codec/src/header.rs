@@ -482,12 +482,6 @@ impl HeaderRegion {
     }
 }
 
-/// The generations that the two copies in these bytes tell, intact or not: enough to learn whether
-/// a header that is known has changed.
-pub fn generations(region: &[u8; REGION_SIZE]) -> [u64; 2] {
-    [0, 1].map(|copy| u64::from_le_bytes(get(region, copy * COPY_SIZE + OFFSET_GENERATION)))
-}
-
 /// Whether SQLite allows pages of this size.
 pub fn is_page_size(bytes: u32) -> bool {
     bytes.is_power_of_two() && (512..=65_536).contains(&bytes)

@@ -52,6 +52,13 @@ impl Header {
         u32::from_be_bytes(count)
     }
 
+    /// The size of the pages in the journal.
+    pub fn page_size(&self) -> u32 {
+        let mut size = [0; 4];
+        size.copy_from_slice(&self.0[24..28]);
+        u32::from_be_bytes(size)
+    }
+
     /// Whether it may stand there without a seal: a database that had no page had no key either.
     pub fn needs_no_seal(&self) -> bool {
         self.page_count() == 0 && self.seal().iter().all(|byte| *byte == 0)
@@ -98,6 +105,16 @@ impl Default for Cursor {
 }
 
 impl Cursor {
+    /// The page whose image is to be written at this offset.
+    pub fn image_at(&self, offset: u64) -> Option<u32> {
+        match self.expect {
+            Expect::ImageAt(at, page) if at == offset => Some(page),
+            Expect::ImageAt(..) | Expect::Anything | Expect::ChecksumAt(..) | Expect::NameAt(_) => {
+                None
+            }
+        }
+    }
+
     /// Classifies a write of `data` at `offset`, or `None` when it must be refused. A page size of
     /// zero stands for a database without pages: there are no images to keep, and a number can
     /// only announce the name of a super-journal.

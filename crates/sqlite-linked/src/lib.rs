@@ -53,9 +53,7 @@ fn functions() -> SqliteApi {
             free: linked::sqlite3_free,
             log: transmute::<*const (), _>(linked::sqlite3_log as *const ()),
             libversion_number: linked::sqlite3_libversion_number,
-            database_file_object: transmute::<*const (), _>(
-                linked::sqlite3_database_file_object as *const (),
-            ),
+            db_filename: transmute::<*const (), _>(linked::sqlite3_db_filename as *const ()),
             db_name: transmute::<*const (), _>(linked::sqlite3_db_name as *const ()),
             get_autocommit: transmute::<*const (), _>(linked::sqlite3_get_autocommit as *const ()),
             exec: transmute::<*const (), _>(linked::sqlite3_exec as *const ()),

@@ -56,25 +56,6 @@ fn all_page_sizes_work_in_rollback_and_wal_mode() {
 }
 
 #[test]
-fn the_page_size_of_an_existing_database_stays() {
-    let room = Room::new();
-    let connection = room.open("x.db");
-    fill(&connection, "t", ROWS);
-    run(&connection, "PRAGMA page_size=4096");
-    for page_size in [512, 8192, 65_536] {
-        let failure = failure(&connection, &format!("PRAGMA page_size={page_size}"));
-        assert!(
-            failure.message.contains("cannot be changed in place"),
-            "{failure:?}"
-        );
-    }
-    run(&connection, "VACUUM");
-    assert_eq!(text(&connection, "PRAGMA page_size"), "4096");
-    assert_eq!(read_rows(&connection, "t").expect("reads"), ROWS);
-    assert_sound(&connection);
-}
-
-#[test]
 fn space_is_given_back_by_vacuum_and_auto_vacuum() {
     for (auto_vacuum, give_back) in [
         ("none", "VACUUM"),
@@ -532,4 +513,22 @@ fn a_file_cut_below_a_reader() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn a_plain_database_goes_from_exclusive_locking_to_the_log() {
+    let room = Room::new();
+    for (name, more) in [("plain.db", "&plain=on"), ("sealed.db", "")] {
+        let connection = match more {
+            "" => room.open(name),
+            _ => common::files::open(&room, name, more),
+        };
+        run(
+            &connection,
+            "CREATE TABLE t(a); PRAGMA locking_mode=exclusive; CREATE TABLE u(a);
+             PRAGMA journal_mode=wal; INSERT INTO u VALUES(1)",
+        );
+        assert_eq!(text(&connection, "PRAGMA integrity_check"), "ok", "{name}");
+        assert_eq!(text(&connection, "SELECT count(*) FROM u"), "1");
+    }
 }

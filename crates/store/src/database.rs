@@ -173,7 +173,8 @@ pub(crate) fn plain_uri(path: &Path) -> Result<FileUri, OpenError> {
 }
 
 /// Opens an encrypted database, or makes a new one. Without a token it stays locked until
-/// `PRAGMA key`; with one, the key is tried at once.
+/// `PRAGMA key`; with one, the key is tried at once. No SQL changes its keys: injected SQL could
+/// lock the owner out.
 ///
 /// # Errors
 /// When the file cannot be opened or the key does not fit.
@@ -184,7 +185,28 @@ pub fn open_encrypted(
     cipher: Option<Cipher>,
 ) -> Result<Connection, OpenError> {
     register()?;
-    let connection = open(path, &encrypted_uri(path, token, cipher)?, access)?;
+    let uri = encrypted_uri(path, token, cipher)?.with("keys_in_sql", "off");
+    let connection = open(path, &uri, access)?;
+    if token.is_some() {
+        try_key(path, &connection)?;
+    }
+    Ok(connection)
+}
+
+/// The same for a connection whose keys are to be changed, whatever the environment says of keys in
+/// SQL: by this program's own pragmas, or by a person who types SQL.
+///
+/// # Errors
+/// As [`open_encrypted`].
+pub fn open_for_key_changes(
+    path: &Path,
+    access: Access,
+    token: Option<&KeyToken>,
+    cipher: Option<Cipher>,
+) -> Result<Connection, OpenError> {
+    register()?;
+    let uri = encrypted_uri(path, token, cipher)?.with("keys_in_sql", "on");
+    let connection = open(path, &uri, access)?;
     if token.is_some() {
         try_key(path, &connection)?;
     }

@@ -5,7 +5,9 @@ use std::str::FromStr;
 
 use crate::database::Side;
 use crate::disk::Device;
-use crate::workload::{Shape, Step, steps, steps_with_keys, steps_with_rotation};
+use crate::workload::{
+    Shape, Step, steps, steps_with_keys, steps_with_page_sizes, steps_with_rotation,
+};
 
 /// How the content of the run comes about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +22,8 @@ pub enum Scenario {
     Keys,
     /// The data key is rotated on the way, again and again.
     Rotation,
+    /// VACUUM changes the page size on the way.
+    PageSizes,
 }
 
 /// What a run is about.
@@ -76,12 +80,13 @@ const DEVICES: [(&str, Device); 4] = [
 ];
 
 const SIDES: [(&str, Side); 2] = [("stock", Side::Stock), ("strongroom", Side::Strongroom)];
-const SCENARIOS: [(&str, Scenario); 5] = [
+const SCENARIOS: [(&str, Scenario); 6] = [
     ("plain", Scenario::Plain),
     ("attached", Scenario::Attached),
     ("switching", Scenario::Switching),
     ("keys", Scenario::Keys),
     ("rotation", Scenario::Rotation),
+    ("page-sizes", Scenario::PageSizes),
 ];
 
 impl Case {
@@ -95,9 +100,11 @@ impl Case {
     pub fn schemas(&self) -> &'static [&'static str] {
         match self.scenario {
             Scenario::Attached => &["main", "other"],
-            Scenario::Plain | Scenario::Switching | Scenario::Keys | Scenario::Rotation => {
-                &["main"]
-            }
+            Scenario::Plain
+            | Scenario::Switching
+            | Scenario::Keys
+            | Scenario::Rotation
+            | Scenario::PageSizes => &["main"],
         }
     }
 
@@ -114,6 +121,7 @@ impl Case {
         match self.scenario {
             Scenario::Keys => steps_with_keys(shape, self.seed),
             Scenario::Rotation => steps_with_rotation(shape, self.seed),
+            Scenario::PageSizes => steps_with_page_sizes(shape, self.seed),
             Scenario::Plain | Scenario::Attached | Scenario::Switching => steps(shape, self.seed),
         }
     }

@@ -173,6 +173,12 @@ impl Beginning {
             if self.kind.side == Side::Strongroom {
                 self.suffer_keys(&connection, number);
             }
+            let page_size = [4096, 512, 1024][number % 3];
+            let _ = run(
+                &connection,
+                &format!("PRAGMA page_size={page_size}; VACUUM"),
+            );
+            self.look(&connection, allowed)?;
             if self.kind.mode == "wal" && number == 2 {
                 let _ = drain(&connection, "PRAGMA wal_checkpoint(TRUNCATE)");
             }

@@ -54,6 +54,7 @@ pub fn kinds() -> Vec<(&'static str, &'static str, Scenario)> {
         kinds.push((mode, "full", Scenario::Keys));
         kinds.push((mode, "full", Scenario::Rotation));
         if mode != "wal" {
+            kinds.push((mode, "full", Scenario::PageSizes));
             kinds.push((mode, "full", Scenario::Attached));
         }
     }

@@ -272,3 +272,18 @@ pub fn steps_with_rotation(shape: Shape, seed: u64) -> Vec<Step> {
     }
     all
 }
+
+/// The steps of a seed, with changes of the page size in between.
+pub fn steps_with_page_sizes(shape: Shape, seed: u64) -> Vec<Step> {
+    let mut random = Random::of(&[seed, 6]);
+    let mut all = Vec::new();
+    for step in steps(shape, seed) {
+        all.push(step);
+        if random.once_in(4) {
+            let page_size = random.pick(&[512, 1024, 4096, 16384, 65536]);
+            all.push(Step::Alone(format!("PRAGMA page_size={page_size}")));
+            all.push(Step::Alone("VACUUM".to_owned()));
+        }
+    }
+    all
+}

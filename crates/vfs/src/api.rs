@@ -25,8 +25,8 @@ pub struct SqliteApi {
     pub log: unsafe extern "C" fn(c_int, *const c_char, ...),
     /// `sqlite3_libversion_number`
     pub libversion_number: unsafe extern "C" fn() -> c_int,
-    /// `sqlite3_database_file_object`
-    pub database_file_object: unsafe extern "C" fn(*const c_char) -> *mut sqlite3_file,
+    /// `sqlite3_db_filename`
+    pub db_filename: unsafe extern "C" fn(*mut sqlite3, *const c_char) -> *const c_char,
     /// `sqlite3_db_name`
     pub db_name: unsafe extern "C" fn(*mut sqlite3, c_int) -> *const c_char,
     /// `sqlite3_get_autocommit`
@@ -59,7 +59,7 @@ mod routine {
     pub const LOG: usize = 167;
     pub const URI_PARAMETER: usize = 189;
     pub const MALLOC64: usize = 197;
-    pub const DATABASE_FILE_OBJECT: usize = 251;
+    pub const DB_FILENAME: usize = 180;
     pub const DB_NAME: usize = 264;
 }
 
@@ -105,8 +105,8 @@ impl SqliteApi {
                 free: std::mem::transmute::<*const c_void, _>(*table.add(routine::FREE)),
                 log: std::mem::transmute::<*const c_void, _>(*table.add(routine::LOG)),
                 libversion_number: version,
-                database_file_object: std::mem::transmute::<*const c_void, _>(
-                    *table.add(routine::DATABASE_FILE_OBJECT),
+                db_filename: std::mem::transmute::<*const c_void, _>(
+                    *table.add(routine::DB_FILENAME),
                 ),
                 db_name: std::mem::transmute::<*const c_void, _>(*table.add(routine::DB_NAME)),
                 get_autocommit: std::mem::transmute::<*const c_void, _>(

@@ -37,11 +37,6 @@ impl BaseFile {
         BaseFile(file)
     }
 
-    /// Whether this is the file at that address.
-    pub fn is_at(self, file: *const sqlite3_file) -> bool {
-        std::ptr::eq(self.0, file)
-    }
-
     fn methods(&self) -> &'static sqlite3_io_methods {
         // SAFETY: an open file's methods are set and, by SQLite's contract, static.
         unsafe { &*(*self.0).methods }

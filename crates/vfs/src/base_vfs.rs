@@ -3,8 +3,9 @@
 use std::ffi::{CStr, c_int};
 
 use crate::abi::{
-    SQLITE_ACCESS_EXISTS, SQLITE_CANTOPEN, SQLITE_IOERR, SQLITE_OPEN_CREATE, SQLITE_OPEN_READWRITE,
-    SQLITE_OPEN_SUPER_JOURNAL, sqlite3_file, sqlite3_vfs,
+    SQLITE_ACCESS_EXISTS, SQLITE_CANTOPEN, SQLITE_IOERR, SQLITE_OPEN_CREATE,
+    SQLITE_OPEN_DELETEONCLOSE, SQLITE_OPEN_EXCLUSIVE, SQLITE_OPEN_READWRITE,
+    SQLITE_OPEN_SUPER_JOURNAL, SQLITE_OPEN_TRANSIENT_DB, sqlite3_file, sqlite3_vfs,
 };
 use crate::base::BaseFile;
 use crate::error::{Code, Outcome, outcome};
@@ -38,8 +39,11 @@ pub(crate) struct SideFile {
     memory: *mut [u128],
     /// The base VFS keeps the pointer to it until the file is closed
     /// (sqlite.org/c3ref/vfs.html, xOpen).
-    _name: SideName,
+    _name: Option<SideName>,
 }
+
+// SAFETY: as a `BaseFile`; the memory belongs to this value alone.
+unsafe impl Send for SideFile {}
 
 impl SideFile {
     pub fn base(&self) -> BaseFile {
@@ -90,24 +94,30 @@ impl BaseVfs {
     /// which no VFS expects that it belongs to an open database, and whose folder is synced with
     /// it when it is new.
     pub fn open(self, name: &SideName, create: bool) -> Outcome<SideFile> {
+        let flags = SQLITE_OPEN_READWRITE
+            | SQLITE_OPEN_SUPER_JOURNAL
+            | if create { SQLITE_OPEN_CREATE } else { 0 };
+        self.open_as(Some(name.clone()), flags)
+    }
+
+    fn open_as(self, name: Option<SideName>, flags: c_int) -> Outcome<SideFile> {
         let Some(open) = self.methods().open else {
             return Err(Code(SQLITE_CANTOPEN));
         };
-        let name = name.clone();
         let size = usize::try_from(self.methods().file_size).unwrap_or(0);
         let memory = vec![0_u128; size.div_ceil(size_of::<u128>()).max(1)];
         let memory = Box::into_raw(memory.into_boxed_slice());
         let file: *mut sqlite3_file = memory.cast();
-        let flags = SQLITE_OPEN_READWRITE
-            | SQLITE_OPEN_SUPER_JOURNAL
-            | if create { SQLITE_OPEN_CREATE } else { 0 };
+        let name_pointer = name
+            .as_ref()
+            .map_or(std::ptr::null(), |name| name.0.as_ptr());
         // SAFETY: the memory is as large as the VFS asks for, aligned beyond its need, and zero,
-        // so that the methods are null until it sets them; the name is terminated, and kept
-        // with the file.
+        // so that the methods are null until it sets them; the name is null, or terminated and
+        // kept with the file.
         let result = outcome(unsafe {
             open(
                 self.0,
-                name.0.as_ptr().cast(),
+                name_pointer.cast(),
                 file,
                 flags,
                 std::ptr::null_mut(),
@@ -128,6 +138,16 @@ impl BaseVfs {
         };
         // Some VFSes want a close even after a failed open: dropping does it.
         result.map(|()| opened)
+    }
+
+    /// Opens a file without a name, which is gone when it is closed.
+    pub fn open_temporary(self) -> Outcome<SideFile> {
+        let flags = SQLITE_OPEN_READWRITE
+            | SQLITE_OPEN_CREATE
+            | SQLITE_OPEN_EXCLUSIVE
+            | SQLITE_OPEN_DELETEONCLOSE
+            | SQLITE_OPEN_TRANSIENT_DB;
+        self.open_as(None, flags)
     }
 
     /// Deletes a file and, if asked, syncs its folder.

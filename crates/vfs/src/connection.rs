@@ -1,23 +1,17 @@
 //! What the connection that a database belongs to says of itself.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::Arc;
 
-use crate::abi::sqlite3_file;
 use crate::api::SqliteApi;
-use crate::database::{Connection, Database};
-use crate::methods::{base_pointer, shared_of};
+use crate::database::{Connection, Shared, lock};
+use crate::keys::main_of;
 
 impl Connection {
-    /// The file of its main database; null if that has none.
-    pub fn main_file(self) -> *mut sqlite3_file {
-        // SAFETY: SQLite holds the connection's mutex while it calls into the VFS, and the pointer
-        // that it gave stays valid while the file is open.
-        unsafe { SqliteApi::get().file_of(*self.0, c"main") }
-    }
-
     /// Whether statements that follow are part of a transaction that may be rolled back.
     pub fn is_in_transaction(self) -> bool {
-        // SAFETY: as in `main_file`.
+        // SAFETY: SQLite holds the connection's mutex while it calls into the VFS, and the pointer
+        // that it gave stays valid while the file is open.
         unsafe { (SqliteApi::get().get_autocommit)(*self.0) == 0 }
     }
 
@@ -43,7 +37,7 @@ impl Connection {
             0
         }
         let mut answer: Option<bool> = None;
-        // SAFETY: as in `main_file`; the place outlives the call, which asks for no message.
+        // SAFETY: as above; the place outlives the call, which asks for no message.
         let code = unsafe {
             (SqliteApi::get().exec)(
                 *self.0,
@@ -57,17 +51,11 @@ impl Connection {
     }
 }
 
-impl Database {
-    /// Whether this is the main database of its connection: whoever opened the connection named
-    /// it, and no SQL.
-    pub fn is_main(&self) -> bool {
-        let Some(connection) = self.connection else {
-            return false;
-        };
-        let main = connection.main_file();
-        // SAFETY: the connection's own file, if any, is open. It is ours where it has an owner.
-        unsafe {
-            !main.is_null() && shared_of(main).is_some() && self.base.is_at(base_pointer(main))
-        }
-    }
+/// Whether a database is the main one of its connection: whoever opened the connection named it,
+/// and no SQL. The caller holds no lock on it.
+pub(crate) fn is_main(shared: &Shared) -> bool {
+    let connection = lock(shared).connection;
+    connection
+        .and_then(main_of)
+        .is_some_and(|main| Arc::ptr_eq(&main, shared))
 }

@@ -27,6 +27,8 @@ pub(crate) struct Request {
     pub named_by_uri: bool,
     /// What a header may cost before it is known to be genuine.
     pub unlock_work: WorkLimit,
+    /// Whether SQL may change keys.
+    pub keys_in_sql: Option<bool>,
 }
 
 impl Request {
@@ -40,6 +42,7 @@ impl Request {
             plain: false,
             named_by_uri: false,
             unlock_work: WorkLimit::DEFAULT,
+            keys_in_sql: None,
         }
     }
 }
@@ -61,6 +64,8 @@ pub(crate) enum RequestError {
     Several,
     #[error(transparent)]
     Work(#[from] WorkLimitError),
+    #[error("keys_in_sql in the URI is on or off")]
+    KeysInSql,
 }
 
 /// Of a source that the URI of an attached database names: the same words whether it is missing, cannot be read, holds no
@@ -84,6 +89,26 @@ impl FileName {
     /// live while the value is used.
     pub unsafe fn new(name: *const c_char) -> Self {
         FileName(name)
+    }
+
+    /// Where it stands in memory.
+    pub fn address(self) -> usize {
+        self.0 as usize
+    }
+
+    /// Where SQLite keeps the name of the database's journal: behind the URI parameters.
+    pub fn journal_address(self) -> usize {
+        let mut at = self.0;
+        // SAFETY: as `sqlite3_uri_parameter` goes through them: the name, then pairs of strings, up
+        // to an empty one. Nothing behind that is read.
+        unsafe {
+            at = at.add(CStr::from_ptr(at).count_bytes() + 1);
+            while *at != 0 {
+                at = at.add(CStr::from_ptr(at).count_bytes() + 1);
+                at = at.add(CStr::from_ptr(at).count_bytes() + 1);
+            }
+        }
+        at as usize + 1
     }
 
     /// A parameter of its URI.
@@ -118,6 +143,12 @@ pub(crate) fn request(name: FileName) -> Result<Request, RequestError> {
         Some(text) => WorkLimit::parse(&text)?,
         None => WorkLimit::of_process()?,
     };
+    let keys_in_sql = match name.parameter("keys_in_sql").as_deref() {
+        None => None,
+        Some("on" | "1" | "yes" | "true") => Some(true),
+        Some("off" | "0" | "no" | "false") => Some(false),
+        Some(_) => return Err(RequestError::KeysInSql),
+    };
     let mut named_by_uri = false;
     let credential = match from_uri(name)? {
         _ if plain => None,
@@ -128,6 +159,7 @@ pub(crate) fn request(name: FileName) -> Result<Request, RequestError> {
         None => from_environment()?,
     };
     Ok(Request {
+        keys_in_sql,
         unlock_work,
         named_by_uri,
         credential,

@@ -37,6 +37,8 @@ use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
 use crate::map::Map;
 use crate::nonces::Nonces;
+use crate::resize::Resize;
+use crate::version_fields::KnownPageOne;
 use crate::wal_file::WalFile;
 
 /// The cipher of new databases; `docs/benchmarks.md` has the measurement behind the choice.
@@ -79,11 +81,14 @@ unsafe impl Send for Connection {}
 pub(crate) struct Database {
     pub base: BaseFile,
     pub vfs: BaseVfs,
-    /// Its name as SQLite gave it, and as it is told in messages.
+    /// Its name as SQLite gave it, where that stands in memory, and as it is told in messages.
     pub name: CString,
+    pub name_address: usize,
     pub path: String,
     pub state: State,
     pub plain_asked: bool,
+    /// Whether the URI lets SQL change keys, or forbids it.
+    pub keys_in_sql: Option<bool>,
     pub credential: Option<Credential>,
     /// The key at hand is what a file or a variable holds that the URI names.
     pub key_named: bool,
@@ -104,8 +109,16 @@ pub(crate) struct Database {
     pub scratch: Vec<u8>,
     /// Sealed pages on their way to the file.
     pub gathered: Gathered,
-    pub page_one: Option<crate::main_file::PageOneFields>,
+    /// Both copies of the header as they were when they were looked at last.
+    pub header_region: Vec<u8>,
+    pub page_one: KnownPageOne,
     pub journal: Option<JournalFile>,
+    /// A change of page size that is under way.
+    pub resize: Option<Resize>,
+    /// The page size before a change that is sealed, and may still be rolled back.
+    pub resized_from: Option<u32>,
+    /// The page size that the header told when the file was opened.
+    pub page_size_told: Option<u32>,
     pub wal: Option<WalFile>,
     /// Whether new pages are to tell their version, where that is still to be decided.
     pub freshness_asked: Option<bool>,
@@ -188,11 +201,6 @@ impl Database {
     /// The message of this database's last failure, or of a newer one of another file in this
     /// thread, which then names that file.
     pub fn newest_failure(&self) -> String {
-        match &self.concealed {
-            // Whoever opened the connection named the key himself.
-            Some(reason) if self.is_main() => return reason.clone(),
-            Some(_) | None => {}
-        }
         newest_failure(self.last_error.as_ref())
     }
 

@@ -10,7 +10,7 @@
 //! 3. A page that does not open is an error that names it, never content.
 
 use std::collections::HashMap;
-use std::ffi::c_int;
+use std::ffi::{CString, c_int};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use page_codec::header::is_page_size;
@@ -106,6 +106,7 @@ pub(crate) fn lock(shared: &SharedForeign) -> MutexGuard<'_, ForeignFile> {
 /// An open database of this kind. See the head of this module.
 pub(crate) struct ForeignFile {
     base: BaseFile,
+    pub name: CString,
     path: String,
     source: Arc<dyn PageSource>,
     lock_level: c_int,
@@ -119,11 +120,12 @@ const WAL_HEADER_SIZE: u64 = 32;
 const FRAME_HEADER_SIZE: u64 = 24;
 
 impl ForeignFile {
-    pub fn new(base: BaseFile, path: String, source: Arc<dyn PageSource>) -> SharedForeign {
+    pub fn new(base: BaseFile, name: CString, source: Arc<dyn PageSource>) -> SharedForeign {
         let page_size = source.page_size() as usize;
         Arc::new(Mutex::new(ForeignFile {
             base,
-            path,
+            path: name.to_string_lossy().into_owned(),
+            name,
             source,
             lock_level: SQLITE_LOCK_NONE,
             stored: vec![0; page_size],

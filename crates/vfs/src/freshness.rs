@@ -13,11 +13,13 @@
 use crypto::cipher::Cipher;
 use crypto::page::Nonce;
 use page_codec::page::{Stamp, TRAILER_SIZE, VERSION_MAX, versioned_nonce};
+use zeroize::Zeroizing;
 
 use crate::abi::{SQLITE_ERROR, SQLITE_IOERR_DATA};
 use crate::database::{Database, State};
 use crate::error::Outcome;
-use crate::main_file::{PAGES_OFFSET, VERSION_FIELDS_OFFSET};
+use crate::main_file::PAGES_OFFSET;
+use crate::version_fields::VERSION_FIELDS_OFFSET;
 
 /// Stamps are held for so many neighbouring pages, or for none of them.
 const CHUNK: usize = 256;
@@ -26,6 +28,8 @@ const CHUNK: usize = 256;
 #[derive(Default)]
 pub(crate) struct Stamps {
     chunks: Vec<Option<Box<[Stamp; CHUNK]>>>,
+    /// No page is older than this.
+    floor: Stamp,
 }
 
 impl Stamps {
@@ -35,7 +39,7 @@ impl Stamps {
         let (chunk, inside) = position(index);
         match self.chunks.get(chunk) {
             Some(Some(stamps)) => stamps[inside],
-            Some(None) | None => Stamp::default(),
+            Some(None) | None => self.floor,
         }
     }
 
@@ -46,7 +50,8 @@ impl Stamps {
         if chunk >= self.chunks.len() {
             self.chunks.resize_with(chunk + 1, || None);
         }
-        let stamps = self.chunks[chunk].get_or_insert_with(|| Box::new([Stamp::default(); CHUNK]));
+        let floor = self.floor;
+        let stamps = self.chunks[chunk].get_or_insert_with(|| Box::new([floor; CHUNK]));
         let known = &mut stamps[inside];
         let is_fresh = stamp >= *known;
         if is_fresh {
@@ -59,7 +64,7 @@ impl Stamps {
     pub fn cut(&mut self, pages: u64) {
         let (chunk, inside) = position(pages);
         if let Some(Some(stamps)) = self.chunks.get_mut(chunk) {
-            stamps[inside..].fill(Stamp::default());
+            stamps[inside..].fill(self.floor);
         }
         self.chunks.truncate(chunk + 1);
     }
@@ -67,6 +72,19 @@ impl Stamps {
     /// Forgets all: what is on disk may be older than what was noted.
     pub fn clear(&mut self) {
         self.chunks.clear();
+        self.floor = Stamp::default();
+    }
+
+    /// The newest stamp of all.
+    pub fn newest(&self) -> Stamp {
+        let known = self.chunks.iter().flatten().flat_map(|chunk| chunk.iter());
+        known.copied().max().unwrap_or_default().max(self.floor)
+    }
+
+    /// Forgets the pages: there are others in their places, all of them newer than this.
+    pub fn begin_at(&mut self, floor: Stamp) {
+        self.chunks.clear();
+        self.floor = floor;
     }
 }
 
@@ -119,31 +137,62 @@ impl Database {
         Ok(versioned_nonce(version + 1, &nonce))
     }
 
+    /// SQLite notes in its journal what it takes page `number` for, before it overwrites the page.
+    /// Where the page on the disk is another than the one that was read, others have changed it,
+    /// and SQLite would know by page 1, had nobody put an old one back.
+    pub fn refuse_stale_image(&mut self, number: u32, image: &[u8]) -> Outcome {
+        let index = u64::from(number.saturating_sub(1));
+        if !self.keeps_versions() || number == 0 || self.resize.is_some() {
+            return Ok(());
+        }
+        let page_size = image.len() as u64;
+        let end = self.pages_on_disk(page_size)?;
+        if index >= end || self.stamp_on_disk(index, page_size)? == self.stamps.of(index) {
+            return Ok(());
+        }
+        let mut page = Zeroizing::new(vec![0; image.len()]);
+        self.read_page(index, &mut page)?;
+        if *page == *image {
+            // As after a transaction of others that was rolled back.
+            return Ok(());
+        }
+        Err(self.fail(
+            SQLITE_IOERR_DATA,
+            format!(
+                "page {number} has changed since it was read, and page 1 does not tell: an older \
+                 page 1 was put back behind the database's back"
+            ),
+        ))
+    }
+
     /// The version of a page as this connection knows it, or as it stands on disk: the higher one.
-    fn newest_version(&mut self, index: u64, end: u64, page_size: u64) -> Outcome<u64> {
+    pub fn newest_version(&mut self, index: u64, end: u64, page_size: u64) -> Outcome<u64> {
         let known = self.stamps.of(index).version;
         if index >= end {
             return Ok(known);
         }
+        let on_disk = self.stamp_on_disk(index, page_size)?;
+        Ok(known.max(on_disk.version))
+    }
+
+    /// The stamp in the trailer of a page, which nothing vouches for.
+    fn stamp_on_disk(&mut self, index: u64, page_size: u64) -> Outcome<Stamp> {
         let State::Open(opened) = &self.state else {
-            return Ok(known);
+            return Ok(Stamp::default());
         };
         let at = PAGES_OFFSET + (index + 1) * page_size - TRAILER_SIZE as u64;
         let codec = &opened.codec;
         let stamp_in = |trailer: &[u8]| codec.stamp_in(trailer);
-        let on_disk = match self.map.peek(at, TRAILER_SIZE, stamp_in) {
-            Some(stamp) => stamp,
-            None => {
-                let mut trailer = [0; TRAILER_SIZE];
-                match self.base.read(&mut trailer, at) {
-                    Ok(()) => stamp_in(&trailer),
-                    // Still to be written out, or cut meanwhile.
-                    Err(code) if code.is_short_read() => Stamp::default(),
-                    Err(code) => return Err(code),
-                }
-            }
-        };
-        Ok(known.max(on_disk.version))
+        if let Some(stamp) = self.map.peek(at, TRAILER_SIZE, stamp_in) {
+            return Ok(stamp);
+        }
+        let mut trailer = [0; TRAILER_SIZE];
+        match self.base.read(&mut trailer, at) {
+            Ok(()) => Ok(stamp_in(&trailer)),
+            // Still to be written out, or cut meanwhile.
+            Err(code) if code.is_short_read() => Ok(Stamp::default()),
+            Err(code) => Err(code),
+        }
     }
 
     /// Whether a page that opened is no older than it was.

@@ -9,7 +9,9 @@
 use page_codec::journal::{Cursor, HEADER_FIELDS_SIZE, Header, MAGIC, Part};
 use page_codec::page::{PagePlace, trailer_nonce};
 
-use crate::abi::{SQLITE_IOERR_DATA, SQLITE_IOERR_SHORT_READ};
+use crate::abi::{
+    SQLITE_IOERR_DATA, SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ, SQLITE_LOCK_RESERVED,
+};
 use crate::base::BaseFile;
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
@@ -26,6 +28,7 @@ pub(crate) struct JournalFile {
     /// Whether this connection has written the journal, or else has played it back.
     written: bool,
     played_back: bool,
+    played_back_from_start: bool,
 }
 
 impl JournalFile {
@@ -37,6 +40,7 @@ impl JournalFile {
             word: 0,
             written: false,
             played_back: false,
+            played_back_from_start: false,
         }
     }
 
@@ -45,8 +49,25 @@ impl JournalFile {
         std::mem::take(&mut self.played_back) && !self.written
     }
 
+    /// Whether all of the journal, which then began at its first header, was played back since it
+    /// was written to last.
+    pub fn is_played_back_from_start(&self) -> bool {
+        self.played_back_from_start
+    }
+
     pub fn flush(&mut self) -> Outcome {
         self.gathered.flush(self.base)
+    }
+}
+
+/// To SQLite a short read is the end of the journal, where it stops to undo: it may only be told of
+/// one at the end of the file.
+fn read_all_there_is(base: BaseFile, out: &mut [u8], offset: u64) -> Outcome {
+    match base.read(out, offset) {
+        Err(code) if code.is_short_read() && base.size()? >= offset + out.len() as u64 => {
+            Err(Code(SQLITE_IOERR_READ))
+        }
+        outcome => outcome,
     }
 }
 
@@ -69,6 +90,13 @@ impl Database {
         } else {
             None
         };
+        let image_of = self
+            .journal
+            .as_ref()
+            .and_then(|journal| journal.cursor.image_at(offset));
+        if let (Some(page), Some(_)) = (image_of, nonce) {
+            self.refuse_stale_image(page, data)?;
+        }
         let Some(journal) = &mut self.journal else {
             return Err(self.refuse_content());
         };
@@ -80,6 +108,7 @@ impl Database {
             return Err(refused(self, message));
         };
         journal.written = true;
+        journal.played_back_from_start = false;
         let room = journal.gathered.reserve(base, offset, data.len())?;
         match (part, nonce, &mut self.state) {
             (Part::Image(page), Some(nonce), State::Open(opened)) => {
@@ -143,14 +172,14 @@ impl Database {
         let word = journal.word;
         match part {
             Part::Clear | Part::Header => {
-                base.read(out, offset)?;
+                read_all_there_is(base, out, offset)?;
                 match *out == MAGIC {
                     true => self.check_header(base, offset),
                     false => Ok(()),
                 }
             }
             Part::Checksum(_) => {
-                base.read(out, offset)?;
+                read_all_there_is(base, out, offset)?;
                 for (byte, mask) in out.iter_mut().zip(word.to_be_bytes()) {
                     *byte ^= mask;
                 }
@@ -171,7 +200,16 @@ impl Database {
             Err(Code(SQLITE_IOERR_SHORT_READ)) => return Ok(()),
             outcome => outcome?,
         }
-        if header.needs_no_seal() || opened.codec.is_journal_header_authentic(offset, &header) {
+        if header.needs_no_seal() {
+            return Ok(());
+        }
+        if opened.codec.is_journal_header_authentic(offset, &header) {
+            if offset == 0 && self.lock_level >= SQLITE_LOCK_RESERVED {
+                if let Some(journal) = &mut self.journal {
+                    journal.played_back_from_start = true;
+                }
+                return self.return_to_page_size(header.page_size());
+            }
             return Ok(());
         }
         let message = format!(
@@ -184,7 +222,7 @@ impl Database {
     /// An image that does not open is, to SQLite, the torn end of the journal.
     fn read_image(&mut self, base: BaseFile, page: u32, out: &mut [u8], offset: u64) -> Outcome {
         let mut sealed = vec![0; out.len()];
-        if let Err(code) = base.read(&mut sealed, offset) {
+        if let Err(code) = read_all_there_is(base, &mut sealed, offset) {
             out.fill(0);
             return Err(code);
         }

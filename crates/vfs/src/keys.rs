@@ -17,6 +17,7 @@ use crate::abi::{
 use crate::api::SqliteApi;
 use crate::database::{Connection, Database, Opened, Prepared, Shared, State, lock};
 use crate::error::{Code, Outcome};
+use crate::open_files;
 
 /// What to write the cipher into before the page size is known.
 const PAGE_SIZE_UNKNOWN: u32 = 4096;
@@ -48,6 +49,9 @@ impl Database {
                 );
             }
             Ok(region) => {
+                if region.header.may_ignore & UNFINISHED == 0 {
+                    self.page_size_told = Some(region.header.page_size);
+                }
                 self.state = State::Locked;
                 if let Some(credential) = self.credential.take() {
                     // The reason stays in `last_error`; the first read refuses.
@@ -108,13 +112,6 @@ impl Database {
         Ok(())
     }
 
-    /// Reads the header in force from the file.
-    pub fn read_header(&mut self) -> Outcome<HeaderRegion> {
-        let mut region = vec![0; REGION_SIZE];
-        self.base.read(&mut region, 0)?;
-        HeaderRegion::parse(&region).map_err(|error| self.fail(SQLITE_NOTADB, error.to_string()))
-    }
-
     fn unlock(&mut self, header: &Header, credential: &Credential) -> Outcome {
         match slots::unlock_within(header, credential, self.unlock_work) {
             Ok(unlocked) => {
@@ -142,7 +139,8 @@ impl Database {
             Some(codec) => {
                 self.last_error = None;
                 self.concealed = None;
-                self.page_one = None;
+                self.page_one.forget();
+                self.header_region.clear();
                 self.versions_in_file = header.must_understand & VERSIONED_PAGES != 0;
                 self.stamps.clear();
                 self.rotation_next = 0;
@@ -267,11 +265,14 @@ impl Database {
         if size != 0 && opened.header.may_ignore & UNFINISHED == 0 {
             return Ok(());
         }
-        self.forget_map();
         if size == 0 {
+            self.forget_map();
             return self.forget_file();
         }
-        let on_disk = self.read_header().ok().map(|region| region.header);
+        let mut region = vec![0; REGION_SIZE];
+        let read = self.base.read(&mut region, 0).ok();
+        let on_disk = read.and_then(|()| HeaderRegion::parse(&region).ok());
+        let on_disk = on_disk.map(|region| region.header);
         let State::Open(opened) = &mut self.state else {
             return Ok(());
         };
@@ -280,12 +281,14 @@ impl Database {
                 if header.may_ignore & UNFINISHED == 0 {
                     opened.credential = None;
                 }
-                // With the keys: there may be others by now.
+                // With the keys: there may be others by now. What is known of pages stays known: a
+                // header that is put back must not make old pages good.
                 self.renew_header().map(|_| ())
             }
             Some(_) | None => {
                 self.credential = opened.credential.take();
                 self.state = State::New(None);
+                self.forget_map();
                 self.load()
             }
         }
@@ -400,7 +403,7 @@ pub(crate) fn make_ready(shared: &Shared, own: *mut crate::abi::sqlite3_file) ->
         return Ok(());
     };
     if needs_key {
-        inherit(shared, own, connection)?;
+        inherit(shared, connection)?;
     }
     // Also without a key, which may come after a write that was refused for want of it: that write
     // has fixed the size of the pages.
@@ -409,13 +412,13 @@ pub(crate) fn make_ready(shared: &Shared, own: *mut crate::abi::sqlite3_file) ->
         matches!(database.state, State::New(_)) && !database.plain_asked
     };
     if will_be_encrypted {
-        reserve_trailer(own, connection);
+        reserve_trailer(shared, own, connection);
     }
     Ok(())
 }
 
 /// Tries the key of the connection's main database on a file that came without one.
-pub(crate) fn inherit_if_locked(shared: &Shared, own: *mut crate::abi::sqlite3_file) {
+pub(crate) fn inherit_if_locked(shared: &Shared) {
     let connection = {
         let database = lock(shared);
         match database.state {
@@ -425,22 +428,21 @@ pub(crate) fn inherit_if_locked(shared: &Shared, own: *mut crate::abi::sqlite3_f
     };
     if let Some(connection) = connection {
         // On failure the file stays locked, and taking the lock refuses.
-        let _ = inherit(shared, own, connection);
+        let _ = inherit(shared, connection);
     }
 }
 
 /// Gives `shared` the key of the main database of the same connection.
-fn inherit(shared: &Shared, own: *mut crate::abi::sqlite3_file, connection: Connection) -> Outcome {
-    // SAFETY: SQLite holds the connection's mutex while it calls into the VFS, and the pointer
-    // that it gave stays valid while the file is open.
-    let main = unsafe { SqliteApi::get().file_of(*connection.0, c"main") };
-    if main.is_null() || main == own {
-        return Ok(());
-    }
-    // SAFETY: `main` is an open file of this connection.
-    let Some(source) = (unsafe { crate::methods::shared_of(main) }) else {
+fn inherit(shared: &Shared, connection: Connection) -> Outcome {
+    let Some(source) = main_of(connection) else {
         return Ok(());
     };
+    if std::ptr::eq(
+        std::sync::Arc::as_ptr(&source),
+        std::sync::Arc::as_ptr(shared),
+    ) {
+        return Ok(());
+    }
     let inherited = {
         let source = lock(&source);
         if source.plain_asked {
@@ -466,10 +468,37 @@ fn inherit(shared: &Shared, own: *mut crate::abi::sqlite3_file, connection: Conn
     }
 }
 
-/// Tells SQLite, through the connection, to leave the trailer's bytes free in each page.
-fn reserve_trailer(own: *mut crate::abi::sqlite3_file, connection: Connection) {
+/// The main database of a connection, if it is one of this VFS.
+pub(crate) fn main_of(connection: Connection) -> Option<Shared> {
     let api = SqliteApi::get();
-    // SAFETY: as in `inherit`.
+    // SAFETY: SQLite holds the connection's mutex while it calls into the VFS, and the pointer
+    // that it gave stays valid while the file is open; the main database has a file object.
+    unsafe {
+        let db = *connection.0;
+        let main = api.file_of(db, c"main");
+        if main.is_null() {
+            return None;
+        }
+        if let Some(shared) = crate::methods::shared_of(main) {
+            return Some(shared);
+        }
+        // Another VFS stands above this one: the file object is the other's.
+        let name = (api.db_filename)(db, c"main".as_ptr());
+        if name.is_null() {
+            return None;
+        }
+        open_files::database_named(name, CStr::from_ptr(name))
+    }
+}
+
+/// Tells SQLite, through the connection, to leave the trailer's bytes free in each page.
+fn reserve_trailer(shared: &Shared, own: *mut crate::abi::sqlite3_file, connection: Connection) {
+    let api = SqliteApi::get();
+    let (path, address) = {
+        let database = lock(shared);
+        (database.name.clone(), database.name_address)
+    };
+    // SAFETY: as in `main_of`.
     let db = unsafe { *connection.0 };
     for index in 0.. {
         // SAFETY: `db` is live; the name, if any, lives until the schema is detached.
@@ -479,8 +508,14 @@ fn reserve_trailer(own: *mut crate::abi::sqlite3_file, connection: Connection) {
         }
         // SAFETY: SQLite returned a terminated string.
         let name = unsafe { CStr::from_ptr(name) };
-        // SAFETY: as in `inherit`.
-        if unsafe { api.file_of(db, name) } != own {
+        // SAFETY: as in `main_of`. The file object is another VFS's where one stands above.
+        let is_own = unsafe {
+            let file_name = (api.db_filename)(db, name.as_ptr());
+            api.file_of(db, name) == own
+                || (!file_name.is_null()
+                    && (file_name as usize == address || CStr::from_ptr(file_name) == &*path))
+        };
+        if !is_own {
             continue;
         }
         let mut bytes = page_codec::page::TRAILER_SIZE as std::ffi::c_int;
@@ -493,7 +528,6 @@ fn reserve_trailer(own: *mut crate::abi::sqlite3_file, connection: Connection) {
                 (&raw mut bytes).cast(),
             )
         };
-        return;
     }
 }
 

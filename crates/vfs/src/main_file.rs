@@ -1,41 +1,28 @@
 //! The database file: pages behind a header region.
 
 use page_codec::header::{REGION_SIZE, is_page_size};
-use page_codec::page::{PageError, PagePlace, TRAILER_SIZE};
+use page_codec::page::{PageError, PagePlace};
 
 use crate::abi::{
-    SQLITE_IOERR_DATA, SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ, SQLITE_LOCK_NONE,
-    SQLITE_LOCK_RESERVED, SQLITE_LOCK_SHARED,
+    SQLITE_CANTOPEN, SQLITE_IOERR_DATA, SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ,
+    SQLITE_LOCK_NONE, SQLITE_LOCK_RESERVED, SQLITE_LOCK_SHARED,
 };
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
 use crate::keys::refused;
+use crate::page_one::PageOne;
+use crate::version_fields::{VERSION_FIELDS_OFFSET, VERSION_FIELDS_SIZE};
 
 /// Where the first page begins.
 pub(crate) const PAGES_OFFSET: u64 = REGION_SIZE as u64;
-
-/// SQLite's version fields of page 1, remembered with the trailer they were read under.
-///
-/// SQLite reads them at the start of each transaction to learn whether its cache is still good.
-/// The trailer changes with every write of the page, so while it stands unchanged, so do they.
-/// A forged page 1 with the old trailer gains nothing: it keeps the cache as it is, and does not
-/// open when it is read.
-pub(crate) struct PageOneFields {
-    trailer: [u8; TRAILER_SIZE],
-    fields: [u8; VERSION_FIELDS_SIZE],
-}
-
-/// sqlite.org/fileformat2.html 1.3: change counter to schema cookie, as the pager compares them.
-pub(crate) const VERSION_FIELDS_OFFSET: u64 = 24;
-const VERSION_FIELDS_SIZE: usize = 16;
 
 impl Database {
     /// `xRead` on an encrypted, new or locked database.
     pub fn read_main(&mut self, out: &mut [u8], offset: u64) -> Outcome {
         if self.connection.is_none() && !matches!(self.state, State::Plain) {
-            // SQLite's probe when it opens the file, before any lock: as from an empty file. It
-            // reads page 1 again, under a lock, before it relies on anything.
-            out.fill(0);
+            // SQLite's probe when it opens the file, before any lock: it learns the size of pages,
+            // and reads page 1, under a lock, before it relies on anything.
+            self.tell_page_size(out, offset);
             return Err(Code(SQLITE_IOERR_SHORT_READ));
         }
         let page_size = match &self.state {
@@ -63,6 +50,16 @@ impl Database {
         self.read_parts(out, offset, page_size)
     }
 
+    /// What the header tells of page 1.
+    fn tell_page_size(&self, out: &mut [u8], offset: u64) {
+        out.fill(0);
+        if let (Some(page_size), 0, Some(fields)) =
+            (self.page_size_told, offset, out.first_chunk_mut())
+        {
+            crate::page_one::tell(fields, page_size);
+        }
+    }
+
     /// Any range: page by page through the scratch page.
     pub fn read_parts(&mut self, out: &mut [u8], mut offset: u64, page_size: u64) -> Outcome {
         let mut page = vec![0; page_size as usize];
@@ -81,32 +78,12 @@ impl Database {
         Ok(())
     }
 
-    fn read_version_fields(&mut self, out: &mut [u8]) -> Outcome {
-        let page_size = self.page_size().unwrap_or(0) as usize;
-        let mut trailer = [0; TRAILER_SIZE];
-        let at = PAGES_OFFSET + (page_size - TRAILER_SIZE) as u64;
-        let mapped = self
-            .map
-            .peek(at, TRAILER_SIZE, |bytes| trailer.copy_from_slice(bytes))
-            .is_some();
-        if let (true, Some(known)) = (mapped, &self.page_one)
-            && known.trailer == trailer
-        {
-            out.copy_from_slice(&known.fields);
-            return Ok(());
-        }
-        let mut page = vec![0; page_size];
-        self.read_page(0, &mut page)?;
-        out.copy_from_slice(&page[VERSION_FIELDS_OFFSET as usize..][..VERSION_FIELDS_SIZE]);
-        let mut fields = [0; VERSION_FIELDS_SIZE];
-        fields.copy_from_slice(out);
-        self.page_one = mapped.then_some(PageOneFields { trailer, fields });
-        Ok(())
-    }
-
     /// Opens page `index` (from 0) into `out`: straight from the base VFS's map where there is
     /// one, else through the scratch page.
-    fn read_page(&mut self, index: u64, out: &mut [u8]) -> Outcome {
+    pub fn read_page(&mut self, index: u64, out: &mut [u8]) -> Outcome {
+        if self.resize.is_some() && self.read_diverted(index, out)? {
+            return Ok(());
+        }
         let page_size = out.len() as u64;
         let offset = PAGES_OFFSET + index * page_size;
         let place = PagePlace::main(page_number(index)?);
@@ -180,16 +157,9 @@ impl Database {
     /// (sqlite.org/fileformat2.html 1.3.7). The file has them all: in rollback mode SQLite makes it
     /// as long when it commits, and a checkpoint that brings page 1 brings all pages of its time.
     pub fn pages_by_page_one(&mut self) -> Outcome<u64> {
-        const CHANGE_COUNTER: usize = 24;
-        const PAGE_COUNT: usize = 28;
-        const VALID_FOR: usize = 92;
         let mut page = vec![0; self.page_size().unwrap_or(0) as usize];
         self.read_page(0, &mut page)?;
-        if page[CHANGE_COUNTER..][..4] != page[VALID_FOR..][..4] {
-            return Ok(0);
-        }
-        let count = [0, 1, 2, 3].map(|byte| page[PAGE_COUNT + byte]);
-        Ok(u32::from_be_bytes(count).into())
+        Ok(PageOne(&page).page_count().unwrap_or(0))
     }
 
     pub fn bad_page(&mut self, index: u64, reason: &str) -> Code {
@@ -200,8 +170,21 @@ impl Database {
         )
     }
 
+    /// Without its connection a database is read as an empty one, and SQLite would begin it anew.
+    fn refuse_without_connection(&mut self) -> Outcome {
+        if self.connection.is_some() || self.is_plain() {
+            return Ok(());
+        }
+        Err(self.fail(
+            SQLITE_CANTOPEN,
+            "a VFS above Strongroom does not pass SQLite's file controls on, without which \
+             Strongroom does not work; open the file without that VFS",
+        ))
+    }
+
     /// `xWrite` on an encrypted or new database: exactly one page.
     pub fn write_main(&mut self, page: &[u8], offset: u64) -> Outcome {
+        self.refuse_without_connection()?;
         match &self.state {
             State::Open(_) => {}
             State::Plain => return self.base.write(page, offset),
@@ -221,7 +204,7 @@ impl Database {
                 }
                 if offset == 0 {
                     // Before anything is on disk that would have to be taken back.
-                    check_reserved(self, page)?;
+                    self.check_page_one(page)?;
                 }
                 // Page 1 may come later: a first transaction larger than the cache begins with
                 // whichever page the cache gives up.
@@ -229,18 +212,26 @@ impl Database {
             }
             State::Locked | State::Broken => return Err(self.refuse_content()),
         }
+        if let Some(page_size) = self.takes_back_page_size(page) {
+            self.return_to_page_size(page_size)?;
+        }
         let page_size = u64::from(self.page_size().unwrap_or(0));
+        if offset == 0 {
+            self.check_page_one(page)?;
+        }
+        if self.changes_page_size(page, offset, page_size) {
+            return self.divert(page, offset, page_size);
+        }
         if page.len() as u64 != page_size || !offset.is_multiple_of(page_size) {
             return Err(refused(
                 self,
-                "the page size of an encrypted database cannot be changed in place; copy it with \
-                 `strongroom encrypt --page-size`",
+                format!(
+                    "an unknown kind of write ({} bytes at {offset})",
+                    page.len()
+                ),
             ));
         }
         let index = offset / page_size;
-        if index == 0 {
-            check_reserved(self, page)?;
-        }
         self.fill_gap(index, page_size)?;
         self.write_page(index, page)
     }
@@ -272,6 +263,10 @@ impl Database {
             let stamp = opened.codec.stamp_in(room);
             self.stamps.note(index, stamp);
         }
+        if index == 0 {
+            // Compared with what is on the disk before it is used: the write may fail.
+            self.page_one.note(room, page);
+        }
         if let Some(size) = &mut self.size_known {
             *size = (*size).max(offset + page.len() as u64);
         }
@@ -300,7 +295,7 @@ impl Database {
     }
 
     /// The size on disk, with what is gathered.
-    fn size_on_disk(&mut self) -> Outcome<u64> {
+    pub fn size_on_disk(&mut self) -> Outcome<u64> {
         match self.size_known {
             Some(size) => Ok(size),
             None => {
@@ -319,7 +314,7 @@ impl Database {
     /// SQLite leaves pages unwritten that were freed in the transaction that made them, and the
     /// page of its lock byte. Stock SQLite finds zeros there; so that every page in the file is
     /// authentic, sealed zeros are written.
-    fn fill_gap(&mut self, index: u64, page_size: u64) -> Outcome {
+    pub fn fill_gap(&mut self, index: u64, page_size: u64) -> Outcome {
         let end = self.pages_on_disk(page_size)?;
         if index <= end {
             return Ok(());
@@ -342,6 +337,15 @@ impl Database {
             self.base.truncate(0)?;
             return self.forget_file();
         }
+        if self.truncate_diverted(size, page_size) {
+            return Ok(());
+        }
+        self.truncate_pages(size, page_size)
+    }
+
+    /// Cuts the file behind the page that holds the last of `size` bytes, or fills it up to there.
+    pub fn truncate_pages(&mut self, size: u64, page_size: u64) -> Outcome {
+        let size = size.next_multiple_of(page_size);
         let known = self.size_on_disk()?;
         if PAGES_OFFSET + size > known {
             return self.fill_gap(size.div_ceil(page_size), page_size);
@@ -377,19 +381,20 @@ impl Database {
     /// The file may have been cut to nothing: what is mapped of it would fault.
     pub fn forget_map(&mut self) {
         self.map.forget();
-        self.page_one = None;
+        self.page_one.forget();
         self.stamps.clear();
     }
 
     /// `xFileSize`: without the header region.
     pub fn size_main(&mut self) -> Outcome<u64> {
+        if let Some(size) = self.size_diverted() {
+            return Ok(size);
+        }
+        if self.is_plain() {
+            return self.base.size();
+        }
         let size = self.size_on_disk()?;
-        Ok(match &self.state {
-            State::Plain => size,
-            State::New(_) | State::Locked | State::Open(_) | State::Broken => {
-                size.saturating_sub(PAGES_OFFSET)
-            }
-        })
+        Ok(size.saturating_sub(PAGES_OFFSET))
     }
 
     /// `xLock`.
@@ -399,6 +404,7 @@ impl Database {
             // that cannot be opened for one that is torn, which SQLite deletes.
             return Err(self.refuse_content());
         }
+        self.refuse_without_connection()?;
         self.base.lock(level)?;
         let level_before = self.lock_level;
         let was_unlocked = level_before == SQLITE_LOCK_NONE;
@@ -428,6 +434,10 @@ impl Database {
         if level == SQLITE_LOCK_NONE {
             self.size_known = None;
         }
+        if level < SQLITE_LOCK_RESERVED {
+            self.resize = None;
+            self.resized_from = None;
+        }
         self.lock_level = self.lock_level.min(level);
         self.base.unlock(level).and(flushed)
     }
@@ -436,18 +446,4 @@ impl Database {
 /// The number of the page with this index.
 pub(crate) fn page_number(index: u64) -> Outcome<u32> {
     u32::try_from(index + 1).map_err(|_| Code(SQLITE_IOERR_READ))
-}
-
-/// sqlite.org/fileformat2.html 1.3.4: the byte that tells how much of each page is reserved.
-fn check_reserved(database: &mut Database, page_one: &[u8]) -> Outcome {
-    const RESERVED_BYTE: usize = 20;
-    if usize::from(page_one[RESERVED_BYTE]) >= TRAILER_SIZE {
-        return Ok(());
-    }
-    Err(refused(
-        database,
-        "page 1 comes from a database without the 32 reserved bytes that encryption needs (a \
-         backup of a plain database into an encrypted one does this); use `strongroom encrypt` \
-         or VACUUM INTO",
-    ))
 }

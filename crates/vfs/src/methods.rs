@@ -9,7 +9,7 @@ use crate::base::BaseFile;
 use crate::database::{Connection, Shared, lock};
 use crate::error::{Code, Outcome, code, guarded};
 use crate::foreign_file::{self, SharedForeign};
-use crate::pragma::Answer;
+use crate::open_files::{self, Owner};
 use crate::temporary_file::TemporaryFile;
 
 /// What a file is to the shim.
@@ -21,8 +21,10 @@ pub(crate) enum Body {
     /// A database in another form, and its log.
     Foreign(SharedForeign),
     ForeignWal(SharedForeign),
-    /// Passed through: super-journals, which hold names of files only.
-    Clear,
+    /// A journal of which names of files are read only, and nothing is written.
+    Names,
+    /// Passed through: names of files only.
+    SuperJournal,
 }
 
 /// What SQLite allocates for each file: this, and behind it the file of the base VFS.
@@ -91,17 +93,11 @@ pub(crate) unsafe fn install(file: *mut sqlite3_file, base: BaseFile, body: Body
     unsafe { file.cast::<File>().write_unaligned(whole) }
 }
 
-/// A main database of this VFS.
-pub(crate) enum Owner {
-    Database(Shared),
-    Foreign(SharedForeign),
-}
-
-/// The database behind an open file, if it is a main database of this VFS.
+/// The database behind an open file, if it is one of this VFS.
 ///
 /// # Safety
 /// `file` must be an open file of any VFS.
-pub(crate) unsafe fn owner_of(file: *mut sqlite3_file) -> Option<Owner> {
+pub(crate) unsafe fn shared_of(file: *mut sqlite3_file) -> Option<Shared> {
     // SAFETY: every open file begins with its methods.
     let methods = unsafe { (*file).methods };
     if !std::ptr::eq(methods, &METHODS) && !std::ptr::eq(methods, &METHODS_WITHOUT_SHM) {
@@ -109,25 +105,14 @@ pub(crate) unsafe fn owner_of(file: *mut sqlite3_file) -> Option<Owner> {
     }
     // SAFETY: only `install` sets these methods, so this is a `File`.
     match unsafe { body_of(file) } {
-        Body::Main(shared) => Some(Owner::Database(shared.clone())),
-        Body::Foreign(shared) => Some(Owner::Foreign(shared.clone())),
+        Body::Main(shared) => Some(shared.clone()),
         Body::Journal(_)
         | Body::Wal(_)
         | Body::Temporary(_)
+        | Body::Foreign(_)
         | Body::ForeignWal(_)
-        | Body::Clear => None,
-    }
-}
-
-/// The same for a database of ours alone.
-///
-/// # Safety
-/// `file` must be an open file of any VFS.
-pub(crate) unsafe fn shared_of(file: *mut sqlite3_file) -> Option<Shared> {
-    // SAFETY: by contract.
-    match unsafe { owner_of(file) } {
-        Some(Owner::Database(shared)) => Some(shared),
-        Some(Owner::Foreign(_)) | None => None,
+        | Body::Names
+        | Body::SuperJournal => None,
     }
 }
 
@@ -174,8 +159,23 @@ unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
                 flushed
             }
             Body::Main(shared) => lock(shared).flush_main(),
-            Body::Temporary(_) | Body::Foreign(_) | Body::ForeignWal(_) | Body::Clear => Ok(()),
+            Body::Temporary(_)
+            | Body::Foreign(_)
+            | Body::ForeignWal(_)
+            | Body::Names
+            | Body::SuperJournal => Ok(()),
         };
+        match body {
+            Body::Main(shared) => {
+                let name = lock(shared).name.clone();
+                open_files::forget(&name, &Owner::Database(shared.clone()));
+            }
+            Body::Foreign(shared) => {
+                let name = foreign_file::lock(shared).name.clone();
+                open_files::forget(&name, &Owner::Foreign(shared.clone()));
+            }
+            _ => {}
+        }
         // SAFETY: `install` wrote the body; this is the one call that drops it, and SQLite makes
         // no call on the file afterwards.
         unsafe { ManuallyDrop::drop(&mut (*file.cast::<File>()).body) };
@@ -208,7 +208,7 @@ unsafe extern "C" fn read(
             Body::Temporary(temporary) => temporary.read(out, offset),
             Body::Foreign(shared) => foreign_file::lock(shared).read_main(out, offset),
             Body::ForeignWal(shared) => foreign_file::lock(shared).read_wal(base, out, offset),
-            Body::Clear => base.read(out, offset),
+            Body::Names | Body::SuperJournal => base.read(out, offset),
         })
     })
 }
@@ -234,7 +234,8 @@ unsafe extern "C" fn write(
             Body::Foreign(shared) | Body::ForeignWal(shared) => {
                 foreign_file::lock(shared).refuse_write()
             }
-            Body::Clear => base.write(data, offset),
+            Body::Names => Err(Code(SQLITE_READONLY)),
+            Body::SuperJournal => base.write(data, offset),
         })
     })
 }
@@ -253,7 +254,8 @@ unsafe extern "C" fn truncate(file: *mut sqlite3_file, size: i64) -> c_int {
             Body::Foreign(shared) | Body::ForeignWal(shared) => {
                 foreign_file::lock(shared).refuse_write()
             }
-            Body::Clear => base.truncate(size),
+            Body::Names => Err(Code(SQLITE_READONLY)),
+            Body::SuperJournal => base.truncate(size),
         })
     })
 }
@@ -264,7 +266,11 @@ fn flush(body: &mut Body) -> Outcome {
         Body::Main(shared) => lock(shared).flush_main(),
         Body::Journal(shared) => lock(shared).flush_journal(),
         Body::Wal(shared) => lock(shared).flush_wal(),
-        Body::Temporary(_) | Body::Foreign(_) | Body::ForeignWal(_) | Body::Clear => Ok(()),
+        Body::Temporary(_)
+        | Body::Foreign(_)
+        | Body::ForeignWal(_)
+        | Body::Names
+        | Body::SuperJournal => Ok(()),
     }
 }
 
@@ -272,7 +278,11 @@ fn flush(body: &mut Body) -> Outcome {
 fn before_commit(body: &mut Body) -> Outcome {
     flush(body)?;
     match body {
-        Body::Main(shared) => lock(shared).end_playback(),
+        Body::Main(shared) => {
+            let mut database = lock(shared);
+            database.finish_resize()?;
+            database.end_playback()
+        }
         _ => Ok(()),
     }
 }
@@ -295,7 +305,7 @@ unsafe extern "C" fn file_size(file: *mut sqlite3_file, out: *mut i64) -> c_int 
                 let shared = shared.clone();
                 if lock(&shared).is_unlocked() {
                     // Without locks (nolock=1) this is the first that is heard of a transaction.
-                    crate::keys::inherit_if_locked(&shared, file);
+                    crate::keys::inherit_if_locked(&shared);
                     if let Err(error) = crate::keys::make_ready(&shared, file) {
                         return code(Err(error));
                     }
@@ -304,7 +314,9 @@ unsafe extern "C" fn file_size(file: *mut sqlite3_file, out: *mut i64) -> c_int 
             }
             Body::Journal(_) | Body::Wal(_) => flush(body).and_then(|()| base.size()),
             Body::Temporary(temporary) => Ok(temporary.size()),
-            Body::Foreign(_) | Body::ForeignWal(_) | Body::Clear => base.size(),
+            Body::Foreign(_) | Body::ForeignWal(_) | Body::Names | Body::SuperJournal => {
+                base.size()
+            }
         };
         match size {
             Ok(size) => {
@@ -328,7 +340,7 @@ unsafe extern "C" fn lock_file(file: *mut sqlite3_file, level: c_int) -> c_int {
         let shared = shared.clone();
         let first = lock(&shared).is_unlocked();
         if first {
-            crate::keys::inherit_if_locked(&shared, file);
+            crate::keys::inherit_if_locked(&shared);
         }
         let result = lock(&shared).lock_main(level);
         if let (Ok(()), true) = (result, first) {
@@ -352,7 +364,8 @@ unsafe extern "C" fn unlock_file(file: *mut sqlite3_file, level: c_int) -> c_int
             | Body::Wal(_)
             | Body::Temporary(_)
             | Body::ForeignWal(_)
-            | Body::Clear => base.unlock(level),
+            | Body::Names
+            | Body::SuperJournal => base.unlock(level),
         })
     })
 }
@@ -454,7 +467,7 @@ unsafe extern "C" fn file_control(
         match (operation, &mut *body) {
             (SQLITE_FCNTL_PRAGMA, Body::Main(shared)) => {
                 // SAFETY: SQLite passes an array of at least three string pointers.
-                unsafe { pragma(shared, argument.cast()) }
+                unsafe { crate::pragma_call::pragma(shared, argument.cast()) }
             }
             (SQLITE_FCNTL_PDB, Body::Main(shared)) => {
                 lock(shared).connection = Some(Connection(argument.cast()));
@@ -481,7 +494,7 @@ unsafe extern "C" fn file_control(
             (SQLITE_FCNTL_SIZE_HINT | SQLITE_FCNTL_CHUNK_SIZE, Body::Foreign(_)) => SQLITE_OK,
             (SQLITE_FCNTL_PRAGMA, Body::Foreign(shared)) => {
                 // SAFETY: SQLite passes an array of at least three string pointers.
-                unsafe { foreign_pragma(shared, argument.cast()) }
+                unsafe { crate::pragma_call::foreign_pragma(shared, argument.cast()) }
             }
             (
                 SQLITE_FCNTL_BEGIN_ATOMIC_WRITE
@@ -494,6 +507,7 @@ unsafe extern "C" fn file_control(
                 // Under an exclusive lock that is kept, no lock tells of the next transaction.
                 database.nonces.forget();
                 // A failure costs nothing: the next commit tries again.
+                database.resized_from = None;
                 let _ = database.finish_creation();
                 drop(database);
                 code(base.file_control(operation, argument))
@@ -541,59 +555,4 @@ unsafe fn prefix_name(name: *mut *mut c_char) {
             *name = text;
         }
     }
-}
-
-/// # Safety
-/// As [`pragma`].
-unsafe fn foreign_pragma(shared: &SharedForeign, arguments: *mut *mut c_char) -> c_int {
-    // SAFETY: by contract; SQLite's strings are terminated.
-    let name = unsafe { CStr::from_ptr(*arguments.add(1)).to_string_lossy() };
-    let answer = foreign_file::lock(shared).pragma(&name.to_ascii_lowercase());
-    match answer {
-        // SAFETY: by contract.
-        Some(text) => unsafe { give_text(arguments, &text, SQLITE_OK) },
-        None => SQLITE_NOTFOUND,
-    }
-}
-
-/// Gives a pragma its answer.
-///
-/// # Safety
-/// `place` must be the place for a string that SQLite will free.
-unsafe fn give_text(place: *mut *mut c_char, text: &str, code: c_int) -> c_int {
-    let text = SqliteApi::get().allocate_text(text);
-    if text.is_null() {
-        return SQLITE_NOMEM;
-    }
-    // SAFETY: by contract.
-    unsafe { *place = text };
-    code
-}
-
-/// # Safety
-/// `arguments` must point to three string pointers: result, name, value or null.
-unsafe fn pragma(shared: &Shared, arguments: *mut *mut c_char) -> c_int {
-    // SAFETY: by contract; SQLite's strings are terminated.
-    let (name, value) = unsafe {
-        let value = *arguments.add(2);
-        let value = (!value.is_null()).then(|| CStr::from_ptr(value).to_str());
-        let name = CStr::from_ptr(*arguments.add(1)).to_string_lossy();
-        (name.to_ascii_lowercase(), value.transpose())
-    };
-    let mut database = lock(shared);
-    let answer = match value {
-        Ok(value) => database.pragma(&name, value),
-        // Replacing what is not text, as elsewhere, would make one passphrase of several.
-        Err(_) => Err(database.fail(
-            SQLITE_ERROR,
-            "the value of the pragma is not UTF-8 text; give such a passphrase by passphrase_file",
-        )),
-    };
-    let (code, text) = match answer {
-        Ok(Answer::NotOurs) => return SQLITE_NOTFOUND,
-        Ok(Answer::Text(text)) => (SQLITE_OK, text),
-        Err(code) => (code.0, database.message_for(code)),
-    };
-    // SAFETY: the first pointer is the place for the result; SQLite frees it.
-    unsafe { give_text(arguments, &text, code) }
 }

@@ -64,7 +64,6 @@ impl Database {
                 "strongroom {}",
                 env!("CARGO_PKG_VERSION")
             ))),
-            ("page_size", Some(value)) => self.pragma_page_size(value),
             (foreign, Some(_)) if is_foreign(foreign) => Err(self.misuse(
                 "this is another product's pragma; Strongroom keeps cipher and key derivation in \
                  the file, and its manual lists its own pragmas",
@@ -318,22 +317,6 @@ impl Database {
             Some(asked) if asked != now => format!("{} from the next rotation on", name(asked)),
             Some(_) | None => name(now).to_owned(),
         }))
-    }
-
-    /// The trailer ends each page of the present size; SQLite's way to change the size, which is
-    /// to write pages of the new size as parts of old ones, would cut through it.
-    fn pragma_page_size(&mut self, value: &str) -> Answered {
-        let Some(page_size) = self.page_size() else {
-            return Ok(Answer::NotOurs);
-        };
-        if value.parse() == Ok(page_size) {
-            return Ok(Answer::NotOurs);
-        }
-        let message = format!(
-            "the page size of this encrypted database is {page_size} and cannot be changed in \
-             place; copy it with `strongroom encrypt --page-size`"
-        );
-        Err(self.misuse(&message))
     }
 
     /// The message of the last failure, for a pragma that failed.

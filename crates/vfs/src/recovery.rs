@@ -54,6 +54,32 @@ impl Database {
         self.flush_main()
     }
 
+    /// A change of page size that was cut short behind its commit leaves pages of the former size
+    /// behind the end that page 1 tells. Those that do not open become zeros before the database
+    /// grows over them, for SQLite may leave some of them unwritten.
+    pub fn clear_surplus(&mut self) -> Outcome {
+        let Some(page_size) = self.page_size() else {
+            return Ok(());
+        };
+        if self.shared_memory || self.wal.is_some() || !self.knows_page_one(page_size as usize)? {
+            return Ok(());
+        }
+        let pages = self.pages_on_disk(page_size.into())?;
+        let told = self.page_one.page_count.unwrap_or(pages);
+        if told >= pages || self.hot_journal()? {
+            // A journal that is still to be played back needs what it does not have.
+            return Ok(());
+        }
+        let mut page = vec![0; page_size as usize];
+        for index in told..pages {
+            if !self.opens_to(index, &mut page)? {
+                page.fill(0);
+                self.write_page(index, &page)?;
+            }
+        }
+        Ok(())
+    }
+
     fn mend_leaves(&mut self, trunk: &[u8], pages: u64) -> Outcome {
         let count = number_at(trunk, 4).unwrap_or(0) as usize;
         let leaves = trunk[8..].chunks_exact(4).take(count);
@@ -76,7 +102,12 @@ impl Database {
         let State::Open(opened) = &mut self.state else {
             return Err(Code(SQLITE_IOERR_READ));
         };
-        self.base.read(&mut self.scratch, offset)?;
+        match self.base.read(&mut self.scratch, offset) {
+            Ok(()) => {}
+            // The file ends in the middle of it.
+            Err(code) if code.is_short_read() => return Ok(false),
+            Err(code) => return Err(code),
+        }
         Ok(opened.codec.open(place, &self.scratch, out).is_ok())
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use keyring::rotation;
 use keyring::slots::Unlocked;
-use page_codec::header::{Header, REGION_SIZE, VERSIONED_PAGES, generations};
+use page_codec::header::{Header, HeaderRegion, REGION_SIZE, VERSIONED_PAGES};
 use page_codec::page::{PageCodec, PageError, PagePlace};
 
 use crate::abi::{
@@ -30,33 +30,67 @@ fn lock_bits(first: i32, count: i32) -> u32 {
 
 impl Database {
     /// Takes over the header if it is not the one that is known; tells whether it did.
+    ///
+    /// What stands on the disk counts for nothing but by its checksum and by the generation that
+    /// this connection knows: a damaged copy proves nothing, and an older one is no header of this
+    /// database any more.
     pub fn renew_header(&mut self) -> Outcome<bool> {
         let State::Open(opened) = &self.state else {
             return Ok(false);
         };
         let known = opened.header.generation;
-        if self.newest_generation()? == known {
+        let unchanged = |region: &[u8]| self.header_region == region;
+        if self.map.peek(0, REGION_SIZE, unchanged) == Some(true) {
             return Ok(false);
         }
-        let header = self.read_header()?.header;
-        let State::Open(opened) = &self.state else {
+        let mut region = vec![0; REGION_SIZE];
+        self.base.read(&mut region, 0)?;
+        if self.header_region == region {
             return Ok(false);
+        }
+        let header = self.parse_header(&region)?.header;
+        let renewed = header.generation != known;
+        if renewed {
+            let State::Open(opened) = &self.state else {
+                return Ok(false);
+            };
+            match rotation::reopen(&header, &opened.unlocked) {
+                Ok(unlocked) => self.take_over(header, unlocked)?,
+                Err(error) => return Err(self.fail(SQLITE_NOTADB, error.to_string())),
+            }
+        }
+        self.header_region = region;
+        Ok(renewed)
+    }
+
+    /// Reads the header in force from the file.
+    pub fn read_header(&mut self) -> Outcome<HeaderRegion> {
+        let mut region = vec![0; REGION_SIZE];
+        self.base.read(&mut region, 0)?;
+        self.parse_header(&region)
+    }
+
+    /// The header in force, which is none before the one that is known.
+    fn parse_header(&mut self, region: &[u8]) -> Outcome<HeaderRegion> {
+        let region = match HeaderRegion::parse(region) {
+            Ok(region) => region,
+            Err(error) => return Err(self.fail(SQLITE_NOTADB, error.to_string())),
         };
-        if header.generation == known {
-            // A copy that is damaged told another number.
-            return Ok(false);
-        }
-        if header.generation < known || header.file_id != opened.header.file_id {
+        let State::Open(opened) = &self.state else {
+            return Ok(region);
+        };
+        let (found, known) = (&region.header, &opened.header);
+        if found.file_id != known.file_id
+            || found.generation < known.generation
+            || (found.generation == known.generation && found != known)
+        {
             return Err(self.fail(
                 SQLITE_NOTADB,
                 "the header on disk is an older one, or another file's, than the one that was \
                  opened: the file was put back or replaced while in use; close it and look",
             ));
         }
-        match rotation::reopen(&header, &opened.unlocked) {
-            Ok(unlocked) => self.take_over(header, unlocked).map(|()| true),
-            Err(error) => Err(self.fail(SQLITE_NOTADB, error.to_string())),
-        }
+        Ok(region)
     }
 
     /// Goes on with another header and its keys.
@@ -70,24 +104,19 @@ impl Database {
             // How far the pass was is of another rotation than the one that may be under way.
             self.rotation_next = 0;
         }
+        if opened.header.page_size != header.page_size {
+            // All pages are others, and of a later version than any before.
+            self.rotation_next = 0;
+            self.scratch = vec![0; header.page_size as usize];
+            self.map.forget();
+            self.page_one.forget();
+            self.stamps.begin_at(self.stamps.newest());
+        }
         self.versions_in_file = header.must_understand & VERSIONED_PAGES != 0;
         opened.codec = codec;
         opened.unlocked = unlocked;
         opened.header = header;
         Ok(())
-    }
-
-    fn newest_generation(&self) -> Outcome<u64> {
-        let newest = |region: &[u8]| {
-            let region = region.first_chunk::<REGION_SIZE>()?;
-            generations(region).into_iter().max()
-        };
-        if let Some(Some(generation)) = self.map.peek(0, REGION_SIZE, newest) {
-            return Ok(generation);
-        }
-        let mut region = [0; REGION_SIZE];
-        self.base.read(&mut region, 0)?;
-        newest(&region).ok_or(Code(SQLITE_IOERR_READ))
     }
 
     /// A lock has been taken under which pages of the database file are written.
@@ -97,7 +126,7 @@ impl Database {
         if self.is_rotating() {
             self.settle_double_write()?;
         }
-        Ok(())
+        self.clear_surplus()
     }
 
     /// SQLite has got exclusive locks of the log. That of a checkpoint is the one under which
@@ -156,6 +185,11 @@ impl Database {
             let State::Open(opened) = &mut self.state else {
                 return Err(Code(SQLITE_IOERR_READ));
             };
+            let (page_size, wanted) = (u64::from(opened.header.page_size), out.len() as u64);
+            if page_size != wanted {
+                // Pages have another size now; SQLite learns it from the beginning of page 1.
+                return self.read_parts(out, index * wanted, page_size);
+            }
             self.base.read(&mut self.scratch, offset)?;
             match opened.codec.open(place, &self.scratch, out) {
                 Ok(stamp) if self.is_fresh(index, stamp) => return Ok(()),

@@ -427,7 +427,7 @@ impl Database {
 
     /// Whether there is a rollback journal that is not finished. The caller holds a lock that
     /// excludes whoever might be writing it.
-    fn hot_journal(&mut self) -> Outcome<bool> {
+    pub fn hot_journal(&mut self) -> Outcome<bool> {
         let name = self.journal_name();
         if !self.vfs.exists(&name)? {
             return Ok(false);

@@ -11,16 +11,18 @@ use crate::base::BaseFile;
 use crate::base_vfs::BaseVfs;
 use crate::by_descriptor::is_final;
 use crate::credentials::{FileName, Request, request};
-use crate::database::{DEFAULT_CIPHER, Database, Shared, State, lock};
+use crate::database::{DEFAULT_CIPHER, Database, Failure, Shared, State, lock};
 use crate::error::{Code, Outcome, code, guarded};
 use crate::foreign_file::{ForeignFile, asked_source};
 use crate::freshness::Stamps;
 use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
 use crate::map::Map;
-use crate::methods::{BASE_OFFSET, Body, Owner, base_pointer, install, owner_of};
+use crate::methods::{BASE_OFFSET, Body, base_pointer, install};
 use crate::nonces::Nonces;
+use crate::open_files::{self, Companion, Owner};
 use crate::temporary_file::TemporaryFile;
+use crate::version_fields::KnownPageOne;
 use crate::wal_file::WalFile;
 
 /// How a VFS is to be registered.
@@ -56,8 +58,9 @@ pub fn register(api: SqliteApi, registration: &Registration) -> Result<(), Regis
     api.install();
     let name = CString::new(registration.name).map_err(|_| RegisterError::Name)?;
     // SAFETY: the name is a terminated string.
-    if !unsafe { (api.vfs_find)(name.as_ptr()) }.is_null() {
-        return Ok(());
+    let present = unsafe { (api.vfs_find)(name.as_ptr()) };
+    if !present.is_null() {
+        return make_default(api, present, registration.default);
     }
     let base_name = registration.base.map(CString::new).transpose();
     let base_name = base_name.map_err(|_| RegisterError::Name)?;
@@ -103,6 +106,18 @@ pub fn register(api: SqliteApi, registration: &Registration) -> Result<(), Regis
         Ok(())
     } else {
         Err(RegisterError::Refused(result))
+    }
+}
+
+/// SQLite makes its own VFS the default one when it is initialised again.
+fn make_default(api: SqliteApi, vfs: *mut sqlite3_vfs, default: bool) -> Result<(), RegisterError> {
+    if !default {
+        return Ok(());
+    }
+    // SAFETY: the VFS is registered already, which may be said again.
+    match unsafe { (api.vfs_register)(vfs, 1) } {
+        SQLITE_OK => Ok(()),
+        code => Err(RegisterError::Refused(code)),
     }
 }
 
@@ -200,30 +215,16 @@ fn body(
         return open_main(vfs, name, base);
     }
     if flags & SQLITE_OPEN_WAL != 0 {
-        let shared = match owner_by_name(name) {
-            Some(Owner::Database(shared)) => shared,
-            Some(Owner::Foreign(foreign)) => return Ok(Body::ForeignWal(foreign)),
-            None => return Ok(Body::Clear),
-        };
-        let mut database = lock(&shared);
-        database.wal = Some(WalFile::new(base, database.map.is_enabled()));
-        drop(database);
-        return Ok(Body::Wal(shared));
+        return open_wal(name, base);
     }
     // When SQLite looks which journals a super-journal names, it opens them by names that are not
-    // those of a pager, does not ask for the flags, and reads names of files only. It is the one
-    // place that does, and asking SQLite for the database of such a name is not allowed.
-    let names_only = flags & SQLITE_OPEN_READONLY != 0 && flags_unwanted;
-    if flags & SQLITE_OPEN_MAIN_JOURNAL != 0 && !names_only {
-        let shared = match owner_by_name(name) {
-            Some(Owner::Database(shared)) => shared,
-            // SQLite looks whether the journal is hot. To write it would put plain pages there.
-            Some(Owner::Foreign(_)) if flags & SQLITE_OPEN_READONLY != 0 => return Ok(Body::Clear),
-            Some(Owner::Foreign(_)) => return Err(Code(SQLITE_READONLY)),
-            None => return Ok(Body::Clear),
-        };
-        lock(&shared).journal = Some(JournalFile::new(base));
-        return Ok(Body::Journal(shared));
+    // those of a pager, does not ask for the flags, and reads names of files only.
+    let read_only = flags & SQLITE_OPEN_READONLY != 0;
+    if flags & SQLITE_OPEN_MAIN_JOURNAL != 0 && read_only && flags_unwanted {
+        return Ok(Body::Names);
+    }
+    if flags & SQLITE_OPEN_MAIN_JOURNAL != 0 {
+        return open_journal(name, base, read_only);
     }
     if flags & TEMPORARY != 0 {
         return Ok(Body::Temporary(Box::new(TemporaryFile::new(
@@ -231,29 +232,80 @@ fn body(
             DEFAULT_CIPHER,
         )?)));
     }
-    Ok(Body::Clear)
+    if flags & SQLITE_OPEN_SUPER_JOURNAL != 0 {
+        return Ok(Body::SuperJournal);
+    }
+    Err(refuse_to_open(
+        name,
+        "SQLite does not say what kind of file it is",
+    ))
+}
+
+fn open_wal(name: *const c_char, base: BaseFile) -> Outcome<Body> {
+    match owner_by_name(name, Companion::Wal)? {
+        Owner::Database(shared) => {
+            let mut database = lock(&shared);
+            database.wal = Some(WalFile::new(base, database.map.is_enabled()));
+            drop(database);
+            Ok(Body::Wal(shared))
+        }
+        Owner::Foreign(foreign) => Ok(Body::ForeignWal(foreign)),
+    }
+}
+
+fn open_journal(name: *const c_char, base: BaseFile, read_only: bool) -> Outcome<Body> {
+    match owner_by_name(name, Companion::Journal)? {
+        Owner::Database(shared) => {
+            let mut database = lock(&shared);
+            if read_only && database.journal.is_some() {
+                // The pager of the database does not do that: its names are wanted.
+                return Ok(Body::Names);
+            }
+            database.journal = Some(JournalFile::new(base));
+            drop(database);
+            Ok(Body::Journal(shared))
+        }
+        // SQLite looks whether the journal is hot. To write it would put plain pages there.
+        Owner::Foreign(_) if read_only => Ok(Body::Names),
+        Owner::Foreign(_) => Err(Code(SQLITE_READONLY)),
+    }
 }
 
 /// The open database that a journal or log belongs to.
-fn owner_by_name(name: *const c_char) -> Option<Owner> {
-    // SAFETY: SQLite passes the name of a pager's journal or log, from which it finds the main
-    // file, which is open as long as the journal is.
-    unsafe {
-        let main = (SqliteApi::get().database_file_object)(name);
-        if main.is_null() || (*main).methods.is_null() {
-            None
-        } else {
-            owner_of(main)
-        }
+fn owner_by_name(name: *const c_char, companion: Companion) -> Outcome<Owner> {
+    if name.is_null() {
+        return Err(refuse_to_open(name, "it has no name"));
     }
+    // SAFETY: SQLite passes a terminated name.
+    let text = unsafe { CStr::from_ptr(name) };
+    open_files::owner_of(name, text, companion).ok_or_else(|| {
+        refuse_to_open(
+            name,
+            "no open database of Strongroom is known that this journal or log belongs to; a VFS \
+             above Strongroom must leave the names of files as they are",
+        )
+    })
+}
+
+/// An open that fails can carry no message but to SQLite's error log.
+fn refuse_to_open(name: *const c_char, reason: &str) -> Code {
+    let path = if name.is_null() {
+        "a file".into()
+    } else {
+        // SAFETY: SQLite passes a terminated name.
+        unsafe { CStr::from_ptr(name) }.to_string_lossy()
+    };
+    Failure::note(&path, SQLITE_CANTOPEN, format!("not opened: {reason}"));
+    Code(SQLITE_CANTOPEN)
 }
 
 fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body> {
     // SAFETY: SQLite passes a terminated name, with its URI parameters behind it.
     let (name, parameters) = unsafe { (CStr::from_ptr(name).to_owned(), FileName::new(name)) };
     if let Some(source) = asked_source(parameters) {
-        let path = name.to_string_lossy().into_owned();
-        return Ok(Body::Foreign(ForeignFile::new(base, path, source?)));
+        let foreign = ForeignFile::new(base, name.clone(), source?);
+        open_files::note(&name, parameters, &Owner::Foreign(foreign.clone()));
+        return Ok(Body::Foreign(foreign));
     }
     let requested = request(parameters);
     let (wanted, problem) = match requested {
@@ -264,9 +316,11 @@ fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body>
         base,
         vfs,
         path: name.to_string_lossy().into_owned(),
-        name,
+        name: name.clone(),
+        name_address: parameters.address(),
         state: State::New(None),
         plain_asked: wanted.plain,
+        keys_in_sql: wanted.keys_in_sql,
         credential: wanted.credential,
         key_named: wanted.named_by_uri,
         unlock_work: wanted.unlock_work,
@@ -281,8 +335,12 @@ fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body>
         nonces: Nonces::new(),
         scratch: Vec::new(),
         gathered: Gathered::default(),
-        page_one: None,
+        header_region: Vec::new(),
+        page_one: KnownPageOne::default(),
         journal: None,
+        resize: None,
+        resized_from: None,
+        page_size_told: None,
         wal: None,
         freshness_asked: wanted.freshness,
         versions_in_file: false,
@@ -296,6 +354,7 @@ fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body>
         database.set_map(wanted.map);
     }
     let shared: Shared = Arc::new(Mutex::new(database));
+    open_files::note(&name, parameters, &Owner::Database(shared.clone()));
     Ok(Body::Main(shared))
 }
 

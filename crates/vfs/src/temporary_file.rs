@@ -8,7 +8,7 @@
 use crypto::cipher::Cipher;
 use page_codec::page::{EpochKey, PageCodec, PagePlace, TRAILER_SIZE};
 
-use crate::abi::{SQLITE_IOERR, SQLITE_IOERR_DATA, SQLITE_IOERR_SHORT_READ};
+use crate::abi::{SQLITE_IOERR, SQLITE_IOERR_DATA, SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ};
 use crate::api::SqliteApi;
 use crate::base::BaseFile;
 
@@ -145,8 +145,15 @@ impl TemporaryFile {
 
     fn load(&mut self, index: u64) -> Outcome {
         self.held = None;
-        self.base
-            .read(&mut self.sealed[..], index * SEALED_SIZE as u64)?;
+        let read = self
+            .base
+            .read(&mut self.sealed[..], index * SEALED_SIZE as u64);
+        match read {
+            Ok(()) => {}
+            // SQLite would take it for the end of the file, and go on with zeros.
+            Err(code) if code.is_short_read() => return Err(Code(SQLITE_IOERR_READ)),
+            Err(code) => return Err(code),
+        }
         let place = PagePlace::temporary(index);
         if let Err(error) = self
             .codec

@@ -111,6 +111,12 @@ impl Database {
         if let Ok(checked) = &mut checked
             && !checked.bad.is_empty()
         {
+            // Behind the end that page 1 tells stands nothing of the database.
+            let told = match self.pages_by_page_one() {
+                Ok(0) | Err(_) => u64::MAX,
+                Ok(pages) => pages,
+            };
+            checked.bad.retain(|bad| bad.number <= told);
             // A checkpoint that was cut short leaves torn pages, which the log still has.
             let in_log = self.pages_in_log()?;
             checked.bad.retain(|bad| !in_log.contains(&bad.number));

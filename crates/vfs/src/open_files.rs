@@ -1,0 +1,164 @@
+//! Which open database a journal or a log belongs to.
+//!
+//! SQLite names a file and its kind, no owner. The file object that SQLite itself keeps for the
+//! name is no answer: where another VFS stands above this one, that object is the other's, and
+//! SQLite may only be asked about names of its own making. So each open database is noted here.
+//!
+//! A pager keeps the names of its database, journal and log in one piece of memory
+//! (sqlite.org/c3ref/filename_database.html). A VFS above that passes names on as they are leaves
+//! that order, and the address tells the owner; of one that copies names, the text has to do.
+//! Where neither tells it, the file is not opened: a journal without its owner's keys could only be
+//! written in clear, or be taken for no journal at all.
+
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::ffi::c_char;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+
+use crate::abi::SQLITE_LOCK_RESERVED;
+use crate::credentials::FileName;
+use crate::database::{Database, Shared, lock};
+use crate::foreign_file::{ForeignFile, SharedForeign};
+
+/// A main database of this VFS.
+#[derive(Clone)]
+pub(crate) enum Owner {
+    Database(Shared),
+    Foreign(SharedForeign),
+}
+
+/// A file that belongs to a database.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Companion {
+    Journal,
+    Wal,
+}
+
+impl Companion {
+    fn suffix(self) -> &'static str {
+        match self {
+            Companion::Journal => "-journal",
+            Companion::Wal => "-wal",
+        }
+    }
+}
+
+enum WeakOwner {
+    Database(Weak<Mutex<Database>>),
+    Foreign(Weak<Mutex<ForeignFile>>),
+}
+
+impl WeakOwner {
+    fn upgrade(&self) -> Option<Owner> {
+        match self {
+            WeakOwner::Database(weak) => weak.upgrade().map(Owner::Database),
+            WeakOwner::Foreign(weak) => weak.upgrade().map(Owner::Foreign),
+        }
+    }
+}
+
+struct Entry {
+    /// Where the name of the database stands in memory, and where SQLite puts that of its journal.
+    name: usize,
+    journal: usize,
+    owner: WeakOwner,
+}
+
+/// Open databases by name.
+static OPEN: LazyLock<Mutex<HashMap<Vec<u8>, Vec<Entry>>>> = LazyLock::new(Mutex::default);
+
+fn open() -> MutexGuard<'static, HashMap<Vec<u8>, Vec<Entry>>> {
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Notes an open database.
+pub(crate) fn note(path: &CStr, name: FileName, owner: &Owner) {
+    let owner = match owner {
+        Owner::Database(shared) => WeakOwner::Database(Arc::downgrade(shared)),
+        Owner::Foreign(shared) => WeakOwner::Foreign(Arc::downgrade(shared)),
+    };
+    let entry = Entry {
+        name: name.address(),
+        journal: name.journal_address(),
+        owner,
+    };
+    let mut open = open();
+    open.entry(path.to_bytes().to_vec())
+        .or_default()
+        .push(entry);
+}
+
+/// Forgets a database, which is about to be closed.
+pub(crate) fn forget(path: &CStr, owner: &Owner) {
+    let mut open = open();
+    let Some(entries) = open.get_mut(path.to_bytes()) else {
+        return;
+    };
+    entries.retain(|entry| match (&entry.owner, owner) {
+        (WeakOwner::Database(weak), Owner::Database(shared)) => {
+            !std::ptr::eq(weak.as_ptr(), Arc::as_ptr(shared))
+        }
+        (WeakOwner::Foreign(weak), Owner::Foreign(shared)) => {
+            !std::ptr::eq(weak.as_ptr(), Arc::as_ptr(shared))
+        }
+        (WeakOwner::Database(_) | WeakOwner::Foreign(_), _) => true,
+    });
+    if entries.is_empty() {
+        open.remove(path.to_bytes());
+    }
+}
+
+/// The open database that a journal or log of this name belongs to.
+pub(crate) fn owner_of(name: *const c_char, text: &CStr, companion: Companion) -> Option<Owner> {
+    let suffix = companion.suffix();
+    let path = text.to_bytes().strip_suffix(suffix.as_bytes())?;
+    let candidates = {
+        let open = open();
+        let entries = open.get(path)?;
+        // The name of the log stands behind that of the journal.
+        let distance = match companion {
+            Companion::Journal => 0,
+            Companion::Wal => path.len() + Companion::Journal.suffix().len() + 1,
+        };
+        let exact = |entry: &&Entry| entry.journal + distance == name as usize;
+        if let Some(owner) = entries
+            .iter()
+            .find(exact)
+            .and_then(|entry| entry.owner.upgrade())
+        {
+            return Some(owner);
+        }
+        let all = entries.iter().filter_map(|entry| entry.owner.upgrade());
+        all.collect::<Vec<Owner>>()
+    };
+    match (candidates.as_slice(), companion) {
+        ([only], _) => Some(only.clone()),
+        // One connection at a time may write a journal.
+        (several, Companion::Journal) => {
+            let mut writers = several.iter().filter(|owner| match owner {
+                Owner::Database(shared) => lock(shared).lock_level >= SQLITE_LOCK_RESERVED,
+                Owner::Foreign(_) => false,
+            });
+            match (writers.next(), writers.next()) {
+                (Some(writer), None) => Some(writer.clone()),
+                _ => None,
+            }
+        }
+        (_, Companion::Wal) => None,
+    }
+}
+
+/// The open database whose name stands at this address, or is the only one of this name.
+pub(crate) fn database_named(name: *const c_char, text: &CStr) -> Option<Shared> {
+    let open = open();
+    let entries = open.get(text.to_bytes())?;
+    let exact = entries.iter().find(|entry| entry.name == name as usize);
+    let found = match (exact, entries.as_slice()) {
+        (Some(entry), _) | (None, [entry]) => entry,
+        (None, _) => return None,
+    };
+    match found.owner.upgrade() {
+        Some(Owner::Database(shared)) => Some(shared),
+        Some(Owner::Foreign(_)) | None => None,
+    }
+}

@@ -1,0 +1,126 @@
+//! The fields of page 1 that decide whether SQLite can open a database
+//! (sqlite.org/fileformat2.html 1.3).
+
+use page_codec::header::is_page_size;
+use page_codec::page::TRAILER_SIZE;
+use thiserror::Error;
+
+const PAGE_SIZE: usize = 16;
+const RESERVED: usize = 20;
+const CHANGE_COUNTER: usize = 24;
+const PAGE_COUNT: usize = 28;
+const TEXT_ENCODING: usize = 56;
+const VALID_FOR: usize = 92;
+
+/// Page 1 in clear, or the beginning of it.
+#[derive(Clone, Copy)]
+pub(crate) struct PageOne<'a>(pub &'a [u8]);
+
+/// Why SQLite could not open a database with such a page 1 here.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub(crate) enum PageOneError {
+    #[error(
+        "page 1 comes from a database without the 32 reserved bytes that encryption needs (a \
+         backup of a plain database into an encrypted one does this); use `strongroom encrypt` \
+         or VACUUM INTO"
+    )]
+    Reserved,
+    #[error("page 1 tells a page size of {0} bytes, which SQLite does not have")]
+    PageSize(u32),
+    #[error("page 1 tells a text encoding ({0}) that SQLite does not have")]
+    TextEncoding(u32),
+}
+
+/// Writes what a page 1 of such a database tells of its pages.
+pub(crate) fn tell(fields: &mut [u8; 100], page_size: u32) {
+    let size = if page_size == 65_536 { 1 } else { page_size };
+    fields[PAGE_SIZE..][..2].copy_from_slice(&size.to_be_bytes()[2..]);
+    fields[RESERVED] = TRAILER_SIZE as u8;
+}
+
+impl PageOne<'_> {
+    fn number(self, offset: usize) -> u32 {
+        let bytes = [0, 1, 2, 3].map(|byte| self.0[offset + byte]);
+        u32::from_be_bytes(bytes)
+    }
+
+    /// The page size; the largest stands there as 1.
+    pub fn page_size(self) -> u32 {
+        match u16::from_be_bytes([self.0[PAGE_SIZE], self.0[PAGE_SIZE + 1]]) {
+            1 => 65_536,
+            size => size.into(),
+        }
+    }
+
+    /// The number of pages, where the page tells one that holds.
+    pub fn page_count(self) -> Option<u64> {
+        let count = self.number(PAGE_COUNT);
+        let holds = self.number(CHANGE_COUNTER) == self.number(VALID_FOR) && count != 0;
+        holds.then_some(count.into())
+    }
+
+    /// Looks for what would keep SQLite, or us, from opening the database.
+    pub fn check(self) -> Result<(), PageOneError> {
+        if usize::from(self.0[RESERVED]) < TRAILER_SIZE {
+            return Err(PageOneError::Reserved);
+        }
+        if !is_page_size(self.page_size()) {
+            return Err(PageOneError::PageSize(self.page_size()));
+        }
+        // Zero until the first table is made.
+        match self.number(TEXT_ENCODING) {
+            0..=3 => Ok(()),
+            encoding => Err(PageOneError::TextEncoding(encoding)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page() -> Vec<u8> {
+        let mut page = vec![0; 100];
+        page[PAGE_SIZE..][..2].copy_from_slice(&[0x10, 0]);
+        page[RESERVED] = 32;
+        page
+    }
+
+    #[test]
+    fn what_sqlite_cannot_open_is_named() {
+        assert_eq!(PageOne(&page()).check(), Ok(()));
+        let altered = |offset: usize, value: u8| {
+            let mut page = page();
+            page[offset] = value;
+            PageOne(&page).check()
+        };
+        assert_eq!(altered(RESERVED, 31), Err(PageOneError::Reserved));
+        assert_eq!(altered(RESERVED, 40), Ok(()));
+        assert_eq!(
+            altered(PAGE_SIZE, 0x11),
+            Err(PageOneError::PageSize(0x1100))
+        );
+        assert_eq!(
+            altered(TEXT_ENCODING + 3, 9),
+            Err(PageOneError::TextEncoding(9))
+        );
+    }
+
+    #[test]
+    fn the_largest_page_size_stands_there_as_one() {
+        let mut page = page();
+        page[PAGE_SIZE..][..2].copy_from_slice(&[0, 1]);
+        assert_eq!(PageOne(&page).page_size(), 65_536);
+    }
+
+    #[test]
+    fn a_page_count_holds_for_its_change_counter_only() {
+        let mut page = page();
+        page[PAGE_COUNT + 3] = 7;
+        assert_eq!(PageOne(&page).page_count(), Some(7));
+        page[CHANGE_COUNTER + 3] = 1;
+        assert_eq!(PageOne(&page).page_count(), None);
+        page[VALID_FOR + 3] = 1;
+        assert_eq!(PageOne(&page).page_count(), Some(7));
+    }
+}

@@ -1,0 +1,400 @@
+//! A change of page size in place, as VACUUM and the backup API make it.
+//!
+//! SQLite writes the new database in units of the former page size, so that its rollback journal
+//! can undo the whole, and page 1 tells the new size (`sqlite3BtreeCopyFile` in its sources). Such
+//! a unit is no page: where ours need their trailer it may hold content. So from the first unit
+//! that is none on, all are diverted to a temporary file, sealed under a key in memory. When
+//! SQLite is about to commit, the pages of the new size are sealed into the database, and the
+//! header tells their size.
+//!
+//! Until the journal is gone, the former state can come back: it has every page that the database
+//! had. Its header tells the size of its pages, and who plays it back gives the database's header
+//! that size first. So whenever the process or the power fails, either state is whole.
+//!
+//! All of this happens under SQLite's EXCLUSIVE lock, and never where there is a log: SQLite
+//! changes no page size there.
+
+use keyring::slots;
+use page_codec::header::is_page_size;
+use page_codec::page::{PageError, PagePlace, Stamp, TRAILER_SIZE, versioned_nonce};
+use zeroize::Zeroizing;
+
+use crate::abi::{SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ, SQLITE_LOCK_RESERVED};
+use crate::base_vfs::SideFile;
+use crate::database::{Database, State};
+use crate::error::{Code, Outcome};
+use crate::keys::refused;
+use crate::main_file::{PAGES_OFFSET, page_number};
+use crate::page_one::PageOne;
+use crate::temporary_file::TemporaryFile;
+
+/// SQLite's lock byte: the page that holds it has no content (sqlite.org/fileformat2.html 1.5).
+const LOCK_BYTE: u64 = 0x4000_0000;
+
+/// Stands for a unit that is not in the temporary file.
+const ABSENT: u32 = u32::MAX;
+
+/// Units of the former page size on their way to a database of another one.
+pub(crate) struct Resize {
+    units: TemporaryFile,
+    /// Closed behind `units`.
+    _file: SideFile,
+    /// For each unit its place in the temporary file.
+    places: Vec<u32>,
+    used: u32,
+    /// The size of the database as SQLite sees it.
+    size: u64,
+}
+
+impl Resize {
+    fn place(&self, index: u64) -> Option<u64> {
+        let place = *self.places.get(usize::try_from(index).ok()?)?;
+        (place != ABSENT).then_some(place.into())
+    }
+
+    fn read(&mut self, index: u64, out: &mut [u8]) -> Outcome<bool> {
+        match self.place(index) {
+            Some(place) => {
+                let offset = place * out.len() as u64;
+                self.units.read(out, offset).map(|()| true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    fn write(&mut self, index: u64, unit: &[u8]) -> Outcome {
+        let place = match self.place(index) {
+            Some(place) => place,
+            None => {
+                let at = usize::try_from(index).map_err(|_| Code(SQLITE_IOERR_READ))?;
+                if at >= self.places.len() {
+                    self.places.resize(at + 1, ABSENT);
+                }
+                self.places[at] = self.used;
+                self.used += 1;
+                u64::from(self.places[at])
+            }
+        };
+        let size = unit.len() as u64;
+        self.units.write(unit, place * size)?;
+        self.size = self.size.max((index + 1) * size);
+        Ok(())
+    }
+
+    fn cut(&mut self, size: u64, unit_size: u64) {
+        let units = usize::try_from(size.div_ceil(unit_size)).unwrap_or(usize::MAX);
+        self.places.truncate(units);
+        self.size = size;
+    }
+}
+
+fn has_room_for_trailer(page: &[u8]) -> bool {
+    page[page.len() - TRAILER_SIZE..]
+        .iter()
+        .all(|byte| *byte == 0)
+}
+
+impl Database {
+    /// Whether a write is a part of a database of another page size.
+    pub fn changes_page_size(&self, data: &[u8], offset: u64, page_size: u64) -> bool {
+        if self.wal.is_some() {
+            return false;
+        }
+        let size = data.len() as u64;
+        let is_part = size < page_size
+            && is_page_size(u32::try_from(size).unwrap_or(0))
+            && offset.is_multiple_of(size);
+        if size != page_size || !offset.is_multiple_of(page_size) {
+            return is_part;
+        }
+        self.resize.is_some()
+            || !has_room_for_trailer(data)
+            || (offset == 0 && u64::from(PageOne(data).page_size()) != page_size)
+    }
+
+    /// Takes a write that is no page of the present size.
+    pub fn divert(&mut self, data: &[u8], offset: u64, page_size: u64) -> Outcome {
+        if self.resize.is_none() {
+            self.flush_main()?;
+            let file = self.vfs.open_temporary()?;
+            self.resize = Some(Resize {
+                units: TemporaryFile::new(file.base(), self.cipher)?,
+                _file: file,
+                places: Vec::new(),
+                used: 0,
+                size: self.size_main()?,
+            });
+        }
+        let index = offset / page_size;
+        let mut whole = Vec::new();
+        let unit = if data.len() as u64 == page_size {
+            data
+        } else {
+            // Around the page of the lock byte SQLite writes pages of the new size.
+            whole.resize(page_size as usize, 0);
+            self.read_unit(index, &mut whole)?;
+            whole[(offset % page_size) as usize..][..data.len()].copy_from_slice(data);
+            &whole[..]
+        };
+        match &mut self.resize {
+            Some(resize) => resize.write(index, unit),
+            None => Err(Code(SQLITE_IOERR_READ)),
+        }
+    }
+
+    /// Reads a unit that was diverted, or lies where the database has none yet; tells whether it
+    /// is such a one.
+    pub fn read_diverted(&mut self, index: u64, out: &mut [u8]) -> Outcome<bool> {
+        let unit_size = out.len() as u64;
+        let in_file = self.size_on_disk()?.saturating_sub(PAGES_OFFSET);
+        let Some(resize) = &mut self.resize else {
+            return Ok(false);
+        };
+        if resize.read(index, out)? {
+            return Ok(true);
+        }
+        if index * unit_size >= resize.size {
+            out.fill(0);
+            return Err(Code(SQLITE_IOERR_SHORT_READ));
+        }
+        if (index + 1) * unit_size <= in_file {
+            return Ok(false);
+        }
+        out.fill(0);
+        Ok(true)
+    }
+
+    /// Reads any unit; zeros behind the end. A short read of one that is there is an error.
+    fn read_unit(&mut self, index: u64, out: &mut [u8]) -> Outcome {
+        if index * out.len() as u64 >= self.size_diverted().unwrap_or(0) {
+            out.fill(0);
+            return Ok(());
+        }
+        self.read_page(index, out)
+    }
+
+    /// `xTruncate` while units are diverted; tells whether that is so.
+    pub fn truncate_diverted(&mut self, size: u64, page_size: u64) -> bool {
+        match &mut self.resize {
+            Some(resize) => {
+                resize.cut(size, page_size);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The size of the database as SQLite sees it, while units are diverted.
+    pub fn size_diverted(&self) -> Option<u64> {
+        self.resize.as_ref().map(|resize| resize.size)
+    }
+
+    /// SQLite is about to commit, or has rolled back: what was diverted becomes pages.
+    pub fn finish_resize(&mut self) -> Outcome {
+        let Some(page_size) = self.page_size().filter(|_| self.resize.is_some()) else {
+            return Ok(());
+        };
+        let mut first = vec![0; page_size as usize];
+        self.read_unit(0, &mut first)?;
+        self.check_page_one(&first)?;
+        let page_one = PageOne(&first);
+        let (told_size, told_count) = (page_one.page_size(), page_one.page_count());
+        if told_size == page_size {
+            self.put_back(page_size)?;
+        } else {
+            self.seal_in_size(page_size, told_size, told_count)?;
+        }
+        self.resize = None;
+        Ok(())
+    }
+
+    /// The page size stays: writes the units in their places.
+    fn put_back(&mut self, page_size: u32) -> Outcome {
+        let rolled_back = self
+            .journal
+            .as_ref()
+            .is_some_and(|journal| journal.is_played_back_from_start());
+        let mut resize = self.resize.take();
+        let outcome = match &mut resize {
+            Some(resize) => self.put_units_back(resize, page_size, rolled_back),
+            None => Ok(()),
+        };
+        self.resize = resize;
+        outcome
+    }
+
+    fn put_units_back(
+        &mut self,
+        resize: &mut Resize,
+        page_size: u32,
+        rolled_back: bool,
+    ) -> Outcome {
+        let mut unit = Zeroizing::new(vec![0; page_size as usize]);
+        for index in 0..resize.places.len() as u64 {
+            if !resize.read(index, &mut unit)? {
+                continue;
+            }
+            if !has_room_for_trailer(&unit) {
+                if rolled_back {
+                    // Not in the journal, so nobody needs it: what is in its place stays.
+                    continue;
+                }
+                let error = PageError::TrailerInUse;
+                return Err(refused(
+                    self,
+                    format!("page {} is refused: {error}", index + 1),
+                ));
+            }
+            self.fill_gap(index, page_size.into())?;
+            self.write_page(index, &unit)?;
+        }
+        self.flush_main()?;
+        self.truncate_pages(resize.size, page_size.into())
+    }
+
+    /// Seals the pages of the new size into the database, then tells it in the header.
+    fn seal_in_size(&mut self, from: u32, to: u32, told_count: Option<u64>) -> Outcome {
+        if self.lock_level < SQLITE_LOCK_RESERVED {
+            return Err(refused(
+                self,
+                "the page size changes in a transaction without a lock",
+            ));
+        }
+        // Images before what they undo.
+        self.flush_main()?;
+        self.flush_journal()?;
+        let (from, to) = (u64::from(from), u64::from(to));
+        // What lies behind is cut off after the commit, and not in the journal.
+        let told = told_count.map_or(u64::MAX, |count| count * to);
+        let size = self.size_diverted().unwrap_or(0).min(told);
+        let version = self.next_version(size.div_ceil(from), from)?;
+        let at_once = from.max(to);
+        let mut plain = Zeroizing::new(vec![0; at_once as usize]);
+        let mut offset = 0;
+        while offset < size {
+            for (index, unit) in (offset / from..).zip(plain.chunks_exact_mut(from as usize)) {
+                self.read_unit(index, unit)?;
+            }
+            for (index, page) in (offset / to..).zip(plain.chunks_exact_mut(to as usize)) {
+                if index * to >= size {
+                    break;
+                }
+                if index == LOCK_BYTE / to {
+                    page.fill(0);
+                }
+                self.seal_new_page(index, page, version)?;
+            }
+            offset += at_once;
+        }
+        self.gathered.flush(self.base)?;
+        let asked = self.size_diverted().unwrap_or(0).next_multiple_of(to);
+        let mut size_on_disk = self.base.size()?;
+        if size_on_disk > PAGES_OFFSET + asked {
+            size_on_disk = PAGES_OFFSET + asked;
+            self.base.truncate(size_on_disk)?;
+        }
+        self.size_known = self.size_known.map(|_| size_on_disk);
+        // Also where that fails, a copy of the header may tell the new size.
+        self.resized_from = Some(from as u32);
+        self.change_page_size(to as u32)
+    }
+
+    fn seal_new_page(&mut self, index: u64, page: &[u8], version: Option<u64>) -> Outcome {
+        let mut nonce = self.nonce()?;
+        if let Some(version) = version {
+            nonce = versioned_nonce(version, &nonce);
+        }
+        let place = PagePlace::main(page_number(index)?);
+        let State::Open(opened) = &mut self.state else {
+            return Err(Code(SQLITE_IOERR_READ));
+        };
+        let offset = PAGES_OFFSET + index * page.len() as u64;
+        let room = self.gathered.reserve(self.base, offset, page.len())?;
+        if let Err(error) = opened.codec.seal(place, &nonce, page, room) {
+            self.gathered.give_back(page.len());
+            return Err(refused(
+                self,
+                format!("page {} is refused: {error}", index + 1),
+            ));
+        }
+        Ok(())
+    }
+
+    /// A version above that of every page, where pages tell one.
+    fn next_version(&mut self, pages: u64, page_size: u64) -> Outcome<Option<u64>> {
+        if !self.keeps_versions() {
+            return Ok(None);
+        }
+        let end = self.pages_on_disk(page_size)?;
+        let mut version = 0;
+        for index in 0..pages.max(end) {
+            version = version.max(self.newest_version(index, end, page_size)?);
+        }
+        Ok(Some(version + 1))
+    }
+
+    fn change_page_size(&mut self, page_size: u32) -> Outcome {
+        self.change_header(|header, unlocked| {
+            slots::change_page_size(header, unlocked, page_size);
+            Ok(())
+        })
+    }
+
+    /// Whether SQLite now takes back, page by page, a change of page size that it was about to
+    /// commit: its journal was in memory.
+    pub fn takes_back_page_size(&self, data: &[u8]) -> Option<u32> {
+        self.resized_from
+            .filter(|size| *size as usize == data.len())
+    }
+
+    /// A journal with pages of this size is about to be played back: it began before a change of
+    /// page size that did not commit.
+    pub fn return_to_page_size(&mut self, page_size: u32) -> Outcome {
+        // The header may be half written.
+        self.renew_header()?;
+        let Some(present) = self.page_size() else {
+            return Ok(());
+        };
+        if present == page_size || !is_page_size(page_size) || self.wal.is_some() {
+            return Ok(());
+        }
+        self.flush_main()?;
+        let newest = match self.versions_in_file {
+            true => self.newest_authentic([present, page_size])?,
+            false => Stamp::default(),
+        };
+        self.resized_from = None;
+        self.change_page_size(page_size)?;
+        self.stamps.begin_at(newest);
+        Ok(())
+    }
+
+    /// The newest stamp of all pages that open in one of these sizes: the file may be in between.
+    fn newest_authentic(&mut self, page_sizes: [u32; 2]) -> Outcome<Stamp> {
+        let size = self.base.size()?.saturating_sub(PAGES_OFFSET);
+        let mut newest = self.stamps.newest();
+        for page_size in page_sizes {
+            let mut sealed = vec![0; page_size as usize];
+            let mut plain = Zeroizing::new(vec![0; page_size as usize]);
+            for index in 0..size / u64::from(page_size) {
+                self.base
+                    .read(&mut sealed, PAGES_OFFSET + index * u64::from(page_size))?;
+                let place = PagePlace::main(page_number(index)?);
+                if let State::Open(opened) = &mut self.state
+                    && let Ok(stamp) = opened.codec.open(place, &sealed, &mut plain)
+                {
+                    newest = newest.max(stamp);
+                }
+            }
+        }
+        Ok(newest)
+    }
+
+    /// Checks page 1 as SQLite is about to write it; its page size may be another than the
+    /// header's until the transaction commits.
+    pub fn check_page_one(&mut self, page: &[u8]) -> Outcome {
+        PageOne(page)
+            .check()
+            .map_err(|error| refused(self, error.to_string()))
+    }
+}

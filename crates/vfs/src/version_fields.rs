@@ -1,0 +1,92 @@
+//! SQLite's version fields of page 1, which it reads at the start of each transaction to learn
+//! whether its cache is still good.
+//!
+//! Opening all of page 1 for them would cost more than the rest of a small read. So the sealed page
+//! is remembered as it was when it opened; while it stands there unchanged, to the last byte, so do
+//! its fields. Less than all of it proves nothing: whoever writes an old trailer back over a new
+//! page would keep a stale cache alive, and its writer would overwrite what others committed.
+
+use page_codec::page::PagePlace;
+
+use crate::database::{Database, State};
+use crate::error::Outcome;
+use crate::main_file::PAGES_OFFSET;
+use crate::page_one::PageOne;
+
+/// sqlite.org/fileformat2.html 1.3: change counter to schema cookie, as the pager compares them.
+pub(crate) const VERSION_FIELDS_OFFSET: u64 = 24;
+pub(crate) const VERSION_FIELDS_SIZE: usize = 16;
+
+/// Page 1 as it was when it opened last.
+#[derive(Default)]
+pub(crate) struct KnownPageOne {
+    sealed: Vec<u8>,
+    fields: [u8; VERSION_FIELDS_SIZE],
+    /// The number of pages that it tells.
+    pub page_count: Option<u64>,
+}
+
+impl KnownPageOne {
+    /// Remembers a page that was opened, or sealed here.
+    pub fn note(&mut self, sealed: &[u8], page: &[u8]) {
+        self.sealed.clear();
+        self.sealed.extend_from_slice(sealed);
+        let fields = &page[VERSION_FIELDS_OFFSET as usize..];
+        self.fields.copy_from_slice(&fields[..VERSION_FIELDS_SIZE]);
+        self.page_count = PageOne(page).page_count();
+    }
+
+    pub fn forget(&mut self) {
+        self.sealed.clear();
+        self.page_count = None;
+    }
+}
+
+impl Database {
+    pub fn read_version_fields(&mut self, out: &mut [u8]) -> Outcome {
+        let page_size = self.page_size().unwrap_or(0) as usize;
+        let is_on_disk = self.resize.is_none() && self.gathered.is_empty();
+        if is_on_disk && self.knows_page_one(page_size)? {
+            out.copy_from_slice(&self.page_one.fields);
+            return Ok(());
+        }
+        self.page_one.forget();
+        let mut page = vec![0; page_size];
+        // With all that a page may need: a header that was renewed, a second look, a message.
+        self.read_page(0, &mut page)?;
+        out.copy_from_slice(&page[VERSION_FIELDS_OFFSET as usize..][..VERSION_FIELDS_SIZE]);
+        Ok(())
+    }
+
+    /// Whether the page on the disk is the one that is known, or opens and so becomes that.
+    pub fn knows_page_one(&mut self, page_size: usize) -> Outcome<bool> {
+        let known = &self.page_one;
+        let unchanged = |page: &[u8]| known.sealed == page;
+        if self.map.peek(PAGES_OFFSET, page_size, unchanged) == Some(true) {
+            return Ok(true);
+        }
+        // A copy: what is opened and what is remembered are the same bytes.
+        let mut sealed = std::mem::take(&mut self.scratch);
+        let result = self.base.read(&mut sealed, PAGES_OFFSET);
+        let is_known = result.is_ok() && (self.page_one.sealed == sealed || self.learn(&sealed));
+        self.scratch = sealed;
+        match result {
+            Err(code) if !code.is_short_read() => Err(code),
+            Ok(()) | Err(_) => Ok(is_known),
+        }
+    }
+
+    /// Opens a page 1 and remembers it; tells whether it opens.
+    fn learn(&mut self, sealed: &[u8]) -> bool {
+        let State::Open(opened) = &mut self.state else {
+            return false;
+        };
+        let mut page = vec![0; sealed.len()];
+        let stamp = opened.codec.open(PagePlace::main(1), sealed, &mut page);
+        let is_good = stamp.is_ok_and(|stamp| self.is_fresh(0, stamp));
+        if is_good {
+            self.page_one.note(sealed, &page);
+        }
+        is_good
+    }
+}
