@@ -122,6 +122,22 @@ def test_a_key_file_that_cannot_be_read_is_named(tmp_path):
         strongroom.connect(tmp_path / "y.db", key_file=tmp_path / "no-such.key")
 
 
+def test_sql_changes_no_keys_unless_it_may(tmp_path, monkeypatch):
+    monkeypatch.setenv("STRONGROOM_KEYS_IN_SQL", "on")
+    path = tmp_path / "x.db"
+    fill(path, key=KEY)
+    for sql in ("PRAGMA rekey='new'", "EXPLAIN PRAGMA rekey='new'"):
+        connection = strongroom.connect(path, key=KEY)
+        with pytest.raises(sqlite3.OperationalError, match="keys_in_sql=on"):
+            connection.execute(sql)
+        connection.close()
+        assert content(path, key=KEY) == CANARY
+    connection = strongroom.connect(path, key=KEY, keys_in_sql=True)
+    connection.execute("PRAGMA rekey='new'")
+    connection.close()
+    assert content(path, passphrase="new") == CANARY
+
+
 def test_what_is_no_encrypted_database_is_not_a_wrong_key(tmp_path):
     plain = tmp_path / "plain.db"
     connection = sqlite3.connect(plain)

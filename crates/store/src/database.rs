@@ -184,13 +184,7 @@ pub fn open_encrypted(
     token: Option<&KeyToken>,
     cipher: Option<Cipher>,
 ) -> Result<Connection, OpenError> {
-    register()?;
-    let uri = encrypted_uri(path, token, cipher)?.with("keys_in_sql", "off");
-    let connection = open(path, &uri, access)?;
-    if token.is_some() {
-        try_key(path, &connection)?;
-    }
-    Ok(connection)
+    open_keyed(path, access, token, cipher, "off")
 }
 
 /// The same for a connection whose keys are to be changed, whatever the environment says of keys in
@@ -204,8 +198,18 @@ pub fn open_for_key_changes(
     token: Option<&KeyToken>,
     cipher: Option<Cipher>,
 ) -> Result<Connection, OpenError> {
+    open_keyed(path, access, token, cipher, "on")
+}
+
+fn open_keyed(
+    path: &Path,
+    access: Access,
+    token: Option<&KeyToken>,
+    cipher: Option<Cipher>,
+    keys_in_sql: &str,
+) -> Result<Connection, OpenError> {
     register()?;
-    let uri = encrypted_uri(path, token, cipher)?.with("keys_in_sql", "on");
+    let uri = encrypted_uri(path, token, cipher)?.with("keys_in_sql", keys_in_sql);
     let connection = open(path, &uri, access)?;
     if token.is_some() {
         try_key(path, &connection)?;
