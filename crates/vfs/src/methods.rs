@@ -10,7 +10,6 @@ use crate::database::{Connection, Shared, lock};
 use crate::error::{Code, Outcome, code, guarded};
 use crate::foreign_file::{self, SharedForeign};
 use crate::open_files::{self, Owner};
-use crate::pragma::Answer;
 use crate::temporary_file::TemporaryFile;
 
 /// What a file is to the shim.
@@ -398,7 +397,7 @@ unsafe extern "C" fn file_control(
         match (operation, &mut *body) {
             (SQLITE_FCNTL_PRAGMA, Body::Main(shared)) => {
                 // SAFETY: SQLite passes an array of at least three string pointers.
-                unsafe { pragma(shared, argument.cast()) }
+                unsafe { crate::pragma_call::pragma(shared, argument.cast()) }
             }
             (SQLITE_FCNTL_PDB, Body::Main(shared)) => {
                 lock(shared).connection = Some(Connection(argument.cast()));
@@ -425,7 +424,7 @@ unsafe extern "C" fn file_control(
             (SQLITE_FCNTL_SIZE_HINT | SQLITE_FCNTL_CHUNK_SIZE, Body::Foreign(_)) => SQLITE_OK,
             (SQLITE_FCNTL_PRAGMA, Body::Foreign(shared)) => {
                 // SAFETY: SQLite passes an array of at least three string pointers.
-                unsafe { foreign_pragma(shared, argument.cast()) }
+                unsafe { crate::pragma_call::foreign_pragma(shared, argument.cast()) }
             }
             (
                 SQLITE_FCNTL_BEGIN_ATOMIC_WRITE
@@ -476,59 +475,4 @@ unsafe fn prefix_name(name: *mut *mut c_char) {
             *name = text;
         }
     }
-}
-
-/// # Safety
-/// As [`pragma`].
-unsafe fn foreign_pragma(shared: &SharedForeign, arguments: *mut *mut c_char) -> c_int {
-    // SAFETY: by contract; SQLite's strings are terminated.
-    let name = unsafe { CStr::from_ptr(*arguments.add(1)).to_string_lossy() };
-    let answer = foreign_file::lock(shared).pragma(&name.to_ascii_lowercase());
-    match answer {
-        // SAFETY: by contract.
-        Some(text) => unsafe { give_text(arguments, &text, SQLITE_OK) },
-        None => SQLITE_NOTFOUND,
-    }
-}
-
-/// Gives a pragma its answer.
-///
-/// # Safety
-/// `place` must be the place for a string that SQLite will free.
-unsafe fn give_text(place: *mut *mut c_char, text: &str, code: c_int) -> c_int {
-    let text = SqliteApi::get().allocate_text(text);
-    if text.is_null() {
-        return SQLITE_NOMEM;
-    }
-    // SAFETY: by contract.
-    unsafe { *place = text };
-    code
-}
-
-/// # Safety
-/// `arguments` must point to three string pointers: result, name, value or null.
-unsafe fn pragma(shared: &Shared, arguments: *mut *mut c_char) -> c_int {
-    // SAFETY: by contract; SQLite's strings are terminated.
-    let (name, value) = unsafe {
-        let value = *arguments.add(2);
-        let value = (!value.is_null()).then(|| CStr::from_ptr(value).to_str());
-        let name = CStr::from_ptr(*arguments.add(1)).to_string_lossy();
-        (name.to_ascii_lowercase(), value.transpose())
-    };
-    let mut database = lock(shared);
-    let answer = match value {
-        Ok(value) => database.pragma(&name, value),
-        // Replacing what is not text, as elsewhere, would make one passphrase of several.
-        Err(_) => Err(database.fail(
-            SQLITE_ERROR,
-            "the value of the pragma is not UTF-8 text; give such a passphrase by passphrase_file",
-        )),
-    };
-    let (code, text) = match answer {
-        Ok(Answer::NotOurs) => return SQLITE_NOTFOUND,
-        Ok(Answer::Text(text)) => (SQLITE_OK, text),
-        Err(code) => (code.0, database.message_for(code)),
-    };
-    // SAFETY: the first pointer is the place for the result; SQLite frees it.
-    unsafe { give_text(arguments, &text, code) }
 }
