@@ -1,4 +1,4 @@
-//! What a header that somebody else wrote may cost: a bounded amount of work, which is configurable.
+//! What a header that somebody else wrote may cost: a bounded amount of work, which can be set.
 
 mod common;
 

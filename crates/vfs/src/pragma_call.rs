@@ -1,7 +1,7 @@
 //! A pragma as SQLite sends it: out of strings in C, and back into one.
 //!
-//! SQLite sends it while it prepares the statement (sqlite.org/c3ref/c_fcntl_begin_atomic_write.html,
-//! SQLITE_FCNTL_PRAGMA), under `EXPLAIN` too, and does not say so.
+//! SQLite sends it while it prepares the statement, under `EXPLAIN` too, and does not say so
+//! (sqlite.org/c3ref/c_fcntl_begin_atomic_write.html, SQLITE_FCNTL_PRAGMA).
 
 use std::ffi::{CStr, c_char, c_int};
 
