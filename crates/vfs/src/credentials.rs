@@ -70,8 +70,9 @@ pub(crate) enum RequestError {
 
 /// Of a source that the URI of an attached database names: the same words whether it is missing,
 /// cannot be read, holds no key, or holds another one.
-const NOT_BY_THIS_KEY: &str = "the key that the URI names does not open this database: its source cannot be read, holds no \
-     key, or another one; SQLite's error log says which";
+const NOT_BY_THIS_KEY: &str = "the key that the URI names does not open this database: its \
+                               source cannot be read, holds no key, or another one; SQLite's \
+                               error log says which";
 
 /// The names of all ciphers, for messages.
 pub(crate) fn cipher_names() -> String {
