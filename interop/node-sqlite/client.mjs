@@ -16,6 +16,8 @@ main(
         loadExtension();
         const url = pathToFileURL(file);
         url.searchParams.set('vfs', 'strongroom');
+        // No SQL changes the keys, whatever the environment says.
+        url.searchParams.set('keys_in_sql', 'off');
         if (keyFile) url.searchParams.set('key_file', keyFile);
         return new DatabaseSync(url);
     },

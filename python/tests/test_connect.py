@@ -117,6 +117,25 @@ def test_a_key_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(strongroom.UnusableError, match="no-such.key"):
         strongroom.connect(tmp_path / "x.db", key_file=tmp_path / "no-such.key")
     assert not (tmp_path / "x.db").exists() or (tmp_path / "x.db").stat().st_size == 0
+    fill(tmp_path / "y.db", key=KEY)
+    with pytest.raises(strongroom.UnusableError, match="no-such.key"):
+        strongroom.connect(tmp_path / "y.db", key_file=tmp_path / "no-such.key")
+
+
+def test_sql_changes_no_keys_unless_it_may(tmp_path, monkeypatch):
+    monkeypatch.setenv("STRONGROOM_KEYS_IN_SQL", "on")
+    path = tmp_path / "x.db"
+    fill(path, key=KEY)
+    for sql in ("PRAGMA rekey='new'", "EXPLAIN PRAGMA rekey='new'"):
+        connection = strongroom.connect(path, key=KEY)
+        with pytest.raises(sqlite3.OperationalError, match="keys_in_sql=on"):
+            connection.execute(sql)
+        connection.close()
+        assert content(path, key=KEY) == CANARY
+    connection = strongroom.connect(path, key=KEY, keys_in_sql=True)
+    connection.execute("PRAGMA rekey='new'")
+    connection.close()
+    assert content(path, passphrase="new") == CANARY
 
 
 def test_what_is_no_encrypted_database_is_not_a_wrong_key(tmp_path):

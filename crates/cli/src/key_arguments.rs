@@ -7,12 +7,24 @@ use clap::Args;
 use crypto::secret::Key;
 use keyring::Credential;
 use keyring::source::KeySource;
+use keyring::work::WorkLimit;
 use std::path::PathBuf;
+
+/// The key of a database, and how long a passphrase may take.
+#[derive(Args, Debug, Default)]
+#[group(skip)]
+pub struct KeyArguments {
+    #[command(flatten)]
+    from: SourceArguments,
+    /// Work that a file may ask for to try a passphrase, in times of the default [default: 4]
+    #[arg(long, value_name = "N", help_heading = "Key")]
+    unlock_work: Option<WorkLimit>,
+}
 
 /// Where the key of a database comes from; without any of these it is asked for.
 #[derive(Args, Debug, Default)]
 #[group(multiple = false)]
-pub struct KeyArguments {
+struct SourceArguments {
     /// File with a key: 32 bytes or 64 hexadecimal digits
     #[arg(long, value_name = "FILE", help_heading = "Key")]
     key_file: Option<PathBuf>,
@@ -83,23 +95,23 @@ enum Given {
 }
 
 impl Given {
-    fn warn_of_readers(&self) {
+    fn warn_of_others(&self) {
         let (content, source) = match self {
             Given::Key(source) => ("key", source),
             Given::Passphrase(source) => ("passphrase", source),
             Given::Keyring(_) => return,
         };
-        if let (KeySource::File(path), Some(_)) = (source, source.exposure()) {
+        if let (KeySource::File(path), Some(exposed)) = (source, source.exposure()) {
             eprintln!(
-                "strongroom: warning: the {content} file {} can be read by other users of this \
-                 machine; `chmod 600` on it closes that",
-                path.display()
+                "strongroom: warning: the {content} file {} {}",
+                path.display(),
+                exposed.exposure()
             );
         }
     }
 
     fn read(self) -> anyhow::Result<Credential> {
-        self.warn_of_readers();
+        self.warn_of_others();
         Ok(match self {
             Given::Key(source @ KeySource::File(_)) => Credential::key_file(source.read_raw_key()?),
             Given::Key(source) => Credential::raw_key(source.read_raw_key()?),
@@ -111,21 +123,24 @@ impl Given {
 
 impl KeyArguments {
     fn given(&self) -> Option<Given> {
+        if let Some(limit) = self.unlock_work {
+            limit.set_for_process();
+        }
         self.given_by_option().or_else(from_environment)
     }
 
     fn given_by_option(&self) -> Option<Given> {
         let key = |source| Some(Given::Key(source));
         let passphrase = |source| Some(Given::Passphrase(source));
-        None.or_else(|| key(KeySource::File(self.key_file.clone()?)))
-            .or_else(|| passphrase(KeySource::File(self.passphrase_file.clone()?)))
-            .or_else(|| key(KeySource::Descriptor(self.key_fd?)))
-            .or_else(|| passphrase(KeySource::Descriptor(self.passphrase_fd?)))
-            .or_else(|| key(KeySource::Command(self.key_command.clone()?)))
-            .or_else(|| passphrase(KeySource::Command(self.passphrase_command.clone()?)))
-            .or_else(|| key(KeySource::Environment(self.key_env.clone()?)))
-            .or_else(|| passphrase(KeySource::Environment(self.passphrase_env.clone()?)))
-            .or_else(|| Some(Given::Keyring(self.key_keyring.clone()?)))
+        None.or_else(|| key(KeySource::File(self.from.key_file.clone()?)))
+            .or_else(|| passphrase(KeySource::File(self.from.passphrase_file.clone()?)))
+            .or_else(|| key(KeySource::Descriptor(self.from.key_fd?)))
+            .or_else(|| passphrase(KeySource::Descriptor(self.from.passphrase_fd?)))
+            .or_else(|| key(KeySource::Command(self.from.key_command.clone()?)))
+            .or_else(|| passphrase(KeySource::Command(self.from.passphrase_command.clone()?)))
+            .or_else(|| key(KeySource::Environment(self.from.key_env.clone()?)))
+            .or_else(|| passphrase(KeySource::Environment(self.from.passphrase_env.clone()?)))
+            .or_else(|| Some(Given::Keyring(self.from.key_keyring.clone()?)))
     }
 
     /// The key that an option names, for who wants no passphrase and asks for nothing. The
@@ -137,7 +152,7 @@ impl KeyArguments {
         let Some(given) = self.given_by_option() else {
             return Ok(None);
         };
-        given.warn_of_readers();
+        given.warn_of_others();
         match given {
             Given::Key(source) => Ok(Some(source.read_raw_key()?)),
             Given::Keyring(name) => system_keyring::read(&name).map(Some),

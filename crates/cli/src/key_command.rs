@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use store::KeyToken;
-use store::database::{Access, open_encrypted};
+use store::database::{Access, open_for_key_changes};
 use store::keys::Loss;
 
 /// Add, list, remove and change keys; no page is rewritten
@@ -119,7 +119,7 @@ struct Opened {
 fn open(file: &Path, key: &KeyArguments) -> anyhow::Result<Opened> {
     store::inspect::inspect(file)?;
     let token = KeyToken::new(key.open()?);
-    let connection = open_encrypted(file, Access::Write, Some(&token), None)?;
+    let connection = open_for_key_changes(file, Access::Write, Some(&token), None)?;
     Ok(Opened {
         connection,
         _token: token,

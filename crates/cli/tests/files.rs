@@ -487,3 +487,42 @@ fn permissions_stay_narrow() {
     let warned = place.run(&["verify", "a.db", "--key-file", "key"]);
     assert!(warned.messages.contains("chmod 600"), "{}", warned.messages);
 }
+
+#[test]
+fn the_work_for_a_passphrase_is_named_beside_any_key() {
+    let place = Place::new();
+    encrypted(&place);
+    let verify = |limit| {
+        let options = ["--key-file", "key", "--unlock-work", limit];
+        place.run(&[["verify", "a.db"].as_slice(), &options].concat())
+    };
+    verify("8").fine();
+    for limit in ["0", "x"] {
+        let run = verify(limit);
+        assert_eq!(run.status, 2, "{run:?}");
+        assert!(run.messages.contains("a number from 1 to 20000"), "{run:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_key_file_that_others_change_or_replace_gives_a_warning() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    encrypted(&place);
+    let set = |name: &str, mode| {
+        fs::set_permissions(place.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let messages = || {
+        let run = place.run(&["verify", "a.db", "--key-file", "key"]);
+        assert_eq!(run.status, 0, "{run:?}");
+        run.messages
+    };
+    set("key", 0o600);
+    assert!(!messages().contains("warning"));
+    set("key", 0o620);
+    assert!(messages().contains("can be changed by other users"));
+    set("key", 0o600);
+    set(".", 0o770);
+    assert!(messages().contains("can be replaced by other users"));
+}

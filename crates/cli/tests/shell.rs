@@ -462,6 +462,11 @@ fn a_key_among_the_arguments_is_refused() {
         ".decrypt secret",
         "PRAGMA key='secret'",
         "select 1; pragma rekey = 'secret'",
+        "pragma strongroom_key_add='secret'",
+        "pragma main . key = 'secret'",
+        "/* first */ PRAGMA/**/key='secret'",
+        "explain pragma rekey='secret'",
+        "attach 'b.db' as b; pragma b.hexkey='secret'",
     ] {
         let message = place.run(&["shell", "a.db", sql]).failed();
         assert!(message.contains("seen by every user"), "{message}");

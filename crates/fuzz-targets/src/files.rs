@@ -52,7 +52,10 @@ impl Room {
 
     /// The URI of an encrypted database, without a key.
     pub fn uri(&self, name: &str) -> String {
-        format!("file:{}?vfs=strongroom", self.path(name).display())
+        format!(
+            "file:{}?vfs=strongroom&keys_in_sql=on",
+            self.path(name).display()
+        )
     }
 
     /// The encrypted database, opened with the owner's key.

@@ -52,7 +52,8 @@ pub(crate) fn cost_for(credential: &Credential) -> Result<Option<Argon2idParamet
 /// fewer than the default, which is above the floor.
 fn calibrated() -> Result<Argon2idParameters, UnlockError> {
     const TARGET_MS: u128 = 160;
-    const PASSES_MAX: u32 = 16;
+    // What the default limit of the work for a header allows.
+    const PASSES_MAX: u32 = 12;
     static MEASURED: OnceLock<Argon2idParameters> = OnceLock::new();
     if let Some(parameters) = MEASURED.get() {
         return Ok(*parameters);

@@ -4,9 +4,12 @@
 pub mod cache;
 mod credential;
 mod derivation;
+mod key_file;
 pub mod rotation;
 pub mod slots;
 pub mod source;
+mod unlock;
+pub mod work;
 
 pub use credential::Credential;
 use crypto::secret::Key;

@@ -12,6 +12,8 @@ use thiserror::Error;
 
 pub use crate::derivation::passphrases_stretched;
 use crate::derivation::{cost_for, slot_key};
+pub use crate::unlock::{unlock, unlock_inherited, unlock_within};
+use crate::work::{WorkLimit, work_of};
 use crate::{Credential, EntropyError, cache, random_array, random_key};
 
 /// The keys of a file, out of its header.
@@ -70,10 +72,10 @@ impl Unlocked {
 
 /// What a new file takes over from the slot of another.
 pub struct InheritedSlot {
-    kind: SlotKind,
-    kdf: Option<Argon2idParameters>,
-    salt: [u8; 16],
-    kek: Key,
+    pub(crate) kind: SlotKind,
+    pub(crate) kdf: Option<Argon2idParameters>,
+    pub(crate) salt: [u8; 16],
+    pub(crate) kek: Key,
 }
 
 /// Why a header does not open.
@@ -85,6 +87,19 @@ pub enum UnlockError {
     /// There is no slot of this kind at all.
     #[error("wrong key: this file has no key slot for a {0}")]
     NoSlotOfKind(&'static str),
+    /// What is left to try takes longer than a header may ask for.
+    #[error(
+        "the key is wrong, or its slot takes more work than is done for a header that may be \
+         forged: all its slots take {wanted} times that of one passphrase at the default cost, and \
+         {limit} times are allowed. If they are your own, say unlock_work={wanted} in the URI, \
+         --unlock-work {wanted}, or STRONGROOM_UNLOCK_WORK={wanted}"
+    )]
+    TooMuchWork {
+        /// Times the work of one derivation at the default cost that all slots take.
+        wanted: u64,
+        /// Times that are allowed.
+        limit: u32,
+    },
     /// A slot opened, yet the header is not what the key's owner wrote.
     #[error(
         "the key is right, but the header of this file was altered; restore its first 4,096 bytes \
@@ -267,55 +282,6 @@ pub fn finish(header: &mut Header, unlocked: &Unlocked) {
     authenticate(header, &unlocked.master);
 }
 
-/// Opens a header.
-///
-/// # Errors
-/// [`UnlockError::WrongKey`] and its relatives; each says what to do.
-pub fn unlock(header: &Header, credential: &Credential) -> Result<Unlocked, UnlockError> {
-    let lease = cache::Lease::new(header.file_id);
-    let fingerprint = match credential {
-        Credential::Passphrase(_) => Some(cache::fingerprint(credential)?),
-        // Deriving from a raw key costs less than remembering it.
-        Credential::RawKey(_) | Credential::KeyFile(_) => None,
-    };
-    let mut tried = false;
-    for (index, slot) in header.slots.iter().enumerate() {
-        let Some(slot) = slot.as_ref().filter(|slot| credential.fits(slot.kind)) else {
-            continue;
-        };
-        tried = true;
-        let cached = fingerprint
-            .as_ref()
-            .and_then(|print| cache::recall(&header.file_id, index, &slot.salt, print));
-        let kek = match cached {
-            Some(kek) => kek,
-            None => slot_key(credential, slot.kdf, &slot.salt)?,
-        };
-        if let Some(master) = open_slot(header, index, slot, &kek) {
-            if let Some(print) = &fingerprint {
-                cache::remember(&header.file_id, index, &slot.salt, print, &kek);
-            }
-            return open_header(header, master, index, kek, lease);
-        }
-    }
-    if tried {
-        Err(UnlockError::WrongKey)
-    } else {
-        Err(UnlockError::NoSlotOfKind(credential.slot_kind().name()))
-    }
-}
-
-/// Opens a header by the derived key of a slot of another file (see [`Unlocked::inherited`]).
-pub fn unlock_inherited(header: &Header, inherited: &InheritedSlot) -> Option<Unlocked> {
-    let lease = cache::Lease::new(header.file_id);
-    let (index, slot) = header.slots.iter().enumerate().find_map(|(index, slot)| {
-        let slot = slot.as_ref().filter(|slot| slot.salt == inherited.salt)?;
-        Some((index, slot))
-    })?;
-    let master = open_slot(header, index, slot, &inherited.kek)?;
-    open_header(header, master, index, inherited.kek.duplicate(), lease).ok()
-}
-
 /// Adds a slot; returns its number.
 ///
 /// # Errors
@@ -371,10 +337,12 @@ fn put(
     credential: &Credential,
     index: usize,
 ) -> Result<Key, SlotError> {
-    let kdf = cost_for(credential)?;
-    let salt = random_array()?;
-    let kek = slot_key(credential, kdf, &salt)?;
     let kind = credential.slot_kind();
+    let (kdf, salt) = match shared_derivation(header, kind, index) {
+        Some(shared) => shared,
+        None => (cost_for(credential)?, random_array()?),
+    };
+    let kek = slot_key(credential, kdf, &salt)?;
     let slot = Slot {
         kind,
         kdf,
@@ -386,6 +354,27 @@ fn put(
     header.generation += 1;
     authenticate(header, &unlocked.master);
     Ok(kek)
+}
+
+/// Cost and salt of a passphrase beside slot `index`: one derivation then tries both, so that
+/// eight passphrases of a file take no more work than one. (Who guesses tries them at once as
+/// well; `docs/threat-model.md`, section 5.)
+fn shared_derivation(
+    header: &Header,
+    kind: SlotKind,
+    index: usize,
+) -> Option<(Option<Argon2idParameters>, [u8; 16])> {
+    let bounds = work_of(Some(Argon2idParameters::DEFAULT))..=WorkLimit::DEFAULT.work();
+    header
+        .slots
+        .iter()
+        .enumerate()
+        .filter_map(|(other, slot)| Some((other, slot.as_ref()?)))
+        .filter(|(other, slot)| {
+            *other != index && kind == SlotKind::Passphrase && slot.kind == kind
+        })
+        .find(|(_, slot)| bounds.contains(&work_of(slot.kdf)))
+        .map(|(_, slot)| (slot.kdf, slot.salt))
 }
 
 pub(crate) fn wrapped_epoch(

@@ -4,12 +4,15 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crypto::secret::{KEY_SIZE, Key, SecretBytes};
 use thiserror::Error;
 use zeroize::Zeroizing;
+
+use crate::key_file;
+pub use crate::key_file::{ExposedKeyFile, Exposure};
 
 /// The most that is read from any source.
 pub const SOURCE_SIZE_MAX: usize = 4 * 1024;
@@ -121,10 +124,10 @@ impl KeySource {
         Ok(SecretBytes::new(passphrase.to_vec()))
     }
 
-    /// A sentence for the user when others on this machine can read the source, else `None`.
+    /// A sentence for the user when others on this machine get at the source, else `None`.
     pub fn exposure(&self) -> Option<ExposedKeyFile> {
         match self {
-            KeySource::File(path) => exposed_file(path),
+            KeySource::File(path) => key_file::exposed(path),
             KeySource::Descriptor(_) | KeySource::Environment(_) | KeySource::Command(_) => None,
         }
     }
@@ -140,13 +143,16 @@ impl KeySource {
 
     fn read(&self) -> Result<Zeroizing<Vec<u8>>, KeySourceError> {
         let bytes = match self {
-            KeySource::File(path) => read_file(path).map_err(|source| KeySourceError::File {
-                path: path.clone(),
-                source,
-            })?,
+            KeySource::File(path) => key_file::open_regular(path)
+                .and_then(|mut file| read_bounded(&mut file))
+                .map_err(|source| KeySourceError::File {
+                    path: path.clone(),
+                    source,
+                })?,
             KeySource::Descriptor(descriptor) => {
                 let descriptor = *descriptor;
-                read_file(&PathBuf::from(format!("/dev/fd/{descriptor}")))
+                File::open(format!("/dev/fd/{descriptor}"))
+                    .and_then(|mut file| read_bounded(&mut file))
                     .map_err(|source| KeySourceError::Descriptor { descriptor, source })?
             }
             KeySource::Environment(name) => std::env::var(name)
@@ -161,17 +167,6 @@ impl KeySource {
         }
         Ok(bytes)
     }
-}
-
-/// A key file that others than its owner may read.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error(
-    "the key file {path} can be read by other users of this machine (mode {mode:03o}); \
-     `chmod 600` on it closes that"
-)]
-pub struct ExposedKeyFile {
-    path: PathBuf,
-    mode: u32,
 }
 
 /// The key that a text or 32 bytes stand for, if they stand for one.
@@ -217,10 +212,6 @@ fn read_bounded(reader: &mut impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
     Ok(bytes)
 }
 
-fn read_file(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
-    read_bounded(&mut File::open(path)?)
-}
-
 fn read_command(command: &str) -> Result<Zeroizing<Vec<u8>>, KeySourceError> {
     let failed_to_start = |source| KeySourceError::CommandStart { source };
     let (shell, flag) = if cfg!(windows) {
@@ -245,21 +236,6 @@ fn read_command(command: &str) -> Result<Zeroizing<Vec<u8>>, KeySourceError> {
         return Err(KeySourceError::CommandFailed { status });
     }
     Ok(output)
-}
-
-#[cfg(unix)]
-fn exposed_file(path: &Path) -> Option<ExposedKeyFile> {
-    use std::os::unix::fs::MetadataExt;
-    let mode = std::fs::metadata(path).ok()?.mode() & 0o777;
-    (mode & 0o044 != 0).then(|| ExposedKeyFile {
-        path: path.to_owned(),
-        mode,
-    })
-}
-
-#[cfg(not(unix))]
-fn exposed_file(_path: &Path) -> Option<ExposedKeyFile> {
-    None
 }
 
 #[cfg(test)]
@@ -341,10 +317,10 @@ mod tests {
 
     #[test]
     fn an_endless_source_is_cut_off() {
-        let source = KeySource::File(PathBuf::from("/dev/zero"));
+        let file = TemporaryFile::new("long", &[b'x'; SOURCE_SIZE_MAX + 1]);
+        let error = file.source().read_passphrase().unwrap_err();
+        assert!(matches!(error, KeySourceError::TooLong { .. }));
         if cfg!(unix) {
-            let error = source.read_passphrase().unwrap_err();
-            assert!(matches!(error, KeySourceError::TooLong { .. }));
             let command = KeySource::Command("cat /dev/zero".to_owned());
             let error = command.read_passphrase().unwrap_err();
             assert!(matches!(error, KeySourceError::TooLong { .. }));
@@ -393,16 +369,5 @@ mod tests {
             .read_raw_key()
             .unwrap();
         assert_eq!(key.expose()[..], expected_key()[..]);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_key_file_open_to_others_is_noticed() {
-        use std::os::unix::fs::PermissionsExt;
-        let file = TemporaryFile::new("mode", HEX.as_bytes());
-        for (mode, exposed) in [(0o600, false), (0o640, true), (0o604, true), (0o400, false)] {
-            fs::set_permissions(&file.0, fs::Permissions::from_mode(mode)).unwrap();
-            assert_eq!(file.source().exposure().is_some(), exposed, "{mode:o}");
-        }
     }
 }

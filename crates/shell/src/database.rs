@@ -6,7 +6,7 @@ use keyring::Credential;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use store::KeyToken;
-use store::database::{Access, FileKind, OpenError, file_kind, open_encrypted, open_plain};
+use store::database::{Access, FileKind, OpenError, file_kind, open_for_key_changes, open_plain};
 
 /// How the session opens databases.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,7 +84,7 @@ impl Database {
     ) -> Result<Self, OpenError> {
         Ok(Database {
             path: Some(path.to_owned()),
-            connection: open_encrypted(path, access, token.as_ref(), options.cipher)?,
+            connection: open_for_key_changes(path, access, token.as_ref(), options.cipher)?,
             token,
             through_strongroom: true,
             options,

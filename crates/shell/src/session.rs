@@ -4,10 +4,11 @@ use crate::commands;
 use crate::console::{Console, LineSource, Next, Text};
 use crate::database::Database;
 use crate::error::{ShellError, StateError};
+use crate::key_pragma::{KeyPragma, key_pragma};
 use crate::output::Output;
 use crate::render;
 use crate::scanner::Scanner;
-use crate::secrecy::{self, KeyPragma};
+use crate::secrecy;
 use crate::style::{Mode, Style};
 use crate::timer::Stopwatch;
 use rusqlite::fallible_iterator::FallibleIterator;
@@ -357,7 +358,7 @@ impl Shell {
         if self.settings.echo && secrecy::may_be_remembered(sql) {
             writeln!(self.output, "{}", sql.trim())?;
         }
-        let key_pragma = secrecy::key_pragma(sql.trim_start());
+        let key_pragma = key_pragma(sql)?;
         if let Some(pragma) = key_pragma {
             self.prepare_for_key(pragma)
                 .map_err(|error| ShellError::KeyNotTaken(Box::new(error)))?;
@@ -417,7 +418,7 @@ impl Shell {
             store::database::file_kind(&path)?,
             store::database::FileKind::Missing | store::database::FileKind::Empty
         );
-        if !is_new || pragma == KeyPragma::Rekey {
+        if !is_new || pragma != KeyPragma::Key {
             return Err(StateError::KeyPragmaOnPlain.into());
         }
         self.database.check_idle()?;

@@ -57,13 +57,13 @@ const CONTENDERS: [Contender; 8] = [
     Contender {
         name: "aes-256-gcm",
         file: "aes-256-gcm.db",
-        parameters: "vfs=strongroom&key_file=key&cipher=aes-256-gcm",
+        parameters: "vfs=strongroom&keys_in_sql=on&key_file=key&cipher=aes-256-gcm",
         pragmas: "",
     },
     Contender {
         name: "xchacha20-poly1305",
         file: "xchacha20-poly1305.db",
-        parameters: "vfs=strongroom&key_file=key&cipher=xchacha20-poly1305",
+        parameters: "vfs=strongroom&keys_in_sql=on&key_file=key&cipher=xchacha20-poly1305",
         pragmas: "",
     },
 ];

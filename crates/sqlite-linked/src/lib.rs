@@ -55,6 +55,8 @@ fn functions() -> SqliteApi {
             libversion_number: linked::sqlite3_libversion_number,
             db_filename: transmute::<*const (), _>(linked::sqlite3_db_filename as *const ()),
             db_name: transmute::<*const (), _>(linked::sqlite3_db_name as *const ()),
+            get_autocommit: transmute::<*const (), _>(linked::sqlite3_get_autocommit as *const ()),
+            exec: transmute::<*const (), _>(linked::sqlite3_exec as *const ()),
         }
     }
 }

@@ -100,6 +100,8 @@ fn malformed_keys_are_told_apart_from_wrong_ones() {
         ("PRAGMA strongroom_key_remove='9'", "the number of a slot"),
         ("PRAGMA strongroom_cipher='rot13'", "unknown cipher"),
         ("PRAGMA textkey='x'", "another product"),
+        ("PRAGMA kdf_iter=4000", "another product"),
+        ("PRAGMA cipher_memory_security=ON", "another product"),
     ];
     for (sql, said) in cases {
         let failure = failure(&connection, sql);

@@ -114,11 +114,15 @@ impl Model {
         model.open();
         for schema in SCHEMAS {
             let page_size = model.random.pick(&PAGE_SIZES);
-            model.ask(&format!("PRAGMA {schema}.page_size={page_size}"));
-            model.ask(&format!(
-                "CREATE TABLE {schema}.t(a INTEGER PRIMARY KEY, b BLOB, c)"
-            ));
-            model.ask(&format!("CREATE INDEX {schema}.i ON t(c, b)"));
+            for sql in [
+                format!("PRAGMA {schema}.page_size={page_size}"),
+                format!("CREATE TABLE {schema}.t(a INTEGER PRIMARY KEY, b BLOB, c)"),
+                format!("CREATE INDEX {schema}.i ON t(c, b)"),
+            ] {
+                model
+                    .ask(&sql)
+                    .unwrap_or_else(|code| panic!("{sql}: {code}"));
+            }
         }
         model
     }

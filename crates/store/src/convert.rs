@@ -6,7 +6,7 @@
 use crate::KeyToken;
 use crate::database::{
     Access, FileKind, OpenError, encrypted_uri, file_kind, last_error, open_encrypted, open_plain,
-    uri,
+    plain_uri, uri,
 };
 use crate::progress::{Decision, Phase, Progress, Step};
 use crate::replace::{FileBeside, copy_permissions};
@@ -191,8 +191,8 @@ pub fn decrypt_connection(
 ) -> Result<(), ConvertError> {
     check_target(target, overwrite)?;
     let beside = beside(target)?;
-    // Without a VFS in its name the copy would be made by the VFS of the source.
-    let name = uri(beside.path())?.with("vfs", default_vfs());
+    // Without a word on it the copy would be made as the source is.
+    let name = plain_uri(beside.path())?;
     vacuum_into(connection, "main", &name, beside.path(), progress)?;
     let copy = open_plain(Some(beside.path()), Access::Read)?;
     check_structure(&copy)?;
@@ -403,11 +403,6 @@ pub(crate) fn vacuum_into(
     copied
         .map(drop)
         .map_err(|source| copy_error(connection, source))
-}
-
-/// The platform's own VFS, by name: <https://www.sqlite.org/vfs.html>.
-fn default_vfs() -> &'static str {
-    if cfg!(windows) { "win32" } else { "unix" }
 }
 
 pub(crate) fn beside(target: &Path) -> Result<FileBeside, ConvertError> {

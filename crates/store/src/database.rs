@@ -164,13 +164,17 @@ pub fn open_plain(path: Option<&Path>, access: Access) -> Result<Connection, Ope
             source,
         });
     };
-    // Through the encrypting VFS, so that temporary files are sealed here too.
-    let uri = uri(path)?.through_strongroom().with("plain", "on");
-    open(path, &uri, access)
+    open(path, &plain_uri(path)?, access)
+}
+
+/// The URI of a plain database through the encrypting VFS, so that temporary files are sealed too.
+pub(crate) fn plain_uri(path: &Path) -> Result<FileUri, OpenError> {
+    Ok(uri(path)?.through_strongroom().with("plain", "on"))
 }
 
 /// Opens an encrypted database, or makes a new one. Without a token it stays locked until
-/// `PRAGMA key`; with one, the key is tried at once.
+/// `PRAGMA key`; with one, the key is tried at once. No SQL changes its keys: injected SQL could
+/// lock the owner out.
 ///
 /// # Errors
 /// When the file cannot be opened or the key does not fit.
@@ -180,8 +184,33 @@ pub fn open_encrypted(
     token: Option<&KeyToken>,
     cipher: Option<Cipher>,
 ) -> Result<Connection, OpenError> {
+    open_keyed(path, access, token, cipher, "off")
+}
+
+/// The same for a connection whose keys are to be changed, whatever the environment says of keys in
+/// SQL: by this program's own pragmas, or by a person who types SQL.
+///
+/// # Errors
+/// As [`open_encrypted`].
+pub fn open_for_key_changes(
+    path: &Path,
+    access: Access,
+    token: Option<&KeyToken>,
+    cipher: Option<Cipher>,
+) -> Result<Connection, OpenError> {
+    open_keyed(path, access, token, cipher, "on")
+}
+
+fn open_keyed(
+    path: &Path,
+    access: Access,
+    token: Option<&KeyToken>,
+    cipher: Option<Cipher>,
+    keys_in_sql: &str,
+) -> Result<Connection, OpenError> {
     register()?;
-    let connection = open(path, &encrypted_uri(path, token, cipher)?, access)?;
+    let uri = encrypted_uri(path, token, cipher)?.with("keys_in_sql", keys_in_sql);
+    let connection = open(path, &uri, access)?;
     if token.is_some() {
         try_key(path, &connection)?;
     }

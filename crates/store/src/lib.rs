@@ -8,6 +8,7 @@ pub mod backup;
 pub mod convert;
 pub mod database;
 mod first_bytes;
+mod folder;
 pub mod import;
 pub mod inspect;
 pub mod key_file;

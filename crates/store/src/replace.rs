@@ -1,5 +1,6 @@
 //! New files beside old ones: written, synced, renamed; gone when anything fails.
 
+use crate::folder::{COPY, Folder, Identity, PrivateFolder};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,22 +15,34 @@ pub enum Overwrite {
     Always,
 }
 
-/// An empty file in the directory of its destination. Dropping it removes it.
+/// An empty file in a private folder beside its destination. Dropping it removes both.
 ///
-/// No descriptor is kept: closing one would drop the POSIX locks of a connection on the file.
+/// Invariants:
+/// 1. Others cannot write to the private folder. Where they may write to the folder around it they
+///    may move it, or put another in its place; so both folders are reached by descriptors, where
+///    the system has names for these, and elsewhere such a folder is refused.
+/// 2. What gets the name is the file that was made here, by device and number.
+/// 3. No descriptor on the file itself is kept: closing one would drop the POSIX locks of a
+///    connection on the file.
 pub(crate) struct FileBeside {
-    path: TempPath,
+    path: PathBuf,
+    identity: Identity,
+    private: PrivateFolder,
 }
 
 impl FileBeside {
     pub(crate) fn new(target: &Path) -> io::Result<Self> {
         let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let path = tempfile::Builder::new()
-            .prefix(&format!(".{name}."))
-            .suffix(".part")
-            .make_in(folder_of(target), make_private)?
-            .into_temp_path();
-        Ok(FileBeside { path })
+        let around = Folder::open(folder_of(target))?;
+        let private = PrivateFolder::new(around, &name)?;
+        let path = private.entry(COPY);
+        let made = make_private(&path)?.metadata()?;
+        private.expect_owner_of(&made)?;
+        Ok(FileBeside {
+            path,
+            identity: Identity::of(&made),
+            private,
+        })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -38,12 +51,22 @@ impl FileBeside {
 
     /// Syncs the file, gives it its name, and syncs the directory.
     pub(crate) fn settle(self, target: &Path, overwrite: Overwrite) -> io::Result<()> {
-        File::open(&self.path)?.sync_all()?;
+        let copy = File::open(&self.path)?;
+        self.identity.expect(&copy.metadata()?)?;
+        copy.sync_all()?;
+        drop(copy);
+        let around = self.private.around();
+        let target = match target.file_name() {
+            Some(name) => around.entry(name),
+            None => target.to_owned(),
+        };
+        let copy = TempPath::try_from_path(self.path.clone())?;
         match overwrite {
-            Overwrite::Never => self.path.persist_noclobber(target)?,
-            Overwrite::Always => self.path.persist(target)?,
+            Overwrite::Never => copy.persist_noclobber(&target)?,
+            Overwrite::Always => copy.persist(&target)?,
         }
-        sync_directory(target)
+        self.identity.expect(&fs::symlink_metadata(&target)?)?;
+        around.sync()
     }
 }
 
@@ -55,7 +78,7 @@ pub(crate) fn folder_of(target: &Path) -> PathBuf {
     }
 }
 
-/// Makes a file that only its owner reads. The library's own way adds a passing name to errors.
+/// Makes a file that only its owner reads.
 fn make_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);

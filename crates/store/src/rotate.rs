@@ -2,7 +2,7 @@
 
 use crate::KeyToken;
 use crate::convert::expect_encrypted;
-use crate::database::{Access, OpenError, last_error, open_encrypted};
+use crate::database::{Access, OpenError, last_error, open_for_key_changes};
 use crate::progress::{Decision, Phase, Progress, Step};
 use rusqlite::{Connection, ErrorCode};
 use serde::Deserialize;
@@ -99,7 +99,7 @@ pub fn rotate(
     progress: &Progress,
 ) -> Result<Rotated, RotateError> {
     expect_encrypted(path)?;
-    let connection = open_encrypted(path, Access::Write, Some(token), None)?;
+    let connection = open_for_key_changes(path, Access::Write, Some(token), None)?;
     let mut rotation = Rotation {
         connection,
         progress,

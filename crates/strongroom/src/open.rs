@@ -8,7 +8,7 @@ use keyring::Credential;
 use keyring::source::{KeySource, KeySourceError};
 use rusqlite::Connection;
 use store::KeyToken;
-use store::database::{Access, OpenError, open_encrypted, status};
+use store::database::{Access, OpenError, open_encrypted, open_for_key_changes, status};
 use thiserror::Error;
 
 /// Why a database was not opened.
@@ -52,6 +52,7 @@ pub struct OpenOptions {
     cipher: Option<Cipher>,
     create: bool,
     read_only: bool,
+    keys_in_sql: bool,
 }
 
 #[derive(Debug)]
@@ -112,6 +113,14 @@ impl OpenOptions {
         self
     }
 
+    /// Whether `PRAGMA rekey`, `strongroom_key_add` and `strongroom_key_remove` may change keys.
+    /// Without this they are refused, whatever the environment says: injected SQL could lock the
+    /// owner out by them, and SQLite carries them out under `EXPLAIN` too.
+    pub fn keys_in_sql(mut self, keys_in_sql: bool) -> Self {
+        self.keys_in_sql = keys_in_sql;
+        self
+    }
+
     /// Opens a database.
     ///
     /// A new one is on disk with its first write. A passphrase takes about 0.2 s and 64 MiB for
@@ -124,7 +133,11 @@ impl OpenOptions {
         let path = path.as_ref();
         let access = self.access()?;
         let token = KeyToken::new(self.read_key()?);
-        let connection = open_encrypted(path, access, Some(&token), self.cipher)?;
+        let open = match self.keys_in_sql {
+            true => open_for_key_changes,
+            false => open_encrypted,
+        };
+        let connection = open(path, access, Some(&token), self.cipher)?;
         let is_new = status(&connection).is_some_and(|status| status.state == "new");
         if is_new && !self.create {
             return Err(OpenError::Empty(path.to_owned()).into());

@@ -232,3 +232,18 @@ fn opening_again_leaves_the_locks_of_open_connections() {
     );
     writer.execute_batch("COMMIT").unwrap();
 }
+
+#[test]
+fn sql_changes_no_keys_unless_it_may() {
+    let folder = Folder::new();
+    let path = folder.database();
+    let options = || OpenOptions::new().key_file(folder.key_file("one.key"));
+    let rekey = |connection: &Connection| {
+        connection.query_row("PRAGMA rekey='new'", [], |row| row.get::<_, String>(0))
+    };
+    let refused = rekey(&options().open(&path).unwrap()).unwrap_err();
+    assert!(refused.to_string().contains("keys_in_sql=on"), "{refused}");
+    rekey(&options().keys_in_sql(true).open(&path).unwrap()).unwrap();
+    let changed = open(&path, Credential::passphrase("new")).unwrap();
+    assert_eq!(content(&changed), "canary-81b3");
+}

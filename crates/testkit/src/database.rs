@@ -49,7 +49,7 @@ impl Side {
             Side::Stock => format!("file:{name}?vfs={BASE_NAME}"),
             Side::Strongroom => {
                 format!(
-                    "file:{name}?vfs={STRONGROOM_NAME}&key_token={}",
+                    "file:{name}?vfs={STRONGROOM_NAME}&keys_in_sql=on&key_token={}",
                     key_token(key)
                 )
             }

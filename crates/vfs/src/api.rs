@@ -29,13 +29,29 @@ pub struct SqliteApi {
     pub db_filename: unsafe extern "C" fn(*mut sqlite3, *const c_char) -> *const c_char,
     /// `sqlite3_db_name`
     pub db_name: unsafe extern "C" fn(*mut sqlite3, c_int) -> *const c_char,
+    /// `sqlite3_get_autocommit`
+    pub get_autocommit: unsafe extern "C" fn(*mut sqlite3) -> c_int,
+    /// `sqlite3_exec`
+    pub exec: unsafe extern "C" fn(
+        *mut sqlite3,
+        *const c_char,
+        Option<RowCallback>,
+        *mut c_void,
+        *mut *mut c_char,
+    ) -> c_int,
 }
+
+/// What `sqlite3_exec` calls for each row: its argument, the number of columns, values, names.
+pub type RowCallback =
+    unsafe extern "C" fn(*mut c_void, c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
 
 static API: OnceLock<SqliteApi> = OnceLock::new();
 
 /// Offsets in `sqlite3_api_routines` (sqlite3ext.h), counted in pointers. The table only grows.
 mod routine {
+    pub const EXEC: usize = 55;
     pub const FREE: usize = 58;
+    pub const GET_AUTOCOMMIT: usize = 60;
     pub const LIBVERSION_NUMBER: usize = 67;
     pub const FILE_CONTROL: usize = 127;
     pub const VFS_FIND: usize = 141;
@@ -93,6 +109,10 @@ impl SqliteApi {
                     *table.add(routine::DB_FILENAME),
                 ),
                 db_name: std::mem::transmute::<*const c_void, _>(*table.add(routine::DB_NAME)),
+                get_autocommit: std::mem::transmute::<*const c_void, _>(
+                    *table.add(routine::GET_AUTOCOMMIT),
+                ),
+                exec: std::mem::transmute::<*const c_void, _>(*table.add(routine::EXEC)),
             })
         }
     }

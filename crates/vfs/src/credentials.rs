@@ -6,12 +6,15 @@ use std::path::PathBuf;
 use crypto::cipher::Cipher;
 use keyring::Credential;
 use keyring::source::{KeySource, KeySourceError};
+use keyring::work::{WorkLimit, WorkLimitError};
 use thiserror::Error;
 
+use crate::abi::SQLITE_NOTADB;
 use crate::api::SqliteApi;
+use crate::database::{Database, State};
+use crate::error::{Code, Outcome};
 
 /// What the URI of a database, or the environment, asks for.
-#[derive(Default)]
 pub(crate) struct Request {
     pub credential: Option<Credential>,
     pub cipher: Option<Cipher>,
@@ -20,20 +23,56 @@ pub(crate) struct Request {
     pub freshness: Option<bool>,
     /// The URI asks for a plain database in so many words.
     pub plain: bool,
+    /// The key is what a file or a variable holds that the URI names.
+    pub named_by_uri: bool,
+    /// What a header may cost before it is known to be genuine.
+    pub unlock_work: WorkLimit,
+    /// Whether SQL may change keys.
+    pub keys_in_sql: Option<bool>,
+}
+
+impl Request {
+    /// Of a file that stays shut.
+    pub fn refused() -> Self {
+        Request {
+            credential: None,
+            cipher: None,
+            map: true,
+            freshness: None,
+            plain: false,
+            named_by_uri: false,
+            unlock_work: WorkLimit::DEFAULT,
+            keys_in_sql: None,
+        }
+    }
 }
 
 /// Why the request cannot be met.
 #[derive(Debug, Error)]
 pub(crate) enum RequestError {
+    /// What the environment names: it was chosen by whoever runs the program.
     #[error(transparent)]
     Source(#[from] KeySourceError),
+    /// What the URI names. SQL can carry a URI, and must not learn of any file by it.
+    #[error("{}", NOT_BY_THIS_KEY)]
+    Named(KeySourceError),
     #[error("the URI names an unknown cipher; known are {}", cipher_names())]
     Cipher,
     #[error("the key token in the URI is not valid (any more)")]
     Token,
     #[error("the URI gives more than one key; give one")]
     Several,
+    #[error(transparent)]
+    Work(#[from] WorkLimitError),
+    #[error("keys_in_sql in the URI is on or off")]
+    KeysInSql,
 }
+
+/// Of a source that the URI of an attached database names: the same words whether it is missing,
+/// cannot be read, holds no key, or holds another one.
+const NOT_BY_THIS_KEY: &str = "the key that the URI names does not open this database: its \
+                               source cannot be read, holds no key, or another one; SQLite's \
+                               error log says which";
 
 /// The names of all ciphers, for messages.
 pub(crate) fn cipher_names() -> String {
@@ -100,12 +139,29 @@ pub(crate) fn request(name: FileName) -> Result<Request, RequestError> {
     let plain = is("plain", &["on", "1", "yes", "true"]);
     let map = !is("mmap", &["off", "0", "no", "false"]);
     let freshness = is("freshness", &["on", "1", "yes", "true"]).then_some(true);
-    let credential = if plain {
-        None
-    } else {
-        from_uri(name)?.map_or_else(from_environment, some)?
+    let unlock_work = match name.parameter("unlock_work") {
+        Some(text) => WorkLimit::parse(&text)?,
+        None => WorkLimit::of_process()?,
+    };
+    let keys_in_sql = match name.parameter("keys_in_sql").as_deref() {
+        None => None,
+        Some("on" | "1" | "yes" | "true") => Some(true),
+        Some("off" | "0" | "no" | "false") => Some(false),
+        Some(_) => return Err(RequestError::KeysInSql),
+    };
+    let mut named_by_uri = false;
+    let credential = match from_uri(name)? {
+        _ if plain => None,
+        Some(given) => {
+            named_by_uri = given.named;
+            Some(given.credential)
+        }
+        None => from_environment()?,
     };
     Ok(Request {
+        keys_in_sql,
+        unlock_work,
+        named_by_uri,
         credential,
         cipher,
         map,
@@ -114,11 +170,14 @@ pub(crate) fn request(name: FileName) -> Result<Request, RequestError> {
     })
 }
 
-fn some(credential: Credential) -> Result<Option<Credential>, RequestError> {
-    Ok(Some(credential))
+/// What a URI gives.
+struct Given {
+    credential: Credential,
+    /// Not as a token, which only comes from inside the process.
+    named: bool,
 }
 
-fn from_uri(name: FileName) -> Result<Option<Credential>, RequestError> {
+fn from_uri(name: FileName) -> Result<Option<Given>, RequestError> {
     // No parameter runs a command: SQL can carry a URI (ATTACH), and SQL must not start programs.
     const PARAMETERS: [&str; 5] = [
         "key_token",
@@ -133,7 +192,20 @@ fn from_uri(name: FileName) -> Result<Option<Credential>, RequestError> {
         .collect();
     match given.as_slice() {
         [] => Ok(None),
-        [(parameter, value)] => read(parameter, value).map(Some),
+        [("key_token", value)] => match crate::tokens::redeem(value) {
+            Some(credential) => Ok(Some(Given {
+                credential,
+                named: false,
+            })),
+            None => Err(RequestError::Token),
+        },
+        [(parameter, value)] => match read(parameter, value) {
+            Ok(credential) => Ok(Some(Given {
+                credential,
+                named: true,
+            })),
+            Err(error) => Err(RequestError::Named(error)),
+        },
         _ => Err(RequestError::Several),
     }
 }
@@ -146,17 +218,16 @@ fn from_environment() -> Result<Option<Credential>, RequestError> {
     ];
     for (variable, parameter) in VARIABLES {
         match std::env::var(variable) {
-            Ok(value) if !value.is_empty() => return read(parameter, &value).map(Some),
+            Ok(value) if !value.is_empty() => return Ok(Some(read(parameter, &value)?)),
             Ok(_) | Err(_) => {}
         }
     }
     Ok(None)
 }
 
-fn read(parameter: &str, value: &str) -> Result<Credential, RequestError> {
+fn read(parameter: &str, value: &str) -> Result<Credential, KeySourceError> {
     let value = value.to_owned();
     Ok(match parameter {
-        "key_token" => crate::tokens::redeem(&value).ok_or(RequestError::Token)?,
         "key_file" => Credential::key_file(KeySource::File(PathBuf::from(value)).read_raw_key()?),
         "key_env" => Credential::raw_key(KeySource::Environment(value).read_raw_key()?),
         "key_command" => Credential::raw_key(KeySource::Command(value).read_raw_key()?),
@@ -166,6 +237,45 @@ fn read(parameter: &str, value: &str) -> Result<Credential, RequestError> {
     })
 }
 
-fn passphrase(source: KeySource) -> Result<Credential, RequestError> {
+fn passphrase(source: KeySource) -> Result<Credential, KeySourceError> {
     Ok(Credential::Passphrase(source.read_passphrase()?))
+}
+
+impl Database {
+    /// Looks at the file as far as its request allows.
+    pub fn load_as_asked(&mut self, problem: Option<RequestError>) -> Outcome {
+        match problem {
+            None => self.load(),
+            // The file stays shut, and PRAGMA strongroom_last_error tells why: an open that fails
+            // could carry no message.
+            Some(RequestError::Named(reason)) => {
+                self.load()?;
+                match &self.state {
+                    State::Plain => self.refuse_plain(),
+                    State::New(_) => {
+                        self.state = State::Broken;
+                        self.fail_concealed(reason.to_string());
+                    }
+                    State::Locked => {
+                        self.fail_concealed(reason.to_string());
+                    }
+                    State::Open(_) | State::Broken => {}
+                }
+                Ok(())
+            }
+            Some(error) => {
+                self.state = State::Broken;
+                self.fail(SQLITE_NOTADB, error.to_string());
+                Ok(())
+            }
+        }
+    }
+    /// Tells the reason in SQLite's error log, which no SQL reads, and on the main database.
+    pub fn fail_concealed(&mut self, reason: String) -> Code {
+        let message = format!("strongroom: {}: {reason}", self.path);
+        SqliteApi::get().write_log(SQLITE_NOTADB, &message);
+        let code = self.fail(SQLITE_NOTADB, NOT_BY_THIS_KEY);
+        self.concealed = Some(reason);
+        code
+    }
 }

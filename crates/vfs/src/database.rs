@@ -20,9 +20,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crypto::cipher::Cipher;
-use crypto::page::{NONCE_SIZE, Nonce};
+use crypto::page::Nonce;
 use keyring::Credential;
 use keyring::slots::Unlocked;
+use keyring::work::WorkLimit;
 use page_codec::header::{Header, PLAIN_SQLITE_MAGIC, REGION_SIZE};
 use page_codec::page::PageCodec;
 
@@ -36,6 +37,7 @@ use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
 use crate::log_index::LogEnd;
 use crate::map::Map;
+use crate::nonces::Nonces;
 use crate::resize::Resize;
 use crate::version_fields::KnownPageOne;
 use crate::wal_file::WalFile;
@@ -86,7 +88,13 @@ pub(crate) struct Database {
     pub path: String,
     pub state: State,
     pub plain_asked: bool,
+    /// Whether the URI lets SQL change keys, or forbids it.
+    pub keys_in_sql: Option<bool>,
     pub credential: Option<Credential>,
+    /// The key at hand is what a file or a variable holds that the URI names.
+    pub key_named: bool,
+    /// What a header may cost before it is known to be genuine.
+    pub unlock_work: WorkLimit,
     pub cipher: Cipher,
     pub connection: Option<Connection>,
     pub lock_level: i32,
@@ -124,6 +132,8 @@ pub(crate) struct Database {
     /// Where the pass of a rotation goes on: all pages before it are under the current epoch.
     pub rotation_next: u64,
     pub last_error: Option<Failure>,
+    /// The reason behind a `last_error` that conceals it.
+    pub concealed: Option<String>,
 }
 
 /// What went wrong, and when: failures are counted through the process, so that the newest can be
@@ -187,6 +197,7 @@ impl Database {
 
     /// Notes what went wrong, for `PRAGMA strongroom_last_error` and SQLite's error log.
     pub fn fail(&mut self, code: i32, message: impl Into<String>) -> Code {
+        self.concealed = None;
         self.last_error = Some(Failure::note(&self.path, code, message.into()));
         Code(code)
     }
@@ -224,15 +235,20 @@ impl Database {
 
     fn found_plain(&mut self) {
         if self.credential.is_some() {
-            self.state = State::Broken;
-            self.fail(
-                SQLITE_NOTADB,
-                "a key was given, but this is a plain SQLite database; `strongroom encrypt` makes \
-                 an encrypted copy, and plain=on in the URI opens it as it is",
-            );
+            self.refuse_plain();
         } else {
             self.state = State::Plain;
         }
+    }
+
+    /// The file is plain, and a key was given or at least named.
+    pub fn refuse_plain(&mut self) {
+        self.state = State::Broken;
+        self.fail(
+            SQLITE_NOTADB,
+            "a key was given, but this is a plain SQLite database; `strongroom encrypt` makes an \
+             encrypted copy, and plain=on in the URI opens it as it is",
+        );
     }
 
     /// The code for reading or writing content in a state that has none to offer.
@@ -272,74 +288,5 @@ impl Database {
     /// Whether this connection holds no lock at all.
     pub fn is_unlocked(&self) -> bool {
         self.lock_level == SQLITE_LOCK_NONE
-    }
-}
-
-const NONCES_HELD: usize = 256;
-
-/// Random nonces, drawn many at a time: one system call for 256 pages.
-pub(crate) struct Nonces {
-    bytes: Box<[u8; NONCES_HELD * NONCE_SIZE]>,
-    used: usize,
-    /// The process that drew them.
-    process: u32,
-}
-
-impl Nonces {
-    pub fn new() -> Self {
-        Nonces {
-            bytes: Box::new([0; NONCES_HELD * NONCE_SIZE]),
-            used: NONCES_HELD,
-            process: std::process::id(),
-        }
-    }
-
-    /// Drops those that another process drew: after a fork both processes hold them. SQLite forbids
-    /// to go on with a connection in the child; a nonce used twice would cost more than that.
-    pub fn drop_inherited(&mut self) {
-        let process = std::process::id();
-        if self.process != process {
-            self.process = process;
-            self.used = NONCES_HELD;
-        }
-    }
-
-    pub fn next(&mut self) -> Result<Nonce, keyring::EntropyError> {
-        if self.used == NONCES_HELD {
-            getrandom::fill(&mut self.bytes[..])?;
-            self.used = 0;
-        }
-        let mut nonce = [0; NONCE_SIZE];
-        nonce.copy_from_slice(&self.bytes[self.used * NONCE_SIZE..][..NONCE_SIZE]);
-        self.used += 1;
-        Ok(nonce)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::HashSet;
-
-    #[test]
-    fn nonces_of_another_process_are_not_used() {
-        let mut nonces = Nonces::new();
-        nonces.next().expect("entropy");
-        let left = nonces.bytes.clone();
-        nonces.drop_inherited();
-        assert_eq!(nonces.used, 1, "they are this process's own");
-        nonces.process ^= 1;
-        nonces.drop_inherited();
-        let drawn = nonces.next().expect("entropy");
-        assert!(left.chunks(NONCE_SIZE).all(|nonce| nonce != drawn));
-    }
-
-    #[test]
-    fn nonces_do_not_repeat() {
-        let mut nonces = Nonces::new();
-        let drawn: HashSet<Nonce> = (0..10 * NONCES_HELD)
-            .map(|_| nonces.next().expect("entropy"))
-            .collect();
-        assert_eq!(drawn.len(), 10 * NONCES_HELD);
     }
 }

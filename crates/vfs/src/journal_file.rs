@@ -86,17 +86,11 @@ impl Database {
             _ => return Err(self.refuse_content()),
         };
         let nonce = if data.len() == page_size as usize {
+            self.check_image(data, offset)?;
             Some(self.nonce()?)
         } else {
             None
         };
-        let image_of = self
-            .journal
-            .as_ref()
-            .and_then(|journal| journal.cursor.image_at(offset));
-        if let (Some(page), Some(_)) = (image_of, nonce) {
-            self.refuse_stale_image(page, data)?;
-        }
         let Some(journal) = &mut self.journal else {
             return Err(self.refuse_content());
         };
@@ -148,6 +142,14 @@ impl Database {
             }
         }
         Ok(())
+    }
+
+    fn check_image(&mut self, data: &[u8], offset: u64) -> Outcome {
+        let journal = self.journal.as_ref();
+        match journal.and_then(|journal| journal.cursor.image_at(offset)) {
+            Some(page) => self.refuse_stale_image(page, data),
+            None => Ok(()),
+        }
     }
 
     /// `xRead` on the rollback journal.

@@ -77,10 +77,18 @@ impl Database {
         }
     }
 
-    /// Answers `SQLITE_FCNTL_COMMIT_PHASETWO`: the transaction that created the database is
-    /// committed. Only the second copy is written, and without a sync: if the power fails, the
-    /// first copy, with the same keys, is still whole.
-    pub fn finish_creation(&mut self) -> Outcome {
+    /// Answers `SQLITE_FCNTL_COMMIT_PHASETWO`: a transaction is committed.
+    pub fn committed(&mut self) {
+        // Under an exclusive lock that is kept, no lock tells of the next transaction.
+        self.nonces.forget();
+        self.resized_from = None;
+        // A failure costs nothing: the next commit tries again.
+        let _ = self.finish_creation();
+    }
+
+    /// The transaction that created the database is committed. Only the second copy is written, and
+    /// without a sync: if the power fails, the first copy, with the same keys, is still whole.
+    fn finish_creation(&mut self) -> Outcome {
         match &self.state {
             State::Open(opened) if opened.header.may_ignore & UNFINISHED != 0 => {}
             _ => return Ok(()),
@@ -113,11 +121,16 @@ impl Database {
     }
 
     fn unlock(&mut self, header: &Header, credential: &Credential) -> Outcome {
-        match slots::unlock(header, credential) {
+        match slots::unlock_within(header, credential, self.unlock_work) {
             Ok(unlocked) => {
                 let unfinished = header.may_ignore & UNFINISHED != 0;
                 let credential = unfinished.then(|| credential.duplicate());
                 self.opened(header.clone(), unlocked, credential)
+            }
+            Err(error @ (UnlockError::WrongKey | UnlockError::NoSlotOfKind(_)))
+                if self.key_named =>
+            {
+                Err(self.fail_concealed(error.to_string()))
             }
             Err(error) => Err(self.fail(code_of(&error), error.to_string())),
         }
@@ -133,6 +146,7 @@ impl Database {
         match PageCodec::new(header.cipher, file_id, epoch, &unlocked.epochs) {
             Some(codec) => {
                 self.last_error = None;
+                self.concealed = None;
                 self.page_one.forget();
                 self.header_region.clear();
                 self.versions_in_file = header.must_understand & VERSIONED_PAGES != 0;
@@ -154,6 +168,7 @@ impl Database {
 
     /// Answers `PRAGMA key`: opens a locked database, prepares a new one.
     pub fn give_key(&mut self, credential: Credential) -> Outcome {
+        self.key_named = false;
         if let State::New(_) = self.state {
             self.credential = None;
             self.load()?;
@@ -167,7 +182,7 @@ impl Database {
             // The key of an open database is checked, so that a wrong one never goes unnoticed.
             State::Open(_) => {
                 let header = self.read_header()?.header;
-                match slots::unlock(&header, &credential) {
+                match slots::unlock_within(&header, &credential, self.unlock_work) {
                     Ok(_) => Ok(()),
                     Err(error) => Err(self.fail(code_of(&error), error.to_string())),
                 }
@@ -364,6 +379,7 @@ fn code_of(error: &UnlockError) -> i32 {
     match error {
         UnlockError::WrongKey
         | UnlockError::NoSlotOfKind(_)
+        | UnlockError::TooMuchWork { .. }
         | UnlockError::HeaderAltered
         | UnlockError::Replaced => SQLITE_NOTADB,
         UnlockError::Derivation(_) | UnlockError::Entropy(_) => SQLITE_IOERR,
@@ -461,7 +477,7 @@ fn inherit(shared: &Shared, connection: Connection) -> Outcome {
 }
 
 /// The main database of a connection, if it is one of this VFS.
-fn main_of(connection: Connection) -> Option<Shared> {
+pub(crate) fn main_of(connection: Connection) -> Option<Shared> {
     let api = SqliteApi::get();
     // SAFETY: SQLite holds the connection's mutex while it calls into the VFS, and the pointer
     // that it gave stays valid while the file is open; the main database has a file object.

@@ -434,6 +434,13 @@ impl Database {
         Ok(())
     }
 
+    /// Answers `SQLITE_FCNTL_CKPT_START`.
+    pub fn begin_checkpoint(&mut self) {
+        self.map_whole_wal();
+        // The lock of the checkpoint keeps others from changing the size.
+        self.size_known = self.base.size().ok();
+    }
+
     /// `xUnlock`.
     pub fn unlock_main(&mut self, level: i32) -> Outcome {
         let flushed = self.flush_main();

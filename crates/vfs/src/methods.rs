@@ -5,12 +5,11 @@ use std::mem::{ManuallyDrop, size_of};
 
 use crate::abi::*;
 use crate::api::SqliteApi;
-use crate::base::{BaseFile, SharedHeader};
+use crate::base::BaseFile;
 use crate::database::{Connection, Shared, lock};
 use crate::error::{Code, Outcome, code, guarded};
 use crate::foreign_file::{self, SharedForeign};
 use crate::open_files::{self, Owner};
-use crate::pragma::Answer;
 use crate::temporary_file::TemporaryFile;
 
 /// What a file is to the shim.
@@ -53,10 +52,10 @@ static METHODS: sqlite3_io_methods = sqlite3_io_methods {
     file_control: Some(file_control),
     sector_size: Some(sector_size),
     device_characteristics: Some(device_characteristics),
-    shm_map: Some(shm_map),
-    shm_lock: Some(shm_lock),
-    shm_barrier: Some(shm_barrier),
-    shm_unmap: Some(shm_unmap),
+    shm_map: Some(shared_memory::map),
+    shm_lock: Some(shared_memory::lock_range),
+    shm_barrier: Some(shared_memory::barrier),
+    shm_unmap: Some(shared_memory::unmap),
     fetch: None,
     unfetch: None,
 };
@@ -138,6 +137,8 @@ macro_rules! parts {
         unsafe { (body_of($file), base_of($file)) }
     };
 }
+
+mod shared_memory;
 
 unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
     guarded(|| {
@@ -386,94 +387,6 @@ unsafe extern "C" fn device_characteristics(file: *mut sqlite3_file) -> c_int {
     base.device_characteristics() & !IOCAP_NOT_PROMISED
 }
 
-unsafe extern "C" fn shm_map(
-    file: *mut sqlite3_file,
-    region: c_int,
-    size: c_int,
-    extend: c_int,
-    out: *mut *mut c_void,
-) -> c_int {
-    guarded(|| {
-        let (body, base) = parts!(file);
-        if let Body::Main(shared) = body {
-            let mut database = lock(shared);
-            // From here on others may change the size of the file under our lock.
-            database.shared_memory = true;
-            database.size_known = None;
-        }
-        let mapped = base.shm_map(region, size, extend, out);
-        if let (Body::Main(shared), 0, Ok(())) = (body, region, mapped) {
-            // SAFETY: SQLite passes a place for the address, which is null where there is nothing
-            // yet; the region stays until `shm_unmap`, which forgets it.
-            let header = unsafe { (!(*out).is_null()).then(|| SharedHeader::new(*out)) };
-            lock(shared).shared_header = header;
-        }
-        code(mapped)
-    })
-}
-
-unsafe extern "C" fn shm_lock(
-    file: *mut sqlite3_file,
-    offset: c_int,
-    count: c_int,
-    flags: c_int,
-) -> c_int {
-    guarded(|| {
-        let (body, base) = parts!(file);
-        let Body::Main(shared) = body else {
-            return code(base.shm_lock(offset, count, flags));
-        };
-        match flags {
-            SHM_LOCK_EXCLUSIVE => {
-                let locked = base.shm_lock(offset, count, flags);
-                code(locked.and_then(|()| lock(shared).locked_log(offset, count)))
-            }
-            SHM_UNLOCK_EXCLUSIVE => {
-                lock(shared).unlocking_log(offset, count);
-                code(base.shm_lock(offset, count, flags))
-            }
-            SHM_LOCK_SHARED | SHM_UNLOCK_SHARED => {
-                let result = base.shm_lock(offset, count, flags);
-                if let (Ok(()), Some(number)) = (result, log_read_lock(offset)) {
-                    let taken = flags == SHM_LOCK_SHARED;
-                    let mut database = lock(shared);
-                    database.log_read_lock = taken.then_some(number);
-                    let header = database.shared_header;
-                    if taken && let Err(error) = database.check_log_end(header) {
-                        database.log_read_lock = None;
-                        let _ = base.shm_lock(offset, count, SHM_UNLOCK_SHARED);
-                        return code(Err(error));
-                    }
-                }
-                code(result)
-            }
-            _ => code(base.shm_lock(offset, count, flags)),
-        }
-    })
-}
-
-/// The number of a reader's lock of the log.
-fn log_read_lock(offset: c_int) -> Option<c_int> {
-    (offset >= SHM_READ_LOCK_FIRST).then_some(offset - SHM_READ_LOCK_FIRST)
-}
-
-unsafe extern "C" fn shm_barrier(file: *mut sqlite3_file) {
-    let (_, base) = parts!(file);
-    base.shm_barrier();
-}
-
-unsafe extern "C" fn shm_unmap(file: *mut sqlite3_file, delete: c_int) -> c_int {
-    guarded(|| {
-        let (body, base) = parts!(file);
-        if let Body::Main(shared) = body {
-            let mut database = lock(shared);
-            database.shared_memory = false;
-            database.shared_header = None;
-        }
-        code(base.shm_unmap(delete))
-    })
-}
-
 unsafe extern "C" fn file_control(
     file: *mut sqlite3_file,
     operation: c_int,
@@ -484,7 +397,7 @@ unsafe extern "C" fn file_control(
         match (operation, &mut *body) {
             (SQLITE_FCNTL_PRAGMA, Body::Main(shared)) => {
                 // SAFETY: SQLite passes an array of at least three string pointers.
-                unsafe { pragma(shared, argument.cast()) }
+                unsafe { crate::pragma_call::pragma(shared, argument.cast()) }
             }
             (SQLITE_FCNTL_PDB, Body::Main(shared)) => {
                 lock(shared).connection = Some(Connection(argument.cast()));
@@ -511,7 +424,7 @@ unsafe extern "C" fn file_control(
             (SQLITE_FCNTL_SIZE_HINT | SQLITE_FCNTL_CHUNK_SIZE, Body::Foreign(_)) => SQLITE_OK,
             (SQLITE_FCNTL_PRAGMA, Body::Foreign(shared)) => {
                 // SAFETY: SQLite passes an array of at least three string pointers.
-                unsafe { foreign_pragma(shared, argument.cast()) }
+                unsafe { crate::pragma_call::foreign_pragma(shared, argument.cast()) }
             }
             (
                 SQLITE_FCNTL_BEGIN_ATOMIC_WRITE
@@ -520,19 +433,11 @@ unsafe extern "C" fn file_control(
                 _,
             ) => SQLITE_NOTFOUND,
             (SQLITE_FCNTL_COMMIT_PHASETWO, Body::Main(shared)) => {
-                // A failure costs nothing: the next commit tries again.
-                let mut database = lock(shared);
-                database.resized_from = None;
-                let _ = database.finish_creation();
-                drop(database);
+                lock(shared).committed();
                 code(base.file_control(operation, argument))
             }
             (SQLITE_FCNTL_CKPT_START, Body::Main(shared)) => {
-                let mut database = lock(shared);
-                database.map_whole_wal();
-                // The lock of the checkpoint keeps others from changing the size.
-                database.size_known = base.size().ok();
-                drop(database);
+                lock(shared).begin_checkpoint();
                 code(base.file_control(operation, argument))
             }
             (SQLITE_FCNTL_CKPT_DONE, Body::Main(shared)) => {
@@ -570,59 +475,4 @@ unsafe fn prefix_name(name: *mut *mut c_char) {
             *name = text;
         }
     }
-}
-
-/// # Safety
-/// As [`pragma`].
-unsafe fn foreign_pragma(shared: &SharedForeign, arguments: *mut *mut c_char) -> c_int {
-    // SAFETY: by contract; SQLite's strings are terminated.
-    let name = unsafe { CStr::from_ptr(*arguments.add(1)).to_string_lossy() };
-    let answer = foreign_file::lock(shared).pragma(&name.to_ascii_lowercase());
-    match answer {
-        // SAFETY: by contract.
-        Some(text) => unsafe { give_text(arguments, &text, SQLITE_OK) },
-        None => SQLITE_NOTFOUND,
-    }
-}
-
-/// Gives a pragma its answer.
-///
-/// # Safety
-/// `place` must be the place for a string that SQLite will free.
-unsafe fn give_text(place: *mut *mut c_char, text: &str, code: c_int) -> c_int {
-    let text = SqliteApi::get().allocate_text(text);
-    if text.is_null() {
-        return SQLITE_NOMEM;
-    }
-    // SAFETY: by contract.
-    unsafe { *place = text };
-    code
-}
-
-/// # Safety
-/// `arguments` must point to three string pointers: result, name, value or null.
-unsafe fn pragma(shared: &Shared, arguments: *mut *mut c_char) -> c_int {
-    // SAFETY: by contract; SQLite's strings are terminated.
-    let (name, value) = unsafe {
-        let value = *arguments.add(2);
-        let value = (!value.is_null()).then(|| CStr::from_ptr(value).to_str());
-        let name = CStr::from_ptr(*arguments.add(1)).to_string_lossy();
-        (name.to_ascii_lowercase(), value.transpose())
-    };
-    let mut database = lock(shared);
-    let answer = match value {
-        Ok(value) => database.pragma(&name, value),
-        // Replacing what is not text, as elsewhere, would make one passphrase of several.
-        Err(_) => Err(database.fail(
-            SQLITE_ERROR,
-            "the value of the pragma is not UTF-8 text; give such a passphrase by passphrase_file",
-        )),
-    };
-    let (code, text) = match answer {
-        Ok(Answer::NotOurs) => return SQLITE_NOTFOUND,
-        Ok(Answer::Text(text)) => (SQLITE_OK, text),
-        Err(code) => (code.0, database.message_for(code)),
-    };
-    // SAFETY: the first pointer is the place for the result; SQLite frees it.
-    unsafe { give_text(arguments, &text, code) }
 }

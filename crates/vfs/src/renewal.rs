@@ -121,7 +121,7 @@ impl Database {
 
     /// A lock has been taken under which pages of the database file are written.
     pub fn begin_writing_pages(&mut self) -> Outcome {
-        self.nonces.drop_inherited();
+        self.nonces.forget();
         self.renew_header()?;
         if self.is_rotating() {
             self.settle_double_write()?;
@@ -137,7 +137,7 @@ impl Database {
         let ready = if taken & lock_bits(SHM_CHECKPOINT_LOCK, 1) != 0 {
             self.begin_writing_pages()
         } else if first == SHM_WRITE_LOCK {
-            self.nonces.drop_inherited();
+            self.nonces.forget();
             self.renew_header().map(|_| ())
         } else {
             Ok(())

@@ -9,8 +9,9 @@ use crate::abi::*;
 use crate::api::SqliteApi;
 use crate::base::BaseFile;
 use crate::base_vfs::BaseVfs;
+use crate::by_descriptor::is_final;
 use crate::credentials::{FileName, Request, request};
-use crate::database::{DEFAULT_CIPHER, Database, Failure, Nonces, Shared, State, lock};
+use crate::database::{DEFAULT_CIPHER, Database, Failure, Shared, State, lock};
 use crate::error::{Code, Outcome, code, guarded};
 use crate::foreign_file::{ForeignFile, asked_source};
 use crate::freshness::Stamps;
@@ -18,6 +19,7 @@ use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
 use crate::map::Map;
 use crate::methods::{BASE_OFFSET, Body, base_pointer, install};
+use crate::nonces::Nonces;
 use crate::open_files::{self, Companion, Owner};
 use crate::temporary_file::TemporaryFile;
 use crate::version_fields::KnownPageOne;
@@ -308,13 +310,7 @@ fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body>
     let requested = request(parameters);
     let (wanted, problem) = match requested {
         Ok(wanted) => (wanted, None),
-        Err(error) => (
-            Request {
-                map: true,
-                ..Request::default()
-            },
-            Some(error),
-        ),
+        Err(error) => (Request::refused(), Some(error)),
     };
     let mut database = Database {
         base,
@@ -324,7 +320,10 @@ fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body>
         name_address: parameters.address(),
         state: State::New(None),
         plain_asked: wanted.plain,
+        keys_in_sql: wanted.keys_in_sql,
         credential: wanted.credential,
+        key_named: wanted.named_by_uri,
+        unlock_work: wanted.unlock_work,
         cipher: wanted.cipher.unwrap_or(DEFAULT_CIPHER),
         connection: None,
         lock_level: SQLITE_LOCK_NONE,
@@ -350,16 +349,9 @@ fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body>
         stamps: Stamps::default(),
         rotation_next: 0,
         last_error: None,
+        concealed: None,
     };
-    match problem {
-        // The file stays shut, and PRAGMA strongroom_last_error tells why: an open that fails
-        // could carry no message.
-        Some(error) => {
-            database.state = State::Broken;
-            database.fail(SQLITE_NOTADB, error.to_string());
-        }
-        None => database.load()?,
-    }
+    database.load_as_asked(problem)?;
     if !database.is_plain() {
         database.set_map(wanted.map);
     }
@@ -387,6 +379,14 @@ unsafe extern "C" fn full_pathname(
     size: c_int,
     out: *mut c_char,
 ) -> c_int {
+    // SAFETY: SQLite passes a terminated name, and room for as many bytes as it says.
+    unsafe {
+        let bytes = CStr::from_ptr(name).to_bytes_with_nul();
+        if is_final(bytes) && usize::try_from(size).is_ok_and(|size| bytes.len() <= size) {
+            std::ptr::copy_nonoverlapping(name, out, bytes.len());
+            return SQLITE_OK;
+        }
+    }
     pass!(vfs, full_pathname, SQLITE_CANTOPEN, name, size, out)
 }
 

@@ -11,8 +11,9 @@ use page_codec::page::{EpochKey, PageCodec, PagePlace, TRAILER_SIZE};
 use crate::abi::{SQLITE_IOERR, SQLITE_IOERR_DATA, SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ};
 use crate::api::SqliteApi;
 use crate::base::BaseFile;
-use crate::database::Nonces;
+
 use crate::error::{Code, Outcome};
+use crate::nonces::Nonces;
 
 const BLOCK_SIZE: usize = 4096;
 const SEALED_SIZE: usize = BLOCK_SIZE + TRAILER_SIZE;

@@ -7,8 +7,26 @@ use keyring::Credential;
 
 #[derive(Default)]
 struct Tokens {
+    /// Counts up, for want of a random number.
     next: u64,
     held: HashMap<u64, Credential>,
+}
+
+impl Tokens {
+    /// A number that SQL from elsewhere does not guess, and that a double holds exactly, as numbers
+    /// of JavaScript are. Without entropy it is only one that is free.
+    fn free_number(&mut self) -> u64 {
+        /// 53 bits.
+        const MASK: u64 = (1 << 53) - 1;
+        loop {
+            self.next += 1;
+            let random = keyring::random_array().map(u64::from_le_bytes);
+            let number = random.unwrap_or(self.next) & MASK;
+            if number != 0 && !self.held.contains_key(&number) {
+                return number;
+            }
+        }
+    }
 }
 
 static TOKENS: LazyLock<Mutex<Tokens>> = LazyLock::new(Mutex::default);
@@ -23,8 +41,7 @@ impl KeyToken {
     /// Deposits a credential.
     pub fn new(credential: Credential) -> Self {
         let mut tokens = tokens();
-        tokens.next += 1;
-        let number = tokens.next;
+        let number = tokens.free_number();
         tokens.held.insert(number, credential);
         KeyToken { number }
     }
@@ -69,6 +86,19 @@ fn tokens() -> MutexGuard<'static, Tokens> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_number_of_one_token_tells_nothing_of_another() {
+        let tokens: Vec<KeyToken> = (0..64)
+            .map(|_| KeyToken::new(Credential::passphrase("horse")))
+            .collect();
+        let numbers = tokens.iter().map(KeyToken::number);
+        let near = numbers.clone().zip(numbers.skip(1));
+        assert!(
+            near.into_iter()
+                .all(|(one, other)| one.abs_diff(other) > 1 << 20)
+        );
+    }
 
     #[test]
     fn a_credential_is_there_until_its_token_is_dropped_or_revoked() {

@@ -37,14 +37,16 @@ def connect(
     cipher: str | None = None,
     create: bool = True,
     read_only: bool = False,
+    keys_in_sql: bool = False,
     **sqlite3_connect_arguments: Any,
 ) -> sqlite3.Connection:
     """Opens an encrypted database, or makes a new one, and checks the key at once.
 
     Exactly one key is to be given: `key_file` and `passphrase_file` name files; `key` is 32 bytes
     or 64 hexadecimal digits; `passphrase` is text. `cipher` chooses that of a new database. With
-    `create=False` a file that does not exist, or is empty, is an error. All other arguments are
-    those of sqlite3.connect().
+    `create=False` a file that does not exist, or is empty, is an error. Without
+    `keys_in_sql=True` no SQL changes the keys of the file. All other arguments are those of
+    sqlite3.connect().
     """
     for name in ("uri", "database"):
         if name in sqlite3_connect_arguments:
@@ -53,6 +55,8 @@ def connect(
         raise ValueError("give one of key_file, passphrase_file, key and passphrase")
 
     parameters: dict[str, str | bytes] = {"vfs": "strongroom", "mode": _mode(create, read_only)}
+    # Said in either case: the environment may say otherwise.
+    parameters["keys_in_sql"] = "on" if keys_in_sql else "off"
     if cipher is not None:
         parameters["cipher"] = cipher
     uri = _uri(path)
@@ -120,7 +124,8 @@ def _check(connection: sqlite3.Connection, create: bool) -> None:
     if state == "encrypted" or (state == "new" and status.get("key")):
         return
     reason = _ask(connection, "strongroom_last_error") or "the database does not open"
-    raise WrongKeyError(reason) if state == "locked" else UnusableError(reason)
+    # A locked one may also wait for a key that could not be read.
+    raise WrongKeyError(reason) if reason.startswith("wrong key") else UnusableError(reason)
 
 
 def _ask(connection: sqlite3.Connection, pragma: str) -> str | None:

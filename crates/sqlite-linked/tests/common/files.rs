@@ -105,10 +105,14 @@ pub fn failure(connection: &Connection, sql: &str) -> Failure {
     Failure::new(connection, error)
 }
 
-/// The URI of a database in the room with these parameters and no key of the room's.
+/// The URI of a database in the room with these parameters and no key of the room's; SQL may change
+/// its keys.
 pub fn uri(room: &Room, name: &str, parameters: &str) -> String {
     let path = room.path(name);
-    format!("file:{}?vfs=strongroom{parameters}", path.display())
+    format!(
+        "file:{}?vfs=strongroom&keys_in_sql=on{parameters}",
+        path.display()
+    )
 }
 
 /// A connection by [`uri`].

@@ -31,10 +31,10 @@ impl Room {
         self.folder.path().join(name)
     }
 
-    /// URI of a database in the folder, opened with the folder's key.
+    /// URI of a database in the folder, opened with the folder's key; SQL may change its keys.
     pub fn uri(&self, name: &str, more: &str) -> String {
         format!(
-            "file:{}?vfs=strongroom&key_file={}{more}",
+            "file:{}?vfs=strongroom&keys_in_sql=on&key_file={}{more}",
             self.path(name).display(),
             self.path("key").display()
         )

@@ -81,7 +81,10 @@ impl Worker {
         let mut parts = rest.splitn(3, ' ');
         let mut next = || parts.next().expect("three parts");
         let (key, parameters, pragmas) = (next(), next(), next());
-        let connection = open_uri(&format!("{}?vfs=strongroom{parameters}", self.path));
+        let connection = open_uri(&format!(
+            "{}?vfs=strongroom&keys_in_sql=on{parameters}",
+            self.path
+        ));
         connection.busy_timeout(Duration::ZERO).expect("set");
         let key = key_pragma("key", key.parse().expect("a number"));
         ask(&connection, &key)?;

@@ -1,0 +1,213 @@
+//! Folders that stay the same folder whoever renames them, and files that stay the same file.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An open folder.
+pub(crate) struct Folder {
+    /// A name that means this folder whatever happens to the one it was opened by, where the system
+    /// has such names; else that one.
+    path: PathBuf,
+    #[cfg(unix)]
+    opened: File,
+}
+
+impl Folder {
+    #[cfg(unix)]
+    pub(crate) fn open(path: PathBuf) -> io::Result<Self> {
+        let opened = File::open(&path)?;
+        let path = match name_by_descriptor(&opened) {
+            Some(name) => name,
+            None => {
+                expect_unmovable(&opened.metadata()?)?;
+                path
+            }
+        };
+        Ok(Folder { path, opened })
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn open(path: PathBuf) -> io::Result<Self> {
+        Ok(Folder { path })
+    }
+
+    /// Fails where the name means another folder, or is a link to one.
+    fn expect_at(self, path: &Path) -> io::Result<Self> {
+        #[cfg(unix)]
+        Identity::of(&self.opened.metadata()?).expect(&fs::symlink_metadata(path)?)?;
+        #[cfg(not(unix))]
+        fs::symlink_metadata(path)?;
+        Ok(self)
+    }
+
+    /// The path of a file in it.
+    pub(crate) fn entry(&self, name: impl AsRef<OsStr>) -> PathBuf {
+        self.path.join(name.as_ref())
+    }
+
+    /// Makes new names in it survive a power failure.
+    #[cfg(unix)]
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.opened.sync_all()
+    }
+
+    /// Elsewhere directories cannot be opened; the system writes names by itself.
+    #[cfg(not(unix))]
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Linux has a name for each open descriptor (proc_pid_fd(5)), by which the kernel finds the very
+/// folder. Where /proc is not mounted, or the system is another, there is none.
+#[cfg(unix)]
+fn name_by_descriptor(opened: &File) -> Option<PathBuf> {
+    use std::os::fd::AsRawFd;
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    let name = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
+    let same = Identity::of(&fs::metadata(&name).ok()?) == Identity::of(&opened.metadata().ok()?);
+    same.then_some(name)
+}
+
+/// Fails where others may move what is in a folder.
+#[cfg(unix)]
+fn expect_unmovable(metadata: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    /// In a folder with this bit only the owner of a file renames or removes it.
+    const STICKY: u32 = 0o1000;
+    let mode = metadata.permissions().mode();
+    if mode & 0o022 == 0 || mode & STICKY != 0 {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        "other users may write to its folder, and could put another file in its place; choose \
+         another folder, or `chmod go-w` this one",
+    ))
+}
+
+/// The name of the file in a private folder.
+pub(crate) const COPY: &str = "copy";
+
+/// What SQLite may leave beside it, when it is interrupted.
+const REMAINS: [&str; 4] = ["copy", "copy-journal", "copy-wal", "copy-shm"];
+
+/// A new folder that only its owner enters. Dropping it removes it, with the copy.
+pub(crate) struct PrivateFolder {
+    folder: Folder,
+    around: Folder,
+    name: String,
+}
+
+impl PrivateFolder {
+    /// Makes it in a folder, with a name like that of the file which will be there.
+    pub(crate) fn new(around: Folder, name: &str) -> io::Result<Self> {
+        let random = u64::from_le_bytes(keyring::random_array().map_err(io::Error::other)?);
+        let name = format!(".{name}.{random:016x}.part");
+        let path = around.entry(&name);
+        make_folder(&path)?;
+        let opened = Folder::open(path.clone());
+        let folder = match opened.and_then(|folder| folder.expect_at(&path)) {
+            Ok(folder) => folder,
+            Err(error) => {
+                let _ = fs::remove_dir(&path);
+                return Err(error);
+            }
+        };
+        Ok(PrivateFolder {
+            folder,
+            around,
+            name,
+        })
+    }
+
+    /// The folder around it.
+    pub(crate) fn around(&self) -> &Folder {
+        &self.around
+    }
+
+    /// The path of a file in it.
+    pub(crate) fn entry(&self, name: &str) -> PathBuf {
+        self.folder.entry(name)
+    }
+
+    /// Fails unless whoever made a file in it is the only one who enters it: between the making
+    /// and the opening of the folder somebody may have put his own there.
+    #[cfg(unix)]
+    pub(crate) fn expect_owner_of(&self, file: &Metadata) -> io::Result<()> {
+        use std::os::unix::fs::MetadataExt;
+        let folder = self.folder.opened.metadata()?;
+        if folder.mode() & 0o077 == 0 && folder.uid() == file.uid() {
+            Ok(())
+        } else {
+            Err(replaced())
+        }
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn expect_owner_of(&self, _file: &Metadata) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for PrivateFolder {
+    fn drop(&mut self) {
+        for name in REMAINS {
+            // Most are not there.
+            let _ = fs::remove_file(self.folder.entry(name));
+        }
+        // Whoever has moved it away keeps an empty folder.
+        let _ = fs::remove_dir(self.around.entry(&self.name));
+    }
+}
+
+fn make_folder(path: &Path) -> io::Result<()> {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "there is no mode to set"))]
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Which file it is, whatever it is called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Identity {
+    #[cfg(unix)]
+    device_and_number: (u64, u64),
+}
+
+impl Identity {
+    #[cfg(unix)]
+    pub(crate) fn of(metadata: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Identity {
+            device_and_number: (metadata.dev(), metadata.ino()),
+        }
+    }
+
+    /// Elsewhere nothing stable tells files apart, and nobody renames a file that is in use.
+    #[cfg(not(unix))]
+    pub(crate) fn of(_metadata: &Metadata) -> Self {
+        Identity {}
+    }
+
+    /// Fails where it is another file.
+    pub(crate) fn expect(self, found: &Metadata) -> io::Result<()> {
+        if self == Identity::of(found) {
+            Ok(())
+        } else {
+            Err(replaced())
+        }
+    }
+}
+
+fn replaced() -> io::Error {
+    io::Error::other(
+        "another program put a file of its own in place of the copy while it was made; choose a \
+         folder that others cannot write to",
+    )
+}
