@@ -3,6 +3,7 @@
 import importlib.metadata
 import pathlib
 import pickle
+import re
 import secrets
 import sqlite3
 import subprocess
@@ -228,7 +229,9 @@ def test_the_secret_is_taken_back_and_stands_nowhere(tmp_path):
     files = connection.execute("PRAGMA database_list").fetchall()
     assert [file[2] for file in files] == [str(path)]
     connection.close()
-    for token in range(1, number + 3):
+    used = [int(re.search(r"key_token=(\d+)", uri).group(1)) for uri in uris]
+    assert len({number, *used}) == 3
+    for token in (number, *used):
         uri = f"{path.as_uri()}?vfs=strongroom&key_token={token}"
         connection = sqlite3.connect(uri, uri=True)
         with pytest.raises(sqlite3.DatabaseError):

@@ -147,7 +147,8 @@ pub fn losses(slots: &[Slot], slot: usize) -> Result<Vec<Loss>, KeysError> {
     Ok(losses)
 }
 
-/// Empties a slot, unless it is the last one.
+/// Empties a slot, unless it is the last one. The connection is one of
+/// [`open_for_key_changes`](crate::database::open_for_key_changes).
 ///
 /// # Errors
 /// When it is the last one or empty, or the header cannot be written.

@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use std::fs;
 use std::path::{Path, PathBuf};
 use store::KeyToken;
-use store::database::{Access, open_encrypted};
+use store::database::{Access, open_for_key_changes};
 
 /// Bytes before the first page.
 pub const REGION_SIZE: usize = 4096;
@@ -38,7 +38,7 @@ impl Room {
     }
 
     pub fn open(&self, name: &str) -> Connection {
-        open_encrypted(&self.path(name), Access::Create, Some(&self.token), None).unwrap()
+        open_for_key_changes(&self.path(name), Access::Create, Some(&self.token), None).unwrap()
     }
 
     /// A database of some hundred rows, each on a page of its own.
