@@ -11,8 +11,6 @@ use super::script::{Bench, Mode};
 
 /// Far above what any of them takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(1_800);
-/// The first bytes of a database that is not encrypted.
-const PLAIN: &[u8] = b"SQLite format 3\0";
 
 /// Programs that were built, and where they work.
 pub struct Programs<'bench> {
@@ -108,10 +106,7 @@ impl Programs<'_> {
         for arguments in runs {
             self.must_pass("kvtest", arguments, &folder, &arguments.join(" "))?;
         }
-        let mut start = [0; PLAIN.len()];
-        let mut file = fs::File::open(folder.join("kv.db"))?;
-        std::io::Read::read_exact(&mut file, &mut start)?;
-        ensure!(start != PLAIN, "kvtest has written a plain database");
+        must_be_sealed(&folder.join("kv.db"))?;
         self.removed(&folder)
     }
 
@@ -141,6 +136,9 @@ impl Programs<'_> {
                 let start = Instant::now();
                 self.pass(mode, "speedtest1", &arguments, &folder)?;
                 seconds[index] = start.elapsed().as_secs_f64();
+                if mode == Mode::Strongroom {
+                    must_be_sealed(&database)?;
+                }
             }
             ratios.push(seconds[1] / seconds[0]);
             let (stock, ours) = (seconds[0], seconds[1]);
@@ -204,4 +202,18 @@ impl Programs<'_> {
         }
         Ok(())
     }
+}
+
+/// A program that passes without us shows nothing.
+fn must_be_sealed(path: &Path) -> anyhow::Result<()> {
+    let mut start = [0; page_codec::header::MAGIC.len()];
+    let mut file =
+        fs::File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+    std::io::Read::read_exact(&mut file, &mut start)?;
+    ensure!(
+        start == page_codec::header::MAGIC,
+        "{} is not encrypted",
+        path.display()
+    );
+    Ok(())
 }
