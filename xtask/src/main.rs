@@ -1,4 +1,4 @@
-//! Automation: test, tidy, bench, faults, fuzz, sanitize, storm, peers, vectors.
+//! Automation: test, tidy, bench, faults, fuzz, sanitize, storm, suites, peers, vectors.
 
 mod bench;
 mod command;
@@ -13,6 +13,7 @@ mod requirements;
 mod sanitize;
 mod sanitizer;
 mod storm;
+mod suites;
 mod test;
 mod tidy;
 mod vectors;
@@ -50,6 +51,8 @@ enum Task {
     Sanitize(sanitize::Options),
     /// Measure a page's cost against stock SQLite, or a statement's cost in the lab.
     Bench(bench::Options),
+    /// Run the tests of another project under our extension.
+    Suites(suites::Options),
     /// Run many processes on one database, with kills, against an oracle.
     Storm(storm::Options),
 }
@@ -78,5 +81,6 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Peers(options) => peers::run(options),
         Task::Bench(options) => bench::run(options),
         Task::Storm(options) => storm::run(options),
+        Task::Suites(options) => suites::run(options),
     }
 }

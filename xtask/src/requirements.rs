@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::bail;
 
 use crate::command::{program, run as run_command, succeeds};
-use crate::{deny, disk};
+use crate::{deny, disk, suites};
 
 /// A program that must be there.
 struct Requirement {
@@ -63,7 +63,7 @@ const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "libsqlite3 for C",
-        present: c_finds_sqlite,
+        present: || c_finds("sqlite3.h"),
         packages: &["libsqlite3-dev"],
         remedy: "install SQLite's library with its header sqlite3.h",
     },
@@ -123,6 +123,30 @@ const REQUIREMENTS: &[Requirement] = &[
         present: || has("strace"),
         packages: &["strace"],
         remedy: "install strace, for the test that kills the program at each system call",
+    },
+    Requirement {
+        name: "Tcl with its headers",
+        present: || has("tclsh") && suites::finds_tcl(),
+        packages: &["tcl", "tcl-dev"],
+        remedy: "install tclsh, and Tcl with its headers and tclConfig.sh, for SQLite's own tests",
+    },
+    Requirement {
+        name: "make",
+        present: || has("make"),
+        packages: &["make"],
+        remedy: "install make, for SQLite's own tests",
+    },
+    Requirement {
+        name: "zlib for C",
+        present: || c_finds("zlib.h"),
+        packages: &["zlib1g-dev"],
+        remedy: "install zlib with its header zlib.h, for SQLite's own tests",
+    },
+    Requirement {
+        name: "dpkg-source",
+        present: || has("dpkg-source"),
+        packages: &["dpkg-dev"],
+        remedy: "install dpkg-source, which unpacks the source package of SQLite",
     },
     Requirement {
         name: "chromium",
@@ -249,15 +273,8 @@ pub fn has_programs(folder: &Path) -> bool {
         .all(|program| folder.join(program).is_file())
 }
 
-fn c_finds_sqlite() -> bool {
-    let include = [
-        "-include",
-        "sqlite3.h",
-        "-fsyntax-only",
-        "-x",
-        "c",
-        "/dev/null",
-    ];
+fn c_finds(header: &str) -> bool {
+    let include = ["-include", header, "-fsyntax-only", "-x", "c", "/dev/null"];
     succeeds(program("cc").args(include))
 }
 

@@ -6,7 +6,7 @@ use anyhow::bail;
 use clap::ValueEnum;
 
 use crate::command::{cargo, run as run_command};
-use crate::{deny, fuzz, interop, newest, requirements, sanitize, tidy, vectors};
+use crate::{deny, fuzz, interop, newest, requirements, sanitize, suites, tidy, vectors};
 
 /// Which steps to run; without options all of them.
 #[derive(clap::Args, Default)]
@@ -42,6 +42,8 @@ enum Step {
     Interop,
     /// Tests of protected columns on the newest PostgreSQL, beside that of the system.
     Newest,
+    /// A slice of SQLite's own tests under the extension.
+    Suites,
     /// Memcheck on the first things that a user does.
     Sanitize,
     /// Each fuzz target for some seconds.
@@ -70,6 +72,7 @@ impl Step {
             }
             Step::Interop => interop::run(),
             Step::Newest => newest::run(),
+            Step::Suites => suites::run_slice(),
             Step::Sanitize => sanitize::run_short(),
             Step::Fuzz => fuzz::run_short(),
         }
