@@ -296,7 +296,13 @@ pub fn assert_verifies(connection: &Connection) {
     }
     let said = answer(connection, "PRAGMA strongroom_verify");
     let expected = said.ends_with(": ok|\n") || said.contains("error");
-    assert!(expected, "{said}");
+    assert!(expected || page_one_does_not_fit(connection), "{said}");
+}
+
+/// The input may have put a page 1 there that tells of another database than the header.
+fn page_one_does_not_fit(connection: &Connection) -> bool {
+    let reason = answer(connection, "PRAGMA strongroom_last_error");
+    reason.contains("page 1 ") && (reason.contains("page size of") || reason.contains("reserved"))
 }
 
 /// Both engines gave the same answers, or both failed: what stock SQLite finds malformed, the VFS

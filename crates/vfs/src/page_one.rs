@@ -9,7 +9,6 @@ const PAGE_SIZE: usize = 16;
 const RESERVED: usize = 20;
 const CHANGE_COUNTER: usize = 24;
 const PAGE_COUNT: usize = 28;
-const TEXT_ENCODING: usize = 56;
 const VALID_FOR: usize = 92;
 
 /// Page 1 in clear, or the beginning of it.
@@ -27,8 +26,6 @@ pub(crate) enum PageOneError {
     Reserved,
     #[error("page 1 tells a page size of {0} bytes, which SQLite does not have")]
     PageSize(u32),
-    #[error("page 1 tells a text encoding ({0}) that SQLite does not have")]
-    TextEncoding(u32),
 }
 
 /// Writes what a page 1 of such a database tells of its pages.
@@ -64,13 +61,10 @@ impl PageOne<'_> {
         if usize::from(self.0[RESERVED]) < TRAILER_SIZE {
             return Err(PageOneError::Reserved);
         }
-        if !is_page_size(self.page_size()) {
-            return Err(PageOneError::PageSize(self.page_size()));
-        }
-        // Zero until the first table is made.
-        match self.number(TEXT_ENCODING) {
-            0..=3 => Ok(()),
-            encoding => Err(PageOneError::TextEncoding(encoding)),
+        // Of the text encoding SQLite takes two bits, of which any are good.
+        match self.page_size() {
+            size if is_page_size(size) => Ok(()),
+            size => Err(PageOneError::PageSize(size)),
         }
     }
 }
@@ -99,10 +93,6 @@ mod tests {
         assert_eq!(
             altered(PAGE_SIZE, 0x11),
             Err(PageOneError::PageSize(0x1100))
-        );
-        assert_eq!(
-            altered(TEXT_ENCODING + 3, 9),
-            Err(PageOneError::TextEncoding(9))
         );
     }
 
