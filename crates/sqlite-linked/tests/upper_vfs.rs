@@ -14,6 +14,7 @@ const MARKER: &str = "no-one-reads-this-text";
 const PASSES_ALL: Manner = Manner {
     copies_names: false,
     keeps_controls: false,
+    reads_at_open: false,
 };
 
 fn uri(room: &Room, name: &str, vfs: &str) -> String {
@@ -78,6 +79,29 @@ fn journals_and_logs_are_sealed_and_played_back_under_another_vfs() {
             let again = room.open("x.db");
             assert_eq!(text(&again, "PRAGMA integrity_check"), "ok");
         }
+    }
+}
+
+#[test]
+fn a_vfs_may_read_the_database_when_it_opens_it() {
+    for more in ["", "&mmap=off"] {
+        let room = Room::new();
+        room.open("x.db")
+            .execute_batch("CREATE TABLE t(a); INSERT INTO t VALUES(zeroblob(20000))")
+            .expect("creates");
+        register(
+            "upper-reading",
+            Manner {
+                reads_at_open: true,
+                ..PASSES_ALL
+            },
+        );
+        let connection = open_uri(&(uri(&room, "x.db", "upper-reading") + more));
+        connection
+            .execute_batch("INSERT INTO t VALUES(1)")
+            .expect("writes");
+        assert_eq!(text(&connection, "SELECT count(*) FROM t"), "2");
+        assert_eq!(text(&connection, "PRAGMA integrity_check"), "ok");
     }
 }
 

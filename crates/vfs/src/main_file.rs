@@ -16,12 +16,18 @@ use crate::version_fields::{VERSION_FIELDS_OFFSET, VERSION_FIELDS_SIZE};
 /// Where the first page begins.
 pub(crate) const PAGES_OFFSET: u64 = REGION_SIZE as u64;
 
+/// What SQLite reads when it opens a file: the header of page 1 (sqlite.org/fileformat2.html 1.3).
+const PROBE_SIZE: usize = 100;
+
 impl Database {
     /// `xRead` on an encrypted, new or locked database.
     pub fn read_main(&mut self, out: &mut [u8], offset: u64) -> Outcome {
-        if self.connection.is_none() && !matches!(self.state, State::Plain) {
+        let is_probe = offset == 0 && out.len() == PROBE_SIZE;
+        let is_open = matches!(self.state, State::Open(_));
+        if self.connection.is_none() && !self.is_plain() && (is_probe || !is_open) {
             // SQLite's probe when it opens the file, before any lock: it learns the size of pages,
-            // and reads page 1, under a lock, before it relies on anything.
+            // and reads page 1, under a lock, before it relies on anything. Whoever reads more
+            // then is a VFS above, which gets what there is.
             self.tell_page_size(out, offset);
             return Err(Code(SQLITE_IOERR_SHORT_READ));
         }

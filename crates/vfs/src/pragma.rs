@@ -28,6 +28,12 @@ fn is_foreign(name: &str) -> bool {
     NAMES.contains(&name) || name.starts_with("cipher_")
 }
 
+/// Whether the value of a pragma is for us to read.
+pub(crate) fn takes_own_value(name: &str) -> bool {
+    const NAMES: [&str; 5] = ["key", "hexkey", "rekey", "hexrekey", "cipher"];
+    NAMES.contains(&name) || name.starts_with("strongroom_") || is_foreign(name)
+}
+
 impl Database {
     /// Answers `PRAGMA name` or `PRAGMA name = value`.
     pub fn pragma(&mut self, name: &str, value: Option<&str>) -> Answered {

@@ -12,7 +12,7 @@ use crate::database::{Shared, lock};
 use crate::error::Outcome;
 use crate::foreign_file::{self, SharedForeign};
 use crate::key_changes;
-use crate::pragma::Answer;
+use crate::pragma::{Answer, takes_own_value};
 
 /// # Safety
 /// As [`pragma`].
@@ -53,6 +53,8 @@ pub(crate) unsafe fn pragma(shared: &Shared, arguments: *mut *mut c_char) -> c_i
     };
     let answer = match value {
         Ok(value) => answer(shared, &name, value),
+        // It is SQLite's own, which takes such a name of a table.
+        Err(_) if !takes_own_value(&name) => Ok(Answer::NotOurs),
         // Replacing what is not text, as elsewhere, would make one passphrase of several.
         Err(_) => Err(lock(shared).fail(
             SQLITE_ERROR,

@@ -15,6 +15,8 @@ pub struct Manner {
     pub copies_names: bool,
     /// It keeps SQLite's file controls to itself.
     pub keeps_controls: bool,
+    /// It reads all of a database when it opens it, before SQLite takes a lock.
+    pub reads_at_open: bool,
 }
 
 struct Upper {
@@ -82,6 +84,12 @@ unsafe extern "C" fn open(
         };
         let code = ((*below).xOpen.expect("set"))(below, handed_on, below_file, flags, out_flags);
         (*file).pMethods = std::ptr::null();
+        if code == c::SQLITE_OK && manner.reads_at_open && flags & c::SQLITE_OPEN_MAIN_DB != 0 {
+            let code = read_all(below_file);
+            if code != c::SQLITE_OK {
+                return code;
+            }
+        }
         if code == c::SQLITE_OK {
             file.cast::<File>().write(File {
                 header: sqlite3_file { pMethods: &METHODS },
@@ -90,6 +98,29 @@ unsafe extern "C" fn open(
                 keeps_controls: manner.keeps_controls,
             });
         }
+        code
+    }
+}
+
+unsafe fn read_all(file: *mut sqlite3_file) -> c_int {
+    const CHUNK_SIZE: i64 = 1500;
+    // SAFETY: the file is open.
+    unsafe {
+        let methods = &*(*file).pMethods;
+        let mut size = 0;
+        let mut code = (methods.xFileSize.expect("set"))(file, &raw mut size);
+        let mut content = vec![0_u8; size as usize];
+        let mut offset = 0;
+        while code == c::SQLITE_OK && offset < size {
+            let count = CHUNK_SIZE.min(size - offset);
+            let out = content[offset as usize..].as_mut_ptr().cast();
+            code = (methods.xRead.expect("set"))(file, out, count as c_int, offset);
+            offset += count;
+        }
+        assert!(
+            code != c::SQLITE_OK || size == 0 || content.starts_with(b"SQLite format 3\0"),
+            "what is read is the database in clear"
+        );
         code
     }
 }
