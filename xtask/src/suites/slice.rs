@@ -78,8 +78,8 @@ const PREFIXES: &[&str] = &[
 const LEFT_OUT: &[&str] = &["walsetlk.test"];
 
 /// Scripts that are not in `veryquick` and are about what we do. Those whose programs die as they
-/// write (`crash.test` and its kind) are not here: the VFS that they put above ours writes pieces of
-/// pages where it plays a failing disk, which is refused, so that they would show little.
+/// write (`crash.test` and its kind) are not here: the VFS that they put above ours writes pieces
+/// of pages where it plays a failing disk, which is refused, so that they would show little.
 pub const BESIDE: &[&str] = &[
     "backup.test",
     "corrupt.test",
