@@ -21,7 +21,32 @@ const PROBE_SIZE: usize = 100;
 
 impl Database {
     /// `xRead` on an encrypted, new or locked database.
+    ///
+    /// To SQLite a short read is a page of zeros behind the end of the file. Whatever was read too
+    /// short on the way, it is only told so where the file ends.
     pub fn read_main(&mut self, out: &mut [u8], offset: u64) -> Outcome {
+        match self.read_any(out, offset) {
+            Err(code) if code.is_short_read() && self.is_in_file(out.len(), offset) => {
+                Err(Code(SQLITE_IOERR_READ))
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn is_in_file(&self, size: usize, offset: u64) -> bool {
+        let is_open = self.connection.is_some() && matches!(self.state, State::Open(_));
+        let file_size = match self.size_diverted() {
+            Some(size) => Ok(size),
+            None => self
+                .base
+                .size()
+                .map(|size| size.saturating_sub(PAGES_OFFSET)),
+        };
+        let ends_before = file_size.is_ok_and(|file_size| file_size < offset + size as u64);
+        is_open && !ends_before
+    }
+
+    fn read_any(&mut self, out: &mut [u8], offset: u64) -> Outcome {
         let is_probe = offset == 0 && out.len() == PROBE_SIZE;
         let is_open = matches!(self.state, State::Open(_));
         if self.connection.is_none() && !self.is_plain() && (is_probe || !is_open) {

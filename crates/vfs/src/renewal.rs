@@ -43,8 +43,7 @@ impl Database {
         if self.map.peek(0, REGION_SIZE, unchanged) == Some(true) {
             return Ok(false);
         }
-        let mut region = vec![0; REGION_SIZE];
-        self.base.read(&mut region, 0)?;
+        let region = self.read_region()?;
         if self.header_region == region {
             return Ok(false);
         }
@@ -65,9 +64,18 @@ impl Database {
 
     /// Reads the header in force from the file.
     pub fn read_header(&mut self) -> Outcome<HeaderRegion> {
-        let mut region = vec![0; REGION_SIZE];
-        self.base.read(&mut region, 0)?;
+        let region = self.read_region()?;
         self.parse_header(&region)
+    }
+
+    /// Both copies of the header, which are there or else cannot be read.
+    fn read_region(&self) -> Outcome<Vec<u8>> {
+        let mut region = vec![0; REGION_SIZE];
+        match self.base.read(&mut region, 0) {
+            Ok(()) => Ok(region),
+            Err(code) if code.is_short_read() => Err(Code(SQLITE_IOERR_READ)),
+            Err(code) => Err(code),
+        }
     }
 
     /// The header in force, which is none before the one that is known.
