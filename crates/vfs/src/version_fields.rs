@@ -53,7 +53,12 @@ impl Database {
         self.page_one.forget();
         let mut page = vec![0; page_size];
         // With all that a page may need: a header that was renewed, a second look, a message.
-        self.read_page(0, &mut page)?;
+        let result = self.read_page(0, &mut page);
+        if self.page_size() != u32::try_from(page_size).ok() {
+            // Another connection has changed it; the file may be shorter than a former page.
+            return self.read_version_fields(out);
+        }
+        result?;
         out.copy_from_slice(&page[VERSION_FIELDS_OFFSET as usize..][..VERSION_FIELDS_SIZE]);
         Ok(())
     }
