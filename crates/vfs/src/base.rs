@@ -3,7 +3,8 @@
 use std::ffi::{c_int, c_void};
 
 use crate::abi::{
-    SQLITE_FCNTL_MMAP_SIZE, SQLITE_IOERR, SQLITE_NOTFOUND, sqlite3_file, sqlite3_io_methods,
+    SQLITE_FCNTL_MMAP_SIZE, SQLITE_IOERR, SQLITE_IOERR_READ, SQLITE_NOTFOUND, sqlite3_file,
+    sqlite3_io_methods,
 };
 use crate::error::{Code, Outcome, outcome};
 use crate::log_index::HEADER_SIZE;
@@ -78,6 +79,17 @@ impl BaseFile {
             out.len() as c_int,
             offset as i64
         )
+    }
+
+    /// The same, where a short read decides what is written or undone: it is one only where the
+    /// file ends, and else an error.
+    pub fn read_to_end(self, out: &mut [u8], offset: u64) -> Outcome {
+        match self.read(out, offset) {
+            Err(code) if code.is_short_read() && self.size()? >= offset + out.len() as u64 => {
+                Err(Code(SQLITE_IOERR_READ))
+            }
+            outcome => outcome,
+        }
     }
 
     pub fn write(self, data: &[u8], offset: u64) -> Outcome {

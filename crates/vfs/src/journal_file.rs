@@ -9,9 +9,7 @@
 use page_codec::journal::{Cursor, HEADER_FIELDS_SIZE, Header, MAGIC, Part};
 use page_codec::page::{PagePlace, trailer_nonce};
 
-use crate::abi::{
-    SQLITE_IOERR_DATA, SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ, SQLITE_LOCK_RESERVED,
-};
+use crate::abi::{SQLITE_IOERR_DATA, SQLITE_IOERR_SHORT_READ, SQLITE_LOCK_RESERVED};
 use crate::base::BaseFile;
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
@@ -57,17 +55,6 @@ impl JournalFile {
 
     pub fn flush(&mut self) -> Outcome {
         self.gathered.flush(self.base)
-    }
-}
-
-/// To SQLite a short read is the end of the journal, where it stops to undo: it may only be told of
-/// one at the end of the file.
-fn read_all_there_is(base: BaseFile, out: &mut [u8], offset: u64) -> Outcome {
-    match base.read(out, offset) {
-        Err(code) if code.is_short_read() && base.size()? >= offset + out.len() as u64 => {
-            Err(Code(SQLITE_IOERR_READ))
-        }
-        outcome => outcome,
     }
 }
 
@@ -152,7 +139,7 @@ impl Database {
         }
     }
 
-    /// `xRead` on the rollback journal.
+    /// `xRead` on the rollback journal. To SQLite a short read is its end, where it stops to undo.
     pub fn read_journal(&mut self, base: BaseFile, out: &mut [u8], offset: u64) -> Outcome {
         let page_size = match (&self.state, &self.journal) {
             (State::Plain, _) => return base.read(out, offset),
@@ -174,7 +161,7 @@ impl Database {
         let word = journal.word;
         match part {
             Part::Clear | Part::Header => {
-                read_all_there_is(base, out, offset)?;
+                base.read_to_end(out, offset)?;
                 if *out != MAGIC {
                     return Ok(());
                 }
@@ -185,7 +172,7 @@ impl Database {
                 self.check_header(base, offset)
             }
             Part::Checksum(_) => {
-                read_all_there_is(base, out, offset)?;
+                base.read_to_end(out, offset)?;
                 for (byte, mask) in out.iter_mut().zip(word.to_be_bytes()) {
                     *byte ^= mask;
                 }
@@ -228,7 +215,7 @@ impl Database {
     /// An image that does not open is, to SQLite, the torn end of the journal.
     fn read_image(&mut self, base: BaseFile, page: u32, out: &mut [u8], offset: u64) -> Outcome {
         let mut sealed = vec![0; out.len()];
-        if let Err(code) = read_all_there_is(base, &mut sealed, offset) {
+        if let Err(code) = base.read_to_end(&mut sealed, offset) {
             out.fill(0);
             return Err(code);
         }

@@ -102,7 +102,7 @@ impl Database {
         let State::Open(opened) = &mut self.state else {
             return Err(Code(SQLITE_IOERR_READ));
         };
-        match self.base.read(&mut self.scratch, offset) {
+        match self.base.read_to_end(&mut self.scratch, offset) {
             Ok(()) => {}
             // The file ends in the middle of it.
             Err(code) if code.is_short_read() => return Ok(false),

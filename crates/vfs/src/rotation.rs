@@ -433,7 +433,12 @@ impl Database {
             return Ok(false);
         }
         let mut first = [0];
-        match self.vfs.open(&name, false)?.base().read(&mut first, 0) {
+        match self
+            .vfs
+            .open(&name, false)?
+            .base()
+            .read_to_end(&mut first, 0)
+        {
             Ok(()) => Ok(first[0] != 0),
             Err(code) if code.is_short_read() => Ok(false),
             Err(code) => Err(code),
