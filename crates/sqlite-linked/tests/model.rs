@@ -8,6 +8,7 @@ mod common;
 
 use std::fmt::Write as _;
 
+use common::answers::{Answer, ask};
 use common::images::open_stock;
 use common::random::{Random, seeds};
 use common::statements::{STORAGE_ONLY, Statements};
@@ -26,23 +27,6 @@ const CIPHERS: [&str; 4] = [
     "aes-256-gcm",
     "xchacha20-poly1305",
 ];
-
-/// Rows, or the primary code of the error.
-type Answer = Result<Vec<Vec<Value>>, i32>;
-
-fn ask(connection: &Connection, sql: &str) -> Answer {
-    let rows = || -> rusqlite::Result<Vec<Vec<Value>>> {
-        let mut statement = connection.prepare(sql)?;
-        let columns = statement.column_count();
-        let rows = statement.query_map([], |row| (0..columns).map(|i| row.get(i)).collect())?;
-        rows.collect()
-    };
-    rows().map_err(|error| match error {
-        rusqlite::Error::SqliteFailure(error, _) => error.extended_code & 0xff,
-        rusqlite::Error::SqlInputError { error, .. } => error.extended_code & 0xff,
-        other => panic!("{sql}: {other}"),
-    })
-}
 
 /// One run: two databases, one list of statements.
 struct Pair {

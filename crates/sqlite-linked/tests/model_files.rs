@@ -8,6 +8,7 @@ mod common;
 
 use std::fmt::Write as _;
 
+use common::answers::{Answer, ask, code_of};
 use common::random::{Random, seeds};
 use common::{Room, last_error, open_uri};
 use rusqlite::Connection;
@@ -21,27 +22,6 @@ const SCHEMAS: [&str; 4] = ["main", "one", "two", "plain"];
 const PAGE_SIZES: [&str; 8] = [
     "512", "1024", "2048", "4096", "8192", "16384", "32768", "65536",
 ];
-
-/// Rows, or the primary code of the error.
-type Answer = Result<Vec<Vec<Value>>, i32>;
-
-fn code_of(error: rusqlite::Error) -> i32 {
-    match error {
-        rusqlite::Error::SqliteFailure(error, _) => error.extended_code & 0xff,
-        rusqlite::Error::SqlInputError { error, .. } => error.extended_code & 0xff,
-        other => panic!("not an error of SQLite: {other}"),
-    }
-}
-
-fn ask(connection: &Connection, sql: &str) -> Answer {
-    let rows = || -> rusqlite::Result<Vec<Vec<Value>>> {
-        let mut statement = connection.prepare(sql)?;
-        let columns = statement.column_count();
-        let rows = statement.query_map([], |row| (0..columns).map(|i| row.get(i)).collect())?;
-        rows.collect()
-    };
-    rows().map_err(code_of)
-}
 
 /// One of the two sides: the same files by other names.
 struct Side {

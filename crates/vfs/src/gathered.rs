@@ -43,6 +43,11 @@ impl Gathered {
         Ok(&mut self.bytes[start..self.used])
     }
 
+    /// The last `size` bytes.
+    pub fn last(&self, size: usize) -> &[u8] {
+        &self.bytes[self.used - size..self.used]
+    }
+
     /// Takes back the last `size` bytes, which were not filled.
     pub fn give_back(&mut self, size: usize) {
         self.used -= size;

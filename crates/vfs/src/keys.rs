@@ -1,6 +1,7 @@
 //! How a database gets its keys, and how its header is written.
 
 use std::ffi::CStr;
+use std::sync::Arc;
 
 use keyring::Credential;
 use keyring::rotation;
@@ -445,10 +446,7 @@ fn inherit(shared: &Shared, connection: Connection) -> Outcome {
     let Some(source) = main_of(connection) else {
         return Ok(());
     };
-    if std::ptr::eq(
-        std::sync::Arc::as_ptr(&source),
-        std::sync::Arc::as_ptr(shared),
-    ) {
+    if Arc::ptr_eq(&source, shared) {
         return Ok(());
     }
     let inherited = {

@@ -1,5 +1,6 @@
 //! The database file: pages behind a header region.
 
+use crypto::page::Nonce;
 use page_codec::header::{REGION_SIZE, is_page_size};
 use page_codec::page::{PageError, PagePlace};
 
@@ -276,7 +277,6 @@ impl Database {
     /// Seals a page at its place and holds it back where that is allowed.
     pub fn write_page(&mut self, index: u64, page: &[u8]) -> Outcome {
         let nonce = self.nonce_for(index, page)?;
-        let place = PagePlace::main(page_number(index)?);
         let offset = PAGES_OFFSET + index * page.len() as u64;
         if !self.gathered.takes(offset, page.len()) {
             self.flush_main()?;
@@ -285,29 +285,39 @@ impl Database {
         // SQLite must learn of a failure from the write itself, and so it must in a checkpoint,
         // where it does not heed the result of the one call that tells the end.
         let through = self.wal.is_some() || self.journal.is_none();
+        self.seal_page(index, &nonce, page)?;
+        let sealed = self.gathered.last(page.len());
+        if let State::Open(opened) = &self.state
+            && opened.codec.is_versioned()
+        {
+            self.stamps.note(index, opened.codec.stamp_in(sealed));
+        }
+        if index == 0 {
+            // Compared with what is on the disk before it is used: the write may fail.
+            self.page_one.note(sealed, page);
+        }
+        if let Some(size) = &mut self.size_known {
+            *size = (*size).max(offset + page.len() as u64);
+        }
+        if through { self.flush_main() } else { Ok(()) }
+    }
+
+    /// Seals a page at its place into what is gathered.
+    pub fn seal_page(&mut self, index: u64, nonce: &Nonce, page: &[u8]) -> Outcome {
+        let place = PagePlace::main(page_number(index)?);
+        let offset = PAGES_OFFSET + index * page.len() as u64;
         let State::Open(opened) = &mut self.state else {
             return Err(Code(SQLITE_IOERR_READ));
         };
         let room = self.gathered.reserve(self.base, offset, page.len())?;
-        if let Err(error) = opened.codec.seal(place, &nonce, page, room) {
+        if let Err(error) = opened.codec.seal(place, nonce, page, room) {
             self.gathered.give_back(page.len());
             return Err(refused(
                 self,
                 format!("page {} is refused: {error}", index + 1),
             ));
         }
-        if opened.codec.is_versioned() {
-            let stamp = opened.codec.stamp_in(room);
-            self.stamps.note(index, stamp);
-        }
-        if index == 0 {
-            // Compared with what is on the disk before it is used: the write may fail.
-            self.page_one.note(room, page);
-        }
-        if let Some(size) = &mut self.size_known {
-            *size = (*size).max(offset + page.len() as u64);
-        }
-        if through { self.flush_main() } else { Ok(()) }
+        Ok(())
     }
 
     /// Writes out the pages that are gathered, in a call whose failure SQLite heeds: if it fails

@@ -304,20 +304,8 @@ impl Database {
         if let Some(version) = version {
             nonce = versioned_nonce(version, &nonce);
         }
-        let place = PagePlace::main(page_number(index)?);
-        let State::Open(opened) = &mut self.state else {
-            return Err(Code(SQLITE_IOERR_READ));
-        };
-        let offset = PAGES_OFFSET + index * page.len() as u64;
-        let room = self.gathered.reserve(self.base, offset, page.len())?;
-        if let Err(error) = opened.codec.seal(place, &nonce, page, room) {
-            self.gathered.give_back(page.len());
-            return Err(refused(
-                self,
-                format!("page {} is refused: {error}", index + 1),
-            ));
-        }
-        Ok(())
+        // Its stamp is not noted: stamps are still those of pages of the former size.
+        self.seal_page(index, &nonce, page)
     }
 
     /// A version above that of every page, where pages tell one.

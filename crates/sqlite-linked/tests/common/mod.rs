@@ -1,6 +1,7 @@
 //! What the tests of the engine share: a folder with a key, and connections in it.
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
+pub mod answers;
 pub mod children;
 pub mod images;
 pub mod random;
