@@ -289,4 +289,9 @@ impl Database {
     pub fn is_unlocked(&self) -> bool {
         self.lock_level == SQLITE_LOCK_NONE
     }
+
+    /// Whether it is there, with its keys.
+    pub fn is_open(&self) -> bool {
+        matches!(self.state, State::Open(_))
+    }
 }

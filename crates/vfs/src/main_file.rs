@@ -35,7 +35,7 @@ impl Database {
     }
 
     fn is_in_file(&self, size: usize, offset: u64) -> bool {
-        let is_open = self.connection.is_some() && matches!(self.state, State::Open(_));
+        let is_open = self.connection.is_some() && self.is_open();
         let file_size = match self.size_diverted() {
             Some(size) => Ok(size),
             None => self
@@ -49,7 +49,7 @@ impl Database {
 
     fn read_any(&mut self, out: &mut [u8], offset: u64) -> Outcome {
         let is_probe = offset == 0 && out.len() == PROBE_SIZE;
-        let is_open = matches!(self.state, State::Open(_));
+        let is_open = self.is_open();
         if self.connection.is_none() && !self.is_plain() && (is_probe || !is_open) {
             // SQLite's probe when it opens the file, before any lock: it learns the size of pages,
             // and reads page 1, under a lock, before it relies on anything. Whoever reads more

@@ -339,20 +339,24 @@ unsafe extern "C" fn lock_file(file: *mut sqlite3_file, level: c_int) -> c_int {
             Body::Foreign(shared) => return code(foreign_file::lock(shared).lock(level)),
             _ => return code(base.lock(level)),
         };
+        let mut database = lock(shared);
+        let first = database.is_unlocked();
+        if first && !database.is_open() {
+            drop(database);
+            crate::keys::inherit_if_locked(&shared.clone());
+            database = lock(shared);
+        }
+        let result = database.lock_main(level);
+        if !first || result.is_err() || database.is_open() {
+            return code(result);
+        }
+        drop(database);
         let shared = shared.clone();
-        let first = lock(&shared).is_unlocked();
-        if first {
-            crate::keys::inherit_if_locked(&shared);
+        let ready = crate::keys::make_ready(&shared, file);
+        if ready.is_err() {
+            let _ = lock(&shared).unlock_main(SQLITE_LOCK_NONE);
         }
-        let result = lock(&shared).lock_main(level);
-        if let (Ok(()), true) = (result, first) {
-            let ready = crate::keys::make_ready(&shared, file);
-            if ready.is_err() {
-                let _ = lock(&shared).unlock_main(SQLITE_LOCK_NONE);
-            }
-            return code(ready);
-        }
-        code(result)
+        code(ready)
     })
 }
 

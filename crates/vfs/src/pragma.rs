@@ -240,7 +240,7 @@ impl Database {
     /// `None` for the whole file, `FIRST-LAST` for some pages, `FIRST-LAST trailers` for their
     /// trailers too, `log` for the write-ahead log.
     fn verify(&mut self, value: Option<&str>) -> Answered {
-        if !matches!(self.state, State::Open(_)) {
+        if !self.is_open() {
             return Err(match self.state {
                 State::Plain => self.fail(SQLITE_NOTADB, "a plain database has nothing to verify"),
                 _ => self.refuse_content(),
