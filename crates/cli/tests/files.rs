@@ -6,7 +6,7 @@ use std::fs;
 use support::{Place, contains};
 
 /// Bytes before the first page.
-const REGION_SIZE: usize = 4096;
+const REGION_SIZE: usize = 8192;
 
 fn encrypted(place: &Place) {
     place.key("key");

@@ -34,7 +34,7 @@ fn epochs(place: &Place) -> (u64, u64) {
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     let size = value["page_size"].as_u64().unwrap() as usize;
     let bytes = place.bytes("a.db");
-    let old = bytes[4096..]
+    let old = bytes[8192..]
         .chunks(size)
         .filter(|page| page[page.len() - 4..] == 1_u32.to_le_bytes())
         .count();

@@ -1,4 +1,4 @@
-//! The header region: the first 4,096 bytes of an encrypted database, in two equal copies.
+//! The header region: the first 8,192 bytes of an encrypted database, in two equal copies.
 //!
 //! Invariants:
 //! 1. A copy is *intact* when its magic, version and checksum are right. The checksum needs no
@@ -8,14 +8,17 @@
 //!    does that when it unlocks. Until then no field may be trusted beyond the bounds that
 //!    [`HeaderRegion::parse`] has checked.
 
+use std::ops::Range;
+
 use crypto::cipher::Cipher;
 use crypto::kdf::Argon2idParameters;
 use thiserror::Error;
 
+/// Bytes of one of the two copies: those of the largest sector that disks commonly have, so that a
+/// power cut in a write spoils one copy at most.
+pub const COPY_SIZE: usize = 4096;
 /// Bytes before the first page.
-pub const REGION_SIZE: usize = 4096;
-/// Bytes of one of the two copies.
-pub const COPY_SIZE: usize = REGION_SIZE / 2;
+pub const REGION_SIZE: usize = 2 * COPY_SIZE;
 /// The first bytes of every encrypted database. CR, LF and SUB reveal a text-mode transfer.
 pub const MAGIC: [u8; 16] = *b"Strongroom db\r\n\x1a";
 /// The first bytes of a plain SQLite database (sqlite.org/fileformat2.html, section 1.3).
@@ -472,6 +475,17 @@ impl HeaderRegion {
             }),
             [Err(first), Err(second)] => Err(more_telling(bytes, first, second)),
         }
+    }
+
+    /// Whether two regions say the same, in each of the copies. The zeros of a copy, most of its
+    /// bytes, are left out: who changes one of them only damages the copy.
+    pub fn says_the_same(one: &[u8], other: &[u8]) -> bool {
+        let is_whole = one.len() == REGION_SIZE && other.len() == REGION_SIZE;
+        let is_same = |range: Range<usize>| one[range.clone()] == other[range];
+        is_whole
+            && [0, COPY_SIZE].into_iter().all(|copy| {
+                is_same(copy..copy + OFFSET_ZERO_2) && is_same(copy + OFFSET_TAG..copy + COPY_SIZE)
+            })
     }
 
     /// The region that holds one header twice.

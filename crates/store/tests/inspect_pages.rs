@@ -95,7 +95,7 @@ fn without_a_key_epochs_and_sizes_are_told() {
     let (log, file) = (pages.log.unwrap(), fs::metadata(room.path("x.db")).unwrap());
     assert_eq!((log.units, log.commits), (2, 2));
     assert_eq!((log.epochs[0].epoch, log.epochs[0].count), (1, 2));
-    assert_eq!(pages.whole, (file.len() - 4096) / PAGE_SIZE as u64);
+    assert_eq!(pages.whole, (file.len() - 8192) / PAGE_SIZE as u64);
     assert_eq!(pages.ranges.len(), 1);
     assert_eq!((pages.ranges[0].epoch, pages.ranges[0].kind), (1, None));
     assert_eq!(pages.journal, None);

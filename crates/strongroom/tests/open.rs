@@ -154,7 +154,7 @@ fn what_is_no_encrypted_database_is_not_taken_for_a_wrong_key() {
     let damaged = folder.database();
     let mut bytes = fs::read(&damaged).unwrap();
     bytes[100] ^= 1;
-    bytes[2148] ^= 1;
+    bytes[4096 + 100] ^= 1;
     fs::write(&damaged, bytes).unwrap();
     let foreign = folder.path("foreign.db");
     fs::write(&foreign, vec![b'x'; 8192]).unwrap();

@@ -70,9 +70,9 @@ const DEVICES: [(&str, Device); 4] = [
         },
     ),
     (
-        "bare2048",
+        "bare4096",
         Device {
-            sector_size: 2048,
+            sector_size: 4096,
             powersafe_overwrite: false,
             map: false,
         },

@@ -6,7 +6,7 @@ use crate::database::Side;
 /// What the unix VFS says of its devices, without and with maps; and devices that promise less,
 /// with sectors up to the size of a copy of Strongroom's header, whose copies must not share one.
 /// Nor may pages share one there: those that Strongroom writes into a gap are not journaled.
-const DEVICES: [&str; 4] = ["unix", "map", "bare512", "bare2048"];
+const DEVICES: [&str; 4] = ["unix", "map", "bare512", "bare4096"];
 
 /// One round: every kind of run once on each side. Page size and device go on from kind to kind
 /// and from seed to seed.
@@ -22,7 +22,7 @@ pub fn cases(seed: u64) -> Vec<Case> {
             }
             let page_size = PAGE_SIZES[(turn % 3) as usize];
             let device = match DEVICES[(turn / 3 % 4) as usize] {
-                "bare2048" if page_size < 2048 && side == Side::Strongroom => "bare512",
+                "bare4096" if page_size < 4096 && side == Side::Strongroom => "bare512",
                 device => device,
             };
             all.push(Case {

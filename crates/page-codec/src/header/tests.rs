@@ -62,6 +62,25 @@ fn survives_the_round_trip() {
 }
 
 #[test]
+fn regions_say_the_same_up_to_their_zeros() {
+    let one = HeaderRegion::to_bytes(&sample(3));
+    assert!(HeaderRegion::says_the_same(&one, &one.clone()));
+    assert!(!HeaderRegion::says_the_same(&one, &one[..COPY_SIZE]));
+    assert!(!HeaderRegion::says_the_same(&[], &one));
+    for copy in [0, COPY_SIZE] {
+        for &(field, size, _) in COPY_FIELDS {
+            for offset in [field, field + size - 1] {
+                let mut other = one.clone();
+                other[copy + offset] ^= 1;
+                let is_zero = (OFFSET_ZERO_2..OFFSET_TAG).contains(&offset);
+                let same = HeaderRegion::says_the_same(&one, &other);
+                assert_eq!(same, is_zero, "{offset} of the copy at {copy}");
+            }
+        }
+    }
+}
+
+#[test]
 fn any_damaged_byte_of_one_copy_leaves_the_other_in_force() {
     let header = sample(3);
     let good = HeaderRegion::to_bytes(&header);

@@ -14,7 +14,7 @@ use store::KeyToken;
 use store::database::{Access, open_for_key_changes};
 
 /// Bytes before the first page.
-pub const REGION_SIZE: usize = 4096;
+pub const REGION_SIZE: usize = 8192;
 /// Bytes of a page of the database that [`Room::make`] makes.
 pub const PAGE_SIZE: usize = 4096;
 
