@@ -6,14 +6,12 @@ use std::sync::Arc;
 use keyring::Credential;
 use keyring::rotation;
 use keyring::slots::{self, InheritedSlot, UnlockError, Unlocked};
-use page_codec::header::{
-    COPY_SIZE, Header, HeaderError, HeaderRegion, REGION_SIZE, UNFINISHED, VERSIONED_PAGES,
-};
+use page_codec::header::{COPY_SIZE, Header, UNFINISHED, VERSIONED_PAGES};
 use page_codec::page::PageCodec;
 
 use crate::abi::{
-    SQLITE_AUTH, SQLITE_FCNTL_RESERVE_BYTES, SQLITE_IOERR, SQLITE_LOCK_RESERVED,
-    SQLITE_LOCK_SHARED, SQLITE_NOTADB, SQLITE_SYNC_NORMAL,
+    SQLITE_FCNTL_RESERVE_BYTES, SQLITE_IOERR, SQLITE_LOCK_RESERVED, SQLITE_LOCK_SHARED,
+    SQLITE_NOTADB, SQLITE_SYNC_NORMAL,
 };
 use crate::api::SqliteApi;
 use crate::database::{Connection, Database, Opened, Prepared, Shared, State, lock};
@@ -23,105 +21,8 @@ use crate::open_files;
 /// What to write the cipher into before the page size is known.
 const PAGE_SIZE_UNKNOWN: u32 = 4096;
 
-/// Whether a region has zeros where the power failed before the beginning of either copy came to
-/// the disk. Disks write no less than this at once.
-fn lacks_both_magics(region: &[u8]) -> bool {
-    const SECTOR_SIZE: usize = 512;
-    let mut starts = region
-        .chunks(COPY_SIZE)
-        .flat_map(|copy| copy.iter().take(SECTOR_SIZE));
-    starts.all(|byte| *byte == 0)
-}
-
 impl Database {
-    /// Takes in the header of an encrypted file and opens it with the key at hand.
-    pub fn found_header(&mut self, region: &[u8], file_size: u64) {
-        let holds_pages = file_size > REGION_SIZE as u64;
-        match HeaderRegion::parse(region) {
-            Ok(region) if !holds_pages && region.header.may_ignore & UNFINISHED != 0 => {
-                self.start_anew();
-            }
-            Ok(_) if !holds_pages => {
-                self.state = State::Broken;
-                self.fail(
-                    SQLITE_NOTADB,
-                    "the file ends behind its header: all its pages were cut off; restore it \
-                     from a backup",
-                );
-            }
-            Ok(region) => {
-                if region.header.may_ignore & UNFINISHED == 0 {
-                    self.page_size_told = Some(region.header.page_size);
-                }
-                self.state = State::Locked;
-                if let Some(credential) = self.credential.take() {
-                    // The reason stays in `last_error`; the first read refuses.
-                    let _ = self.unlock(&region.header, &credential);
-                }
-            }
-            // The power failed while the first header was written: there never was a page.
-            Err(HeaderError::Damaged) if !holds_pages => self.start_anew(),
-            Err(_) if !holds_pages && lacks_both_magics(region) => self.start_anew(),
-            Err(error) => {
-                self.state = State::Broken;
-                self.fail(SQLITE_NOTADB, error.to_string());
-            }
-        }
-    }
-
-    /// There is no database yet.
-    pub fn start_anew(&mut self) {
-        self.state = State::New(None);
-        if let Some(credential) = self.credential.take() {
-            // The reason stays in `last_error`; the first write refuses.
-            let _ = self.prepare(credential);
-        }
-    }
-
-    /// Answers `SQLITE_FCNTL_COMMIT_PHASETWO`: a transaction is committed.
-    pub fn committed(&mut self) {
-        // Under an exclusive lock that is kept, no lock tells of the next transaction.
-        self.nonces.forget();
-        self.resized_from = None;
-        // A failure costs nothing: the next commit tries again.
-        let _ = self.finish_creation();
-    }
-
-    /// The transaction that created the database is committed. Only the second copy is written, and
-    /// without a sync: if the power fails, the first copy, with the same keys, is still whole.
-    fn finish_creation(&mut self) -> Outcome {
-        match &self.state {
-            State::Open(opened) if opened.header.may_ignore & UNFINISHED != 0 => {}
-            _ => return Ok(()),
-        }
-        // The lock of a transaction in the log does not keep others from the header.
-        let level = self.lock_level;
-        if level < SQLITE_LOCK_RESERVED {
-            self.base.lock(SQLITE_LOCK_RESERVED)?;
-        }
-        let finished = self.renew_header().and_then(|_| self.finish_header());
-        if level < SQLITE_LOCK_RESERVED {
-            let _ = self.base.unlock(level);
-        }
-        finished
-    }
-
-    fn finish_header(&mut self) -> Outcome {
-        let State::Open(opened) = &mut self.state else {
-            return Ok(());
-        };
-        opened.credential = None;
-        if opened.header.may_ignore & UNFINISHED == 0 {
-            return Ok(());
-        }
-        let mut header = opened.header.clone();
-        slots::finish(&mut header, &opened.unlocked);
-        self.base.write(&header.to_copy(), COPY_SIZE as u64)?;
-        opened.header = header;
-        Ok(())
-    }
-
-    fn unlock(&mut self, header: &Header, credential: &Credential) -> Outcome {
+    pub fn unlock(&mut self, header: &Header, credential: &Credential) -> Outcome {
         match slots::unlock_within(header, credential, self.unlock_work) {
             Ok(unlocked) => {
                 let unfinished = header.may_ignore & UNFINISHED != 0;
@@ -137,7 +38,7 @@ impl Database {
         }
     }
 
-    fn opened(
+    pub fn opened(
         &mut self,
         header: Header,
         unlocked: Unlocked,
@@ -226,93 +127,6 @@ impl Database {
             }
             Err(error) => Err(self.fail(code_of(&error), error.to_string())),
         }
-    }
-
-    /// Puts the header of a new database on disk, before its first page.
-    pub fn create_on_disk(&mut self, page_size: u32) -> Outcome {
-        let State::New(prepared) = &mut self.state else {
-            return Ok(());
-        };
-        let Some(prepared) = prepared.take() else {
-            return Err(self.fail(
-                SQLITE_AUTH,
-                "no key was given for this new database, and Strongroom does not create plain \
-                 ones unasked; use PRAGMA key, key_file in the URI, or plain=on",
-            ));
-        };
-        let Prepared {
-            mut header,
-            mut unlocked,
-            credential,
-        } = *prepared;
-        let versioned = self.freshness_asked.unwrap_or(false);
-        self.refuse_versions_with(self.cipher, versioned)?;
-        slots::settle(
-            &mut header,
-            &mut unlocked,
-            self.cipher,
-            page_size,
-            versioned,
-        );
-        let bytes = HeaderRegion::to_bytes(&header);
-        self.base.write(&bytes, 0)?;
-        // Pages without a header would be a file that nobody can open, and whose journal nobody
-        // plays back. SQLite syncs before it writes pages, but knows nothing of the header.
-        self.base.sync(SQLITE_SYNC_NORMAL)?;
-        self.size_known = self.size_known.map(|size| size.max(REGION_SIZE as u64));
-        self.opened(header, unlocked, credential)
-    }
-
-    /// Looks again, under a new lock, at a file whose creation was under way when it was opened,
-    /// or that is empty: a creation that is rolled back leaves nothing, and whoever creates the
-    /// file next gives it keys of its own.
-    pub fn recheck_open(&mut self, size: u64) -> Outcome {
-        let State::Open(opened) = &self.state else {
-            return Ok(());
-        };
-        let file_id = opened.header.file_id;
-        if size != 0 && opened.header.may_ignore & UNFINISHED == 0 {
-            return Ok(());
-        }
-        if size == 0 {
-            self.forget_map();
-            return self.forget_file();
-        }
-        let mut region = vec![0; REGION_SIZE];
-        let read = self.base.read(&mut region, 0).ok();
-        let on_disk = read.and_then(|()| HeaderRegion::parse(&region).ok());
-        let on_disk = on_disk.map(|region| region.header);
-        let State::Open(opened) = &mut self.state else {
-            return Ok(());
-        };
-        match on_disk {
-            Some(header) if size > REGION_SIZE as u64 && header.file_id == file_id => {
-                if header.may_ignore & UNFINISHED == 0 {
-                    opened.credential = None;
-                }
-                // With the keys: there may be others by now. What is known of pages stays known: a
-                // header that is put back must not make old pages good.
-                self.renew_header().map(|_| ())
-            }
-            Some(_) | None => {
-                self.credential = opened.credential.take();
-                self.state = State::New(None);
-                self.forget_map();
-                self.load()
-            }
-        }
-    }
-
-    /// Looks again at a file that was empty: another connection may have created it.
-    pub fn recheck_new(&mut self) -> Outcome {
-        let State::New(prepared) = &mut self.state else {
-            return Ok(());
-        };
-        if self.base.size()? == 0 {
-            return Ok(());
-        }
-        self.credential = prepared.take().and_then(|prepared| prepared.credential);
-        self.load()
     }
 
     /// Writes a changed header, the older copy first, each synced before the other is touched:

@@ -26,6 +26,7 @@ mod base;
 mod base_vfs;
 mod by_descriptor;
 mod connection;
+mod creation;
 mod credentials;
 mod database;
 mod double_write;

@@ -39,12 +39,12 @@ impl Database {
             return Ok(false);
         };
         let known = opened.header.generation;
-        let unchanged = |region: &[u8]| self.header_region == region;
+        let unchanged = |region: &[u8]| HeaderRegion::says_the_same(&self.header_region, region);
         if self.map.peek(0, REGION_SIZE, unchanged) == Some(true) {
             return Ok(false);
         }
         let region = self.read_region()?;
-        if self.header_region == region {
+        if HeaderRegion::says_the_same(&self.header_region, &region) {
             return Ok(false);
         }
         let header = self.parse_header(&region)?.header;
@@ -130,6 +130,9 @@ impl Database {
     /// A lock has been taken under which pages of the database file are written.
     pub fn begin_writing_pages(&mut self) -> Outcome {
         self.nonces.forget();
+        if let State::New(_) = self.state {
+            return self.clear_remains();
+        }
         self.renew_header()?;
         if self.is_rotating() {
             self.settle_double_write()?;

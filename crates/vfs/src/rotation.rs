@@ -194,7 +194,7 @@ impl Database {
     }
 
     fn hold(&mut self, exclude: Exclude) -> Outcome<Held> {
-        if !matches!(self.state, State::Open(_)) {
+        if !self.is_open() {
             return Err(self.fail(
                 SQLITE_ERROR,
                 "only the key of an encrypted database that is open can be rotated",
@@ -421,7 +421,7 @@ impl Database {
         Ok(false)
     }
 
-    fn journal_name(&self) -> SideName {
+    pub fn journal_name(&self) -> SideName {
         SideName::beside(&self.name, "-journal")
     }
 
