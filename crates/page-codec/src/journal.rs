@@ -145,21 +145,24 @@ impl Cursor {
 
     /// Classifies a read of `length` bytes at `offset`. `number_before` reads the four bytes that
     /// stand before `offset`: the page number, if this is an image.
-    pub fn read(
+    ///
+    /// # Errors
+    /// Those of `number_before`: without the number, an image would pass for what is in clear.
+    pub fn read<E>(
         &mut self,
         offset: u64,
         length: usize,
         page_size: u32,
-        number_before: impl FnOnce() -> Option<u32>,
-    ) -> Part {
+        number_before: impl FnOnce() -> Result<Option<u32>, E>,
+    ) -> Result<Part, E> {
         let expect = std::mem::replace(&mut self.expect, Expect::Anything);
-        match expect {
+        Ok(match expect {
             Expect::ChecksumAt(at, page) if at == offset && length == 4 => Part::Checksum(page),
             Expect::Anything | Expect::ImageAt(..) | Expect::ChecksumAt(..) | Expect::NameAt(_) => {
                 if page_size == 0 || length != page_size as usize {
-                    return Part::Clear;
+                    return Ok(Part::Clear);
                 }
-                match number_before() {
+                match number_before()? {
                     Some(page) if !is_lock_page(page, page_size) => {
                         self.expect = Expect::ChecksumAt(offset + length as u64, page);
                         Part::Image(page)
@@ -167,7 +170,7 @@ impl Cursor {
                     Some(_) | None => Part::Clear,
                 }
             }
-        }
+        })
     }
 
     fn expect_after_number(&mut self, offset: u64, page: u32, page_size: u32) {
@@ -194,6 +197,8 @@ fn is_header_piece(data: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
     use super::*;
 
     fn header() -> Vec<u8> {
@@ -261,17 +266,37 @@ mod tests {
     fn a_database_without_pages_has_no_images_to_read() {
         let mut cursor = Cursor::default();
         for length in [0, 4, 512] {
-            assert_eq!(cursor.read(516, length, 0, || Some(7)), Part::Clear);
+            assert_eq!(read(&mut cursor, 516, length, 0, Some(7)), Part::Clear);
         }
     }
 
     #[test]
     fn reads_follow_writes() {
         let mut cursor = Cursor::default();
-        assert_eq!(cursor.read(0, 8, 512, || None), Part::Clear);
-        assert_eq!(cursor.read(512, 4, 512, || None), Part::Clear);
-        assert_eq!(cursor.read(516, 512, 512, || Some(7)), Part::Image(7));
-        assert_eq!(cursor.read(1028, 4, 512, || None), Part::Checksum(7));
-        assert_eq!(cursor.read(1028, 4, 512, || None), Part::Clear);
+        assert_eq!(read(&mut cursor, 0, 8, 512, None), Part::Clear);
+        assert_eq!(read(&mut cursor, 512, 4, 512, None), Part::Clear);
+        assert_eq!(read(&mut cursor, 516, 512, 512, Some(7)), Part::Image(7));
+        assert_eq!(read(&mut cursor, 1028, 4, 512, None), Part::Checksum(7));
+        assert_eq!(read(&mut cursor, 1028, 4, 512, None), Part::Clear);
+    }
+
+    #[test]
+    fn an_image_is_not_read_without_its_number() {
+        let mut cursor = Cursor::default();
+        let failed = cursor.read(516, 512, 512, || Err("the device fails"));
+        assert_eq!(failed, Err("the device fails"));
+        assert_eq!(read(&mut cursor, 1028, 4, 512, None), Part::Clear);
+    }
+
+    /// A read where nothing fails.
+    fn read(
+        cursor: &mut Cursor,
+        offset: u64,
+        length: usize,
+        page_size: u32,
+        number: Option<u32>,
+    ) -> Part {
+        let part = cursor.read(offset, length, page_size, || Ok::<_, Infallible>(number));
+        part.expect("nothing fails")
     }
 }

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use crate::allocator;
 use crate::database::{Side, check, digest, key_token, open, run, text};
 use crate::disk::{Device, Disk};
-use crate::power::Image;
+use crate::power::{Image, Replay};
 use crate::random::Random;
 use crate::record::{MAIN, drain};
 
@@ -72,6 +72,48 @@ impl Beginning {
             kind,
             image,
             states,
+        })
+    }
+
+    /// The same, but begun with what power cuts leave of a change of the page size that was to
+    /// follow: `count` of them, in its second half, where pages of both sizes are on the disk.
+    ///
+    /// # Errors
+    /// What failed: there is no fault yet.
+    pub fn amid_page_size_change(
+        kind: Kind,
+        random: &mut Random,
+        count: usize,
+    ) -> Result<Vec<Self>, String> {
+        let whole = Beginning::new(kind)?;
+        let disk = Disk::with(device(kind), &whole.image);
+        disk.enter();
+        let connection = open(&kind.side.uri(MAIN)).map_err(|error| error.to_string())?;
+        run(&connection, "PRAGMA page_size=4096; VACUUM")?;
+        let log = disk.take_log();
+        drop(connection);
+        let half = log.len() as u64 / 2;
+        let mut cut = || {
+            let mut replay = Replay::new(device(kind), &whole.image, &log);
+            for _ in 0..half + random.below(half) {
+                replay.advance();
+            }
+            replay.image(random)
+        };
+        let images = (0..count).map(|_| cut());
+        let beginnings = images.map(|image| Beginning {
+            kind,
+            image,
+            states: whole.states.clone(),
+        });
+        Ok(beginnings.collect())
+    }
+
+    /// Whether a rollback journal is there that is not finished.
+    pub fn has_hot_journal(&self) -> bool {
+        let mut files = self.image.files.iter();
+        files.any(|(name, bytes)| {
+            name.ends_with("-journal") && bytes.first().is_some_and(|byte| *byte != 0)
         })
     }
 

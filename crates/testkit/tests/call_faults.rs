@@ -3,6 +3,7 @@
 
 use testkit::allocator;
 use testkit::database::Side;
+use testkit::disk::Disk;
 use testkit::fault::{Fault, Kind as FaultKind};
 use testkit::faulty_run::{Beginning, Kind};
 use testkit::random::{Random, seeds};
@@ -19,26 +20,65 @@ fn fail_each(side: Side, fault: FaultKind, stride: u64) {
             let kind = Kind { side, mode, map };
             let beginning = Beginning::new(kind).expect("without a fault");
             for lasting in [false, true] {
-                let strike = |disk: &testkit::disk::Disk, number| {
-                    disk.set_fault(Some(Fault {
-                        kind: fault,
-                        call: None,
-                        number,
-                        lasting,
-                    }));
-                };
-                let lift = |disk: &testkit::disk::Disk| {
-                    let struck = disk.struck() > 0;
-                    disk.set_fault(None);
-                    struck
-                };
-                let number = beginning.run_each(&mut random, stride, strike, lift);
+                let number = fail_each_call(&beginning, fault, lasting, stride, &mut random);
                 let number = number.unwrap_or_else(|message| {
                     panic!("seed {seed}, {kind:?}, {fault:?}, lasting: {lasting}: {message}")
                 });
                 assert!(number > 4, "{kind:?}: only {number} calls");
             }
         }
+    }
+}
+
+/// Returns how many calls a run makes.
+fn fail_each_call(
+    beginning: &Beginning,
+    kind: FaultKind,
+    lasting: bool,
+    stride: u64,
+    random: &mut Random,
+) -> Result<u64, String> {
+    let strike = |disk: &Disk, number| {
+        disk.set_fault(Some(Fault {
+            kind,
+            call: None,
+            number,
+            lasting,
+        }));
+    };
+    let lift = |disk: &Disk| {
+        let struck = disk.struck() > 0;
+        disk.set_fault(None);
+        struck
+    };
+    beginning.run_each(random, stride, strike, lift)
+}
+
+/// A journal that is played back then undoes the change, or its pages are lost.
+#[test]
+fn a_read_is_short_where_a_power_cut_ended_a_change_of_the_page_size() {
+    allocator::install();
+    for seed in seeds([1]) {
+        let mut random = Random::of(&[seed, 6]);
+        let mut hot = 0;
+        for (index, mode) in ["delete", "truncate", "persist"].into_iter().enumerate() {
+            let kind = Kind {
+                side: Side::Strongroom,
+                mode,
+                map: index % 2 == 0,
+            };
+            let cuts = Beginning::amid_page_size_change(kind, &mut random, 6);
+            for beginning in cuts.expect("without a fault") {
+                hot += usize::from(beginning.has_hot_journal());
+                for fault in [FaultKind::ShortRead, FaultKind::Device] {
+                    let run = fail_each_call(&beginning, fault, false, 3, &mut random);
+                    run.unwrap_or_else(|message| {
+                        panic!("seed {seed}, {kind:?}, {fault:?}: {message}")
+                    });
+                }
+            }
+        }
+        assert!(hot > 3, "seed {seed}: only {hot} journals to play back");
     }
 }
 

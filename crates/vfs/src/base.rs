@@ -109,7 +109,7 @@ impl BaseFile {
             .step_by(PIECE_SIZE)
             .zip(out.chunks_mut(PIECE_SIZE));
         for (offset, piece) in pieces {
-            self.read(piece, offset)?;
+            self.read_to_end(piece, offset)?;
         }
         Ok(())
     }

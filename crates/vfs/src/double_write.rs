@@ -76,7 +76,7 @@ impl Database {
             };
             let offset = PAGES_OFFSET + u64::from(index) * u64::from(page_size);
             let place = PagePlace::main(number);
-            match self.base.read(&mut in_place, offset) {
+            match self.base.read_to_end(&mut in_place, offset) {
                 Ok(()) => {}
                 // No page of a batch lies behind the end of the file.
                 Err(code) if code.is_short_read() => continue,

@@ -187,7 +187,7 @@ impl Database {
             return Ok(stamp);
         }
         let mut trailer = [0; TRAILER_SIZE];
-        match self.base.read(&mut trailer, at) {
+        match self.base.read_to_end(&mut trailer, at) {
             Ok(()) => Ok(stamp_in(&trailer)),
             // Still to be written out, or cut meanwhile.
             Err(code) if code.is_short_read() => Ok(Stamp::default()),

@@ -151,13 +151,16 @@ impl Database {
         };
         journal.flush()?;
         let number_before = || {
+            let Some(before) = offset.checked_sub(4) else {
+                return Ok(None);
+            };
             let mut number = [0; 4];
-            base.read(&mut number, offset.checked_sub(4)?).ok()?;
-            Some(u32::from_be_bytes(number))
+            base.read_to_end(&mut number, before)?;
+            Ok(Some(u32::from_be_bytes(number)))
         };
         let part = journal
             .cursor
-            .read(offset, out.len(), page_size, number_before);
+            .read(offset, out.len(), page_size, number_before)?;
         let word = journal.word;
         match part {
             Part::Clear | Part::Header => {
@@ -189,7 +192,7 @@ impl Database {
             return Ok(());
         };
         let mut header = Header([0; _]);
-        match base.read(&mut header.0, offset) {
+        match base.read_to_end(&mut header.0, offset) {
             Err(Code(SQLITE_IOERR_SHORT_READ)) => return Ok(()),
             outcome => outcome?,
         }

@@ -40,14 +40,14 @@ impl Database {
             return Ok(false);
         }
         let mut length = [0; 4];
-        base.read(&mut length, end - END_SIZE)?;
+        base.read_to_end(&mut length, end - END_SIZE)?;
         let length = u64::from(u32::from_be_bytes(length));
         if length == 0 || length > NAME_SIZE_MAX || length > end - END_SIZE {
             // SQLite finds no name there.
             return Ok(false);
         }
         let mut name = vec![0; length as usize];
-        base.read(&mut name, end - END_SIZE - length)?;
+        base.read_to_end(&mut name, end - END_SIZE - length)?;
         if !has_form_of_super_journal(&name) {
             return Ok(true);
         }

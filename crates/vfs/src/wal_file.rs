@@ -332,7 +332,7 @@ impl Database {
     }
 
     fn read_log_header(&mut self, base: BaseFile, out: &mut [u8], offset: u64) -> Outcome {
-        base.read(out, offset)?;
+        base.read_to_end(out, offset)?;
         if let Some(wal) = &mut self.wal {
             wal.note_log_header(out, offset);
         }
@@ -357,7 +357,7 @@ impl Database {
         };
         wal.frame.resize(wal::frame_size(page_size) as usize, 0);
         wal.base
-            .read(&mut wal.frame, wal::frame_offset(frame_index, page_size))?;
+            .read_to_end(&mut wal.frame, wal::frame_offset(frame_index, page_size))?;
         let (head, sealed) = wal.frame.split_at(FRAME_HEADER_SIZE);
         let mut header = [0; FRAME_HEADER_SIZE];
         header.copy_from_slice(head);
@@ -406,13 +406,13 @@ impl Database {
         let mut open = |frame: &[u8]| open_frame(base, codec, salts, frame_index, frame, page);
         let mapped = wal.map.read(frame_index, offset, frame_size, &mut open);
         match mapped {
-            Some(opens) => Ok(opens),
+            Some(opens) => opens,
             None => {
                 wal.map
                     .renew(offset + frame_size as u64, || base.size().ok());
                 wal.frame.resize(frame_size, 0);
-                base.read(&mut wal.frame, offset)?;
-                Ok(open(&wal.frame))
+                base.read_to_end(&mut wal.frame, offset)?;
+                open(&wal.frame)
             }
         }
     }
@@ -444,7 +444,7 @@ fn open_frame(
     frame_index: u64,
     frame: &[u8],
     page: &mut [u8],
-) -> bool {
+) -> Outcome<bool> {
     let mut header = [0; FRAME_HEADER_SIZE];
     header.copy_from_slice(&frame[..FRAME_HEADER_SIZE]);
     let number = wal::page_number(&header);
@@ -455,19 +455,20 @@ fn open_frame(
             .is_ok()
     };
     if salts.is_some_and(&mut opens_under) {
-        return true;
+        return Ok(true);
     }
     let mut log_header = [0; HEADER_SIZE as usize];
-    if base.read(&mut log_header, 0).is_err() {
-        return false;
+    match base.read_to_end(&mut log_header, 0) {
+        Err(code) if code.is_short_read() => return Ok(false),
+        outcome => outcome?,
     }
-    match wal::log_header(&log_header) {
+    Ok(match wal::log_header(&log_header) {
         Some((_, current)) if *salts != Some(current) && opens_under(current) => {
             *salts = Some(current);
             true
         }
         Some(_) | None => false,
-    }
+    })
 }
 
 impl Database {
