@@ -90,6 +90,14 @@ impl Database {
         };
         journal.written = true;
         journal.played_back_from_start = false;
+        if *data == MAGIC {
+            // The end of the name of a super-journal. The pagers of other databases look for the
+            // name in this file before they delete the super-journal, after which this journal
+            // undoes nothing any more. Held back, it could come to the file too late for them, and
+            // still be there to be read here.
+            journal.flush()?;
+            return base.write(data, offset);
+        }
         let room = journal.gathered.reserve(base, offset, data.len())?;
         match (part, nonce, &mut self.state) {
             (Part::Image(page), Some(nonce), State::Open(opened)) => {
