@@ -35,7 +35,9 @@ impl Database {
     }
 
     fn is_in_file(&self, size: usize, offset: u64) -> bool {
-        let is_open = self.connection.is_some() && self.is_open();
+        if self.connection.is_none() || !self.is_open() {
+            return false;
+        }
         let file_size = match self.size_diverted() {
             Some(size) => Ok(size),
             None => self
@@ -43,8 +45,7 @@ impl Database {
                 .size()
                 .map(|size| size.saturating_sub(PAGES_OFFSET)),
         };
-        let ends_before = file_size.is_ok_and(|file_size| file_size < offset + size as u64);
-        is_open && !ends_before
+        !file_size.is_ok_and(|file_size| file_size < offset + size as u64)
     }
 
     fn read_any(&mut self, out: &mut [u8], offset: u64) -> Outcome {

@@ -77,17 +77,48 @@ const PREFIXES: &[&str] = &[
 /// Scripts of the slice's subjects that take too long for it.
 const LEFT_OUT: &[&str] = &["walsetlk.test"];
 
-/// Scripts that are not in `veryquick` and are about what we do. Those whose programs die as they
-/// write (`crash.test` and its kind) are not here: the VFS that they put above ours writes pieces
-/// of pages where it plays a failing disk, which is refused, so that they would show little.
+/// Scripts that are not in `veryquick` and are about what we do: those that corrupt a file, those
+/// whose programs die as they write, and those in which each call of the system fails in turn.
 pub const BESIDE: &[&str] = &[
+    "autovacuum_ioerr2.test",
     "backup.test",
+    "backup_ioerr.test",
+    "backup_malloc.test",
     "corrupt.test",
     "corruptC.test",
+    "crash.test",
+    "crash2.test",
+    "crash3.test",
+    "crash4.test",
+    "crash5.test",
+    "crash6.test",
+    "crash7.test",
+    "incrvacuum_ioerr.test",
+    "ioerr.test",
+    "ioerr2.test",
+    "ioerr3.test",
+    "ioerr4.test",
+    "ioerr5.test",
+    "ioerr6.test",
+    "pagerfault.test",
+    "pagerfault2.test",
+    "pagerfault3.test",
+    "rollbackfault.test",
+    "savepoint4.test",
     "savepoint6.test",
+    "savepointfault.test",
+    "shared_err.test",
+    "snapshot_fault.test",
+    "tempfault.test",
     "trans2.test",
     "vacuum3.test",
+    "walcrash.test",
+    "walcrash2.test",
+    "walcrash3.test",
+    "walfault.test",
+    "walfault2.test",
     "walprotocol.test",
+    "writecrash.test",
 ];
 
 /// Whether a script belongs to the slice.
