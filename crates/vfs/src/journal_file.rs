@@ -6,6 +6,7 @@
 //! the database file is written to, so that a crash of the process finds every image that it
 //! needs; and on every sync, size, truncate, read and close.
 
+use crypto::page::Nonce;
 use page_codec::journal::{Cursor, HEADER_FIELDS_SIZE, Header, MAGIC, Part};
 use page_codec::page::{PagePlace, trailer_nonce};
 
@@ -98,6 +99,21 @@ impl Database {
             journal.flush()?;
             return base.write(data, offset);
         }
+        self.gather_journal(base, part, nonce, data, offset)
+    }
+
+    /// Holds back a part of the journal, sealed as it will stand there.
+    fn gather_journal(
+        &mut self,
+        base: BaseFile,
+        part: Part,
+        nonce: Option<Nonce>,
+        data: &[u8],
+        offset: u64,
+    ) -> Outcome {
+        let Some(journal) = &mut self.journal else {
+            return Err(self.refuse_content());
+        };
         let room = journal.gathered.reserve(base, offset, data.len())?;
         match (part, nonce, &mut self.state) {
             (Part::Image(page), Some(nonce), State::Open(opened)) => {
