@@ -54,10 +54,15 @@ pub fn run_cursor(bytes: &[u8]) {
         announced = <[u8; 4]>::try_from(&data[..])
             .ok()
             .map(|number| (offset + 4, u32::from_be_bytes(number)));
-        let number = (how & 0x20 != 0).then(|| input.u32());
+        // No number, one, or a read of it that fails.
+        let number = match how & 0x60 {
+            0x60 => Err("the device fails"),
+            0x20 => Ok(Some(input.u32())),
+            _ => Ok(None),
+        };
         let part = reader.read(offset, size, page_size, || number);
-        if let Part::Image(page) = part {
-            assert_eq!((Some(page), size), (number, page_size as usize));
+        if let Ok(Part::Image(page)) = part {
+            assert_eq!((Ok(Some(page)), size), (number, page_size as usize));
         }
         offset += size as u64;
     }
