@@ -21,8 +21,9 @@ pub fn cases(seed: u64) -> Vec<Case> {
                 continue;
             }
             let page_size = PAGE_SIZES[(turn % 3) as usize];
+            let may_be_small = page_size < 4096 || scenario == Scenario::PageSizes;
             let device = match DEVICES[(turn / 3 % 4) as usize] {
-                "bare4096" if page_size < 4096 && side == Side::Strongroom => "bare512",
+                "bare4096" if may_be_small && side == Side::Strongroom => "bare512",
                 device => device,
             };
             all.push(Case {

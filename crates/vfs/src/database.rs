@@ -129,6 +129,8 @@ pub(crate) struct Database {
     /// Whether pages of the file may tell their version.
     pub versions_in_file: bool,
     pub stamps: Stamps,
+    /// The journal that is being played back gives the file a former page size.
+    pub returns_to_page_size: bool,
     /// Where the pass of a rotation goes on: all pages before it are under the current epoch.
     pub rotation_next: u64,
     pub last_error: Option<Failure>,

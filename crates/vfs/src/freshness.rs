@@ -60,6 +60,20 @@ impl Stamps {
         is_fresh
     }
 
+    /// Whether nothing is known of a page but what holds for all.
+    pub fn is_at_floor(&self, index: u64) -> bool {
+        self.of(index) == self.floor
+    }
+
+    /// Takes a stamp for that of a page, whatever was known.
+    pub fn take(&mut self, index: u64, stamp: Stamp) {
+        self.note(index, stamp);
+        let (chunk, inside) = position(index);
+        if let Some(Some(stamps)) = self.chunks.get_mut(chunk) {
+            stamps[inside] = stamp;
+        }
+    }
+
     /// Forgets the pages from `pages` on: they were cut off.
     pub fn cut(&mut self, pages: u64) {
         let (chunk, inside) = position(pages);

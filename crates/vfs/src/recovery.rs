@@ -33,6 +33,7 @@ impl Database {
             return Ok(());
         }
         self.flush_main()?;
+        self.keep_untouched_pages()?;
         let page_size = self.page_size().unwrap_or(0);
         let size = self.base.size()?.saturating_sub(PAGES_OFFSET);
         let pages = size / u64::from(page_size.max(1));

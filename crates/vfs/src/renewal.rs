@@ -146,7 +146,12 @@ impl Database {
         let taken = lock_bits(first, count);
         self.wal_locks |= taken;
         let ready = if taken & lock_bits(SHM_CHECKPOINT_LOCK, 1) != 0 {
-            self.begin_writing_pages()
+            // Who cuts the file from outside ends whoever reads it through a map.
+            let size = self.base.size();
+            size.and_then(|size| {
+                self.map.shrink(size);
+                self.begin_writing_pages()
+            })
         } else if first == SHM_WRITE_LOCK {
             self.nonces.forget();
             self.renew_header().map(|_| ())

@@ -354,6 +354,34 @@ impl Database {
         self.resized_from = None;
         self.change_page_size(page_size)?;
         self.stamps.begin_at(newest);
+        self.returns_to_page_size = true;
+        Ok(())
+    }
+
+    /// Pages that the journal did not hold were not overwritten: SQLite cuts a file only behind the
+    /// commit. They count, though they are older than what was undone. No page is written for it:
+    /// none is there to undo that.
+    pub fn keep_untouched_pages(&mut self) -> Outcome {
+        if !std::mem::take(&mut self.returns_to_page_size) || !self.versions_in_file {
+            return Ok(());
+        }
+        let page_size = self.page_size().unwrap_or(0);
+        let size = self.base.size()?.saturating_sub(PAGES_OFFSET);
+        let mut sealed = vec![0; page_size as usize];
+        let mut plain = Zeroizing::new(vec![0; page_size as usize]);
+        for index in 0..size / u64::from(page_size.max(1)) {
+            if !self.stamps.is_at_floor(index) {
+                continue;
+            }
+            let offset = PAGES_OFFSET + index * u64::from(page_size);
+            self.base.read_to_end(&mut sealed, offset)?;
+            let place = PagePlace::main(page_number(index)?);
+            if let State::Open(opened) = &mut self.state
+                && let Ok(stamp) = opened.codec.open(place, &sealed, &mut plain)
+            {
+                self.stamps.take(index, stamp);
+            }
+        }
         Ok(())
     }
 
@@ -366,7 +394,7 @@ impl Database {
             let mut plain = Zeroizing::new(vec![0; page_size as usize]);
             for index in 0..size / u64::from(page_size) {
                 self.base
-                    .read(&mut sealed, PAGES_OFFSET + index * u64::from(page_size))?;
+                    .read_to_end(&mut sealed, PAGES_OFFSET + index * u64::from(page_size))?;
                 let place = PagePlace::main(page_number(index)?);
                 if let State::Open(opened) = &mut self.state
                     && let Ok(stamp) = opened.codec.open(place, &sealed, &mut plain)

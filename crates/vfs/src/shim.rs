@@ -342,6 +342,7 @@ fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body>
         journal: None,
         resize: None,
         resized_from: None,
+        returns_to_page_size: false,
         page_size_told: None,
         wal: None,
         freshness_asked: wanted.freshness,

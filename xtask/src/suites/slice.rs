@@ -85,7 +85,6 @@ pub const BESIDE: &[&str] = &[
     "backup_ioerr.test",
     "backup_malloc.test",
     "corrupt.test",
-    "corruptC.test",
     "crash.test",
     "crash2.test",
     "crash3.test",
