@@ -102,7 +102,7 @@ pub enum UnlockError {
     },
     /// A slot opened, yet the header is not what the key's owner wrote.
     #[error(
-        "the key is right, but the header of this file was altered; restore its first 4,096 bytes \
+        "the key is right, but the header of this file was altered; restore its first 8,192 bytes \
          from a backup"
     )]
     HeaderAltered,
