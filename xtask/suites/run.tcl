@@ -36,7 +36,7 @@ set prologue {
     set extension $::env(STRONGROOM_SUITES_EXTENSION)
     unset ::env(STRONGROOM_SUITES_EXTENSION)
     set ::env(STRONGROOM_BASE_VFS) $disk
-    set code [catch {uplevel 1 [list exec_of_tcl {*}$args]} result options]
+    catch {uplevel 1 [list exec_of_tcl {*}$args]} result options
     unset ::env(STRONGROOM_BASE_VFS)
     set ::env(STRONGROOM_SUITES_EXTENSION) $extension
     return -options $options $result

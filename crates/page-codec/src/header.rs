@@ -8,8 +8,6 @@
 //!    does that when it unlocks. Until then no field may be trusted beyond the bounds that
 //!    [`HeaderRegion::parse`] has checked.
 
-use std::ops::Range;
-
 use crypto::cipher::Cipher;
 use crypto::kdf::Argon2idParameters;
 use thiserror::Error;
@@ -309,7 +307,7 @@ pub enum HeaderError {
     /// Both copies are damaged.
     #[error(
         "the header of this Strongroom file is damaged in both of its copies; restore the file (or \
-         its first 4,096 bytes) from a backup"
+         its first 8,192 bytes) from a backup"
     )]
     Damaged,
     /// A later version wrote the file.
@@ -480,12 +478,12 @@ impl HeaderRegion {
     /// Whether two regions say the same, in each of the copies. The zeros of a copy, most of its
     /// bytes, are left out: who changes one of them only damages the copy.
     pub fn says_the_same(one: &[u8], other: &[u8]) -> bool {
-        let is_whole = one.len() == REGION_SIZE && other.len() == REGION_SIZE;
-        let is_same = |range: Range<usize>| one[range.clone()] == other[range];
-        is_whole
-            && [0, COPY_SIZE].into_iter().all(|copy| {
-                is_same(copy..copy + OFFSET_ZERO_2) && is_same(copy + OFFSET_TAG..copy + COPY_SIZE)
-            })
+        let is_same = |(one, other): (&[u8], &[u8])| {
+            one[..OFFSET_ZERO_2] == other[..OFFSET_ZERO_2]
+                && one[OFFSET_TAG..] == other[OFFSET_TAG..]
+        };
+        let mut copies = one.chunks(COPY_SIZE).zip(other.chunks(COPY_SIZE));
+        one.len() == REGION_SIZE && other.len() == REGION_SIZE && copies.all(is_same)
     }
 
     /// The region that holds one header twice.

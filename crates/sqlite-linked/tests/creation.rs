@@ -57,12 +57,6 @@ fn a_creation_whose_header_a_power_cut_has_spoiled_is_rolled_back() {
 /// Whatever it is, it may be somebody's.
 #[test]
 fn a_file_that_is_none_of_ours_stays_as_it_is() {
-    let journal = |room: &Room, change: &dyn Fn(&mut Vec<u8>)| {
-        let path = room.path("x.db-journal");
-        let mut bytes = fs::read(&path).expect("there");
-        change(&mut bytes);
-        fs::write(path, bytes).expect("writable");
-    };
     type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
     let cases: [(&str, usize, Change); 5] = [
         ("an empty journal", 4096, &|bytes| bytes.clear()),
@@ -75,7 +69,9 @@ fn a_file_that_is_none_of_ours_stays_as_it_is() {
         let room = Room::new();
         interrupted(&room);
         let before = spoil(&room, size);
-        journal(&room, change);
+        let mut journal = fs::read(room.path("x.db-journal")).expect("there");
+        change(&mut journal);
+        fs::write(room.path("x.db-journal"), journal).expect("writable");
         let connection = room.open("x.db");
         let refused = failure(&connection, "SELECT count(*) FROM sqlite_schema");
         assert_eq!(refused.code, SQLITE_NOTADB, "{what}: {refused:?}");

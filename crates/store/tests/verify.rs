@@ -6,7 +6,6 @@
 
 mod support;
 
-use page_codec::header::COPY_SIZE;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -107,12 +106,12 @@ fn the_fingerprint_is_the_documented_one() {
     drop(room.make("x.db"));
     let bytes = fs::read(room.path("x.db")).unwrap();
     let generation = |copy: usize| {
-        let field = &bytes[copy * COPY_SIZE + 40..][..8];
+        let field = &bytes[copy * 4096 + 40..][..8];
         u64::from_le_bytes(field.try_into().unwrap())
     };
     let copy = usize::from(generation(1) > generation(0));
     let mut hashed = b"strongroom fingerprint 1".to_vec();
-    hashed.extend_from_slice(&bytes[copy * COPY_SIZE..][..COPY_SIZE - 32]);
+    hashed.extend_from_slice(&bytes[copy * 4096..][..4064]);
     let pages = pages_of(bytes.len());
     hashed.extend_from_slice(&(pages as u64).to_le_bytes());
     for page in 1..=pages {

@@ -66,6 +66,30 @@ impl Case {
         check(&self.attached()?, self.side, &SCHEMAS)
     }
 
+    /// Runs the transaction again and again, each time with a later fault of a kind, until one
+    /// comes too late to strike.
+    fn run_each(
+        self,
+        image: &Image,
+        states: [u64; 2],
+        (call, kind): (Call, Kind),
+        random: &mut Random,
+    ) {
+        let mut fault = Fault {
+            kind,
+            call: Some(call),
+            number: 1,
+            lasting: false,
+        };
+        loop {
+            match self.run(image, states, fault) {
+                Ok(true) => fault.number += 1 + random.below(2),
+                Ok(false) => return,
+                Err(message) => panic!("{self:?}, {fault:?}: {message}"),
+            }
+        }
+    }
+
     /// Runs the transaction with a fault; tells whether it struck.
     fn run(self, image: &Image, states: [u64; 2], fault: Fault) -> Result<bool, String> {
         let disk = Disk::with(Device::UNIX, image);
@@ -119,20 +143,8 @@ fn each_call_fails(side: Side) {
             let states = [first, case.content().expect("after")];
             for call in [Call::Write, Call::Sync, Call::Size, Call::Truncate] {
                 for kind in [Kind::Device, Kind::Full] {
-                    let mut number = 1;
-                    while let Some(fault) = kind.code(call).map(|_| Fault {
-                        kind,
-                        call: Some(call),
-                        number,
-                        lasting: false,
-                    }) {
-                        let struck = case.run(&image, states, fault).unwrap_or_else(|message| {
-                            panic!("seed {seed}, {case:?}, {fault:?}: {message}")
-                        });
-                        if !struck {
-                            break;
-                        }
-                        number += 1 + random.below(2);
+                    if kind.code(call).is_some() {
+                        case.run_each(&image, states, (call, kind), &mut random);
                     }
                 }
             }

@@ -61,14 +61,10 @@ impl Database {
     /// its first header, then, and rollback would leave nothing of it.
     fn journal_had_no_page(&self) -> bool {
         let mut start = [0; HEADER_FIELDS_SIZE + HEADER_SEAL_SIZE];
-        let name = self.journal_name();
-        let read = match self.vfs.exists(&name) {
-            Ok(true) => self.vfs.open(&name, false),
-            Ok(false) | Err(_) => return false,
-        };
-        let read = read.and_then(|journal| journal.base().read_to_end(&mut start, 0));
-        let header = read.ok().and_then(|()| journal::Header::of(&start));
-        start.starts_with(&journal::MAGIC) && header.is_some_and(|header| header.needs_no_seal())
+        // Where it cannot be read, the file stays what it seems: no database.
+        self.read_start_of_journal(&mut start) == Ok(true)
+            && start.starts_with(&journal::MAGIC)
+            && journal::Header(start).needs_no_seal()
     }
 
     /// There is no database yet.

@@ -46,13 +46,7 @@ impl Stamps {
     /// Remembers a stamp, unless it is older than the one known; tells whether it is not.
     #[inline]
     pub fn note(&mut self, index: u64, stamp: Stamp) -> bool {
-        let (chunk, inside) = position(index);
-        if chunk >= self.chunks.len() {
-            self.chunks.resize_with(chunk + 1, || None);
-        }
-        let floor = self.floor;
-        let stamps = self.chunks[chunk].get_or_insert_with(|| Box::new([floor; CHUNK]));
-        let known = &mut stamps[inside];
+        let known = self.known(index);
         let is_fresh = stamp >= *known;
         if is_fresh {
             *known = stamp;
@@ -67,11 +61,18 @@ impl Stamps {
 
     /// Takes a stamp for that of a page, whatever was known.
     pub fn take(&mut self, index: u64, stamp: Stamp) {
-        self.note(index, stamp);
+        *self.known(index) = stamp;
+    }
+
+    /// The place where the stamp of a page is kept.
+    #[inline]
+    fn known(&mut self, index: u64) -> &mut Stamp {
         let (chunk, inside) = position(index);
-        if let Some(Some(stamps)) = self.chunks.get_mut(chunk) {
-            stamps[inside] = stamp;
+        if chunk >= self.chunks.len() {
+            self.chunks.resize_with(chunk + 1, || None);
         }
+        let floor = self.floor;
+        &mut self.chunks[chunk].get_or_insert_with(|| Box::new([floor; CHUNK]))[inside]
     }
 
     /// Forgets the pages from `pages` on: they were cut off.

@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 
-use page_codec::page::PagePlace;
+use page_codec::page::{PagePlace, Stamp};
 use page_codec::wal::{self, FRAME_HEADER_SIZE, HEADER_SIZE};
 
 use crate::abi::SQLITE_IOERR_READ;
@@ -98,18 +98,31 @@ impl Database {
 
     /// Whether a page opens; it is no failure to be told of if it does not.
     fn opens_to(&mut self, index: u64, out: &mut [u8]) -> Outcome<bool> {
+        let mut sealed = std::mem::take(&mut self.scratch);
+        let stamp = self.stamp_in_file(index, &mut sealed, out);
+        self.scratch = sealed;
+        match stamp {
+            Ok(stamp) => Ok(stamp.is_some()),
+            // The file ends in the middle of it.
+            Err(code) if code.is_short_read() => Ok(false),
+            Err(code) => Err(code),
+        }
+    }
+
+    /// Reads a page from the file itself and opens it. Its stamp, or none if it does not open.
+    pub fn stamp_in_file(
+        &mut self,
+        index: u64,
+        sealed: &mut [u8],
+        out: &mut [u8],
+    ) -> Outcome<Option<Stamp>> {
         let place = PagePlace::main(page_number(index)?);
         let offset = PAGES_OFFSET + index * out.len() as u64;
         let State::Open(opened) = &mut self.state else {
             return Err(Code(SQLITE_IOERR_READ));
         };
-        match self.base.read_to_end(&mut self.scratch, offset) {
-            Ok(()) => {}
-            // The file ends in the middle of it.
-            Err(code) if code.is_short_read() => return Ok(false),
-            Err(code) => return Err(code),
-        }
-        Ok(opened.codec.open(place, &self.scratch, out).is_ok())
+        self.base.read_to_end(sealed, offset)?;
+        Ok(opened.codec.open(place, sealed, out).ok())
     }
 
     /// The pages of which the log holds committed content that opens.

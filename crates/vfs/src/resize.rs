@@ -16,15 +16,15 @@
 
 use keyring::slots;
 use page_codec::header::is_page_size;
-use page_codec::page::{PageError, PagePlace, Stamp, TRAILER_SIZE, versioned_nonce};
+use page_codec::page::{PageError, Stamp, TRAILER_SIZE, versioned_nonce};
 use zeroize::Zeroizing;
 
 use crate::abi::{SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ, SQLITE_LOCK_RESERVED};
 use crate::base_vfs::SideFile;
-use crate::database::{Database, State};
+use crate::database::Database;
 use crate::error::{Code, Outcome};
 use crate::keys::refused;
-use crate::main_file::{PAGES_OFFSET, page_number};
+use crate::main_file::PAGES_OFFSET;
 use crate::page_one::PageOne;
 use crate::temporary_file::TemporaryFile;
 
@@ -359,8 +359,8 @@ impl Database {
     }
 
     /// Pages that the journal did not hold were not overwritten: SQLite cuts a file only behind the
-    /// commit. They count, though they are older than what was undone. No page is written for it:
-    /// none is there to undo that.
+    /// commit. They count, though they are older than what was undone. They are not sealed anew: no
+    /// journal could undo that.
     pub fn keep_untouched_pages(&mut self) -> Outcome {
         if !std::mem::take(&mut self.returns_to_page_size) || !self.versions_in_file {
             return Ok(());
@@ -373,12 +373,7 @@ impl Database {
             if !self.stamps.is_at_floor(index) {
                 continue;
             }
-            let offset = PAGES_OFFSET + index * u64::from(page_size);
-            self.base.read_to_end(&mut sealed, offset)?;
-            let place = PagePlace::main(page_number(index)?);
-            if let State::Open(opened) = &mut self.state
-                && let Ok(stamp) = opened.codec.open(place, &sealed, &mut plain)
-            {
+            if let Some(stamp) = self.stamp_in_file(index, &mut sealed, &mut plain)? {
                 self.stamps.take(index, stamp);
             }
         }
@@ -393,14 +388,8 @@ impl Database {
             let mut sealed = vec![0; page_size as usize];
             let mut plain = Zeroizing::new(vec![0; page_size as usize]);
             for index in 0..size / u64::from(page_size) {
-                self.base
-                    .read_to_end(&mut sealed, PAGES_OFFSET + index * u64::from(page_size))?;
-                let place = PagePlace::main(page_number(index)?);
-                if let State::Open(opened) = &mut self.state
-                    && let Ok(stamp) = opened.codec.open(place, &sealed, &mut plain)
-                {
-                    newest = newest.max(stamp);
-                }
+                let stamp = self.stamp_in_file(index, &mut sealed, &mut plain)?;
+                newest = newest.max(stamp.unwrap_or_default());
             }
         }
         Ok(newest)

@@ -421,25 +421,25 @@ impl Database {
         Ok(false)
     }
 
-    pub fn journal_name(&self) -> SideName {
+    fn journal_name(&self) -> SideName {
         SideName::beside(&self.name, "-journal")
     }
 
     /// Whether there is a rollback journal that is not finished. The caller holds a lock that
     /// excludes whoever might be writing it.
     pub fn hot_journal(&mut self) -> Outcome<bool> {
+        let mut first = [0];
+        Ok(self.read_start_of_journal(&mut first)? && first[0] != 0)
+    }
+
+    /// Reads how the rollback journal on the disk begins; tells whether there is one as long.
+    pub fn read_start_of_journal(&self, out: &mut [u8]) -> Outcome<bool> {
         let name = self.journal_name();
         if !self.vfs.exists(&name)? {
             return Ok(false);
         }
-        let mut first = [0];
-        match self
-            .vfs
-            .open(&name, false)?
-            .base()
-            .read_to_end(&mut first, 0)
-        {
-            Ok(()) => Ok(first[0] != 0),
+        match self.vfs.open(&name, false)?.base().read_to_end(out, 0) {
+            Ok(()) => Ok(true),
             Err(code) if code.is_short_read() => Ok(false),
             Err(code) => Err(code),
         }
