@@ -174,11 +174,13 @@ fn a_frame_altered_under_an_open_database_is_an_error_that_names_it() {
         .execute("UPDATE t SET b = ?1 WHERE a = 100", [row_text(100, 1)])
         .expect("updates");
     let wal = std::fs::File::options()
+        .read(true)
         .write(true)
         .open(room.path("x.db-wal"))
         .expect("opens");
-    wal.write_at(b"?", frame_offset(0) as u64 + 1000)
-        .expect("writes");
+    let (mut byte, offset) = ([0], frame_offset(0) as u64 + 1000);
+    wal.read_exact_at(&mut byte, offset).expect("reads");
+    wal.write_all_at(&[byte[0] ^ 1], offset).expect("writes");
     for map in ["", "&mmap=off"] {
         let connection = room.open_with("x.db", map);
         let failure = failure(&connection, "SELECT b FROM t WHERE a = 100");
