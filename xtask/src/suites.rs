@@ -51,6 +51,9 @@ struct SqliteOptions {
     /// Take from the last run what stock SQLite did, where it ran; our side runs again.
     #[arg(long)]
     keep_stock: bool,
+    /// Take the source package of this release of Debian, such as `sid`, in place of the machine's.
+    #[arg(long, value_name = "RELEASE")]
+    debian: Option<String>,
 }
 
 /// A part of SQLite's tests.
@@ -114,9 +117,11 @@ fn sqlite(options: &SqliteOptions) -> anyhow::Result<()> {
         only => only.contains(part),
     };
     let parts: Vec<Part> = all.filter(wanted).collect();
-    let work = workspace::target_folder()?.join("suites");
+    let release = options.debian.as_deref();
+    let folder = release.map_or_else(|| "suites".to_owned(), |name| format!("suites-{name}"));
+    let work = workspace::target_folder()?.join(folder);
     fs::create_dir_all(&work)?;
-    let source = source::fetch(&work)?;
+    let source = source::fetch(&work, release)?;
     println!("SQLite {}", source.version);
     let mut names: Vec<_> = parts.iter().flat_map(|part| part.programs()).collect();
     names.dedup();
@@ -227,7 +232,8 @@ fn slice(bench: &Bench, options: &SqliteOptions) -> anyhow::Result<()> {
 fn judge(bench: &Bench, list: &List, ours: &Outcomes, found: &Found) -> anyhow::Result<()> {
     let ran = ours.keys().cloned().collect();
     let comparison = list.compare(&ran, found);
-    for (why, tests, scripts) in &comparison.counts {
+    let counts = comparison.counts.iter();
+    for (why, tests, scripts) in counts.filter(|(_, tests, _)| *tests > 0) {
         println!("{tests} tests of {scripts} scripts differ: {why}");
     }
     let report = report(bench, &comparison)?;

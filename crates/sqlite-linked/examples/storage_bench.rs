@@ -57,13 +57,13 @@ const CONTENDERS: [Contender; 8] = [
     Contender {
         name: "aes-256-gcm",
         file: "aes-256-gcm.db",
-        parameters: "vfs=strongroom&keys_in_sql=on&key_file=key&cipher=aes-256-gcm",
+        parameters: "vfs=strongroom&key_file=key&cipher=aes-256-gcm",
         pragmas: "",
     },
     Contender {
         name: "xchacha20-poly1305",
         file: "xchacha20-poly1305.db",
-        parameters: "vfs=strongroom&keys_in_sql=on&key_file=key&cipher=xchacha20-poly1305",
+        parameters: "vfs=strongroom&key_file=key&cipher=xchacha20-poly1305",
         pragmas: "",
     },
 ];
@@ -353,8 +353,12 @@ fn small_transactions(connection: &Connection, rows: usize) {
 
 /// The second open with the same passphrase, while the file is open, over a raw key.
 fn passphrase_cache(options: &Options) {
+    let changes_keys = Contender {
+        parameters: "vfs=strongroom&keys_in_sql=on&key_file=key",
+        ..CONTENDERS[3]
+    };
     run(
-        &open(&CONTENDERS[3]),
+        &open(&changes_keys),
         "PRAGMA strongroom_key_add='a passphrase'",
     );
     let with = |key: &str| {

@@ -102,9 +102,7 @@ impl Database {
         self.gather_journal(base, part, nonce, data, offset)
     }
 
-    /// Holds back a part of the journal, sealed as it will stand there. In a frame of its own the
-    /// optimiser leaves a word of the mask's key where nothing wipes it (`tests/wiped.rs`).
-    #[inline(always)]
+    /// Holds back a part of the journal, sealed as it will stand there.
     fn gather_journal(
         &mut self,
         base: BaseFile,

@@ -160,48 +160,63 @@ unsafe extern "C" fn open(
     flags: c_int,
     out_flags: *mut c_int,
 ) -> c_int {
-    guarded(|| {
-        // SAFETY: SQLite allocated as many bytes as `register` asked for; a null methods pointer
-        // tells it that there is nothing to close.
-        let base_file = unsafe {
-            (*file).methods = std::ptr::null();
-            base_pointer(file)
-        };
-        let result = pass!(
-            vfs,
-            open,
-            SQLITE_CANTOPEN,
-            name,
-            base_file,
-            flags,
-            out_flags
-        );
-        if result != SQLITE_OK {
-            // SAFETY: as above. Some VFSes want a close even after a failed open: they have set
-            // the methods, and SQLite would call them.
-            unsafe {
-                if !(*base_file).methods.is_null() {
-                    let _ = BaseFile::new(base_file).close();
-                }
+    if flags & SQLITE_OPEN_MAIN_DB != 0 {
+        // What is built for the file moves to the heap, its unused parts too: with what another
+        // file's ciphers have left in them on the stack.
+        crypto::secret::wipe_stack();
+    }
+    guarded(|| open_in_own_frame(vfs, name, file, flags, out_flags))
+}
+
+/// Below the caller's frame is wiped stack.
+#[inline(never)]
+fn open_in_own_frame(
+    vfs: *mut sqlite3_vfs,
+    name: *const c_char,
+    file: *mut sqlite3_file,
+    flags: c_int,
+    out_flags: *mut c_int,
+) -> c_int {
+    // SAFETY: SQLite allocated as many bytes as `register` asked for; a null methods pointer
+    // tells it that there is nothing to close.
+    let base_file = unsafe {
+        (*file).methods = std::ptr::null();
+        base_pointer(file)
+    };
+    let result = pass!(
+        vfs,
+        open,
+        SQLITE_CANTOPEN,
+        name,
+        base_file,
+        flags,
+        out_flags
+    );
+    if result != SQLITE_OK {
+        // SAFETY: as above. Some VFSes want a close even after a failed open: they have set
+        // the methods, and SQLite would call them.
+        unsafe {
+            if !(*base_file).methods.is_null() {
+                let _ = BaseFile::new(base_file).close();
             }
-            return result;
         }
-        // SAFETY: the base VFS has opened the file.
-        let base = unsafe { BaseFile::new(base_file) };
-        // SAFETY: SQLite calls with the VFS that `register` made, whose base is registered.
-        let vfs = unsafe { BaseVfs::new(below(vfs).1) };
-        match body(vfs, name, base, flags, out_flags.is_null()) {
-            Ok(body) => {
-                // SAFETY: the base file is open.
-                unsafe { install(file, base, body) };
-                SQLITE_OK
-            }
-            Err(error) => {
-                let _ = base.close();
-                code(Err(error))
-            }
+        return result;
+    }
+    // SAFETY: the base VFS has opened the file.
+    let base = unsafe { BaseFile::new(base_file) };
+    // SAFETY: SQLite calls with the VFS that `register` made, whose base is registered.
+    let vfs = unsafe { BaseVfs::new(below(vfs).1) };
+    match body(vfs, name, base, flags, out_flags.is_null()) {
+        Ok(body) => {
+            // SAFETY: the base file is open.
+            unsafe { install(file, base, body) };
+            SQLITE_OK
         }
-    })
+        Err(error) => {
+            let _ = base.close();
+            code(Err(error))
+        }
+    }
 }
 
 fn body(

@@ -127,7 +127,11 @@ fn make(folder: &Path, arguments: &[&str], log: &Path) -> anyhow::Result<()> {
     let mut make = program("make");
     make.current_dir(folder).args(arguments);
     make.arg(format!("OPTS=-DSQLITE_EXTRA_INIT={START_FUNCTION}"));
-    make.arg(format!("TLIBS={} -lm -ldl -lz -lpthread", start.display()));
+    // What is linked: the second name is that of SQLite 3.49 and later.
+    for variable in ["TLIBS", "LDFLAGS.libsqlite3"] {
+        let start = start.display();
+        make.arg(format!("{variable}={start} -lm -ldl -lz -lpthread"));
+    }
     logged(&mut make, log)
 }
 

@@ -21,12 +21,13 @@ pub struct Source {
     pub version: String,
 }
 
-/// Downloads and unpacks below `work`, unless that was done.
-pub fn fetch(work: &Path) -> anyhow::Result<Source> {
+/// Downloads and unpacks below `work`, unless that was done: the package of a release of Debian, by
+/// default of the one that the machine takes its packages from.
+pub fn fetch(work: &Path, release: Option<&str>) -> anyhow::Result<Source> {
     let folder = work.join("source");
     if !folder.join("VERSION").is_file() {
         let download = emptied(&work.join("download"))?;
-        download_package(&download)?;
+        download_package(&download, release)?;
         unpack(&download, &folder)?;
     }
     let version = fs::read_to_string(folder.join("VERSION"))
@@ -39,8 +40,11 @@ pub fn fetch(work: &Path) -> anyhow::Result<Source> {
 }
 
 /// Asks the machine's own mirror, by a configuration of our own: the system's stays as it is.
-fn download_package(folder: &Path) -> anyhow::Result<()> {
-    let sources = source_entries(&configured()?);
+fn download_package(folder: &Path, release: Option<&str>) -> anyhow::Result<()> {
+    let mut sources = source_entries(&configured()?);
+    if let Some(release) = release {
+        sources = of_release(&sources, release);
+    }
     if sources.is_empty() {
         bail!(
             "neither {SOURCES_FOLDER} nor {SOURCES_LIST} names a mirror of Debian, from which the \
@@ -128,6 +132,26 @@ fn source_entries(texts: &[String]) -> Vec<String> {
     newer.chain(lines.filter_map(from_line)).collect()
 }
 
+/// The entries of a mirror's main archive, for another release. Updates have archives or suites of
+/// their own: a release that is named is taken as it was made.
+fn of_release(entries: &[String], release: &str) -> Vec<String> {
+    let is_archive = |line: &str| {
+        let uris = line.strip_prefix("URIs:");
+        uris.is_some_and(|uris| uris.trim().trim_end_matches('/').ends_with("/debian"))
+    };
+    let of_archive = entries.iter().filter(|entry| entry.lines().any(is_archive));
+    let renamed = of_archive.map(|entry| {
+        let lines = entry.lines().map(|line| match line.starts_with("Suites:") {
+            true => format!("Suites: {release}\n"),
+            false => format!("{line}\n"),
+        });
+        lines.collect()
+    });
+    let mut entries: Vec<String> = renamed.collect();
+    entries.dedup();
+    entries
+}
+
 /// An entry out of `deb [options] URI suite component...`, where it is Debian's.
 fn from_line(line: &str) -> Option<String> {
     let rest = line.trim().strip_prefix("deb ")?.trim_start();
@@ -182,5 +206,9 @@ mod tests {
                  Components: main contrib\n",
             ]
         );
+        let of_sid = "Types: deb-src\nURIs: http://mirror.test/debian\nSuites: sid\n\
+                      Components: main\n\
+                      Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg\n";
+        assert_eq!(of_release(&entries, "sid"), [of_sid]);
     }
 }
