@@ -88,6 +88,9 @@ pub enum ScramError {
     /// The server has another verifier than the file of logins.
     #[error("the server has another verifier for this user than the file of logins")]
     OtherVerifier,
+    /// The server asks for something else, or for nothing.
+    #[error("the server does not ask this user for SCRAM-SHA-256")]
+    OtherMethod,
     /// The server does not know the verifier that it claims to have.
     #[error("the server does not prove that it knows the user")]
     WrongServer,
@@ -106,6 +109,11 @@ impl ScramError {
             Self::Downgrade | Self::OtherChannel | Self::WrongServer => {
                 Failure::fatal("28000", self.to_string())
             }
+            Self::OtherMethod => Failure::fatal("28000", self.to_string()).hint(
+                "The proxy has a verifier of the user in its file of logins, so that it knows the \
+                 server by it: have pg_hba.conf of the server ask for scram-sha-256, or take the \
+                 user out of the file.",
+            ),
             Self::OtherVerifier => Failure::fatal("28000", self.to_string())
                 .hint("The password was changed: write the file of logins of the proxy anew."),
         }

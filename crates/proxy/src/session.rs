@@ -102,13 +102,15 @@ pub struct Session {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The server has not said that it is ready.
+    /// The server has not let the client in.
     Authenticating {
         /// The server offered channel binding, and the client was not told.
         offer_was_cut: bool,
         /// The next answer of the client chooses a mechanism.
         sasl_begins: bool,
     },
+    /// It has, and has not said that it is ready. It may ask for no password any more.
+    Starting,
     Ready,
     Ended,
 }
@@ -399,7 +401,11 @@ impl Session {
                 frontend::kind::PASSWORD | frontend::kind::TERMINATE => Way::Pass,
                 _ => Way::Wait,
             },
-            (Side::Server, Phase::Authenticating { .. }) => Way::Read,
+            (Side::Client, Phase::Starting) => match kind {
+                frontend::kind::TERMINATE => Way::Pass,
+                _ => Way::Wait,
+            },
+            (Side::Server, Phase::Authenticating { .. } | Phase::Starting) => Way::Read,
             (Side::Client, Phase::Ready) => {
                 if let Some(protected) = &mut self.protected {
                     return protected.client_way(kind);
@@ -480,7 +486,14 @@ impl Session {
     }
 
     fn read_authentication(&mut self, body: &[u8], message: &[u8]) -> Result<(), End> {
+        if !matches!(self.phase, Phase::Authenticating { .. }) {
+            return Err(Malformed.into());
+        }
         match Authentication::read(body)? {
+            Authentication::Ok => {
+                self.phase = Phase::Starting;
+                self.pass(Side::Server, message);
+            }
             Authentication::Sasl(mechanisms) => {
                 // Binding to a channel that ends here would bind to the wrong one, but where both
                 // look the same (RFC 5929, section 4).
@@ -497,8 +510,7 @@ impl Session {
                 };
                 backend::write_sasl(&offer, &mut self.to_client.bytes);
             }
-            Authentication::Ok
-            | Authentication::SaslContinue(_)
+            Authentication::SaslContinue(_)
             | Authentication::SaslFinal(_)
             | Authentication::Other(_) => self.pass(Side::Server, message),
         }

@@ -254,6 +254,7 @@ async fn begin(
                 user: &user,
                 client_end_point: acceptor.and_then(|acceptor| acceptor.end_point.as_deref()),
                 server_end_point: server_end_point.as_deref(),
+                said: Vec::new(),
             };
             // Boxed: few sessions have it, and for a moment.
             let done = timeout(time, Box::pin(login.run())).await;

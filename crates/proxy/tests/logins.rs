@@ -411,3 +411,57 @@ fn a_request_to_cancel_by_tls_ends_as_tls_does() {
         .expect("sent");
     assert_eq!(stream.read(&mut byte).expect("TLS ends"), 0);
 }
+
+/// Passes on what client and server say, with the server's leave altered to a request for the
+/// password in clear. Gives the port to connect to.
+fn ask_again(server: u16) -> u16 {
+    const LEAVE: &[u8] = b"R\0\0\0\x08\0\0\0\0";
+    const REQUEST: &[u8] = b"R\0\0\0\x08\0\0\0\x03";
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = listener.local_addr().expect("it is bound").port();
+    // Ends with the test's process.
+    std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().expect("the proxy comes");
+        let mut server = TcpStream::connect(("127.0.0.1", server)).expect("the server is there");
+        let (mut to_client, mut from_server) = (
+            client.try_clone().expect("a second handle"),
+            server.try_clone().expect("a second handle"),
+        );
+        std::thread::spawn(move || std::io::copy(&mut client, &mut server));
+        let mut part = vec![0; 64 * 1024];
+        while let Ok(size @ 1..) = from_server.read(&mut part) {
+            let said = &mut part[..size];
+            let place = said.windows(LEAVE.len()).position(|part| part == LEAVE);
+            if let Some(place) = place {
+                said[place..][..REQUEST.len()].copy_from_slice(REQUEST);
+            }
+            if to_client.write_all(said).is_err() {
+                break;
+            }
+        }
+    });
+    port
+}
+
+#[test]
+fn a_server_that_asks_again_after_its_signature_gets_nothing() {
+    let Some(place) = Place::new() else { return };
+    place.write_logins();
+    let tap = common::tap::Tap::start(ask_again(place.server.port()));
+    let more = "logins = \"logins.tsv\"\n";
+    let proxy = common::proxy(&place.folder, &tap.address.to_string(), "", more);
+    let case = Case {
+        client_tls: false,
+        server_tls: false,
+        shares_certificate: false,
+        logins: true,
+    };
+    let said = place.psql(&proxy, case, "disable", PASSWORD);
+    let errors = String::from_utf8_lossy(&said.stderr);
+    assert!(errors.contains("does not prove"), "{errors}");
+    let sent = tap.sent();
+    let has_password = sent
+        .windows(PASSWORD.len())
+        .any(|part| part == PASSWORD.as_bytes());
+    assert!(!sent.is_empty() && !has_password);
+}

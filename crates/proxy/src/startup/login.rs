@@ -1,4 +1,7 @@
 //! A login by SCRAM that the proxy speaks with both sides, for users whose verifier it has.
+//!
+//! For them nothing else will do: whoever stands in the server's place and does not know the
+//! verifier gets an error. He cannot ask for a password, nor let the client in.
 
 use std::io;
 
@@ -24,24 +27,40 @@ pub(super) struct Login<'a> {
     pub user: &'a str,
     pub client_end_point: Option<&'a [u8]>,
     pub server_end_point: Option<&'a [u8]>,
+    /// Of the server, for the client.
+    pub said: Vec<u8>,
+}
+
+/// What a login waits for.
+enum Wanted {
+    /// The offer of mechanisms.
+    Offer,
+    /// The answer to the first message.
+    Challenge,
+    /// The server's signature.
+    Signature,
+    /// The word that the client is let in.
+    Ok,
 }
 
 /// What the server said next.
 enum Said {
-    /// What the mechanism says.
-    Scram(Vec<u8>),
-    /// Another message: the session passes it on.
-    Other(Vec<u8>),
+    /// What was waited for: of an offer whether it has channel binding, else what the mechanism
+    /// says.
+    Wanted(bool, Vec<u8>),
+    /// It refuses: the message, for the client.
+    Refusal,
 }
 
 impl Login<'_> {
-    /// Logs in on both sides. Gives what the server said that the session shall take: nothing, when
-    /// the login is done; else the server asks for something else than SCRAM, or refuses.
+    /// Logs in on both sides. Gives what the server said that the session shall take: that the
+    /// client is let in, or why not.
     pub(super) async fn run(mut self) -> Result<Vec<u8>, StartError> {
-        let offers_binding = match self.offer().await? {
-            Ok(offers_binding) => offers_binding,
-            Err(said) => return Ok(said),
+        let Said::Wanted(offers_binding, _) = self.server_says(&Wanted::Offer).await? else {
+            return Ok(self.said);
         };
+        let said = std::mem::take(&mut self.said);
+        send_client(self.client, &said).await?;
         let mut client = self.greet_client().await?;
         let nonce = nonce()?;
         let (mut server, mechanism, first) =
@@ -49,9 +68,8 @@ impl Login<'_> {
         let mut out = Vec::new();
         frontend::write_sasl_initial(mechanism, first.as_bytes(), &mut out);
         send_server(self.server, &out).await?;
-        let challenge = match self.server_says().await? {
-            Said::Scram(challenge) => challenge,
-            Said::Other(said) => return Ok(said),
+        let Said::Wanted(_, challenge) = self.server_says(&Wanted::Challenge).await? else {
+            return Ok(self.said);
         };
         let taken = server.take_challenge(&challenge, self.verifier);
         self.check(taken)?;
@@ -67,45 +85,19 @@ impl Login<'_> {
         out.clear();
         frontend::write_sasl_response(last.as_bytes(), &mut out);
         send_server(self.server, &out).await?;
-        let signature = match self.server_says().await? {
-            Said::Scram(signature) => signature,
-            Said::Other(said) => return Ok(said),
+        let Said::Wanted(_, signature) = self.server_says(&Wanted::Signature).await? else {
+            return Ok(self.said);
         };
         self.check(proven.check(&signature))?;
         out.clear();
         backend::write_sasl_final(last_to_client.as_bytes(), &mut out);
         send_client(self.client, &out).await?;
-        Ok(Vec::new())
+        self.server_says(&Wanted::Ok).await?;
+        Ok(self.said)
     }
 
     fn check<T>(&self, result: Result<T, ScramError>) -> Result<T, StartError> {
         result.map_err(|error| StartError::Refused(error.failure(self.user)))
-    }
-
-    /// Waits for the server's offer: whether it offers channel binding; as an error, what it says
-    /// instead.
-    async fn offer(&mut self) -> Result<Result<bool, Vec<u8>>, StartError> {
-        let mut said = Vec::new();
-        loop {
-            let message = read(self.server).await.map_err(StartError::Server)?;
-            let body = &message[HEADER_SIZE..];
-            if message[0] == backend::kind::AUTHENTICATION
-                && let Ok(Authentication::Sasl(mechanisms)) = Authentication::read(body)
-                && mechanisms.contains(&SCRAM)
-            {
-                let offers_binding = mechanisms.contains(&SCRAM_PLUS);
-                send_client(self.client, &said).await?;
-                return Ok(Ok(offers_binding));
-            }
-            let goes_on = matches!(
-                message[0],
-                backend::kind::NEGOTIATE_VERSION | backend::kind::NOTICE
-            );
-            said.extend_from_slice(&message);
-            if !goes_on || said.len() > MESSAGE_SIZE_MAX {
-                return Ok(Err(said));
-            }
-        }
     }
 
     /// Makes the proxy's offer to the client, and takes its choice.
@@ -123,18 +115,50 @@ impl Login<'_> {
         self.check(ClientSide::begin(choice, self.client_end_point, &nonce()?))
     }
 
-    async fn server_says(&mut self) -> Result<Said, StartError> {
-        let message = read(self.server).await.map_err(StartError::Server)?;
-        if message[0] == backend::kind::AUTHENTICATION {
-            match Authentication::read(&message[HEADER_SIZE..]) {
-                Ok(Authentication::SaslContinue(said) | Authentication::SaslFinal(said)) => {
-                    return Ok(Said::Scram(said.to_vec()));
+    /// Waits for a message of the server. Notices before it, a refusal, and the last word of a login
+    /// that succeeds are kept for the client.
+    async fn server_says(&mut self, wanted: &Wanted) -> Result<Said, StartError> {
+        loop {
+            let message = read(self.server).await.map_err(StartError::Server)?;
+            let is_offer = matches!(wanted, Wanted::Offer);
+            match message[0] {
+                backend::kind::AUTHENTICATION => {
+                    let wrong = self.check(Err(ScramError::WrongServer));
+                    let Ok(authentication) = Authentication::read(&message[HEADER_SIZE..]) else {
+                        return wrong;
+                    };
+                    return match (wanted, authentication) {
+                        (Wanted::Offer, Authentication::Sasl(mechanisms))
+                            if mechanisms.contains(&SCRAM) =>
+                        {
+                            let has_binding = mechanisms.contains(&SCRAM_PLUS);
+                            Ok(Said::Wanted(has_binding, Vec::new()))
+                        }
+                        (Wanted::Challenge, Authentication::SaslContinue(said))
+                        | (Wanted::Signature, Authentication::SaslFinal(said)) => {
+                            Ok(Said::Wanted(false, said.to_vec()))
+                        }
+                        (Wanted::Ok, Authentication::Ok) => {
+                            self.said.extend_from_slice(&message);
+                            Ok(Said::Wanted(false, Vec::new()))
+                        }
+                        (Wanted::Offer, _) => self.check(Err(ScramError::OtherMethod)),
+                        _ => wrong,
+                    };
                 }
-                // A server that lets the client in without its proof is none.
+                backend::kind::ERROR => {
+                    self.said.extend_from_slice(&message);
+                    return Ok(Said::Refusal);
+                }
+                backend::kind::NOTICE => {}
+                backend::kind::NEGOTIATE_VERSION if is_offer => {}
                 _ => return self.check(Err(ScramError::WrongServer)),
             }
+            self.said.extend_from_slice(&message);
+            if self.said.len() > MESSAGE_SIZE_MAX {
+                return self.check(Err(ScramError::WrongServer));
+            }
         }
-        Ok(Said::Other(message))
     }
 }
 
