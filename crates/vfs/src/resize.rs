@@ -89,9 +89,7 @@ impl Resize {
 }
 
 fn has_room_for_trailer(page: &[u8]) -> bool {
-    page[page.len() - TRAILER_SIZE..]
-        .iter()
-        .all(|byte| *byte == 0)
+    page.ends_with(&[0; TRAILER_SIZE])
 }
 
 impl Database {
