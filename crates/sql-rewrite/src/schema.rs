@@ -13,7 +13,7 @@ mod session;
 mod shared;
 pub(crate) mod views;
 
-pub use queries::{Answer, QUERIES};
+pub use queries::{ASKED, Answer, QUERIES, answers_of};
 pub use session::SessionFacts;
 pub use shared::Shared;
 

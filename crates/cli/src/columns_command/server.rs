@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use postgres::config::{Host, SslMode};
 use postgres::{Client, Config, IsolationLevel, NoTls, SimpleQueryMessage};
 use proxy::config::Parts;
-use sql_rewrite::{Answer, QUERIES};
+use sql_rewrite::{ASKED, Answer, answers_of};
 use strongroom_postgres::ServerTls;
 
 /// Where the server is, with user and password: never an argument, which others could see.
@@ -29,7 +29,7 @@ pub fn ask(file: &Path, parts: &Parts) -> anyhow::Result<Option<Vec<Answer>>> {
         .read_only(true)
         .start()?;
     let mut answers = Vec::new();
-    for query in QUERIES {
+    for query in ASKED {
         let messages = transaction.simple_query(query)?;
         let rows = messages.iter().filter_map(|message| match message {
             SimpleQueryMessage::Row(row) => {
@@ -40,7 +40,7 @@ pub fn ask(file: &Path, parts: &Parts) -> anyhow::Result<Option<Vec<Answer>>> {
         });
         answers.push(rows.collect());
     }
-    Ok(Some(answers))
+    Ok(Some(answers_of(answers)))
 }
 
 /// The authorities of `[proxy.server_tls]`, by which the proxy knows the server.

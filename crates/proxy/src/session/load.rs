@@ -1,7 +1,7 @@
 //! Asks the server's catalogues, by the session's own connection, so that what the session has
 //! changed and not committed is seen.
 
-use sql_rewrite::{Answer, QUERIES, SessionFacts};
+use sql_rewrite::{ASKED, Answer, SessionFacts};
 use wire_postgres::Malformed;
 use wire_postgres::backend;
 use wire_postgres::frontend::{Target, kind, write_bind, write_execute, write_parse, write_target};
@@ -58,11 +58,7 @@ impl Load {
 
     /// What is asked.
     pub(super) fn queries(&self) -> &'static [&'static str] {
-        if self.is_whole {
-            &QUERIES
-        } else {
-            &QUERIES[..1]
-        }
+        if self.is_whole { &ASKED } else { &ASKED[..1] }
     }
 
     /// A row of the answer to the last question that was begun.

@@ -332,7 +332,7 @@ impl Protected {
             let own = self.loaded.as_ref();
             return Ok(self.shared.adopt(&self.database, session, own));
         }
-        let schema = self.fit(&load.answers)?;
+        let schema = self.fit(&sql_rewrite::answers_of(load.answers))?;
         // What is not committed is nobody else's business.
         let is_public = !self.is_in_transaction();
         let database = &self.database;

@@ -1,13 +1,16 @@
 //! What is asked of PostgreSQL's catalogues. All columns come as text, so that no protocol has to
 //! be known here.
+//!
+//! Whoever may create objects in a database could shadow what a query names, and so make it lie to
+//! the proxy, or run with the privileges of whoever asks (CVE-2018-1058). So nothing here is looked
+//! up by the search path: functions, types, tables and operators are those of `pg_catalog`, and no
+//! syntax is used that names an operator silently, such as `IN` and `USING`. What the server prints
+//! (the text of a view, the name of a type) depends on settings: these are pinned while it is asked.
 
 /// The rows of one query's answer: columns as text, None for NULL.
 pub type Answer = Vec<Vec<Option<String>>>;
 
 /// The queries whose answers [`crate::Schema::build`] takes, in this order.
-///
-/// They are to tell of one moment: who asks does so in one transaction (`REPEATABLE READ`), or asks
-/// again if the schema was changed meanwhile, as sessions of the proxy do.
 pub const QUERIES: [&str; 9] = [
     SESSION,
     RELATIONS,
@@ -20,24 +23,51 @@ pub const QUERIES: [&str; 9] = [
     CATALOGUE_COLUMNS,
 ];
 
+/// What is sent to ask all of [`QUERIES`]: these, and what pins settings and sets them back, which
+/// is good for one transaction only.
+///
+/// The answers are to tell of one moment: who asks does so under `REPEATABLE READ`, or asks again
+/// if the schema was changed meanwhile, as sessions of the proxy do.
+pub const ASKED: [&str; 11] = [
+    SESSION,
+    PIN,
+    RELATIONS,
+    COLUMNS,
+    INDEXES,
+    INHERITANCE,
+    CONSTRAINTS,
+    DEPENDENCIES,
+    FUNCTIONS,
+    CATALOGUE_COLUMNS,
+    RESTORE,
+];
+
+/// Of the answers to [`ASKED`] those to [`QUERIES`].
+pub fn answers_of(asked: Vec<Answer>) -> Vec<Answer> {
+    let both = ASKED.iter().zip(asked);
+    both.filter(|(query, _)| QUERIES.contains(query))
+        .map(|(_, answer)| answer)
+        .collect()
+}
+
 /// What [`crate::SessionFacts`] holds: schemas that unqualified names are looked up in, without a
 /// second column; then temporary relations, the database's name, and settings with their names.
 /// The name comes as it is stored, byte for byte, whatever the encoding of the client is.
 const SESSION: &str = "\
 SELECT own.fact, own.kind
-  FROM (SELECT path.name::text AS fact, NULL::text AS kind, path.place
+  FROM (SELECT path.name::pg_catalog.text AS fact, NULL::pg_catalog.text AS kind, path.place
           FROM pg_catalog.unnest(pg_catalog.current_schemas(false))
                WITH ORDINALITY AS path(name, place)
         UNION ALL
-        SELECT c.relname::text, 'temporary', 0
+        SELECT c.relname::pg_catalog.text, 'temporary', 0
           FROM pg_catalog.pg_class c
-         WHERE pg_catalog.pg_my_temp_schema() <> 0
-           AND c.relnamespace = pg_catalog.pg_my_temp_schema()
-           AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+         WHERE pg_catalog.pg_my_temp_schema() OPERATOR(pg_catalog.<>) 0
+           AND c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()
+           AND c.relkind OPERATOR(pg_catalog.=) ANY ('{r,p,v,m,f}'::pg_catalog.\"char\"[])
         UNION ALL
-        SELECT pg_catalog.encode(pg_catalog.convert_to(pg_catalog.current_database()::text,
-                                                       pg_catalog.getdatabaseencoding()),
-                                 'hex'), 'database', 0
+        SELECT pg_catalog.encode(
+                 pg_catalog.convert_to(pg_catalog.current_database()::pg_catalog.text,
+                                       pg_catalog.getdatabaseencoding()), 'hex'), 'database', 0
         UNION ALL
         SELECT pg_catalog.current_setting(setting.name), setting.name, 0
           FROM pg_catalog.unnest(ARRAY['TimeZone', 'DateStyle', 'client_encoding',
@@ -46,79 +76,113 @@ SELECT own.fact, own.kind
                                        'transaction_isolation']) AS setting(name)) AS own
  ORDER BY own.place, own.kind, own.fact";
 
+/// Sets, until the transaction ends, what the texts of views, functions and types depend on. Names
+/// are looked up in `pg_catalog` alone, so that all others are printed with their schemas:
+/// temporary ones too, which come first unless they are named. What was set before is kept beside.
+const PIN: &str = "\
+SELECT pg_catalog.set_config('strongroom.search_path',
+                             pg_catalog.current_setting('search_path'), true),
+       pg_catalog.set_config('strongroom.standard_conforming_strings',
+                             pg_catalog.current_setting('standard_conforming_strings'), true),
+       pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),
+       pg_catalog.set_config('standard_conforming_strings', 'on', true)";
+
+/// Sets back what [`PIN`] has set.
+const RESTORE: &str = "\
+SELECT pg_catalog.set_config('search_path',
+                             pg_catalog.current_setting('strongroom.search_path'), true),
+       pg_catalog.set_config('standard_conforming_strings',
+                             pg_catalog.current_setting(
+                               'strongroom.standard_conforming_strings'), true)";
+
 /// Relations of users: number, schema, name, kind, whether triggers fire or rules rewrite, text
 /// of a view, how and by which columns it is partitioned, whether all of its rows are its own and
 /// nothing else asks who may write them: no policy, no privilege on a single column, and no
 /// publication, which refuses what it could not tell its subscribers. Those of whole schemas
 /// (PostgreSQL 15) are found by what depends on the schema.
 const RELATIONS: &str = "\
-SELECT c.oid::text, n.nspname::text, c.relname::text, c.relkind::text,
+SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text,
+       c.relkind::pg_catalog.text,
        (EXISTS (SELECT 1 FROM pg_catalog.pg_trigger t
-                 WHERE t.tgrelid = c.oid AND NOT t.tgisinternal)
+                 WHERE t.tgrelid OPERATOR(pg_catalog.=) c.oid AND NOT t.tgisinternal)
         OR EXISTS (SELECT 1 FROM pg_catalog.pg_rewrite r
-                    WHERE r.ev_class = c.oid AND r.rulename <> '_RETURN'))::text,
-       CASE WHEN c.relkind IN ('v', 'm') THEN pg_catalog.pg_get_viewdef(c.oid) END,
-       p.partstrat::text, p.partattrs::text,
-       (c.relkind = 'r' AND NOT c.relhassubclass AND NOT c.relispartition
+                    WHERE r.ev_class OPERATOR(pg_catalog.=) c.oid
+                      AND r.rulename OPERATOR(pg_catalog.<>) '_RETURN'))::pg_catalog.text,
+       CASE WHEN c.relkind OPERATOR(pg_catalog.=) ANY ('{v,m}'::pg_catalog.\"char\"[])
+            THEN pg_catalog.pg_get_viewdef(c.oid) END,
+       p.partstrat::pg_catalog.text, p.partattrs::pg_catalog.text,
+       (c.relkind OPERATOR(pg_catalog.=) 'r' AND NOT c.relhassubclass AND NOT c.relispartition
         AND NOT c.relrowsecurity
         AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_attribute a
-                         WHERE a.attrelid = c.oid AND a.attacl IS NOT NULL)
+                         WHERE a.attrelid OPERATOR(pg_catalog.=) c.oid AND a.attacl IS NOT NULL)
         AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_publication u WHERE u.puballtables)
-        AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_publication_rel u WHERE u.prrelid = c.oid)
+        AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_publication_rel u
+                         WHERE u.prrelid OPERATOR(pg_catalog.=) c.oid)
         AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_depend d
-                         WHERE d.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass
-                           AND d.refobjid = c.relnamespace
-                           AND d.classid = pg_catalog.to_regclass(
-                                               'pg_catalog.pg_publication_namespace')))::text
+                         WHERE d.refclassid OPERATOR(pg_catalog.=)
+                               'pg_catalog.pg_namespace'::pg_catalog.regclass
+                           AND d.refobjid OPERATOR(pg_catalog.=) c.relnamespace
+                           AND d.classid OPERATOR(pg_catalog.=)
+                               pg_catalog.to_regclass('pg_catalog.pg_publication_namespace'))
+       )::pg_catalog.text
   FROM pg_catalog.pg_class c
-  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-  LEFT JOIN pg_catalog.pg_partitioned_table p ON p.partrelid = c.oid
- WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
-   AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+  JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+  LEFT JOIN pg_catalog.pg_partitioned_table p ON p.partrelid OPERATOR(pg_catalog.=) c.oid
+ WHERE c.relkind OPERATOR(pg_catalog.=) ANY ('{r,p,v,m,f}'::pg_catalog.\"char\"[])
+   AND n.nspname OPERATOR(pg_catalog.!~) '^pg_'
+   AND n.nspname OPERATOR(pg_catalog.<>) 'information_schema'
  ORDER BY c.oid";
 
 /// Their columns: relation, number, name, NOT NULL, whether the server fills it, type, whether the
 /// server computes it from others.
 const COLUMNS: &str = "\
-SELECT a.attrelid::text, a.attnum::text, a.attname::text, a.attnotnull::text,
-       (a.atthasdef OR a.attidentity <> '')::text,
-       pg_catalog.format_type(a.atttypid, a.atttypmod), (a.attgenerated <> '')::text
+SELECT a.attrelid::pg_catalog.text, a.attnum::pg_catalog.text, a.attname::pg_catalog.text,
+       a.attnotnull::pg_catalog.text,
+       (a.atthasdef OR a.attidentity OPERATOR(pg_catalog.<>) '')::pg_catalog.text,
+       pg_catalog.format_type(a.atttypid, a.atttypmod),
+       (a.attgenerated OPERATOR(pg_catalog.<>) '')::pg_catalog.text
   FROM pg_catalog.pg_attribute a
-  JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
-  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
- WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND a.attnum > 0 AND NOT a.attisdropped
-   AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+  JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) a.attrelid
+  JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+ WHERE c.relkind OPERATOR(pg_catalog.=) ANY ('{r,p,v,m,f}'::pg_catalog.\"char\"[])
+   AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped
+   AND n.nspname OPERATOR(pg_catalog.!~) '^pg_'
+   AND n.nspname OPERATOR(pg_catalog.<>) 'information_schema'
  ORDER BY a.attrelid, a.attnum";
 
 /// Their indexes: number, name, relation, columns (0: an expression), how many of them are keys,
 /// whether it is unique, and whether it holds for every row at every moment.
 const INDEXES: &str = "\
-SELECT i.indexrelid::text, x.relname::text, i.indrelid::text, i.indkey::text,
-       i.indnkeyatts::text, i.indisunique::text,
-       (i.indisvalid AND i.indimmediate AND i.indpred IS NULL AND i.indexprs IS NULL)::text
+SELECT i.indexrelid::pg_catalog.text, x.relname::pg_catalog.text, i.indrelid::pg_catalog.text,
+       i.indkey::pg_catalog.text, i.indnkeyatts::pg_catalog.text, i.indisunique::pg_catalog.text,
+       (i.indisvalid AND i.indimmediate AND i.indpred IS NULL
+        AND i.indexprs IS NULL)::pg_catalog.text
   FROM pg_catalog.pg_index i
-  JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
-  JOIN pg_catalog.pg_namespace n ON n.oid = x.relnamespace
- WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+  JOIN pg_catalog.pg_class x ON x.oid OPERATOR(pg_catalog.=) i.indexrelid
+  JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) x.relnamespace
+ WHERE n.nspname OPERATOR(pg_catalog.!~) '^pg_'
+   AND n.nspname OPERATOR(pg_catalog.<>) 'information_schema'
  ORDER BY i.indrelid, i.indisprimary DESC, i.indexrelid";
 
 /// Partitions and children: child, parent.
 const INHERITANCE: &str = "\
-SELECT i.inhrelid::text, i.inhparent::text
+SELECT i.inhrelid::pg_catalog.text, i.inhparent::pg_catalog.text
   FROM pg_catalog.pg_inherits i
-  JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
- WHERE c.relkind IN ('r', 'p', 'f')
+  JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) i.inhrelid
+ WHERE c.relkind OPERATOR(pg_catalog.=) ANY ('{r,p,f}'::pg_catalog.\"char\"[])
  ORDER BY i.inhrelid, i.inhseqno";
 
 /// Constraints over columns: name, kind, relation, columns, relation and columns referred to.
 const CONSTRAINTS: &str = "\
-SELECT k.conname::text, k.contype::text, k.conrelid::text,
-       pg_catalog.array_to_string(k.conkey, ' '), k.confrelid::text,
+SELECT k.conname::pg_catalog.text, k.contype::pg_catalog.text, k.conrelid::pg_catalog.text,
+       pg_catalog.array_to_string(k.conkey, ' '), k.confrelid::pg_catalog.text,
        pg_catalog.array_to_string(k.confkey, ' ')
   FROM pg_catalog.pg_constraint k
-  JOIN pg_catalog.pg_namespace n ON n.oid = k.connamespace
- WHERE k.contype IN ('c', 'f', 'x') AND k.conrelid <> 0
-   AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+  JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) k.connamespace
+ WHERE k.contype OPERATOR(pg_catalog.=) ANY ('{c,f,x}'::pg_catalog.\"char\"[])
+   AND k.conrelid OPERATOR(pg_catalog.<>) 0
+   AND n.nspname OPERATOR(pg_catalog.!~) '^pg_'
+   AND n.nspname OPERATOR(pg_catalog.<>) 'information_schema'
  ORDER BY k.oid";
 
 /// What reads columns inside the server: kind (view, default or generated column, policy), the
@@ -126,44 +190,163 @@ SELECT k.conname::text, k.contype::text, k.conrelid::text,
 const DEPENDENCIES: &str = "\
 SELECT DISTINCT CASE WHEN r.oid IS NOT NULL THEN 'view'
                      WHEN f.oid IS NOT NULL THEN 'default' ELSE 'policy' END,
-       COALESCE(r.ev_class, f.adrelid, y.polrelid)::text, d.refobjid::text, d.refobjsubid::text
+       COALESCE(r.ev_class, f.adrelid, y.polrelid)::pg_catalog.text,
+       d.refobjid::pg_catalog.text, d.refobjsubid::pg_catalog.text
   FROM pg_catalog.pg_depend d
-  JOIN pg_catalog.pg_class c ON c.oid = d.refobjid
-  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) d.refobjid
+  JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
   LEFT JOIN pg_catalog.pg_rewrite r
-    ON d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND r.oid = d.objid
+    ON d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_rewrite'::pg_catalog.regclass
+   AND r.oid OPERATOR(pg_catalog.=) d.objid
   LEFT JOIN pg_catalog.pg_attrdef f
-    ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND f.oid = d.objid
+    ON d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass
+   AND f.oid OPERATOR(pg_catalog.=) d.objid
   LEFT JOIN pg_catalog.pg_policy y
-    ON d.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass AND y.oid = d.objid
- WHERE d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
-   AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-   AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
-   AND (r.ev_class <> d.refobjid OR f.oid IS NOT NULL OR y.oid IS NOT NULL)
+    ON d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_policy'::pg_catalog.regclass
+   AND y.oid OPERATOR(pg_catalog.=) d.objid
+ WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
+   AND c.relkind OPERATOR(pg_catalog.=) ANY ('{r,p,v,m,f}'::pg_catalog.\"char\"[])
+   AND n.nspname OPERATOR(pg_catalog.!~) '^pg_'
+   AND n.nspname OPERATOR(pg_catalog.<>) 'information_schema'
+   AND (r.ev_class OPERATOR(pg_catalog.<>) d.refobjid OR f.oid IS NOT NULL OR y.oid IS NOT NULL)
  ORDER BY 1, 2, 3, 4";
 
 /// Functions and procedures that hold SQL: name, text. Of an aggregate, the names of the functions
 /// that it calls.
 const FUNCTIONS: &str = "\
-SELECT p.proname::text,
+SELECT p.proname::pg_catalog.text,
        CASE WHEN a.aggfnoid IS NULL THEN pg_catalog.pg_get_functiondef(p.oid)
             ELSE pg_catalog.concat_ws(' ', a.aggtransfn, a.aggfinalfn, a.aggcombinefn,
                                       a.aggserialfn, a.aggdeserialfn, a.aggmtransfn,
                                       a.aggminvtransfn, a.aggmfinalfn) END
   FROM pg_catalog.pg_proc p
-  JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-  JOIN pg_catalog.pg_language l ON l.oid = p.prolang
-  LEFT JOIN pg_catalog.pg_aggregate a ON a.aggfnoid = p.oid
- WHERE (a.aggfnoid IS NOT NULL OR l.lanname NOT IN ('c', 'internal'))
-   AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+  JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
+  JOIN pg_catalog.pg_language l ON l.oid OPERATOR(pg_catalog.=) p.prolang
+  LEFT JOIN pg_catalog.pg_aggregate a ON a.aggfnoid OPERATOR(pg_catalog.=) p.oid
+ WHERE (a.aggfnoid IS NOT NULL
+        OR l.lanname OPERATOR(pg_catalog.<>) ALL ('{c,internal}'::pg_catalog.name[]))
+   AND n.nspname OPERATOR(pg_catalog.!~) '^pg_'
+   AND n.nspname OPERATOR(pg_catalog.<>) 'information_schema'
  ORDER BY p.oid";
 
 /// Columns of the catalogues themselves.
 const CATALOGUE_COLUMNS: &str = "\
-SELECT c.relname::text, a.attname::text
+SELECT c.relname::pg_catalog.text, a.attname::pg_catalog.text
   FROM pg_catalog.pg_attribute a
-  JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
- WHERE a.attrelid IN ('pg_catalog.pg_attribute'::pg_catalog.regclass,
-                      'information_schema.columns'::pg_catalog.regclass)
-   AND a.attnum > 0 AND NOT a.attisdropped
+  JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) a.attrelid
+ WHERE (a.attrelid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attribute'::pg_catalog.regclass
+        OR a.attrelid OPERATOR(pg_catalog.=) 'information_schema.columns'::pg_catalog.regclass)
+   AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped
  ORDER BY 1, a.attnum";
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use sqlparser::ast::{
+        ArrayElemTypeDef, BinaryOperator, DataType, Expr, ObjectName, UnaryOperator, Visit, Visitor,
+    };
+    use sqlparser::dialect::PostgreSqlDialect;
+    use sqlparser::parser::Parser;
+
+    use super::*;
+
+    fn is_bound(name: &ObjectName) -> bool {
+        ["pg_catalog.", "information_schema."]
+            .iter()
+            .any(|schema| name.to_string().starts_with(schema))
+    }
+
+    fn is_bound_type(data_type: &DataType) -> bool {
+        match data_type {
+            DataType::Custom(name, _) => is_bound(name),
+            DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) => is_bound_type(element),
+            _ => false,
+        }
+    }
+
+    fn is_bound_operator(operator: &BinaryOperator) -> bool {
+        match operator {
+            BinaryOperator::And | BinaryOperator::Or => true,
+            BinaryOperator::PGCustomBinaryOperator(parts) => {
+                matches!(parts.as_slice(), [schema, _] if schema == "pg_catalog")
+            }
+            _ => false,
+        }
+    }
+
+    /// Breaks at what the server would look up by the search path.
+    struct Unbound;
+
+    impl Visitor for Unbound {
+        type Break = String;
+
+        fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<String> {
+            if is_bound(name) {
+                return ControlFlow::Continue(());
+            }
+            ControlFlow::Break(name.to_string())
+        }
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<String> {
+            let is_bound = match expr {
+                Expr::Identifier(_)
+                | Expr::CompoundIdentifier(_)
+                | Expr::Value(_)
+                | Expr::Nested(_)
+                | Expr::IsNull(_)
+                | Expr::IsNotNull(_)
+                | Expr::Exists { .. }
+                | Expr::Array(_)
+                | Expr::Case { operand: None, .. } => true,
+                Expr::UnaryOp { op, .. } => *op == UnaryOperator::Not,
+                Expr::BinaryOp { op, .. } => is_bound_operator(op),
+                Expr::Cast { data_type, .. } => is_bound_type(data_type),
+                // COALESCE is syntax, not a function.
+                Expr::Function(call) => is_bound(&call.name) || call.name.to_string() == "COALESCE",
+                _ => false,
+            };
+            if is_bound {
+                return ControlFlow::Continue(());
+            }
+            ControlFlow::Break(expr.to_string())
+        }
+    }
+
+    /// The first part of a query that is not bound to the catalogue.
+    fn unbound(query: &str) -> Option<String> {
+        // Which the parser knows behind plain operators alone.
+        let query = query.replace(") ANY (", ") pg_catalog.any(");
+        let query = query.replace(") ALL (", ") pg_catalog.all(");
+        let statements = Parser::parse_sql(&PostgreSqlDialect {}, &query).expect("a query");
+        statements.visit(&mut Unbound).break_value()
+    }
+
+    #[test]
+    fn nothing_is_looked_up_by_the_search_path() {
+        for query in ASKED {
+            assert_eq!(unbound(query), None, "{query}");
+            for word in [" USING ", " NATURAL ", " BETWEEN ", " LIKE ", " IN "] {
+                assert!(!query.contains(word), "{word}: {query}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_looked_up_is_seen() {
+        for part in [
+            "a = 1",
+            "a IN (1)",
+            "a::text = b",
+            "f(a)",
+            "a OPERATOR(public.=) 1",
+            "CASE a WHEN 1 THEN true END",
+            "a IS DISTINCT FROM b",
+            "a = ANY (pg_catalog.f())",
+            "EXISTS (SELECT 1 FROM t)",
+        ] {
+            let query = format!("SELECT 1 FROM pg_catalog.pg_class WHERE {part}");
+            assert!(unbound(&query).is_some(), "{part}");
+        }
+    }
+}

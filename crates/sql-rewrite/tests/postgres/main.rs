@@ -3,11 +3,12 @@
 #![cfg(unix)]
 
 use postgres::{Client, SimpleQueryMessage};
-use sql_rewrite::{Plan, QUERIES, Rules, Schema, SchemaError, catalogue, ddl};
+use sql_rewrite::{ASKED, Plan, Rules, Schema, SchemaError, answers_of, catalogue, ddl};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
 mod clients;
+mod shadows;
 mod tpcc;
 
 /// Rows as text.
@@ -30,8 +31,10 @@ fn ask(client: &mut Client, text: &str) -> Rows {
 }
 
 fn build(client: &mut Client, rules: &Rules) -> Result<Schema, Vec<SchemaError>> {
-    let answers: Vec<Rows> = QUERIES.iter().map(|query| ask(client, query)).collect();
-    Schema::build(rules, &answers)
+    ask(client, "BEGIN");
+    let answers = ASKED.iter().map(|query| ask(client, query)).collect();
+    ask(client, "COMMIT");
+    Schema::build(rules, &answers_of(answers))
 }
 
 fn rules(text: &str) -> Rules {
