@@ -14,6 +14,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::futures::OwnedNotified;
+use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::metrics::{OpenSession, add};
 use crate::outbox::Outbox;
@@ -51,16 +52,19 @@ pub struct Connection {
     stopping: Option<Pin<Box<OwnedNotified>>>,
     /// Since the server let the client in.
     open: Option<OpenSession>,
+    /// Until when it has to; None: it has.
+    deadline: Option<Pin<Box<Sleep>>>,
     client_is_gone: bool,
 }
 
 impl Connection {
-    /// Puts them together.
+    /// Puts them together. The session ends unless it has begun by `deadline`.
     pub fn new(
         session: Session,
         (client, server): (Stream, Stream),
         process_id: u32,
         shared: Arc<Shared>,
+        deadline: Instant,
     ) -> Self {
         Self {
             session,
@@ -70,6 +74,7 @@ impl Connection {
             process_id,
             stopping: None,
             open: None,
+            deadline: Some(Box::pin(sleep_until(deadline))),
             client_is_gone: false,
         }
     }
@@ -142,6 +147,7 @@ impl Connection {
         }
         if self.session.has_begun() {
             self.open = Some(OpenSession::new(&self.shared.metrics));
+            self.deadline = None;
         }
     }
 
@@ -194,6 +200,12 @@ impl Future for Connection {
         // Registered once: a task keeps its waker.
         if this.stopping.is_none() || this.shared.stop_level() > 0 {
             this.look_for_the_end(context);
+        }
+        if let Some(deadline) = &mut this.deadline
+            && deadline.as_mut().poll(context).is_ready()
+        {
+            this.deadline = None;
+            this.session.start_timed_out();
         }
         MEMORY.with_borrow_mut(|memory| {
             let Session {

@@ -222,6 +222,15 @@ impl Session {
         }
     }
 
+    /// The server has not let the client in, and shall not any more.
+    pub fn start_timed_out(&mut self) {
+        if self.phase != Phase::Ended {
+            // PostgreSQL's own words.
+            let message = "canceling authentication due to timeout";
+            self.end(&Failure::fatal("57014", message));
+        }
+    }
+
     /// Whether nothing more is taken.
     pub fn has_ended(&self) -> bool {
         self.phase == Phase::Ended

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use wire_postgres::backend::Failure;
 use wire_postgres::startup::{self, First, Startup, TLS_REQUEST};
 
@@ -26,7 +26,8 @@ use login::Login;
 /// First byte of TLS (RFC 8446, 5.1): a client that does not ask first.
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// How long a client may go on sending after the end of its session.
+/// How long a client is waited for after the end: that it takes the last word, and that it stops
+/// sending.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// Why a socket becomes no session.
@@ -45,22 +46,24 @@ enum StartError {
 
 /// Serves one accepted socket until its end.
 pub async fn serve(client: Stream, shared: Arc<Shared>) {
-    let time = shared.config.startup_timeout();
-    let Ok((mut client, first)) = timeout(time, greet(client, &shared)).await else {
+    // Of all that is done until the session begins: each step has what those before it left.
+    let deadline = Instant::now() + shared.config.startup_timeout();
+    let Ok((mut client, first)) = timeout_at(deadline, greet(client, &shared)).await else {
         return refused(&shared, &StartError::Client(io::ErrorKind::TimedOut.into()));
     };
     let result = match first {
-        Ok(packet) => begin(&mut client, &packet, &shared, time).await,
+        Ok(packet) => begin(&mut client, &packet, &shared, deadline).await,
         Err(error) => Err(error),
     };
     match (result, client) {
         // By TLS that is the answer to a request to cancel: without it the client sees a failure.
         (Ok(None), Some(mut client)) => {
-            let _ = timeout(time, client.shutdown()).await;
+            let _ = timeout(LINGER, client.shutdown()).await;
         }
         (Ok(Some((session, server, process_id))), Some(client)) => {
             let sockets = (client, server);
-            let mut connection = Connection::new(session, sockets, process_id, Arc::clone(&shared));
+            let all = Arc::clone(&shared);
+            let mut connection = Connection::new(session, sockets, process_id, all, deadline);
             (&mut connection).await;
             shared.cancels.leave(process_id);
             if !connection.has_begun() {
@@ -75,7 +78,7 @@ pub async fn serve(client: Stream, shared: Arc<Shared>) {
             refused(&shared, &error);
             if let Some(mut client) = client {
                 // Best effort: it may be gone.
-                let _ = timeout(time, tell(&mut client, error)).await;
+                let _ = timeout(LINGER, tell(&mut client, error)).await;
             }
         }
         (Ok(_), None) => {}
@@ -210,7 +213,7 @@ async fn begin(
     client: &mut Option<Stream>,
     packet: &[u8],
     shared: &Shared,
-    time: Duration,
+    deadline: Instant,
 ) -> Result<Begun, StartError> {
     let first = First::read(packet).map_err(|_| unreadable())?;
     let client_tls = client.as_ref().is_some_and(Stream::is_tls);
@@ -220,7 +223,7 @@ async fn begin(
         First::Cancel(request) => {
             add(&shared.metrics.cancels, 1);
             if let Some(key) = shared.cancels.find(request.process_id, request.key) {
-                let done = timeout(time, cancel(&key, shared)).await;
+                let done = timeout_at(deadline, cancel(&key, shared)).await;
                 done.unwrap_or(Ok(())).map_err(StartError::Server)?;
             }
             return Ok(None);
@@ -237,7 +240,7 @@ async fn begin(
         let failure = Failure::fatal("53300", "sorry, too many clients already");
         return Err(StartError::Refused(failure));
     }
-    let connected = timeout(time, connect(shared)).await;
+    let connected = timeout_at(deadline, connect(shared)).await;
     let mut server = connected
         .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
         .map_err(StartError::Server)?;
@@ -257,7 +260,7 @@ async fn begin(
                 said: Vec::new(),
             };
             // Boxed: few sessions have it, and for a moment.
-            let done = timeout(time, Box::pin(login.run())).await;
+            let done = timeout_at(deadline, Box::pin(login.run())).await;
             done.map_err(|_| StartError::Client(io::ErrorKind::TimedOut.into()))??
         }
         _ => Vec::new(),

@@ -280,6 +280,24 @@ fn a_client_that_says_nothing_is_not_waited_for() {
     }
 }
 
+#[test]
+fn a_login_that_does_not_end_gives_its_place_back() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    // A server that takes connections and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let upstream = silent.local_addr().expect("it is bound").to_string();
+    let more = "startup_timeout_seconds = 1\nmax_connections = 1\n";
+    let proxy = common::proxy(&folder, &upstream, "", more);
+    for _ in 0..2 {
+        let mut socket = raw(proxy.address, &startup());
+        let said = String::from_utf8_lossy(&rest(&mut socket)).into_owned();
+        assert!(said.contains("57014") && said.contains("timeout"), "{said}");
+    }
+}
+
 /// A session with a table, and the port of the metrics.
 fn counted() -> Option<(Setup, Client, u16)> {
     if !server_testkit::is_installed() {
