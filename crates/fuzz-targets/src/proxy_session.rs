@@ -94,6 +94,7 @@ fn begin(is_protected: bool) -> Session {
         client_tls: false,
         server_tls: false,
         certificate_is_shared: false,
+        must_be_asked: false,
         message_size_max: 1000,
         cancel_key: Some((1, [2; 32])),
         protection,

@@ -81,6 +81,7 @@ impl InProcessEngine {
             client_tls: false,
             server_tls: false,
             certificate_is_shared: false,
+            must_be_asked: false,
             message_size_max: MESSAGE_SIZE_MAX,
             cancel_key: None,
             protection: protection.map(|protection| (protection, database)),

@@ -104,7 +104,9 @@ fn fill(server: &Postgres) {
 }
 
 fn serve_until_killed(upstream: &str, workers: &str, socket: &str) {
-    let mut text = format!("[proxy]\nlisten = \"127.0.0.1:0\"\nupstream = \"{upstream}\"\n");
+    let mut text = format!(
+        "[proxy]\nlisten = \"127.0.0.1:0\"\nupstream = \"{upstream}\"\naccept_peer = true\n"
+    );
     if workers != "0" {
         text += &format!("workers = {workers}\n");
     }

@@ -89,6 +89,10 @@ pub struct ProxyConfig {
     /// Verifiers of users, by which the proxy logs them in on both sides; None: it passes on what
     /// both say.
     pub logins: Option<PathBuf>,
+    /// Whether the server may let clients in without a question when the proxy reaches it by a
+    /// socket of the file system: then each of them is whom it says, or the proxy's own user.
+    #[serde(default)]
+    pub accept_peer: bool,
     /// Where `/metrics` is served.
     #[serde(default, deserialize_with = "some_address")]
     pub metrics: Option<SocketAddr>,

@@ -11,8 +11,8 @@
 
 use std::sync::Arc;
 
-use wire_postgres::backend::{self, Authentication, BackendKeyData, Failure};
-use wire_postgres::frontend::{self, SaslInitialResponse};
+use wire_postgres::backend::{self, Failure};
+use wire_postgres::frontend;
 use wire_postgres::{FrameError, Header, Malformed};
 
 use crate::outbox::Outbox;
@@ -34,6 +34,7 @@ mod prepared;
 mod protected;
 mod rows;
 mod settings;
+mod starting;
 mod statements;
 mod step;
 
@@ -56,6 +57,9 @@ pub struct Terms {
     /// Whether both show the same certificate: what the client binds its login to is then what the
     /// server expects.
     pub certificate_is_shared: bool,
+    /// Whether the server must ask the client who it is. Unasked, it would go by the user of the
+    /// proxy's process.
+    pub must_be_asked: bool,
     /// Largest message that is looked into.
     pub message_size_max: usize,
     /// Whom the client names to cancel, and the secret for that, cut to the size that the server's
@@ -108,6 +112,8 @@ enum Phase {
         offer_was_cut: bool,
         /// The next answer of the client chooses a mechanism.
         sasl_begins: bool,
+        /// The server has asked the client who it is.
+        was_asked: bool,
     },
     /// It has, and has not said that it is ready. It may ask for no password any more.
     Starting,
@@ -173,6 +179,7 @@ impl Session {
             phase: Phase::Authenticating {
                 offer_was_cut: false,
                 sasl_begins: false,
+                was_asked: false,
             },
             from_client: Input::default(),
             from_server: Input::default(),
@@ -219,15 +226,6 @@ impl Session {
             // PostgreSQL's own words, which drivers know.
             let message = "terminating connection due to administrator command";
             self.end(&Failure::fatal("57P01", message));
-        }
-    }
-
-    /// The server has not let the client in, and shall not any more.
-    pub fn start_timed_out(&mut self) {
-        if self.phase != Phase::Ended {
-            // PostgreSQL's own words.
-            let message = "canceling authentication due to timeout";
-            self.end(&Failure::fatal("57014", message));
         }
     }
 
@@ -492,72 +490,6 @@ impl Session {
             to_server: &mut self.to_server.bytes,
         };
         act(protected, &mut ways)
-    }
-
-    fn read_authentication(&mut self, body: &[u8], message: &[u8]) -> Result<(), End> {
-        if !matches!(self.phase, Phase::Authenticating { .. }) {
-            return Err(Malformed.into());
-        }
-        match Authentication::read(body)? {
-            Authentication::Ok => {
-                self.phase = Phase::Starting;
-                self.pass(Side::Server, message);
-            }
-            Authentication::Sasl(mechanisms) => {
-                // Binding to a channel that ends here would bind to the wrong one, but where both
-                // look the same (RFC 5929, section 4).
-                let is_shared = self.terms.certificate_is_shared;
-                let binds = |mechanism: &&[u8]| mechanism.ends_with(b"-PLUS") && !is_shared;
-                let offer: Vec<&[u8]> = mechanisms
-                    .iter()
-                    .copied()
-                    .filter(|mechanism| !binds(mechanism))
-                    .collect();
-                self.phase = Phase::Authenticating {
-                    offer_was_cut: offer.len() < mechanisms.len(),
-                    sasl_begins: true,
-                };
-                backend::write_sasl(&offer, &mut self.to_client.bytes);
-            }
-            Authentication::SaslContinue(_)
-            | Authentication::SaslFinal(_)
-            | Authentication::Other(_) => self.pass(Side::Server, message),
-        }
-        Ok(())
-    }
-
-    /// The client's choice of a mechanism. Where both sides speak TLS, a client that could bind to
-    /// the channel says so ("y"), and the server, which offered just that, takes it for an attack.
-    fn read_sasl_choice(&mut self, body: &[u8]) -> Result<(), End> {
-        let choice = SaslInitialResponse::read(body)?;
-        let Phase::Authenticating { offer_was_cut, .. } = self.phase else {
-            return Ok(());
-        };
-        self.phase = Phase::Authenticating {
-            offer_was_cut,
-            sasl_begins: false,
-        };
-        if offer_was_cut && choice.message.first() == Some(&b'y') {
-            let message = "SCRAM with channel binding cannot pass a proxy that ends TLS";
-            let hint = "Set logins in the configuration of the proxy, or connect with \
-                        channel_binding=disable (PGCHANNELBINDING=disable).";
-            return Err(End(Failure::fatal("28000", message).hint(hint)));
-        }
-        Ok(())
-    }
-
-    fn read_key(&mut self, body: &[u8]) -> Result<(), End> {
-        let data = BackendKeyData::read(body)?;
-        let (process_id, key) = match &self.terms.cancel_key {
-            Some((process_id, own)) => (*process_id, &own[..data.key.len().min(own.len())]),
-            None => (data.process_id, data.key),
-        };
-        backend::write_key_data(process_id, key, &mut self.to_client.bytes);
-        self.server_key = Some(ServerKey {
-            process_id: data.process_id,
-            key: data.key.to_vec(),
-        });
-        Ok(())
     }
 
     fn read_ready(&mut self, body: &[u8]) -> Result<(), End> {

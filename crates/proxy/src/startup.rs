@@ -247,6 +247,7 @@ async fn begin(
     server.write_all(packet).await.map_err(StartError::Server)?;
     server.flush().await.map_err(StartError::Server)?;
     let acceptor = shared.acceptor.as_ref().filter(|_| client_tls);
+    let has_logged_in = verifier.is_some();
     let said = match (verifier, client) {
         (Some((user, verifier)), Some(client)) => {
             let server_end_point = tls::server_end_point(&server);
@@ -269,10 +270,14 @@ async fn begin(
         .cancels
         .enter()
         .map_err(|error| StartError::Server(io::Error::other(error.to_string())))?;
+    // A login that the proxy has done by itself was asked for.
+    let is_local = matches!(shared.config.upstream, Upstream::Unix(_));
+    let must_be_asked = is_local && !shared.config.accept_peer && !has_logged_in;
     let mut session = Session::new(Terms {
         client_tls,
         server_tls: server.is_tls(),
         certificate_is_shared: acceptor.is_some_and(|acceptor| acceptor.shows_the_same(&server)),
+        must_be_asked,
         message_size_max: shared.config.max_message_bytes,
         cancel_key: Some((process_id, cancel_key)),
         protection,

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use common::{Setup, proxy};
 use postgres::{Client, Config, NoTls};
+use server_testkit::{Options, Postgres};
 
 const RULES: &str = "[columns.person]\nname = { type = \"text\" }\n";
 
@@ -108,4 +109,55 @@ fn a_second_proxy_does_not_take_the_socket_of_the_first() {
     );
     drop(first);
     proxy::Running::start(config).expect("now it is free");
+}
+
+/// Over its socket the server may take every client for the user of the proxy's process.
+#[test]
+fn a_server_that_asks_nothing_over_its_socket_lets_nobody_in_unless_that_is_accepted() {
+    const ACCESS: &str = "local all ann scram-sha-256\nlocal all all trust\n\
+                          host all postgres 127.0.0.1/32 trust\n";
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let sockets = tempfile::tempdir().expect("a folder");
+    // The server may run as another user.
+    let everybody = fs::Permissions::from_mode(0o777);
+    fs::set_permissions(sockets.path(), everybody).expect("an own folder");
+    let path = sockets.path().display().to_string();
+    let server = Postgres::start_as(&Options {
+        settings: &[("unix_socket_directories", &path)],
+        access: Some(ACCESS),
+        files: &[],
+    });
+    let make = "CREATE ROLE ann LOGIN PASSWORD 'secret'";
+    server.connect().batch_execute(make).expect("it is made");
+    let upstream = format!("{path}/.s.PGSQL.{}", server.port());
+    for accepts in [false, true] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let more = if accepts { "accept_peer = true" } else { "" };
+        let proxy = proxy(&folder, &upstream, "", more);
+        let connect = |user: &str| {
+            Config::new()
+                .host("127.0.0.1")
+                .port(proxy.address.port())
+                .user(user)
+                .password("secret")
+                .dbname("postgres")
+                .connect(NoTls)
+        };
+        connect("ann").expect("she is asked for her password");
+        match connect("postgres") {
+            Ok(_) => assert!(accepts, "nobody was asked"),
+            Err(error) => {
+                let error = error.as_db_error().expect("the proxy says why");
+                assert!(!accepts, "{error}");
+                assert_eq!(error.code().code(), "28000");
+                assert!(
+                    error
+                        .hint()
+                        .is_some_and(|hint| hint.contains("accept_peer"))
+                );
+            }
+        }
+    }
 }

@@ -12,6 +12,7 @@ fn terms() -> Terms {
         client_tls: false,
         server_tls: false,
         certificate_is_shared: false,
+        must_be_asked: false,
         message_size_max: 1000,
         cancel_key: Some((77, [9; 32])),
         protection: None,
@@ -177,6 +178,7 @@ fn channel_binding_is_not_offered() {
 
     let mut session = Session::new(Terms {
         certificate_is_shared: true,
+        must_be_asked: false,
         ..terms()
     });
     session.server_bytes(&message(b'R', &offer));

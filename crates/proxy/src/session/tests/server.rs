@@ -62,6 +62,7 @@ impl Both {
             client_tls: false,
             server_tls: false,
             certificate_is_shared: false,
+            must_be_asked: false,
             message_size_max: 100_000,
             cancel_key: None,
             protection: Some((Arc::clone(&protection), Database::named(b"base"))),
