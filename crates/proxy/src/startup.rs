@@ -42,6 +42,9 @@ enum StartError {
     /// The client is told why.
     #[error("{}", .0.message)]
     Refused(Failure),
+    /// The client has what the server said.
+    #[error("the server refuses the login")]
+    Told,
 }
 
 /// Serves one accepted socket until its end.
@@ -95,10 +98,13 @@ async fn linger(mut client: Stream) -> io::Result<()> {
 
 fn refused(shared: &Shared, error: &StartError) {
     add(&shared.metrics.connections_refused, 1);
-    // Class 28: who it is was not believed.
-    if let StartError::Refused(failure) = error
-        && failure.sqlstate.starts_with("28")
-    {
+    let is_login = match error {
+        // Class 28: who it is was not believed.
+        StartError::Refused(failure) => failure.sqlstate.starts_with("28"),
+        StartError::Told => true,
+        StartError::Client(_) | StartError::Server(_) => false,
+    };
+    if is_login {
         add(&shared.metrics.logins_failed, 1);
     }
     match error {
@@ -110,6 +116,7 @@ fn refused(shared: &Shared, error: &StartError) {
 async fn tell(client: &mut Stream, error: StartError) -> io::Result<()> {
     let failure = match error {
         StartError::Client(_) => return Ok(()),
+        StartError::Told => return client.shutdown().await,
         // Addresses are for the log, not for whoever asks.
         StartError::Server(_) => Failure::fatal("08006", "the proxy cannot reach the server"),
         StartError::Refused(failure) => failure,
@@ -266,24 +273,39 @@ async fn begin(
         }
         _ => Vec::new(),
     };
+    let end_points = (client_tls, server.is_tls());
+    let is_shared = acceptor.is_some_and(|acceptor| acceptor.shows_the_same(&server));
+    let (mut session, process_id) =
+        session_of(shared, protection, end_points, is_shared, has_logged_in)?;
+    session.server_bytes(&said);
+    Ok(Some((session, server, process_id)))
+}
+
+/// The session of a client that the server asks who it is, or that has logged in. Gives whom the
+/// client names to cancel, too.
+fn session_of(
+    shared: &Shared,
+    protection: Option<(Arc<Protection>, Database)>,
+    (client_tls, server_tls): (bool, bool),
+    certificate_is_shared: bool,
+    has_logged_in: bool,
+) -> Result<(Session, u32), StartError> {
     let (process_id, cancel_key) = shared
         .cancels
         .enter()
         .map_err(|error| StartError::Server(io::Error::other(error.to_string())))?;
-    // A login that the proxy has done by itself was asked for.
-    let is_local = matches!(shared.config.upstream, Upstream::Unix(_));
-    let must_be_asked = is_local && !shared.config.accept_peer && !has_logged_in;
-    let mut session = Session::new(Terms {
+    let is_by_socket = matches!(shared.config.upstream, Upstream::Unix(_));
+    let session = Session::new(Terms {
         client_tls,
-        server_tls: server.is_tls(),
-        certificate_is_shared: acceptor.is_some_and(|acceptor| acceptor.shows_the_same(&server)),
-        must_be_asked,
+        server_tls,
+        certificate_is_shared,
+        // A login that the proxy has done by itself was asked for.
+        must_be_asked: is_by_socket && !shared.config.accept_peer && !has_logged_in,
         message_size_max: shared.config.max_message_bytes,
         cancel_key: Some((process_id, cancel_key)),
         protection,
     });
-    session.server_bytes(&said);
-    Ok(Some((session, server, process_id)))
+    Ok((session, process_id))
 }
 
 /// Rules, and the database that the session is of.

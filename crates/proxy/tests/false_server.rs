@@ -19,6 +19,7 @@ const VERIFIER: &str = "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$\
 const OK: (u8, &[u8]) = (b'R', &[0, 0, 0, 0]);
 const READY: (u8, &[u8]) = (b'Z', b"I");
 const NOTICE: (u8, &[u8]) = (b'N', b"SNOTICE\0C00000\0Mhello\0\0");
+const ERROR: (u8, &[u8]) = (b'E', b"SFATAL\0VFATAL\0C28000\0Mno\0\0");
 const PLAIN: (u8, &[u8]) = (b'R', &[0, 0, 0, 3]);
 const MD5: (u8, &[u8]) = (b'R', &[0, 0, 0, 5, 1, 2, 3, 4]);
 const SCRAM: (u8, &[u8]) = (b'R', b"\0\0\0\x0aSCRAM-SHA-256\0\0");
@@ -114,6 +115,9 @@ fn a_server_that_does_not_know_the_verifier_learns_nothing_and_lets_nobody_in() 
         offer(&[NOTICE, OK, READY]),
         offer(&[READY]),
         offer(&[ONLY_BOUND]),
+        offer(&[ERROR, OK, READY]),
+        challenge(&[ERROR, OK, READY]),
+        signature(&[ERROR, OK, READY]),
         challenge(&[PLAIN]),
         challenge(&[OK, READY]),
         challenge(&[NOTICE, OK, READY]),

@@ -43,22 +43,20 @@ enum Wanted {
     Ok,
 }
 
-/// What the server said next.
-enum Said {
-    /// What was waited for: of an offer whether it has channel binding, else what the mechanism
-    /// says.
-    Wanted(bool, Vec<u8>),
-    /// It refuses: the message, for the client.
-    Refusal,
+/// What the server said, as it was waited for.
+#[derive(Default)]
+struct Said {
+    /// Of an offer.
+    has_binding: bool,
+    /// Of a challenge and a signature: what the mechanism says.
+    text: Vec<u8>,
 }
 
 impl Login<'_> {
     /// Logs in on both sides. Gives what the server said that the session shall take: that the
-    /// client is let in, or why not.
+    /// client is let in.
     pub(super) async fn run(mut self) -> Result<Vec<u8>, StartError> {
-        let Said::Wanted(offers_binding, _) = self.server_says(&Wanted::Offer).await? else {
-            return Ok(self.said);
-        };
+        let offers_binding = self.server_says(&Wanted::Offer).await?.has_binding;
         let said = std::mem::take(&mut self.said);
         send_client(self.client, &said).await?;
         let mut client = self.greet_client().await?;
@@ -68,9 +66,7 @@ impl Login<'_> {
         let mut out = Vec::new();
         frontend::write_sasl_initial(mechanism, first.as_bytes(), &mut out);
         send_server(self.server, &out).await?;
-        let Said::Wanted(_, challenge) = self.server_says(&Wanted::Challenge).await? else {
-            return Ok(self.said);
-        };
+        let challenge = self.server_says(&Wanted::Challenge).await?.text;
         let taken = server.take_challenge(&challenge, self.verifier);
         self.check(taken)?;
 
@@ -85,9 +81,7 @@ impl Login<'_> {
         out.clear();
         frontend::write_sasl_response(last.as_bytes(), &mut out);
         send_server(self.server, &out).await?;
-        let Said::Wanted(_, signature) = self.server_says(&Wanted::Signature).await? else {
-            return Ok(self.said);
-        };
+        let signature = self.server_says(&Wanted::Signature).await?.text;
         self.check(proven.check(&signature))?;
         out.clear();
         backend::write_sasl_final(last_to_client.as_bytes(), &mut out);
@@ -115,8 +109,8 @@ impl Login<'_> {
         self.check(ClientSide::begin(choice, self.client_end_point, &nonce()?))
     }
 
-    /// Waits for a message of the server. Notices before it, a refusal, and the last word of a login
-    /// that succeeds are kept for the client.
+    /// Waits for a message of the server. Notices before it, and the last word of a login that
+    /// succeeds, are kept for the client; a refusal goes to it at once.
     async fn server_says(&mut self, wanted: &Wanted) -> Result<Said, StartError> {
         loop {
             let message = read(self.server).await.map_err(StartError::Server)?;
@@ -132,15 +126,19 @@ impl Login<'_> {
                             if mechanisms.contains(&SCRAM) =>
                         {
                             let has_binding = mechanisms.contains(&SCRAM_PLUS);
-                            Ok(Said::Wanted(has_binding, Vec::new()))
+                            Ok(Said {
+                                has_binding,
+                                ..Said::default()
+                            })
                         }
                         (Wanted::Challenge, Authentication::SaslContinue(said))
-                        | (Wanted::Signature, Authentication::SaslFinal(said)) => {
-                            Ok(Said::Wanted(false, said.to_vec()))
-                        }
+                        | (Wanted::Signature, Authentication::SaslFinal(said)) => Ok(Said {
+                            text: said.to_vec(),
+                            ..Said::default()
+                        }),
                         (Wanted::Ok, Authentication::Ok) => {
                             self.said.extend_from_slice(&message);
-                            Ok(Said::Wanted(false, Vec::new()))
+                            Ok(Said::default())
                         }
                         (Wanted::Offer, _) => self.check(Err(ScramError::OtherMethod)),
                         _ => wrong,
@@ -148,7 +146,9 @@ impl Login<'_> {
                 }
                 backend::kind::ERROR => {
                     self.said.extend_from_slice(&message);
-                    return Ok(Said::Refusal);
+                    let said = std::mem::take(&mut self.said);
+                    send_client(self.client, &said).await?;
+                    return Err(StartError::Told);
                 }
                 backend::kind::NOTICE => {}
                 backend::kind::NEGOTIATE_VERSION if is_offer => {}

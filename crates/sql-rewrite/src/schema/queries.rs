@@ -4,8 +4,8 @@
 //! Whoever may create objects in a database could shadow what a query names, and so make it lie to
 //! the proxy, or run with the privileges of whoever asks (CVE-2018-1058). So nothing here is looked
 //! up by the search path: functions, types, tables and operators are those of `pg_catalog`, and no
-//! syntax is used that names an operator silently, such as `IN` and `USING`. What the server prints
-//! (the text of a view, the name of a type) depends on settings: these are pinned while it is asked.
+//! syntax is used that names an operator silently, such as `IN` and `USING`. What the server
+//! prints (the text of a view, the name of a type) depends on settings, which are pinned meanwhile.
 
 /// The rows of one query's answer: columns as text, None for NULL.
 pub type Answer = Vec<Vec<Option<String>>>;
