@@ -81,15 +81,20 @@ pub enum Exposure {
 
 #[cfg(unix)]
 pub(crate) fn exposed(path: &Path) -> Option<ExposedKeyFile> {
-    let exposure = exposure_of_file(path).or_else(|| {
-        // A link is replaced where it is, and what it means where that is.
-        let resolved = std::fs::canonicalize(path).ok()?;
-        [path, &resolved].into_iter().find_map(exposure_of_folder)
-    })?;
+    let exposure = exposure_of_file(path).or_else(|| replaceable(path))?;
     Some(ExposedKeyFile {
         path: path.to_owned(),
         exposure,
     })
+}
+
+/// How others than its owner can change what stands in a file, which may be for all to read.
+pub fn changeable(path: &Path) -> Option<Exposure> {
+    match exposed(path)?.exposure {
+        Exposure::Readable { mode } if mode & 0o022 != 0 => Some(Exposure::Writable { mode }),
+        Exposure::Readable { .. } => replaceable(path),
+        exposure => Some(exposure),
+    }
 }
 
 #[cfg(unix)]
@@ -121,6 +126,18 @@ fn exposure_of_folder(path: &Path) -> Option<Exposure> {
         folder: folder.to_owned(),
         mode,
     })
+}
+
+#[cfg(unix)]
+fn replaceable(path: &Path) -> Option<Exposure> {
+    // A link is replaced where it is, and what it means where that is.
+    let resolved = std::fs::canonicalize(path).ok()?;
+    [path, &resolved].into_iter().find_map(exposure_of_folder)
+}
+
+#[cfg(not(unix))]
+fn replaceable(_path: &Path) -> Option<Exposure> {
+    None
 }
 
 #[cfg(not(unix))]

@@ -4,18 +4,24 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use crypto::secret::{KEY_SIZE, Key, SecretBytes};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
 use crate::key_file;
-pub use crate::key_file::{ExposedKeyFile, Exposure};
+pub use crate::key_file::{ExposedKeyFile, Exposure, changeable};
 
 /// The most that is read from any source.
 pub const SOURCE_SIZE_MAX: usize = 4 * 1024;
+
+/// How long a command may take: enough for a person who is asked for a passphrase.
+const COMMAND_LIMIT: Duration = Duration::from_secs(120);
 
 /// Where a key or a passphrase is to be read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +39,12 @@ pub enum KeySource {
 /// Why a source gave no key or passphrase.
 #[derive(Debug, Error)]
 pub enum KeySourceError {
+    /// The name of a file is a key.
+    #[error(
+        "what stands in place of the name of a key file is itself a key, and is not shown: put it \
+         into a file that only you can read, and name that"
+    )]
+    KeyForName,
     /// The file could not be opened or read.
     #[error("cannot read the key file {path}: {source}; check the name and its permissions")]
     File {
@@ -64,6 +76,12 @@ pub enum KeySourceError {
         /// What the system said.
         source: io::Error,
     },
+    /// The command did not end.
+    #[error(
+        "the key command has not ended after {} seconds and was stopped; run it by hand to see what \
+         it waits for", COMMAND_LIMIT.as_secs()
+    )]
+    CommandTimedOut,
     /// The command ended with a failure.
     #[error("the key command failed ({status}); its output is not used. Run it by hand to see why")]
     CommandFailed {
@@ -145,10 +163,7 @@ impl KeySource {
         let bytes = match self {
             KeySource::File(path) => key_file::open_regular(path)
                 .and_then(|mut file| read_bounded(&mut file))
-                .map_err(|source| KeySourceError::File {
-                    path: path.clone(),
-                    source,
-                })?,
+                .map_err(|source| unreadable(path, source))?,
             KeySource::Descriptor(descriptor) => {
                 let descriptor = *descriptor;
                 File::open(format!("/dev/fd/{descriptor}"))
@@ -158,7 +173,7 @@ impl KeySource {
             KeySource::Environment(name) => std::env::var(name)
                 .map(|text| Zeroizing::new(text.into_bytes()))
                 .map_err(|_| KeySourceError::Environment { name: name.clone() })?,
-            KeySource::Command(command) => read_command(command)?,
+            KeySource::Command(command) => read_command(command, COMMAND_LIMIT)?,
         };
         if bytes.len() > SOURCE_SIZE_MAX {
             return Err(KeySourceError::TooLong {
@@ -166,6 +181,18 @@ impl KeySource {
             });
         }
         Ok(bytes)
+    }
+}
+
+/// Someone may have put the key where the name of its file belongs.
+fn unreadable(path: &Path, source: io::Error) -> KeySourceError {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    if name.is_some_and(|name| parse_raw_key(name.as_bytes()).is_some()) {
+        return KeySourceError::KeyForName;
+    }
+    KeySourceError::File {
+        path: path.to_owned(),
+        source,
     }
 }
 
@@ -212,7 +239,7 @@ fn read_bounded(reader: &mut impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
     Ok(bytes)
 }
 
-fn read_command(command: &str) -> Result<Zeroizing<Vec<u8>>, KeySourceError> {
+fn read_command(command: &str, limit: Duration) -> Result<Zeroizing<Vec<u8>>, KeySourceError> {
     let failed_to_start = |source| KeySourceError::CommandStart { source };
     let (shell, flag) = if cfg!(windows) {
         ("cmd", "/C")
@@ -225,9 +252,10 @@ fn read_command(command: &str) -> Result<Zeroizing<Vec<u8>>, KeySourceError> {
         .stdout(Stdio::piped())
         .spawn()
         .map_err(failed_to_start)?;
-    let output = match child.stdout.take() {
-        Some(mut pipe) => read_bounded(&mut pipe),
-        None => Ok(Zeroizing::new(Vec::new())),
+    let Some(output) = read_output(&mut child, limit) else {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(KeySourceError::CommandTimedOut);
     };
     let status = child.wait().map_err(failed_to_start)?;
     let output = output.map_err(failed_to_start)?;
@@ -236,6 +264,18 @@ fn read_command(command: &str) -> Result<Zeroizing<Vec<u8>>, KeySourceError> {
         return Err(KeySourceError::CommandFailed { status });
     }
     Ok(output)
+}
+
+/// What a command writes, until it closes its output; None: it has not in time. A thread that waits
+/// for a command in vain ends with what that has started.
+fn read_output(child: &mut Child, limit: Duration) -> Option<io::Result<Zeroizing<Vec<u8>>>> {
+    let mut pipe = child.stdout.take()?;
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        // Nobody may be waiting any more.
+        let _ = sender.send(read_bounded(&mut pipe));
+    });
+    receiver.recv_timeout(limit).ok()
 }
 
 #[cfg(test)]
@@ -269,6 +309,15 @@ mod tests {
 
     fn expected_key() -> Vec<u8> {
         (0..32).collect()
+    }
+
+    #[test]
+    fn a_key_in_place_of_the_name_of_its_file_is_not_shown() {
+        let key = "5a".repeat(32);
+        let source = KeySource::File(Path::new("/etc").join(&key));
+        let error = source.read_raw_key().expect_err("no such file");
+        assert!(matches!(error, KeySourceError::KeyForName));
+        assert!(!error.to_string().contains("5a5a"), "{error}");
     }
 
     #[test]
@@ -331,6 +380,8 @@ mod tests {
     fn a_command_gives_its_output_only_when_it_succeeds() {
         let good = KeySource::Command("echo correct horse".to_owned());
         assert_eq!(good.read_passphrase().unwrap().expose(), b"correct horse");
+        let waiting = read_command("sleep 60; echo correct horse", Duration::from_millis(50));
+        assert!(matches!(waiting, Err(KeySourceError::CommandTimedOut)));
         let bad = KeySource::Command("echo correct horse; exit 3".to_owned());
         let error = bad.read_passphrase().unwrap_err();
         assert!(matches!(error, KeySourceError::CommandFailed { .. }));

@@ -234,13 +234,16 @@ pub enum ConfigError {
         /// Why.
         error: std::io::Error,
     },
-    /// The file is no TOML, or has other fields.
-    #[error("{path}: {error}")]
+    /// The file is no TOML, or has other fields. The line is not shown: a key may stand in it by
+    /// mistake.
+    #[error("{path}, line {line}: {message}")]
     Syntax {
         /// Which.
         path: PathBuf,
-        /// Where and why.
-        error: Box<toml::de::Error>,
+        /// Where: the first has number 1.
+        line: usize,
+        /// Why.
+        message: String,
     },
 }
 
@@ -253,9 +256,14 @@ pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
         path: path.to_owned(),
         error,
     })?;
-    toml::from_str(&text).map_err(|error| ConfigError::Syntax {
-        path: path.to_owned(),
-        error: Box::new(error),
+    toml::from_str(&text).map_err(|error: toml::de::Error| {
+        let place = error.span().map_or(0, |span| span.start);
+        let before = text.get(..place).unwrap_or_default();
+        ConfigError::Syntax {
+            path: path.to_owned(),
+            line: before.matches('\n').count() + 1,
+            message: error.message().to_owned(),
+        }
     })
 }
 

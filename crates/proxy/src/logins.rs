@@ -50,6 +50,10 @@ pub enum LineError {
     NoVerifier(#[from] NoVerifier),
 }
 
+/// What tells a file from what it was: when it and its entry were changed, its size, and which it
+/// is.
+type State = (Option<SystemTime>, u64, (i64, i64), u64);
+
 /// Verifiers by user.
 #[derive(Debug)]
 pub struct Logins {
@@ -61,8 +65,8 @@ type Verifiers = HashMap<String, Arc<Verifier>>;
 
 #[derive(Debug)]
 struct Seen {
-    /// As the file was: when it was changed, and its size.
-    state: (Option<SystemTime>, u64),
+    /// As the file was when it was read last, whether it could be or not.
+    state: State,
     verifiers: Verifiers,
 }
 
@@ -72,10 +76,11 @@ impl Logins {
     /// # Errors
     /// It cannot be read, or holds something else.
     pub fn read(path: &Path) -> Result<Self, LoginsError> {
-        warn_if_exposed(&KeySource::File(path.to_owned()));
+        let state = state(path).map_err(|error| unreadable(path, error))?;
+        let verifiers = read(path)?;
         Ok(Self {
             path: path.to_owned(),
-            seen: Mutex::new(read(path)?),
+            seen: Mutex::new(Seen { state, verifiers }),
         })
     }
 
@@ -83,10 +88,14 @@ impl Logins {
     pub fn find(&self, user: &str) -> Option<Arc<Verifier>> {
         // What is replaced is replaced as a whole.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if state(&self.path).ok() != Some(seen.state) {
+        // Before the content: what changes in between is read again.
+        if let Ok(state) = state(&self.path)
+            && state != seen.state
+        {
+            seen.state = state;
             match read(&self.path) {
-                Ok(read) => *seen = read,
-                // It may just be written: what was in it before goes on.
+                Ok(verifiers) => seen.verifiers = verifiers,
+                // It may just be written, and then changes again: what was in it before goes on.
                 Err(error) => tracing::warn!(%error, "logins"),
             }
         }
@@ -94,19 +103,28 @@ impl Logins {
     }
 }
 
-fn state(path: &Path) -> io::Result<(Option<SystemTime>, u64)> {
+fn state(path: &Path) -> io::Result<State> {
     let data = std::fs::metadata(path)?;
-    Ok((data.modified().ok(), data.len()))
+    #[cfg(unix)]
+    let (changed, number) = {
+        use std::os::unix::fs::MetadataExt as _;
+        ((data.ctime(), data.ctime_nsec()), data.ino())
+    };
+    #[cfg(not(unix))]
+    let (changed, number) = ((0, 0), 0);
+    Ok((data.modified().ok(), data.len(), changed, number))
 }
 
-fn read(path: &Path) -> Result<Seen, LoginsError> {
-    let wrong = |error| LoginsError::Read {
+fn unreadable(path: &Path, error: io::Error) -> LoginsError {
+    LoginsError::Read {
         path: path.to_owned(),
         error,
-    };
-    // Before the content: what changes in between is read again.
-    let state = state(path).map_err(wrong)?;
-    let text = std::fs::read_to_string(path).map_err(wrong)?;
+    }
+}
+
+fn read(path: &Path) -> Result<Verifiers, LoginsError> {
+    warn_if_exposed(&KeySource::File(path.to_owned()));
+    let text = std::fs::read_to_string(path).map_err(|error| unreadable(path, error))?;
     let mut verifiers = HashMap::new();
     for (index, line) in text.lines().enumerate() {
         if line.is_empty() {
@@ -119,7 +137,7 @@ fn read(path: &Path) -> Result<Seen, LoginsError> {
         })?;
         verifiers.insert(name, Arc::new(verifier));
     }
-    Ok(Seen { state, verifiers })
+    Ok(verifiers)
 }
 
 fn login(line: &str) -> Result<(String, Verifier), LineError> {
@@ -165,8 +183,18 @@ mod tests {
         assert!(logins.find("bob").is_none());
         write(&format!("bob\t{VERIFIER}\n"));
         assert!(logins.find("bob").is_some() && logins.find("ann").is_none());
+        let modified = || std::fs::metadata(&path).and_then(|data| data.modified());
+        let before = modified().expect("a time");
+        write(&format!("eve\t{VERIFIER}\n"));
+        let file = std::fs::File::options().write(true).open(&path);
+        file.and_then(|file| file.set_modified(before))
+            .expect("set");
+        assert!(
+            logins.find("eve").is_some(),
+            "as large and as old as before"
+        );
         write("half a li");
-        assert!(logins.find("bob").is_some(), "what was known goes on");
+        assert!(logins.find("eve").is_some(), "what was known goes on");
     }
 
     #[test]
