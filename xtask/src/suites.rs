@@ -139,6 +139,7 @@ fn sqlite(options: &SqliteOptions) -> anyhow::Result<()> {
         key: key(&work, user)?,
         user,
         work,
+        version: source.version,
     };
     let programs = Programs {
         bench: &bench,
@@ -169,7 +170,7 @@ fn sqlite(options: &SqliteOptions) -> anyhow::Result<()> {
 
 /// All scripts of `veryquick` in all modes.
 fn whole(bench: &Bench, options: &SqliteOptions) -> anyhow::Result<()> {
-    let list = List::read(Path::new(LIST))?;
+    let list = List::read(Path::new(LIST), &bench.version)?;
     let mut suite = bench.list()?;
     suite.extend(slice::BESIDE.iter().map(|&script| script.to_owned()));
     let unknown = list.unknown(&suite);
@@ -209,7 +210,7 @@ fn whole(bench: &Bench, options: &SqliteOptions) -> anyhow::Result<()> {
 
 /// Chosen scripts under our extension; without it only those that fail in a way that is not listed.
 fn slice(bench: &Bench, options: &SqliteOptions) -> anyhow::Result<()> {
-    let list = List::read(Path::new(LIST))?;
+    let list = List::read(Path::new(LIST), &bench.version)?;
     let mut scripts = bench.list()?;
     scripts.retain(|script| slice::has(script));
     let jobs = jobs(options);

@@ -78,8 +78,8 @@ pub enum KeySourceError {
     },
     /// The command did not end.
     #[error(
-        "the key command has not ended after {} seconds and was stopped; run it by hand to see what \
-         it waits for", COMMAND_LIMIT.as_secs()
+        "the key command has not ended after {} seconds and was stopped; run it by hand to see \
+         what it waits for", COMMAND_LIMIT.as_secs()
     )]
     CommandTimedOut,
     /// The command ended with a failure.

@@ -27,8 +27,39 @@ struct Reason {
     /// These tests depend on time or chance: that one of them passes is no news.
     #[serde(default)]
     sometimes: bool,
-    /// Names of tests by script; `*` in a name stands for anything.
-    tests: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    tests: Tests,
+    /// Those of some versions of SQLite alone, by the first that has them.
+    #[serde(default)]
+    since: BTreeMap<String, Tests>,
+    /// By the first that does not have them.
+    #[serde(default)]
+    before: BTreeMap<String, Tests>,
+}
+
+/// Names of tests by script; `*` in a name stands for anything.
+type Tests = BTreeMap<String, Vec<String>>;
+
+impl Reason {
+    /// Takes what holds for a version among the tests of all.
+    fn choose(&mut self, version: &str) {
+        let is_since = |first: &str| numbers(version) >= numbers(first);
+        let since = std::mem::take(&mut self.since).into_iter();
+        let before = std::mem::take(&mut self.before).into_iter();
+        let chosen = since
+            .filter(|(first, _)| is_since(first))
+            .chain(before.filter(|(first, _)| !is_since(first)));
+        for (script, names) in chosen.flat_map(|(_, tests)| tests) {
+            self.tests.entry(script).or_default().extend(names);
+        }
+    }
+}
+
+/// The parts of a version: `3.40.1`, with anything behind it.
+fn numbers(version: &str) -> Vec<u32> {
+    let version = version.split_whitespace().next().unwrap_or_default();
+    let parts = version.split('.').map(str::parse);
+    parts.map_while(Result::ok).collect()
 }
 
 /// What a run found, held against the list.
@@ -43,15 +74,19 @@ pub struct Comparison {
 }
 
 impl List {
-    pub fn read(path: &Path) -> anyhow::Result<List> {
+    /// What the file has for a version of SQLite.
+    pub fn read(path: &Path, version: &str) -> anyhow::Result<List> {
         let text =
             fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let list: List =
+        let mut list: List =
             toml::from_str(&text).with_context(|| format!("{} is wrong", path.display()))?;
-        for reason in &list.reason {
-            if reason.why.trim().is_empty() || reason.tests.is_empty() {
+        for reason in &mut list.reason {
+            let is_empty =
+                reason.tests.is_empty() && reason.since.is_empty() && reason.before.is_empty();
+            if reason.why.trim().is_empty() || is_empty {
                 bail!("{}: a reason has no text or no tests", path.display());
             }
+            reason.choose(version);
         }
         Ok(list)
     }
@@ -176,6 +211,30 @@ mod tests {
             pairs(&[("a.test", "a-20"), ("c.test", "c-1")])
         );
         assert_eq!(comparison.gone, pairs(&[("a.test", "a-2")]));
+    }
+
+    #[test]
+    fn some_tests_are_those_of_some_versions() {
+        const LIST: &str = r#"
+            [[reason]]
+            why = "sizes of files"
+            tests = { "a.test" = ["a-1"] }
+            since = { "3.45" = { "a.test" = ["a-2"] } }
+            before = { "3.45" = { "b.test" = ["b-1"] } }
+        "#;
+        for (version, tests) in [
+            ("3.40.1 (Debian's 3.40.1-2)", ["a.test a-1", "b.test b-1"]),
+            ("3.45", ["a.test a-1", "a.test a-2"]),
+            ("3.53.4", ["a.test a-1", "a.test a-2"]),
+        ] {
+            let mut list = list(LIST);
+            list.reason[0].choose(version);
+            let chosen = list.reason[0].tests.iter();
+            let chosen = chosen.flat_map(|(script, names)| {
+                names.iter().map(move |name| format!("{script} {name}"))
+            });
+            assert!(chosen.eq(tests), "{version}");
+        }
     }
 
     #[test]

@@ -50,6 +50,8 @@ pub struct Bench {
     pub user: Option<u32>,
     /// Where runs work and leave their output.
     pub work: PathBuf,
+    /// Of SQLite.
+    pub version: String,
 }
 
 impl Bench {
