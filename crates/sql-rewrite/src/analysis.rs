@@ -18,6 +18,7 @@ mod expression;
 pub(crate) mod function;
 mod gather;
 pub(crate) mod lower;
+pub(crate) mod meeting;
 mod outcome;
 mod query;
 mod scope;

@@ -12,6 +12,7 @@ use sqlparser::ast::{
 
 use crate::analysis::function::{check_sort_options, sort_keys};
 use crate::analysis::lower::{Lowering, Typed, balanced, has_aggregate};
+use crate::analysis::meeting::Meetings;
 use crate::analysis::{
     Analysis, Constant, OutColumn, Scope, expand_relation, output_name, output_of, refuse,
     unsupported,
@@ -95,6 +96,16 @@ impl Shape {
         }
         let distinct = matches!(select.distinct, Some(Distinct::Distinct));
         let fetched = std::mem::take(&mut lowering.fetched);
+        let values = shape.project.iter().map(|(_, value, _)| value);
+        let keys = shape.group_by.iter().map(|(_, key, _)| &key.value);
+        Meetings::new(lowering.analysis, &fetched, lowering.before)
+            .with_groups(keys, shape.aggregates.iter().map(|(one, _)| one))?
+            .check(
+                values
+                    .chain(&filter)
+                    .chain(&having)
+                    .chain(sorts.iter().map(|sort| &sort.value)),
+            )?;
         let (limit, offset) = limits(&mut query, &mut lowering)?;
         let fetch = fetch(query, fetched, lowering.analysis)?;
         Ok(Finish {

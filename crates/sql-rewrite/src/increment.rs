@@ -11,6 +11,7 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
 use crate::analysis::lower::{Fetched, Lowering};
+use crate::analysis::meeting::Meetings;
 use crate::analysis::{Analysis, Relation, Scope, output_list, quoted, unsupported};
 use crate::names::{folded, split};
 use crate::{
@@ -158,7 +159,12 @@ fn lower(
             value,
         });
     }
-    Ok((assignments, lowering.fetched))
+    let fetched = lowering.fetched;
+    let meetings = Meetings::new(analysis, &fetched, LOCATORS);
+    for assignment in &assignments {
+        meetings.check_stored(assignment.column, &assignment.value)?;
+    }
+    Ok((assignments, fetched))
 }
 
 /// A column to be read: of a type that the proxy can compute with.

@@ -3,7 +3,7 @@
 use column_types::{Accumulator, Aggregation, Arithmetic, LogicalType, Value as Constantly};
 use sqlparser::ast::{
     BinaryOperator as B, CastKind, Expr, Function, FunctionArguments, TrimWhereField,
-    UnaryOperator as U, Value,
+    UnaryOperator as U,
 };
 
 mod forms;
@@ -11,6 +11,7 @@ mod forms;
 pub(crate) use forms::{balanced, plain_arguments};
 
 use super::function::argument_expression;
+use super::meeting::has_constant;
 use super::{Analysis, Constant, Gathered, Scope, constant, refuse, unsupported};
 use crate::names::{builtin, split};
 use crate::{
@@ -29,6 +30,8 @@ pub(crate) struct Fetched {
     pub sealed: Option<ColumnId>,
     pub gathered: Option<Gathered>,
     pub logical: Option<LogicalType>,
+    /// It is made of constants or parameters, which go to the server in clear.
+    pub is_free: bool,
 }
 
 impl Fetched {
@@ -242,6 +245,7 @@ impl Lowering<'_, '_> {
         {
             return None;
         }
+        let is_free = self.analysis.is_free(expression, self.scope);
         *self.analysis = attempt;
         let known = |fetched: &Fetched| fetched.expression == changed;
         let place = match self.fetched.iter().position(known) {
@@ -252,6 +256,7 @@ impl Lowering<'_, '_> {
                     sealed,
                     gathered,
                     logical,
+                    is_free: is_free && sealed.is_none() && gathered.is_none(),
                 });
                 self.fetched.len() - 1
             }
@@ -502,19 +507,6 @@ pub(crate) fn has_aggregate(expression: &Expr) -> bool {
                 false => ControlFlow::Continue(()),
             }
         }
-        _ => ControlFlow::Continue(()),
-    });
-    found.is_break()
-}
-
-/// Whether a constant or parameter stands anywhere in an expression.
-fn has_constant(expression: &Expr) -> bool {
-    use std::ops::ControlFlow;
-    let found = sqlparser::ast::visit_expressions(expression, |inner| match inner {
-        Expr::Value(value) if !matches!(value.value, Value::Null | Value::Boolean(_)) => {
-            ControlFlow::Break(())
-        }
-        Expr::TypedString(_) | Expr::Prefixed { .. } => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });
     found.is_break()

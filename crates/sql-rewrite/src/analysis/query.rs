@@ -206,6 +206,7 @@ impl Analysis<'_> {
         let mut outputs = left;
         for (output, right) in outputs.iter_mut().flatten().zip(rights) {
             output.logical = common_type(output.logical, right.logical);
+            output.is_free |= right.is_free;
         }
         Ok(outputs)
     }
@@ -241,6 +242,7 @@ impl Analysis<'_> {
         let out = |place: usize| OutColumn {
             name: Some(format!("column{}", place + 1)),
             sealed: targets.and_then(|targets| targets[place]),
+            is_free: targets.is_none(),
             ..OutColumn::default()
         };
         Ok(Some((0..columns).map(out).collect()))

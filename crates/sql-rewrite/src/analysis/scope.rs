@@ -20,6 +20,8 @@ pub(crate) struct OutColumn {
     pub gathered: Option<Gathered>,
     /// The type of a plain one, where the schema tells.
     pub logical: Option<LogicalType>,
+    /// It is made of constants or parameters, which go to the server in clear.
+    pub is_free: bool,
 }
 
 /// Sealed values of a column that the server has put into an array, for an aggregate that it
@@ -39,6 +41,8 @@ pub(crate) struct Relation {
     pub merged: Vec<String>,
     /// The table, where it is one that the schema has.
     pub table: Option<(String, String)>,
+    /// Columns that are not known may be [free](OutColumn::is_free).
+    pub is_free: bool,
 }
 
 /// Relations in sight of an expression, the nearest first.
@@ -86,6 +90,7 @@ pub(crate) struct Resolved {
     pub sealed: Option<ColumnId>,
     pub gathered: Option<Gathered>,
     pub logical: Option<LogicalType>,
+    pub is_free: bool,
 }
 
 const PLAIN: Resolved = Resolved {
@@ -93,6 +98,7 @@ const PLAIN: Resolved = Resolved {
     sealed: None,
     gathered: None,
     logical: None,
+    is_free: false,
 };
 
 /// Columns that every table has (PostgreSQL 5.5); none of them is ever sealed.
@@ -124,6 +130,7 @@ impl Relation {
             sealed: column.protected,
             gathered: None,
             logical: column.physical,
+            is_free: false,
         });
         Self {
             name: alias.map_or_else(|| table.name.clone(), folded),
@@ -131,6 +138,7 @@ impl Relation {
             columns: Some(columns.collect()),
             merged: Vec::new(),
             table: Some((table.schema.clone(), table.name.clone())),
+            is_free: false,
         }
     }
 
@@ -148,7 +156,13 @@ impl Relation {
             sealed: column.sealed,
             gathered: column.gathered,
             logical: column.logical,
+            is_free: column.is_free,
         }
+    }
+
+    /// Whether any column of it is free.
+    fn has_free(&self) -> bool {
+        self.is_free || self.columns.iter().flatten().any(|column| column.is_free)
     }
 
     fn is_sealed(&self) -> bool {
@@ -197,6 +211,7 @@ impl Scope<'_> {
 
     fn resolve_column(&self, name: &str, quoted: bool) -> Result<Resolved, Refusal> {
         let mut unknown_relation = false;
+        let mut is_free = false;
         let mut scope = Some(self);
         while let Some(current) = scope {
             let mut found: Option<Resolved> = None;
@@ -225,7 +240,11 @@ impl Scope<'_> {
                 }
                 return Ok(found);
             }
-            unknown_relation |= current.relations.iter().any(|one| one.columns.is_none());
+            let relations = current.relations.iter();
+            for relation in relations.filter(|one| one.columns.is_none()) {
+                unknown_relation = true;
+                is_free |= relation.is_free;
+            }
             scope = current.outer;
         }
         if SYSTEM_COLUMNS.contains(&name) || (!quoted && WORDS.contains(&name)) {
@@ -235,7 +254,7 @@ impl Scope<'_> {
             return self.whole_row(relation);
         }
         if unknown_relation {
-            return Ok(PLAIN);
+            return Ok(Resolved { is_free, ..PLAIN });
         }
         Err(refuse(format!("column {name:?} does not exist")).with_state("42703"))
     }
@@ -256,7 +275,10 @@ impl Scope<'_> {
             return Ok(found.resolved(known));
         }
         if found.columns.is_none() || SYSTEM_COLUMNS.contains(&column) {
-            return Ok(PLAIN);
+            return Ok(Resolved {
+                is_free: found.is_free,
+                ..PLAIN
+            });
         }
         // `relation.function` would call it on the whole row.
         Err(refuse(format!("column {relation}.{column} does not exist")).with_state("42703"))
@@ -285,7 +307,10 @@ impl Scope<'_> {
             ))
             .with_hint("Name the columns."));
         }
-        Ok(PLAIN)
+        Ok(Resolved {
+            is_free: relation.has_free(),
+            ..PLAIN
+        })
     }
 
     /// The columns of `*`, or of `relation.*`; None where a relation's columns are not known and
@@ -414,6 +439,7 @@ impl Scope<'_> {
                 relation: None,
                 column: OutColumn {
                     logical,
+                    is_free: left.column.is_free || right.column.is_free,
                     ..left.column
                 },
             });

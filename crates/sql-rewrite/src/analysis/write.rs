@@ -35,6 +35,7 @@ impl<'s> Analysis<'s> {
                 columns: None,
                 merged: Vec::new(),
                 table: None,
+                is_free: false,
             };
             return Ok((None, relation));
         };

@@ -6,6 +6,7 @@ use sqlparser::ast::{
 };
 
 use super::super::function::argument_expression;
+use super::super::meeting::has_constant;
 use super::super::scope::{Sides, quoted};
 use super::super::{Analysis, OutColumn, Relation, Scope, refuse, unsupported};
 use super::Outputs;
@@ -133,8 +134,10 @@ impl Analysis<'_> {
                     true => Some(&*scope),
                     false => scope.outer,
                 };
+                let is_free = has_constant(&**subquery) || self.has_free_ctes();
                 let outputs = self.derived_query(subquery, is_joined, outer)?;
-                let relation = derived(outputs, alias.as_ref())?;
+                let mut relation = derived(outputs, alias.as_ref())?;
+                relation.is_free = is_free && relation.columns.is_none();
                 scope.relations.push(relation);
                 Ok(())
             }
@@ -192,7 +195,7 @@ impl Analysis<'_> {
                 let name = alias
                     .as_ref()
                     .map_or("unnest".to_owned(), |alias| folded(&alias.name));
-                scope.relations.push(unknown(name));
+                scope.relations.push(computed(name));
                 Ok(())
             }
             _ => Err(unsupported("a relation of this kind in FROM")),
@@ -211,7 +214,7 @@ impl Analysis<'_> {
         for argument in arguments {
             self.plain(argument_expression(argument)?, scope)?;
         }
-        Ok(unknown(alias.map_or(name, |alias| folded(&alias.name))))
+        Ok(computed(alias.map_or(name, |alias| folded(&alias.name))))
     }
 
     /// A relation by its name: a common table expression, or a table. A known table is named with
@@ -394,7 +397,16 @@ fn derived_as(
         columns,
         merged: Vec::new(),
         table: None,
+        is_free: false,
     })
+}
+
+/// Rows of a function, which has made them of its arguments.
+fn computed(name: String) -> Relation {
+    Relation {
+        is_free: true,
+        ..unknown(name)
+    }
 }
 
 fn unknown(name: String) -> Relation {
@@ -404,5 +416,6 @@ fn unknown(name: String) -> Relation {
         columns: None,
         merged: Vec::new(),
         table: None,
+        is_free: false,
     }
 }

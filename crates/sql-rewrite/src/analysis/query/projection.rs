@@ -87,6 +87,7 @@ impl Analysis<'_> {
         let had_name = name.clone();
         let before = output_name(expression);
         let logical = super::super::lower::plain_type(expression, scope);
+        let is_free = self.is_free(expression, scope);
         let (sealed, gathered) = match target {
             None => self.value_or_gathered(expression, scope)?,
             Some(target) => (self.store(expression, target, scope)?, None),
@@ -107,6 +108,7 @@ impl Analysis<'_> {
             sealed,
             gathered,
             logical,
+            is_free: is_free && sealed.is_none() && gathered.is_none(),
         })
     }
 }
