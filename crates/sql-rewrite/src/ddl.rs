@@ -7,8 +7,8 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    CreatePolicy, CreateTable, CreateTrigger, CreateView, Expr, ObjectName, Query, Statement,
-    Visit, visit_expressions, visit_relations,
+    AlterIndexOperation, CreatePolicy, CreateTable, CreateTrigger, CreateView, Expr, ObjectName,
+    Query, Statement, Visit, visit_expressions, visit_relations,
 };
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
@@ -56,6 +56,13 @@ pub fn plan(statement: &Statement, schema: &Schema) -> Result<Option<Plan>, Refu
             }
             pass()
         }
+        Statement::AlterIndex { name, operation } => {
+            // Relations share their names: of this statement the server takes any relation.
+            let AlterIndexOperation::RenameIndex { index_name } = operation;
+            refuse_named(name, "renamed", schema)?;
+            refuse_named(index_name, "the new name", schema)?;
+            pass()
+        }
         Statement::CreateVirtualTable { .. } => return Err(unknown("CREATE VIRTUAL TABLE")),
         Statement::Truncate(_) => Plan::Pass(Effects {
             forgets_locks: true,
@@ -75,7 +82,6 @@ pub fn plan(statement: &Statement, schema: &Schema) -> Result<Option<Plan>, Refu
         | Statement::DropOperatorClass(_)
         | Statement::DropPolicy(_)
         | Statement::DropTrigger(_)
-        | Statement::AlterIndex { .. }
         | Statement::AlterSchema(_)
         | Statement::AlterRole { .. }
         | Statement::AlterType(_)

@@ -86,26 +86,16 @@ impl Shape {
             query.limit_clause.is_some() || query.fetch.is_some(),
             shape.grouped,
         )?;
-        let having = match &select.having {
-            Some(having) => Some(shape.value(having, &mut lowering)?.0),
-            None => None,
-        };
-        let mut sorts = Vec::new();
-        for key in &order_by {
-            sorts.push(shape.sort(key, &mut lowering)?);
-        }
+        let having = select.having.as_ref();
+        let having = having.map(|having| shape.value(having, &mut lowering));
+        let having = having.transpose()?.map(|(having, _)| having);
+        let sorts = order_by.iter().map(|key| shape.sort(key, &mut lowering));
+        let sorts = sorts.collect::<Result<Vec<_>, _>>()?;
         let distinct = matches!(select.distinct, Some(Distinct::Distinct));
         let fetched = std::mem::take(&mut lowering.fetched);
-        let values = shape.project.iter().map(|(_, value, _)| value);
-        let keys = shape.group_by.iter().map(|(_, key, _)| &key.value);
-        Meetings::new(lowering.analysis, &fetched, lowering.before)
-            .with_groups(keys, shape.aggregates.iter().map(|(one, _)| one))?
-            .check(
-                values
-                    .chain(&filter)
-                    .chain(&having)
-                    .chain(sorts.iter().map(|sort| &sort.value)),
-            )?;
+        let meetings = Meetings::new(lowering.analysis, &fetched, lowering.before);
+        let others = filter.iter().chain(&having);
+        shape.check_meetings(meetings, others.chain(sorts.iter().map(|sort| &sort.value)))?;
         let (limit, offset) = limits(&mut query, &mut lowering)?;
         let fetch = fetch(query, fetched, lowering.analysis)?;
         Ok(Finish {
@@ -174,6 +164,19 @@ impl Shape {
             shape.project.push((name, value, logical));
         }
         Ok(shape)
+    }
+
+    /// Refuses what must not meet in what is computed: the columns of the answer, and others.
+    fn check_meetings<'e>(
+        &self,
+        meetings: Meetings,
+        others: impl Iterator<Item = &'e Expression>,
+    ) -> Result<(), Refusal> {
+        let keys = self.group_by.iter().map(|(_, key, _)| &key.value);
+        let aggregates = self.aggregates.iter().map(|(one, _)| one);
+        let meetings = meetings.with_groups(keys, aggregates)?;
+        meetings.check(others)?;
+        meetings.check(self.project.iter().map(|(_, value, _)| value))
     }
 
     /// A value of the answer: over rows, or over groups.

@@ -75,7 +75,7 @@ impl Mentions {
         if let Some(name) = word.map(str::to_owned).or_else(|| phrase().cloned()) {
             return Some(name);
         }
-        has_escapes(&lower).then(|| HIDDEN.to_owned())
+        has_escapes(text, &lower).then(|| HIDDEN.to_owned())
     }
 
     /// Whether the server would cut a word, and may then have one of the names.
@@ -92,19 +92,32 @@ impl Mentions {
 /// Stands for the name of a table that escapes may hide.
 const HIDDEN: &str = "(perhaps: the text has escapes, or a constant in parts)";
 
-/// `U&"…"`, `U&'…'`, `E'…'` with numbers of characters, and a constant that goes on in the next
-/// line.
-fn has_escapes(lower: &str) -> bool {
+/// `U&"…"`, `U&'…'`, `E'…'` with an escape that is a part of a word, and a constant that goes on in
+/// the next line.
+fn has_escapes(text: &str, lower: &str) -> bool {
     let bytes = lower.as_bytes();
     let starts = |at: usize| at == 0 || !is_word(bytes[at - 1]);
     let unicode = (0..bytes.len())
         .any(|at| starts(at) && matches!(bytes.get(at..at + 3), Some(b"u&\"" | b"u&'")));
     let escape_string =
         (0..bytes.len()).any(|at| starts(at) && bytes.get(at..at + 2) == Some(b"e'"));
-    let number = bytes
-        .windows(2)
-        .any(|pair| pair[0] == b'\\' && matches!(pair[1], b'x' | b'u' | b'0'..=b'7'));
-    unicode || (escape_string && number) || has_continuation(bytes)
+    unicode || (escape_string && spells(text)) || has_continuation(bytes)
+}
+
+/// Whether a text has an escape that is a part of a word: the number of a character, or a sign that
+/// stands for itself (`\s` is `s`, PostgreSQL 4.1.2.2).
+fn spells(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte == b'\\'
+            && let Some(next) = bytes.next()
+            && (is_word(next) || next == b'$')
+            && !matches!(next, b'b' | b'f' | b'n' | b'r' | b't')
+        {
+            return true;
+        }
+    }
+    false
 }
 
 /// `'…'`, a new line, `'…'`: one constant (PostgreSQL 4.1.2.1). Comments may stand between.
@@ -155,6 +168,12 @@ mod tests {
             "select * from a$b",
             r#"select * from U&"\0063ustomer""#,
             r"select E'\x63ustomer'",
+            r"do E'begin insert into cu\stomer values (1); end'",
+            r"do E'begin insert into \Customer values (1); end'",
+            r"do E'begin insert into cu\\sto\mer values (1); end'",
+            r"do e'begin insert into cust\omer values (1); end'",
+            r"select E'cus\Tomer'",
+            r"select E'ku\ünde'",
             "customer",
             "select query_to_xml('select * from cust'\n'omer')",
             "select query_to_xml('select * from cust' -- and\r\n  'omer')",
@@ -169,6 +188,7 @@ mod tests {
             "select * from customers, customer_id, b_customer",
             r"insert into t values ('\x0163')",
             r"insert into t values (e'\n')",
+            r"insert into t values (e'\n\t\r\f\b \' \\ \\path')",
             "select a.b, u & 'x'",
             "select 'a' 'b',\n'c' from \"d\" where e = -- f\n'g'",
             "",

@@ -7,16 +7,16 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 
-use sqlparser::ast::{
-    CastKind, DataType, Declare, Expr, Ident, Statement, Value, VisitMut, VisitorMut,
-};
+use sqlparser::ast::{DataType, Declare, Ident, Statement};
 
-use crate::analysis::{Constant, quoted, refuse, unsupported};
+use crate::analysis::{quoted, refuse, unsupported};
 use crate::lexer::Lexeme;
 use crate::names::{cut, folded};
 use crate::{Dialect, Effects, Output, Piece, Plan, Refusal, Template, Translated};
+
+mod arguments;
 
 /// Fails when it is executed, and is no part of a transaction: the proxy knows what was meant.
 const PLACEHOLDER: &str = "SELECT pg_catalog.current_setting('strongroom.prepared')";
@@ -222,10 +222,22 @@ impl Objects {
         let may_hold = ["explain", "create"]
             .iter()
             .any(|word| first.eq_ignore_ascii_case(word));
-        let executed = part.windows(2).filter(|_| may_hold).find_map(|pair| {
-            let is_execute = text[pair[0].1.clone()].eq_ignore_ascii_case("execute");
-            let name = name(text, &pair[1]);
-            let is_statement = !matches!(name.as_str(), "function" | "procedure" | "on");
+        let is = |lexeme: &(Lexeme, Range<usize>), word: &str| {
+            text[lexeme.1.clone()].eq_ignore_ascii_case(word)
+        };
+        let executed = part.windows(3).filter(|_| may_hold).find_map(|three| {
+            let [before, execute, named] = three else {
+                return None;
+            };
+            let is_execute = is(execute, "execute");
+            let name = name(text, named);
+            // `CREATE TRIGGER … EXECUTE FUNCTION …`, and `GRANT EXECUTE ON` in CREATE SCHEMA. A
+            // statement may be called so too: EXPLAIN stands before it, or AS.
+            let is_statement = is(before, "as")
+                || first.eq_ignore_ascii_case("explain")
+                || !["function", "procedure", "on"]
+                    .iter()
+                    .any(|word| is(named, word));
             let may_be = self.prepared.contains_key(&name) || !self.knows_messages;
             (is_execute && is_statement && may_be).then_some(name)
         });
@@ -267,127 +279,18 @@ impl Objects {
         let Ok(Statement::Execute { parameters, .. }) = parsed else {
             return Err(unsupported("EXECUTE of this form"));
         };
-        parameters.iter().try_for_each(check_argument)?;
         let mut meant = crate::statement::parse(&own.text, dialect)
             .map_err(|()| refuse("the prepared statement cannot be read again"))?;
-        let mut arguments = Arguments {
-            given: typed(parameters, &own.types, dialect)?,
-            wanted: own.types.len(),
-        };
-        let _: ControlFlow<()> = meant.visit(&mut arguments);
-        if arguments.given.len() != arguments.wanted {
+        let count = parameters.len();
+        let wanted = arguments::put(parameters, &own.types, dialect, &mut meant)?;
+        if count != wanted {
             return Err(refuse(format!(
-                "wrong number of parameters for prepared statement {name}: {} instead of {}",
-                arguments.given.len(),
-                arguments.wanted
+                "wrong number of parameters for prepared statement {name}: {count} instead of \
+                 {wanted}"
             ))
             .with_state("42601"));
         }
         Ok(Some(meant))
-    }
-}
-
-/// Refuses an argument that may be another one at each place where its parameter stands, or for
-/// each row: the server would compute it once, and no column be in sight.
-fn check_argument(argument: &Expr) -> Result<(), Refusal> {
-    let mut inner = argument;
-    while let Expr::Nested(next) | Expr::Cast { expr: next, .. } = inner {
-        inner = next;
-    }
-    let is_fixed = match inner {
-        Expr::Value(_) | Expr::TypedString(_) => true,
-        Expr::Interval(interval) => matches!(&*interval.value, Expr::Value(_)),
-        Expr::Array(array) => {
-            let mut elements = array.elem.iter();
-            elements.all(|element| matches!(Constant::of(element), Ok(Some(_))))
-        }
-        Expr::Function(_) | Expr::Identifier(_) => is_stable(inner),
-        other => Constant::of(other)?.is_some(),
-    };
-    match is_fixed {
-        true => Ok(()),
-        false => Err(unsupported("EXECUTE with an argument that is computed")
-            .with_hint("Compute it first, or prepare the statement by messages of the protocol.")),
-    }
-}
-
-/// Calls that give one value in all of a statement.
-fn is_stable(call: &Expr) -> bool {
-    matches!(
-        call.to_string().to_ascii_lowercase().as_str(),
-        "current_catalog"
-            | "current_date"
-            | "current_role"
-            | "current_schema"
-            | "current_time"
-            | "current_timestamp"
-            | "current_user"
-            | "localtime"
-            | "localtimestamp"
-            | "now()"
-            | "session_user"
-            | "statement_timestamp()"
-            | "transaction_timestamp()"
-            | "user"
-    )
-}
-
-/// Arguments with the types of their parameters.
-fn typed(parameters: Vec<Expr>, types: &[String], dialect: Dialect) -> Result<Vec<Expr>, Refusal> {
-    let types: Vec<DataType> = types
-        .iter()
-        .map(|own| type_of(own, dialect))
-        .collect::<Option<_>>()
-        .ok_or_else(|| unsupported("a type of this PREPARE"))?;
-    let mut types = types.into_iter();
-    let typed = parameters.into_iter().map(|parameter| match types.next() {
-        None => Expr::Nested(Box::new(parameter)),
-        Some(data_type) => Expr::Cast {
-            kind: CastKind::Cast,
-            expr: Box::new(parameter),
-            data_type,
-            format: None,
-        },
-    });
-    Ok(typed.collect())
-}
-
-fn type_of(text: &str, dialect: Dialect) -> Option<DataType> {
-    let parsed = crate::statement::parse(&format!("SELECT CAST(1 AS {text})"), dialect).ok()?;
-    let Statement::Query(query) = parsed else {
-        return None;
-    };
-    let item = query.body.as_select()?.projection.first()?;
-    match item {
-        sqlparser::ast::SelectItem::UnnamedExpr(Expr::Cast { data_type, .. }) => {
-            Some(data_type.clone())
-        }
-        _ => None,
-    }
-}
-
-/// Puts arguments in the places of parameters.
-struct Arguments {
-    given: Vec<Expr>,
-    wanted: usize,
-}
-
-impl VisitorMut for Arguments {
-    type Break = ();
-
-    fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Value(value) = expression
-            && let Value::Placeholder(name) = &value.value
-            && let Some(number) = name.strip_prefix('$')
-            && let Ok(number) = number.parse::<usize>()
-            && let Some(place) = number.checked_sub(1)
-        {
-            self.wanted = self.wanted.max(number);
-            if let Some(argument) = self.given.get(place) {
-                *expression = argument.clone();
-            }
-        }
-        ControlFlow::Continue(())
     }
 }
 

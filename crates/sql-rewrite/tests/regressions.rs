@@ -386,3 +386,43 @@ fn a_constant_that_is_tested_beside_its_column_is_not_sent() {
         "one:",
     );
 }
+
+/// Relations share their names, and of this statement PostgreSQL takes any of them (ALTER INDEX:
+/// "RenameStmt" is spared the check of its kind).
+#[test]
+fn alter_index_renames_no_table() {
+    for statement in [
+        "ALTER INDEX person RENAME TO gone",
+        "ALTER INDEX public.person RENAME TO gone",
+        "ALTER INDEX plain RENAME TO person",
+        "ALTER INDEX plain RENAME TO public.person",
+        "ALTER INDEX IF EXISTS person RENAME TO gone",
+        "ALTER INDEX \"person\" RENAME TO gone",
+    ] {
+        assert_refused(statement);
+    }
+    assert_starts("ALTER INDEX person_name_key RENAME TO other_key", "pass");
+}
+
+/// A prepared statement may be called as a word that stands behind EXECUTE elsewhere.
+#[test]
+fn words_behind_execute_may_name_statements() {
+    for name in ["function", "procedure", "on", "FUNCTION", "\"on\""] {
+        for statement in [
+            format!("EXPLAIN EXECUTE {name}('x')"),
+            format!("EXPLAIN (ANALYZE) EXECUTE /* so */ {name} ('x')"),
+            format!("CREATE TEMP TABLE t AS EXECUTE {name}('x')"),
+            format!("CREATE TABLE t AS EXECUTE {name}('x') WITH NO DATA"),
+        ] {
+            assert_refused(&statement);
+        }
+    }
+    assert_starts(
+        "CREATE TRIGGER t AFTER INSERT ON plain FOR EACH ROW EXECUTE FUNCTION f()",
+        "pass",
+    );
+    assert_starts(
+        "CREATE TRIGGER t AFTER INSERT ON plain EXECUTE PROCEDURE f()",
+        "pass",
+    );
+}
