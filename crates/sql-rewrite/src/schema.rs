@@ -253,6 +253,18 @@ impl Schema {
                 .any(|table| table.is_protected() && lower(&table.name) == name)
     }
 
+    /// Whether a relation that is not protected has the name of one that is, in another schema: what
+    /// was meant for that would be stored in clear.
+    pub(crate) fn hides_protected(&self, table: &Table) -> bool {
+        let own = (table.schema.clone(), table.name.clone());
+        let mut ruled = self.protected.iter();
+        let mut others = self.tables.values();
+        !table.is_protected()
+            && !self.hidden_defaults.contains_key(&own)
+            && (ruled.any(|column| column.table == table.name)
+                || others.any(|other| other.is_protected() && other.name == table.name))
+    }
+
     /// A relation by the name of a statement: through the search path where it names no schema.
     pub fn find(&self, schema: Option<&str>, table: &str) -> Option<&Table> {
         let at = |schema: &str| self.tables.get(&(schema.to_owned(), table.to_owned()));

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{assert_plan, assert_refused, assert_starts, people, plan_one};
+use common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one};
 use sql_rewrite::Plan;
 
 #[test]
@@ -425,4 +425,33 @@ fn words_behind_execute_may_name_statements() {
         "CREATE TRIGGER t AFTER INSERT ON plain EXECUTE PROCEDURE f()",
         "pass",
     );
+}
+
+/// What was meant for the protected table would be stored in clear in one that the search path finds
+/// first (`CREATE TABLE app.person`, `ALTER ROLE … SET search_path`).
+#[test]
+fn a_table_of_the_same_name_earlier_on_the_search_path_is_not_taken_for_it() {
+    let mut schema = people();
+    schema.search_path = vec!["other".to_owned(), "public".to_owned()];
+    for statement in [
+        "INSERT INTO person VALUES (1, 'x')",
+        "INSERT INTO Person (name) SELECT 'x'",
+        "UPDATE person SET name = 'x'",
+        "DELETE FROM person WHERE name = 'x'",
+        "SELECT * FROM plain, person WHERE person.name = 'x'",
+        "WITH w AS (INSERT INTO person VALUES (1, 'x') RETURNING 1) SELECT 1 FROM w",
+        "COPY person FROM STDIN",
+        "COPY (SELECT name FROM person WHERE name = 'x') TO STDOUT",
+    ] {
+        let plan = describe(statement, &schema);
+        assert!(plan.starts_with("refused F0000"), "{statement}\n{plan}");
+    }
+    for statement in [
+        "INSERT INTO other.person VALUES (1, 'x')",
+        "INSERT INTO public.person (name) VALUES ('x')",
+        "WITH person AS (SELECT 1 AS id) SELECT id FROM person",
+    ] {
+        let plan = describe(statement, &schema);
+        assert!(!plan.starts_with("refused"), "{statement}\n{plan}");
+    }
 }

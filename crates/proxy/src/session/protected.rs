@@ -490,11 +490,15 @@ impl Protected {
     /// Sends what the server fails on, and what the client is told for it.
     fn refuse(&mut self, failure: Failure, ways: &mut Ways<'_>) {
         frontend::write_parse(REFUSED, REFUSED_TEXT, std::iter::empty(), ways.to_server);
+        self.note_refusal(&failure);
         self.answers.push(Expected::Fail(failure));
-        self.note_refusal();
     }
 
-    fn note_refusal(&mut self) {
+    /// Counts a refusal. The operator is told where rules and database do not fit.
+    fn note_refusal(&mut self, failure: &Failure) {
+        if failure.sqlstate == "F0000" {
+            self.warn(format!("a statement is refused: {}", failure.message));
+        }
         add(&self.shared.counters().statements_refused, 1);
         self.locks.note_error();
     }

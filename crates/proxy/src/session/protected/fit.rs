@@ -40,7 +40,7 @@ impl Protected {
         Err(unfit(errors))
     }
 
-    fn warn(&self, warning: String) {
+    pub(super) fn warn(&self, warning: String) {
         self.shared.warn_once(&self.database, warning);
     }
 }

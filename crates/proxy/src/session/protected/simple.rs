@@ -100,8 +100,8 @@ impl Protected {
     }
 
     fn fail_query(&mut self, failure: Failure, ways: &mut Ways<'_>) {
-        self.note_refusal();
         frontend::write_query(REFUSED_TEXT, ways.to_server);
+        self.note_refusal(&failure);
         self.answers.push(Expected::FailQuery(failure));
     }
 

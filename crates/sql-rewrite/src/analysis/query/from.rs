@@ -272,6 +272,15 @@ impl Analysis<'_> {
                 found.schema, found.name
             )));
         }
+        if schema.is_none() && self.schema.hides_protected(found) {
+            return Err(refuse(format!(
+                "relation {name:?} is {}.{} on this search path, which is not protected, while \
+                 a protected relation has the same name",
+                found.schema, found.name
+            ))
+            .with_state("F0000")
+            .with_hint("Qualify the name with the schema that is meant."));
+        }
         if found.kind == RelationKind::Foreign && self.schema.has_protected(name) {
             return Err(refuse(format!(
                 "foreign table {}.{} may be the protected table of the same name",

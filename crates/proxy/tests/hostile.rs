@@ -1,0 +1,114 @@
+//! Other users of the database, and what they create, do not make the proxy send in clear.
+
+mod common;
+
+use common::Setup;
+use postgres::{Client, NoTls};
+
+const RULES: &str = "[columns.note]\ntext = { type = \"text\" }\n";
+
+fn code(client: &mut Client, statement: &str) -> String {
+    let error = client.batch_execute(statement).expect_err(statement);
+    let code = error.code().expect("the server or the proxy says why");
+    code.code().to_owned()
+}
+
+fn user(setup: &Setup, name: &str) -> Client {
+    let address = setup.proxy.address;
+    Client::connect(&format!("postgres://{name}@{address}/postgres"), NoTls).expect("logged in")
+}
+
+/// The catalogues are asked in the session of whoever comes first after a change of the schema, and
+/// what it is told serves all.
+#[test]
+fn what_one_user_creates_does_not_open_the_columns_of_another() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    setup.psql("CREATE TABLE note (id integer, text text)");
+    setup.psql("CREATE ROLE mallory LOGIN; GRANT CREATE, TEMP ON DATABASE postgres TO mallory");
+    setup.psql("CREATE ROLE ann LOGIN; GRANT INSERT, SELECT ON note TO ann");
+    setup.psql("GRANT CREATE ON SCHEMA public TO mallory");
+    let lie = "CREATE FUNCTION evil.lies(name, name) RETURNS bool LANGUAGE sql AS 'SELECT true'";
+    for (number, statements) in [
+        "CREATE DOMAIN pg_temp.text AS varchar(2); CREATE TEMP TABLE z (i int)",
+        "CREATE DOMAIN public.text AS varchar(2); SET search_path = public, pg_catalog; \
+         CREATE TABLE public.y (i int)",
+        "RESET search_path; CREATE SCHEMA evil; SET search_path = evil, pg_catalog, public",
+        lie,
+        "CREATE OPERATOR evil.!~ (LEFTARG = name, RIGHTARG = name, FUNCTION = evil.lies); \
+         CREATE OPERATOR evil.<> (LEFTARG = name, RIGHTARG = name, FUNCTION = evil.lies)",
+        "CREATE TABLE evil.pg_class (i int); CREATE TABLE evil.x (i int)",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut mallory = user(&setup, "mallory");
+        for part in statements.split("; ") {
+            mallory.batch_execute(part).expect(part);
+        }
+        // Her session asks first: it has changed the schema.
+        let _ = mallory.batch_execute("SELECT 1");
+        let _ = mallory.batch_execute("SELECT count(*) FROM note");
+        let mut ann = user(&setup, "ann");
+        let insert = format!("INSERT INTO note VALUES ({number}, 'CANARY for ann')");
+        ann.batch_execute(&insert).expect("it is sealed");
+        let row = ann.query_one("SELECT text FROM note WHERE id = $1", &[&(number as i32)]);
+        assert_eq!(row.expect("a row").get::<_, String>(0), "CANARY for ann");
+    }
+    setup.assert_unseen(&["CANARY"]);
+}
+
+#[test]
+fn a_table_that_hides_a_protected_one_takes_nothing_in_clear() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    setup.psql("CREATE TABLE note (id integer, text text)");
+    setup.psql("CREATE SCHEMA app");
+    setup.psql("CREATE TABLE app.note (id integer, text text)");
+    let insert = "INSERT INTO note VALUES (1, 'CANARY')";
+    let mut client = setup.connect();
+    client.batch_execute(insert).expect("it is sealed");
+    client
+        .batch_execute("SET search_path = app, public")
+        .expect("set");
+    assert_eq!(code(&mut client, insert), "F0000");
+    let found = "SELECT id FROM note WHERE text = 'CANARY'";
+    assert_eq!(code(&mut client, found), "F0000");
+    client
+        .batch_execute("INSERT INTO public.note VALUES (2, 'CANARY')")
+        .expect("it is sealed");
+    setup.psql("ALTER ROLE postgres SET search_path = app, public");
+    let mut client = setup.connect();
+    assert_eq!(code(&mut client, insert), "F0000");
+    setup.assert_unseen(&["CANARY"]);
+}
+
+#[test]
+fn a_protected_table_keeps_its_name() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    setup.psql("CREATE TABLE note (id integer, text text)");
+    setup.psql("CREATE VIEW shown AS SELECT id, text FROM note");
+    let mut client = setup.connect();
+    for statement in [
+        "ALTER INDEX note RENAME TO gone",
+        "ALTER INDEX shown RENAME TO gone",
+        "DO E'BEGIN INSERT INTO n\\ote VALUES (1, ''CANARY''); END'",
+        "DO E'BEGIN ex\\ecute ''INSERT INTO no'' || ''te VALUES (1, ''''CANARY'''')''; END'",
+    ] {
+        let code = code(&mut client, statement);
+        assert!(
+            ["0A000", "42601"].contains(&code.as_str()),
+            "{statement}: {code}"
+        );
+    }
+    let insert = "INSERT INTO shown VALUES (1, 'CANARY')";
+    client.batch_execute(insert).expect("it is sealed");
+    setup.assert_unseen(&["CANARY"]);
+}
