@@ -374,9 +374,9 @@ fn plan_function(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal
     };
     let text = statement.to_string();
     let called = || {
-        let text = text.to_lowercase();
+        let text = lower(&text);
         let mut suspects = schema.suspect_functions.iter();
-        let found = suspects.find(|function| names_word(&text, &function.to_lowercase()));
+        let found = suspects.find(|function| names_word(&text, &lower(function)));
         found.filter(|_| own.is_some_and(|own| is_temporary(false, own, schema)))
     };
     let read = named(&text, schema).or_else(|| hides_defaults(&text, schema));
@@ -414,22 +414,18 @@ fn plan_names(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
 
 /// A protected relation whose name stands in a text.
 fn named(text: &str, schema: &Schema) -> Option<String> {
-    let lower = text.to_lowercase();
+    let text = lower(text);
     let rules = schema.protected.iter().map(|rule| &rule.table);
     let tables = schema.tables.values().filter(|table| table.is_protected());
     let mut names = rules.chain(tables.map(|table| &table.name));
-    names
-        .find(|name| names_word(&lower, &name.to_lowercase()))
-        .cloned()
+    names.find(|name| names_word(&text, &lower(name))).cloned()
 }
 
 /// A view that hides defaults, whose name stands in a text.
 fn hides_defaults(text: &str, schema: &Schema) -> Option<String> {
-    let lower = text.to_lowercase();
+    let text = lower(text);
     let mut views = schema.hidden_defaults.keys().map(|(_, view)| view);
-    views
-        .find(|name| names_word(&lower, &name.to_lowercase()))
-        .cloned()
+    views.find(|name| names_word(&text, &lower(name))).cloned()
 }
 
 #[cfg(test)]

@@ -224,5 +224,11 @@ mod tests {
             phrases: Vec::new(),
         };
         assert!(mentions.find("select * from KÜNDE").is_some());
+        // ISO 8859-9 in a Turkish locale.
+        let mentions = Mentions {
+            words: HashSet::from(["kisi".to_owned()]),
+            phrases: Vec::new(),
+        };
+        assert!(mentions.find("insert into KİSİ values (1)").is_some());
     }
 }

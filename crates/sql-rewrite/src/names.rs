@@ -33,8 +33,14 @@ pub(crate) fn cut(mut name: String) -> String {
 pub(crate) fn lower(name: &str) -> String {
     match name.is_ascii() {
         true => name.to_ascii_lowercase(),
-        // Letter by letter: a letter must not depend on what stands beside it.
-        false => name.chars().flat_map(char::to_lowercase).collect(),
+        // Letter by letter: a letter must not depend on what stands beside it. A server of single
+        // bytes with a Turkish locale makes the dotted capital I the small one of ASCII, for which
+        // Unicode has two characters.
+        false => name
+            .chars()
+            .map(|letter| if letter == 'İ' { 'i' } else { letter })
+            .flat_map(char::to_lowercase)
+            .collect(),
     }
 }
 

@@ -253,8 +253,8 @@ impl Schema {
                 .any(|table| table.is_protected() && lower(&table.name) == name)
     }
 
-    /// Whether a relation that is not protected has the name of one that is, in another schema: what
-    /// was meant for that would be stored in clear.
+    /// Whether a relation that is not protected has the name of one that is, in another schema:
+    /// what was meant for that would be stored in clear.
     pub(crate) fn hides_protected(&self, table: &Table) -> bool {
         let own = (table.schema.clone(), table.name.clone());
         let mut ruled = self.protected.iter();

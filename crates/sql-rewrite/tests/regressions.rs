@@ -427,8 +427,8 @@ fn words_behind_execute_may_name_statements() {
     );
 }
 
-/// What was meant for the protected table would be stored in clear in one that the search path finds
-/// first (`CREATE TABLE app.person`, `ALTER ROLE … SET search_path`).
+/// What was meant for the protected table would be stored in clear in one that the search path
+/// finds first (`CREATE TABLE app.person`, `ALTER ROLE … SET search_path`).
 #[test]
 fn a_table_of_the_same_name_earlier_on_the_search_path_is_not_taken_for_it() {
     let mut schema = people();
@@ -454,4 +454,14 @@ fn a_table_of_the_same_name_earlier_on_the_search_path_is_not_taken_for_it() {
         let plan = describe(statement, &schema);
         assert!(!plan.starts_with("refused"), "{statement}\n{plan}");
     }
+}
+
+#[test]
+fn a_turkish_capital_is_no_other_name() {
+    let mut schema = people();
+    for column in &mut schema.protected {
+        column.table = column.table.replace("visit", "visit_i");
+    }
+    let plan = describe("INSERT INTO VİSİT_İ (note) VALUES ('x')", &schema);
+    assert!(plan.starts_with("refused"), "{plan}");
 }

@@ -8,6 +8,7 @@ use super::{
     Table, views,
 };
 use crate::guard::runs_texts;
+use crate::names::lower;
 use crate::rules::parse_default;
 use crate::{ColumnRule, Rules};
 
@@ -459,7 +460,7 @@ impl<'a> Building<'a> {
     fn suspect_functions(&self, answer: &Answer) -> Vec<String> {
         let functions: Vec<(String, String)> = answer
             .iter()
-            .map(|row| (text(row, 0), text(row, 1).to_lowercase()))
+            .map(|row| (text(row, 0), lower(&text(row, 1))))
             .collect();
         let protected = self
             .schema
@@ -470,7 +471,7 @@ impl<'a> Building<'a> {
         let mut marked: Vec<String> = protected
             .map(|table| &table.name)
             .chain(hiding)
-            .map(|name| name.to_lowercase())
+            .map(|name| lower(name))
             .collect();
         let run_texts = functions.iter().filter(|(_, body)| runs_texts(body));
         let mut suspects: Vec<String> = run_texts.map(|(name, _)| name.clone()).collect();
@@ -478,12 +479,12 @@ impl<'a> Building<'a> {
             return Vec::new();
         }
         suspects.dedup();
-        marked.extend(suspects.iter().map(|name| name.to_lowercase()));
+        marked.extend(suspects.iter().map(|name| lower(name)));
         while let Some(word) = marked.pop() {
             for (name, body) in &functions {
                 if !suspects.contains(name) && names_word(body, &word) {
                     suspects.push(name.clone());
-                    marked.push(name.to_lowercase());
+                    marked.push(lower(name));
                 }
             }
         }
