@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::protection::Protection;
@@ -222,16 +223,24 @@ impl Counters {
 /// Largest head of a request.
 const REQUEST_SIZE_MAX: usize = 8 * 1024;
 const REQUEST_TIME: Duration = Duration::from_secs(5);
+/// Requests at a time: collectors are few, and each takes a descriptor from clients.
+const REQUESTS_MAX: usize = 32;
 
 /// Answers requests for metrics until it is dropped.
 pub async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+    let places = Arc::new(Semaphore::new(REQUESTS_MAX));
     loop {
         match listener.accept().await {
             Ok((socket, _)) => {
+                // One too many is turned away: those before it end within their time.
+                let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+                    continue;
+                };
                 let shared = Arc::clone(&shared);
                 tokio::spawn(async move {
                     // Whoever asks and goes away gets no answer.
                     let _ = timeout(REQUEST_TIME, answer(socket, &shared)).await;
+                    drop(place);
                 });
             }
             Err(error) => {

@@ -344,6 +344,18 @@ fn metrics_count_and_show_no_content() {
 }
 
 #[test]
+fn metrics_are_answered_to_a_few_at_a_time() {
+    let Some((_setup, _client, port)) = counted() else {
+        return;
+    };
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    let silent: Vec<_> = (0..32).map(|_| raw(address, b"GET")).collect();
+    wait_for(|| rest(&mut raw(address, b"GET /metrics HTTP/1.1\r\n\r\n")).is_empty());
+    drop(silent);
+    wait_for(|| !rest(&mut raw(address, b"GET /metrics HTTP/1.1\r\n\r\n")).is_empty());
+}
+
+#[test]
 fn metrics_tell_what_protection_did() {
     let Some((setup, mut client, port)) = counted() else {
         return;
