@@ -181,7 +181,7 @@ fn a_path_of_a_transaction_ends_with_it_where_the_next_one_is_chained() {
         run(&mut client, "SET LOCAL search_path TO other");
         run(
             &mut client,
-            "INSERT INTO visit (id, note) VALUES (1, 'plain')",
+            "INSERT INTO other.visit (id, note) VALUES (1, 'plain')",
         );
         run(&mut client, end);
         let text = format!("INSERT INTO visit (id, note) VALUES ({number}, '{CANARY}{number}')");
@@ -203,9 +203,10 @@ fn a_path_of_a_transaction_ends_with_it_where_nobody_waits() {
         for text in [
             "BEGIN",
             "SET LOCAL search_path TO other",
-            "SELECT 1 FROM visit",
+            "SELECT 1 FROM other.visit",
         ] {
-            wire.query(text);
+            let said = wire.query(text);
+            assert_eq!(said.code, "", "{said:?}");
         }
         let text = format!("INSERT INTO visit (id, note) VALUES ({number}, '{CANARY}{number}')");
         wire.send(&[query(end), query(&text)].concat());

@@ -198,9 +198,15 @@ fn a_block_may_change_where_names_are_looked_for() {
     ] {
         answer(&mut client, statement).expect(statement);
     }
-    let found = answer(
+    let error = answer(
         &mut client,
         "SELECT seen FROM event WHERE seen = 'elsewhere'",
+    );
+    let error = error.expect_err("the protected table may be meant");
+    assert_eq!(error.code().map(|code| code.code()), Some("F0000"));
+    let found = answer(
+        &mut client,
+        "SELECT seen FROM other.event WHERE seen = 'elsewhere'",
     );
     assert_eq!(found.expect("a plain table"), ["elsewhere"]);
 }

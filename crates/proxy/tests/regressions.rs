@@ -417,7 +417,11 @@ fn a_table_of_the_same_name_in_another_schema_is_another_table() {
     client
         .batch_execute("SET search_path TO other, public")
         .expect("set");
-    assert_answer(&mut client, "SELECT name FROM person", &["public"]);
+    let error = client
+        .batch_execute("SELECT name FROM person")
+        .expect_err("the protected table may be meant");
+    assert_eq!(error.code().map(|code| code.code()), Some("F0000"));
+    assert_answer(&mut client, "SELECT name FROM other.person", &["public"]);
     client
         .batch_execute("SET search_path TO public")
         .expect("set");
@@ -445,7 +449,7 @@ fn a_search_path_that_a_rollback_takes_back_is_taken_back() {
         .batch_execute("SET search_path TO other")
         .expect("set");
     client
-        .batch_execute("INSERT INTO person (id, mail) VALUES (1, 'public')")
+        .batch_execute("INSERT INTO other.person (id, mail) VALUES (1, 'public')")
         .expect("inserted");
     client.batch_execute("ROLLBACK").expect("rolled back");
     client
