@@ -89,11 +89,11 @@ pub(crate) fn exposed(path: &Path) -> Option<ExposedKeyFile> {
 }
 
 /// How others than its owner can change what stands in a file, which may be for all to read.
+#[cfg(unix)]
 pub fn changeable(path: &Path) -> Option<Exposure> {
-    match exposed(path)?.exposure {
-        Exposure::Readable { mode } if mode & 0o022 != 0 => Some(Exposure::Writable { mode }),
-        Exposure::Readable { .. } => replaceable(path),
-        exposure => Some(exposure),
+    match mode_of(path)? & 0o777 {
+        mode if mode & 0o022 != 0 => Some(Exposure::Writable { mode }),
+        _ => replaceable(path),
     }
 }
 
@@ -135,8 +135,9 @@ fn replaceable(path: &Path) -> Option<Exposure> {
     [path, &resolved].into_iter().find_map(exposure_of_folder)
 }
 
+/// How others than its owner can change what stands in a file: not known here.
 #[cfg(not(unix))]
-fn replaceable(_path: &Path) -> Option<Exposure> {
+pub fn changeable(_path: &Path) -> Option<Exposure> {
     None
 }
 

@@ -187,7 +187,10 @@ impl KeySource {
 /// Someone may have put the key where the name of its file belongs.
 fn unreadable(path: &Path, source: io::Error) -> KeySourceError {
     let name = path.file_name().map(|name| name.to_string_lossy());
-    if name.is_some_and(|name| parse_raw_key(name.as_bytes()).is_some()) {
+    // In digits: any name of 32 bytes could be a key itself.
+    let is_key =
+        |name: &str| name.len() == 2 * KEY_SIZE && parse_raw_key(name.as_bytes()).is_some();
+    if name.is_some_and(|name| is_key(&name)) {
         return KeySourceError::KeyForName;
     }
     KeySourceError::File {
@@ -318,6 +321,11 @@ mod tests {
         let error = source.read_raw_key().expect_err("no such file");
         assert!(matches!(error, KeySourceError::KeyForName));
         assert!(!error.to_string().contains("5a5a"), "{error}");
+        let name = "columns-of-the-customers-now.key";
+        assert_eq!(name.len(), KEY_SIZE);
+        let source = KeySource::File(Path::new("/etc").join(name));
+        let error = source.read_raw_key().expect_err("no such file");
+        assert!(error.to_string().contains(name), "{error}");
     }
 
     #[test]
