@@ -28,19 +28,17 @@ pub const QUERIES: [&str; 9] = [
 ///
 /// The answers are to tell of one moment: who asks does so under `REPEATABLE READ`, or asks again
 /// if the schema was changed meanwhile, as sessions of the proxy do.
-pub const ASKED: [&str; 11] = [
-    SESSION,
-    PIN,
-    RELATIONS,
-    COLUMNS,
-    INDEXES,
-    INHERITANCE,
-    CONSTRAINTS,
-    DEPENDENCIES,
-    FUNCTIONS,
-    CATALOGUE_COLUMNS,
-    RESTORE,
-];
+pub const ASKED: [&str; QUERIES.len() + 2] = {
+    let mut asked = [RESTORE; QUERIES.len() + 2];
+    asked[0] = QUERIES[0];
+    asked[1] = PIN;
+    let mut place = 1;
+    while place < QUERIES.len() {
+        asked[place + 1] = QUERIES[place];
+        place += 1;
+    }
+    asked
+};
 
 /// Of the answers to [`ASKED`] those to [`QUERIES`].
 pub fn answers_of(asked: Vec<Answer>) -> Vec<Answer> {
