@@ -131,6 +131,24 @@ fn fields_of_csv_are_turned_without_their_quotes() {
     );
 }
 
+/// As PostgreSQL 15 reads them, asked with NULL '', 'a' and 'x'.
+#[test]
+fn a_backslash_at_the_end_of_a_stream_does_not_keep_its_field_from_being_null() {
+    let turned = |null: &str, stream: &str| {
+        let format = CopyFormat::Text {
+            delimiter: ',',
+            null: null.to_owned(),
+            header: false,
+        };
+        let out = run(&format, layout(true), &[stream.as_bytes()], &mut between);
+        String::from_utf8(out.expect(stream)).expect("UTF-8")
+    };
+    assert_eq!(turned("", "1,b\n2,\\"), "1,<b>\n2,\n");
+    assert_eq!(turned("a", "2,a\\"), "2,a\n");
+    assert_eq!(turned("x", "2,x\\\\"), "2,<x\\\\>\n");
+    assert_eq!(turned("a", "2,b\\"), "2,<b>\n");
+}
+
 /// PostgreSQL 18 reads on: what stands behind such a line is not lost.
 #[test]
 fn a_line_of_backslash_and_dot_ends_csv_where_the_server_has_it_so() {

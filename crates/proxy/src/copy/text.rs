@@ -132,7 +132,10 @@ impl Text {
     ) -> Result<bool, CopyError> {
         match self.state {
             State::Plain => return self.take_special(row, byte, convert, out).map(|()| true),
-            State::Escaped => self.take_escaped(row, byte)?,
+            State::Escaped => {
+                self.take_escaped(row, byte)?;
+                self.note_raw(b"\\");
+            }
             State::Octal(value, count) if count < 3 && matches!(byte, b'0'..=b'7') => {
                 self.state = State::Octal(value * 8 + u16::from(byte - b'0'), count + 1);
             }
@@ -166,8 +169,8 @@ impl Text {
             return self.end_field(row, convert, out);
         }
         if byte == b'\\' {
+            // It is noted with what it escapes: at the end of a stream the server leaves it out.
             self.has_begun = true;
-            self.note_raw(&[byte]);
             self.state = State::Escaped;
             return Ok(());
         }
@@ -189,7 +192,7 @@ impl Text {
                 return Ok(());
             }
             b'.' => {
-                let is_alone = row.field == 0 && self.raw == b"\\";
+                let is_alone = row.field == 0 && self.raw.is_empty();
                 if !is_alone || !row.layout.into_server {
                     return Err(row.bad_format("end-of-copy marker corrupt"));
                 }
@@ -214,7 +217,6 @@ impl Text {
             State::Octal(value, _) => self.content.push(value as u8),
             State::HexBegins => self.content.push(b'x'),
             State::Hex(digit) => self.content.push(digit),
-            // The server leaves out a backslash at the very end.
             State::Escaped | State::Plain | State::Marker | State::Done => {}
         }
         self.state = State::Plain;
