@@ -191,6 +191,7 @@ unsafe extern "C" fn file_size(file: *mut c::sqlite3_file, out: *mut i64) -> c_i
     let handle = handle!(file);
     let mut state = handle.disk.state();
     gate!(state, Call::Size);
+    state.sizes_before_sync += u64::from(state.nodes[handle.node].unsynced);
     // SAFETY: SQLite passes a place for the size.
     unsafe { *out = state.nodes[handle.node].bytes.len() as i64 };
     c::SQLITE_OK

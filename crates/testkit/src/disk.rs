@@ -93,6 +93,8 @@ pub(crate) struct Node {
     pub bytes: Vec<u8>,
     /// Whether effects on it are in the log.
     pub logged: bool,
+    /// Whether a write waits for a sync.
+    pub unsynced: bool,
     /// Whether the next sync makes its name durable too, as the unix VFS does for new journals.
     pub sync_directory: bool,
     /// Locks, by handle.
@@ -112,6 +114,8 @@ pub(crate) struct State {
     pub open: usize,
     /// How often a file was mapped.
     pub maps: u64,
+    /// How often a file's size was asked for while a write to it waited for a sync.
+    pub sizes_before_sync: u64,
 }
 
 /// A disk. Clones are the same disk.
@@ -139,6 +143,7 @@ impl Disk {
             handles: 0,
             open: 0,
             maps: 0,
+            sizes_before_sync: 0,
         };
         for (name, bytes) in &image.files {
             state.names.insert(name.clone(), state.nodes.len());
@@ -200,6 +205,12 @@ impl Disk {
         self.state().open
     }
 
+    /// How often a file's size was asked for between a write and its sync. Linux (6.13 and later)
+    /// then changes the file's times with the next write again, which the sync writes out.
+    pub fn sizes_before_sync(&self) -> u64 {
+        self.state().sizes_before_sync
+    }
+
     /// How often a file was mapped: a real system then brings in each page of it anew.
     pub fn maps(&self) -> u64 {
         self.state().maps
@@ -250,6 +261,7 @@ impl State {
             node.bytes.resize(end, 0);
         }
         node.bytes[offset..end].copy_from_slice(bytes);
+        node.unsynced = true;
         if node.logged && !bytes.is_empty() {
             self.log.push(Effect::Write {
                 file,
@@ -292,6 +304,7 @@ impl State {
 
     pub fn sync(&mut self, file: usize) {
         let node = &mut self.nodes[file];
+        node.unsynced = false;
         if node.logged {
             self.log.push(Effect::Sync { file });
             if std::mem::take(&mut node.sync_directory) {

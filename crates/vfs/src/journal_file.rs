@@ -28,6 +28,8 @@ pub(crate) struct JournalFile {
     written: bool,
     played_back: bool,
     played_back_from_start: bool,
+    /// The file ends here or before, while this connection's lock keeps others from writing to it.
+    size_max: Option<u64>,
 }
 
 impl JournalFile {
@@ -40,6 +42,7 @@ impl JournalFile {
             written: false,
             played_back: false,
             played_back_from_start: false,
+            size_max: None,
         }
     }
 
@@ -56,6 +59,32 @@ impl JournalFile {
 
     pub fn flush(&mut self) -> Outcome {
         self.gathered.flush(self.base)
+    }
+
+    /// Others may write to the journal from now on.
+    pub fn forget_size(&mut self) {
+        self.size_max = None;
+    }
+
+    /// A write goes to the file. The first of a transaction asks for its size: asked for between a
+    /// write and its sync, it would make the sync slower, as the file's times change once more.
+    fn note_size(&mut self, offset: u64, size: usize) -> Outcome {
+        let size_max = match self.size_max {
+            None if offset > 0 => return Ok(()),
+            None => self.base.size()?,
+            Some(size_max) => size_max,
+        };
+        self.size_max = Some(size_max.max(offset + size as u64));
+        Ok(())
+    }
+
+    /// Reads, and takes what is short for the end of the file only where that is so.
+    fn read_to_end(&self, out: &mut [u8], offset: u64) -> Outcome {
+        if self.size_max.is_some_and(|size_max| offset >= size_max) {
+            out.fill(0);
+            return Err(Code(SQLITE_IOERR_SHORT_READ));
+        }
+        self.base.read_to_end(out, offset)
     }
 }
 
@@ -89,6 +118,7 @@ impl Database {
             );
             return Err(refused(self, message));
         };
+        journal.note_size(offset, data.len())?;
         journal.written = true;
         journal.played_back_from_start = false;
         if *data == MAGIC {
@@ -188,7 +218,7 @@ impl Database {
         let word = journal.word;
         match part {
             Part::Clear | Part::Header => {
-                base.read_to_end(out, offset)?;
+                journal.read_to_end(out, offset)?;
                 if *out != MAGIC {
                     return Ok(());
                 }
@@ -272,6 +302,7 @@ impl Database {
         if let Some(journal) = &mut self.journal {
             journal.gathered.cut(size);
             journal.flush()?;
+            journal.forget_size();
         }
         base.truncate(size)
     }

@@ -494,6 +494,9 @@ impl Database {
         if level < SQLITE_LOCK_RESERVED {
             self.resize = None;
             self.resized_from = None;
+            if let Some(journal) = &mut self.journal {
+                journal.forget_size();
+            }
         }
         self.lock_level = self.lock_level.min(level);
         self.base.unlock(level).and(flushed)
