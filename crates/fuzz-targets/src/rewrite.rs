@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use sql_rewrite::{
     Column, ColumnId, Dialect, Mode, Plan, Planned, ProtectedColumn, RelationKind, Schema, Table,
-    Translated, plan, widen,
+    Translated, is_of_second_proof, plan, widen,
 };
 use sqlparser::ast::{
     AssignmentTarget, Expr, Query, SelectItem, SetExpr, Statement, TableAlias, TableFactor, Value,
@@ -221,10 +221,17 @@ pub fn run(bytes: &[u8]) {
     }
     match plan(&text, &SCHEMA, Dialect::Postgres) {
         Ok(planned) => check(&text, &planned),
-        Err(refusal) => assert!(
-            refusal.sqlstate.len() == 5 && !refusal.message.is_empty(),
-            "a refusal says what is wrong"
-        ),
+        Err(refusal) => {
+            assert!(
+                refusal.sqlstate.len() == 5 && !refusal.message.is_empty(),
+                "a refusal says what is wrong"
+            );
+            assert!(
+                !is_of_second_proof(&refusal.message),
+                "planner and second proof disagree: {}",
+                refusal.message
+            );
+        }
     }
 }
 

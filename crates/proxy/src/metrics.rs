@@ -167,6 +167,8 @@ pub struct Counters {
     pub plans: AtomicU64,
     /// Statements that the proxy failed in place of the server.
     pub statements_refused: AtomicU64,
+    /// Those of them that had a plan, which the second proof refused.
+    pub plans_unproved: AtomicU64,
     /// Queries whose rows the proxy fetched to finish them.
     pub queries_finished: AtomicU64,
     /// Those rows.
@@ -176,7 +178,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    fn rows(&self, plans_cached: u64) -> [Row; 6] {
+    fn rows(&self, plans_cached: u64) -> [Row; 7] {
         use Kind::{Counter, Gauge};
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         [
@@ -197,6 +199,12 @@ impl Counters {
                 Counter,
                 "Statements that the proxy failed in place of the server.",
                 of(&self.statements_refused),
+            ),
+            (
+                "plans_unproved_total",
+                Counter,
+                "Statements refused because the second proof refused their plan: a defect.",
+                of(&self.plans_unproved),
             ),
             (
                 "queries_finished_total",
@@ -298,7 +306,7 @@ mod tests {
             (count == "0").then_some(name)
         });
         let counted: BTreeSet<&str> = names.collect();
-        assert_eq!(counted.len(), 15);
+        assert_eq!(counted.len(), 16);
         assert_eq!(told, counted);
     }
 }

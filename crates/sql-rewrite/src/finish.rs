@@ -298,6 +298,11 @@ fn check_parts(select: &Select) -> Result<(), Refusal> {
             "window function {name} in a query that the proxy has to finish"
         )));
     }
+    if !select.named_window.is_empty() {
+        return Err(unsupported(
+            "WINDOW in a query that the proxy has to finish",
+        ));
+    }
     match &select.distinct {
         None | Some(Distinct::All | Distinct::Distinct) => Ok(()),
         Some(Distinct::On(_)) => Err(unsupported(

@@ -28,6 +28,7 @@ mod schema;
 mod statement;
 mod uses;
 mod utility;
+mod verify;
 mod widen;
 
 pub use names::NAME_SIZE_MAX;
@@ -45,4 +46,5 @@ pub use schema::{
 };
 pub use statement::{Dialect, plan, plan_with};
 pub use uses::Use;
+pub use verify::is_of_second_proof;
 pub use widen::widen;

@@ -369,7 +369,7 @@ impl Expression {
         deepest
     }
 
-    fn parts(&self) -> Vec<&Self> {
+    pub(crate) fn parts(&self) -> Vec<&Self> {
         match self {
             Self::Column(_) | Self::Value(..) | Self::Aggregate(_) | Self::Group(_) => Vec::new(),
             Self::Unary(_, inner)

@@ -12,7 +12,7 @@ use crate::lexer::{Lexeme, lexemes, words};
 use crate::mention::Mentions;
 use crate::{
     Effects, Objects, Plan, Planned, Refusal, Schema, Template, TransactionEffect, Translated,
-    catalogue, ddl, effects, finish, forms, guard, increment, locks, objects, utility,
+    catalogue, ddl, effects, finish, forms, guard, increment, locks, objects, utility, verify,
 };
 
 /// Whose SQL a text is.
@@ -317,8 +317,24 @@ pub(crate) fn parse(statement: &str, dialect: Dialect) -> Result<Statement, ()> 
     }
 }
 
-/// The plan of a statement that names a protected table.
+/// The plan of a statement that names a protected table, proved where it reads or writes rows.
 fn of_statement(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
+    let plan = planned(statement, schema)?;
+    let has_rows = matches!(
+        statement,
+        Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Copy { .. }
+    );
+    if has_rows {
+        verify::check(&plan, schema)?;
+    }
+    Ok(plan)
+}
+
+fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
     match statement {
         Statement::Query(query) => match translate(statement, schema) {
             Ok((translated, effects)) => Ok(Plan::One(translated, effects)),

@@ -10,6 +10,7 @@ use crate::analysis::{quoted, template};
 use crate::statement::parse;
 use crate::{
     ColumnId, Dialect, LockedColumn, Output, OutputKind, Schema, Template, Translated, guard,
+    verify,
 };
 
 /// The same `SELECT … FOR UPDATE` with more sealed columns of the locked row, hidden from the
@@ -80,6 +81,7 @@ fn wider(
         });
     }
     wider.template = Template::of(&mut statement).ok()?;
+    verify::check_translated(&wider, schema).ok()?;
     wider.locks = Some(locks);
     Some(wider)
 }

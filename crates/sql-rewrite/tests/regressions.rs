@@ -465,3 +465,18 @@ fn a_turkish_capital_is_no_other_name() {
     let plan = describe("INSERT INTO VİSİT_İ (note) VALUES ('x')", &schema);
     assert!(plan.starts_with("refused"), "{plan}");
 }
+
+/// A WINDOW clause that no function used went to the server as it was.
+#[test]
+fn windows_of_a_query_that_the_proxy_finishes_are_refused() {
+    assert_refused(
+        "SELECT count(DISTINCT name) FROM person WINDOW w AS (ORDER BY mail = 'kanarienvogel')",
+    );
+    assert_refused("SELECT id FROM person WHERE name LIKE 'x%' WINDOW w AS (PARTITION BY $1)");
+}
+
+/// To the server it is no alias, and to the parser it was.
+#[test]
+fn an_alias_of_insert_needs_as() {
+    assert_refused("INSERT INTO unknown person (id, mail) VALUES (1, 'x')");
+}

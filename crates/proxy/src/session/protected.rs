@@ -499,6 +499,10 @@ impl Protected {
         if failure.sqlstate == "F0000" {
             self.warn(format!("a statement is refused: {}", failure.message));
         }
+        if sql_rewrite::is_of_second_proof(&failure.message) {
+            add(&self.shared.counters().plans_unproved, 1);
+            self.warn(failure.message.clone());
+        }
         add(&self.shared.counters().statements_refused, 1);
         self.locks.note_error();
     }

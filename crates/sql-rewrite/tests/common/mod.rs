@@ -186,7 +186,15 @@ fn protect(
 
 /// The plan of a single statement.
 pub fn plan_one(text: &str, schema: &Schema) -> Result<Plan, Refusal> {
-    let mut planned = plan(text, schema, Dialect::Postgres)?;
+    let planned = plan(text, schema, Dialect::Postgres);
+    if let Err(refusal) = &planned {
+        let message = &refusal.message;
+        assert!(
+            !sql_rewrite::is_of_second_proof(message),
+            "{text}: {message}"
+        );
+    }
+    let mut planned = planned?;
     assert_eq!(planned.len(), 1, "{text}");
     Ok(planned.remove(0).plan)
 }

@@ -32,6 +32,10 @@ impl Analysis<'_> {
         else {
             return Err(unsupported("INSERT into what is no table"));
         };
+        if table_alias.as_ref().is_some_and(|alias| !alias.explicit) {
+            // To the server an alias of INSERT needs AS.
+            return Err(unsupported("INSERT with an alias without AS").with_state("42601"));
+        }
         let alias = table_alias.as_ref().map(|alias| TableAlias {
             explicit: true,
             name: alias.alias.clone(),

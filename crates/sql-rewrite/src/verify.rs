@@ -1,0 +1,272 @@
+//! The second proof: what would be sent is read again, and shown to have no value in clear where a
+//! protected column is.
+//!
+//! The planner decides where a value goes. This module knows nothing of how: it takes the text
+//! that would be sent, what fills its holes, and the schema, and gives each value a label: sealed
+//! for a column, in clear, or NULL. Labels follow the values through relations, queries, joins
+//! and expressions. Where ciphertext and a value in clear meet, the statement is refused; so is
+//! what is not understood. It shares the tree and the schema with the planner, and what names
+//! mean; no other code. `docs/threat-model.md` has the argument, and what it rests on.
+//!
+//! Invariants:
+//! 1. Each expression of the tree has had a label: what a match left out is found by the parser's
+//!    own walk over the tree.
+//! 2. Ciphertext meets ciphertext of its domain, or NULL.
+//! 3. A value that is sealed, or that the proxy compares, does not go in clear beside it, save into
+//!    a plain column or compared with one.
+//! 4. What the proxy computes does not bring ciphertext together with a value that went in clear.
+
+mod computed;
+mod expression;
+mod label;
+mod names;
+mod query;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{CopySource, Expr, Statement, visit_expressions};
+
+use crate::statement::parse;
+use crate::{
+    Assignment, Copy, Dialect, Form, Hole, Output, OutputKind, Plan, ReadModifyWrite, Refusal,
+    Schema, Source, Template, Translated,
+};
+use label::{Atom, Label, Labels};
+use names::Columns;
+
+/// Why a plan is not proved.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Doubt(pub String);
+
+/// Begins the message of a refusal that the second proof gives.
+const REFUSED: &str = "the second proof refuses the plan of this statement: ";
+
+impl From<Doubt> for Refusal {
+    fn from(doubt: Doubt) -> Self {
+        Refusal {
+            sqlstate: "0A000",
+            message: format!("{REFUSED}{}", doubt.0),
+            hint: Some(
+                "Please report the statement: the planner should have refused it, or the proof \
+                 should know its form."
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+/// Whether this is the message of a refusal of a plan: the planner had one, and the second proof
+/// refused it. That is a defect of one of the two.
+pub fn is_of_second_proof(message: &str) -> bool {
+    message.contains(REFUSED)
+}
+
+/// Proves a plan for a statement that reads or writes rows.
+pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Doubt> {
+    match plan {
+        Plan::Pass(_) => Ok(()),
+        Plan::One(translated, _) => check_translated(translated, schema),
+        Plan::ReadModifyWrite(modify) => of_modify(modify, schema),
+        Plan::Finish(finish) => {
+            let mut labels = Labels::new(schema);
+            let columns = of_translated(&finish.fetch, &mut labels)?;
+            check_outputs(&finish.fetch.outputs, &columns, &labels)?;
+            let outputs: Vec<Label> = columns.labels().cloned().collect();
+            computed::check(finish, &outputs, &mut labels)?;
+            let mut hidden = hidden_by(&finish.fetch.holes);
+            computed::hidden_by(finish, &mut hidden);
+            labels.check_hidden(&hidden)
+        }
+        Plan::Copy(copy) => of_copy(copy, schema),
+    }
+}
+
+/// Proves a statement that the server executes as one.
+pub(crate) fn check_translated(translated: &Translated, schema: &Schema) -> Result<(), Doubt> {
+    let mut labels = Labels::new(schema);
+    let columns = of_translated(translated, &mut labels)?;
+    check_outputs(&translated.outputs, &columns, &labels)?;
+    labels.check_hidden(&hidden_by(&translated.holes))
+}
+
+fn of_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<(), Doubt> {
+    let mut labels = Labels::new(schema);
+    let columns = of_translated(&modify.read, &mut labels)?;
+    let outputs: Vec<Label> = columns.labels().cloned().collect();
+    let mut hidden = hidden_by(&modify.read.holes);
+    for assignment in &modify.assignments {
+        let Assignment { column, value } = assignment;
+        computed::check_stored((*column, value), &outputs, &mut labels)?;
+        computed::hidden_in(value, &mut hidden);
+    }
+    for write in [Some(&modify.write), modify.write_by_key.as_ref()] {
+        let Some(write) = write else {
+            continue;
+        };
+        hidden.extend(hidden_by(&write.holes));
+        of_translated(write, &mut labels)?;
+        for hole in &write.holes {
+            let Source::Computed(place) = hole.source else {
+                continue;
+            };
+            let column = modify
+                .assignments
+                .get(place)
+                .map(|assignment| assignment.column);
+            let is_own = matches!(hole.form, Form::Sealed(own, _) if Some(own) == column);
+            if !is_own {
+                return Err(Doubt(
+                    "a computed value is sealed for another column".to_owned(),
+                ));
+            }
+        }
+    }
+    labels.check_hidden(&hidden)
+}
+
+fn of_copy(copy: &Copy, schema: &Schema) -> Result<(), Doubt> {
+    let mut labels = Labels::new(schema);
+    let mut verifier = Verifier::new(&copy.holes, &mut labels);
+    let statement = read(&copy.template)?;
+    let Statement::Copy { source, .. } = &statement else {
+        return Err(Doubt("COPY is sent as something else".to_owned()));
+    };
+    let columns = match source {
+        CopySource::Query(query) => {
+            let columns = verifier.query(query, None)?;
+            verifier.check_seen(&statement)?;
+            columns
+        }
+        CopySource::Table { table_name, .. } => {
+            let (_, table) = verifier.table(table_name)?;
+            let named = |name: &String| {
+                let mut known = table.known.iter();
+                known
+                    .find(|(own, _)| own.as_ref() == Some(name))
+                    .cloned()
+                    .ok_or_else(|| Doubt(format!("column {name:?} is not known")))
+            };
+            Columns {
+                known: copy.columns.iter().map(named).collect::<Result<_, _>>()?,
+                others: None,
+            }
+        }
+    };
+    let outputs = copy.fields.iter().map(|kind| Output {
+        name: None,
+        kind: *kind,
+        hidden: false,
+    });
+    check_outputs(&outputs.collect::<Vec<_>>(), &columns, &labels)?;
+    labels.check_hidden(&hidden_by(&copy.holes))
+}
+
+/// The labels of what a statement gives back.
+fn of_translated(translated: &Translated, labels: &mut Labels) -> Result<Columns, Doubt> {
+    let statement = read(&translated.template)?;
+    let mut verifier = Verifier::new(&translated.holes, labels);
+    let columns = match &statement {
+        Statement::Query(query) => verifier.query(query, None)?,
+        Statement::Insert(insert) => verifier.insert(insert, None)?,
+        Statement::Update(update) => verifier.update(update, None)?,
+        Statement::Delete(delete) => verifier.delete(delete, None)?,
+        _ => return Err(Doubt("a statement of this kind".to_owned())),
+    };
+    verifier.check_seen(&statement)?;
+    Ok(columns)
+}
+
+/// The tree of what would be sent.
+fn read(template: &Template) -> Result<Statement, Doubt> {
+    let text = template.render(|hole, text| {
+        text.push('$');
+        text.push_str(&(hole + 1).to_string());
+    });
+    parse(&text, Dialect::Postgres)
+        .map_err(|()| Doubt("what would be sent cannot be read".to_owned()))
+}
+
+/// What is opened is what is sealed.
+fn check_outputs(outputs: &[Output], columns: &Columns, labels: &Labels) -> Result<(), Doubt> {
+    if columns.others.is_some() || outputs.is_empty() {
+        return match columns.has_sealed() || !outputs.is_empty() {
+            true => Err(Doubt("ciphertext would be given to the client".to_owned())),
+            false => Ok(()),
+        };
+    }
+    let known = &columns.known;
+    let is_alike = |(output, (_, label)): (&Output, &(Option<String>, Label))| {
+        let domain = |column| &labels.schema.column(column).domain;
+        match (output.kind, label.sealed) {
+            (OutputKind::Plain, None) => true,
+            (OutputKind::Sealed(column), Some(sealed)) => {
+                !sealed.is_array && domain(column) == domain(sealed.column)
+            }
+            (OutputKind::Gathered(column, _), Some(sealed)) => {
+                sealed.is_array && domain(column) == domain(sealed.column)
+            }
+            // NULL is NULL, sealed or not.
+            (OutputKind::Sealed(_) | OutputKind::Gathered(..), None) => *label == Label::null(),
+            (OutputKind::Plain, Some(_)) => false,
+        }
+    };
+    match known.len() == outputs.len() && outputs.iter().zip(known).all(is_alike) {
+        true => Ok(()),
+        false => Err(Doubt(
+            "other columns would be opened than are sealed".to_owned(),
+        )),
+    }
+}
+
+/// Values that are sealed.
+fn hidden_by(holes: &[Hole]) -> Vec<Atom> {
+    let sealed = holes.iter().filter(|hole| hole.form != Form::Plain);
+    sealed
+        .flat_map(|hole| computed::atoms_of(&hole.source))
+        .collect()
+}
+
+/// One text that would be sent.
+struct Verifier<'v, 's> {
+    labels: &'v mut Labels<'s>,
+    holes: &'v [Hole],
+    /// Common table expressions in sight, the innermost last.
+    ctes: Vec<(String, Columns)>,
+    /// Places of the expressions that have had a label.
+    seen: HashSet<usize>,
+}
+
+impl<'v, 's> Verifier<'v, 's> {
+    fn new(holes: &'v [Hole], labels: &'v mut Labels<'s>) -> Self {
+        Self {
+            labels,
+            holes,
+            ctes: Vec::new(),
+            seen: HashSet::new(),
+        }
+    }
+
+    fn saw(&mut self, expression: &Expr) {
+        self.seen.insert(std::ptr::from_ref(expression).addr());
+    }
+
+    /// Invariant 1.
+    fn check_seen(&self, statement: &Statement) -> Result<(), Doubt> {
+        let missed = visit_expressions(statement, |expression| {
+            match self.seen.contains(&std::ptr::from_ref(expression).addr()) {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        });
+        match missed {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Doubt(
+                "an expression at a place that is not known".to_owned(),
+            )),
+        }
+    }
+}

@@ -1,0 +1,556 @@
+//! Expressions: what each is made of.
+
+use sqlparser::ast::{
+    AccessExpr, Array, BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentClause, FunctionArguments, Interval, OrderByExpr, Query, Subscript, Value,
+    WindowFrameBound, WindowSpec, WindowType,
+};
+
+use super::label::{Atom, Label};
+use super::names::Scope;
+use super::{Doubt, Verifier};
+use crate::names::split;
+use crate::{Form, Source};
+
+/// Bytes of the stack that are left when more is taken, and how much more.
+const STACK_LEFT: usize = 128 * 1024;
+const STACK_MORE: usize = 4 * 1024 * 1024;
+
+impl Verifier<'_, '_> {
+    /// What an expression is made of.
+    pub fn label(&mut self, expression: &Expr, scope: &Scope) -> Result<Label, Doubt> {
+        stacker::maybe_grow(STACK_LEFT, STACK_MORE, || {
+            self.saw(expression);
+            self.label_of(expression, scope)
+        })
+    }
+
+    fn label_of(&mut self, expression: &Expr, scope: &Scope) -> Result<Label, Doubt> {
+        match expression {
+            Expr::Identifier(name) => scope.label(std::slice::from_ref(name), self.labels),
+            Expr::CompoundIdentifier(parts) => scope.label(parts, self.labels),
+            Expr::Nested(inner) => self.label(inner, scope),
+            Expr::Value(value) => self.value(&value.value),
+            Expr::TypedString(typed) => self.value(&typed.value.value),
+            Expr::Subquery(query) => self.single(query, scope),
+            Expr::Exists { subquery, .. } => {
+                self.query(subquery, Some(scope))?;
+                Ok(Label::public())
+            }
+            Expr::Case {
+                operand,
+                conditions,
+                else_result,
+                ..
+            } => self.case(
+                (operand.as_deref(), conditions, else_result.as_deref()),
+                scope,
+            ),
+            Expr::Function(function) => self.function(function, scope),
+            Expr::CompoundFieldAccess { root, access_chain } => {
+                let root = self.label(root, scope)?;
+                self.accessed(root, access_chain, scope)
+            }
+            _ => self.predicate(expression, scope),
+        }
+    }
+
+    fn value(&mut self, value: &Value) -> Result<Label, Doubt> {
+        let atom = match value {
+            Value::Null => return Ok(Label::null()),
+            Value::Placeholder(name) => return self.hole(name),
+            Value::Number(..) | Value::Boolean(_) => Atom::Other,
+            Value::SingleQuotedString(text)
+            | Value::EscapedStringLiteral(text)
+            | Value::UnicodeStringLiteral(text) => Atom::Text(text.clone()),
+            Value::DollarQuotedString(text) => Atom::Text(text.value.clone()),
+            Value::NationalStringLiteral(text)
+            | Value::SingleQuotedByteStringLiteral(text)
+            | Value::HexStringLiteral(text) => Atom::Text(text.clone()),
+            _ => return Err(Doubt("a constant of another dialect".to_owned())),
+        };
+        let atom = match atom {
+            Atom::Text(text) if text.is_empty() => Atom::Other,
+            atom => atom,
+        };
+        Ok(self.labels.given(atom))
+    }
+
+    fn hole(&mut self, name: &str) -> Result<Label, Doubt> {
+        let number = name
+            .strip_prefix('$')
+            .and_then(|digits| digits.parse::<usize>().ok());
+        let hole = number.and_then(|number| self.holes.get(number.checked_sub(1)?));
+        let hole = hole.ok_or_else(|| Doubt(format!("nothing fills {name}")))?;
+        match (hole.form, &hole.source) {
+            (Form::Sealed(column, _), _) => Ok(Label::sealed(column)),
+            (Form::SealedArray(column, _), _) => Ok(Label::sealed_array(column)),
+            (Form::Plain, Source::Locator(_)) => Ok(Label::public()),
+            (Form::Plain, Source::Computed(_)) => {
+                Err(Doubt("a computed value goes in clear".to_owned()))
+            }
+            (Form::Plain, source) => {
+                let atoms = super::computed::atoms_of(source);
+                let mut label = Label::null();
+                for atom in atoms {
+                    let given = self.labels.given(atom);
+                    label = self.labels.merge(label, given)?;
+                }
+                Ok(label)
+            }
+        }
+    }
+
+    /// A subquery that gives one value.
+    fn single(&mut self, query: &Query, scope: &Scope) -> Result<Label, Doubt> {
+        let columns = self.query(query, Some(scope))?;
+        match (columns.known.as_slice(), &columns.others) {
+            ([(_, label)], None) => Ok(label.clone()),
+            _ => columns.any(self.labels),
+        }
+    }
+
+    fn case(
+        &mut self,
+        (operand, whens, otherwise): (Option<&Expr>, &[CaseWhen], Option<&Expr>),
+        scope: &Scope,
+    ) -> Result<Label, Doubt> {
+        let operand = operand
+            .map(|operand| self.label(operand, scope))
+            .transpose()?;
+        let mut result = Label::null();
+        for CaseWhen {
+            condition,
+            result: then,
+        } in whens
+        {
+            let condition = self.label(condition, scope)?;
+            match &operand {
+                Some(operand) => self.labels.meet(operand, &condition)?,
+                None => drop(self.in_clear(condition)?),
+            }
+            let then = self.label(then, scope)?;
+            result = self.labels.merge(result, then)?;
+        }
+        match otherwise {
+            None => Ok(result),
+            Some(otherwise) => {
+                let otherwise = self.label(otherwise, scope)?;
+                self.labels.merge(result, otherwise)
+            }
+        }
+    }
+
+    fn accessed(
+        &mut self,
+        root: Label,
+        chain: &[AccessExpr],
+        scope: &Scope,
+    ) -> Result<Label, Doubt> {
+        let mut label = root;
+        for access in chain {
+            match access {
+                AccessExpr::Subscript(Subscript::Index { index }) => {
+                    let index = self.label(index, scope)?;
+                    self.in_clear(index)?;
+                    label = label.element();
+                }
+                AccessExpr::Subscript(Subscript::Slice {
+                    lower_bound,
+                    upper_bound,
+                    stride,
+                }) => {
+                    for bound in [lower_bound, upper_bound, stride].into_iter().flatten() {
+                        let bound = self.label(bound, scope)?;
+                        self.in_clear(bound)?;
+                    }
+                }
+                AccessExpr::Dot(_) => return Err(Doubt("a field of a row".to_owned())),
+            }
+        }
+        Ok(label)
+    }
+
+    fn predicate(&mut self, expression: &Expr, scope: &Scope) -> Result<Label, Doubt> {
+        match expression {
+            Expr::IsNull(inner) | Expr::IsNotNull(inner) => {
+                let label = self.label(inner, scope)?;
+                self.labels.make_public(&label);
+                Ok(Label::public())
+            }
+            Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
+                self.compare(left, right, scope)
+            }
+            Expr::InList { expr, list, .. } => {
+                let mut result = Label::public();
+                for value in list {
+                    let one = self.compare(expr, value, scope)?;
+                    result = self.labels.merge(result, one)?;
+                }
+                Ok(result)
+            }
+            Expr::InSubquery { expr, subquery, .. } => self.compare_rows(expr, subquery, scope),
+            Expr::Between {
+                expr, low, high, ..
+            } => {
+                let low = self.compare(expr, low, scope)?;
+                let high = self.compare(expr, high, scope)?;
+                self.labels.merge(low, high)
+            }
+            Expr::BinaryOp { left, op, right } => self.binary(left, op, right, scope),
+            Expr::AnyOp { left, right, .. } | Expr::AllOp { left, right, .. } => match &**right {
+                Expr::Subquery(query) => {
+                    self.saw(right);
+                    self.compare_rows(left, query, scope)
+                }
+                _ => {
+                    let one = self.label(left, scope)?;
+                    let elements = self.label(right, scope)?.element();
+                    self.compared(one, elements)
+                }
+            },
+            _ => self.computed(expression, scope),
+        }
+    }
+
+    fn binary(
+        &mut self,
+        left: &Expr,
+        operator: &BinaryOperator,
+        right: &Expr,
+        scope: &Scope,
+    ) -> Result<Label, Doubt> {
+        use BinaryOperator as B;
+        match operator {
+            B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq => {
+                self.compare(left, right, scope)
+            }
+            B::And | B::Or => {
+                let left = self.label(left, scope)?;
+                let right = self.label(right, scope)?;
+                self.in_clear(left)?;
+                self.in_clear(right)?;
+                Ok(Label::public())
+            }
+            _ => {
+                let left = self.label(left, scope)?;
+                let right = self.label(right, scope)?;
+                let (left, right) = (self.in_clear(left)?, self.in_clear(right)?);
+                self.labels.merge(left, right).map(Label::computed)
+            }
+        }
+    }
+
+    /// A comparison; rows are compared column by column.
+    fn compare(&mut self, left: &Expr, right: &Expr, scope: &Scope) -> Result<Label, Doubt> {
+        if let (Some(lefts), Some(rights)) = (row(left), row(right)) {
+            self.saw_row(left);
+            self.saw_row(right);
+            if lefts.len() != rights.len() {
+                return self.all_in_clear(lefts.iter().chain(rights), scope);
+            }
+            let mut result = Label::public();
+            for (left, right) in lefts.iter().zip(rights) {
+                let one = self.compare(left, right, scope)?;
+                result = self.labels.merge(result, one)?;
+            }
+            return Ok(result);
+        }
+        if let (Some(_), Expr::Subquery(query)) = (row(left), right) {
+            self.saw(right);
+            return self.compare_rows(left, query, scope);
+        }
+        let left = self.label(left, scope)?;
+        let right = self.label(right, scope)?;
+        self.compared(left, right)
+    }
+
+    fn compared(&mut self, left: Label, right: Label) -> Result<Label, Doubt> {
+        self.labels.meet(&left, &right)?;
+        let clear = [left.clear, right.clear].concat();
+        Ok(Label {
+            clear,
+            ..Label::public()
+        })
+    }
+
+    /// A value, or a row of them, beside the rows of a query.
+    fn compare_rows(&mut self, left: &Expr, query: &Query, scope: &Scope) -> Result<Label, Doubt> {
+        let columns = self.query(query, Some(scope))?;
+        let lefts = match row(left) {
+            Some(parts) => {
+                self.saw_row(left);
+                parts
+            }
+            None => std::slice::from_ref(left),
+        };
+        if columns.others.is_none() && columns.known.len() != lefts.len() {
+            columns.any(self.labels)?;
+            return self.all_in_clear(lefts, scope);
+        }
+        let mut result = Label::public();
+        for (place, left) in lefts.iter().enumerate() {
+            let right = match columns.others {
+                None => columns.known[place].1.clone(),
+                Some(_) => columns.any(self.labels)?,
+            };
+            let left = self.label(left, scope)?;
+            let one = self.compared(left, right)?;
+            result = self.labels.merge(result, one)?;
+        }
+        Ok(result)
+    }
+
+    /// Rows of different lengths: the server refuses them, by whatever it finds first.
+    fn all_in_clear<'e>(
+        &mut self,
+        expressions: impl IntoIterator<Item = &'e Expr>,
+        scope: &Scope,
+    ) -> Result<Label, Doubt> {
+        for expression in expressions {
+            let label = self.label(expression, scope)?;
+            self.in_clear(label)?;
+        }
+        Ok(Label::public())
+    }
+
+    /// A value that the server computes with.
+    pub fn in_clear(&mut self, label: Label) -> Result<Label, Doubt> {
+        match label.sealed {
+            None => Ok(label),
+            Some(sealed) => Err(Doubt(format!(
+                "the server would compute with protected column {}",
+                self.labels.title(sealed)
+            ))),
+        }
+    }
+
+    /// What the server computes from values in clear.
+    fn computed(&mut self, expression: &Expr, scope: &Scope) -> Result<Label, Doubt> {
+        let mut result = Label::null();
+        for operand in operands(expression)? {
+            let label = self.label(operand, scope)?;
+            let label = self.in_clear(label)?;
+            result = self.labels.merge(result, label)?;
+        }
+        Ok(result)
+    }
+
+    fn function(&mut self, function: &Function, scope: &Scope) -> Result<Label, Doubt> {
+        let Function {
+            name,
+            uses_odbc_syntax: _,
+            parameters,
+            args,
+            filter,
+            null_treatment: _,
+            over,
+            within_group,
+        } = function;
+        if !matches!(parameters, FunctionArguments::None) {
+            return Err(Doubt("a function of another dialect".to_owned()));
+        }
+        if let Some(filter) = filter {
+            let label = self.label(filter, scope)?;
+            self.in_clear(label)?;
+        }
+        if let Some(WindowType::WindowSpec(window)) = over {
+            self.window(window, scope)?;
+        }
+        let list = match args {
+            FunctionArguments::None => return Ok(Label::public()),
+            FunctionArguments::Subquery(_) => {
+                return Err(Doubt("a query as the arguments of a function".to_owned()));
+            }
+            FunctionArguments::List(list) => list,
+        };
+        for clause in &list.clauses {
+            match clause {
+                FunctionArgumentClause::OrderBy(keys) => self.sort_keys(keys, scope)?,
+                _ => return Err(Doubt("a clause in a function call".to_owned())),
+            }
+        }
+        for key in within_group {
+            let label = self.label(&key.expr, scope)?;
+            self.in_clear(label)?;
+        }
+        let mut arguments = Vec::new();
+        for argument in &list.args {
+            arguments.extend(self.argument(argument, scope)?);
+        }
+        let (schema, name) =
+            split(name).ok_or_else(|| Doubt("a function without a name".to_owned()))?;
+        let is_servers = schema.is_none_or(|schema| schema == "pg_catalog");
+        self.called(if is_servers { &name } else { "" }, arguments)
+    }
+
+    fn argument(&mut self, argument: &FunctionArg, scope: &Scope) -> Result<Option<Label>, Doubt> {
+        let (FunctionArg::Unnamed(argument) | FunctionArg::Named { arg: argument, .. }) = argument
+        else {
+            return Err(Doubt("an argument of another dialect".to_owned()));
+        };
+        match argument {
+            FunctionArgExpr::Expr(expression) => self.label(expression, scope).map(Some),
+            FunctionArgExpr::Wildcard => Ok(None),
+            _ => Err(Doubt("an argument of another dialect".to_owned())),
+        }
+    }
+
+    /// What a function of the server gives; of one that is not the server's the name is empty.
+    fn called(&mut self, name: &str, arguments: Vec<Label>) -> Result<Label, Doubt> {
+        let is_sealed = arguments.iter().any(|label| label.sealed.is_some());
+        if !is_sealed || name == "coalesce" {
+            let mut result = match is_sealed || arguments.is_empty() {
+                true => Label::null(),
+                false => arguments[0].clone(),
+            };
+            for argument in arguments {
+                result = self.labels.merge(result, argument)?;
+            }
+            return Ok(match is_sealed {
+                true => result,
+                false => result.computed(),
+            });
+        }
+        match (name, arguments.as_slice()) {
+            ("count", [_]) => Ok(Label::public()),
+            ("first_value" | "last_value" | "lag" | "lead", [one]) => Ok(one.clone()),
+            ("array_agg", [one]) => match one.sealed {
+                Some(sealed) if !sealed.is_array => Ok(Label::sealed_array(sealed.column)),
+                _ => Err(Doubt("an array of arrays of ciphertext".to_owned())),
+            },
+            ("nullif", [one, other]) => {
+                self.labels.meet(one, other)?;
+                Ok(one.clone())
+            }
+            _ => Err(Doubt(format!("function {name:?} of ciphertext"))),
+        }
+    }
+
+    pub fn window(&mut self, window: &WindowSpec, scope: &Scope) -> Result<(), Doubt> {
+        let WindowSpec {
+            window_name: _,
+            partition_by,
+            order_by,
+            window_frame,
+        } = window;
+        for key in partition_by {
+            self.label(key, scope)?;
+        }
+        self.sort_keys(order_by, scope)?;
+        let Some(frame) = window_frame else {
+            return Ok(());
+        };
+        for bound in [Some(&frame.start_bound), frame.end_bound.as_ref()] {
+            if let Some(
+                WindowFrameBound::Preceding(Some(offset))
+                | WindowFrameBound::Following(Some(offset)),
+            ) = bound
+            {
+                let label = self.label(offset, scope)?;
+                let label = self.in_clear(label)?;
+                self.labels.make_public(&label);
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows are sorted by ciphertext or by what is in clear: nothing meets.
+    pub fn sort_keys(&mut self, keys: &[OrderByExpr], scope: &Scope) -> Result<(), Doubt> {
+        keys.iter()
+            .try_for_each(|key| self.label(&key.expr, scope).map(drop))
+    }
+
+    fn saw_row(&mut self, expression: &Expr) {
+        self.saw(expression);
+        if let Expr::Nested(inner) = expression {
+            self.saw_row(inner);
+        }
+    }
+}
+
+/// The operands of an expression that the server computes from values in clear.
+fn operands(expression: &Expr) -> Result<Vec<&Expr>, Doubt> {
+    let mut operands: Vec<&Expr> = Vec::new();
+    match expression {
+        Expr::IsTrue(inner)
+        | Expr::IsNotTrue(inner)
+        | Expr::IsFalse(inner)
+        | Expr::IsNotFalse(inner)
+        | Expr::IsUnknown(inner)
+        | Expr::IsNotUnknown(inner)
+        | Expr::UnaryOp { expr: inner, .. }
+        | Expr::Cast { expr: inner, .. }
+        | Expr::Collate { expr: inner, .. }
+        | Expr::Extract { expr: inner, .. }
+        | Expr::Ceil { expr: inner, .. }
+        | Expr::Floor { expr: inner, .. }
+        | Expr::Interval(Interval { value: inner, .. }) => operands.push(inner),
+        Expr::Tuple(parts) | Expr::Array(Array { elem: parts, .. }) => operands.extend(parts),
+        Expr::Position { expr, r#in } => operands.extend([&**expr, &**r#in]),
+        Expr::Substring {
+            expr,
+            substring_from,
+            substring_for,
+            ..
+        } => {
+            operands.push(expr);
+            operands.extend(substring_from.as_deref());
+            operands.extend(substring_for.as_deref());
+        }
+        Expr::Trim {
+            expr, trim_what, ..
+        } => {
+            operands.push(expr);
+            operands.extend(trim_what.as_deref());
+        }
+        Expr::AtTimeZone {
+            timestamp,
+            time_zone,
+        } => operands.extend([&**timestamp, &**time_zone]),
+        Expr::Like {
+            expr,
+            pattern,
+            escape_char,
+            ..
+        }
+        | Expr::ILike {
+            expr,
+            pattern,
+            escape_char,
+            ..
+        }
+        | Expr::SimilarTo {
+            expr,
+            pattern,
+            escape_char,
+            ..
+        } => {
+            operands.extend([&**expr, &**pattern]);
+            operands.extend(escape_char.as_deref());
+        }
+        _ => {
+            return Err(Doubt(format!(
+                "an expression of this form: {}",
+                kind(expression)
+            )));
+        }
+    }
+    Ok(operands)
+}
+
+/// The parts of a row.
+fn row(expression: &Expr) -> Option<&[Expr]> {
+    match expression {
+        Expr::Tuple(parts) => Some(parts),
+        Expr::Nested(inner) => row(inner),
+        _ => None,
+    }
+}
+
+/// The form of an expression, without its content.
+fn kind(expression: &Expr) -> String {
+    let debug = format!("{expression:?}");
+    let end = debug.find(|letter: char| !letter.is_alphanumeric());
+    debug[..end.unwrap_or(debug.len())].to_owned()
+}

@@ -1,0 +1,215 @@
+//! What a value of a statement is made of, and which values may meet.
+
+use crate::{ColumnId, Literal, Schema, Source};
+
+use super::Doubt;
+
+/// What a value is made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Label {
+    /// Ciphertext of a column, or of another one of its domain.
+    pub sealed: Option<Sealed>,
+    /// Data that the server has in clear: of plain columns, or its own.
+    pub public: bool,
+    /// Constants and parameters that go in clear, by place in [`Labels::given`].
+    pub clear: Vec<usize>,
+}
+
+/// Ciphertext.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sealed {
+    pub column: ColumnId,
+    /// An array of such.
+    pub is_array: bool,
+}
+
+/// A constant or parameter that goes in clear.
+#[derive(Debug)]
+struct Given {
+    atom: Atom,
+    /// It meets a plain column, or stands where the user says that it is public.
+    is_public: bool,
+}
+
+/// What tells whether two values may be the same one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Atom {
+    Parameter(usize),
+    Text(String),
+    /// Numbers, truth values: too few to tell anything.
+    Other,
+}
+
+impl Atom {
+    pub fn of(source: &Source) -> Self {
+        match source {
+            Source::Parameter(number) => Self::Parameter(*number),
+            Source::Literal(Literal::Text(text)) if !text.is_empty() => Self::Text(text.clone()),
+            Source::Literal(_)
+            | Source::Calculated(..)
+            | Source::Computed(_)
+            | Source::Locator(_) => Self::Other,
+        }
+    }
+}
+
+impl Label {
+    /// NULL, and what the proxy puts in: it meets everything.
+    pub fn null() -> Self {
+        Self::default()
+    }
+
+    pub fn public() -> Self {
+        Self {
+            public: true,
+            ..Self::default()
+        }
+    }
+
+    pub fn sealed(column: ColumnId) -> Self {
+        let is_array = false;
+        Self {
+            sealed: Some(Sealed { column, is_array }),
+            ..Self::default()
+        }
+    }
+
+    pub fn sealed_array(column: ColumnId) -> Self {
+        let is_array = true;
+        Self {
+            sealed: Some(Sealed { column, is_array }),
+            ..Self::default()
+        }
+    }
+
+    fn is_null(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The element of an array.
+    pub fn element(mut self) -> Self {
+        if let Some(sealed) = &mut self.sealed {
+            sealed.is_array = false;
+        }
+        self
+    }
+
+    /// A result that is computed from values in clear; of sealed ones nothing is.
+    pub fn computed(mut self) -> Self {
+        self.public = true;
+        self
+    }
+
+    /// What either of two values becomes.
+    fn or(mut self, other: Self) -> Self {
+        self.sealed = self.sealed.or(other.sealed);
+        self.public |= other.public;
+        for place in other.clear {
+            if !self.clear.contains(&place) {
+                self.clear.push(place);
+            }
+        }
+        self
+    }
+}
+
+/// The labels of a statement.
+pub(super) struct Labels<'s> {
+    pub schema: &'s Schema,
+    given: Vec<Given>,
+}
+
+impl<'s> Labels<'s> {
+    pub fn new(schema: &'s Schema) -> Self {
+        Self {
+            schema,
+            given: Vec::new(),
+        }
+    }
+
+    /// A value that goes in clear.
+    pub fn given(&mut self, atom: Atom) -> Label {
+        self.given.push(Given {
+            atom,
+            is_public: false,
+        });
+        Label {
+            clear: vec![self.given.len() - 1],
+            ..Label::default()
+        }
+    }
+
+    /// It stands where the user says that it is public.
+    pub fn make_public(&mut self, label: &Label) {
+        for place in &label.clear {
+            self.given[*place].is_public = true;
+        }
+    }
+
+    /// Two values are compared, or one becomes the other's place.
+    pub fn meet(&mut self, one: &Label, other: &Label) -> Result<(), Doubt> {
+        match (one.sealed, other.sealed) {
+            (Some(one), Some(other)) => self.check_domain(one, other),
+            (Some(sealed), None) => self.check_clear(sealed, other),
+            (None, Some(sealed)) => self.check_clear(sealed, one),
+            (None, None) => {
+                if one.public {
+                    self.make_public(other);
+                }
+                if other.public {
+                    self.make_public(one);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// A value that is one of two.
+    pub fn merge(&mut self, one: Label, other: Label) -> Result<Label, Doubt> {
+        self.meet(&one, &other)?;
+        Ok(one.or(other))
+    }
+
+    fn check_domain(&self, one: Sealed, other: Sealed) -> Result<(), Doubt> {
+        let column = |sealed: Sealed| self.schema.column(sealed.column);
+        let is_alike = one.is_array == other.is_array
+            && column(one).domain == column(other).domain
+            && column(one).mode == column(other).mode;
+        match is_alike {
+            true => Ok(()),
+            false => Err(Doubt(format!(
+                "values of {} and of {} meet, which are not of one domain",
+                self.title(one),
+                self.title(other)
+            ))),
+        }
+    }
+
+    fn check_clear(&self, sealed: Sealed, other: &Label) -> Result<(), Doubt> {
+        match other.is_null() {
+            true => Ok(()),
+            false => Err(Doubt(format!(
+                "a value in clear meets protected column {}",
+                self.title(sealed)
+            ))),
+        }
+    }
+
+    pub fn title(&self, sealed: Sealed) -> String {
+        let column = self.schema.column(sealed.column);
+        format!("{}.{}", column.table, column.column)
+    }
+
+    /// No value that is kept from the server stands in the statement in clear as well, save where
+    /// it meets a plain column.
+    pub fn check_hidden(&self, hidden: &[Atom]) -> Result<(), Doubt> {
+        let mut free = self.given.iter().filter(|given| !given.is_public);
+        let is_hidden = |given: &&Given| given.atom != Atom::Other && hidden.contains(&given.atom);
+        match free.find(is_hidden) {
+            None => Ok(()),
+            Some(_) => Err(Doubt(
+                "a value that is sealed, or that the proxy compares, also goes in clear".to_owned(),
+            )),
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! What the planner would not send, and what it would: the proof must not rest on the planner.
+
+use column_types::LogicalType;
+
+use super::check;
+use crate::{
+    Column, ColumnId, Effects, Form, Hole, Literal, Mode, Output, OutputKind, Piece, Plan,
+    ProtectedColumn, Purpose, RelationKind, Schema, Source, Table, Template, Translated,
+};
+
+const NAME: ColumnId = ColumnId(0);
+const MAIL: ColumnId = ColumnId(1);
+const NOTE: ColumnId = ColumnId(2);
+
+fn protected(id: ColumnId, table: &str, column: &str, domain: &str) -> ProtectedColumn {
+    ProtectedColumn {
+        id,
+        schema: "public".to_owned(),
+        table: table.to_owned(),
+        column: column.to_owned(),
+        logical: LogicalType::Text,
+        mode: Mode::Equality,
+        domain: domain.to_owned(),
+        bits: None,
+        default: None,
+        not_null: false,
+    }
+}
+
+fn table(name: &str, columns: &[(&str, Option<ColumnId>)]) -> Table {
+    let column = |(number, (name, protected)): (i16, &(&str, Option<ColumnId>))| Column {
+        name: (*name).to_owned(),
+        number,
+        not_null: false,
+        has_default: false,
+        is_generated: false,
+        protected: *protected,
+        physical: None,
+    };
+    Table {
+        schema: "public".to_owned(),
+        name: name.to_owned(),
+        oid: 1,
+        kind: RelationKind::Table,
+        columns: (1..).zip(columns).map(column).collect(),
+        unique_keys: Vec::new(),
+        opaque: false,
+        has_triggers: false,
+        free_columns: Vec::new(),
+    }
+}
+
+/// `person(id, name, mail)` and `visit(id, note)`, where `name` and `note` have one domain, and a
+/// plain table.
+fn schema() -> Schema {
+    let mut schema = Schema {
+        search_path: vec!["public".to_owned()],
+        protected: vec![
+            protected(NAME, "person", "name", "texts"),
+            protected(MAIL, "person", "mail", "column:public.person.mail"),
+            protected(NOTE, "visit", "note", "texts"),
+        ],
+        ..Schema::default()
+    };
+    let tables = [
+        table(
+            "person",
+            &[("id", None), ("name", Some(NAME)), ("mail", Some(MAIL))],
+        ),
+        table("visit", &[("id", None), ("note", Some(NOTE))]),
+        table("plain", &[("id", None), ("label", None)]),
+    ];
+    for table in tables {
+        let name = (table.schema.clone(), table.name.clone());
+        schema.tables.insert(name, table);
+    }
+    schema
+}
+
+/// A plan as its text says it: `{name}` is a value sealed for that column, `{name[]}` an array of
+/// such, `{1}` the first parameter in clear.
+fn proved(text: &str, outputs: &[OutputKind]) -> Result<(), String> {
+    let mut holes = Vec::new();
+    let mut pieces = Vec::new();
+    for (place, part) in text.split(['{', '}']).enumerate() {
+        if place % 2 == 0 {
+            pieces.push(Piece::Text(part.to_owned()));
+            continue;
+        }
+        let column = match part.trim_end_matches("[]") {
+            "name" => Some(NAME),
+            "mail" => Some(MAIL),
+            "note" => Some(NOTE),
+            _ => None,
+        };
+        let (source, form) = match (column, part.ends_with("[]")) {
+            (None, _) => {
+                let number: usize = part.parse().expect("the number of a parameter");
+                (Source::Parameter(number - 1), Form::Plain)
+            }
+            (Some(column), false) => (secret(), Form::Sealed(column, Purpose::Match)),
+            (Some(column), true) => (secret(), Form::SealedArray(column, Purpose::Match)),
+        };
+        pieces.push(Piece::Hole(holes.len()));
+        holes.push(Hole { source, form });
+    }
+    let outputs = outputs.iter().map(|kind| Output {
+        name: None,
+        kind: *kind,
+        hidden: false,
+    });
+    let translated = Translated {
+        template: Template { pieces },
+        holes,
+        outputs: outputs.collect(),
+        parameter_types: Vec::new(),
+        locks: None,
+    };
+    let plan = Plan::One(translated, Effects::default());
+    check(&plan, &schema()).map_err(|doubt| doubt.0)
+}
+
+/// What is sealed in these plans.
+fn secret() -> Source {
+    Source::Literal(Literal::Text("secret".to_owned()))
+}
+
+const PERSON: &str = "SELECT person.id FROM public.person";
+
+#[test]
+fn values_in_clear_do_not_meet_ciphertext() {
+    let conditions = [
+        "name = 'x'",
+        "name = {1}",
+        "'x' = person.name",
+        "name = {mail}",
+        "name = mail",
+        "name = id::text",
+        "name IN ({name}, 'x')",
+        "name IN (SELECT label FROM plain)",
+        "name = (SELECT max(label) FROM plain)",
+        "name = ANY ({1})",
+        "name = ANY (ARRAY['x'])",
+        "name BETWEEN {name} AND 'x'",
+        "name LIKE {name}",
+        "name || 'x' = {name}",
+        "lower(name) = {name}",
+        "COALESCE(name, 'x') = {name}",
+        "NULLIF(name, 'x') IS NULL",
+        "CASE name WHEN 'x' THEN true END",
+        "CASE WHEN id = 1 THEN name ELSE 'x' END = {name}",
+        "(id, name) = (1, 'x')",
+        "(id, name) IN ((1, 'x'))",
+        "(id, name) IN (SELECT id, label FROM plain)",
+        "name IS DISTINCT FROM 'x'",
+        "name::text = {name}",
+        "EXISTS (SELECT 1 FROM plain WHERE label = name)",
+        "EXISTS (SELECT 1 FROM public.visit WHERE note = 'x')",
+        "id = {name}",
+        "id IN (SELECT count(*) FROM (SELECT 'x' AS x) v WHERE v.x = person.name)",
+        "name = (SELECT x FROM (VALUES ('x')) v(x))",
+        "name = (WITH c(x) AS (SELECT {1}) SELECT x FROM c)",
+        "person = person",
+        "lower(person::text) = 'x'",
+    ];
+    for condition in conditions {
+        let text = format!("{PERSON} WHERE {condition}");
+        assert!(proved(&text, &[]).is_err(), "{text}");
+    }
+    let relations = [
+        ", (SELECT 'x' AS x) v WHERE v.x = name",
+        ", LATERAL (SELECT {1} AS x) v WHERE v.x = name",
+        " JOIN (SELECT 'x' AS name) v USING (name)",
+        " NATURAL JOIN (SELECT 'x' AS mail) v",
+        " JOIN plain ON label = name",
+        ", unnest(ARRAY['x']) AS v WHERE v = name",
+        ", generate_series(1, 2) AS v(x) WHERE x::text = name",
+        " UNION SELECT note FROM public.visit",
+        " UNION SELECT id FROM plain WHERE id IN (SELECT id FROM public.person WHERE mail = 'x')",
+        " WINDOW w AS (ORDER BY name = 'x')",
+        " ORDER BY name = 'x'",
+        " GROUP BY person.id, name || 'x'",
+        " GROUP BY person.id HAVING max(name) = 'x'",
+    ];
+    for rest in relations {
+        let text = format!("{PERSON}{rest}");
+        assert!(proved(&text, &[]).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn ciphertext_meets_ciphertext_of_its_domain() {
+    let conditions = [
+        "name = {name}",
+        "name = {note}",
+        "name IN ({name}, NULL)",
+        "name = ANY ({name[]})",
+        "name IN (SELECT note FROM public.visit)",
+        "name IS NULL AND id = {1}",
+        "(id, name) = (1, {name})",
+        "COALESCE(name, NULL, {name}) IS NOT NULL",
+        "EXISTS (SELECT 1 FROM public.visit v WHERE v.note = person.name AND v.id = 5)",
+        "id IN (SELECT id FROM plain WHERE label = 'x' ORDER BY 1 LIMIT {1})",
+        "id = (WITH c AS (SELECT note AS x FROM public.visit) \
+         SELECT count(*) FROM c WHERE x = name)",
+    ];
+    for condition in conditions {
+        let text = format!("{PERSON} WHERE {condition}");
+        assert_eq!(proved(&text, &[]), Ok(()), "{text}");
+    }
+}
+
+#[test]
+fn what_is_stored_in_a_protected_column_is_sealed_for_it() {
+    let stored = [
+        "INSERT INTO public.person (id, name) VALUES (1, {name})",
+        "INSERT INTO public.person VALUES (1, {name}, {mail}), ({2}, NULL, DEFAULT)",
+        "INSERT INTO public.person (id, name) SELECT id, note FROM public.visit",
+        "INSERT INTO public.person (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET \
+         name = excluded.name, mail = {mail} WHERE person.id > 5",
+        "UPDATE public.person SET name = {name}, id = 5 WHERE mail = {mail}",
+        "UPDATE public.person SET (id, name) = (5, {name})",
+        "UPDATE public.person p SET name = v.note FROM public.visit v WHERE v.id = p.id",
+        "DELETE FROM public.person WHERE name = {name}",
+    ];
+    for text in stored {
+        assert_eq!(proved(text, &[]), Ok(()), "{text}");
+    }
+    let refused = [
+        "INSERT INTO public.person (id, name) VALUES (1, 'x')",
+        "INSERT INTO public.person (id, name) VALUES (1, {mail})",
+        "INSERT INTO public.person VALUES (1, {name}, {mail}), (1, {2}, NULL)",
+        "INSERT INTO public.person (id, name) SELECT id, label FROM plain",
+        "INSERT INTO public.person (id, name) SELECT id, 'x' FROM public.visit",
+        "INSERT INTO public.person (id, name) (VALUES (1, 'x'))",
+        "INSERT INTO public.person (id, name) WITH c AS (SELECT 1, 'x') SELECT * FROM c",
+        "INSERT INTO plain (id, label) VALUES (1, {name})",
+        "INSERT INTO public.person (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET name = 'x'",
+        "INSERT INTO public.person (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET id = 1 \
+         WHERE person.name = 'x'",
+        "INSERT INTO public.person (id) VALUES (1) RETURNING name = 'x'",
+        "UPDATE public.person SET name = 'x'",
+        "UPDATE public.person SET name = name || 'x'",
+        "UPDATE public.person SET (id, name) = (SELECT id, label FROM plain)",
+        "UPDATE public.person SET id = 5 WHERE name = 'x'",
+        "UPDATE plain SET label = name FROM public.person WHERE person.id = plain.id",
+        "DELETE FROM public.person USING plain WHERE label = name",
+        "DELETE FROM plain WHERE label IN (SELECT mail FROM public.person)",
+        "WITH c AS (INSERT INTO public.person (name) VALUES ('x') RETURNING id) SELECT id FROM c",
+        "WITH c AS (DELETE FROM public.person RETURNING name) SELECT 1 FROM c WHERE name = 'x'",
+        // The search path could make it another table.
+        "UPDATE person SET name = {name}",
+    ];
+    for text in refused {
+        assert!(proved(text, &[]).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn what_is_sealed_does_not_go_in_clear_elsewhere() {
+    let beside = |rest: &str| proved(&format!("{PERSON} WHERE name = {{name}} AND {rest}"), &[]);
+    assert!(beside("upper('secret') <> 'y'").is_err());
+    assert!(beside("'secret' IS DISTINCT FROM 'y'").is_err());
+    // A plain column has it by the user's own word.
+    assert_eq!(
+        beside("id = (SELECT id FROM plain WHERE label = 'secret')"),
+        Ok(())
+    );
+    assert_eq!(beside("upper('other') <> 'y'"), Ok(()));
+}
+
+#[test]
+fn only_what_is_sealed_is_opened() {
+    let all = "SELECT id, name FROM public.person";
+    let plain = OutputKind::Plain;
+    assert_eq!(proved(all, &[plain, OutputKind::Sealed(NAME)]), Ok(()));
+    assert_eq!(proved(all, &[plain, OutputKind::Sealed(NOTE)]), Ok(()));
+    for outputs in [
+        vec![],
+        vec![plain],
+        vec![plain, plain],
+        vec![plain, OutputKind::Sealed(MAIL)],
+        vec![OutputKind::Sealed(NAME), OutputKind::Sealed(NAME)],
+    ] {
+        assert!(proved(all, &outputs).is_err(), "{outputs:?}");
+    }
+}

@@ -1,0 +1,245 @@
+//! `INSERT`, `UPDATE`, `DELETE`: what each column is given.
+
+use sqlparser::ast::{
+    Assignment, AssignmentTarget, Delete, Expr, FromTable, Insert, ObjectName, OnConflict,
+    OnConflictAction, OnInsert, SelectItem, SetExpr, TableFactor, TableObject, TableWithJoins,
+    Update, UpdateTableFromKind,
+};
+
+use super::label::Label;
+use super::names::{Columns, Relation, Scope};
+use super::{Doubt, Verifier};
+use crate::names::{folded, split};
+
+impl Verifier<'_, '_> {
+    pub fn insert(&mut self, insert: &Insert, outer: Option<&Scope>) -> Result<Columns, Doubt> {
+        let TableObject::TableName(name) = &insert.table else {
+            return Err(Doubt("INSERT into what is no table".to_owned()));
+        };
+        let (name, table) = self.table(name)?;
+        let targets = match insert.columns.is_empty() {
+            true => table.clone(),
+            false => targets(&insert.columns, &table)?,
+        };
+        if let Some(source) = &insert.source {
+            let given = match (&*source.body, &source.with) {
+                (SetExpr::Values(values), None) => self.rows(&values.rows, &targets, outer)?,
+                _ => self.query(source, outer)?,
+            };
+            self.store_all(&given, &targets)?;
+        }
+        let alias = insert.table_alias.as_ref();
+        let written = Relation {
+            name: alias.map_or(name, |alias| folded(&alias.alias)),
+            columns: table.clone(),
+        };
+        if let Some(on) = &insert.on {
+            let OnInsert::OnConflict(OnConflict {
+                conflict_target: _,
+                action,
+            }) = on
+            else {
+                return Err(Doubt("ON DUPLICATE KEY".to_owned()));
+            };
+            let excluded = Relation {
+                name: "excluded".to_owned(),
+                columns: table.clone(),
+            };
+            // Names without a relation mean the table.
+            let own = Scope {
+                relations: vec![excluded],
+                outer,
+            };
+            let scope = Scope {
+                relations: vec![Relation {
+                    name: written.name.clone(),
+                    columns: table.clone(),
+                }],
+                outer: Some(&own),
+            };
+            if let OnConflictAction::DoUpdate(update) = action {
+                self.assignments(&update.assignments, &table, &scope)?;
+                self.condition(update.selection.as_ref(), &scope)?;
+            }
+        }
+        let scope = Scope {
+            relations: vec![written],
+            outer,
+        };
+        self.returning(insert.returning.as_deref(), &scope)
+    }
+
+    /// Rows of VALUES that are stored: each value meets its column.
+    fn rows(
+        &mut self,
+        rows: &[sqlparser::ast::Parens<Vec<Expr>>],
+        targets: &Columns,
+        outer: Option<&Scope>,
+    ) -> Result<Columns, Doubt> {
+        let scope = Scope {
+            relations: Vec::new(),
+            outer,
+        };
+        for row in rows {
+            let mut given = Columns::default();
+            for value in &row.content {
+                given.known.push((None, self.stored(value, &scope)?));
+            }
+            self.store_all(&given, targets)?;
+        }
+        Ok(Columns::default())
+    }
+
+    /// A value on its way into a column. `DEFAULT` is the server's, which knows none of a protected
+    /// column.
+    pub fn stored(&mut self, value: &Expr, scope: &Scope) -> Result<Label, Doubt> {
+        match value {
+            Expr::Identifier(name)
+                if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default") =>
+            {
+                self.saw(value);
+                Ok(Label::null())
+            }
+            _ => self.label(value, scope),
+        }
+    }
+
+    fn store_all(&mut self, given: &Columns, targets: &Columns) -> Result<(), Doubt> {
+        if let Some(others) = &given.others {
+            if targets.has_sealed() {
+                return Err(Doubt("columns that are not known are stored".to_owned()));
+            }
+            return self.in_clear(others.clone()).map(drop);
+        }
+        for (place, (_, label)) in given.known.iter().enumerate() {
+            match targets.known.get(place) {
+                Some((_, target)) => self.labels.meet(label, target)?,
+                None => drop(self.in_clear(label.clone())?),
+            }
+        }
+        Ok(())
+    }
+
+    fn assignments(
+        &mut self,
+        assignments: &[Assignment],
+        table: &Columns,
+        scope: &Scope,
+    ) -> Result<(), Doubt> {
+        for Assignment { target, value } in assignments {
+            match (target, value) {
+                (AssignmentTarget::ColumnName(name), value) => {
+                    let targets = targets(std::slice::from_ref(name), table)?;
+                    let given = self.stored(value, scope)?;
+                    self.store_all(&of(vec![given]), &targets)?;
+                }
+                (AssignmentTarget::Tuple(names), Expr::Tuple(values)) => {
+                    self.saw(value);
+                    let targets = targets(names, table)?;
+                    let mut given = Vec::new();
+                    for value in values {
+                        given.push(self.stored(value, scope)?);
+                    }
+                    self.store_all(&of(given), &targets)?;
+                }
+                (AssignmentTarget::Tuple(names), Expr::Subquery(query)) => {
+                    self.saw(value);
+                    let targets = targets(names, table)?;
+                    let given = self.query(query, Some(scope))?;
+                    self.store_all(&given, &targets)?;
+                }
+                _ => return Err(Doubt("a row is assigned that is not known".to_owned())),
+            }
+        }
+        Ok(())
+    }
+
+    pub fn update(&mut self, update: &Update, outer: Option<&Scope>) -> Result<Columns, Doubt> {
+        let (written, table) = self.written(&update.table)?;
+        let mut scope = Scope {
+            relations: vec![written],
+            outer,
+        };
+        match &update.from {
+            None => {}
+            Some(UpdateTableFromKind::AfterSet(tables)) => {
+                for joined in tables {
+                    self.joined(joined, &mut scope)?;
+                }
+            }
+            Some(UpdateTableFromKind::BeforeSet(_)) => {
+                return Err(Doubt("FROM before SET".to_owned()));
+            }
+        }
+        self.assignments(&update.assignments, &table, &scope)?;
+        self.condition(update.selection.as_ref(), &scope)?;
+        self.returning(update.returning.as_deref(), &scope)
+    }
+
+    pub fn delete(&mut self, delete: &Delete, outer: Option<&Scope>) -> Result<Columns, Doubt> {
+        let FromTable::WithFromKeyword(from) = &delete.from else {
+            return Err(Doubt("a DELETE of another dialect".to_owned()));
+        };
+        let [table] = from.as_slice() else {
+            return Err(Doubt("DELETE of several tables".to_owned()));
+        };
+        let (written, _) = self.written(table)?;
+        let mut scope = Scope {
+            relations: vec![written],
+            outer,
+        };
+        for joined in delete.using.iter().flatten() {
+            self.joined(joined, &mut scope)?;
+        }
+        self.condition(delete.selection.as_ref(), &scope)?;
+        self.returning(delete.returning.as_deref(), &scope)
+    }
+
+    fn written(&mut self, table: &TableWithJoins) -> Result<(Relation, Columns), Doubt> {
+        let (TableFactor::Table { name, alias, .. }, []) = (&table.relation, &*table.joins) else {
+            return Err(Doubt("a table of this form is written".to_owned()));
+        };
+        let (name, columns) = self.table(name)?;
+        let alias = alias.as_ref();
+        let relation = Relation {
+            name: alias.map_or(name, |alias| folded(&alias.name)),
+            columns: columns.clone(),
+        };
+        Ok((relation, columns))
+    }
+
+    fn condition(&mut self, condition: Option<&Expr>, scope: &Scope) -> Result<(), Doubt> {
+        let Some(condition) = condition else {
+            return Ok(());
+        };
+        let label = self.label(condition, scope)?;
+        self.in_clear(label).map(drop)
+    }
+
+    fn returning(&mut self, items: Option<&[SelectItem]>, scope: &Scope) -> Result<Columns, Doubt> {
+        items.map_or_else(|| Ok(Columns::default()), |items| self.items(items, scope))
+    }
+}
+
+fn of(labels: Vec<Label>) -> Columns {
+    Columns {
+        known: labels.into_iter().map(|label| (None, label)).collect(),
+        others: None,
+    }
+}
+
+/// Columns that are named to be written.
+fn targets(names: &[ObjectName], table: &Columns) -> Result<Columns, Doubt> {
+    let mut targets = Columns::default();
+    for name in names {
+        let (_, name) = split(name).ok_or_else(|| Doubt("a computed name".to_owned()))?;
+        let mut known = table.known.iter();
+        let found = known.find(|(own, _)| own.as_ref() == Some(&name));
+        let label = match (found, &table.others) {
+            (Some((_, label)), _) | (None, Some(label)) => label.clone(),
+            (None, None) => return Err(Doubt(format!("column {name:?} is not known"))),
+        };
+        targets.known.push((Some(name), label));
+    }
+    Ok(targets)
+}
