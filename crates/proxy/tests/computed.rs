@@ -159,3 +159,37 @@ fn columns_without_a_name_are_found_by_that_of_the_server() {
         assert_eq!(found, ["1", "2", "3"], "{sql}");
     }
 }
+
+/// A constant that comes to a protected column as the row of a query is sealed beside it.
+#[test]
+fn rows_of_constants_find_what_they_find_in_a_plain_table() {
+    let Some((_setup, mut client)) = start_with_items() else {
+        return;
+    };
+    for (rows, what, condition) in [
+        ("WITH v AS (SELECT 'b'::text AS x)", ", v", "i.name = v.x"),
+        ("", ", (SELECT 'b' AS x) v", "i.name = v.x OR i.name = 'c'"),
+        ("", " JOIN (VALUES ('b')) v(x) ON i.name = v.x", "i.n < 100"),
+        ("", " CROSS JOIN (SELECT 2 AS x) v", "i.qty > v.x"),
+        ("", ", LATERAL (SELECT 3 AS x) v", "i.qty + x = 6"),
+        ("", ", (SELECT 'b%' AS x) v", "i.name LIKE v.x"),
+        ("", ", (SELECT 'z' AS x) v", "COALESCE(i.name, v.x) <> 'a'"),
+        ("", ", (SELECT NULL::text AS x) v", "i.name = v.x"),
+        ("", ", (SELECT 'b' AS x) v", "i.name || '!' = v.x || '!'"),
+        (
+            "",
+            ", (SELECT 'b' AS x) v",
+            "i.id IN (SELECT n.a FROM number n WHERE i.name = v.x)",
+        ),
+    ] {
+        let sql =
+            format!("{rows} SELECT i.id, v.x FROM item i{what} WHERE {condition} ORDER BY i.id");
+        let wanted = answer(&mut client, &sql.replace("item", "plain")).expect(&sql);
+        assert_eq!(answer(&mut client, &sql).expect(&sql), wanted, "{sql}");
+    }
+    let by_parameter = "SELECT i.id AS x FROM item i, (SELECT $1::text AS v) w WHERE i.name = w.v";
+    let given = typed(&mut client, by_parameter, &[Type::TEXT], "b");
+    let of_plain = by_parameter.replace("item", "plain");
+    let wanted = typed(&mut client, &of_plain, &[Type::TEXT], "b");
+    assert_eq!(given, wanted);
+}

@@ -17,6 +17,7 @@ mod finish;
 mod forms;
 mod guard;
 mod increment;
+mod inline;
 mod lexer;
 mod locks;
 mod mention;

@@ -12,7 +12,8 @@ use crate::lexer::{Lexeme, lexemes, words};
 use crate::mention::Mentions;
 use crate::{
     Effects, Objects, Plan, Planned, Refusal, Schema, Template, TransactionEffect, Translated,
-    catalogue, ddl, effects, finish, forms, guard, increment, locks, objects, utility, verify,
+    catalogue, ddl, effects, finish, forms, guard, increment, inline, locks, objects, utility,
+    verify,
 };
 
 /// Whose SQL a text is.
@@ -338,7 +339,13 @@ fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
     match statement {
         Statement::Query(query) => match translate(statement, schema) {
             Ok((translated, effects)) => Ok(Plan::One(translated, effects)),
-            Err(refusal) => finish::of_query(query, schema).map_err(|other| worse(refusal, other)),
+            Err(refusal) => finish::of_query(query, schema)
+                .or_else(|other| match inline::constants(query, schema) {
+                    // A constant that comes by a detour is sealed beside its column.
+                    Some(query) => planned(&Statement::Query(Box::new(query)), schema),
+                    None => Err(other),
+                })
+                .map_err(|other| worse(refusal, other)),
         },
         Statement::Update(update) => match translate(statement, schema) {
             Ok((translated, effects)) => Ok(Plan::One(translated, effects)),

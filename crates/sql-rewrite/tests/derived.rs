@@ -242,3 +242,62 @@ fn what_meets_none_is_sent() {
     }
     assert!(planned > SOURCES.len() / 2, "only {planned} are planned");
 }
+
+/// Rows of constants are written out, and what they hold is sealed beside its column.
+#[test]
+fn a_constant_that_comes_by_a_detour_is_sealed_where_that_is_possible() {
+    let expected = "one: SELECT p.active FROM \"public\".person p WHERE \
+                    p.mail = {$1 match mail}";
+    for text in [
+        "WITH v AS (SELECT $1::text AS x) SELECT p.active FROM person p, v WHERE p.mail = v.x",
+        "WITH v(x) AS (VALUES ($1)) SELECT p.active FROM person p, v WHERE p.mail = v.x",
+        "SELECT p.active FROM person p, (SELECT $1 AS x) v WHERE p.mail = v.x",
+        "SELECT p.active FROM person p CROSS JOIN (SELECT $1 AS x) v WHERE p.mail = v.x",
+        "SELECT p.active FROM person p, LATERAL (SELECT $1 AS x) v WHERE p.mail = x",
+        "WITH w AS (SELECT $1 AS x) SELECT p.active FROM person p, w v WHERE p.mail = v.x",
+    ] {
+        assert_eq!(describe(text, &people()).trim_end(), expected, "{text}");
+    }
+    let joined = "SELECT p.active FROM person p JOIN (SELECT 'a' AS x) v ON p.mail = v.x \
+                  WHERE p.active = 1 OR p.active = 2";
+    let expected = "one: SELECT p.active FROM \"public\".person p WHERE \
+                    (p.active = 1 OR p.active = 2) AND (p.mail = {constant match mail})";
+    let plan = describe(joined, &people());
+    assert!(plan.starts_with(expected), "{plan}");
+    for shown in ["p.active", "p.active, v.x"] {
+        let text =
+            format!("SELECT {shown} FROM person p, (SELECT 'a%' AS x) v WHERE p.name LIKE v.x");
+        let plan = describe(&text, &people());
+        assert!(
+            plan.starts_with("fetch: ") && !plan.contains("a%"),
+            "{plan}"
+        );
+    }
+}
+
+/// Where the constant would mean something else than its name did, the statement is refused.
+#[test]
+fn a_row_of_constants_is_written_out_only_where_that_is_the_same() {
+    for text in [
+        // The order and the groups would be by the number of a column.
+        "SELECT p.id FROM person p, (SELECT 1 AS x) v WHERE p.visits > v.x ORDER BY v.x",
+        "SELECT count(*) FROM person p, (SELECT 1 AS x) v WHERE p.visits > v.x GROUP BY v.x",
+        // The name may mean a column of the table, or of another relation.
+        "SELECT p.id FROM person p, (SELECT 'a' AS active) v WHERE p.name LIKE active",
+        "SELECT p.id FROM person p, (SELECT 'a' AS x) v WHERE EXISTS \
+         (SELECT 1 FROM plain v WHERE v.name = p.name || v.x)",
+        // A row that is there or not.
+        "SELECT p.id FROM person p LEFT JOIN (SELECT 'a' AS x) v ON p.mail = v.x",
+        "SELECT p.id FROM person p, (SELECT 'a' AS x WHERE false) v WHERE p.mail = v.x",
+        "SELECT p.id FROM person p, (SELECT 'a' AS x LIMIT 0) v WHERE p.mail = v.x",
+        "SELECT p.id FROM person p, (VALUES ('a'), ('b')) v(x) WHERE p.mail = v.x",
+        // All columns are shown.
+        "SELECT * FROM person p, (SELECT 'a' AS x) v WHERE p.mail = v.x",
+        // The query of WITH is read elsewhere too.
+        "WITH v AS (SELECT 'a' AS x) SELECT p.id FROM person p, v WHERE p.mail = v.x AND \
+         p.active IN (SELECT 1 FROM v)",
+    ] {
+        let plan = describe(text, &people());
+        assert!(plan.starts_with("refused"), "{text}\n{plan}");
+    }
+}

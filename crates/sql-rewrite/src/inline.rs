@@ -1,0 +1,410 @@
+//! Relations of one row of constants, written out where their columns are named:
+//! `FROM t, (SELECT $1::text AS x) v WHERE t.c = v.x` is `FROM t WHERE t.c = $1::text`.
+//!
+//! Beside a protected column the constant can then be sealed for it. Only what is plainly the same
+//! is changed: inner joins, names that mean one thing in the whole statement, and no place where a
+//! constant would mean something else, as a key of `ORDER BY` does.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    BinaryOperator, CastKind, DataType, Distinct, Expr, GroupByExpr, Join, JoinConstraint,
+    JoinOperator, OrderBy, OrderByKind, Query, Select, SelectItem, SetExpr, TableAlias,
+    TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut, visit_relations,
+};
+
+use crate::analysis::Constant;
+use crate::names::{folded, split};
+use crate::{Literal, Schema, Source};
+
+/// Columns of a row of constants, by name.
+type Row = BTreeMap<String, Expr>;
+
+/// The same query without such relations. None: it has none, or not surely the same.
+pub(crate) fn constants(query: &Query, schema: &Schema) -> Option<Query> {
+    let mut query = query.clone();
+    let ctes = constant_ctes(&mut query);
+    let SetExpr::Select(select) = &mut *query.body else {
+        return None;
+    };
+    let mut rows: BTreeMap<String, Row> = BTreeMap::new();
+    take_rows(select, &ctes, &mut rows)?;
+    if rows.is_empty() || select.from.is_empty() {
+        return None;
+    }
+    let is_shown = |item: &SelectItem| {
+        matches!(
+            item,
+            SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)
+        )
+    };
+    if select.projection.iter().any(is_shown) {
+        return None;
+    }
+    for item in &mut select.projection {
+        name_item(item, &rows);
+    }
+    check_names(&query, &rows, schema)?;
+    let SetExpr::Select(select) = &mut *query.body else {
+        return None;
+    };
+    check_keys(select, query.order_by.as_ref(), &rows)?;
+    let _: ControlFlow<()> = VisitMut::visit(&mut query, &mut Written { rows: &rows });
+    // All references are gone, or the statement has lost a relation that it names.
+    let mut left = ctes.keys().filter(|cte| names_relation(&query, cte));
+    left.next().is_none().then_some(query)
+}
+
+/// Takes queries of `WITH` that are rows of constants out of the query.
+fn constant_ctes(query: &mut Query) -> BTreeMap<String, Row> {
+    let mut rows = BTreeMap::new();
+    let Some(with) = query.with.as_mut().filter(|with| !with.recursive) else {
+        return rows;
+    };
+    with.cte_tables.retain(|cte| {
+        let row = row_of(&cte.query, Some(&cte.alias));
+        let name = folded(&cte.alias.name);
+        row.map(|row| rows.insert(name, row)).is_none()
+    });
+    if with.cte_tables.is_empty() {
+        query.with = None;
+    }
+    rows
+}
+
+/// The columns of a query that gives one row of constants.
+fn row_of(query: &Query, alias: Option<&TableAlias>) -> Option<Row> {
+    let is_bare = query.with.is_none()
+        && query.order_by.is_none()
+        && query.limit_clause.is_none()
+        && query.fetch.is_none()
+        && query.locks.is_empty();
+    if !is_bare {
+        return None;
+    }
+    let given: Vec<(Option<String>, &Expr)> = match &*query.body {
+        SetExpr::Select(select) if is_only_a_list(select) => {
+            let items = select.projection.iter();
+            items.map(item_of).collect::<Option<_>>()?
+        }
+        SetExpr::Values(values) => match values.rows.as_slice() {
+            [row] => (1..)
+                .zip(&row.content)
+                .map(|(place, value)| (Some(format!("column{place}")), value))
+                .collect(),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let names = alias.map_or(&[][..], |alias| &alias.columns);
+    let mut row = Row::new();
+    for (place, (name, value)) in given.into_iter().enumerate() {
+        let name = match names.get(place) {
+            Some(name) => folded(&name.name),
+            None => name?,
+        };
+        row.insert(name, typed(value)?);
+    }
+    Some(row)
+}
+
+fn item_of(item: &SelectItem) -> Option<(Option<String>, &Expr)> {
+    match item {
+        SelectItem::UnnamedExpr(value) => Some((None, value)),
+        SelectItem::ExprWithAlias { expr, alias } => Some((Some(folded(alias)), expr)),
+        _ => None,
+    }
+}
+
+fn is_only_a_list(select: &Select) -> bool {
+    let bare = Select {
+        projection: Vec::new(),
+        ..select.clone()
+    };
+    let GroupByExpr::Expressions(keys, modifiers) = &bare.group_by else {
+        return false;
+    };
+    bare.to_string().trim() == "SELECT" && keys.is_empty() && modifiers.is_empty()
+}
+
+/// A constant with the type that it has as a column of a query: what has none is `text`
+/// (PostgreSQL 10.6).
+fn typed(value: &Expr) -> Option<Expr> {
+    let constant = Constant::of(value).ok()??;
+    let is_text = match &constant.source {
+        Source::Literal(Literal::Text(_)) | Source::Parameter(_) => constant.cast.is_none(),
+        _ => false,
+    };
+    Some(match is_text {
+        false => value.clone(),
+        true => Expr::Cast {
+            kind: CastKind::DoubleColon,
+            expr: Box::new(value.clone()),
+            data_type: DataType::Text,
+            format: None,
+        },
+    })
+}
+
+/// Takes rows of constants out of FROM. The condition of an inner join becomes one of WHERE.
+fn take_rows(
+    select: &mut Select,
+    ctes: &BTreeMap<String, Row>,
+    rows: &mut BTreeMap<String, Row>,
+) -> Option<()> {
+    let mut conditions: Vec<Expr> = Vec::new();
+    let mut kept: Vec<TableWithJoins> = Vec::new();
+    for mut joined in std::mem::take(&mut select.from) {
+        if joined.joins.iter().all(|join| on(join).is_some()) {
+            let mut joins = Vec::new();
+            for join in std::mem::take(&mut joined.joins) {
+                match constant_row(&join.relation, ctes) {
+                    None => joins.push(join),
+                    Some((name, row)) => {
+                        conditions.extend(on(&join)?.cloned());
+                        rows.insert(name, row).is_none().then_some(())?;
+                    }
+                }
+            }
+            joined.joins = joins;
+        }
+        match constant_row(&joined.relation, ctes) {
+            Some((name, row)) if joined.joins.is_empty() => {
+                rows.insert(name, row).is_none().then_some(())?;
+            }
+            _ => kept.push(joined),
+        }
+    }
+    select.from = kept;
+    for condition in conditions {
+        let condition = Expr::Nested(Box::new(condition));
+        select.selection = Some(match select.selection.take() {
+            None => condition,
+            Some(other) => Expr::BinaryOp {
+                left: Box::new(Expr::Nested(Box::new(other))),
+                op: BinaryOperator::And,
+                right: Box::new(condition),
+            },
+        });
+    }
+    Some(())
+}
+
+/// The condition of an inner join, if it has one; None: it is another join.
+fn on(join: &Join) -> Option<Option<&Expr>> {
+    match &join.join_operator {
+        JoinOperator::Join(JoinConstraint::On(condition))
+        | JoinOperator::Inner(JoinConstraint::On(condition)) => Some(Some(condition)),
+        JoinOperator::CrossJoin(JoinConstraint::None) => Some(None),
+        _ => None,
+    }
+}
+
+fn constant_row(factor: &TableFactor, ctes: &BTreeMap<String, Row>) -> Option<(String, Row)> {
+    match factor {
+        TableFactor::Derived {
+            subquery,
+            alias: Some(alias),
+            sample: None,
+            lateral: _,
+        } => Some((folded(&alias.name), row_of(subquery, Some(alias))?)),
+        TableFactor::Table {
+            name,
+            alias,
+            args: None,
+            ..
+        } => {
+            let (None, name) = split(name)? else {
+                return None;
+            };
+            let row = ctes.get(&name)?.clone();
+            match alias {
+                None => Some((name, row)),
+                Some(alias) if alias.columns.is_empty() => Some((folded(&alias.name), row)),
+                Some(_) => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// A column that is shown keeps its name.
+fn name_item(item: &mut SelectItem, rows: &BTreeMap<String, Row>) {
+    let SelectItem::UnnamedExpr(expression) = &*item else {
+        return;
+    };
+    let name = match expression {
+        Expr::Identifier(name) => Some(name),
+        Expr::CompoundIdentifier(parts) => parts.last(),
+        _ => None,
+    };
+    if let (Some(name), Some(_)) = (name, constant_of(expression, rows)) {
+        *item = SelectItem::ExprWithAlias {
+            alias: name.clone(),
+            expr: expression.clone(),
+        };
+    }
+}
+
+/// The constant that a name means.
+fn constant_of<'r>(expression: &Expr, rows: &'r BTreeMap<String, Row>) -> Option<&'r Expr> {
+    match expression {
+        Expr::Identifier(name) => {
+            let name = folded(name);
+            rows.values().find_map(|row| row.get(&name))
+        }
+        Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+            [relation, column] => rows.get(&folded(relation))?.get(&folded(column)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// All names of a query that could be mistaken.
+#[derive(Default)]
+struct Names {
+    /// Relations by their names.
+    relations: Vec<(Option<String>, String)>,
+    /// What relations are called.
+    called: Vec<String>,
+    /// Some relation is more than a name.
+    is_computed: bool,
+    /// Names of columns without a relation.
+    bare: Vec<String>,
+}
+
+impl Visitor for Names {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+        match factor {
+            TableFactor::Table {
+                name,
+                alias,
+                args: None,
+                ..
+            } => {
+                let Some((schema, name)) = split(name) else {
+                    return ControlFlow::Break(());
+                };
+                let alias = alias.as_ref().map(|alias| folded(&alias.name));
+                self.called.push(alias.unwrap_or_else(|| name.clone()));
+                self.relations.push((schema, name));
+            }
+            TableFactor::Table { alias, .. }
+            | TableFactor::Derived { alias, .. }
+            | TableFactor::Function { alias, .. }
+            | TableFactor::UNNEST { alias, .. } => {
+                self.is_computed = true;
+                self.called
+                    .extend(alias.iter().map(|alias| folded(&alias.name)));
+            }
+            TableFactor::NestedJoin { alias: None, .. } => {}
+            _ => return ControlFlow::Break(()),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
+        if let Expr::Identifier(name) = expression {
+            self.bare.push(folded(name));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// What the rows and their columns are called is nothing else in the query.
+fn check_names(query: &Query, rows: &BTreeMap<String, Row>, schema: &Schema) -> Option<()> {
+    let mut names = Names::default();
+    if query.visit(&mut names).is_break() {
+        return None;
+    }
+    if names.called.iter().any(|name| rows.contains_key(name)) {
+        return None;
+    }
+    let owners = |name: &String| rows.values().filter(|row| row.contains_key(name)).count();
+    let bare: Vec<&String> = names.bare.iter().filter(|name| owners(name) > 0).collect();
+    if bare.is_empty() {
+        return Some(());
+    }
+    let has_none = |(own, table): &(Option<String>, String)| {
+        let found = schema.find(own.as_deref(), table);
+        found.is_some_and(|table| bare.iter().all(|name| table.position(name).is_none()))
+    };
+    let is_clear = query.with.is_none()
+        && !names.is_computed
+        && names.relations.iter().all(has_none)
+        && bare
+            .iter()
+            .all(|name| owners(name) == 1 && !names.called.contains(name));
+    is_clear.then_some(())
+}
+
+/// A constant as a key of an order or of groups would be the number of a column, or an error.
+fn check_keys(
+    select: &Select,
+    order_by: Option<&OrderBy>,
+    rows: &BTreeMap<String, Row>,
+) -> Option<()> {
+    let GroupByExpr::Expressions(groups, _) = &select.group_by else {
+        return None;
+    };
+    let distinct = match &select.distinct {
+        Some(Distinct::On(keys)) => keys.as_slice(),
+        Some(Distinct::All | Distinct::Distinct) | None => &[],
+    };
+    let sorted = match order_by.map(|order_by| &order_by.kind) {
+        None => &[][..],
+        Some(OrderByKind::Expressions(keys)) => keys,
+        Some(OrderByKind::All(_)) => return None,
+    };
+    let sorted = sorted.iter().map(|key| &key.expr);
+    let mut keys = groups.iter().chain(distinct).chain(sorted);
+    let shown: Vec<String> = select
+        .projection
+        .iter()
+        .filter_map(shown_constant(rows))
+        .collect();
+    let is_constant = |key: &Expr| match key {
+        Expr::Nested(_) | Expr::Tuple(_) => true,
+        Expr::Identifier(name) if shown.contains(&folded(name)) => true,
+        // The number of a column, which may be one of them.
+        Expr::Value(_) => !shown.is_empty(),
+        key => constant_of(key, rows).is_some(),
+    };
+    (!keys.any(is_constant)).then_some(())
+}
+
+/// The name under which an item shows a constant.
+fn shown_constant(rows: &BTreeMap<String, Row>) -> impl Fn(&SelectItem) -> Option<String> {
+    move |item| match item {
+        SelectItem::ExprWithAlias { expr, alias } => constant_of(expr, rows).map(|_| folded(alias)),
+        _ => None,
+    }
+}
+
+/// Writes constants for their names.
+struct Written<'r> {
+    rows: &'r BTreeMap<String, Row>,
+}
+
+impl VisitorMut for Written<'_> {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
+        if let Some(constant) = constant_of(expression, self.rows) {
+            *expression = Expr::Nested(Box::new(constant.clone()));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn names_relation(query: &Query, cte: &str) -> bool {
+    let found = visit_relations(query, |name| match split(name) {
+        Some((None, name)) if name == cte => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
