@@ -38,6 +38,13 @@ const REQUIREMENTS: &[Requirement] = &[
         remedy: "install a C++ compiler that is called as `c++`, for libFuzzer",
     },
     Requirement {
+        name: "libclang",
+        present: has_libclang,
+        packages: &["libclang-dev"],
+        remedy: "install libclang with the headers of its compiler, or name its folder in \
+                 LIBCLANG_PATH: PostgreSQL's parser is compiled for the tests with it",
+    },
+    Requirement {
         name: "valgrind",
         present: || has("valgrind"),
         packages: &["valgrind", "libc6-dbg"],
@@ -271,6 +278,17 @@ pub fn has_programs(folder: &Path) -> bool {
     ["postgres", "initdb", "psql"]
         .iter()
         .all(|program| folder.join(program).is_file())
+}
+
+/// Where it has no headers of its own, it compiles nothing: Debian has them in a package by itself.
+fn has_libclang() -> bool {
+    let versions = std::fs::read_dir("/usr/lib").into_iter().flatten();
+    let folders = versions.flatten().map(|entry| entry.path().join("lib"));
+    std::env::var_os("LIBCLANG_PATH").is_some()
+        || has("clang")
+        || folders
+            .into_iter()
+            .any(|folder| folder.join("libclang.so").exists() && folder.join("clang").is_dir())
 }
 
 fn c_finds(header: &str) -> bool {
