@@ -95,6 +95,8 @@ fn alters_names(text: &str, part: &[(Lexeme, Range<usize>)]) -> bool {
         true => {
             is_one && ((is(before, "cluster") && is(word, "on")) || is(before, "set") && stores)
         }
+        // Relations share their names: a statement that moves one is looked into.
+        false if has("rename") || has("schema") => false,
         false => is(kind, "sequence") || (is(before, "owner") && is(word, "to")),
     }
 }
