@@ -6,6 +6,8 @@
 //!   `only` with the alias `t`.
 //! - `TABLE t` as a query becomes `SELECT * FROM t`, which is the same to the server.
 //! - `a ISNULL` becomes `a IS NULL`. Without that the parser would take the word for an alias.
+//! - `'a'`, a new line, `'b'` becomes `'ab'`. Without that the parser would take the second part for
+//!   an alias.
 //! - `CREATE MATERIALIZED VIEW … WITH NO DATA` loses its last words; the name of the view tells of
 //!   them.
 
@@ -14,7 +16,7 @@ use std::ops::Range;
 
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 
-use crate::lexer::{Lexeme, lexemes};
+use crate::lexer::{Lexeme, joints, lexemes};
 
 /// Begins the names that stand for a form. A text of a client that has it is refused.
 pub(crate) const MARK: char = '\u{2}';
@@ -65,6 +67,7 @@ struct Word<'t> {
     text: &'t str,
     place: Range<usize>,
     is_name: bool,
+    is_constant: bool,
 }
 
 /// The text for the parser.
@@ -77,6 +80,9 @@ pub(crate) fn for_parser(text: &str) -> Cow<'_, str> {
     for at in 0..words.len() {
         if let Some(change) = lock(&words, at).or_else(|| only(&words, at)) {
             changed.extend(change);
+        } else if words[at].is_constant {
+            let joints = joints(text, &words[at].place);
+            changed.extend(joints.into_iter().map(|joint| (joint, String::new())));
         } else if is_null_test(&words, at) {
             changed.push((words[at].place.clone(), "IS NULL".to_owned()));
         } else if is_table_query(&words, at) {
@@ -115,6 +121,7 @@ fn word(text: &str, lexeme: Lexeme, place: Range<usize>) -> Word<'_> {
         },
         text: part,
         place,
+        is_constant: lexeme == Lexeme::Other && part.ends_with('\''),
         is_name: is_quoted || lexeme == Lexeme::Word,
     }
 }
@@ -335,6 +342,20 @@ mod tests {
                 "DECLARE c CURSOR FOR TABLE t",
                 "DECLARE c CURSOR FOR SELECT * FROM t",
             ),
+        ] {
+            assert_eq!(for_parser(text), expected);
+        }
+    }
+
+    #[test]
+    fn parts_of_a_constant_are_joined() {
+        for (text, expected) in [
+            ("SELECT 'a'\n'b' FROM t", "SELECT 'ab' FROM t"),
+            (
+                "SELECT E'a\\''--\n'b', U&'c'\r'd'",
+                "SELECT E'a\\'b', U&'cd'",
+            ),
+            ("SELECT 'a' 'b', 'c'", "SELECT 'a' 'b', 'c'"),
         ] {
             assert_eq!(for_parser(text), expected);
         }

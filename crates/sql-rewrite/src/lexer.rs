@@ -45,7 +45,7 @@ pub(crate) fn lexemes(text: &str) -> Vec<(Lexeme, Range<usize>)> {
                 continue;
             }
             b'\'' => {
-                end = quoted_end(bytes, at, b'\'', false);
+                end = constant_end(bytes, at, false);
                 Lexeme::Other
             }
             b'"' => {
@@ -61,7 +61,7 @@ pub(crate) fn lexemes(text: &str) -> Vec<(Lexeme, Range<usize>)> {
                 Lexeme::Other
             }
             b'e' | b'E' if bytes.get(at + 1) == Some(&b'\'') => {
-                end = quoted_end(bytes, at + 1, b'\'', true);
+                end = constant_end(bytes, at + 1, true);
                 Lexeme::Other
             }
             byte if is_word(byte) => {
@@ -150,6 +150,97 @@ fn quoted_end(bytes: &[u8], from: usize, quote: u8, backslash: bool) -> usize {
     bytes.len()
 }
 
+/// The end of a constant from its quote on, with all parts that it goes on in.
+fn constant_end(bytes: &[u8], from: usize, backslash: bool) -> usize {
+    let mut end = quoted_end(bytes, from, b'\'', backslash);
+    while let Some(next) = continuation(bytes, end) {
+        end = quoted_end(bytes, next, b'\'', backslash);
+    }
+    end
+}
+
+/// Where the quote stands by which a constant goes on that ended: behind a new line, blanks and
+/// comments of one line (PostgreSQL, `scan.l`, `quotecontinue`).
+fn continuation(bytes: &[u8], end: usize) -> Option<usize> {
+    let mut has_line = false;
+    let mut at = end;
+    loop {
+        match bytes.get(at)? {
+            b'\n' | b'\r' => has_line = true,
+            b' ' | b'\t' | 0x0b | 0x0c => {}
+            b'-' if bytes.get(at + 1) == Some(&b'-') => {
+                at = find_line_end(bytes, at);
+                continue;
+            }
+            b'\'' if has_line => return Some(at),
+            _ => return None,
+        }
+        at += 1;
+    }
+}
+
+/// Between the parts of a constant: from the quote that ends one to that which begins the next.
+pub(crate) fn joints(text: &str, place: &Range<usize>) -> Vec<Range<usize>> {
+    let bytes = &text.as_bytes()[..place.end.min(text.len())];
+    let backslash = matches!(bytes.get(place.start), Some(b'e' | b'E'));
+    let mut joints = Vec::new();
+    let mut from = place.start + usize::from(backslash);
+    if bytes.get(from) != Some(&b'\'') {
+        return joints;
+    }
+    loop {
+        let end = quoted_end(bytes, from, b'\'', backslash);
+        let Some(next) = continuation(bytes, end) else {
+            return joints;
+        };
+        joints.push(end - 1..next + 1);
+        from = next;
+    }
+}
+
+/// Whether a text has numbers or constants that the parser, or some server, reads otherwise.
+pub(crate) fn has_doubtful_words(text: &str, lexemes: &[(Lexeme, Range<usize>)]) -> bool {
+    let own = |place: &Range<usize>| &text[place.start..place.end.min(text.len())];
+    let is_constant = |place: &Range<usize>| own(place).ends_with('\'');
+    // The parser would take the second for an alias.
+    let beside = |pair: &[(Lexeme, Range<usize>)]| {
+        is_constant(&pair[0].1) && own(&pair[1].1).starts_with('\'')
+    };
+    lexemes.windows(2).any(beside)
+        || lexemes
+            .iter()
+            .any(|(_, place)| match own(place).as_bytes() {
+                [b'0'..=b'9', ..] => !is_plain_number(text, place),
+                [b'e' | b'E', b'\'', ..] => !is_plain_escape_string(text, place),
+                _ => false,
+            })
+}
+
+/// Not `0x1F` or `1_000`, which some take for two words, nor `1a`.
+fn is_plain_number(text: &str, place: &Range<usize>) -> bool {
+    let own = &text[place.clone()];
+    let (digits, exponent) = own.split_once(['e', 'E']).unwrap_or((own, "0"));
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let behind = text.as_bytes().get(place.end..).unwrap_or_default();
+    let has_exponent = match exponent {
+        "" => matches!(behind, [b'+' | b'-', digit, ..] if digit.is_ascii_digit()),
+        exponent => are_digits(exponent),
+    };
+    are_digits(whole) && are_digits(part) && has_exponent
+}
+
+/// Not `E'\v'`, which is another character to some servers, nor `E'\6'`, a new line, `'3'`, where
+/// an escape ends with its part.
+fn is_plain_escape_string(text: &str, place: &Range<usize>) -> bool {
+    let mut bytes = text[place.start..place.end.min(text.len())].bytes();
+    let mut is_plain = joints(text, place).is_empty();
+    while let Some(byte) = bytes.next() {
+        is_plain &= byte != b'\\' || bytes.next() != Some(b'v');
+    }
+    is_plain
+}
+
 /// The end of a parameter, or of a constant in dollar quotes.
 fn dollar_end(text: &str, from: usize) -> usize {
     let bytes = text.as_bytes();
@@ -190,6 +281,69 @@ mod tests {
                 "b"
             ]
         );
+    }
+
+    #[test]
+    fn a_constant_goes_on_behind_a_new_line() {
+        for (text, expected) in [
+            ("'a'\n'b' c", &["'a'\n'b'", "c"][..]),
+            ("E'a' -- ;\r 'b\\';' c", &["E'a' -- ;\r 'b\\';'", "c"]),
+            ("'a'\n--'\n'b'\x0c\n'c'", &["'a'\n--'\n'b'\x0c\n'c'"]),
+            ("'a' 'b'", &["'a'", "'b'"]),
+            ("'a'\n/**/'b'", &["'a'", "'b'"]),
+            ("'a'\n-- 'b'", &["'a'"]),
+            ("\"a\"\n'b'", &["\"a\"", "'b'"]),
+        ] {
+            assert_eq!(words(text), expected);
+        }
+        let text = "x E'a'\n'b\\'' -- y\n'c' z";
+        let constant = &lexemes(text)[1].1;
+        let joints: Vec<&str> = super::joints(text, constant)
+            .into_iter()
+            .map(|joint| &text[joint])
+            .collect();
+        assert_eq!(joints, ["'\n'", "' -- y\n'"]);
+    }
+
+    #[test]
+    fn words_that_are_read_in_several_ways_are_seen() {
+        let is_doubtful = |text: &str| super::has_doubtful_words(text, &lexemes(text));
+        for text in [
+            "1",
+            "1.5",
+            "6.",
+            "007",
+            "1e5",
+            "1.5E10",
+            "1e-5",
+            "2E+1",
+            "a1 $1 x'1f'",
+            "'1a'",
+            "'a'\n'b'",
+            "E'\\n\\\\v' , 'b'",
+            "\"a\" 'b'",
+        ] {
+            assert!(!is_doubtful(text), "{text}");
+        }
+        for text in [
+            "0x1F",
+            "0b1",
+            "0o7",
+            "1_000",
+            "1a",
+            "1e",
+            "1e -5",
+            "1e+a",
+            "1.2.3",
+            "1..2",
+            "1$",
+            "E'\\v'",
+            "e'\\6'\n'3'",
+            "'a' 'b'",
+            "E'a' 'b'",
+        ] {
+            assert!(is_doubtful(text), "{text}");
+        }
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! A text to its statements, and each to its plan.
 
 use std::borrow::Cow;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
-use sqlparser::ast::{DescribeAlias, Statement};
+use sqlparser::ast::{DescribeAlias, Ident, Statement, Visit, Visitor};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
 use crate::analysis::{Analysis, output_list, refuse, unsupported};
-use crate::lexer::{Lexeme, lexemes, words};
+use crate::lexer::{Lexeme, has_doubtful_words, lexemes, words};
 use crate::mention::Mentions;
 use crate::{
     Effects, Objects, Plan, Planned, Refusal, Schema, Template, TransactionEffect, Translated,
@@ -306,6 +306,9 @@ impl Before {
 
 /// The tree of a single statement.
 pub(crate) fn parse(statement: &str, dialect: Dialect) -> Result<Statement, ()> {
+    if has_doubtful_words(statement, &lexemes(statement)) {
+        return Err(());
+    }
     let parsed = match dialect {
         Dialect::Postgres => {
             Parser::parse_sql(&PostgreSqlDialect {}, &forms::for_parser(statement))
@@ -313,9 +316,41 @@ pub(crate) fn parse(statement: &str, dialect: Dialect) -> Result<Statement, ()> 
     };
     let mut statements = parsed.map_err(drop)?;
     match (statements.pop(), statements.is_empty()) {
-        (Some(statement), true) => Ok(statement),
+        (Some(statement), true) if !has_constant_as_name(&statement) => Ok(statement),
         _ => Err(()),
     }
+}
+
+/// Whether a constant was taken for a name: `citext 'x'` is a constant with its type, and the
+/// parser reads a column with an alias.
+fn has_constant_as_name(statement: &Statement) -> bool {
+    struct Names;
+
+    impl Visitor for Names {
+        type Break = ();
+
+        fn pre_visit_ident(&mut self, ident: &Ident) -> ControlFlow<()> {
+            match ident.quote_style {
+                Some('\'') => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+
+    let has_rows = matches!(
+        statement,
+        Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Copy { .. }
+            | Statement::Explain { .. }
+            | Statement::Prepare { .. }
+            | Statement::Declare { .. }
+            | Statement::CreateView(_)
+            | Statement::CreateTable(_)
+    );
+    has_rows && statement.visit(&mut Names).is_break()
 }
 
 /// The plan of a statement that names a protected table, proved where it reads or writes rows.

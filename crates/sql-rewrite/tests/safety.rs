@@ -463,3 +463,44 @@ fn what_is_taken_fits_on_a_small_stack() {
         thread.expect("a thread").join().expect("no panic");
     }
 }
+
+#[test]
+fn what_the_parser_reads_otherwise_than_the_server_is_refused() {
+    for statement in [
+        "SELECT id FROM person WHERE active = 0x1F",
+        "SELECT 0b11 FROM person",
+        "INSERT INTO person (id) VALUES (1_000)",
+        r"INSERT INTO person (name) VALUES (E'\v')",
+        "INSERT INTO person (name) VALUES (E'\\6'\n'3')",
+        "SELECT 'x' 'y' FROM person",
+        "SELECT citext 'x' FROM person",
+        "SELECT p.id, name 'x' FROM person p",
+        "UPDATE person SET mail = 'x' RETURNING numeric(10, 2) '5'",
+    ] {
+        assert_refused(statement);
+    }
+    assert_plan(
+        "SELECT active FROM person WHERE mail = 'a' -- '\n  'b'",
+        "one: SELECT active FROM \"public\".person WHERE mail = {constant match mail}",
+    );
+    assert_plan(
+        "SELECT 'a'\n'b', active FROM visit, person",
+        "one: SELECT 'ab', active FROM \"public\".visit, \"public\".person",
+    );
+}
+
+#[test]
+fn a_statement_that_renames_is_looked_into_whatever_it_calls_the_relation() {
+    for kind in [
+        "SEQUENCE",
+        "INDEX",
+        "VIEW",
+        "MATERIALIZED VIEW",
+        "FOREIGN TABLE",
+        "TABLE",
+    ] {
+        assert_refused(&format!("ALTER {kind} person RENAME TO y"));
+        assert_refused(&format!("ALTER {kind} person SET SCHEMA other"));
+    }
+    assert_passes("ALTER SEQUENCE s OWNED BY person.id", &people());
+}
