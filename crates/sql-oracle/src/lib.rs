@@ -25,6 +25,8 @@ pub struct Reading {
     pub constants: Vec<Constant>,
     /// Numbers of parameters: 1 for `$1`.
     pub parameters: BTreeSet<u64>,
+    /// Names of prepared statements that are executed, in whatever statement.
+    pub executed: Vec<String>,
     /// Bodies of functions and of `DO`.
     pub bodies: Vec<String>,
     /// Every text of the tree: names of all objects and columns, constants, bodies, options.
@@ -129,6 +131,10 @@ impl Reading {
             .and_then(|node| node["number"].as_u64())
         {
             self.parameters.insert(number);
+        }
+        if let Some(execute) = fields.get("ExecuteStmt") {
+            let name = execute["name"].as_str().unwrap_or_default();
+            self.executed.push(name.to_owned());
         }
         if fields.get("defname").is_some_and(|name| name == "as") {
             let mut body = Reading::default();
@@ -284,6 +290,13 @@ mod tests {
         assert_eq!(reading.bodies, ["customer", "SELECT 1"]);
         assert_eq!(reading.kinds, ["DoStmt", "CreateFunctionStmt"]);
         assert!(reading.texts.contains("f") && reading.texts.contains("sql"));
+    }
+
+    #[test]
+    fn what_is_executed_is_named() {
+        let text =
+            "EXECUTE A(1); EXPLAIN EXECUTE \"function\"; CREATE TABLE t AS EXECUTE U&\"\\0062\"";
+        assert_eq!(read(text).unwrap().executed, ["a", "function", "b"]);
     }
 
     #[test]
