@@ -8,6 +8,7 @@
 //! reaches the server in clear only where the analysis has shown that it meets no protected column.
 
 mod analysis;
+mod binding;
 pub mod catalogue;
 pub mod ddl;
 mod describe;

@@ -12,8 +12,8 @@ use crate::lexer::{Lexeme, has_doubtful_words, lexemes, words};
 use crate::mention::Mentions;
 use crate::{
     Effects, Objects, Plan, Planned, Refusal, Schema, Template, TransactionEffect, Translated,
-    catalogue, ddl, effects, finish, forms, guard, increment, inline, locks, objects, utility,
-    verify,
+    binding, catalogue, ddl, effects, finish, forms, guard, increment, inline, locks, objects,
+    utility, verify,
 };
 
 /// Whose SQL a text is.
@@ -316,7 +316,11 @@ pub(crate) fn parse(statement: &str, dialect: Dialect) -> Result<Statement, ()> 
     };
     let mut statements = parsed.map_err(drop)?;
     match (statements.pop(), statements.is_empty()) {
-        (Some(statement), true) if !has_constant_as_name(&statement) => Ok(statement),
+        (Some(statement), true) => {
+            let is_that_of_the_server =
+                !has_constant_as_name(&statement) && binding::is_that_of_the_server(&statement);
+            is_that_of_the_server.then_some(statement).ok_or(())
+        }
         _ => Err(()),
     }
 }
