@@ -6,8 +6,8 @@
 //!   `only` with the alias `t`.
 //! - `TABLE t` as a query becomes `SELECT * FROM t`, which is the same to the server.
 //! - `a ISNULL` becomes `a IS NULL`. Without that the parser would take the word for an alias.
-//! - `'a'`, a new line, `'b'` becomes `'ab'`. Without that the parser would take the second part for
-//!   an alias.
+//! - `'a'`, a new line, `'b'` becomes `'ab'`. Without that the parser would take the second part
+//!   for an alias.
 //! - `CREATE MATERIALIZED VIEW … WITH NO DATA` loses its last words; the name of the view tells of
 //!   them.
 

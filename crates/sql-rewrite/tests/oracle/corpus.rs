@@ -1,4 +1,4 @@
-//! The statements that other tests have: each quoted text of theirs that the server's grammar reads.
+//! The statements that other tests have: each text in quotes that the server's grammar reads.
 
 use sql_oracle::read;
 

@@ -155,7 +155,7 @@ pub fn constant(text: &str, random: &mut Random) -> String {
 
 /// `'…'`, a new line, `'…'`
 fn in_parts(open: &str, inside: &str, random: &mut Random) -> String {
-    let half = inside.len() / 2;
+    let half = random.below(inside.len() + 1);
     let half = (half..=inside.len())
         .find(|at| inside.is_char_boundary(*at))
         .unwrap_or(0);
