@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     AlterIndexOperation, CreatePolicy, CreateTable, CreateTrigger, CreateView, Expr, ObjectName,
-    Query, Statement, Visit, visit_expressions, visit_relations,
+    ObjectNamePart, Query, Statement, Visit, visit_expressions, visit_relations,
 };
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
@@ -206,6 +206,14 @@ fn find_known<'a>(
         }
     }
     Ok(found)
+}
+
+/// Names the schema of a table that is there, so that no search path leads the server elsewhere.
+fn put_schema(name: &mut ObjectName, table: &Table) {
+    if name.0.len() == 1 && table.oid != 0 {
+        let schema = crate::analysis::quoted(&table.schema);
+        name.0.insert(0, ObjectNamePart::Identifier(schema));
+    }
 }
 
 /// Whether a name has rules, whatever it is now.

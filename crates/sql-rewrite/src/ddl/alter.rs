@@ -6,7 +6,8 @@ use sqlparser::ast::{
 };
 
 use super::{
-    constraint, create, find_known, pass, place, refusal, refuse_named, refuse_reading, written,
+    constraint, create, find_known, pass, place, put_schema, refusal, refuse_named, refuse_reading,
+    written,
 };
 use crate::analysis::quoted;
 use crate::names::{folded, split};
@@ -33,6 +34,9 @@ pub(super) fn plan(alter: &AlterTable, schema: &Schema) -> Result<Plan, Refusal>
     }
     if anew == *alter && !table.is_protected() {
         return Ok(pass());
+    }
+    if table.is_protected() {
+        put_schema(&mut anew.name, found);
     }
     written(&Statement::AlterTable(anew))
 }

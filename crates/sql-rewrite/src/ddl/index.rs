@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{CreateIndex, Expr, IndexColumn, IndexType, Statement};
 
-use super::{constraint, find_known, pass, place, refusal, written};
+use super::{constraint, find_known, pass, place, put_schema, refusal, written};
 use crate::names::split;
 use crate::schema::views::View;
 use crate::{Mode, Plan, Refusal, Schema, Table};
@@ -37,6 +37,7 @@ pub(super) fn plan(create: &CreateIndex, schema: &Schema) -> Result<Plan, Refusa
     if let Some(predicate) = &create.predicate {
         constraint::check_expression(predicate, "the condition of an index", table, schema)?;
     }
+    put_schema(&mut anew.table_name, table);
     written(&Statement::CreateIndex(anew))
 }
 

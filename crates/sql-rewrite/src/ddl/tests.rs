@@ -315,19 +315,19 @@ fn the_server_makes_no_protected_value() {
 fn indexes_are_kept_where_they_find_something() {
     becomes(
         "CREATE INDEX i ON people (city, name, note)",
-        "CREATE INDEX i ON people(city, name)",
+        "CREATE INDEX i ON \"public\".people(city, name)",
     );
     becomes(
         "CREATE INDEX i ON people USING hash (name)",
-        "CREATE INDEX i ON people USING HASH (name)",
+        "CREATE INDEX i ON \"public\".people USING HASH (name)",
     );
     becomes(
         "CREATE INDEX i ON people (born DESC) INCLUDE (note) WHERE name IS NOT NULL",
-        "CREATE INDEX i ON people(born DESC) INCLUDE (note) WHERE name IS NOT NULL",
+        "CREATE INDEX i ON \"public\".people(born DESC) INCLUDE (note) WHERE name IS NOT NULL",
     );
     becomes(
         "CREATE INDEX i ON people (name varchar_pattern_ops)",
-        "CREATE INDEX i ON people(name)",
+        "CREATE INDEX i ON \"public\".people(name)",
     );
     refused("CREATE INDEX i ON people (note)", "finds nothing");
     refused(
@@ -367,7 +367,7 @@ fn names_that_are_bound_into_ciphertexts_stay() {
     refused("ALTER TABLE people ALTER name TYPE text", "cannot convert");
     becomes(
         "ALTER TABLE people RENAME COLUMN city TO town",
-        "ALTER TABLE people RENAME COLUMN city TO town",
+        "ALTER TABLE \"public\".people RENAME COLUMN city TO town",
     );
 }
 
@@ -375,11 +375,11 @@ fn names_that_are_bound_into_ciphertexts_stay() {
 fn columns_come_and_go() {
     becomes(
         "ALTER TABLE people DROP COLUMN note, ADD COLUMN street text",
-        "ALTER TABLE people DROP COLUMN note, ADD COLUMN street TEXT",
+        "ALTER TABLE \"public\".people DROP COLUMN note, ADD COLUMN street TEXT",
     );
     becomes(
         "ALTER TABLE people ADD COLUMN IF NOT EXISTS note text NOT NULL",
-        "ALTER TABLE people ADD COLUMN IF NOT EXISTS note BYTEA NOT NULL",
+        "ALTER TABLE \"public\".people ADD COLUMN IF NOT EXISTS note BYTEA NOT NULL",
     );
     refused(
         "ALTER TABLE people ADD COLUMN note text DEFAULT 'hunter2'",
@@ -387,7 +387,7 @@ fn columns_come_and_go() {
     );
     becomes(
         "ALTER TABLE people ALTER COLUMN name SET NOT NULL",
-        "ALTER TABLE people ALTER COLUMN name SET NOT NULL",
+        "ALTER TABLE \"public\".people ALTER COLUMN name SET NOT NULL",
     );
     passes("ALTER TABLE plain ADD COLUMN c text DEFAULT 'x'");
     passes("DROP TABLE people");
@@ -407,15 +407,15 @@ fn a_column_is_added_without_what_the_server_cannot_seal() {
     // Rows that are there make the server refuse it.
     becomes(
         "ALTER TABLE people ADD COLUMN fee numeric(6,2) DEFAULT 0 NOT NULL",
-        "ALTER TABLE people ADD COLUMN fee BYTEA NOT NULL",
+        "ALTER TABLE \"public\".people ADD COLUMN fee BYTEA NOT NULL",
     );
     becomes(
         "ALTER TABLE people ADD COLUMN fee numeric(6,2)",
-        "ALTER TABLE people ADD COLUMN fee BYTEA",
+        "ALTER TABLE \"public\".people ADD COLUMN fee BYTEA",
     );
     becomes(
         "ALTER TABLE people ADD COLUMN reason text, ADD COLUMN street text DEFAULT 'x'",
-        "ALTER TABLE people ADD COLUMN reason TEXT, ADD COLUMN street TEXT DEFAULT 'x'",
+        "ALTER TABLE \"public\".people ADD COLUMN reason TEXT, ADD COLUMN street TEXT DEFAULT 'x'",
     );
 }
 
@@ -447,11 +447,11 @@ fn a_plain_column_is_not_computed_from_ciphertext() {
     );
     becomes(
         "ALTER TABLE people ALTER COLUMN city TYPE varchar(9) USING upper(city)",
-        "ALTER TABLE people ALTER COLUMN city TYPE VARCHAR(9) USING upper(city)",
+        "ALTER TABLE \"public\".people ALTER COLUMN city TYPE VARCHAR(9) USING upper(city)",
     );
     becomes(
         "ALTER TABLE people ALTER COLUMN city SET DEFAULT 'x'",
-        "ALTER TABLE people ALTER COLUMN city SET DEFAULT 'x'",
+        "ALTER TABLE \"public\".people ALTER COLUMN city SET DEFAULT 'x'",
     );
     passes("ALTER TABLE plain ALTER a TYPE bigint USING a + 1");
 }
