@@ -12,6 +12,10 @@ use crate::metrics::{Counters, add};
 use crate::plans::{PlanCache, TextPlan};
 use crate::sealing::{Root, Sealer};
 
+mod seen;
+
+use seen::Seen;
+
 /// Search paths of a database whose plans all sessions share.
 const PATHS_MAX: usize = 64;
 /// Rows that are fetched at most to finish one statement, where nobody says otherwise.
@@ -47,6 +51,7 @@ struct Database {
     /// How often its schema changed.
     forgets: u64,
     published: Option<Published>,
+    seen: Seen,
 }
 
 /// What was last seen of a database.
@@ -339,6 +344,7 @@ impl Protection {
                 is_retired: AtomicBool::new(false),
             })));
         }
+        known.seen.note(&schema);
         let session = SessionFacts {
             search_path: schema.search_path.clone(),
             temporary: schema.temporary.clone(),

@@ -112,3 +112,109 @@ fn a_protected_table_keeps_its_name() {
     client.batch_execute(insert).expect("it is sealed");
     setup.assert_unseen(&["CANARY"]);
 }
+
+/// A rule without its column protects nothing: what was meant for that column would be stored in
+/// clear in the one that took its place.
+#[test]
+fn a_table_that_loses_a_protected_column_past_the_proxy_is_closed() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    setup.psql("CREATE TABLE note (id integer, text text)");
+    setup.psql("CREATE TABLE child () INHERITS (note)");
+    setup.psql("CREATE VIEW shown AS SELECT id, text FROM note");
+    setup.psql("CREATE TABLE other (id integer)");
+    let mut client = setup.connect();
+    let insert = "INSERT INTO note VALUES (1, 'CANARY')";
+    client.batch_execute(insert).expect("it is sealed");
+    let mut direct = setup.server.connect();
+    for (change, back) in [
+        (
+            "ALTER TABLE note RENAME text TO words",
+            "ALTER TABLE note RENAME words TO text",
+        ),
+        (
+            "ALTER TABLE note RENAME text TO gone; ALTER TABLE note ADD words text",
+            "ALTER TABLE note DROP words; ALTER TABLE note RENAME gone TO text",
+        ),
+    ] {
+        direct.batch_execute(change).expect(change);
+        // By this the proxy looks at the catalogues.
+        client
+            .batch_execute("CREATE TABLE another (i integer); DROP TABLE another")
+            .expect("nothing of a rule");
+        for statement in [
+            insert,
+            "INSERT INTO public.note VALUES (1, 'CANARY')",
+            "INSERT INTO note (id, words) VALUES (1, 'CANARY')",
+            "INSERT INTO child VALUES (1, 'CANARY')",
+            "INSERT INTO shown VALUES (1, 'CANARY')",
+            "UPDATE note SET words = 'CANARY'",
+            "SELECT id FROM note WHERE words = 'CANARY'",
+            "SELECT id FROM shown WHERE text = 'CANARY'",
+            "COPY note FROM STDIN",
+            "WITH n AS (SELECT id FROM note) SELECT * FROM n",
+            "DELETE FROM note",
+        ] {
+            assert_eq!(code(&mut client, statement), "F0000", "{statement}");
+        }
+        assert_eq!(code(&mut setup.connect(), insert), "F0000");
+        client
+            .batch_execute("SELECT id FROM other")
+            .expect("nothing of a rule");
+        let error = client.batch_execute(insert).expect_err(insert);
+        let error = error.as_db_error().expect("of the proxy").clone();
+        assert!(error.message().contains("public.note.text"), "{error:?}");
+        assert!(error.hint().is_some_and(|hint| hint.contains("rules")));
+        direct.batch_execute(back).expect(back);
+        let _ = client.batch_execute(insert);
+        client.batch_execute(insert).expect("it is sealed again");
+    }
+    setup.assert_unseen(&["CANARY"]);
+}
+
+/// What goes through the proxy was meant: the rule may go next.
+#[test]
+fn a_column_that_is_dropped_through_the_proxy_closes_nothing() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    setup.psql("CREATE TABLE note (id integer, text text)");
+    let (mut client, mut other) = (setup.connect(), setup.connect());
+    let count = "SELECT count(*) FROM note";
+    for script in [
+        "ALTER TABLE note DROP COLUMN text",
+        "ALTER TABLE note ADD COLUMN text text",
+        "DROP TABLE note",
+        "CREATE TABLE note (id integer)",
+        "ALTER TABLE note ADD COLUMN text text",
+    ] {
+        client.batch_execute("BEGIN").expect("begun");
+        client.batch_execute(script).expect(script);
+        // The other session reads the catalogues as they were.
+        let made = "CREATE TABLE another (i integer); DROP TABLE another";
+        other.batch_execute(made).expect("nothing of a rule");
+        other.batch_execute("SELECT 1").expect("looked");
+        client.batch_execute("COMMIT").expect("committed");
+        if script != "DROP TABLE note" {
+            for session in [&mut client, &mut other, &mut setup.connect()] {
+                session.batch_execute(count).expect(script);
+            }
+        }
+    }
+    // What is not done is not forgotten.
+    client.batch_execute(count).expect("it is there");
+    client
+        .batch_execute("BEGIN; ALTER TABLE note DROP COLUMN text; ROLLBACK")
+        .expect("rolled back");
+    client.batch_execute(count).expect("it is there");
+    let mut direct = setup.server.connect();
+    let rename = "ALTER TABLE note RENAME text TO words";
+    direct.batch_execute(rename).expect("the superuser may");
+    let made = "CREATE TABLE another (i integer); DROP TABLE another";
+    client.batch_execute(made).expect("nothing of a rule");
+    assert_eq!(code(&mut client, count), "F0000");
+    setup.assert_unseen(&["CANARY"]);
+}

@@ -142,6 +142,15 @@ fn written(statement: &Statement) -> Result<Plan, Refusal> {
     Ok(Plan::One(translated, changed()))
 }
 
+/// The same plan; the table may lack columns with rules afterwards.
+fn reshaping(mut plan: Plan, table: &Table) -> Plan {
+    if let Plan::Pass(effects) | Plan::One(_, effects) = &mut plan {
+        let name = (table.schema.clone(), table.name.clone());
+        effects.reshapes.push(name);
+    }
+    plan
+}
+
 fn unknown(what: &str) -> Refusal {
     Refusal {
         sqlstate: "0A000",

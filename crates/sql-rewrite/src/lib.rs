@@ -44,7 +44,7 @@ pub use plan::{
 pub use rules::{ColumnRule, DEFAULT_SCHEMA, Mode, Rules, RulesError};
 pub use schema::{
     ASKED, Answer, CatalogueFacts, Column, ColumnId, ProtectedColumn, QUERIES, RelationKind,
-    Schema, SchemaError, SessionFacts, Shared, Table, answers_of,
+    Schema, SchemaError, SeenColumns, SessionFacts, Shared, Table, answers_of,
 };
 pub use statement::{Dialect, plan, plan_with};
 pub use uses::Use;

@@ -59,6 +59,9 @@ pub struct Effects {
     pub transaction: Option<TransactionEffect>,
     /// The schema may be another afterwards: load it anew.
     pub changes_schema: bool,
+    /// Tables with rules, as (schema, table), that the statement may take such columns from, or
+    /// make anew without them.
+    pub reshapes: Vec<(String, String)>,
     /// Rows of unknown tables may be written: forget what is known of locked rows.
     pub forgets_locks: bool,
     /// The table that the statement writes, as (schema, table): its locked rows are forgotten.

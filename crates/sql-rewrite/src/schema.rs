@@ -13,6 +13,7 @@ mod session;
 mod shared;
 pub(crate) mod views;
 
+pub use build::SeenColumns;
 pub use queries::{ASKED, Answer, QUERIES, answers_of};
 pub use session::SessionFacts;
 pub use shared::Shared;
@@ -147,6 +148,9 @@ pub struct Schema {
     /// Columns that have rules and are in clear. As long as there is one, no statement that touches
     /// a protected column may be answered.
     pub unfit: Vec<SchemaError>,
+    /// Relations, by schema and name, that lost a column with a rule, and why their statements are
+    /// refused. They are [`Table::opaque`], too.
+    pub closed: HashMap<(String, String), String>,
     /// Of views that rows may be written through, by schema and name: columns with a default of the
     /// tables below them that they do not show. A row that comes through such a view has none.
     pub hidden_defaults: HashMap<(String, String), Vec<ColumnId>>,
@@ -261,7 +265,7 @@ impl Schema {
         let mut others = self.tables.values();
         !table.is_protected()
             && !self.hidden_defaults.contains_key(&own)
-            && (ruled.any(|column| column.table == table.name)
+            && (ruled.any(|rule| rule.table == table.name && rule.schema != table.schema)
                 || others.any(|other| other.is_protected() && other.name == table.name))
     }
 

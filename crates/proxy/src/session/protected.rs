@@ -124,6 +124,8 @@ pub(super) struct Protected {
     status: u8,
     /// A statement under way ends the transaction, or a part of it.
     goes_back: bool,
+    /// Tables that the transaction may have taken columns with rules from.
+    reshaped: Vec<(String, String)>,
 }
 
 impl Protected {
@@ -164,6 +166,7 @@ impl Protected {
             load_failure: None,
             status: b'I',
             goes_back: false,
+            reshaped: Vec::new(),
         }
     }
 
@@ -244,13 +247,6 @@ impl Protected {
         };
         self.unchanged = holds.then_some(changes);
         !holds
-    }
-
-    /// What the transaction changed may be everybody's now.
-    fn publish_changes(&self) {
-        if self.touched.schema {
-            self.shared.forget(&self.database);
-        }
     }
 
     /// Asks the server what must be known before the client's next message, which waits.
@@ -496,7 +492,7 @@ impl Protected {
 
     /// Counts a refusal. The operator is told where rules and database do not fit.
     fn note_refusal(&mut self, failure: &Failure) {
-        if failure.sqlstate == "F0000" {
+        if failure.sqlstate == "F0000" && !self.is_of_closed(failure) {
             self.warn(format!("a statement is refused: {}", failure.message));
         }
         if sql_rewrite::is_of_second_proof(&failure.message) {
@@ -543,6 +539,7 @@ impl Protected {
             self.stale.path |= effects.changes_settings;
             self.touched.schema |= effects.changes_schema;
             self.touched.path |= effects.changes_settings;
+            self.begin_reshaping(effects);
             if matches!(
                 effects.transaction,
                 Some(TransactionEffect::RollbackTo | TransactionEffect::End)

@@ -7,7 +7,7 @@ use sqlparser::ast::{
 
 use super::{
     constraint, create, find_known, pass, place, put_schema, refusal, refuse_named, refuse_reading,
-    written,
+    reshaping, written,
 };
 use crate::analysis::quoted;
 use crate::names::{folded, split};
@@ -32,13 +32,27 @@ pub(super) fn plan(alter: &AlterTable, schema: &Schema) -> Result<Plan, Refusal>
     for own in &mut anew.operations {
         operation(own, &table, schema)?;
     }
-    if anew == *alter && !table.is_protected() {
-        return Ok(pass());
+    let plan = if anew == *alter && !table.is_protected() {
+        pass()
+    } else {
+        if table.is_protected() {
+            put_schema(&mut anew.name, found);
+        }
+        written(&Statement::AlterTable(anew))?
+    };
+    let mut operations = alter.operations.iter();
+    match operations.any(|own| drops_rule(own, &table, schema)) {
+        true => Ok(reshaping(plan, &table)),
+        false => Ok(plan),
     }
-    if table.is_protected() {
-        put_schema(&mut anew.name, found);
-    }
-    written(&Statement::AlterTable(anew))
+}
+
+fn drops_rule(own: &AlterTableOperation, table: &Table, schema: &Schema) -> bool {
+    let AlterTableOperation::DropColumn { column_names, .. } = own else {
+        return false;
+    };
+    let rule = |name| schema.rule(&table.schema, &table.name, &folded(name));
+    column_names.iter().any(|name| rule(name).is_some())
 }
 
 /// Checks one operation, and writes it anew where it makes a protected column.

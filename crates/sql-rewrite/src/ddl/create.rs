@@ -7,8 +7,8 @@ use sqlparser::ast::{
 };
 
 use super::{
-    constraint, find, is_temporary, own_name, pass, place, refusal, refuse_named, refuse_table_as,
-    written,
+    constraint, find, has_rules, is_temporary, own_name, pass, place, refusal, refuse_named,
+    refuse_table_as, reshaping, written,
 };
 use crate::names::{folded, split};
 use crate::rules::{constant_value, parse_default};
@@ -35,10 +35,15 @@ pub(super) fn plan(create: &CreateTable, schema: &Schema) -> Result<Plan, Refusa
     for own in &anew.constraints {
         constraint::check(own, &table, schema)?;
     }
-    if anew == *create && !table.is_protected() {
-        return Ok(pass());
+    let plan = if anew == *create && !table.is_protected() {
+        pass()
+    } else {
+        written(&Statement::CreateTable(anew))?
+    };
+    match has_rules(&create.name, schema) {
+        true => Ok(reshaping(plan, &table)),
+        false => Ok(plan),
     }
-    written(&Statement::CreateTable(anew))
 }
 
 /// The table as it will be, for the checks; None for a name that cannot be resolved.

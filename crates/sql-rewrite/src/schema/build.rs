@@ -12,7 +12,10 @@ use crate::names::lower;
 use crate::rules::parse_default;
 use crate::{ColumnRule, Rules};
 
+mod closed;
 pub(crate) mod fitting;
+
+pub use closed::SeenColumns;
 
 /// Names of a relation, as the catalogue has them.
 type Name = (String, String);
@@ -32,12 +35,16 @@ impl Schema {
     }
 
     /// The same where columns that are in clear are all that does not fit: they are in
-    /// [`Schema::unfit`].
+    /// [`Schema::unfit`]. Tables that lack a column that was `seen` are in [`Schema::closed`].
     ///
     /// # Errors
     /// Every place where rules and server do not fit, if one of them is another.
-    pub fn build_with_unfit(rules: &Rules, answers: &[Answer]) -> Result<Self, Vec<SchemaError>> {
-        let (mut schema, errors) = Self::build_anyway(rules, answers);
+    pub fn build_with_unfit(
+        rules: &Rules,
+        answers: &[Answer],
+        seen: &SeenColumns,
+    ) -> Result<Self, Vec<SchemaError>> {
+        let (mut schema, errors) = Self::build_since(rules, answers, seen);
         if errors.iter().any(|error| !error.is_own) {
             return Err(errors);
         }
@@ -49,12 +56,21 @@ impl Schema {
     /// do not fit, as while its tables are in clear, the rules hold, and what does not fit is told
     /// beside.
     pub fn build_anyway(rules: &Rules, answers: &[Answer]) -> (Self, Vec<SchemaError>) {
+        Self::build_since(rules, answers, &SeenColumns::new())
+    }
+
+    fn build_since(
+        rules: &Rules,
+        answers: &[Answer],
+        seen: &SeenColumns,
+    ) -> (Self, Vec<SchemaError>) {
         assert_eq!(answers.len(), QUERIES.len(), "an answer to each query");
         let mut building = Building::new(rules);
         building.read_relations(&answers[1]);
         building.read_columns(&answers[2]);
         building.read_parents(&answers[4]);
         building.apply_rules();
+        building.close_tables(seen);
         building.read_indexes(&answers[3]);
         building.check_constraints(&answers[5]);
         building.check_partitions(&answers[1]);
@@ -415,6 +431,7 @@ impl<'a> Building<'a> {
                 if tables.any(Table::is_protected) {
                     self.resolve_view(*view);
                 }
+                self.close_view(*view, dependencies);
                 self.note_hidden_defaults(*view, dependencies.get(view));
             }
             if ready.is_empty() {

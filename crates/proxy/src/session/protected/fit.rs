@@ -12,14 +12,19 @@ impl Protected {
     /// # Errors
     /// The rules do not fit it, so that no statement is safe.
     pub(super) fn fit(&self, answers: &[Answer]) -> Result<Schema, Failure> {
-        let schema = Schema::build_with_unfit(self.shared.rules(), answers);
+        let seen = self.shared.seen(&self.database);
+        let schema = Schema::build_with_unfit(self.shared.rules(), answers, &seen);
         let schema = schema.map_err(|errors| {
             let failure = unfit(&errors);
             self.warn(format!("every statement is refused: {}", failure.message));
             failure
         })?;
         for column in schema.missing_columns() {
-            self.warn(column.missing_text());
+            let name = (column.schema.clone(), column.table.clone());
+            self.warn(match schema.closed.get(&name) {
+                Some(text) => text.clone(),
+                None => column.missing_text(),
+            });
         }
         for error in &schema.unfit {
             self.warn(format!(
@@ -38,6 +43,18 @@ impl Protected {
         // It may have been mended at the server itself, which tells nobody.
         self.stale.schema = true;
         Err(unfit(errors))
+    }
+
+    /// Whether a refusal is about a table that lost a column. The log has it by then; the database
+    /// is looked at again, since what was mended at the server itself tells nobody.
+    pub(super) fn is_of_closed(&mut self, failure: &Failure) -> bool {
+        let mut schemas = self.loaded.iter().map(|loaded| &loaded.schema);
+        let is_of_closed = schemas.any(|schema| {
+            let mut texts = schema.closed.values();
+            texts.any(|text| *text == failure.message)
+        });
+        self.stale.schema |= is_of_closed;
+        is_of_closed
     }
 
     pub(super) fn warn(&self, warning: String) {

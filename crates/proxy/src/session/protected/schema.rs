@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use sql_rewrite::Effects;
+
 use super::Protected;
 use crate::protection::Loaded;
 
@@ -14,6 +16,26 @@ impl Protected {
         let now = self.loaded.as_ref();
         if now.is_none_or(|now| !Arc::ptr_eq(now, &before)) {
             self.shared.release(&before);
+        }
+    }
+
+    /// What the transaction changed may be everybody's now.
+    pub(super) fn publish_changes(&mut self) {
+        let reshaped = std::mem::take(&mut self.reshaped);
+        if !reshaped.is_empty() {
+            self.shared.end_reshaping(&self.database, &reshaped);
+        }
+        if self.touched.schema {
+            self.shared.forget(&self.database);
+        }
+    }
+
+    /// A statement is sent that may take columns with rules from tables.
+    pub(super) fn begin_reshaping(&mut self, effects: &Effects) {
+        if !effects.reshapes.is_empty() {
+            self.shared
+                .begin_reshaping(&self.database, &effects.reshapes);
+            self.reshaped.extend_from_slice(&effects.reshapes);
         }
     }
 

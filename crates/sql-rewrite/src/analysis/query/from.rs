@@ -266,6 +266,13 @@ impl Analysis<'_> {
             self.check_unknown(schema, name)?;
             return Ok(None);
         };
+        let own = (found.schema.clone(), found.name.clone());
+        if let Some(text) = self.schema.closed.get(&own) {
+            return Err(refuse(text.clone()).with_state("F0000").with_hint(
+                "Give the column its name back at the server, or mend the rules and start the \
+                 proxy anew.",
+            ));
+        }
         if found.opaque {
             return Err(refuse(format!(
                 "view {}.{} computes something from a protected column",
