@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use proxy::{Config, Server};
+use proxy::{Config, Server, process};
 use tracing_subscriber::filter::LevelFilter;
 
 /// Encrypt columns of a PostgreSQL server: a proxy before it.
@@ -22,6 +22,12 @@ pub struct Args {
     /// What is logged
     #[arg(long, value_enum, default_value_t = LogLevel::Info)]
     log_level: LogLevel,
+    /// Let debuggers and core dumps at the process and its keys: to look for a fault, or to measure
+    #[arg(long)]
+    allow_dumps: bool,
+    /// Where the key is read from that came in a variable of the environment
+    #[arg(long, hide = true, value_name = "NUMBER")]
+    key_descriptor: Option<i32>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -40,7 +46,12 @@ enum LogLevel {
 
 pub fn run(args: Args) -> anyhow::Result<()> {
     start_log(&args);
-    let config = Config::read(&args.config)?;
+    if !args.allow_dumps {
+        process::forbid_dumps();
+    }
+    let mut config = Config::read(&args.config)?;
+    take_key_out_of_environment(&mut config, &args);
+    process::lock_memory();
     if let Some(exposure) = keyring::source::changeable(&args.config) {
         // Who writes it names the server, the key, and what is encrypted.
         tracing::warn!("the configuration {} {exposure}", args.config.display());
@@ -52,6 +63,32 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     tracing::info!(%address, ?socket, ?metrics, columns, "listening");
     server.run(proxy::stop_signal());
     Ok(())
+}
+
+/// The key that came in a variable comes by a descriptor from then on: the program is started anew
+/// without the variable.
+fn take_key_out_of_environment(config: &mut Config, args: &Args) {
+    let Some(keys) = &mut config.keys else {
+        return;
+    };
+    if args.key_descriptor.is_some() {
+        keys.descriptor = args.key_descriptor;
+        return;
+    }
+    // What is wrong with it is told by who needs it.
+    let (Some(name), Ok(source)) = (&keys.environment, keys.source()) else {
+        return;
+    };
+    let Ok(key) = source.read_raw_key() else {
+        return;
+    };
+    let more = |descriptor: i32| vec!["--key-descriptor".into(), descriptor.to_string().into()];
+    let error = process::start_without(name, &key, more);
+    tracing::warn!(
+        %error,
+        "the key stays in the environment of the process, where root and, below /proc, what may \
+         trace it can read it: name a file or a command in [keys]"
+    );
 }
 
 fn start_log(args: &Args) {

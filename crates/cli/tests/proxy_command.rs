@@ -6,14 +6,16 @@
 mod proxy_process;
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use server_testkit::Postgres;
 
-use proxy_process::{How, Proxy, plaintexts};
+use proxy_process::{How, Proxy, plaintexts, wait_for};
 
 const RULES: &str = r#"
 [columns.person]
@@ -192,5 +194,88 @@ fn a_log_of_everything_is_json_and_holds_no_sql_and_no_values() {
     }
     for word in ["CANARY", "SELECT", "INSERT", "garbage"] {
         assert!(!log.contains(word), "{word} is in {log}");
+    }
+}
+
+/// Nothing that other programs may read of the process holds the key that it was started with.
+#[test]
+fn a_key_leaves_the_environment_and_no_dump_is_written() {
+    let start = |keys| {
+        let how = How {
+            keys,
+            environment: &[("COLUMNS_KEY_OF_TEST", DIGITS), ("ANOTHER_OF_TEST", "kept")],
+            ..How::default()
+        };
+        // Nobody connects, so that it needs no server.
+        Proxy::start_as("1", RULES, &how)
+    };
+    let proxy = start(BY_ENVIRONMENT);
+    for file in ["environ", "cmdline"] {
+        // Who is not root may read nothing there.
+        let text = proxy.of_process(file).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        assert!(!text.contains("5a5a"), "{text}");
+        assert!(!text.contains("COLUMNS_KEY_OF_TEST"), "{text}");
+        if file == "environ" && nix::unistd::geteuid().is_root() {
+            assert!(text.contains("ANOTHER_OF_TEST=kept"), "{text}");
+        }
+    }
+    let limits = String::from_utf8(proxy.of_process("limits").unwrap()).unwrap();
+    let core = limits.lines().find(|line| line.starts_with("Max core"));
+    let words: Vec<&str> = core.unwrap().split_whitespace().collect();
+    assert_eq!(words[..6], ["Max", "core", "file", "size", "0", "0"]);
+    let is_locked = proxy.memory_kib("VmLck") > 0;
+    assert_ne!(is_locked, proxy.log().contains("LimitMEMLOCK=infinity"));
+    wait_for(|| proxy.log().contains("listening"));
+}
+
+/// Whoever may not trace the process may not read its memory either: neither a debugger of the same
+/// user, nor what reads its files below `/proc`.
+#[test]
+fn another_process_of_the_same_user_reads_nothing() {
+    const NOBODY: u32 = 65534;
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let reaches = |path: &std::path::Path| {
+        let mut look = Command::new("test");
+        look.arg("-x").arg(path).uid(NOBODY).gid(NOBODY);
+        look.status().is_ok_and(|status| status.success())
+    };
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = folder.path().join("strongroom");
+    fs::copy(env!("CARGO_BIN_EXE_strongroom"), &program).unwrap();
+    if !reaches(&program) {
+        return;
+    }
+    let file = folder.path().join("strongroom.toml");
+    let text = "[proxy]\nlisten = \"127.0.0.1:0\"\nupstream = \"127.0.0.1:1\"\n";
+    fs::write(&file, text).unwrap();
+    for (more, may_read) in [(&[][..], false), (&["--allow-dumps"][..], true)] {
+        let mut child = Command::new(&program)
+            .args(["proxy", "--config"])
+            .arg(&file)
+            .args(more)
+            .uid(NOBODY)
+            .gid(NOBODY)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap());
+        let mut lines = log.lines().map_while(Result::ok);
+        let starts = lines.any(|line| line.contains("listening"));
+        let of_process = |name: &str| {
+            let mut read = Command::new("cat");
+            read.arg(format!("/proc/{}/{name}", child.id()));
+            let said = read.uid(NOBODY).gid(NOBODY).output().unwrap();
+            said.status.success()
+        };
+        let read = ["environ", "maps"].map(of_process);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(starts);
+        assert_eq!(read, [may_read; 2], "{more:?}");
     }
 }

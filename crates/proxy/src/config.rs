@@ -48,6 +48,9 @@ pub struct KeysConfig {
     pub environment: Option<String>,
     /// A command that prints the key.
     pub command: Option<String>,
+    /// A descriptor that the program has given itself.
+    #[serde(skip)]
+    pub descriptor: Option<i32>,
 }
 
 /// `[proxy]`

@@ -16,6 +16,7 @@ mod logins;
 mod metrics;
 mod outbox;
 mod plans;
+pub mod process;
 mod protection;
 pub mod scram;
 mod sealing;

@@ -49,6 +49,9 @@ impl KeysConfig {
     /// # Errors
     /// It names none, or several.
     pub fn source(&self) -> Result<KeySource, KeysError> {
+        if let Some(descriptor) = self.descriptor {
+            return Ok(KeySource::Descriptor(descriptor));
+        }
         match (&self.file, &self.environment, &self.command) {
             (Some(path), None, None) => Ok(KeySource::File(path.clone())),
             (None, Some(name), None) => Ok(KeySource::Environment(name.clone())),

@@ -139,6 +139,11 @@ impl Proxy {
         log(&self.folder)
     }
 
+    /// A file of the process below `/proc`; None: it may not be read.
+    pub fn of_process(&self, name: &str) -> Option<Vec<u8>> {
+        fs::read(format!("/proc/{}/{name}", self.child.id())).ok()
+    }
+
     /// A line of `/proc/…/status`: `VmRSS`, `VmHWM`.
     pub fn memory_kib(&self, name: &str) -> u64 {
         let text = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
