@@ -15,6 +15,7 @@ mod listener;
 mod logins;
 mod metrics;
 mod outbox;
+mod places;
 mod plans;
 pub mod process;
 mod protection;

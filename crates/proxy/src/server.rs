@@ -21,6 +21,7 @@ use crate::config::{Config, ProxyConfig, socket_path};
 use crate::listener::{self, Arrival, Listener, LocalListener};
 use crate::logins::{Logins, LoginsError};
 use crate::metrics::{self, Metrics, add, subtract};
+use crate::places::Places;
 use crate::protection::Protection;
 use crate::sealing::{KeysError, Root};
 use crate::startup;
@@ -36,6 +37,8 @@ pub struct Shared {
     pub config: ProxyConfig,
     /// Counters.
     pub metrics: Arc<Metrics>,
+    /// How many clients there may be.
+    pub places: Arc<Places>,
     /// Whom requests to cancel mean.
     pub cancels: CancelRegistry,
     /// TLS towards clients.
@@ -63,12 +66,6 @@ impl Shared {
             .client_tls
             .as_ref()
             .is_some_and(|tls| tls.required)
-    }
-
-    /// Whether there are more clients than there may be.
-    pub fn is_full(&self) -> bool {
-        let open = self.metrics.connections_open.load(Ordering::Relaxed);
-        usize::try_from(open).is_ok_and(|open| open > self.config.max_connections.get())
     }
 
     fn rise_stop_level(&self, level: u8) {
@@ -163,7 +160,7 @@ impl Server {
                 Some(Arc::new(proxy.limit(Protection::new(rules, root, now))))
             }
         };
-        raise_descriptor_limit(proxy.max_connections.get());
+        let places = places(proxy.max_connections.get());
         let acceptor = proxy.client_tls.as_ref().map(tls::acceptor).transpose()?;
         let connector = proxy
             .server_tls
@@ -182,6 +179,7 @@ impl Server {
         let shared = Arc::new(Shared {
             config: proxy,
             metrics: Arc::default(),
+            places: Arc::new(places),
             cancels: CancelRegistry::default(),
             acceptor,
             connector,
@@ -393,16 +391,26 @@ pub fn now() -> i64 {
     micros - POSTGRES_EPOCH_S * 1_000_000
 }
 
-/// Each session has two sockets. Where the system does not allow as many, accepting fails later and
-/// says so.
-fn raise_descriptor_limit(connections_max: usize) {
-    let wanted = 2 * connections_max as u64 + 256;
+/// Each session has two sockets, and as many clients as there may be can wait beside. Where the
+/// system does not allow as many, accepting fails later and says so; a quarter of what it allows is
+/// for sockets that have said nothing.
+fn places(connections_max: usize) -> Places {
+    let wanted = 3 * connections_max as u64 + 256;
+    let mut allowed = wanted;
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
         && soft < wanted
-        && let Err(error) = setrlimit(Resource::RLIMIT_NOFILE, wanted.min(hard), hard)
     {
-        tracing::warn!(%error, "open files cannot be raised to {wanted}");
+        let raised = wanted.min(hard);
+        match setrlimit(Resource::RLIMIT_NOFILE, raised, hard) {
+            Ok(()) => allowed = raised,
+            Err(error) => {
+                allowed = soft;
+                tracing::warn!(%error, "open files cannot be raised to {wanted}");
+            }
+        }
     }
+    let quarter = usize::try_from(allowed / 4).unwrap_or(usize::MAX);
+    Places::new(connections_max, connections_max.min(quarter))
 }
 
 /// Done when the program is asked to end: SIGTERM, SIGINT.

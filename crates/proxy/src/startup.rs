@@ -12,6 +12,7 @@ use wire_postgres::startup::{self, First, Startup, TLS_REQUEST};
 use crate::config::Upstream;
 use crate::connection::Connection;
 use crate::metrics::add;
+use crate::places::ClientPlace;
 use crate::protection::Protection;
 use crate::scram::Verifier;
 use crate::server::Shared;
@@ -51,8 +52,17 @@ enum StartError {
 pub async fn serve(client: Stream, shared: Arc<Shared>) {
     // Of all that is done until the session begins: each step has what those before it left.
     let deadline = Instant::now() + shared.config.startup_timeout();
-    let Ok((mut client, first)) = timeout_at(deadline, greet(client, &shared)).await else {
-        return refused(&shared, &StartError::Client(io::ErrorKind::TimedOut.into()));
+    let place = shared.places.wait();
+    let greeted = tokio::select! {
+        greeted = timeout_at(deadline, greet(client, &shared)) => {
+            greeted.map_err(|_| io::ErrorKind::TimedOut.into())
+        }
+        () = place.taken() => Err(io::Error::other("it said nothing while many others came")),
+    };
+    drop(place);
+    let (mut client, first) = match greeted {
+        Ok(greeted) => greeted,
+        Err(error) => return refused(&shared, &StartError::Client(error)),
     };
     let result = match first {
         Ok(packet) => begin(&mut client, &packet, &shared, deadline).await,
@@ -63,7 +73,7 @@ pub async fn serve(client: Stream, shared: Arc<Shared>) {
         (Ok(None), Some(mut client)) => {
             let _ = timeout(LINGER, client.shutdown()).await;
         }
-        (Ok(Some((session, server, process_id))), Some(client)) => {
+        (Ok(Some((session, server, process_id, _place))), Some(client)) => {
             let sockets = (client, server);
             let all = Arc::clone(&shared);
             let mut connection = Connection::new(session, sockets, process_id, all, deadline);
@@ -213,7 +223,7 @@ fn unreadable() -> StartError {
     StartError::Refused(failure.hint(hint))
 }
 
-type Begun = Option<(Session, Stream, u32)>;
+type Begun = Option<(Session, Stream, u32, ClientPlace)>;
 
 /// Does what the packet asks for. None: it was no session.
 async fn begin(
@@ -243,10 +253,10 @@ async fn begin(
         First::Startup(startup) => startup,
     };
     let (protection, verifier) = (protection(&startup, shared)?, verifier(&startup, shared));
-    if shared.is_full() {
+    let Some(place) = shared.places.enter() else {
         let failure = Failure::fatal("53300", "sorry, too many clients already");
         return Err(StartError::Refused(failure));
-    }
+    };
     let connected = timeout_at(deadline, connect(shared)).await;
     let mut server = connected
         .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
@@ -278,7 +288,7 @@ async fn begin(
     let (mut session, process_id) =
         session_of(shared, protection, end_points, is_shared, has_logged_in)?;
     session.server_bytes(&said);
-    Ok(Some((session, server, process_id)))
+    Ok(Some((session, server, process_id, place)))
 }
 
 /// The session of a client that the server asks who it is, or that has logged in. Gives whom the

@@ -280,6 +280,36 @@ fn a_client_that_says_nothing_is_not_waited_for() {
     }
 }
 
+/// Whoever only connects has nothing that others need.
+#[test]
+fn sockets_that_say_nothing_keep_nobody_out() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start_with("", "max_connections = 2");
+    let connect = || Client::connect(&url(setup.proxy.address), NoTls);
+    let mut silent: Vec<_> = [&b""[..], b"\0\0", &startup()[..20]]
+        .iter()
+        .cycle()
+        .take(30)
+        .map(|bytes| raw(setup.proxy.address, bytes))
+        .collect();
+    let first = connect().expect("one of two");
+    silent.extend((0..10).map(|_| raw(setup.proxy.address, b"")));
+    let second = connect().expect("the other");
+    // The oldest go, so that those that come find room.
+    for socket in &mut silent[..30] {
+        assert_eq!(rest(socket), b"");
+    }
+    let Err(error) = connect() else {
+        panic!("two are there");
+    };
+    assert_eq!(error.code(), Some(&SqlState::TOO_MANY_CONNECTIONS));
+    drop(first);
+    wait_for(|| connect().is_ok());
+    drop((second, silent));
+}
+
 #[test]
 fn a_login_that_does_not_end_gives_its_place_back() {
     if !server_testkit::is_installed() {
