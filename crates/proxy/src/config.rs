@@ -92,6 +92,9 @@ pub struct ProxyConfig {
     /// Verifiers of users, by which the proxy logs them in on both sides; None: it passes on what
     /// both say.
     pub logins: Option<PathBuf>,
+    /// Whether users who are not in that file are refused, without that they can tell.
+    #[serde(default)]
+    pub logins_only: bool,
     /// Whether the server may let clients in without a question when the proxy reaches it by a
     /// socket of the file system: then each of them is whom it says, or the proxy's own user.
     #[serde(default)]

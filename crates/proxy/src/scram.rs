@@ -69,6 +69,32 @@ impl FromStr for Verifier {
     }
 }
 
+impl Verifier {
+    /// A verifier that no password has, with the salt and the count of a server's challenge: who
+    /// logs in by it cannot tell that the proxy does not know the user. `keys` are random.
+    ///
+    /// # Errors
+    /// The challenge is malformed.
+    pub fn of_nobody(challenge: &[u8], keys: [Key; 2]) -> Result<Self, ScramError> {
+        let (_, salt, iterations) = parts_of(text(challenge)?)?;
+        let [stored_key, server_key] = keys;
+        Ok(Self {
+            iterations: iterations.parse().map_err(|_| ScramError::Malformed)?,
+            salt: salt.to_owned(),
+            stored_key,
+            server_key,
+        })
+    }
+}
+
+/// Nonce, salt and count of iterations of a server's challenge.
+fn parts_of(challenge: &str) -> Result<(&str, &str, &str), ScramError> {
+    let (nonce, rest) = attribute(challenge, 'r')?;
+    let (salt, rest) = attribute(rest, 's')?;
+    let (iterations, _) = attribute(rest, 'i')?;
+    Ok((nonce, salt, iterations))
+}
+
 /// A login that fails, and how the client is told.
 #[derive(Debug, thiserror::Error)]
 pub enum ScramError {
@@ -289,28 +315,33 @@ impl ServerSide {
         (side, mechanism, message)
     }
 
-    /// Takes the server's answer to the first message.
+    /// Takes the server's answer to the first message. Gives whether it is that of a verifier.
     ///
     /// # Errors
-    /// The message is malformed, or the server's verifier is another.
+    /// The message is malformed.
     pub fn take_challenge(
         &mut self,
         message: &[u8],
         verifier: &Verifier,
-    ) -> Result<(), ScramError> {
+    ) -> Result<bool, ScramError> {
         let message = text(message)?;
-        let (nonce, rest) = attribute(message, 'r')?;
-        let (salt, rest) = attribute(rest, 's')?;
-        let (iterations, _) = attribute(rest, 'i')?;
+        let (nonce, salt, iterations) = parts_of(message)?;
         let is_longer = nonce.len() > self.nonce.len() && nonce.starts_with(&self.nonce);
         if !is_longer || !is_nonce(nonce) {
             return Err(ScramError::Malformed);
         }
-        if salt != verifier.salt || iterations.parse() != Ok(verifier.iterations) {
-            return Err(ScramError::OtherVerifier);
-        }
         self.challenge = Some((nonce.to_owned(), message.to_owned()));
-        Ok(())
+        Ok(salt == verifier.salt && iterations.parse() == Ok(verifier.iterations))
+    }
+
+    /// A last message that proves nothing, so that the server refuses the login in its own words.
+    ///
+    /// # Errors
+    /// There was no challenge.
+    pub fn fail(&self, proof: &Key) -> Result<String, ScramError> {
+        let (nonce, _) = self.challenge.as_ref().ok_or(ScramError::Malformed)?;
+        let proof = BASE64.encode(proof.expose());
+        Ok(format!("c={},r={nonce},p={proof}", self.channel))
     }
 
     /// The proxy's last message, and what the server's last one must be.

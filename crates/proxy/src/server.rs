@@ -91,6 +91,9 @@ pub enum StartError {
     /// The file of logins.
     #[error(transparent)]
     Logins(#[from] LoginsError),
+    /// Nobody could log in.
+    #[error("logins_only lets nobody in without a file of logins: add logins below [proxy]")]
+    NoLogins,
     /// Rules for columns, and no key.
     #[error("[columns] holds rules, and there is no key to protect columns with: add [keys]")]
     Rules,
@@ -167,6 +170,9 @@ impl Server {
             .as_ref()
             .map(|tls| ServerConnector::new(tls, &proxy.upstream))
             .transpose()?;
+        if proxy.logins_only && proxy.logins.is_none() {
+            return Err(StartError::NoLogins);
+        }
         let logins = proxy.logins.as_deref().map(Logins::read).transpose()?;
         let runtime = runtime().map_err(StartError::Worker)?;
         let listener = listener(&runtime, &proxy)?;

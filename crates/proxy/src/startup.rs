@@ -271,7 +271,7 @@ async fn begin(
             let login = Login {
                 client,
                 server: &mut server,
-                verifier: &verifier,
+                verifier: verifier.as_deref(),
                 user: &user,
                 client_end_point: acceptor.and_then(|acceptor| acceptor.end_point.as_deref()),
                 server_end_point: server_end_point.as_deref(),
@@ -335,11 +335,15 @@ fn protection(
     Ok(Some((Arc::clone(protection), database)))
 }
 
-/// The user, and his verifier where the proxy has one.
-fn verifier(startup: &Startup<'_>, shared: &Shared) -> Option<(String, Arc<Verifier>)> {
-    let user = std::str::from_utf8(startup.parameter("user")?).ok()?;
-    let verifier = shared.logins.as_ref()?.find(user)?;
-    Some((user.to_owned(), verifier))
+/// The user whom the proxy logs in by itself, and his verifier; without one he is refused as if his
+/// password were wrong.
+fn verifier(startup: &Startup<'_>, shared: &Shared) -> Option<(String, Option<Arc<Verifier>>)> {
+    let logins = shared.logins.as_ref()?;
+    let user = startup.parameter("user").unwrap_or_default();
+    let verifier = std::str::from_utf8(user).ok();
+    let verifier = verifier.and_then(|user| logins.find(user));
+    let is_ours = verifier.is_some() || shared.config.logins_only;
+    is_ours.then(|| (String::from_utf8_lossy(user).into_owned(), verifier))
 }
 
 async fn connect(shared: &Shared) -> io::Result<Stream> {

@@ -121,6 +121,10 @@ impl Place {
     }
 
     fn proxy(&self, case: Case) -> Running {
+        self.proxy_with(case, "")
+    }
+
+    fn proxy_with(&self, case: Case, more: &str) -> Running {
         let of_proxy = match case.shares_certificate {
             true => &self.of_server,
             false => &self.of_proxy,
@@ -130,7 +134,7 @@ impl Place {
         self.write("root.crt", self.of_server.certificate.as_bytes());
         self.server
             .add_file("proxy-root.crt", of_proxy.certificate.as_bytes());
-        let mut more = String::new();
+        let mut more = more.to_owned();
         if case.logins {
             self.write_logins();
             more.push_str("logins = \"logins.tsv\"\n");
@@ -149,6 +153,16 @@ impl Place {
     }
 
     fn psql(&self, proxy: &Running, case: Case, binding: &str, password: &str) -> Output {
+        self.psql_as("ann", proxy, case, (binding, password))
+    }
+
+    fn psql_as(
+        &self,
+        user: &str,
+        proxy: &Running,
+        case: Case,
+        (binding, password): (&str, &str),
+    ) -> Output {
         let root = self.server.folder().join("proxy-root.crt");
         let mode = if case.client_tls {
             "verify-full"
@@ -161,7 +175,7 @@ impl Place {
             "psql",
             &["-XAtq", "-c", question],
             &[
-                ("PGUSER", "ann"),
+                ("PGUSER", user),
                 ("PGPASSWORD", password),
                 ("PGSSLMODE", mode),
                 ("PGSSLROOTCERT", &root.to_string_lossy()),
@@ -254,6 +268,13 @@ fn a_changed_password_is_told_and_the_file_is_read_anew() {
     assert!(old.status.success());
     place.set_password("another");
     let said = place.psql(&proxy, case, "require", "another");
+    let errors = String::from_utf8_lossy(&said.stderr);
+    assert!(
+        errors.contains("password authentication failed"),
+        "{errors}"
+    );
+    // Who knows the password of the file is told more.
+    let said = place.psql(&proxy, case, "require", PASSWORD);
     let errors = String::from_utf8_lossy(&said.stderr);
     assert!(errors.contains("write the file of logins"), "{errors}");
     place.write_logins();
@@ -464,4 +485,107 @@ fn a_server_that_asks_again_after_its_signature_gets_nothing() {
     let errors = String::from_utf8_lossy(&said.stderr);
     assert!(errors.contains("does not prove"), "{errors}");
     assert_without_password(&tap);
+}
+
+/// A message of the server: its kind, and what follows its size.
+fn message(socket: &mut TcpStream) -> (u8, Vec<u8>) {
+    let mut header = [0; 5];
+    socket.read_exact(&mut header).expect("a message");
+    let size = u32::from_be_bytes([header[1], header[2], header[3], header[4]]);
+    let mut body = vec![0; size as usize - 4];
+    socket.read_exact(&mut body).expect("all of it");
+    (header[0], body)
+}
+
+/// What somebody is told who has no password: everything but what is fresh, and his own name.
+fn told(proxy: &Running, user: &str) -> Vec<String> {
+    let mut socket = TcpStream::connect(proxy.address).expect("the proxy runs");
+    let packet = format!("\0\x03\0\0user\0{user}\0database\0postgres\0\0");
+    let size = u32::try_from(packet.len() + 4).expect("small");
+    let packet = [&size.to_be_bytes(), packet.as_bytes()].concat();
+    socket.write_all(&packet).expect("sent");
+    let mut told = vec![format!("{:?}", message(&mut socket))];
+    let mut out = Vec::new();
+    let first = b"n,,n=,r=ours";
+    wire_postgres::frontend::write_sasl_initial(b"SCRAM-SHA-256", first, &mut out);
+    socket.write_all(&out).expect("sent");
+    let (kind, body) = message(&mut socket);
+    let challenge = String::from_utf8(body[4..].to_vec()).expect("a text");
+    let parts: Vec<&str> = challenge.split(',').collect();
+    let sizes: Vec<usize> = parts[..2].iter().map(|part| part.len()).collect();
+    told.push(format!("{kind} {:?} {sizes:?} {}", &body[..4], parts[2]));
+    out.clear();
+    let proof = "A".repeat(43);
+    let last = format!("c=biws,{},p={proof}=", parts[0]);
+    wire_postgres::frontend::write_sasl_response(last.as_bytes(), &mut out);
+    socket.write_all(&out).expect("sent");
+    let (kind, body) = message(&mut socket);
+    let error = String::from_utf8_lossy(&body).replace(user, "USER");
+    told.push(format!("{kind} {error:?}"));
+    assert_eq!(socket.read(&mut [0]).unwrap_or(0), 0, "it is over");
+    told
+}
+
+#[test]
+fn nobody_can_tell_who_is_in_the_file_of_logins() {
+    let Some(place) = Place::new() else { return };
+    let case = Case {
+        client_tls: false,
+        server_tls: false,
+        shares_certificate: false,
+        logins: true,
+    };
+    let proxy = place.proxy(case);
+    // Not in the file, which was written before.
+    let made = "SET log_statement TO none; CREATE ROLE bob LOGIN PASSWORD 'CANARY of bob'";
+    place.server.connect().batch_execute(made).expect("made");
+    let ann = told(&proxy, "ann");
+    assert!(ann[2].contains("28P01"), "{ann:?}");
+    for user in ["bob", "eve"] {
+        assert_eq!(told(&proxy, user), ann, "{user}");
+    }
+}
+
+#[test]
+fn with_logins_only_others_are_refused_as_if_their_password_were_wrong() {
+    let Some(place) = Place::new() else { return };
+    let made = "SET log_statement TO none; CREATE ROLE bob LOGIN PASSWORD 'CANARY of bob'";
+    for case in place.cases().filter(|case| case.logins) {
+        let proxy = place.proxy_with(case, "logins_only = true\n");
+        let direct = place.server.connect().batch_execute(made);
+        direct.expect("made");
+        let binding = match case.client_tls {
+            true => "require",
+            false => "disable",
+        };
+        let said = place.psql(&proxy, case, binding, PASSWORD);
+        assert!(said.status.success(), "{case:?}");
+        for (user, password) in [("ann", "another"), ("bob", "CANARY of bob"), ("eve", "x")] {
+            let said = place.psql_as(user, &proxy, case, (binding, password));
+            let errors = String::from_utf8_lossy(&said.stderr);
+            let words = format!("password authentication failed for user \"{user}\"");
+            assert!(errors.contains(&words), "{case:?}: {errors}");
+        }
+        if !case.client_tls {
+            let ann = told(&proxy, "ann");
+            assert_eq!(told(&proxy, "bob"), ann);
+            assert_eq!(told(&proxy, "eve"), ann);
+        }
+        let drop = "DROP ROLE bob";
+        place.server.connect().batch_execute(drop).expect("dropped");
+    }
+}
+
+#[test]
+fn logins_only_needs_a_file_of_logins() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let text = "[proxy]\nlisten = \"127.0.0.1:0\"\nupstream = \"127.0.0.1:1\"\n\
+                logins_only = true\n";
+    let file = folder.path().join("strongroom.toml");
+    std::fs::write(&file, text).expect("written");
+    let config = proxy::Config::read(&file).expect("well formed");
+    let Err(error) = Running::start(config) else {
+        panic!("nobody could log in");
+    };
+    assert!(error.to_string().contains("add logins"), "{error}");
 }

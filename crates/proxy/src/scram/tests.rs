@@ -51,7 +51,7 @@ fn the_clients_key_serves_another_exchange_with_the_server() {
             .expect("it is well formed");
         let challenge = server.challenge(&verifier).to_owned();
         side.take_challenge(challenge.as_bytes(), &verifier)
-            .expect("the same verifier");
+            .expect("well formed");
         let (last, proven) = side.prove(&key, &verifier).expect("challenged");
         let (_, signature) = server
             .finish(last.as_bytes(), &verifier)
@@ -132,7 +132,7 @@ fn a_login_that_is_bound_to_another_certificate_does_not_pass() {
         .expect("it is well formed");
     let challenge = server.challenge(&verifier).to_owned();
     side.take_challenge(challenge.as_bytes(), &verifier)
-        .expect("the same verifier");
+        .expect("well formed");
     let key = ClientKey(Key::from_bytes([1; 32]));
     let (last, _) = side.prove(&key, &verifier).expect("challenged");
     assert!(matches!(
@@ -148,11 +148,11 @@ fn a_server_with_another_verifier_or_nonce_is_not_answered() {
     let mut take = |challenge: &str| side.take_challenge(challenge.as_bytes(), &verifier);
     assert!(matches!(
         take(&CHALLENGE.replace("i=4096", "i=4097")),
-        Err(ScramError::OtherVerifier)
+        Ok(false)
     ));
     assert!(matches!(
         take(&CHALLENGE.replace("s=W2", "s=W3")),
-        Err(ScramError::OtherVerifier)
+        Ok(false)
     ));
     for challenge in [
         "r=other,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096",

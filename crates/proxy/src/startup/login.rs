@@ -5,6 +5,7 @@
 
 use std::io;
 
+use crypto::secret::Key;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use wire_postgres::backend::{self, Authentication};
 use wire_postgres::frontend::{self, SaslInitialResponse};
@@ -23,7 +24,8 @@ const NONCE_SIZE: usize = 18;
 pub(super) struct Login<'a> {
     pub client: &'a mut Stream,
     pub server: &'a mut Stream,
-    pub verifier: &'a Verifier,
+    /// None: the proxy has none of this user, who may not log in, and shall not learn why.
+    pub verifier: Option<&'a Verifier>,
     pub user: &'a str,
     pub client_end_point: Option<&'a [u8]>,
     pub server_end_point: Option<&'a [u8]>,
@@ -67,17 +69,30 @@ impl Login<'_> {
         frontend::write_sasl_initial(mechanism, first.as_bytes(), &mut out);
         send_server(self.server, &out).await?;
         let challenge = self.server_says(&Wanted::Challenge).await?.text;
-        let taken = server.take_challenge(&challenge, self.verifier);
-        self.check(taken)?;
+        let nobody = self.check(Verifier::of_nobody(
+            &challenge,
+            [random_key()?, random_key()?],
+        ))?;
+        let verifier = self.verifier.unwrap_or(&nobody);
+        let is_same = self.check(server.take_challenge(&challenge, verifier))?;
 
         out.clear();
-        backend::write_sasl_continue(client.challenge(self.verifier).as_bytes(), &mut out);
+        backend::write_sasl_continue(client.challenge(verifier).as_bytes(), &mut out);
         send_client(self.client, &out).await?;
         let message = read_password(self.client).await?;
-        let finished = client.finish(&message[HEADER_SIZE..], self.verifier);
-        let (key, last_to_client) = self.check(finished)?;
+        if !is_same {
+            // For the log: only who knows a password is told what the file holds.
+            tracing::warn!(user = self.user, error = %ScramError::OtherVerifier, "logins");
+        }
+        let (key, last_to_client) = match client.finish(&message[HEADER_SIZE..], verifier) {
+            Err(ScramError::WrongPassword) => return self.fail(&server).await,
+            finished => self.check(finished)?,
+        };
+        if !is_same {
+            return self.check(Err(ScramError::OtherVerifier));
+        }
 
-        let (last, proven) = self.check(server.prove(&key, self.verifier))?;
+        let (last, proven) = self.check(server.prove(&key, verifier))?;
         out.clear();
         frontend::write_sasl_response(last.as_bytes(), &mut out);
         send_server(self.server, &out).await?;
@@ -88,6 +103,17 @@ impl Login<'_> {
         send_client(self.client, &out).await?;
         self.server_says(&Wanted::Ok).await?;
         Ok(self.said)
+    }
+
+    /// Has the server refuse the login, so that it says of users whom the proxy knows what it says
+    /// of all others.
+    async fn fail(mut self, server: &ServerSide) -> Result<Vec<u8>, StartError> {
+        let last = self.check(server.fail(&random_key()?))?;
+        let mut out = Vec::new();
+        frontend::write_sasl_response(last.as_bytes(), &mut out);
+        send_server(self.server, &out).await?;
+        self.server_says(&Wanted::Signature).await?;
+        self.check(Err(ScramError::WrongPassword))
     }
 
     fn check<T>(&self, result: Result<T, ScramError>) -> Result<T, StartError> {
@@ -165,10 +191,20 @@ impl Login<'_> {
 fn nonce() -> Result<String, StartError> {
     use base64::Engine as _;
 
-    let mut bytes = [0; NONCE_SIZE];
+    let bytes = random::<NONCE_SIZE>()?;
+    Ok(base64::engine::general_purpose::STANDARD.encode(bytes))
+}
+
+/// A key that nobody has.
+fn random_key() -> Result<Key, StartError> {
+    random().map(Key::from_bytes)
+}
+
+fn random<const SIZE: usize>() -> Result<[u8; SIZE], StartError> {
+    let mut bytes = [0; SIZE];
     getrandom::fill(&mut bytes)
         .map_err(|error| StartError::Server(io::Error::other(error.to_string())))?;
-    Ok(base64::engine::general_purpose::STANDARD.encode(bytes))
+    Ok(bytes)
 }
 
 async fn send_client(client: &mut Stream, bytes: &[u8]) -> Result<(), StartError> {
