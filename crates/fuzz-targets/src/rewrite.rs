@@ -312,6 +312,10 @@ fn check_text(text: &str) {
     for statement in &statements {
         let mut aliases = Aliases(false);
         let _: ControlFlow<()> = statement.visit(&mut aliases);
+        // Of another table ON CONFLICT may name columns as a protected one has them.
+        if let Statement::Insert(insert) = statement {
+            aliases.0 |= insert.on.is_some() && !is_own(&insert.table.to_string());
+        }
         // A plain value may have been given the name of a protected column.
         if aliases.0 {
             continue;
