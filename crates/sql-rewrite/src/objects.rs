@@ -280,7 +280,7 @@ impl Objects {
             return Err(unsupported("EXECUTE of this form"));
         };
         let mut meant = crate::statement::parse(&own.text, dialect)
-            .map_err(|()| refuse("the prepared statement cannot be read again"))?;
+            .map_err(|_| refuse("the prepared statement cannot be read again"))?;
         let count = parameters.len();
         let wanted = arguments::put(parameters, &own.types, dialect, &mut meant)?;
         if count != wanted {

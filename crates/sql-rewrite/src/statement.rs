@@ -179,13 +179,7 @@ impl Planning<'_> {
             .bytes()
             .all(|byte| byte == b';' || byte.is_ascii_whitespace());
         guard::on_a_stack_for(chain, || {
-            let parsed = parse(statement, self.dialect).map_err(|()| {
-                unsupported("SQL that is not understood")
-                    .with_state("42601")
-                    .with_hint(
-                        "Write it in a plainer form: docs/columns.md has what is understood.",
-                    )
-            })?;
+            let parsed = parse(statement, self.dialect).map_err(Unread::refusal)?;
             let plan = of_statement(&parsed, &self.schema)?;
             self.before.check_texts(&plan)?;
             if !is_last {
@@ -304,24 +298,47 @@ impl Before {
     }
 }
 
+/// Why a text has no tree that is the server's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    Syntax,
+    /// The server gives an operator other operands.
+    Binding,
+}
+
+impl Unread {
+    fn refusal(self) -> Refusal {
+        match self {
+            Self::Syntax => unsupported("SQL that is not understood")
+                .with_state("42601")
+                .with_hint("Write it in a plainer form: docs/columns.md has what is understood."),
+            Self::Binding => unsupported(
+                "an operator that takes other operands to the server than to the proxy (a sign \
+                 before ^, an operator of a user's beside another)",
+            )
+            .with_hint("Put what belongs together in parentheses, as (-a) ^ 2."),
+        }
+    }
+}
+
 /// The tree of a single statement.
-pub(crate) fn parse(statement: &str, dialect: Dialect) -> Result<Statement, ()> {
+pub(crate) fn parse(statement: &str, dialect: Dialect) -> Result<Statement, Unread> {
     if has_doubtful_words(statement, &lexemes(statement)) {
-        return Err(());
+        return Err(Unread::Syntax);
     }
     let parsed = match dialect {
         Dialect::Postgres => {
             Parser::parse_sql(&PostgreSqlDialect {}, &forms::for_parser(statement))
         }
     };
-    let mut statements = parsed.map_err(drop)?;
+    let mut statements = parsed.map_err(|_| Unread::Syntax)?;
     match (statements.pop(), statements.is_empty()) {
-        (Some(statement), true) => {
-            let is_that_of_the_server =
-                !has_constant_as_name(&statement) && binding::is_that_of_the_server(&statement);
-            is_that_of_the_server.then_some(statement).ok_or(())
-        }
-        _ => Err(()),
+        (Some(statement), true) if has_constant_as_name(&statement) => Err(Unread::Syntax),
+        (Some(statement), true) => match binding::is_that_of_the_server(&statement) {
+            true => Ok(statement),
+            false => Err(Unread::Binding),
+        },
+        _ => Err(Unread::Syntax),
     }
 }
 

@@ -187,7 +187,7 @@ fn read(template: &Template) -> Result<Statement, Doubt> {
         text.push_str(&(hole + 1).to_string());
     });
     parse(&text, Dialect::Postgres)
-        .map_err(|()| Doubt("what would be sent cannot be read".to_owned()))
+        .map_err(|_| Doubt("what would be sent cannot be read".to_owned()))
 }
 
 /// What is opened is what is sealed.

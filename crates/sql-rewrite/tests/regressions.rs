@@ -243,7 +243,7 @@ fn values_of_a_list_never_meet_a_protected_column_in_clear() {
         "fetch: SELECT mail, active, id FROM \"public\".person\n",
     );
     assert_refused("SELECT id FROM person WHERE (1, 'x') = (SELECT active, name FROM person)");
-    assert_refused("WITH v AS (SELECT 'x' AS m) SELECT id FROM person, v WHERE mail = m");
+    assert_refused("WITH v AS (SELECT lower('x') AS m) SELECT id FROM person, v WHERE mail = m");
 }
 
 #[test]
