@@ -280,14 +280,18 @@ pub fn has_programs(folder: &Path) -> bool {
         .all(|program| folder.join(program).is_file())
 }
 
-/// Where it has no headers of its own, it compiles nothing: Debian has them in a package by itself.
+/// The library, and the headers of its compiler: without those it compiles nothing, and Debian has
+/// them in a package by itself. The program `clang` brings neither.
 fn has_libclang() -> bool {
     let versions = std::fs::read_dir("/usr/lib").into_iter().flatten();
-    let folders = versions.flatten().map(|entry| entry.path().join("lib"));
+    let mut folders: Vec<PathBuf> = versions
+        .flatten()
+        .map(|entry| entry.path().join("lib"))
+        .collect();
+    folders.extend(["/usr/lib", "/usr/lib64"].map(PathBuf::from));
     std::env::var_os("LIBCLANG_PATH").is_some()
-        || has("clang")
         || folders
-            .into_iter()
+            .iter()
             .any(|folder| folder.join("libclang.so").exists() && folder.join("clang").is_dir())
 }
 
