@@ -26,12 +26,7 @@ use groups::{depends_on_keys, is_coalesce};
 /// The plan of a query that the server cannot do alone.
 pub(crate) fn of_query(query: &Query, schema: &Schema) -> Result<Plan, Refusal> {
     let (_, finish) = Analysis::run(schema, |analysis| Shape::finish(query, analysis))?;
-    let aggregated = finish.aggregates.iter();
-    let aggregated = aggregated.flat_map(|one| one.argument.iter().chain(&one.filter));
-    let expressions = finish.filter.iter().chain(&finish.having).chain(aggregated);
-    let expressions = expressions.chain(finish.project.iter().map(|(_, value, _)| value));
-    let expressions = expressions.chain(finish.order_by.iter().map(|sort| &sort.value));
-    guard::check_depth(expressions.chain(finish.group_by.iter().map(|key| &key.value)))?;
+    guard::check_depth(finish.expressions())?;
     Ok(Plan::Finish(Box::new(finish)))
 }
 

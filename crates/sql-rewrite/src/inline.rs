@@ -14,7 +14,7 @@ use sqlparser::ast::{
     TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut, visit_relations,
 };
 
-use crate::analysis::Constant;
+use crate::analysis::{Constant, check_dialect};
 use crate::names::{folded, split};
 use crate::{Literal, Schema, Source};
 
@@ -118,14 +118,15 @@ fn item_of(item: &SelectItem) -> Option<(Option<String>, &Expr)> {
 }
 
 fn is_only_a_list(select: &Select) -> bool {
-    let bare = Select {
-        projection: Vec::new(),
-        ..select.clone()
-    };
-    let GroupByExpr::Expressions(keys, modifiers) = &bare.group_by else {
-        return false;
-    };
-    bare.to_string().trim() == "SELECT" && keys.is_empty() && modifiers.is_empty()
+    check_dialect(select).is_ok()
+        && select.optimizer_hints.is_empty()
+        && select.distinct.is_none()
+        && select.from.is_empty()
+        && select.selection.is_none()
+        && select.having.is_none()
+        && select.named_window.is_empty()
+        && matches!(&select.group_by, GroupByExpr::Expressions(keys, modifiers)
+            if keys.is_empty() && modifiers.is_empty())
 }
 
 /// A constant with the type that it has as a column of a query: what has none is `text`

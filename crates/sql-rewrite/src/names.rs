@@ -7,6 +7,24 @@ use crate::forms;
 /// Longer names are cut (PostgreSQL, `NAMEDATALEN` - 1).
 pub const NAME_SIZE_MAX: usize = 63;
 
+/// Columns that every table has (PostgreSQL 5.5); none of them is ever sealed.
+pub(crate) const SYSTEM_COLUMNS: &[&str] = &["ctid", "tableoid", "xmin", "xmax", "cmin", "cmax"];
+
+/// Words that are functions though they look like names (PostgreSQL 9.9.5, 9.27).
+pub(crate) const FUNCTION_WORDS: &[&str] = &[
+    "current_catalog",
+    "current_date",
+    "current_role",
+    "current_schema",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "localtime",
+    "localtimestamp",
+    "session_user",
+    "user",
+];
+
 /// A name as the catalogue has it: A to Z are made small unless it was quoted. (Other letters stay
 /// in an encoding of several bytes: PostgreSQL, `downcase_identifier`.)
 pub(crate) fn folded(ident: &Ident) -> String {

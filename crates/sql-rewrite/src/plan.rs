@@ -485,6 +485,20 @@ pub struct Finish {
     pub effects: Effects,
 }
 
+impl Finish {
+    /// All that is computed, but for how many rows.
+    pub(crate) fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        let aggregates = self.aggregates.iter();
+        let aggregated = aggregates.flat_map(|one| one.argument.iter().chain(&one.filter));
+        let filters = self.filter.iter().chain(&self.having);
+        let projected = self.project.iter().map(|(_, value, _)| value);
+        let sorted = self.order_by.iter().map(|sort| &sort.value);
+        let groups = self.group_by.iter().map(|key| &key.value);
+        let all = filters.chain(aggregated).chain(projected);
+        all.chain(sorted).chain(groups)
+    }
+}
+
 /// What rows are grouped by.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupKey {

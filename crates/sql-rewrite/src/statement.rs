@@ -358,34 +358,33 @@ fn has_constant_as_name(statement: &Statement) -> bool {
         }
     }
 
-    let has_rows = matches!(
+    let holds_query = matches!(
         statement,
-        Statement::Query(_)
-            | Statement::Insert(_)
-            | Statement::Update(_)
-            | Statement::Delete(_)
-            | Statement::Copy { .. }
-            | Statement::Explain { .. }
+        Statement::Explain { .. }
             | Statement::Prepare { .. }
             | Statement::Declare { .. }
             | Statement::CreateView(_)
             | Statement::CreateTable(_)
     );
-    has_rows && statement.visit(&mut Names).is_break()
+    (has_rows(statement) || holds_query) && statement.visit(&mut Names).is_break()
 }
 
-/// The plan of a statement that names a protected table, proved where it reads or writes rows.
-fn of_statement(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
-    let plan = planned(statement, schema)?;
-    let has_rows = matches!(
+/// Whether a statement itself reads or writes rows.
+fn has_rows(statement: &Statement) -> bool {
+    matches!(
         statement,
         Statement::Query(_)
             | Statement::Insert(_)
             | Statement::Update(_)
             | Statement::Delete(_)
             | Statement::Copy { .. }
-    );
-    if has_rows {
+    )
+}
+
+/// The plan of a statement that names a protected table, proved where it reads or writes rows.
+fn of_statement(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
+    let plan = planned(statement, schema)?;
+    if has_rows(statement) {
         verify::check(&plan, schema)?;
     }
     Ok(plan)

@@ -78,7 +78,9 @@ pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Doubt> {
             let outputs: Vec<Label> = columns.labels().cloned().collect();
             computed::check(finish, &outputs, &mut labels)?;
             let mut hidden = hidden_by(&finish.fetch.holes);
-            computed::hidden_by(finish, &mut hidden);
+            for value in finish.expressions() {
+                computed::hidden_in(value, &mut hidden);
+            }
             labels.check_hidden(&hidden)
         }
         Plan::Copy(copy) => of_copy(copy, schema),

@@ -6,7 +6,7 @@ use column_types::LogicalType;
 use sqlparser::ast::{Expr, Ident};
 
 use super::refuse;
-use crate::names::folded;
+use crate::names::{FUNCTION_WORDS, SYSTEM_COLUMNS, folded};
 use crate::{AggregateFunction, ColumnId, Refusal, Schema, Table};
 
 /// A column of what a query or relation gives.
@@ -101,26 +101,8 @@ const PLAIN: Resolved = Resolved {
     is_free: false,
 };
 
-/// Columns that every table has (PostgreSQL 5.5); none of them is ever sealed.
-const SYSTEM_COLUMNS: &[&str] = &["ctid", "tableoid", "xmin", "xmax", "cmin", "cmax"];
-
 /// What the server calls a column that has no name.
 pub(crate) const UNNAMED: &str = "?column?";
-
-/// Words that are functions though they look like names.
-const WORDS: &[&str] = &[
-    "current_catalog",
-    "current_date",
-    "current_role",
-    "current_schema",
-    "current_time",
-    "current_timestamp",
-    "current_user",
-    "localtime",
-    "localtimestamp",
-    "session_user",
-    "user",
-];
 
 impl Relation {
     /// A table of the schema, under its own name or an alias.
@@ -247,7 +229,7 @@ impl Scope<'_> {
             }
             scope = current.outer;
         }
-        if SYSTEM_COLUMNS.contains(&name) || (!quoted && WORDS.contains(&name)) {
+        if SYSTEM_COLUMNS.contains(&name) || (!quoted && FUNCTION_WORDS.contains(&name)) {
             return Ok(PLAIN);
         }
         if let Some(relation) = self.relation(None, name) {

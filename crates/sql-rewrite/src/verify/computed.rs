@@ -138,20 +138,6 @@ fn meet(one: Label, other: Label, labels: &mut Labels) -> Result<Label, Doubt> {
     })
 }
 
-/// What a query keeps.
-pub(super) fn hidden_by(finish: &Finish, hidden: &mut Vec<Atom>) {
-    let aggregates = finish.aggregates.iter();
-    let aggregated = aggregates.flat_map(|one| one.argument.iter().chain(&one.filter));
-    let filters = finish.filter.iter().chain(&finish.having);
-    let projected = finish.project.iter().map(|(_, value, _)| value);
-    let sorted = finish.order_by.iter().map(|sort| &sort.value);
-    let groups = finish.group_by.iter().map(|key| &key.value);
-    let all = filters.chain(aggregated).chain(projected);
-    for value in all.chain(sorted).chain(groups) {
-        hidden_in(value, hidden);
-    }
-}
-
 /// What an expression of the proxy keeps.
 pub(super) fn hidden_in(expression: &Expression, hidden: &mut Vec<Atom>) {
     match expression {

@@ -62,16 +62,12 @@ impl Verifier<'_, '_> {
             Value::Number(..) | Value::Boolean(_) => Atom::Other,
             Value::SingleQuotedString(text)
             | Value::EscapedStringLiteral(text)
-            | Value::UnicodeStringLiteral(text) => Atom::Text(text.clone()),
-            Value::DollarQuotedString(text) => Atom::Text(text.value.clone()),
+            | Value::UnicodeStringLiteral(text) => Atom::of_text(text),
+            Value::DollarQuotedString(text) => Atom::of_text(&text.value),
             Value::NationalStringLiteral(text)
             | Value::SingleQuotedByteStringLiteral(text)
-            | Value::HexStringLiteral(text) => Atom::Text(text.clone()),
+            | Value::HexStringLiteral(text) => Atom::of_text(text),
             _ => return Err(Doubt("a constant of another dialect".to_owned())),
-        };
-        let atom = match atom {
-            Atom::Text(text) if text.is_empty() => Atom::Other,
-            atom => atom,
         };
         Ok(self.labels.given(atom))
     }

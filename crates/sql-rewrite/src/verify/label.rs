@@ -36,15 +36,22 @@ struct Given {
 pub(super) enum Atom {
     Parameter(usize),
     Text(String),
-    /// Numbers, truth values: too few to tell anything.
+    /// Numbers, truth values, the empty text: too few to tell anything.
     Other,
 }
 
 impl Atom {
+    pub fn of_text(text: &str) -> Self {
+        match text {
+            "" => Self::Other,
+            text => Self::Text(text.to_owned()),
+        }
+    }
+
     pub fn of(source: &Source) -> Self {
         match source {
             Source::Parameter(number) => Self::Parameter(*number),
-            Source::Literal(Literal::Text(text)) if !text.is_empty() => Self::Text(text.clone()),
+            Source::Literal(Literal::Text(text)) => Self::of_text(text),
             Source::Literal(_)
             | Source::Calculated(..)
             | Source::Computed(_)

@@ -5,7 +5,7 @@ use sqlparser::ast::{Ident, TableAlias};
 use super::Doubt;
 use super::label::{Label, Labels};
 use crate::Table;
-use crate::names::folded;
+use crate::names::{FUNCTION_WORDS, SYSTEM_COLUMNS, folded};
 
 /// Columns of a relation or of an answer, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,25 +28,6 @@ pub(super) struct Scope<'o> {
     pub relations: Vec<Relation>,
     pub outer: Option<&'o Scope<'o>>,
 }
-
-/// Columns that every table has (PostgreSQL 5.6).
-const SYSTEM: &[&str] = &["ctid", "tableoid", "xmin", "xmax", "cmin", "cmax"];
-
-/// Functions that are called without parentheses (PostgreSQL 9.9.5, 9.27).
-const FUNCTIONS: &[&str] = &[
-    "current_catalog",
-    "current_date",
-    "current_role",
-    "current_schema",
-    "current_time",
-    "current_timestamp",
-    "current_user",
-    "localtime",
-    "localtimestamp",
-    "session_user",
-    "system_user",
-    "user",
-];
 
 impl Columns {
     pub fn of_table(table: &Table) -> Self {
@@ -155,7 +136,7 @@ impl Scope<'_> {
         if let Some(label) = maybe {
             return Ok(label);
         }
-        if SYSTEM.contains(&name) || FUNCTIONS.contains(&name) {
+        if SYSTEM_COLUMNS.contains(&name) || FUNCTION_WORDS.contains(&name) {
             return Ok(Label::public());
         }
         match self.relation(name) {
@@ -169,7 +150,7 @@ impl Scope<'_> {
         let found = self.relation(relation).ok_or_else(unknown)?;
         match found.columns.find(column, labels)? {
             Some(label) => Ok(label),
-            None if SYSTEM.contains(&column) => Ok(Label::public()),
+            None if SYSTEM_COLUMNS.contains(&column) => Ok(Label::public()),
             None => Err(unknown()),
         }
     }
