@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crypto::secret::Key;
 use proxy::config::{ConfigError, KeysConfig, Parts, ProxyConfig, read_toml};
-use proxy::{KeysError, Protection, Root, TlsError};
+use proxy::{CHECK_INTERVAL, KeysError, Protection, Root, TlsError};
 use rustls::ClientConfig;
 use sql_rewrite::{Rules, RulesError};
 
@@ -152,7 +152,7 @@ impl Options {
         let protection = Protection::new(self.rules, root, proxy::now);
         let protection = match &self.limits {
             Some(proxy) => proxy.limit(protection),
-            None => protection,
+            None => protection.with_check_interval(CHECK_INTERVAL),
         };
         Ok((protection, self.tls))
     }

@@ -79,6 +79,9 @@ pub struct ProxyConfig {
     /// Bytes that the proxy keeps at a time to finish one query.
     #[serde(default = "defaults::max_finish_bytes")]
     pub max_finish_bytes: usize,
+    /// How often sessions look whether somebody changed the catalogues past this proxy.
+    #[serde(default = "defaults::schema_check_seconds")]
+    pub schema_check_seconds: NonZeroU32,
     /// How long a client may take until its session begins.
     #[serde(default = "defaults::startup_timeout_seconds")]
     pub startup_timeout_seconds: NonZeroU32,
@@ -161,6 +164,10 @@ mod defaults {
 
     pub fn max_finish_bytes() -> usize {
         128 << 20
+    }
+
+    pub fn schema_check_seconds() -> NonZeroU32 {
+        NonZeroU32::MIN
     }
 
     /// As PostgreSQL's `authentication_timeout`.
@@ -312,6 +319,7 @@ impl ProxyConfig {
             .with_finish_rows_max(self.max_finish_rows)
             .with_finish_bytes_max(self.max_finish_bytes)
             .with_field_size_max(self.max_message_bytes)
+            .with_check_interval(Duration::from_secs(self.schema_check_seconds.get().into()))
     }
 
     /// [`Self::drain_seconds`]

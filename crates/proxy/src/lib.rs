@@ -31,7 +31,7 @@ mod words;
 pub use config::{Config, ConfigError};
 pub use logins::{LineError, LoginsError};
 pub use outbox::Outbox;
-pub use protection::Protection;
+pub use protection::{CHECK_INTERVAL, Protection};
 pub use sealing::{KeysError, Root, Sealer};
 pub use server::{Running, Server, StartError, now, stop_signal};
 pub use tls::{TlsError, client_config, end_point};

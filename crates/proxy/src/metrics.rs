@@ -169,6 +169,8 @@ pub struct Counters {
     pub statements_refused: AtomicU64,
     /// Those of them that had a plan, which the second proof refused.
     pub plans_unproved: AtomicU64,
+    /// Looks that found the catalogues changed past all sessions.
+    pub schema_changes_noticed: AtomicU64,
     /// Queries whose rows the proxy fetched to finish them.
     pub queries_finished: AtomicU64,
     /// Those rows.
@@ -178,7 +180,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    fn rows(&self, plans_cached: u64) -> [Row; 7] {
+    fn rows(&self, plans_cached: u64) -> [Row; 8] {
         use Kind::{Counter, Gauge};
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         [
@@ -205,6 +207,12 @@ impl Counters {
                 Counter,
                 "Statements refused because the second proof refused their plan: a defect.",
                 of(&self.plans_unproved),
+            ),
+            (
+                "schema_changes_noticed_total",
+                Counter,
+                "Changes of a schema that were not made through this proxy, as it noticed them.",
+                of(&self.schema_changes_noticed),
             ),
             (
                 "queries_finished_total",

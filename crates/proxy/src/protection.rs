@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
 use sql_rewrite::{ColumnId, Dialect, Objects, Plan, Rules, Schema, SessionFacts};
 use wire_postgres::backend::Failure;
@@ -12,8 +13,10 @@ use crate::metrics::{Counters, add};
 use crate::plans::{PlanCache, TextPlan};
 use crate::sealing::{Root, Sealer};
 
+mod freshness;
 mod seen;
 
+pub(crate) use freshness::Freshness;
 use seen::Seen;
 
 /// Search paths of a database whose plans all sessions share.
@@ -24,6 +27,9 @@ const FINISH_ROWS_MAX: usize = 100_000;
 const FINISH_BYTES_MAX: usize = 128 << 20;
 /// What a field of COPY may have, where nobody says otherwise.
 const FIELD_SIZE_MAX: usize = 256 << 20;
+/// How often sessions look whether somebody changed the catalogues past them, where nobody says
+/// otherwise.
+pub const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Warnings that are remembered, so that each is logged once.
 const WARNINGS_MAX: usize = 1000;
 
@@ -41,6 +47,7 @@ pub struct Protection {
     finish_rows_max: usize,
     finish_bytes_max: usize,
     field_size_max: usize,
+    check_interval: Option<Duration>,
     /// Microseconds since 2000-01-01.
     now: fn() -> i64,
 }
@@ -52,12 +59,24 @@ struct Database {
     forgets: u64,
     published: Option<Published>,
     seen: Seen,
+    freshness: Option<Arc<Freshness>>,
+}
+
+/// What was read of a database.
+pub struct Reading {
+    /// Relations and rules.
+    pub schema: Schema,
+    /// What [`sql_rewrite::fingerprint_of`] the catalogues was, or before.
+    pub fingerprint: String,
+    /// What [`Protection::forgets`] was before it was read.
+    pub forgets: u64,
 }
 
 /// What was last seen of a database.
 struct Published {
     generation: u64,
     schema: Schema,
+    fingerprint: String,
     sealer: Arc<Sealer>,
     by_path: HashMap<Vec<String>, Arc<Loaded>>,
 }
@@ -153,6 +172,7 @@ impl Protection {
             finish_rows_max: FINISH_ROWS_MAX,
             finish_bytes_max: FINISH_BYTES_MAX,
             field_size_max: FIELD_SIZE_MAX,
+            check_interval: None,
             now,
         }
     }
@@ -175,6 +195,13 @@ impl Protection {
     #[must_use]
     pub fn with_field_size_max(mut self, size: usize) -> Self {
         self.field_size_max = size;
+        self
+    }
+
+    /// With sessions that look, at most this often, whether the catalogues changed past them.
+    #[must_use]
+    pub fn with_check_interval(mut self, interval: Duration) -> Self {
+        self.check_interval = Some(interval);
         self
     }
 
@@ -252,6 +279,34 @@ impl Protection {
         self.retire_all(published);
     }
 
+    /// When the catalogues of a database are looked at next; None: nobody looks.
+    pub(crate) fn freshness(&self, database: &str) -> Option<Arc<Freshness>> {
+        let interval = self.check_interval?;
+        let mut databases = self.lock();
+        let known = databases.entry(database.to_owned()).or_default();
+        let freshness = known
+            .freshness
+            .get_or_insert_with(|| Arc::new(Freshness::new(interval)));
+        Some(Arc::clone(freshness))
+    }
+
+    /// Compares the catalogues as somebody saw them with those that were published, and forgets
+    /// these where they changed. `forgets` is what [`Self::forgets`] was before they were looked
+    /// at: who looked earlier than what is published was read tells nothing of it.
+    pub(crate) fn compare(&self, database: &str, fingerprint: &str, forgets: u64) {
+        let databases = self.lock();
+        let known = databases
+            .get(database)
+            .filter(|known| known.forgets == forgets);
+        let published = known.and_then(|known| known.published.as_ref());
+        let has_changed = published.is_some_and(|known| known.fingerprint != fingerprint);
+        drop(databases);
+        if has_changed {
+            add(&self.counters.schema_changes_noticed, 1);
+            self.forget(database);
+        }
+    }
+
     /// What was published last, as names mean it in a session: what that goes by, `own`, where it
     /// is the same, so that its plans hold.
     pub fn adopt(
@@ -313,19 +368,22 @@ impl Protection {
         }
     }
 
-    /// A schema that was just read; for all sessions where `is_public`. `forgets` is what
-    /// [`Self::forgets`] was before it was read. None: it changed meanwhile, and is to be read
-    /// again.
+    /// What was just read; for all sessions where `is_public`. None: it changed meanwhile, and is
+    /// to be read again.
     ///
     /// # Errors
     /// There are no keys for its columns.
     pub fn enter(
         &self,
         database: &str,
-        schema: Schema,
+        reading: Reading,
         is_public: bool,
-        forgets: u64,
     ) -> Result<Option<Arc<Loaded>>, Failure> {
+        let Reading {
+            schema,
+            fingerprint,
+            forgets,
+        } = reading;
         let sealer = self.root.sealer(&schema.protected);
         let sealer = Arc::new(sealer.map_err(|error| Failure::error("F0000", error.to_string()))?);
         let mut databases = self.lock();
@@ -353,6 +411,7 @@ impl Protection {
         let before = known.published.replace(Published {
             generation: self.next(),
             schema,
+            fingerprint,
             sealer,
             by_path: HashMap::new(),
         });
@@ -425,8 +484,16 @@ mod tests {
     }
 
     fn publish(protection: &Protection) {
-        let forgets = protection.forgets("base");
-        let entered = protection.enter("base", Schema::default(), true, forgets);
+        publish_as(protection, "1");
+    }
+
+    fn publish_as(protection: &Protection, fingerprint: &str) {
+        let reading = Reading {
+            schema: Schema::default(),
+            fingerprint: fingerprint.to_owned(),
+            forgets: protection.forgets("base"),
+        };
+        let entered = protection.enter("base", reading, true);
         assert!(entered.is_ok_and(|loaded| loaded.is_some()));
     }
 
@@ -467,6 +534,24 @@ mod tests {
             let other = adopt(&protection, &facts, Some(&own));
             assert!(!Arc::ptr_eq(&own, &other), "another state of the database");
         }
+    }
+
+    #[test]
+    fn what_was_changed_past_all_sessions_is_forgotten() {
+        let protection = protection();
+        let published = protection.generation("base");
+        let forgets = protection.forgets("base");
+        protection.compare("base", "1", forgets);
+        assert_eq!(protection.generation("base"), published, "nothing changed");
+        protection.compare("other", "2", 0);
+        assert_eq!(protection.generation("base"), published, "another database");
+        protection.compare("base", "2", forgets);
+        assert_eq!(protection.generation("base"), None);
+        publish_as(&protection, "2");
+        let published = protection.generation("base");
+        // Somebody looked before that was read, and says so only now.
+        protection.compare("base", "1", forgets);
+        assert_eq!(protection.generation("base"), published);
     }
 
     #[test]

@@ -180,7 +180,8 @@ fn transactions_wait_for_the_server_no_more_than_their_statements_do() {
     if !server_testkit::is_installed() {
         return;
     }
-    let setup = Setup::start(RULES);
+    // A look at the catalogues would count.
+    let setup = Setup::start_with(RULES, "schema_check_seconds = 3600");
     fill(&setup);
     let named = "SELECT c_last FROM customer WHERE c_w_id = 1 AND c_d_id = 1 AND c_id = 1";
     let named = setup.connect().query_one(named, &[]).expect("its name");

@@ -43,8 +43,9 @@ pub use plan::{
 };
 pub use rules::{ColumnRule, DEFAULT_SCHEMA, Mode, Rules, RulesError};
 pub use schema::{
-    ASKED, Answer, CatalogueFacts, Column, ColumnId, ProtectedColumn, QUERIES, RelationKind,
-    Schema, SchemaError, SeenColumns, SessionFacts, Shared, Table, answers_of,
+    ASKED, Answer, CHECKED, CatalogueFacts, Column, ColumnId, ProtectedColumn, QUERIES,
+    RelationKind, Schema, SchemaError, SeenColumns, SessionFacts, Shared, Table, answers_of,
+    fingerprint_of,
 };
 pub use statement::{Dialect, plan, plan_with};
 pub use uses::Use;

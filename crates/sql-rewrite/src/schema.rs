@@ -14,7 +14,7 @@ mod shared;
 pub(crate) mod views;
 
 pub use build::SeenColumns;
-pub use queries::{ASKED, Answer, QUERIES, answers_of};
+pub use queries::{ASKED, Answer, CHECKED, QUERIES, answers_of, fingerprint_of};
 pub use session::SessionFacts;
 pub use shared::Shared;
 

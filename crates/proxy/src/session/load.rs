@@ -1,7 +1,9 @@
 //! Asks the server's catalogues, by the session's own connection, so that what the session has
 //! changed and not committed is seen.
 
-use sql_rewrite::{ASKED, Answer, SessionFacts};
+use std::time::Instant;
+
+use sql_rewrite::{ASKED, Answer, CHECKED, SessionFacts, fingerprint_of};
 use wire_postgres::Malformed;
 use wire_postgres::backend;
 use wire_postgres::frontend::{Target, kind, write_bind, write_execute, write_parse, write_target};
@@ -9,11 +11,24 @@ use wire_postgres::frontend::{Target, kind, write_bind, write_execute, write_par
 /// Name of statement and portal. The client's own are left alone.
 const NAME: &[u8] = b"strongroom_catalogue";
 
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// Only what the session changes by itself.
+    Session,
+    /// That, and whether the catalogues are as they were.
+    Check,
+    /// All.
+    Whole,
+}
+
 /// Questions that are under way.
 #[derive(Debug)]
 pub(super) struct Load {
-    /// Whether all is asked, or only what the session changes by itself.
-    pub is_whole: bool,
+    /// What is asked.
+    pub extent: Extent,
+    /// When it was asked: the answers tell of then, or of later.
+    pub began: Instant,
     /// Whether the questions end with a Sync of their own.
     pub has_sync: bool,
     /// How often the schema had changed before: see
@@ -25,9 +40,10 @@ pub(super) struct Load {
 
 impl Load {
     /// Writes the questions, behind a Close.
-    pub(super) fn begin(is_whole: bool, has_sync: bool, forgets: u64, out: &mut Vec<u8>) -> Self {
+    pub(super) fn begin(extent: Extent, has_sync: bool, forgets: u64, out: &mut Vec<u8>) -> Self {
         let load = Self {
-            is_whole,
+            extent,
+            began: Instant::now(),
             has_sync,
             forgets,
             answers: Vec::new(),
@@ -56,9 +72,18 @@ impl Load {
             .unwrap_or_default()
     }
 
+    /// What stands for the catalogues as they are, unless only the session was asked for.
+    pub(super) fn fingerprint(&self) -> &str {
+        fingerprint_of(&self.answers).unwrap_or_default()
+    }
+
     /// What is asked.
     pub(super) fn queries(&self) -> &'static [&'static str] {
-        if self.is_whole { &ASKED } else { &ASKED[..1] }
+        match self.extent {
+            Extent::Session => &ASKED[..1],
+            Extent::Check => &ASKED[..CHECKED],
+            Extent::Whole => &ASKED,
+        }
     }
 
     /// A row of the answer to the last question that was begun.

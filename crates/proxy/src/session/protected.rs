@@ -14,12 +14,12 @@
 use std::sync::Arc;
 
 use column_types::TextContext;
-use sql_rewrite::{Objects, Output, SessionFacts, TransactionEffect, may_fetch};
+use sql_rewrite::{Objects, Output, TransactionEffect, may_fetch};
 use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
 
-use super::answers::{Answers, Expected, Unseen};
+use super::answers::{Answers, Expected};
 use super::copying::Copying;
 use super::database::Database;
 use super::load::Load;
@@ -31,7 +31,7 @@ use super::statements::{Names, Portal, PortalState};
 use super::{End, Way};
 use crate::metrics::add;
 use crate::plans::TextPlan;
-use crate::protection::{Loaded, Protection};
+use crate::protection::{Freshness, Loaded, Protection};
 
 mod copies;
 mod extended;
@@ -60,6 +60,8 @@ const REFUSED_TEXT: &[u8] = b"strongroom refused the statement that stood here";
 struct Stale {
     schema: bool,
     path: bool,
+    /// Somebody else may have changed the catalogues.
+    check: bool,
 }
 
 /// Where messages go.
@@ -79,6 +81,7 @@ pub(super) struct Protected {
     loaded: Option<Arc<Loaded>>,
     /// What [`Protection::forgets`] was when that was asked for.
     forgets: u64,
+    freshness: Option<Arc<Freshness>>,
     /// While [`Protection::changes`] is this, what is loaded holds: most messages need not ask,
     /// which all sessions would do one after the other.
     unchanged: Option<u64>,
@@ -136,10 +139,11 @@ impl Protected {
             asked,
             loaded: None,
             forgets: 0,
+            freshness: None,
             unchanged: None,
             stale: Stale {
-                schema: false,
                 path: true,
+                ..Stale::default()
             },
             touched: Stale::default(),
             context: Arc::default(),
@@ -228,27 +232,6 @@ impl Protected {
         self.answers.is_empty() && !self.in_pipeline && self.script.is_none()
     }
 
-    fn must_load(&mut self) -> bool {
-        let has_failed = self.status == b'E' && !self.goes_back;
-        if self.load_failure.is_some() || has_failed {
-            return false;
-        }
-        if self.stale.path || self.stale.schema {
-            return true;
-        }
-        let changes = self.shared.changes();
-        if self.unchanged == Some(changes) {
-            return false;
-        }
-        let own = self.loaded.as_ref().map(|loaded| loaded.generation);
-        let holds = match own {
-            Some(0) => self.forgets == self.shared.forgets(&self.database),
-            own => own == self.shared.generation(&self.database),
-        };
-        self.unchanged = holds.then_some(changes);
-        !holds
-    }
-
     /// Asks the server what must be known before the client's next message, which waits.
     pub(super) fn ask_first(&mut self, ways: &mut Ways<'_>) {
         if self.late.awaits_sync {
@@ -258,99 +241,6 @@ impl Protected {
         } else {
             self.settle(ways);
         }
-    }
-
-    /// Asks the catalogues.
-    fn begin_load(&mut self, ways: &mut Ways<'_>) {
-        let published = self.shared.generation(&self.database);
-        // What only this session sees is not what was published.
-        let is_own = self
-            .loaded
-            .as_ref()
-            .is_some_and(|loaded| loaded.generation == 0);
-        let is_whole = self.stale.schema || published.is_none() || is_own;
-        let forgets = self.shared.forgets(&self.database);
-        let load = Load::begin(is_whole, !self.in_pipeline, forgets, ways.to_server);
-        self.answers.push(Expected::Unseen(Unseen::Close));
-        for _ in load.queries() {
-            self.answers.push(Expected::Load { closed: 0 });
-        }
-        if load.has_sync {
-            self.answers.push(Expected::LoadSync);
-        }
-        self.load = Some(load);
-    }
-
-    fn end_load(&mut self) {
-        let Some(load) = self.load.take() else {
-            return;
-        };
-        if self.load_failure.is_some() {
-            return;
-        }
-        let session = load.session();
-        for (name, value) in &session.settings {
-            // The server tells of them only before ReadyForQuery.
-            let context = Arc::make_mut(&mut self.context);
-            settings::note(
-                name.as_bytes(),
-                value.as_bytes(),
-                context,
-                &mut self.encoding,
-            );
-        }
-        let is_asked = self.asked.check(&session);
-        if let Err(failure) = is_asked.and_then(|()| self.check_snapshot(&load, &session)) {
-            self.load_failure = Some(failure);
-            return;
-        }
-        let forgets = load.forgets;
-        match self.take_loaded(load, &session) {
-            Ok(Some(loaded)) => {
-                self.go_by(Some(loaded));
-                self.forgets = forgets;
-                self.unchanged = None;
-                self.stale = Stale::default();
-            }
-            // The message that waits asks again, and for all.
-            Ok(None) => {}
-            Err(failure) => self.load_failure = Some(failure),
-        }
-    }
-
-    /// What was asked for; None: another session has changed the schema meanwhile.
-    fn take_loaded(
-        &self,
-        load: Load,
-        session: &SessionFacts,
-    ) -> Result<Option<Arc<Loaded>>, Failure> {
-        if !load.is_whole {
-            let own = self.loaded.as_ref();
-            return Ok(self.shared.adopt(&self.database, session, own));
-        }
-        let schema = self.fit(&sql_rewrite::answers_of(load.answers))?;
-        // What is not committed is nobody else's business.
-        let is_public = !self.is_in_transaction();
-        let database = &self.database;
-        self.shared.enter(database, schema, is_public, load.forgets)
-    }
-
-    /// Refuses catalogues as a transaction saw them before another session changed them: the
-    /// server finds names by those of now.
-    fn check_snapshot(&self, load: &Load, session: &SessionFacts) -> Result<(), Failure> {
-        let is_fixed = session
-            .setting("transaction_isolation")
-            .is_some_and(|level| !level.starts_with("read"));
-        let may_be_old = is_fixed && load.is_whole && self.is_in_transaction();
-        if !may_be_old || self.loaded.is_none() || self.forgets == load.forgets {
-            return Ok(());
-        }
-        let message = "could not serialize access: another session has changed the schema";
-        Err(Failure::error("40001", message).hint("The transaction might succeed if retried."))
-    }
-
-    fn is_in_transaction(&self) -> bool {
-        self.status != b'I' || self.in_pipeline
     }
 
     /// The plan of a text.

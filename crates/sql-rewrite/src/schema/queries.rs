@@ -24,21 +24,34 @@ pub const QUERIES: [&str; 9] = [
 ];
 
 /// What is sent to ask all of [`QUERIES`]: these, and what pins settings and sets them back, which
-/// is good for one transaction only.
+/// is good for one transaction only. The first [`CHECKED`] of them change nothing, and tell whether
+/// the others have new answers.
 ///
 /// The answers are to tell of one moment: who asks does so under `REPEATABLE READ`, or asks again
 /// if the schema was changed meanwhile, as sessions of the proxy do.
-pub const ASKED: [&str; QUERIES.len() + 2] = {
-    let mut asked = [RESTORE; QUERIES.len() + 2];
+pub const ASKED: [&str; QUERIES.len() + 3] = {
+    let mut asked = [RESTORE; QUERIES.len() + 3];
     asked[0] = QUERIES[0];
-    asked[1] = PIN;
+    asked[1] = FINGERPRINT;
+    asked[2] = PIN;
     let mut place = 1;
     while place < QUERIES.len() {
-        asked[place + 1] = QUERIES[place];
+        asked[place + 2] = QUERIES[place];
         place += 1;
     }
     asked
 };
+
+/// How many of [`ASKED`] are enough to know whether the catalogues changed: facts of the session,
+/// and the [`fingerprint_of`] the catalogues.
+pub const CHECKED: usize = 2;
+
+/// Of the answers to the first [`CHECKED`] of [`ASKED`], what changes with the catalogues. It is
+/// asked before all that it stands for: what changes meanwhile is seen by the next look.
+pub fn fingerprint_of(asked: &[Answer]) -> Option<&str> {
+    let row = asked.get(CHECKED - 1)?.first()?;
+    row.first()?.as_deref()
+}
 
 /// Of the answers to [`ASKED`] those to [`QUERIES`].
 pub fn answers_of(asked: Vec<Answer>) -> Vec<Answer> {
@@ -73,6 +86,72 @@ SELECT own.fact, own.kind
                                        'extra_float_digits',
                                        'transaction_isolation']) AS setting(name)) AS own
  ORDER BY own.place, own.kind, own.fact";
+
+/// A number that changes with every row of the catalogues that [`QUERIES`] read, by the
+/// transactions which wrote them (`xmin`). Rows of the server itself, which begin below 16384
+/// (`FirstNormalObjectId`), and of temporary relations do not count.
+const FINGERPRINT: &str = "\
+SELECT pg_catalog.concat_ws(
+         ' ', pg_catalog.count(*),
+         pg_catalog.sum(pg_catalog.hashtextextended(own.version, '0'::pg_catalog.int8)))
+  FROM (SELECT pg_catalog.concat_ws(' ', 'namespace', n.oid, n.xmin)
+          FROM pg_catalog.pg_namespace n
+         WHERE n.nspname OPERATOR(pg_catalog.!~) '^pg_'
+        UNION ALL
+        SELECT pg_catalog.concat_ws(' ', part.kind, c.oid, part.key, part.version)
+          FROM pg_catalog.pg_class c
+         CROSS JOIN LATERAL (
+               SELECT 'class', 0, c.xmin
+               UNION ALL
+               SELECT 'attribute', a.attnum::pg_catalog.int4, a.xmin
+                 FROM pg_catalog.pg_attribute a
+                WHERE a.attrelid OPERATOR(pg_catalog.=) c.oid
+                  AND a.attnum OPERATOR(pg_catalog.>) 0
+              ) AS part(kind, key, version)
+         WHERE c.oid OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
+           AND c.relpersistence OPERATOR(pg_catalog.<>) 't'
+           AND c.relkind OPERATOR(pg_catalog.<>) 't'
+        UNION ALL
+        SELECT pg_catalog.concat_ws(' ', part.kind, part.relation, part.key, part.version)
+          FROM (SELECT 'index', i.indrelid, i.indexrelid, i.xmin FROM pg_catalog.pg_index i
+                UNION ALL
+                SELECT 'parent', i.inhrelid, i.inhparent, i.xmin FROM pg_catalog.pg_inherits i
+                UNION ALL
+                SELECT 'constraint', k.conrelid, k.oid, k.xmin FROM pg_catalog.pg_constraint k
+                UNION ALL
+                SELECT 'rewrite', r.ev_class, r.oid, r.xmin FROM pg_catalog.pg_rewrite r
+                UNION ALL
+                SELECT 'trigger', t.tgrelid, t.oid, t.xmin FROM pg_catalog.pg_trigger t
+                UNION ALL
+                SELECT 'default', f.adrelid, f.oid, f.xmin FROM pg_catalog.pg_attrdef f
+                UNION ALL
+                SELECT 'policy', y.polrelid, y.oid, y.xmin FROM pg_catalog.pg_policy y
+                UNION ALL
+                SELECT 'partitioned', p.partrelid, p.partrelid, p.xmin
+                  FROM pg_catalog.pg_partitioned_table p
+                UNION ALL
+                SELECT 'published', u.prrelid, u.oid, u.xmin FROM pg_catalog.pg_publication_rel u
+               ) AS part(kind, relation, key, version)
+          JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) part.relation
+         WHERE c.oid OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
+           AND c.relpersistence OPERATOR(pg_catalog.<>) 't'
+        UNION ALL
+        SELECT pg_catalog.concat_ws(' ', 'procedure', p.oid, p.xmin)
+          FROM pg_catalog.pg_proc p
+         WHERE p.oid OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
+        UNION ALL
+        SELECT pg_catalog.concat_ws(' ', 'type', t.oid, t.xmin)
+          FROM pg_catalog.pg_type t
+         WHERE t.oid OPERATOR(pg_catalog.>=) '16384'::pg_catalog.oid
+           AND t.typtype OPERATOR(pg_catalog.=) ANY ('{d,e,r}'::pg_catalog.\"char\"[])
+        UNION ALL
+        SELECT pg_catalog.concat_ws(' ', 'publication', u.oid, u.xmin)
+          FROM pg_catalog.pg_publication u
+        UNION ALL
+        SELECT pg_catalog.concat_ws(' ', 'schemas', d.objid, d.refobjid, d.xmin)
+          FROM pg_catalog.pg_depend d
+         WHERE d.classid OPERATOR(pg_catalog.=)
+               pg_catalog.to_regclass('pg_catalog.pg_publication_namespace')) AS own(version)";
 
 /// Sets, until the transaction ends, what the texts of views, functions and types depend on. Names
 /// are looked up in `pg_catalog` alone, so that all others are printed with their schemas:

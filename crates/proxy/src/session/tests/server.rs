@@ -9,6 +9,7 @@ use wire_postgres::backend;
 use wire_postgres::frontend::{Bind, Execute, Parse, Target};
 
 use super::{message, taken};
+use crate::protection::Reading;
 use crate::session::{Database, Session, Terms};
 use crate::{Protection, Root};
 
@@ -492,7 +493,15 @@ fn parameter(text: &str, values: &[Value]) -> Value {
 fn protection(free_columns: &[usize]) -> Protection {
     let root = Root::new(Key::from_bytes([7; 32]));
     let protection = Protection::new(Rules::default(), root, || 0).with_finish_rows_max(3);
-    let entered = protection.enter("base", schema(free_columns), true, 0);
+    let entered = protection.enter(
+        "base",
+        Reading {
+            schema: schema(free_columns),
+            fingerprint: String::new(),
+            forgets: 0,
+        },
+        true,
+    );
     assert!(entered.is_ok(), "the columns can be sealed");
     protection
 }

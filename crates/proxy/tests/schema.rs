@@ -1,0 +1,132 @@
+//! Whoever changes the schema, and however: the proxy plans by what it is.
+
+mod common;
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use common::Setup;
+
+const RULES: &str = "[columns.note]\ntext = { type = \"text\" }\n";
+
+/// Longer than it takes until a change past the proxy is noticed.
+const NOTICED: Duration = Duration::from_millis(1500);
+
+#[test]
+fn a_view_that_is_created_past_the_proxy_takes_nothing_in_clear() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    let mut client = setup.connect();
+    let mut run = |text: &str| client.batch_execute(text);
+    run("CREATE TABLE note (id integer, text text)").expect("created");
+    run("CREATE TABLE plain (id integer, text text)").expect("created");
+    run("INSERT INTO plain VALUES (1, 'plain')").expect("it has no rules");
+    let mut direct = setup.server.connect();
+    for (number, change) in [
+        "CREATE VIEW shown AS SELECT id, text FROM note",
+        "ALTER TABLE plain RENAME TO other; ALTER VIEW shown RENAME TO plain",
+        "DROP VIEW plain; CREATE TABLE plain () INHERITS (note)",
+        "ALTER TABLE plain NO INHERIT note; ALTER TABLE plain RENAME TO former; \
+         CREATE VIEW plain AS SELECT id, text FROM note",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        direct.batch_execute(change).expect(change);
+        sleep(NOTICED);
+        let view = if number == 0 { "shown" } else { "plain" };
+        let insert = format!("INSERT INTO {view} VALUES ({number}, 'CANARY {number}')");
+        run(&insert).expect(change);
+        let stored = direct.query_one(
+            "SELECT count(*) FROM note WHERE id = $1",
+            &[&(number as i32)],
+        );
+        assert_eq!(stored.expect("a row").get::<_, i64>(0), 1, "{change}");
+    }
+}
+
+/// A session that is in a transaction looks, too; and one that has prepared its statement.
+#[test]
+fn a_change_past_the_proxy_is_noticed_in_a_transaction_and_by_who_has_prepared() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    let mut client = setup.connect();
+    for text in [
+        "CREATE TABLE note (id integer, text text)",
+        "CREATE TABLE plain (id integer, text text)",
+    ] {
+        client.batch_execute(text).expect("created");
+    }
+    let insert = "INSERT INTO plain VALUES (1, $1)";
+    let statement = client.prepare(insert).expect("prepared");
+    client.execute(&statement, &[&"plain"]).expect("a row");
+    client.batch_execute("BEGIN").expect("begun");
+    let mut direct = setup.server.connect();
+    direct
+        .batch_execute(
+            "ALTER TABLE plain RENAME TO other; CREATE VIEW plain AS SELECT id, text FROM note",
+        )
+        .expect("changed");
+    sleep(NOTICED);
+    let error = client
+        .execute(&statement, &[&"CANARY"])
+        .expect_err("it means something else");
+    let code = error.code().expect("the proxy says why").code().to_owned();
+    assert_eq!(code, "0A000");
+    client.batch_execute("ROLLBACK").expect("ended");
+    client.execute(insert, &[&"CANARY"]).expect("it is sealed");
+}
+
+/// What sessions do themselves, and temporary tables, are no reason to read the schema again.
+#[test]
+fn what_changes_no_schema_costs_no_reading() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    let mut client = setup.connect();
+    client
+        .batch_execute("CREATE TABLE note (id integer, text text)")
+        .expect("created");
+    client
+        .batch_execute("INSERT INTO note VALUES (1, 'CANARY')")
+        .expect("sealed");
+    let mut direct = setup.server.connect();
+    for text in [
+        "CREATE TEMP TABLE own (i integer)",
+        "ANALYZE",
+        "VACUUM note",
+    ] {
+        direct.batch_execute(text).expect(text);
+    }
+    let reads = |setup: &Setup| count(&setup.tap.sent(), b"pg_get_viewdef");
+    let before = reads(&setup);
+    sleep(NOTICED);
+    client
+        .batch_execute("SELECT id FROM note WHERE text = 'CANARY'")
+        .expect("read");
+    assert_eq!(reads(&setup), before);
+    assert!(
+        count(&setup.tap.sent(), b"hashtextextended") > 0,
+        "it was looked at"
+    );
+    direct
+        .batch_execute("CREATE INDEX ON note (id)")
+        .expect("done");
+    sleep(NOTICED);
+    client
+        .batch_execute("SELECT id FROM note WHERE text = 'CANARY'")
+        .expect("read");
+    assert_eq!(reads(&setup), before + 1);
+}
+
+fn count(bytes: &[u8], word: &[u8]) -> usize {
+    bytes
+        .windows(word.len())
+        .filter(|part| *part == word)
+        .count()
+}
