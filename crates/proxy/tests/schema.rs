@@ -64,7 +64,7 @@ fn a_change_past_the_proxy_is_noticed_in_a_transaction_and_by_who_has_prepared()
     let insert = "INSERT INTO plain VALUES (1, $1)";
     let statement = client.prepare(insert).expect("prepared");
     client.execute(&statement, &[&"plain"]).expect("a row");
-    client.batch_execute("BEGIN").expect("begun");
+    client.batch_execute("BEGIN; SELECT 1").expect("begun");
     let mut direct = setup.server.connect();
     direct
         .batch_execute(
@@ -79,6 +79,40 @@ fn a_change_past_the_proxy_is_noticed_in_a_transaction_and_by_who_has_prepared()
     assert_eq!(code, "0A000");
     client.batch_execute("ROLLBACK").expect("ended");
     client.execute(insert, &[&"CANARY"]).expect("it is sealed");
+}
+
+/// A look takes a snapshot, which some statements must come before.
+#[test]
+fn a_transaction_takes_its_snapshot_when_the_client_says() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let setup = Setup::start(RULES);
+    let mut client = setup.connect();
+    let mut other = setup.connect();
+    client
+        .batch_execute("CREATE TABLE note (id integer, text text)")
+        .expect("created");
+    client.batch_execute("BEGIN").expect("begun");
+    sleep(NOTICED);
+    client
+        .batch_execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        .expect("no query came before it");
+    sleep(NOTICED);
+    client
+        .batch_execute("LOCK note IN ACCESS SHARE MODE")
+        .expect("locked");
+    other
+        .batch_execute("INSERT INTO note VALUES (1, 'CANARY')")
+        .expect("sealed");
+    let row = client
+        .query_one("SELECT count(*) FROM note", &[])
+        .expect("a row");
+    assert_eq!(
+        row.get::<_, i64>(0),
+        1,
+        "the snapshot is of before the first query"
+    );
 }
 
 /// What sessions do themselves, and temporary tables, are no reason to read the schema again.

@@ -82,6 +82,8 @@ pub(super) struct Protected {
     /// What [`Protection::forgets`] was when that was asked for.
     forgets: u64,
     freshness: Option<Arc<Freshness>>,
+    /// A statement of the transaction was executed that the server took a snapshot for.
+    has_snapshot: bool,
     /// While [`Protection::changes`] is this, what is loaded holds: most messages need not ask,
     /// which all sessions would do one after the other.
     unchanged: Option<u64>,
@@ -140,6 +142,7 @@ impl Protected {
             loaded: None,
             forgets: 0,
             freshness: None,
+            has_snapshot: false,
             unchanged: None,
             stale: Stale {
                 path: true,

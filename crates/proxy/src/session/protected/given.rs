@@ -51,6 +51,11 @@ impl Protected {
     pub(super) fn note_tag(&mut self, body: &[u8]) {
         let tag = body.strip_suffix(b"\0").unwrap_or(body);
         self.ending.note_tag(tag);
+        match tag.split(|byte| *byte == b' ').next().unwrap_or_default() {
+            b"SELECT" | b"INSERT" | b"UPDATE" | b"DELETE" | b"COPY" => self.has_snapshot = true,
+            b"BEGIN" | b"START" | b"COMMIT" | b"ROLLBACK" => self.has_snapshot = false,
+            _ => {}
+        }
         match tag {
             b"PREPARE" => self.statements.confirm(By::Prepare),
             b"DEALLOCATE" => self.statements.confirm(By::Deallocate),

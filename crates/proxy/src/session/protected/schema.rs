@@ -39,9 +39,11 @@ impl Protected {
     }
 
     /// Whether this session is to look whether the catalogues changed past all of them. In the
-    /// midst of its own changes it could not tell.
+    /// midst of its own changes it could not tell. Before the first query of a transaction a look
+    /// would take the snapshot that `SET TRANSACTION` and `LOCK` are to come before.
     fn is_check_due(&self) -> bool {
-        let is_clear = !self.in_pipeline && !self.touched.schema;
+        let has_begun = self.status == b'I' || self.has_snapshot;
+        let is_clear = has_begun && !self.in_pipeline && !self.touched.schema;
         let freshness = self.freshness.as_ref().filter(|_| is_clear);
         freshness.is_some_and(|freshness| freshness.claim(Instant::now()))
     }
