@@ -102,9 +102,25 @@ pub struct ProxyConfig {
     /// socket of the file system: then each of them is whom it says, or the proxy's own user.
     #[serde(default)]
     pub accept_peer: bool,
+    /// A connection of the proxy's own to each database. None: other proxies' changes of the schema
+    /// are noticed by looking.
+    pub watch: Option<WatchConfig>,
     /// Where `/metrics` is served.
     #[serde(default, deserialize_with = "some_address")]
     pub metrics: Option<SocketAddr>,
+}
+
+/// `[proxy.watch]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WatchConfig {
+    /// A user of the server who may connect to each database. It needs no other right.
+    pub user: String,
+    /// Where the password is; None: the server asks for none.
+    pub password: Option<KeysConfig>,
+    /// How long statements are planned without that the server was heard of.
+    #[serde(default = "defaults::schema_lease_seconds")]
+    pub schema_lease_seconds: NonZeroU32,
 }
 
 /// `[proxy.client_tls]`
@@ -164,6 +180,10 @@ mod defaults {
 
     pub fn max_finish_bytes() -> usize {
         128 << 20
+    }
+
+    pub fn schema_lease_seconds() -> NonZeroU32 {
+        NonZeroU32::new(10).expect("it is not zero")
     }
 
     pub fn schema_check_seconds() -> NonZeroU32 {
@@ -299,10 +319,21 @@ impl Config {
         for path in [&mut proxy.logins, &mut proxy.socket].into_iter().flatten() {
             *path = folder.join(&path);
         }
-        if let Some(file) = config.keys.as_mut().and_then(|keys| keys.file.as_mut()) {
-            *file = folder.join(&file);
+        let watch = proxy.watch.as_mut();
+        let password = watch.and_then(|watch| watch.password.as_mut());
+        for keys in [password, config.keys.as_mut()].into_iter().flatten() {
+            if let Some(file) = &mut keys.file {
+                *file = folder.join(&file);
+            }
         }
         Ok(config)
+    }
+}
+
+impl WatchConfig {
+    /// [`Self::schema_lease_seconds`]
+    pub fn lease(&self) -> Duration {
+        Duration::from_secs(self.schema_lease_seconds.get().into())
     }
 }
 
@@ -315,6 +346,10 @@ impl ProxyConfig {
     /// Protection within the limits of the configuration.
     #[must_use]
     pub fn limit(&self, protection: Protection) -> Protection {
+        let protection = match &self.watch {
+            Some(watch) => protection.with_lease(watch.lease()),
+            None => protection,
+        };
         protection
             .with_finish_rows_max(self.max_finish_rows)
             .with_finish_bytes_max(self.max_finish_bytes)

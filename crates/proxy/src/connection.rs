@@ -14,13 +14,15 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::futures::OwnedNotified;
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::{Instant, Sleep, Timeout, sleep_until, timeout};
 
+use crate::config::WatchConfig;
 use crate::metrics::{OpenSession, add};
 use crate::outbox::Outbox;
 use crate::server::Shared;
 use crate::session::Session;
 use crate::stream::Stream;
+use crate::watch::{Announced, Watching};
 
 /// What one read takes at most.
 const READ_SIZE: usize = 64 * 1024;
@@ -54,6 +56,10 @@ pub struct Connection {
     open: Option<OpenSession>,
     /// Until when it has to; None: it has.
     deadline: Option<Pin<Box<Sleep>>>,
+    /// Its database is watched.
+    watching: Option<Watching>,
+    /// What the client waits for.
+    announced: Vec<Pin<Box<Timeout<Announced>>>>,
     client_is_gone: bool,
 }
 
@@ -75,6 +81,8 @@ impl Connection {
             stopping: None,
             open: None,
             deadline: Some(Box::pin(sleep_until(deadline))),
+            watching: None,
+            announced: Vec::new(),
             client_is_gone: false,
         }
     }
@@ -98,6 +106,9 @@ impl Connection {
             has_moved |= self.send_server(context);
             if self.session.wants_server() {
                 has_moved |= self.read_server(context, &mut memory.read);
+            }
+            if self.shared.config.watch.is_some() {
+                self.note_watch();
             }
             match self.send_client(context) {
                 Sent::All => has_moved = true,
@@ -151,6 +162,17 @@ impl Connection {
         }
     }
 
+    fn note_watch(&mut self) {
+        if self.watching.is_none() {
+            let watch = self.session.watch();
+            self.watching = watch.map(|watch| watch.begin(&self.shared));
+        }
+        let announced = self.session.take_announced().into_iter();
+        let lease = self.shared.config.watch.as_ref().map(WatchConfig::lease);
+        let waits = announced.map(|one| Box::pin(timeout(lease.unwrap_or_default(), one)));
+        self.announced.extend(waits);
+    }
+
     fn send_server(&mut self, context: &mut Context<'_>) -> bool {
         match send(&mut self.session.to_server, &mut self.server, context) {
             Ok(sent) => sent == Sent::All,
@@ -165,6 +187,18 @@ impl Connection {
     fn send_client(&mut self, context: &mut Context<'_>) -> Sent {
         if self.client_is_gone {
             return Sent::Nothing;
+        }
+        let lease = self.shared.config.watch.as_ref();
+        self.announced.retain_mut(|announced| {
+            let done = announced.as_mut().poll(context);
+            if let (Poll::Ready(Err(_)), Some(lease)) = (&done, lease) {
+                let seconds = lease.schema_lease_seconds;
+                tracing::warn!("not every proxy has confirmed a change within {seconds} s");
+            }
+            done.is_pending()
+        });
+        if !self.announced.is_empty() {
+            return Sent::Waiting;
         }
         send(&mut self.session.to_client, &mut self.client, context).unwrap_or_else(|_| {
             self.client_is_gone = true;

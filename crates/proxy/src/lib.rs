@@ -28,6 +28,8 @@ mod stream;
 mod tls;
 mod words;
 
+mod watch;
+
 pub use config::{Config, ConfigError};
 pub use logins::{LineError, LoginsError};
 pub use outbox::Outbox;

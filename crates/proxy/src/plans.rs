@@ -113,6 +113,13 @@ impl TextPlan {
             .all(|one| matches!(one.plan, Plan::Pass(_)))
     }
 
+    /// Whether it does nothing but begin and end transactions.
+    pub fn only_frames(&self) -> bool {
+        self.planned
+            .iter()
+            .all(|one| matches!(&one.plan, Plan::Pass(effects) if effects.transaction.is_some()))
+    }
+
     /// Whether a statement needs more of the proxy than to pass rows on.
     pub fn takes_steps(&self) -> bool {
         self.planned.iter().any(|one| takes_steps(&one.plan))

@@ -12,6 +12,7 @@ use wire_postgres::backend::Failure;
 use crate::metrics::{Counters, add};
 use crate::plans::{PlanCache, TextPlan};
 use crate::sealing::{Root, Sealer};
+use crate::watch::Watch;
 
 mod freshness;
 mod seen;
@@ -48,6 +49,7 @@ pub struct Protection {
     finish_bytes_max: usize,
     field_size_max: usize,
     check_interval: Option<Duration>,
+    lease: Option<Duration>,
     /// Microseconds since 2000-01-01.
     now: fn() -> i64,
 }
@@ -60,6 +62,7 @@ struct Database {
     published: Option<Published>,
     seen: Seen,
     freshness: Option<Arc<Freshness>>,
+    watch: Option<Arc<Watch>>,
 }
 
 /// What was read of a database.
@@ -173,6 +176,7 @@ impl Protection {
             finish_bytes_max: FINISH_BYTES_MAX,
             field_size_max: FIELD_SIZE_MAX,
             check_interval: None,
+            lease: None,
             now,
         }
     }
@@ -202,6 +206,13 @@ impl Protection {
     #[must_use]
     pub fn with_check_interval(mut self, interval: Duration) -> Self {
         self.check_interval = Some(interval);
+        self
+    }
+
+    /// With databases that are watched: what is known of them is good for so long.
+    #[must_use]
+    pub fn with_lease(mut self, lease: Duration) -> Self {
+        self.lease = Some(lease);
         self
     }
 
@@ -288,6 +299,15 @@ impl Protection {
             .freshness
             .get_or_insert_with(|| Arc::new(Freshness::new(interval)));
         Some(Arc::clone(freshness))
+    }
+
+    /// The watch over a database; None: nobody watches.
+    pub(crate) fn watch(&self, name: &[u8], database: &str) -> Option<Arc<Watch>> {
+        let lease = self.lease?;
+        let mut databases = self.lock();
+        let known = databases.entry(database.to_owned()).or_default();
+        let new = || Arc::new(Watch::new(name, database, lease));
+        Some(Arc::clone(known.watch.get_or_insert_with(new)))
     }
 
     /// Compares the catalogues as somebody saw them with those that were published, and forgets

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sql_rewrite::RulesError;
 use tokio::net::TcpListener;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 
@@ -49,6 +49,8 @@ pub struct Shared {
     pub logins: Option<Logins>,
     /// Rules and what goes with them. None: everything passes.
     pub protection: Option<Arc<Protection>>,
+    /// The runtime beside the workers', for what belongs to no session.
+    pub main: Handle,
     /// Wakes sessions when [`Self::stop_level`] rises.
     pub stop: Arc<Notify>,
     stop_level: AtomicU8,
@@ -191,6 +193,7 @@ impl Server {
             connector,
             logins,
             protection,
+            main: runtime.handle().clone(),
             stop: Arc::default(),
             stop_level: AtomicU8::new(0),
         });

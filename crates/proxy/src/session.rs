@@ -17,6 +17,7 @@ use wire_postgres::{FrameError, Header, Malformed};
 
 use crate::outbox::Outbox;
 use crate::protection::Protection;
+use crate::watch::{Announced, Watch};
 
 mod answers;
 mod calculated;
@@ -262,6 +263,17 @@ impl Session {
     /// What the server wants to hear to cancel; once, as soon as it is known.
     pub fn take_server_key(&mut self) -> Option<ServerKey> {
         self.server_key.take()
+    }
+
+    /// The watch over its database, once a statement asked for that.
+    pub(crate) fn watch(&self) -> Option<Arc<Watch>> {
+        self.protected.as_ref()?.watch().cloned()
+    }
+
+    /// What is to be waited for before the client is sent more; once.
+    pub(crate) fn take_announced(&mut self) -> Vec<Announced> {
+        let protected = self.protected.as_mut();
+        protected.map_or_else(Vec::new, |protected| protected.take_announced())
     }
 
     fn is_between_transactions(&self) -> bool {

@@ -346,7 +346,8 @@ fn verifier(startup: &Startup<'_>, shared: &Shared) -> Option<(String, Option<Ar
     is_ours.then(|| (String::from_utf8_lossy(user).into_owned(), verifier))
 }
 
-async fn connect(shared: &Shared) -> io::Result<Stream> {
+/// A socket of the server, by TLS where that is configured.
+pub(crate) async fn connect(shared: &Shared) -> io::Result<Stream> {
     let (host, port) = match &shared.config.upstream {
         Upstream::Unix(path) => return LocalStream::connect(path).await.map(Stream::Unix),
         Upstream::Tcp(host, port) => (host, *port),

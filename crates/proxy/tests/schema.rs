@@ -6,6 +6,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use common::Setup;
+use postgres::{Client, NoTls};
+use proxy::Running;
 
 const RULES: &str = "[columns.note]\ntext = { type = \"text\" }\n";
 
@@ -156,6 +158,116 @@ fn what_changes_no_schema_costs_no_reading() {
         .batch_execute("SELECT id FROM note WHERE text = 'CANARY'")
         .expect("read");
     assert_eq!(reads(&setup), before + 1);
+}
+
+/// A second proxy before the same server; both have a user who watches.
+fn with_watches(lease_seconds: u32) -> (Setup, Running, tempfile::TempDir) {
+    let watch = format!(
+        "schema_check_seconds = 3600\n[proxy.watch]\nuser = \"watcher\"\n\
+         schema_lease_seconds = {lease_seconds}\n"
+    );
+    let setup = Setup::start_with(RULES, &watch);
+    let mut direct = setup.server.connect();
+    direct
+        .batch_execute("CREATE ROLE watcher LOGIN")
+        .expect("a superuser");
+    let folder = tempfile::tempdir().expect("a folder");
+    let address = setup.tap.address.to_string();
+    let other = common::proxy(&folder, &address, RULES, &watch);
+    (setup, other, folder)
+}
+
+fn client_of(proxy: &Running) -> Client {
+    let port = proxy.address.port();
+    let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
+    Client::connect(&url, NoTls).expect("the proxy runs")
+}
+
+/// Whoever is told that the schema is changed may tell others, and they use another proxy.
+#[test]
+fn what_one_proxy_has_changed_every_other_knows_before_its_client_is_told() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let (setup, other, _folder) = with_watches(10);
+    let mut one = setup.connect();
+    let mut two = client_of(&other);
+    one.batch_execute("CREATE TABLE note (id integer, text text)")
+        .expect("created");
+    for number in 0..40 {
+        let view = format!("shown{number}");
+        let plain = format!("CREATE TABLE {view} (id integer, text text)");
+        one.batch_execute(&plain).expect("created");
+        let insert = format!("INSERT INTO {view} VALUES (1, 'plain')");
+        two.batch_execute(&insert).expect("it has no rules");
+        let view = [
+            format!("DROP TABLE {view}"),
+            format!("CREATE VIEW {view} AS SELECT id, text FROM note"),
+        ];
+        // In one message, by a transaction of several, and by one of the extended protocol.
+        match number % 3 {
+            0 => one.batch_execute(&view.join("; ")).expect("changed"),
+            1 => {
+                let mut transaction = one.transaction().expect("begun");
+                for text in &view {
+                    transaction.batch_execute(text).expect("changed");
+                }
+                transaction.commit().expect("committed");
+            }
+            _ => {
+                for text in &view {
+                    one.execute(text, &[]).expect("changed");
+                }
+            }
+        }
+        let insert = insert.replace("plain", "CANARY");
+        two.batch_execute(&insert).expect("it is sealed");
+    }
+    let row = one.query_one("SELECT count(*) FROM note WHERE text = 'CANARY'", &[]);
+    assert_eq!(row.expect("a row").get::<_, i64>(0), 40);
+}
+
+#[test]
+fn a_proxy_that_cannot_hear_of_changes_plans_nothing_once_its_lease_has_ended() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let (setup, other, _folder) = with_watches(2);
+    let mut one = setup.connect();
+    let mut two = client_of(&other);
+    one.batch_execute("CREATE TABLE note (id integer, text text)")
+        .expect("created");
+    let insert = "INSERT INTO note VALUES (1, 'CANARY')";
+    two.batch_execute(insert).expect("sealed");
+    let prepared = two.prepare(insert).expect("prepared");
+    two.batch_execute("BEGIN").expect("begun");
+    let mut direct = setup.server.connect();
+    direct
+        .batch_execute(
+            "ALTER ROLE watcher NOLOGIN; SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+             WHERE usename = 'watcher'",
+        )
+        .expect("a superuser");
+    two.execute(&prepared, &[]).expect("within the lease");
+    two.batch_execute("COMMIT").expect("ended");
+    sleep(Duration::from_secs(4));
+    for refused in [insert, "SELECT 1", "CREATE TABLE more (i integer)"] {
+        let error = two.batch_execute(refused).expect_err(refused);
+        let error = error.as_db_error().expect("the proxy says why");
+        assert_eq!(error.code().code(), "F0000", "{refused}");
+        assert!(error.message().contains("own connection"), "{error}");
+    }
+    let error = two
+        .execute(&prepared, &[])
+        .expect_err("its plan may be old");
+    assert_eq!(error.code().expect("the proxy says why").code(), "F0000");
+    two.batch_execute("BEGIN").expect("it goes by no schema");
+    two.batch_execute("ROLLBACK").expect("it goes by no schema");
+    direct
+        .batch_execute("ALTER ROLE watcher LOGIN")
+        .expect("a superuser");
+    sleep(Duration::from_secs(3));
+    two.batch_execute(insert).expect("it hears again");
 }
 
 fn count(bytes: &[u8], word: &[u8]) -> usize {

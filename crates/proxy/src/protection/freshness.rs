@@ -7,13 +7,16 @@ use std::time::{Duration, Instant};
 const SHARE: u32 = 20;
 
 /// When a database is looked at next. All its sessions share it: the first that has a statement to
-/// plan then asks for all.
+/// plan then asks for all. Where no answer came for one interval more, as after a time without
+/// statements, each asks for itself.
 #[derive(Debug)]
 pub(crate) struct Freshness {
     interval: Duration,
     began: Instant,
-    /// Since then.
+    /// Since then: when one session is to look.
     due_ms: AtomicU64,
+    /// When each is.
+    old_ms: AtomicU64,
 }
 
 impl Freshness {
@@ -23,19 +26,21 @@ impl Freshness {
             interval,
             began: Instant::now(),
             due_ms: AtomicU64::new(0),
+            old_ms: AtomicU64::new(0),
         }
     }
 
-    /// Whether who asks is to look now. Nobody else is told so until the interval has passed.
+    /// Whether who asks is to look now.
     pub(crate) fn claim(&self, now: Instant) -> bool {
         let now_ms = self.since(now);
         let due_ms = self.due_ms.load(Ordering::Relaxed);
         let next_ms = now_ms + millis(self.interval);
-        now_ms >= due_ms
+        let is_first = now_ms >= due_ms
             && self
                 .due_ms
                 .compare_exchange(due_ms, next_ms, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok()
+                .is_ok();
+        is_first || now_ms >= self.old_ms.load(Ordering::Relaxed)
     }
 
     /// The catalogues were looked at.
@@ -44,6 +49,8 @@ impl Freshness {
         let pause = self.interval.max(took * SHARE);
         let next_ms = self.since(answered) + millis(pause);
         self.due_ms.fetch_max(next_ms, Ordering::Relaxed);
+        let old_ms = next_ms + millis(self.interval);
+        self.old_ms.fetch_max(old_ms, Ordering::Relaxed);
     }
 
     fn since(&self, now: Instant) -> u64 {
@@ -63,13 +70,16 @@ mod tests {
     fn one_session_looks_in_each_interval() {
         let freshness = Freshness::new(Duration::from_secs(1));
         let at = |seconds: f64| freshness.began + Duration::from_secs_f64(seconds);
-        assert!(freshness.claim(at(0.0)));
-        assert!(!freshness.claim(at(0.0)), "another one looks");
-        assert!(!freshness.claim(at(0.9)));
+        for _ in 0..2 {
+            assert!(freshness.claim(at(0.0)), "nobody has looked");
+        }
         freshness.note_look(at(0.5), at(0.51));
         assert!(!freshness.claim(at(1.4)));
-        assert!(freshness.claim(at(1.6)), "whoever claimed it may be gone");
-        assert!(freshness.claim(at(2.7)));
+        assert!(freshness.claim(at(1.6)));
+        assert!(!freshness.claim(at(2.4)), "another one looks");
+        for _ in 0..2 {
+            assert!(freshness.claim(at(2.6)), "whoever looked had no answer");
+        }
     }
 
     #[test]

@@ -33,6 +33,11 @@ impl Database {
         }
     }
 
+    /// The name that the session asks for.
+    pub(super) fn name(&self) -> &[u8] {
+        &self.name
+    }
+
     /// By what its schema is known.
     pub(super) fn known_as(&self) -> &str {
         &self.known_as

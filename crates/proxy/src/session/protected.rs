@@ -32,6 +32,7 @@ use super::{End, Way};
 use crate::metrics::add;
 use crate::plans::TextPlan;
 use crate::protection::{Freshness, Loaded, Protection};
+use crate::watch::{Announced, Watch};
 
 mod copies;
 mod extended;
@@ -82,6 +83,9 @@ pub(super) struct Protected {
     /// What [`Protection::forgets`] was when that was asked for.
     forgets: u64,
     freshness: Option<Arc<Freshness>>,
+    watch: Option<Arc<Watch>>,
+    /// Other proxies are told that the schema changed: the client waits until they know.
+    announced: Vec<Announced>,
     /// A statement of the transaction was executed that the server took a snapshot for.
     has_snapshot: bool,
     /// While [`Protection::changes`] is this, what is loaded holds: most messages need not ask,
@@ -142,6 +146,8 @@ impl Protected {
             loaded: None,
             forgets: 0,
             freshness: None,
+            watch: None,
+            announced: Vec::new(),
             has_snapshot: false,
             unchanged: None,
             stale: Stale {
@@ -175,6 +181,16 @@ impl Protected {
             goes_back: false,
             reshaped: Vec::new(),
         }
+    }
+
+    /// The watch over its database, once that is known.
+    pub(super) fn watch(&self) -> Option<&Arc<Watch>> {
+        self.watch.as_ref()
+    }
+
+    /// See [`Session::take_announced`](super::Session::take_announced).
+    pub(super) fn take_announced(&mut self) -> Vec<Announced> {
+        std::mem::take(&mut self.announced)
     }
 
     /// A setting that the server reports.
@@ -269,6 +285,7 @@ impl Protected {
             self.shared.plan(loaded, text)?
         };
         self.check_fit(&plan)?;
+        self.check_lease(&plan)?;
         Ok((plan, text.into()))
     }
 

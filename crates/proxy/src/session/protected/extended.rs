@@ -157,6 +157,7 @@ impl Protected {
         let version = self.loaded.as_ref().map(|loaded| loaded.version);
         let is_old = version != Some(statement.plan.loaded.version);
         if !is_old && !statement.plan.is_narrow() {
+            self.check_lease(&statement.plan)?;
             return Ok(statement);
         }
         let (plan, text) = self.plan(statement.text.as_bytes())?;

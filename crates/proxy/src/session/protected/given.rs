@@ -57,6 +57,8 @@ impl Protected {
             _ => {}
         }
         match tag {
+            // Clients go on before ReadyForQuery says so.
+            b"COMMIT" => self.publish_changes(),
             b"PREPARE" => self.statements.confirm(By::Prepare),
             b"DEALLOCATE" => self.statements.confirm(By::Deallocate),
             b"DEALLOCATE ALL" | b"DISCARD ALL" => {

@@ -7,6 +7,7 @@ use sql_rewrite::{Effects, SessionFacts};
 use wire_postgres::backend::Failure;
 
 use super::{Protected, Stale, Ways};
+use crate::plans::TextPlan;
 use crate::protection::{Loaded, Reading};
 use crate::session::answers::{Expected, Unseen};
 use crate::session::load::{Extent, Load};
@@ -18,11 +19,8 @@ impl Protected {
         if self.load_failure.is_some() || has_failed {
             return false;
         }
+        self.stale.check = self.stale.check || self.is_check_due();
         if self.stale.path || self.stale.schema || self.stale.check {
-            return true;
-        }
-        if self.is_check_due() {
-            self.stale.check = true;
             return true;
         }
         let changes = self.shared.changes();
@@ -53,6 +51,7 @@ impl Protected {
         // Only now: whoever asks for a database before its login may ask for any.
         if self.freshness.is_none() {
             self.freshness = self.shared.freshness(&self.database);
+            self.watch = self.shared.watch(self.asked.name(), &self.database);
         }
         let published = self.shared.generation(&self.database);
         // What only this session sees is not what was published.
@@ -188,6 +187,17 @@ impl Protected {
         }
         if self.touched.schema {
             self.shared.forget(&self.database);
+            let announced = self.watch.as_ref().map(|watch| watch.announce());
+            self.announced.extend(announced);
+        }
+    }
+
+    /// Refuses to go by what is known where the watch over the database has gone silent. What
+    /// begins and ends transactions goes by nothing.
+    pub(super) fn check_lease(&self, plan: &TextPlan) -> Result<(), Failure> {
+        match &self.watch {
+            Some(watch) if !plan.only_frames() => watch.check(Instant::now()),
+            _ => Ok(()),
         }
     }
 

@@ -1,0 +1,158 @@
+//! A connection of the proxy's own to each database. By it proxies tell each other that the schema
+//! changed, and a client whose statement changed it is answered once all of them know.
+//!
+//! What is known of a schema is held under a lease: who has not heard from the server for so long
+//! plans nothing for that database. So whoever waits for another proxy waits no longer than that.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot};
+use wire_postgres::backend::Failure;
+
+use crate::server::Shared;
+
+mod connection;
+mod login;
+
+/// Whoever announced a change is told by it that every proxy knows.
+pub type Announced = oneshot::Receiver<()>;
+
+type Requests = mpsc::UnboundedReceiver<oneshot::Sender<()>>;
+
+/// The watch over a database.
+#[derive(Debug)]
+pub struct Watch {
+    /// The name that the database has, as far as it is text.
+    name: Option<String>,
+    /// By what its schema is known.
+    known_as: String,
+    lease: Duration,
+    began: Instant,
+    /// Since then: the server has answered a question that was asked at that time.
+    heard_ms: AtomicU64,
+    announce: mpsc::UnboundedSender<oneshot::Sender<()>>,
+    /// None: the connection's task has it.
+    requests: Mutex<Option<Requests>>,
+    sessions: AtomicUsize,
+}
+
+impl Watch {
+    pub(crate) fn new(name: &[u8], known_as: &str, lease: Duration) -> Self {
+        let (announce, requests) = mpsc::unbounded_channel();
+        Self {
+            name: std::str::from_utf8(name).ok().map(str::to_owned),
+            known_as: known_as.to_owned(),
+            lease,
+            began: Instant::now(),
+            heard_ms: AtomicU64::new(0),
+            announce,
+            requests: Mutex::new(Some(requests)),
+            sessions: AtomicUsize::new(0),
+        }
+    }
+
+    /// Refuses to go by what is known, where the server was not heard of for too long.
+    ///
+    /// # Errors
+    /// The lease has ended.
+    pub(crate) fn check(&self, now: Instant) -> Result<(), Failure> {
+        let heard = Duration::from_millis(self.heard_ms.load(Ordering::Acquire));
+        let silence = now.saturating_duration_since(self.began + heard);
+        if silence <= self.lease {
+            return Ok(());
+        }
+        let message = "the proxy's own connection to this database is down, so that it would not \
+                       hear of changes to the schema";
+        let hint = "Statements go on when it is back. The proxy's log says what is wrong; see \
+                    [proxy.watch] in its configuration.";
+        Err(Failure::error("F0000", message).hint(hint))
+    }
+
+    /// Has all proxies told that the schema changed.
+    pub(crate) fn announce(&self) -> Announced {
+        let (done, announced) = oneshot::channel();
+        // Where nobody takes it, whoever waits for it is told at once.
+        let _ = self.announce.send(done);
+        announced
+    }
+
+    /// A question that was asked then has an answer.
+    fn note_heard(&self, asked: Instant) {
+        let since = asked.saturating_duration_since(self.began);
+        let since_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+        self.heard_ms.fetch_max(since_ms, Ordering::Release);
+    }
+
+    /// A session of the database begins: its watch runs until the last has ended.
+    pub(crate) fn begin(self: Arc<Self>, shared: &Arc<Shared>) -> Watching {
+        if self.sessions.fetch_add(1, Ordering::SeqCst) == 0 {
+            // Nobody has heard anything while nobody listened, and nobody went by it.
+            self.note_heard(Instant::now());
+        }
+        if let Some(requests) = self.take_requests() {
+            let (watch, all) = (Arc::clone(&self), Arc::clone(shared));
+            shared.main.spawn(connection::run(watch, all, requests));
+        }
+        Watching(self)
+    }
+
+    fn take_requests(&self) -> Option<Requests> {
+        let requests = self.requests.lock();
+        requests.unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The task ends, unless a session has begun meanwhile.
+    fn give_back(&self, requests: Requests) -> Option<Requests> {
+        let own = self.requests.lock();
+        *own.unwrap_or_else(PoisonError::into_inner) = Some(requests);
+        match self.sessions.load(Ordering::SeqCst) {
+            0 => None,
+            _ => self.take_requests(),
+        }
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.sessions.load(Ordering::SeqCst) > 0
+    }
+}
+
+/// A session whose database is watched.
+#[derive(Debug)]
+pub(crate) struct Watching(Arc<Watch>);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.0.sessions.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_planned_once_the_lease_has_ended() {
+        let watch = Watch::new(b"base", "base", Duration::from_secs(10));
+        let at = |seconds: u64| watch.began + Duration::from_secs(seconds);
+        assert_eq!(watch.check(at(10)), Ok(()));
+        let failure = watch.check(at(11)).expect_err("nobody was heard");
+        assert_eq!(failure.sqlstate, "F0000");
+        watch.note_heard(at(5));
+        // An answer that comes late tells of when it was asked for.
+        watch.note_heard(at(3));
+        assert_eq!(watch.check(at(15)), Ok(()));
+        assert!(watch.check(at(16)).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_change_that_nobody_takes_is_announced_at_once() {
+        let watch = Watch::new(b"base", "base", Duration::from_secs(10));
+        let announced = watch.announce();
+        let requests = watch.take_requests().expect("nobody has them");
+        drop(requests);
+        assert!(announced.await.is_err());
+        assert!(watch.announce().await.is_err());
+    }
+}
