@@ -192,7 +192,8 @@ impl Open {
         if is_standby == "f" {
             let number = self.number;
             let text = format!(
-                "LISTEN {CHANNEL}; SELECT pg_catalog.pg_advisory_lock_shared({LOCK_CLASS}, {number})"
+                "LISTEN {CHANNEL}; \
+                 SELECT pg_catalog.pg_advisory_lock_shared({LOCK_CLASS}, {number})"
             );
             self.ask(watch, &text).await?;
         }
