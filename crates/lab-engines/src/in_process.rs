@@ -13,7 +13,7 @@ use crypto::secret::{KEY_SIZE, Key};
 use lab::engine::{Cause, Connection, Engine, EngineError, Profile, ScriptCommand, Server};
 use lab::tpcc::{Terminal, Terminals};
 use proxy::session::{Database, Session, Terms};
-use proxy::{Protection, Root};
+use proxy::{CHECK_INTERVAL, Protection, Root};
 use sql_rewrite::Rules;
 use workloads::tpcc::Isolation;
 
@@ -58,7 +58,7 @@ fn protection(rules: &str) -> Result<Protection, Cause> {
     let mut key = [0; KEY_SIZE];
     getrandom::fill(&mut key).map_err(|error| Cause::from(error.to_string()))?;
     let root = Root::new(Key::from_bytes(key));
-    Ok(Protection::new(rules, root, proxy::now))
+    Ok(Protection::new(rules, root, proxy::now).with_check_interval(CHECK_INTERVAL))
 }
 
 impl InProcessEngine {

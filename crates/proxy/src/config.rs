@@ -346,10 +346,6 @@ impl ProxyConfig {
     /// Protection within the limits of the configuration.
     #[must_use]
     pub fn limit(&self, protection: Protection) -> Protection {
-        let protection = match &self.watch {
-            Some(watch) => protection.with_lease(watch.lease()),
-            None => protection,
-        };
         protection
             .with_finish_rows_max(self.max_finish_rows)
             .with_finish_bytes_max(self.max_finish_bytes)

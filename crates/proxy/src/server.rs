@@ -162,7 +162,11 @@ impl Server {
                 config.columns.check().map_err(StartError::Contradiction)?;
                 let root = Root::read(keys)?;
                 let rules = config.columns.clone();
-                Some(Arc::new(proxy.limit(Protection::new(rules, root, now))))
+                let protection = proxy.limit(Protection::new(rules, root, now));
+                Some(Arc::new(match &proxy.watch {
+                    Some(watch) => protection.with_lease(watch.lease()),
+                    None => protection,
+                }))
             }
         };
         let places = places(proxy.max_connections.get());
