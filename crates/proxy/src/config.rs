@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use keyring::source::KeySource;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use sql_rewrite::Rules;
 
 use crate::protection::Protection;
+use crate::sealing::KeysError;
 
 /// What `strongroom proxy` is told.
 #[derive(Clone, Debug, Deserialize)]
@@ -110,6 +112,17 @@ pub struct ProxyConfig {
     pub metrics: Option<SocketAddr>,
 }
 
+/// Exactly one of the sources of a password. A variable of the environment is none: others than
+/// the process may read it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PasswordConfig {
+    /// A file that holds it, and a line's end at most.
+    pub file: Option<PathBuf>,
+    /// A command that prints it.
+    pub command: Option<String>,
+}
+
 /// `[proxy.watch]`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -117,7 +130,7 @@ pub struct WatchConfig {
     /// A user of the server who may connect to each database. It needs no other right.
     pub user: String,
     /// Where the password is; None: the server asks for none.
-    pub password: Option<KeysConfig>,
+    pub password: Option<PasswordConfig>,
     /// How long statements are planned without that the server was heard of.
     #[serde(default = "defaults::schema_lease_seconds")]
     pub schema_lease_seconds: NonZeroU32,
@@ -319,14 +332,27 @@ impl Config {
         for path in [&mut proxy.logins, &mut proxy.socket].into_iter().flatten() {
             *path = folder.join(&path);
         }
-        let watch = proxy.watch.as_mut();
-        let password = watch.and_then(|watch| watch.password.as_mut());
-        for keys in [password, config.keys.as_mut()].into_iter().flatten() {
-            if let Some(file) = &mut keys.file {
-                *file = folder.join(&file);
-            }
+        let password = proxy.watch.as_mut().and_then(|own| own.password.as_mut());
+        let password = password.and_then(|password| password.file.as_mut());
+        let key = config.keys.as_mut().and_then(|keys| keys.file.as_mut());
+        for path in [password, key].into_iter().flatten() {
+            *path = folder.join(&path);
         }
         Ok(config)
+    }
+}
+
+impl PasswordConfig {
+    /// The source that it names.
+    ///
+    /// # Errors
+    /// It names none, or both.
+    pub fn source(&self) -> Result<KeySource, KeysError> {
+        match (&self.file, &self.command) {
+            (Some(path), None) => Ok(KeySource::File(path.clone())),
+            (None, Some(command)) => Ok(KeySource::Command(command.clone())),
+            _ => Err(KeysError::NotOnePassword),
+        }
     }
 }
 

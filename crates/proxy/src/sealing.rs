@@ -16,6 +16,9 @@ pub enum KeysError {
     /// None or several.
     #[error("[keys] names exactly one of file, environment and command")]
     NotOne,
+    /// The same, of the password of the watch.
+    #[error("[proxy.watch] password names exactly one of file and command")]
+    NotOnePassword,
     /// The source holds something else.
     #[error(
         "{place} does not hold the column key: 32 bytes or 64 hexadecimal digits are wanted, \

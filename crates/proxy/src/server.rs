@@ -23,7 +23,7 @@ use crate::logins::{Logins, LoginsError};
 use crate::metrics::{self, Metrics, add, subtract};
 use crate::places::Places;
 use crate::protection::Protection;
-use crate::sealing::{KeysError, Root};
+use crate::sealing::{KeysError, Root, warn_if_exposed};
 use crate::startup;
 use crate::stream::Stream;
 use crate::tls::{self, ClientAcceptor, ServerConnector, TlsError};
@@ -169,6 +169,11 @@ impl Server {
                 }))
             }
         };
+        if let Some(password) = proxy.watch.as_ref().and_then(|own| own.password.as_ref()) {
+            let source = password.source()?;
+            source.read_passphrase().map_err(KeysError::from)?;
+            warn_if_exposed(&source);
+        }
         let places = places(proxy.max_connections.get());
         let acceptor = proxy.client_tls.as_ref().map(tls::acceptor).transpose()?;
         let connector = proxy

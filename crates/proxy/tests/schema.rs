@@ -6,8 +6,10 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use common::Setup;
+use common::tap::Tap;
 use postgres::{Client, NoTls};
 use proxy::Running;
+use server_testkit::{Options, Postgres};
 
 const RULES: &str = "[columns.note]\ntext = { type = \"text\" }\n";
 
@@ -268,6 +270,46 @@ fn a_proxy_that_cannot_hear_of_changes_plans_nothing_once_its_lease_has_ended() 
         .expect("a superuser");
     sleep(Duration::from_secs(3));
     two.batch_execute(insert).expect("it hears again");
+}
+
+/// A false server would get the password of the watch for the asking.
+#[test]
+fn the_watch_gives_its_password_by_scram_only() {
+    const PASSWORD: &str = "CANARY of the watch";
+    if !server_testkit::is_installed() {
+        return;
+    }
+    for (method, is_let_in) in [("scram-sha-256", true), ("md5", true), ("password", false)] {
+        let access =
+            format!("host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 {method}\n");
+        let server = Postgres::start_as(&Options {
+            settings: &[],
+            access: Some(&access),
+            files: &[],
+        });
+        let mut direct = server.connect();
+        let role = format!("CREATE ROLE watcher LOGIN PASSWORD '{PASSWORD}'");
+        direct.batch_execute(&role).expect("a superuser");
+        let tap = Tap::start(server.port());
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("password");
+        std::fs::write(&file, PASSWORD).expect("a file in the own folder");
+        let watch = "[proxy.watch]\nuser = \"watcher\"\nschema_lease_seconds = 1\n\
+                     password = { file = \"password\" }\n";
+        let proxy = common::proxy(&folder, &tap.address.to_string(), RULES, watch);
+        let mut client = client_of(&proxy);
+        client.batch_execute("SELECT 1").expect("within the lease");
+        sleep(Duration::from_secs(3));
+        let watches = direct.query_one(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'strongroom watch'",
+            &[],
+        );
+        let watches: i64 = watches.expect("a row").get(0);
+        assert_eq!(watches == 1, is_let_in, "{method}");
+        let answer = client.batch_execute("SELECT 1");
+        assert_eq!(answer.is_ok(), is_let_in, "{method}");
+        assert_eq!(count(&tap.sent(), PASSWORD.as_bytes()), 0, "{method}");
+    }
 }
 
 fn count(bytes: &[u8], word: &[u8]) -> usize {
