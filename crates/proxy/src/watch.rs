@@ -87,11 +87,10 @@ impl Watch {
 
     /// A session of the database begins: its watch runs until the last has ended.
     pub(crate) fn begin(self: Arc<Self>, shared: &Arc<Shared>) -> Watching {
-        if self.sessions.fetch_add(1, Ordering::SeqCst) == 0 {
-            // Nobody has heard anything while nobody listened, and nobody went by it.
-            self.note_heard(Instant::now());
-        }
+        self.sessions.fetch_add(1, Ordering::SeqCst);
         if let Some(requests) = self.take_requests() {
+            // Nobody listened, and nobody went by what was known: a session looks first.
+            self.note_heard(Instant::now());
             let (watch, all) = (Arc::clone(&self), Arc::clone(shared));
             shared.main.spawn(connection::run(watch, all, requests));
         }

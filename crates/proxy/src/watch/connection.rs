@@ -61,27 +61,42 @@ pub(super) async fn run(watch: Arc<Watch>, shared: Arc<Shared>, mut requests: Re
     let Some(protection) = shared.protection.clone() else {
         return;
     };
-    let mut was_told = false;
+    let mut use_of = Use {
+        last_wanted: Instant::now(),
+        is_down: false,
+    };
     loop {
-        match watch_on(&watch, &shared, &protection, &mut requests, &mut was_told).await {
-            Ok(()) => match watch.give_back(requests) {
+        let ended = watch_on(&watch, &shared, &protection, &mut requests, &mut use_of).await;
+        if let Err(error) = ended {
+            if !std::mem::replace(&mut use_of.is_down, true) {
+                let database = watch.known_as.as_str();
+                tracing::warn!(database, %error, "the watch of the schema is down");
+            }
+            sleep(PAUSE).await;
+        }
+        if use_of.is_over(&watch) {
+            match watch.give_back(requests) {
                 Some(again) => requests = again,
                 None => return,
-            },
-            Err(error) => {
-                if !std::mem::replace(&mut was_told, true) {
-                    let database = watch.known_as.as_str();
-                    tracing::warn!(database, %error, "the watch of the schema is down");
-                }
-                sleep(PAUSE).await;
-                if !watch.is_wanted() {
-                    match watch.give_back(requests) {
-                        Some(again) => requests = again,
-                        None => return,
-                    }
-                }
             }
         }
+    }
+}
+
+/// Whether the connection is of use, and was.
+struct Use {
+    last_wanted: Instant,
+    /// The log was told that it is down.
+    is_down: bool,
+}
+
+impl Use {
+    /// Sessions that come and go find it, down or not: or each would begin a lease of its own.
+    fn is_over(&mut self, watch: &Watch) -> bool {
+        if watch.is_wanted() {
+            self.last_wanted = Instant::now();
+        }
+        self.last_wanted.elapsed() > IDLE
     }
 }
 
@@ -91,20 +106,17 @@ async fn watch_on(
     shared: &Shared,
     protection: &Protection,
     requests: &mut Requests,
-    was_told: &mut bool,
+    use_of: &mut Use,
 ) -> Result<(), WatchError> {
     let opened = timeout(shared.config.startup_timeout(), Open::new(watch, shared)).await;
     let mut open = opened.map_err(|_| WatchError::Silent)??;
     open.look(watch, protection).await?;
-    if std::mem::take(was_told) {
-        tracing::info!(
-            database = watch.known_as.as_str(),
-            "the watch of the schema is back"
-        );
+    if std::mem::take(&mut use_of.is_down) {
+        let database = watch.known_as.as_str();
+        tracing::info!(database, "the watch of the schema is back");
     }
     let mut ticks = interval(PAUSE.min(watch.lease / 3));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut last_wanted = Instant::now();
     loop {
         tokio::select! {
             _ = ticks.tick() => open.look(watch, protection).await?,
@@ -117,9 +129,7 @@ async fn watch_on(
                 None => return Err(WatchError::Closed),
             },
         }
-        if watch.is_wanted() {
-            last_wanted = Instant::now();
-        } else if last_wanted.elapsed() > IDLE {
+        if use_of.is_over(watch) {
             return Ok(());
         }
     }
