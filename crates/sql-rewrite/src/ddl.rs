@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{
     AlterIndexOperation, CreatePolicy, CreateTable, CreateTrigger, CreateView, Expr, ObjectName,
     ObjectNamePart, Query, Statement, Visit, visit_expressions, visit_relations,
+    visit_relations_mut,
 };
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
@@ -217,11 +218,20 @@ fn find_known<'a>(
     Ok(found)
 }
 
-/// Names the schema of a table that is there, so that no search path leads the server elsewhere.
-fn put_schema(name: &mut ObjectName, table: &Table) {
-    if name.0.len() == 1 && table.oid != 0 {
-        let schema = crate::analysis::quoted(&table.schema);
-        name.0.insert(0, ObjectNamePart::Identifier(schema));
+/// Names the schema that a relation was found in, or goes into, so that no search path leads the
+/// server elsewhere.
+fn put_schema(name: &mut ObjectName, own_schema: &str) {
+    let mark = usize::from(forms::is_marked(name));
+    if name.0.len() == mark + 1 {
+        let own_schema = crate::analysis::quoted(own_schema);
+        name.0.insert(mark, ObjectNamePart::Identifier(own_schema));
+    }
+}
+
+/// The same of a relation that is looked up, if it is known.
+fn put_found_schema(name: &mut ObjectName, schema: &Schema) {
+    if let Some(table) = find(name, schema) {
+        put_schema(name, &table.schema);
     }
 }
 
@@ -319,7 +329,15 @@ fn plan_view(view: &CreateView, schema: &Schema) -> Result<Plan, Refusal> {
             "Leave conditions on protected columns to the query that reads the view.",
         ));
     }
-    written(&Statement::CreateView(view.clone()))
+    let mut anew = view.clone();
+    let _: ControlFlow<()> = visit_relations_mut(&mut anew.query, |name| {
+        put_found_schema(name, schema);
+        ControlFlow::Continue(())
+    });
+    if let Some((own_schema, _)) = own_name(&view.name, schema) {
+        put_schema(&mut anew.name, &own_schema);
+    }
+    written(&Statement::CreateView(anew))
 }
 
 /// A temporary view is written through and read as what is plain. Its name anywhere in the query is
@@ -371,7 +389,9 @@ fn plan_policy(policy: &CreatePolicy, schema: &Schema) -> Result<Plan, Refusal> 
     let view = View::of_table(schema, table);
     let mut conditions = policy.using.iter().chain(&policy.with_check);
     if conditions.all(|condition| view.allowed(condition)) {
-        return written(&Statement::CreatePolicy(policy.clone()));
+        let mut anew = policy.clone();
+        put_schema(&mut anew.table_name, &table.schema);
+        return written(&Statement::CreatePolicy(anew));
     }
     Err(refusal(
         &format!("protected table {}.{}", table.schema, table.name),

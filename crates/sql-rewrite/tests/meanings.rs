@@ -283,7 +283,7 @@ fn a_view_has_no_query_within() {
     ] {
         assert_starts(
             &format!("CREATE VIEW v AS {query}"),
-            "one: CREATE VIEW v AS",
+            "one: CREATE VIEW \"public\".v AS",
         );
     }
 }

@@ -36,7 +36,8 @@ pub(super) fn plan(alter: &AlterTable, schema: &Schema) -> Result<Plan, Refusal>
         pass()
     } else {
         if table.is_protected() {
-            put_schema(&mut anew.name, found);
+            put_schema(&mut anew.name, &found.schema);
+            put_schemas(&mut anew.operations, &table, schema);
         }
         written(&Statement::AlterTable(anew))?
     };
@@ -44,6 +45,21 @@ pub(super) fn plan(alter: &AlterTable, schema: &Schema) -> Result<Plan, Refusal>
     match operations.any(|own| drops_rule(own, &table, schema)) {
         true => Ok(reshaping(plan, &table)),
         false => Ok(plan),
+    }
+}
+
+/// Names the schemas of what foreign keys refer to.
+fn put_schemas(operations: &mut [AlterTableOperation], table: &Table, schema: &Schema) {
+    for own in operations {
+        match own {
+            AlterTableOperation::AddConstraint { constraint, .. } => {
+                constraint::put_schema(constraint, table, schema);
+            }
+            AlterTableOperation::AddColumn { column_def, .. } => {
+                constraint::put_schemas(column_def, table, schema);
+            }
+            _ => {}
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Keys, foreign keys and checks over protected columns.
 
 use sqlparser::ast::{
-    ColumnOption, Expr, ForeignKeyConstraint, Ident, IndexColumn, ReferentialAction,
+    ColumnDef, ColumnOption, Expr, ForeignKeyConstraint, Ident, IndexColumn, ReferentialAction,
     TableConstraint,
 };
 
@@ -143,6 +143,48 @@ fn check_foreign_key(
     }
 }
 
+/// The table that a foreign key refers to, once `table` is there as it will be.
+fn referred_table<'a>(
+    key: &ForeignKeyConstraint,
+    table: &'a Table,
+    schema: &'a Schema,
+) -> Option<&'a Table> {
+    let (named_schema, name) = split(&key.foreign_table)?;
+    let found = find(&key.foreign_table, schema);
+    let place = |own: &str| schema.search_path.iter().position(|one| one == own);
+    let is_first = || match (place(&table.schema), found) {
+        (Some(own), Some(found)) => place(&found.schema).is_none_or(|other| own <= other),
+        // A temporary one comes before it.
+        (Some(_), None) => !schema.temporary.contains(&name),
+        (None, _) => false,
+    };
+    let is_itself =
+        name == table.name && named_schema.map_or_else(is_first, |named| named == table.schema);
+    if is_itself { Some(table) } else { found }
+}
+
+/// Names the schema of what a foreign key refers to.
+pub(super) fn put_schema(own: &mut TableConstraint, table: &Table, schema: &Schema) {
+    if let TableConstraint::ForeignKey(key) = own {
+        put_referred(key, table, schema);
+    }
+}
+
+/// The same of the foreign keys of a column.
+pub(super) fn put_schemas(definition: &mut ColumnDef, table: &Table, schema: &Schema) {
+    for option in &mut definition.options {
+        if let ColumnOption::ForeignKey(key) = &mut option.option {
+            put_referred(key, table, schema);
+        }
+    }
+}
+
+fn put_referred(key: &mut ForeignKeyConstraint, table: &Table, schema: &Schema) {
+    if let Some(other) = referred_table(key, table, schema) {
+        super::put_schema(&mut key.foreign_table, &other.schema);
+    }
+}
+
 /// The rules of the columns that a foreign key refers to; None: nothing is known of the table,
 /// or it has no such key, which the server will say.
 fn referred<'a>(
@@ -151,13 +193,7 @@ fn referred<'a>(
     table: &Table,
     schema: &'a Schema,
 ) -> Option<Vec<Option<&'a ProtectedColumn>>> {
-    let (named_schema, name) = split(&key.foreign_table)?;
-    let itself = named_schema
-        .as_ref()
-        .is_none_or(|named| *named == table.schema)
-        && name == table.name;
-    let found = find(&key.foreign_table, schema);
-    let other = if itself { table } else { found? };
+    let other = referred_table(key, table, schema)?;
     let rules: Vec<_> = if key.referred_columns.is_empty() {
         let primary = other.unique_keys.first()?;
         let columns = primary.iter().map(|at| &other.columns[*at]);

@@ -7,8 +7,8 @@ use sqlparser::ast::{
 };
 
 use super::{
-    constraint, find, has_rules, is_temporary, own_name, pass, place, refusal, refuse_named,
-    refuse_table_as, reshaping, written,
+    constraint, find, has_rules, is_temporary, own_name, pass, place, put_found_schema, put_schema,
+    refusal, refuse_named, refuse_table_as, reshaping, written,
 };
 use crate::names::{folded, split};
 use crate::rules::{constant_value, parse_default};
@@ -38,11 +38,27 @@ pub(super) fn plan(create: &CreateTable, schema: &Schema) -> Result<Plan, Refusa
     let plan = if anew == *create && !table.is_protected() {
         pass()
     } else {
+        put_schemas(&mut anew, &table, schema);
         written(&Statement::CreateTable(anew))?
     };
     match has_rules(&create.name, schema) {
         true => Ok(reshaping(plan, &table)),
         false => Ok(plan),
+    }
+}
+
+/// Names the schemas of the table, of its parents, and of what its foreign keys refer to.
+fn put_schemas(create: &mut CreateTable, table: &Table, schema: &Schema) {
+    put_schema(&mut create.name, &table.schema);
+    let inherited = create.inherits.iter_mut().flatten();
+    for parent in inherited.chain(&mut create.partition_of) {
+        put_found_schema(parent, schema);
+    }
+    for own in &mut create.constraints {
+        constraint::put_schema(own, table, schema);
+    }
+    for definition in &mut create.columns {
+        constraint::put_schemas(definition, table, schema);
     }
 }
 

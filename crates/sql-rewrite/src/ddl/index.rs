@@ -37,7 +37,7 @@ pub(super) fn plan(create: &CreateIndex, schema: &Schema) -> Result<Plan, Refusa
     if let Some(predicate) = &create.predicate {
         constraint::check_expression(predicate, "the condition of an index", table, schema)?;
     }
-    put_schema(&mut anew.table_name, table);
+    put_schema(&mut anew.table_name, &table.schema);
     written(&Statement::CreateIndex(anew))
 }
 

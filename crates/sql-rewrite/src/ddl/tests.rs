@@ -6,6 +6,8 @@ use sqlparser::parser::Parser;
 use crate::schema::{Answer, QUERIES};
 use crate::{Effects, Plan, Refusal, Rules, Schema};
 
+mod schemas;
+
 const RULES: &str = r#"
 [columns.people]
 id = { type = "integer", mode = "equality", domain = "person" }
@@ -103,14 +105,14 @@ fn protected_columns_become_bytea_and_keep_their_keys() {
     becomes(
         "CREATE TABLE people (id int PRIMARY KEY, name varchar(40) NOT NULL UNIQUE, note text, \
          born date, since timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP, city text DEFAULT 'x')",
-        "CREATE TABLE people (id BYTEA PRIMARY KEY, name BYTEA NOT NULL UNIQUE, note BYTEA, \
-         born BYTEA, since BYTEA NOT NULL, city TEXT DEFAULT 'x')",
+        "CREATE TABLE \"public\".people (id BYTEA PRIMARY KEY, name BYTEA NOT NULL UNIQUE, \
+         note BYTEA, born BYTEA, since BYTEA NOT NULL, city TEXT DEFAULT 'x')",
     );
     becomes(
         "CREATE TABLE IF NOT EXISTS public.visits (person int REFERENCES people (id) ON DELETE \
          CASCADE, at timestamp DEFAULT now(), reason text DEFAULT NULL, UNIQUE (person, at))",
-        "CREATE TABLE IF NOT EXISTS public.visits (person BYTEA REFERENCES people (id) ON DELETE \
-         CASCADE, at TIMESTAMP DEFAULT now(), reason BYTEA, UNIQUE (person, at))",
+        "CREATE TABLE IF NOT EXISTS public.visits (person BYTEA \
+         REFERENCES \"public\".people (id) ON DELETE CASCADE, at TIMESTAMP DEFAULT now(), reason BYTEA, UNIQUE (person, at))",
     );
 }
 
@@ -199,7 +201,7 @@ fn no_default_reaches_the_server() {
     becomes(
         "CREATE TABLE people (since timestamp DEFAULT now(), note text DEFAULT NULL::text, \
          fee decimal(6,2) DEFAULT '0.00'::numeric)",
-        "CREATE TABLE people (since BYTEA, note BYTEA, fee BYTEA)",
+        "CREATE TABLE \"public\".people (since BYTEA, note BYTEA, fee BYTEA)",
     );
     let refusal = planned("CREATE TABLE people (note text DEFAULT 'hunter2')").expect_err("above");
     assert!(!format!("{refusal:?}").contains("hunter2"));
@@ -259,7 +261,8 @@ fn foreign_keys_need_one_domain() {
 fn a_foreign_key_may_refer_to_its_own_table() {
     becomes(
         "CREATE TABLE visits (person int PRIMARY KEY REFERENCES visits (person))",
-        "CREATE TABLE visits (person BYTEA PRIMARY KEY REFERENCES visits (person))",
+        "CREATE TABLE \"public\".visits (person BYTEA PRIMARY KEY \
+         REFERENCES \"public\".visits (person))",
     );
     refused(
         "CREATE TABLE visits (person int PRIMARY KEY, doctor int REFERENCES visits)",
@@ -291,7 +294,8 @@ fn checks_do_not_look_at_ciphertext() {
     );
     becomes(
         "CREATE TABLE people (id int, city text, CHECK (city <> '' AND id IS NOT NULL))",
-        "CREATE TABLE people (id BYTEA, city TEXT, CHECK (city <> '' AND id IS NOT NULL))",
+        "CREATE TABLE \"public\".people (id BYTEA, city TEXT, \
+         CHECK (city <> '' AND id IS NOT NULL))",
     );
 }
 
@@ -464,8 +468,9 @@ fn views_show_protected_columns_and_compute_nothing() {
         "SELECT DISTINCT name FROM people WHERE note IS NOT NULL",
         "SELECT name, count(*) FROM people GROUP BY name",
     ] {
-        let text = format!("CREATE VIEW v AS {query}");
-        becomes(&text, &text);
+        let own = query.replace(" people", " \"public\".people");
+        let own = format!("CREATE VIEW \"public\".v AS {own}");
+        becomes(&format!("CREATE VIEW v AS {query}"), &own);
     }
     for query in [
         "SELECT upper(name) FROM people",
@@ -527,11 +532,11 @@ fn partitions_by_ciphertext_are_by_hash() {
     );
     becomes(
         "CREATE TABLE people (id int) PARTITION BY HASH (id)",
-        "CREATE TABLE people (id BYTEA) PARTITION BY HASH(id)",
+        "CREATE TABLE \"public\".people (id BYTEA) PARTITION BY HASH(id)",
     );
     becomes(
         "CREATE TABLE people (id int, city text) PARTITION BY LIST (city)",
-        "CREATE TABLE people (id BYTEA, city TEXT) PARTITION BY LIST(city)",
+        "CREATE TABLE \"public\".people (id BYTEA, city TEXT) PARTITION BY LIST(city)",
     );
 }
 

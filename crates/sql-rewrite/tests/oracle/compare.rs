@@ -65,9 +65,6 @@ fn differences(own: &Reading, one: &Plan, schema: &Schema, whole: bool) -> Vec<S
     found
 }
 
-/// Statements that name what they define: there, and around it, names are the client's own.
-const DEFINING: &[&str] = &["CreateStmt", "CreateTableAsStmt", "ViewStmt"];
-
 /// The relations of what is sent are those of the client, each with its schema.
 fn of_relations(own: &Reading, sent: &Reading, schema: &Schema) -> Vec<String> {
     let names = |reading: &Reading| -> BTreeSet<(String, String)> {
@@ -85,7 +82,6 @@ fn of_relations(own: &Reading, sent: &Reading, schema: &Schema) -> Vec<String> {
     let bare = sent.stored().filter(|one| one.schema.is_none());
     let is_known = |name: &str| schema.tables.keys().any(|(_, own)| own == name);
     let bare = bare.filter(|one| is_known(&one.name));
-    let bare = bare.filter(|_| !DEFINING.contains(&own.kinds[0].as_str()));
     found.extend(bare.map(|one| format!("{} is sent without its schema", one.name)));
     found
 }
