@@ -7,6 +7,17 @@ use postgres::{Client, NoTls};
 
 const RULES: &str = "[columns.note]\ntext = { type = \"text\" }\n";
 
+/// A table `note` that has [`RULES`], with its server and a proxy; None: there is no server to be
+/// started.
+fn start() -> Option<Setup> {
+    if !server_testkit::is_installed() {
+        return None;
+    }
+    let setup = Setup::start(RULES);
+    setup.psql("CREATE TABLE note (id integer, text text)");
+    Some(setup)
+}
+
 fn code(client: &mut Client, statement: &str) -> String {
     let error = client.batch_execute(statement).expect_err(statement);
     let code = error.code().expect("the server or the proxy says why");
@@ -22,11 +33,9 @@ fn user(setup: &Setup, name: &str) -> Client {
 /// what it is told serves all.
 #[test]
 fn what_one_user_creates_does_not_open_the_columns_of_another() {
-    if !server_testkit::is_installed() {
+    let Some(setup) = start() else {
         return;
-    }
-    let setup = Setup::start(RULES);
-    setup.psql("CREATE TABLE note (id integer, text text)");
+    };
     setup.psql("CREATE ROLE mallory LOGIN; GRANT CREATE, TEMP ON DATABASE postgres TO mallory");
     setup.psql("CREATE ROLE ann LOGIN; GRANT INSERT, SELECT ON note TO ann");
     setup.psql("GRANT CREATE ON SCHEMA public TO mallory");
@@ -62,11 +71,9 @@ fn what_one_user_creates_does_not_open_the_columns_of_another() {
 
 #[test]
 fn a_table_that_hides_a_protected_one_takes_nothing_in_clear() {
-    if !server_testkit::is_installed() {
+    let Some(setup) = start() else {
         return;
-    }
-    let setup = Setup::start(RULES);
-    setup.psql("CREATE TABLE note (id integer, text text)");
+    };
     setup.psql("CREATE SCHEMA app");
     setup.psql("CREATE TABLE app.note (id integer, text text)");
     let insert = "INSERT INTO note VALUES (1, 'CANARY')";
@@ -89,11 +96,9 @@ fn a_table_that_hides_a_protected_one_takes_nothing_in_clear() {
 
 #[test]
 fn a_protected_table_keeps_its_name() {
-    if !server_testkit::is_installed() {
+    let Some(setup) = start() else {
         return;
-    }
-    let setup = Setup::start(RULES);
-    setup.psql("CREATE TABLE note (id integer, text text)");
+    };
     setup.psql("CREATE VIEW shown AS SELECT id, text FROM note");
     let mut client = setup.connect();
     for statement in [
@@ -117,11 +122,9 @@ fn a_protected_table_keeps_its_name() {
 /// clear in the one that took its place.
 #[test]
 fn a_table_that_loses_a_protected_column_past_the_proxy_is_closed() {
-    if !server_testkit::is_installed() {
+    let Some(setup) = start() else {
         return;
-    }
-    let setup = Setup::start(RULES);
-    setup.psql("CREATE TABLE note (id integer, text text)");
+    };
     setup.psql("CREATE TABLE child () INHERITS (note)");
     setup.psql("CREATE VIEW shown AS SELECT id, text FROM note");
     setup.psql("CREATE TABLE other (id integer)");
@@ -177,11 +180,9 @@ fn a_table_that_loses_a_protected_column_past_the_proxy_is_closed() {
 /// What goes through the proxy was meant: the rule may go next.
 #[test]
 fn a_column_that_is_dropped_through_the_proxy_closes_nothing() {
-    if !server_testkit::is_installed() {
+    let Some(setup) = start() else {
         return;
-    }
-    let setup = Setup::start(RULES);
-    setup.psql("CREATE TABLE note (id integer, text text)");
+    };
     let (mut client, mut other) = (setup.connect(), setup.connect());
     let count = "SELECT count(*) FROM note";
     for script in [

@@ -72,9 +72,14 @@ struct Word<'t> {
 
 /// The text for the parser.
 pub(crate) fn for_parser(text: &str) -> Cow<'_, str> {
-    let words: Vec<Word> = lexemes(text)
-        .into_iter()
-        .map(|(lexeme, place)| word(text, lexeme, place))
+    of_lexemes(text, &lexemes(text))
+}
+
+/// The same of a text whose lexemes are known.
+pub(crate) fn of_lexemes<'t>(text: &'t str, lexemes: &[(Lexeme, Range<usize>)]) -> Cow<'t, str> {
+    let words: Vec<Word> = lexemes
+        .iter()
+        .map(|(lexeme, place)| word(text, *lexeme, place.clone()))
         .collect();
     let mut changed: Vec<(Range<usize>, String)> = Vec::new();
     for at in 0..words.len() {

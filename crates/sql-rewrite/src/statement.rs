@@ -323,13 +323,15 @@ impl Unread {
 
 /// The tree of a single statement.
 pub(crate) fn parse(statement: &str, dialect: Dialect) -> Result<Statement, Unread> {
-    if has_doubtful_words(statement, &lexemes(statement)) {
+    let lexemes = lexemes(statement);
+    if has_doubtful_words(statement, &lexemes) {
         return Err(Unread::Syntax);
     }
     let parsed = match dialect {
-        Dialect::Postgres => {
-            Parser::parse_sql(&PostgreSqlDialect {}, &forms::for_parser(statement))
-        }
+        Dialect::Postgres => Parser::parse_sql(
+            &PostgreSqlDialect {},
+            &forms::of_lexemes(statement, &lexemes),
+        ),
     };
     let mut statements = parsed.map_err(|_| Unread::Syntax)?;
     match (statements.pop(), statements.is_empty()) {
