@@ -56,6 +56,13 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         // Who writes it names the server, the key, and what is encrypted.
         tracing::warn!("the configuration {} {exposure}", args.config.display());
     }
+    let logins = config.proxy.logins.as_deref();
+    if let Some((path, exposure)) =
+        logins.and_then(|path| Some((path, keyring::source::reachable(path)?)))
+    {
+        // Who reads it plays the server to those users; who writes it logs in as they do.
+        tracing::warn!("the file of logins {} {exposure}", path.display());
+    }
     let server = Server::start(&config)?;
     let address = server.address().context("the listener has no address")?;
     let (socket, metrics) = (server.socket(), server.metrics_address());

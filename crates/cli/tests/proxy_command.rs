@@ -126,6 +126,71 @@ fn a_key_that_cannot_be_had_is_told_before_anybody_can_connect() {
     }
 }
 
+/// Who writes the configuration says what is encrypted, and for which server.
+#[test]
+fn files_that_others_can_change_are_told() {
+    let outer = tempfile::tempdir().unwrap();
+    let folder = outer.path().join("folder");
+    fs::create_dir(&folder).unwrap();
+    let mode = |path: &std::path::Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let config = folder.join("strongroom.toml");
+    let logins = folder.join("logins.tsv");
+    // Without its key it ends, once it has looked at the other files.
+    let text = format!(
+        "[proxy]\nlisten = \"127.0.0.1:0\"\nupstream = \"127.0.0.1:1\"\n\
+         logins = \"logins.tsv\"\n[keys]\nfile = \"columns.key\"\n{RULES}"
+    );
+    fs::write(&config, text).unwrap();
+    fs::write(&logins, "").unwrap();
+    let (of_config, of_logins) = ("the configuration", "the file of logins");
+    for (modes, wanted) in [
+        ([0o700, 0o644, 0o600], vec![]),
+        ([0o1777, 0o644, 0o600], vec![]),
+        (
+            [0o700, 0o664, 0o600],
+            vec![(of_config, "can be changed by other users", "664")],
+        ),
+        (
+            [0o700, 0o646, 0o620],
+            vec![
+                (of_config, "can be changed by other users", "646"),
+                (of_logins, "can be changed by other users", "620"),
+            ],
+        ),
+        (
+            [0o700, 0o600, 0o640],
+            vec![(of_logins, "can be read by other users", "640")],
+        ),
+        (
+            [0o777, 0o600, 0o600],
+            vec![
+                (of_config, "can be replaced by other users", "777"),
+                (of_logins, "can be replaced by other users", "777"),
+            ],
+        ),
+    ] {
+        for (path, own) in [&folder, &config, &logins].into_iter().zip(modes) {
+            mode(path, own);
+        }
+        let output = Command::new(env!("CARGO_BIN_EXE_strongroom"))
+            .args(["proxy", "--config"])
+            .arg(&config)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1), "{modes:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let is_told = |line: &&str| line.contains(" WARN ") && line.contains(" other users");
+        let told: Vec<&str> = said.lines().filter(is_told).collect();
+        assert_eq!(told.len(), wanted.len(), "{modes:?}: {said}");
+        for (line, (what, danger, mode)) in told.iter().zip(wanted) {
+            let has = |part: &str| line.contains(part);
+            assert!(has(what) && has(danger) && has(mode), "{modes:?}: {line}");
+        }
+    }
+}
+
 /// Statements that are done and such that fail, each in its own way.
 fn work(server: &Postgres, proxy: &Proxy) {
     let mut client = proxy.connect().unwrap();

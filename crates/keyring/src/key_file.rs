@@ -79,13 +79,17 @@ pub enum Exposure {
     },
 }
 
-#[cfg(unix)]
 pub(crate) fn exposed(path: &Path) -> Option<ExposedKeyFile> {
-    let exposure = exposure_of_file(path).or_else(|| replaceable(path))?;
     Some(ExposedKeyFile {
         path: path.to_owned(),
-        exposure,
+        exposure: reachable(path)?,
     })
+}
+
+/// What others than its owner can do with a file that is a secret.
+#[cfg(unix)]
+pub fn reachable(path: &Path) -> Option<Exposure> {
+    exposure_of_file(path).or_else(|| replaceable(path))
 }
 
 /// How others than its owner can change what stands in a file, which may be for all to read.
@@ -141,8 +145,9 @@ pub fn changeable(_path: &Path) -> Option<Exposure> {
     None
 }
 
+/// What others than its owner can do with a file that is a secret: not known here.
 #[cfg(not(unix))]
-pub(crate) fn exposed(_path: &Path) -> Option<ExposedKeyFile> {
+pub fn reachable(_path: &Path) -> Option<Exposure> {
     None
 }
 

@@ -15,7 +15,7 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 use crate::key_file;
-pub use crate::key_file::{ExposedKeyFile, Exposure, changeable};
+pub use crate::key_file::{ExposedKeyFile, Exposure, changeable, reachable};
 
 /// The most that is read from any source.
 pub const SOURCE_SIZE_MAX: usize = 4 * 1024;
