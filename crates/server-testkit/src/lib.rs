@@ -34,6 +34,7 @@ pub struct Postgres {
     programs: PathBuf,
     port: u16,
     settings: Vec<(String, String)>,
+    locales: Option<PathBuf>,
 }
 
 /// How a server is to be started.
@@ -46,6 +47,8 @@ pub struct Options<'a> {
     pub access: Option<&'a str>,
     /// Files that lie in the folder `data` before the server starts, for nobody else to read.
     pub files: &'a [(&'a str, &'a [u8])],
+    /// The folder of locales that `localedef` made, in place of those of the system.
+    pub locales: Option<&'a Path>,
 }
 
 /// Whether PostgreSQL is there at all: tests that need it are left out where it is not.
@@ -169,10 +172,13 @@ impl Postgres {
         let settings: Vec<(String, String)> = settings
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
+        let locales = options.locales.map(Path::to_owned);
         // Somebody else may take the port between the look and the server's start.
         for attempt in 1.. {
             let port = free_port();
-            let mut child = spawn(&programs, folder.path(), port, &settings);
+            let mut command = server(&programs, folder.path(), port, &settings);
+            command.envs(locales.iter().map(|path| ("LOCPATH", path)));
+            let mut child = command.spawn().expect("postgres runs");
             if wait_until_ready(&mut child, port) {
                 return Self {
                     child,
@@ -180,6 +186,7 @@ impl Postgres {
                     programs,
                     port,
                     settings,
+                    locales,
                 };
             }
             let log = fs::read_to_string(folder.path().join("log")).unwrap_or_default();
@@ -204,12 +211,14 @@ impl Postgres {
     pub fn start_again(&mut self) {
         // Its processes see that it is gone, and end; until the last has, no other may start.
         for attempt in 1.. {
-            self.child = spawn(
+            let mut command = server(
                 &self.programs,
                 self.folder.path(),
                 self.port,
                 &self.settings,
             );
+            command.envs(self.locales.iter().map(|path| ("LOCPATH", path)));
+            self.child = command.spawn().expect("postgres runs");
             if wait_until_ready(&mut self.child, self.port) {
                 return;
             }
@@ -375,7 +384,7 @@ fn put(path: &Path, bytes: &[u8]) {
     give_away(path);
 }
 
-fn spawn(programs: &Path, folder: &Path, port: u16, settings: &[(String, String)]) -> Child {
+fn server(programs: &Path, folder: &Path, port: u16, settings: &[(String, String)]) -> Command {
     let log = fs::File::options()
         .create(true)
         .append(true)
@@ -400,9 +409,8 @@ fn spawn(programs: &Path, folder: &Path, port: u16, settings: &[(String, String)
     command
         .stdin(Stdio::null())
         .stdout(log.try_clone().expect("a second handle of a file"))
-        .stderr(log)
-        .spawn()
-        .expect("postgres runs")
+        .stderr(log);
+    command
 }
 
 fn wait_until_ready(child: &mut Child, port: u16) -> bool {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::analysis::function::{names_running_text, runs_text};
 use crate::analysis::{refuse, template, unsupported};
 use crate::lexer::Lexeme;
-use crate::names::lower;
+use crate::names::{cut, lower};
 use crate::schema::build::names_word;
 use crate::schema::is_of_temporaries;
 use crate::{Expression, Refusal, Schema, forms};
@@ -31,6 +31,40 @@ const CHAIN_USUAL: usize = 40;
 
 /// Enough for the longest chains in the deepest parentheses.
 const STACK_SIZE: usize = 64 << 20;
+
+/// Refuses a name that is that of a protected table or column to some servers, and not as it is
+/// read here: where letters are single bytes, more of them are made small than A to Z, and longer
+/// names are whole.
+pub(crate) fn check_folding(text: &str, part: &Part, schema: &Schema) -> Result<(), Refusal> {
+    let is_column = |name: &str| {
+        let shown = schema.tables.values().flat_map(|table| &table.columns);
+        let mut shown = shown.filter(|column| column.protected.is_some());
+        let mut ruled = schema.protected.iter();
+        ruled.any(|rule| lower(&rule.column) == name)
+            || shown.any(|column| lower(&column.name) == name)
+    };
+    for (lexeme, place) in part {
+        let own = &text[place.start..place.end.min(text.len())];
+        let (read, meant) = match lexeme {
+            _ if own.is_ascii() => continue,
+            Lexeme::Word => (cut(own.to_ascii_lowercase()), lower(own)),
+            Lexeme::Other if own.starts_with('"') => {
+                let inner = own.strip_prefix('"').and_then(|own| own.strip_suffix('"'));
+                let name = inner.unwrap_or(own).replace("\"\"", "\"");
+                (cut(name.clone()), name)
+            }
+            _ => continue,
+        };
+        if read != meant && (schema.has_protected(&meant) || is_column(&meant)) {
+            return Err(refuse(format!(
+                "{own}: some servers take it for the protected name {meant}, and others do not"
+            ))
+            .with_state("42P01")
+            .with_hint("Write the name as the rules have it."));
+        }
+    }
+    Ok(())
+}
 
 /// Refuses what the analysis could not carry; gives the longest chain, over all parentheses that
 /// are open.

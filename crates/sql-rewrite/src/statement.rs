@@ -175,6 +175,7 @@ impl Planning<'_> {
             );
         }
         let chain = guard::check_form(statement, part)?;
+        guard::check_folding(self.text, part, &self.schema)?;
         let is_last = self.text[part.last().map_or(0, |(_, last)| last.end)..]
             .bytes()
             .all(|byte| byte == b';' || byte.is_ascii_whitespace());

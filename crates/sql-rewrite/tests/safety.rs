@@ -504,3 +504,21 @@ fn a_statement_that_renames_is_looked_into_whatever_it_calls_the_relation() {
     }
     assert_passes("ALTER SEQUENCE s OWNED BY person.id", &people());
 }
+
+#[test]
+fn a_name_that_only_some_servers_take_for_a_protected_one_is_refused() {
+    for statement in [
+        "ALTER TABLE person ALTER COLUMN MAİL SET DEFAULT 'x'",
+        "CREATE VIEW v AS SELECT plain.x FROM VİSİT AS plain",
+        "CREATE TABLE VİSİT (visit_id integer DEFAULT 5)",
+    ] {
+        let refusal = refusal(statement, &people());
+        assert_eq!(refusal.sqlstate, "42P01", "{statement}: {refusal:?}");
+    }
+    for statement in [
+        "SELECT active AS \"MAİL\" FROM person",
+        "SELECT active AS ÜRÜN FROM person",
+    ] {
+        assert_starts(statement, "one: SELECT active AS ");
+    }
+}

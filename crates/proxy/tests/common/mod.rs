@@ -2,9 +2,11 @@
 //! Whatever a test did: in its end no plaintext of a protected column is to be found.
 #![allow(dead_code, reason = "each test uses what it needs")]
 
+use std::path::Path;
+
 use postgres::{Client, NoTls};
 use proxy::{Config, Running};
-use server_testkit::Postgres;
+use server_testkit::{Options, Postgres};
 
 pub mod leaks;
 pub mod raw;
@@ -35,13 +37,22 @@ impl Setup {
 
     /// The same with more lines of `[proxy]`.
     pub fn start_with(rules: &str, more: &str) -> Self {
+        Self::start_among(None, rules, more)
+    }
+
+    /// The same, with a server that has other locales than those of the system.
+    pub fn start_among(locales: Option<&Path>, rules: &str, more: &str) -> Self {
         let mut settings = vec![("log_statement", "all"), ("max_connections", "50")];
         let has_statistics = Postgres::has_library("pg_stat_statements");
         if has_statistics {
             settings.push(("shared_preload_libraries", "pg_stat_statements"));
             settings.push(("pg_stat_statements.track", "all"));
         }
-        let server = Postgres::start_with(&settings);
+        let server = Postgres::start_as(&Options {
+            settings: &settings,
+            locales,
+            ..Options::default()
+        });
         if has_statistics {
             let made = server
                 .connect()
