@@ -112,7 +112,8 @@ fn protected_columns_become_bytea_and_keep_their_keys() {
         "CREATE TABLE IF NOT EXISTS public.visits (person int REFERENCES people (id) ON DELETE \
          CASCADE, at timestamp DEFAULT now(), reason text DEFAULT NULL, UNIQUE (person, at))",
         "CREATE TABLE IF NOT EXISTS public.visits (person BYTEA \
-         REFERENCES \"public\".people (id) ON DELETE CASCADE, at TIMESTAMP DEFAULT now(), reason BYTEA, UNIQUE (person, at))",
+         REFERENCES \"public\".people (id) ON DELETE CASCADE, at TIMESTAMP DEFAULT now(), \
+         reason BYTEA, UNIQUE (person, at))",
     );
 }
 
