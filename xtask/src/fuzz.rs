@@ -46,6 +46,9 @@ pub struct Options {
     /// Put what was found into the corpus and minimise it.
     #[arg(long)]
     keep: bool,
+    /// Compare `sql-rewrite` with PostgreSQL's own grammar: needs libclang, and a minute to build.
+    #[arg(long)]
+    oracle: bool,
     /// Leave out the measurement of what was reached.
     #[arg(long)]
     no_coverage: bool,
@@ -57,7 +60,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         Some(name) => vec![name.clone()],
         None => targets()?,
     };
-    let fuzzer = Fuzzer::build()?;
+    let fuzzer = Fuzzer::build(options.oracle)?;
     if let (Some(file), Some(target)) = (&options.replay, &options.target) {
         return run_command(fuzzer.command(target).arg(file));
     }
@@ -75,7 +78,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 
 /// A short run over every target.
 pub fn run_short() -> anyhow::Result<()> {
-    Fuzzer::build()?.run_all(&targets()?, SHORT_SECONDS)
+    Fuzzer::build(false)?.run_all(&targets()?, SHORT_SECONDS)
 }
 
 /// The folders of the corpus; a test compares them with the code.
@@ -154,7 +157,7 @@ fn summary(log: &str) -> String {
 }
 
 impl Fuzzer {
-    fn build() -> anyhow::Result<Self> {
+    fn build(has_oracle: bool) -> anyhow::Result<Self> {
         let sanitized = sanitizer::has_runtime("asan")?;
         let mut flags = Vec::new();
         if sanitized {
@@ -168,6 +171,9 @@ impl Fuzzer {
         let manifest = ["--manifest-path", "fuzz/Cargo.toml"];
         let mut build = sanitizer::command(&flags, sanitized)?;
         build.args(["build", "--release", "--quiet"]);
+        if has_oracle {
+            build.args(["--features", "oracle"]);
+        }
         run_command(build.args(manifest).args(["--target-dir", "fuzz/target"]))?;
         let host = sanitizer::host()?;
         Ok(Self {

@@ -16,6 +16,9 @@ use sqlparser::parser::Parser;
 
 use crate::input::Input;
 
+#[cfg(feature = "oracle")]
+mod oracle;
+
 /// Stands in constants. It must not stand beside a protected column in what is sent.
 const CANARY: &str = "CANARY";
 
@@ -220,7 +223,11 @@ pub fn run(bytes: &[u8]) {
         return;
     }
     match plan(&text, &SCHEMA, Dialect::Postgres) {
-        Ok(planned) => check(&text, &planned),
+        Ok(planned) => {
+            check(&text, &planned);
+            #[cfg(feature = "oracle")]
+            oracle::check(&text, &planned, &SCHEMA);
+        }
         Err(refusal) => {
             assert!(
                 refusal.sqlstate.len() == 5 && !refusal.message.is_empty(),

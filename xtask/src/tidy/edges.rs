@@ -98,6 +98,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "column-types",
             "column-codec",
             "proxy",
+            "sql-oracle",
             "sql-rewrite",
             "wire-postgres",
         ],
@@ -199,7 +200,7 @@ impl<'a> Edge<'a> {
         if self.is_development {
             return None;
         }
-        if self.is_member && TESTS_ONLY.contains(&to) {
+        if self.is_member && TESTS_ONLY.contains(&to) && !TESTS_ONLY.contains(&from) {
             return Some(format!("{from} is no test and may not know {to}"));
         }
         if self.is_member && !may_know.contains(&to) {
