@@ -32,16 +32,17 @@ const CHAIN_USUAL: usize = 40;
 /// Enough for the longest chains in the deepest parentheses.
 const STACK_SIZE: usize = 64 << 20;
 
-/// Refuses a name that is that of a protected table or column to some servers, and not as it is
-/// read here: where letters are single bytes, more of them are made small than A to Z, and longer
-/// names are whole.
+/// Refuses a name that is that of a protected table or column, or of a function that reads one, to
+/// some servers, and not as it is read here: where letters are single bytes, more of them are made
+/// small than A to Z, and longer names are whole.
 pub(crate) fn check_folding(text: &str, part: &Part, schema: &Schema) -> Result<(), Refusal> {
-    let is_column = |name: &str| {
+    let is_known = |name: &str| {
         let shown = schema.tables.values().flat_map(|table| &table.columns);
-        let mut shown = shown.filter(|column| column.protected.is_some());
-        let mut ruled = schema.protected.iter();
-        ruled.any(|rule| lower(&rule.column) == name)
-            || shown.any(|column| lower(&column.name) == name)
+        let shown = shown.filter(|column| column.protected.is_some());
+        let ruled = schema.protected.iter().map(|rule| &rule.column);
+        let columns = shown.map(|column| &column.name).chain(ruled);
+        let mut names = columns.chain(&schema.suspect_functions);
+        schema.has_protected(name) || names.any(|own| lower(own) == name)
     };
     for (lexeme, place) in part {
         let own = &text[place.start..place.end.min(text.len())];
@@ -55,7 +56,7 @@ pub(crate) fn check_folding(text: &str, part: &Part, schema: &Schema) -> Result<
             }
             _ => continue,
         };
-        if read != meant && (schema.has_protected(&meant) || is_column(&meant)) {
+        if read != meant && is_known(&meant) {
             return Err(refuse(format!(
                 "{own}: some servers take it for the protected name {meant}, and others do not"
             ))
