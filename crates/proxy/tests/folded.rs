@@ -32,6 +32,19 @@ fn make_locale(folder: &Path) -> bool {
     made.is_ok_and(|made| made.status.success())
 }
 
+/// A server with the database, and a proxy; without a folder of locales, that database has `C`.
+fn start(locales: Option<&Path>) -> Setup {
+    let setup = Setup::start_among(locales, RULES, "");
+    let locale = locales.map_or("C", |_| LOCALE);
+    let create = format!(
+        "CREATE DATABASE turkish ENCODING 'LATIN5' LC_COLLATE '{locale}' LC_CTYPE '{locale}' \
+         TEMPLATE template0"
+    );
+    let made = setup.server.connect().batch_execute(&create);
+    made.expect(&create);
+    setup
+}
+
 fn connect(port: u16) -> Client {
     let url = format!("postgres://postgres@127.0.0.1:{port}/turkish");
     Client::connect(&url, NoTls).expect("logged in")
@@ -45,18 +58,7 @@ fn a_name_that_the_server_folds_by_its_locale_takes_nothing_in_clear() {
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let folds = make_locale(folder.path());
-    let locales = folds.then(|| folder.path());
-    let setup = Setup::start_among(locales, RULES, "");
-    let locale = if folds { LOCALE } else { "C" };
-    let create = format!(
-        "CREATE DATABASE turkish ENCODING 'LATIN5' LC_COLLATE '{locale}' LC_CTYPE '{locale}' \
-         TEMPLATE template0"
-    );
-    setup
-        .server
-        .connect()
-        .batch_execute(&create)
-        .expect(&create);
+    let setup = start(folds.then(|| folder.path()));
     let mut client = connect(setup.proxy.address.port());
     let mut direct = connect(setup.server.port());
     // In single bytes, that is within the 63 of a name.
