@@ -445,6 +445,7 @@ fn a_server_that_demands_tls_is_checked() {
             ("server.crt", cert.pem().as_bytes()),
             ("server.key", key.as_bytes()),
         ],
+        ..Options::default()
     });
     let made = server.connect().batch_execute(
         "CREATE ROLE ann LOGIN; CREATE TABLE people (id bytea PRIMARY KEY, name bytea)",

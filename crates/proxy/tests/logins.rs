@@ -70,6 +70,7 @@ impl Place {
                 ("server.crt", of_server.certificate.as_bytes()),
                 ("server.key", of_server.key.as_bytes()),
             ],
+            ..Options::default()
         });
         let place = Self {
             has_tls,

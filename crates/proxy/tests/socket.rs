@@ -127,7 +127,7 @@ fn a_server_that_asks_nothing_over_its_socket_lets_nobody_in_unless_that_is_acce
     let server = Postgres::start_as(&Options {
         settings: &[("unix_socket_directories", &path)],
         access: Some(ACCESS),
-        files: &[],
+        ..Options::default()
     });
     let make = "CREATE ROLE ann LOGIN PASSWORD 'secret'";
     server.connect().batch_execute(make).expect("it is made");
