@@ -74,7 +74,7 @@ impl Setup {
                 Postgres::start_as(&server_testkit::Options {
                     settings: &settings,
                     access,
-                    files: &[],
+                    ..server_testkit::Options::default()
                 })
             });
             server.join().expect("a server")
