@@ -22,7 +22,19 @@ const OF_ROWS: &[&str] = &[
 /// Statements whose meaning the proxy keeps, or was given before.
 const KEPT: &[&str] = &["PrepareStmt", "ExecuteStmt"];
 
+/// Trees of the server's grammar are as deep as its texts are nested.
+const STACK_SIZE: usize = 128 << 20;
+
 pub fn check(text: &str, planned: &[Planned], schema: &Schema) {
+    std::thread::scope(|scope| {
+        let deep = std::thread::Builder::new().stack_size(STACK_SIZE);
+        let checked = deep.spawn_scoped(scope, || compare(text, planned, schema));
+        let checked = checked.expect("a thread").join();
+        checked.expect("the server reads the same");
+    });
+}
+
+fn compare(text: &str, planned: &[Planned], schema: &Schema) {
     let passes = |one: &Planned| matches!(one.plan, Plan::Pass(_));
     if let Ok(reading) = read(text)
         && !planned.iter().all(passes)
