@@ -283,9 +283,8 @@ fn the_watch_gives_its_password_by_scram_only() {
         let access =
             format!("host all postgres 127.0.0.1/32 trust\nhost all all 127.0.0.1/32 {method}\n");
         let server = Postgres::start_as(&Options {
-            settings: &[],
             access: Some(&access),
-            files: &[],
+            ..Options::default()
         });
         let mut direct = server.connect();
         let role = format!("CREATE ROLE watcher LOGIN PASSWORD '{PASSWORD}'");
