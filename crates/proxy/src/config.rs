@@ -84,6 +84,10 @@ pub struct ProxyConfig {
     /// How often sessions look whether somebody changed the catalogues past this proxy.
     #[serde(default = "defaults::schema_check_seconds")]
     pub schema_check_seconds: NonZeroU32,
+    /// Whether tables that are made get a check by which the server itself refuses plaintext in
+    /// protected columns.
+    #[serde(default = "defaults::guard")]
+    pub guard: bool,
     /// How long a client may take until its session begins.
     #[serde(default = "defaults::startup_timeout_seconds")]
     pub startup_timeout_seconds: NonZeroU32,
@@ -201,6 +205,10 @@ mod defaults {
 
     pub fn schema_check_seconds() -> NonZeroU32 {
         NonZeroU32::MIN
+    }
+
+    pub fn guard() -> bool {
+        true
     }
 
     /// As PostgreSQL's `authentication_timeout`.
@@ -373,6 +381,7 @@ impl ProxyConfig {
     #[must_use]
     pub fn limit(&self, protection: Protection) -> Protection {
         protection
+            .with_guards(self.guard)
             .with_finish_rows_max(self.max_finish_rows)
             .with_finish_bytes_max(self.max_finish_bytes)
             .with_field_size_max(self.max_message_bytes)

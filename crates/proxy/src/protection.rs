@@ -183,6 +183,14 @@ impl Protection {
         }
     }
 
+    /// Whether tables that are made get a check by which the server itself refuses plaintext; they
+    /// do where nobody says otherwise.
+    #[must_use]
+    pub fn with_guards(mut self, guards: bool) -> Self {
+        self.rules.leaves_guards_out = !guards;
+        self
+    }
+
     /// With another limit of the rows that are fetched to finish one statement.
     #[must_use]
     pub fn with_finish_rows_max(mut self, rows: usize) -> Self {

@@ -3,7 +3,8 @@
 //! The server has protected columns as `bytea`. Drivers, `\d` of psql and mappers ask it for the
 //! types of columns, and must see those of the rules. So `pg_attribute` and
 //! `information_schema.columns` in `FROM` are replaced by a subquery with the same columns, in
-//! which the types of protected columns are others. The rest of the text stays byte for byte:
+//! which the types of protected columns are others. Likewise for guards, which are no business of
+//! clients: what lists constraints lists them not, and `pg_class` does not count them. The rest of the text stays byte for byte:
 //! such queries use syntax that a parser may not know, and hold no values of protected columns.
 //!
 //! That a text is such a query is decided over its lexemes: it only reads, no name in it is that
@@ -18,6 +19,7 @@ use crate::names::{NAME_SIZE_MAX, lower};
 use crate::{Effects, Form, Hole, Piece, Plan, Schema, Source, Template, Translated};
 
 mod calls;
+mod hidden;
 mod shown;
 
 #[cfg(test)]
@@ -33,19 +35,23 @@ pub fn plan(text: &str, schema: &Schema) -> Option<Plan> {
     if !only_reads(&words) || !names_are_free(&words, schema) || !calls::are_known(&words) {
         return None;
     }
-    let replacements: Vec<Replacement> = relations(&words)
+    let replaced: Vec<(Relation, String)> = relations(&words)
         .into_iter()
-        .filter_map(|relation| relation.replacement(schema))
+        .filter_map(|relation| {
+            let subquery = relation.subquery(text, &words, schema)?;
+            Some((relation, subquery))
+        })
         .collect();
     if !reads_catalogues(&words) {
         return None;
     }
-    if replacements.is_empty() {
+    if replaced.is_empty() {
         return Some(Plan::Pass(Effects::default()));
     }
-    let names = qualifiers(&words, &replacements);
+    let names = qualifiers(&words, &replaced);
+    let replacements = replaced.into_iter().map(Relation::replacement);
     Some(Plan::One(
-        translated(text, &words, replacements.into_iter().chain(names)),
+        translated(text, &words, replacements.chain(names)),
         Effects::default(),
     ))
 }
@@ -183,17 +189,19 @@ struct Replacement {
 
 /// The schema before the name of a catalogue that qualifies a column: what stands for the catalogue
 /// is in no schema.
-fn qualifiers(words: &[Word], replacements: &[Replacement]) -> Vec<Replacement> {
+fn qualifiers(words: &[Word], replaced: &[(Relation, String)]) -> Vec<Replacement> {
     let is_dot = |at: usize| words.get(at).is_some_and(|word| word.kind == Kind::Dot);
     let name = |at: usize| words.get(at).and_then(Word::name);
+    let is_replaced = |at: usize| {
+        let mut own = replaced.iter().map(|(relation, _)| relation);
+        own.any(|own| name(at) == Some(own.home()) && name(at + 2) == Some(own.name))
+    };
     (0..words.len())
-        .filter(|at| is_dot(at + 1) && is_dot(at + 3))
-        .filter(|at| is_shown(name(*at), name(at + 2)))
+        .filter(|at| is_dot(at + 1) && is_dot(at + 3) && is_replaced(*at))
         .map(|at| words[at].place.start..words[at + 2].place.start)
         .filter(|place| {
-            replacements
-                .iter()
-                .all(|own| !own.place.contains(&place.start))
+            let mut own = replaced.iter().map(|(relation, _)| relation);
+            own.all(|own| !own.place.contains(&place.start))
         })
         .map(|place| Replacement {
             place,
@@ -202,30 +210,34 @@ fn qualifiers(words: &[Word], replacements: &[Replacement]) -> Vec<Replacement> 
         .collect()
 }
 
-/// Whether these are schema and name of a catalogue that is replaced.
-fn is_shown(schema: Option<&str>, name: Option<&str>) -> bool {
-    matches!(
-        (schema, name),
-        (Some("pg_catalog"), Some("pg_attribute")) | (Some("information_schema"), Some("columns"))
-    )
-}
-
 impl Relation<'_> {
-    fn replacement(&self, schema: &Schema) -> Option<Replacement> {
-        let subquery = match (self.schema, self.name) {
-            (None | Some("pg_catalog"), "pg_attribute") => shown::attributes(schema)?,
-            (Some("information_schema"), "columns") => shown::columns(schema)?,
-            _ => return None,
-        };
-        let alias = if self.has_alias {
+    /// The schema of what is replaced.
+    fn home(&self) -> &str {
+        self.schema.unwrap_or("pg_catalog")
+    }
+
+    /// What stands for it; None: it stays.
+    fn subquery(&self, text: &str, words: &[Word], schema: &Schema) -> Option<String> {
+        match (self.home(), self.name) {
+            ("pg_catalog", "pg_attribute") => shown::attributes(schema),
+            ("information_schema", "columns") => shown::columns(schema),
+            ("pg_catalog", "pg_constraint") => hidden::constraints(words, schema),
+            ("pg_catalog", "pg_class") => hidden::classes(text, words, schema),
+            ("information_schema", name) => hidden::information(name, schema),
+            _ => None,
+        }
+    }
+
+    fn replacement((own, subquery): (Self, String)) -> Replacement {
+        let alias = if own.has_alias {
             String::new()
         } else {
-            format!(" AS {}", self.name)
+            format!(" AS {}", own.name)
         };
-        Some(Replacement {
-            place: self.place.clone(),
+        Replacement {
+            place: own.place,
             text: format!("({subquery}){alias}"),
-        })
+        }
     }
 }
 

@@ -26,6 +26,7 @@ mod after;
 mod alter;
 mod constraint;
 mod create;
+mod guarded;
 mod index;
 
 pub(crate) use after::after;

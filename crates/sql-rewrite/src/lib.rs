@@ -28,6 +28,7 @@ mod plan;
 mod rules;
 mod schema;
 mod statement;
+mod table_guard;
 mod uses;
 mod utility;
 mod verify;
@@ -43,9 +44,9 @@ pub use plan::{
 };
 pub use rules::{ColumnRule, DEFAULT_SCHEMA, Mode, Rules, RulesError};
 pub use schema::{
-    ASKED, Answer, CHECKED, CatalogueFacts, Column, ColumnId, ProtectedColumn, QUERIES,
-    RelationKind, Schema, SchemaError, SeenColumns, SessionFacts, Shared, Table, answers_of,
-    fingerprint_of,
+    ASKED, Answer, CHECKED, CatalogueFacts, Column, ColumnId, Guard, GuardsDue, ProtectedColumn,
+    QUERIES, RelationKind, Schema, SchemaError, SeenColumns, SessionFacts, Shared, Table,
+    answers_of, fingerprint_of,
 };
 pub use statement::{Dialect, plan, plan_with};
 pub use uses::Use;

@@ -50,6 +50,10 @@ pub struct ColumnRule {
 pub struct Rules {
     /// Table to column to rule.
     pub tables: BTreeMap<String, BTreeMap<String, ColumnRule>>,
+    /// Whether tables get no check by which the server itself refuses plaintext: `guard = false` of
+    /// `[proxy]`.
+    #[serde(skip)]
+    pub leaves_guards_out: bool,
 }
 
 /// Rules that contradict themselves.

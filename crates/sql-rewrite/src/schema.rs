@@ -8,12 +8,14 @@ use crate::Mode;
 use crate::names::lower;
 
 pub(crate) mod build;
+mod guards;
 mod queries;
 mod session;
 mod shared;
 pub(crate) mod views;
 
 pub use build::SeenColumns;
+pub use guards::{Guard, GuardsDue};
 pub use queries::{ASKED, Answer, CHECKED, QUERIES, answers_of, fingerprint_of};
 pub use session::SessionFacts;
 pub use shared::Shared;
@@ -154,6 +156,10 @@ pub struct Schema {
     /// Of views that rows may be written through, by schema and name: columns with a default of the
     /// tables below them that they do not show. A row that comes through such a view has none.
     pub hidden_defaults: HashMap<(String, String), Vec<ColumnId>>,
+    /// Checks by which the server itself refuses plaintext in protected columns.
+    pub guards: Vec<Guard>,
+    /// Whether tables are made without them.
+    pub leaves_guards_out: bool,
 }
 
 /// What is needed to show clients a catalogue with the logical types.
@@ -161,6 +167,8 @@ pub struct Schema {
 pub struct CatalogueFacts {
     /// Columns of the server's `pg_attribute`: they differ between versions.
     pub attribute_columns: Vec<String>,
+    /// Columns of the server's `pg_class`.
+    pub class_columns: Vec<String>,
     /// Columns of the server's `information_schema.columns`.
     pub information_columns: Vec<String>,
     /// Columns of indexes that are protected: number of the index, number of the column in it.

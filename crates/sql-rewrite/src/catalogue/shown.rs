@@ -158,18 +158,18 @@ fn placed(schema: &Schema) -> Vec<(u32, i16, ColumnId)> {
     placed
 }
 
-fn separate(list: &mut String) {
+pub(super) fn separate(list: &mut String) {
     if !list.is_empty() {
         list.push_str(", ");
     }
 }
 
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// A constant that no setting of the server reads otherwise.
-fn constant(text: &str) -> String {
+pub(super) fn constant(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('\'', "''");
     let prefix = if text.contains('\\') { " E" } else { "" };
     format!("{prefix}'{escaped}'")

@@ -172,3 +172,61 @@ fn columns_of_indexes_are_shown_too() {
         "{attributes}"
     );
 }
+
+/// The same with two guards of `people`.
+fn guarded() -> Schema {
+    let mut schema = schema();
+    for (oid, name) in [(31, "strongroom_guard_1"), (30, "strongroom_guard_2")] {
+        schema.guards.push(crate::Guard {
+            oid,
+            relation: 10,
+            schema: "public".to_owned(),
+            table: "people".to_owned(),
+            name: name.to_owned(),
+            columns: vec!["name".to_owned()],
+            is_valid: true,
+        });
+    }
+    let columns = ["oid", "relname", "relchecks"];
+    schema.catalogue.class_columns = columns.map(str::to_owned).to_vec();
+    schema
+}
+
+#[test]
+fn guards_are_hidden() {
+    let shown = |text: &str| match super::plan(text, &guarded()) {
+        Some(Plan::One(translated, _)) => translated.template.render(|_, _| panic!("no hole")),
+        Some(Plan::Pass(_)) => text.to_owned(),
+        other => panic!("{text}\nbecomes {other:?}"),
+    };
+    assert_eq!(
+        shown("SELECT c.tableoid, conname FROM pg_catalog.pg_constraint c WHERE contype = 'c'"),
+        "SELECT c.tableoid, conname FROM (SELECT c.tableoid, c.* FROM pg_catalog.pg_constraint \
+         AS c WHERE c.oid <> ALL ('{30,31}'::pg_catalog.oid[])) c WHERE contype = 'c'"
+    );
+    assert_eq!(
+        shown("SELECT pg_catalog.pg_class.relchecks FROM pg_catalog.pg_class"),
+        "SELECT pg_class.relchecks FROM (SELECT c.\"oid\", c.\"relname\", \
+         (c.relchecks - COALESCE(m.guards, 0))::pg_catalog.int2 AS relchecks FROM \
+         pg_catalog.pg_class AS c LEFT JOIN (VALUES (10::pg_catalog.oid, 2)) AS m (relid, guards) \
+         ON m.relid = c.oid) AS pg_class"
+    );
+    let names = shown("SELECT constraint_name FROM information_schema.check_constraints");
+    assert!(
+        names.contains("('public', 'strongroom_guard_1')"),
+        "{names}"
+    );
+    for text in [
+        "SELECT oid FROM pg_class WHERE relname = 'x'",
+        "SELECT * FROM information_schema.tables",
+        "SELECT * FROM information_schema.key_column_usage",
+        "SELECT pg_catalog.pg_get_constraintdef(1)",
+    ] {
+        assert_eq!(shown(text), text);
+    }
+    // Without guards all stay.
+    becomes(
+        "SELECT * FROM pg_constraint, pg_class, information_schema.table_constraints",
+        "SELECT * FROM pg_constraint, pg_class, information_schema.table_constraints",
+    );
+}

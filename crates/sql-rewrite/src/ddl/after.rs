@@ -8,7 +8,7 @@ use sqlparser::ast::{
     visit_relations,
 };
 
-use super::{create, find, own_name};
+use super::{create, find, guarded, own_name};
 use crate::analysis::output_name;
 use crate::names::folded;
 use crate::schema::views::{shown_by_query, takes_rows};
@@ -60,6 +60,10 @@ pub(crate) fn after<'s>(
     made.has_triggers |= replaces && there.is_some_and(|there| there.has_triggers);
     // IF NOT EXISTS leaves the one that is there.
     if replaces || there.is_none_or(|there| there.oid == 0) {
+        if let Statement::CreateTable(create) = statement {
+            let guard = guarded::made(create, &made, &schema);
+            schema.guards.extend(guard);
+        }
         schema.tables.insert(name.clone(), made);
         if let Statement::CreateView(view) = statement
             && takes_rows(&view.query)

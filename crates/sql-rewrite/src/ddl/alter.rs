@@ -6,8 +6,8 @@ use sqlparser::ast::{
 };
 
 use super::{
-    constraint, create, find_known, pass, place, put_schema, refusal, refuse_named, refuse_reading,
-    reshaping, written,
+    constraint, create, find_known, guarded, pass, place, put_schema, refusal, refuse_named,
+    refuse_reading, reshaping, written,
 };
 use crate::analysis::quoted;
 use crate::names::{folded, split};
@@ -32,6 +32,8 @@ pub(super) fn plan(alter: &AlterTable, schema: &Schema) -> Result<Plan, Refusal>
     for own in &mut anew.operations {
         operation(own, &table, schema)?;
     }
+    anew.operations
+        .extend(guarded::of_changed(alter, &table, schema)?);
     let plan = if anew == *alter && !table.is_protected() {
         pass()
     } else {
@@ -108,10 +110,13 @@ fn operation(own: &mut AlterTableOperation, table: &Table, schema: &Schema) -> R
             }
             Ok(())
         }
+        Operation::DropConstraint { name, .. } => guarded::refuse_name(name, table),
+        Operation::RenameConstraint { old_name, new_name } => {
+            guarded::refuse_name(old_name, table)?;
+            guarded::refuse_name(new_name, table)
+        }
         // Names, and switches that do not look into a row.
         Operation::DropColumn { .. }
-        | Operation::DropConstraint { .. }
-        | Operation::RenameConstraint { .. }
         | Operation::ValidateConstraint { .. }
         | Operation::DisableRowLevelSecurity
         | Operation::EnableRowLevelSecurity

@@ -5,7 +5,7 @@ use sqlparser::ast::{
     TableConstraint,
 };
 
-use super::{find, place, refusal, refuse_reading};
+use super::{find, guarded, place, refusal, refuse_reading};
 use crate::names::{folded, split};
 use crate::schema::build::fitting::foreign_key_problem;
 use crate::schema::views::View;
@@ -13,6 +13,9 @@ use crate::{Mode, ProtectedColumn, Refusal, Schema, Table};
 
 /// Checks a constraint of a table, as it will be.
 pub(super) fn check(own: &TableConstraint, table: &Table, schema: &Schema) -> Result<(), Refusal> {
+    if let Some(name) = name(own) {
+        guarded::refuse_name(name, table)?;
+    }
     match own {
         TableConstraint::PrimaryKey(key) => check_key(&key.columns, table, schema),
         TableConstraint::Unique(key) => check_key(&key.columns, table, schema),
@@ -32,6 +35,21 @@ pub(super) fn check(own: &TableConstraint, table: &Table, schema: &Schema) -> Re
             }
             Ok(())
         }
+    }
+}
+
+fn name(own: &TableConstraint) -> Option<&Ident> {
+    match own {
+        TableConstraint::PrimaryKey(key) => key.name.as_ref(),
+        TableConstraint::Unique(key) => key.name.as_ref(),
+        TableConstraint::ForeignKey(key) => key.name.as_ref(),
+        TableConstraint::Check(check) => check.name.as_ref(),
+        TableConstraint::PrimaryKeyUsingIndex(key) | TableConstraint::UniqueUsingIndex(key) => {
+            key.name.as_ref()
+        }
+        TableConstraint::Exclude(_)
+        | TableConstraint::Index(_)
+        | TableConstraint::FulltextOrSpatial(_) => None,
     }
 }
 

@@ -7,8 +7,8 @@ use sqlparser::ast::{
 };
 
 use super::{
-    constraint, find, has_rules, is_temporary, own_name, pass, place, put_found_schema, put_schema,
-    refusal, refuse_named, refuse_table_as, reshaping, written,
+    constraint, find, guarded, has_rules, is_temporary, own_name, pass, place, put_found_schema,
+    put_schema, refusal, refuse_named, refuse_table_as, reshaping, written,
 };
 use crate::names::{folded, split};
 use crate::rules::{constant_value, parse_default};
@@ -35,6 +35,8 @@ pub(super) fn plan(create: &CreateTable, schema: &Schema) -> Result<Plan, Refusa
     for own in &anew.constraints {
         constraint::check(own, &table, schema)?;
     }
+    anew.constraints
+        .extend(guarded::of_new(create, &table, schema)?);
     let plan = if anew == *create && !table.is_protected() {
         pass()
     } else {
@@ -273,6 +275,9 @@ pub(super) fn column(
         .and_then(|at| table.columns[at].protected);
     let rule = own.map(|id| schema.column(id));
     for option in &definition.options {
+        if let Some(name) = &option.name {
+            guarded::refuse_name(name, table)?;
+        }
         constraint::check_option(&option.option, &definition.name, table, schema)?;
     }
     let Some(rule) = rule else {

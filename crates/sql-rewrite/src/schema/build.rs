@@ -14,6 +14,7 @@ use crate::{ColumnRule, Rules};
 
 mod closed;
 pub(crate) mod fitting;
+mod guards;
 
 pub use closed::SeenColumns;
 
@@ -72,6 +73,7 @@ impl Schema {
         building.apply_rules();
         building.close_tables(seen);
         building.read_indexes(&answers[3]);
+        building.read_guards(&answers[5]);
         building.check_constraints(&answers[5]);
         building.check_partitions(&answers[1]);
         building.find_free_columns(&answers[3], &answers[5]);
@@ -87,6 +89,7 @@ impl Schema {
             let facts = &mut building.schema.catalogue;
             match text(row, 0).as_str() {
                 "pg_attribute" => facts.attribute_columns.push(text(row, 1)),
+                "pg_class" => facts.class_columns.push(text(row, 1)),
                 _ => facts.information_columns.push(text(row, 1)),
             }
         }
@@ -133,7 +136,10 @@ impl<'a> Building<'a> {
     fn new(rules: &'a Rules) -> Self {
         Self {
             rules,
-            schema: Schema::default(),
+            schema: Schema {
+                leaves_guards_out: rules.leaves_guards_out,
+                ..Schema::default()
+            },
             names: HashMap::new(),
             definitions: HashMap::new(),
             parents: BTreeMap::new(),

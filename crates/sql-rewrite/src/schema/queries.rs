@@ -153,7 +153,7 @@ SELECT pg_catalog.concat_ws(
          WHERE d.classid OPERATOR(pg_catalog.=)
                pg_catalog.to_regclass('pg_catalog.pg_publication_namespace')) AS own(version)";
 
-/// Sets, until the transaction ends, what the texts of views, functions and types depend on. Names
+/// Sets, until the transaction ends, what the texts of views, checks, functions and types depend on. Names
 /// are looked up in `pg_catalog` alone, so that all others are printed with their schemas:
 /// temporary ones too, which come first unless they are named. What was set before is kept beside.
 const PIN: &str = "\
@@ -161,8 +161,11 @@ SELECT pg_catalog.set_config('strongroom.search_path',
                              pg_catalog.current_setting('search_path'), true),
        pg_catalog.set_config('strongroom.standard_conforming_strings',
                              pg_catalog.current_setting('standard_conforming_strings'), true),
+       pg_catalog.set_config('strongroom.bytea_output',
+                             pg_catalog.current_setting('bytea_output'), true),
        pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),
-       pg_catalog.set_config('standard_conforming_strings', 'on', true)";
+       pg_catalog.set_config('standard_conforming_strings', 'on', true),
+       pg_catalog.set_config('bytea_output', 'hex', true)";
 
 /// Sets back what [`PIN`] has set.
 const RESTORE: &str = "\
@@ -170,7 +173,9 @@ SELECT pg_catalog.set_config('search_path',
                              pg_catalog.current_setting('strongroom.search_path'), true),
        pg_catalog.set_config('standard_conforming_strings',
                              pg_catalog.current_setting(
-                               'strongroom.standard_conforming_strings'), true)";
+                               'strongroom.standard_conforming_strings'), true),
+       pg_catalog.set_config('bytea_output',
+                             pg_catalog.current_setting('strongroom.bytea_output'), true)";
 
 /// Relations of users: number, schema, name, kind, whether triggers fire or rules rewrite, text
 /// of a view, how and by which columns it is partitioned, whether all of its rows are its own and
@@ -249,11 +254,14 @@ SELECT i.inhrelid::pg_catalog.text, i.inhparent::pg_catalog.text
  WHERE c.relkind OPERATOR(pg_catalog.=) ANY ('{r,p,f}'::pg_catalog.\"char\"[])
  ORDER BY i.inhrelid, i.inhseqno";
 
-/// Constraints over columns: name, kind, relation, columns, relation and columns referred to.
+/// Constraints over columns: name, kind, relation, columns, relation and columns referred to; then
+/// number, and of one that has the name of a guard the definition.
 const CONSTRAINTS: &str = "\
 SELECT k.conname::pg_catalog.text, k.contype::pg_catalog.text, k.conrelid::pg_catalog.text,
        pg_catalog.array_to_string(k.conkey, ' '), k.confrelid::pg_catalog.text,
-       pg_catalog.array_to_string(k.confkey, ' ')
+       pg_catalog.array_to_string(k.confkey, ' '), k.oid::pg_catalog.text,
+       CASE WHEN pg_catalog.starts_with(k.conname::pg_catalog.text, 'strongroom_guard')
+            THEN pg_catalog.pg_get_constraintdef(k.oid) END
   FROM pg_catalog.pg_constraint k
   JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) k.connamespace
  WHERE k.contype OPERATOR(pg_catalog.=) ANY ('{c,f,x}'::pg_catalog.\"char\"[])
@@ -306,12 +314,13 @@ SELECT p.proname::pg_catalog.text,
    AND n.nspname OPERATOR(pg_catalog.<>) 'information_schema'
  ORDER BY p.oid";
 
-/// Columns of the catalogues themselves.
+/// Columns of the catalogues themselves: those of which single columns are shown otherwise.
 const CATALOGUE_COLUMNS: &str = "\
 SELECT c.relname::pg_catalog.text, a.attname::pg_catalog.text
   FROM pg_catalog.pg_attribute a
   JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) a.attrelid
  WHERE (a.attrelid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attribute'::pg_catalog.regclass
+        OR a.attrelid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
         OR a.attrelid OPERATOR(pg_catalog.=) 'information_schema.columns'::pg_catalog.regclass)
    AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped
  ORDER BY 1, a.attnum";

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::{Answer, Building, Name, number, numbers, text, truth};
 use crate::schema::{Column, ColumnId};
+use crate::table_guard::PREFIX;
 use crate::{Mode, ProtectedColumn};
 
 impl Building<'_> {
@@ -71,6 +72,9 @@ impl Building<'_> {
 
     pub(super) fn check_constraints(&mut self, answer: &Answer) {
         for row in answer {
+            if self.is_guard(row) {
+                continue;
+            }
             let (constraint, kind) = (text(row, 0), text(row, 1));
             let (relation, columns): (u32, Vec<i16>) = (number(row, 2), numbers(row, 3));
             let (referred, referred_columns): (u32, Vec<i16>) = (number(row, 4), numbers(row, 5));
@@ -82,6 +86,12 @@ impl Building<'_> {
                 let problem = if kind == "f" {
                     let other = referred_columns.get(place).copied().unwrap_or_default();
                     foreign_key_problem(own, self.protected_at(referred, other))
+                } else if own.is_some() && constraint.starts_with(PREFIX) {
+                    Some(
+                        "it has the name of a guard, and is none for these columns by these rules: \
+                         drop it at the server (ALTER TABLE … DROP CONSTRAINT …), then run \
+                         `strongroom columns guard`",
+                    )
                 } else if own.is_some() {
                     Some("the server would check ciphertext: drop it")
                 } else {
@@ -112,7 +122,8 @@ impl Building<'_> {
                 columns.insert(ALL);
             }
         }
-        for row in constraints {
+        // A guard takes every sealed value.
+        for row in constraints.iter().filter(|row| !self.is_guard(row)) {
             let columns = watched.entry(number(row, 2)).or_default();
             columns.extend(numbers(row, 3));
             if text(row, 1) != "f" {

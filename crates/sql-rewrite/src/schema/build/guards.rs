@@ -1,0 +1,55 @@
+//! Which checks of the server are guards: by their names *and* by their texts.
+
+use super::{Building, number, numbers, text};
+use crate::schema::{Answer, Guard};
+use crate::table_guard::{PREFIX, TableGuard};
+
+/// What the server prints behind a check that was not looked for in the rows that were there.
+const NOT_VALID: &str = " NOT VALID";
+
+impl Building<'_> {
+    pub(super) fn read_guards(&mut self, answer: &Answer) {
+        let guards: Vec<Guard> = answer.iter().filter_map(|row| self.guard(row)).collect();
+        self.schema.guards = guards;
+    }
+
+    /// Whether a row of the answer is one of them.
+    pub(super) fn is_guard(&self, row: &[Option<String>]) -> bool {
+        let own: u32 = number(row, 6);
+        own != 0 && self.schema.guards.iter().any(|guard| guard.oid == own)
+    }
+
+    /// The guard that a constraint is. One of that name with another text would let in what the
+    /// proxy does not know: it is checked as any other.
+    fn guard(&self, row: &[Option<String>]) -> Option<Guard> {
+        let name = text(row, 0);
+        if text(row, 1) != "c" || !name.starts_with(PREFIX) {
+            return None;
+        }
+        let table = self.table(number(row, 2))?;
+        let column = |number: i16| {
+            let mut own = table.columns.iter();
+            let own = own.find(|column| column.number == number)?;
+            own.protected.map(|_| own.name.clone())
+        };
+        let columns: Vec<String> = numbers(row, 3)
+            .into_iter()
+            .map(column)
+            .collect::<Option<_>>()?;
+        let guard = TableGuard::new(self.schema.guarded(table, &columns))?;
+        let definition = text(row, 7);
+        let looked_at = definition.strip_suffix(NOT_VALID);
+        if name != guard.name() || !guard.is(looked_at.unwrap_or(&definition)) {
+            return None;
+        }
+        Some(Guard {
+            oid: number(row, 6),
+            relation: table.oid,
+            schema: table.schema.clone(),
+            table: table.name.clone(),
+            name,
+            columns,
+            is_valid: looked_at.is_none(),
+        })
+    }
+}

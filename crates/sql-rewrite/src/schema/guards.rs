@@ -1,0 +1,130 @@
+//! Guards that the server has, and those that it lacks.
+
+use super::{ProtectedColumn, Schema, Table};
+use crate::analysis::quoted;
+use crate::table_guard::{GuardedColumn, TableGuard};
+
+/// A check by which the server itself refuses plaintext in columns of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// The catalogue's number of it; 0: a statement before has made it.
+    pub oid: u32,
+    /// The catalogue's number of the table.
+    pub relation: u32,
+    /// Schema of the table.
+    pub schema: String,
+    /// Table.
+    pub table: String,
+    /// Name of the constraint.
+    pub name: String,
+    /// The columns that it holds to sealed values.
+    pub columns: Vec<String>,
+    /// Whether it was looked for in the rows that were there before it.
+    pub is_valid: bool,
+}
+
+impl Guard {
+    pub(crate) fn is_of(&self, table: &Table) -> bool {
+        self.schema == table.schema && self.table == table.name
+    }
+
+    fn covers(&self, column: &ProtectedColumn) -> bool {
+        self.schema == column.schema
+            && self.table == column.table
+            && self.columns.contains(&column.column)
+    }
+}
+
+/// What is to be sent to the server itself so that it guards a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuardsDue {
+    /// Schema.
+    pub schema: String,
+    /// Table.
+    pub table: String,
+    /// Columns without a guard.
+    pub columns: Vec<String>,
+    /// What adds a guard of those for rows to come; None: they all have one.
+    pub add: Option<String>,
+    /// What looks for the guards in the rows that are there.
+    pub validate: Vec<String>,
+}
+
+impl Schema {
+    /// Protected columns in the server that no guard holds to sealed values. Partitions and
+    /// children have the guards of the tables that have the rules.
+    pub fn unguarded_columns(&self) -> impl Iterator<Item = &ProtectedColumn> {
+        self.protected.iter().filter(|column| {
+            let name = (column.schema.clone(), column.table.clone());
+            let table = self.tables.get(&name).filter(|table| table.oid != 0);
+            table.is_some_and(|table| table.position(&column.column).is_some())
+                && !self.guards.iter().any(|guard| guard.covers(column))
+        })
+    }
+
+    /// Guards of tables with rules whose rows from before were not looked at.
+    pub fn unvalidated_guards(&self) -> impl Iterator<Item = &Guard> {
+        self.guards.iter().filter(|guard| {
+            let mut ruled = self.protected.iter();
+            !guard.is_valid && ruled.any(|column| guard.covers(column))
+        })
+    }
+
+    /// What the server lacks, by tables, in the order of their names.
+    pub fn guards_due(&self) -> Vec<GuardsDue> {
+        let unguarded = self
+            .unguarded_columns()
+            .map(|own| (&own.schema, &own.table));
+        let unvalidated = self
+            .unvalidated_guards()
+            .map(|own| (&own.schema, &own.table));
+        let mut names: Vec<_> = unguarded.chain(unvalidated).collect();
+        names.sort_unstable();
+        names.dedup();
+        let due = |(schema, table): (&String, &String)| {
+            let own = self.tables.get(&(schema.clone(), table.clone()))?;
+            Some(self.due(own))
+        };
+        names.into_iter().filter_map(due).collect()
+    }
+
+    fn due(&self, table: &Table) -> GuardsDue {
+        let own = self.unguarded_columns();
+        let own = own.filter(|own| own.schema == table.schema && own.table == table.name);
+        let columns: Vec<String> = own.map(|own| own.column.clone()).collect();
+        let alter = format!(
+            "ALTER TABLE {}.{}",
+            quoted(&table.schema),
+            quoted(&table.name)
+        );
+        let guard = TableGuard::new(self.guarded(table, &columns));
+        let add = guard.as_ref().map(|guard| {
+            let (name, condition) = (guard.name(), guard.condition());
+            format!("{alter} ADD CONSTRAINT {name} CHECK ({condition}) NOT VALID")
+        });
+        let there = self.unvalidated_guards();
+        let there = there.filter(|own| own.is_of(table));
+        let names = there.map(|own| own.name.clone());
+        let names = names.chain(guard.map(|own| own.name()));
+        GuardsDue {
+            schema: table.schema.clone(),
+            table: table.name.clone(),
+            columns,
+            add,
+            validate: names
+                .map(|name| format!("{alter} VALIDATE CONSTRAINT {name}"))
+                .collect(),
+        }
+    }
+
+    /// Those of the columns of a table that are protected, as a guard sees them.
+    pub(crate) fn guarded(&self, table: &Table, columns: &[String]) -> Vec<GuardedColumn> {
+        let own = table.columns.iter();
+        let own = own.filter(|own| columns.contains(&own.name));
+        own.filter_map(|own| {
+            let rule = self.column(own.protected?);
+            Some(GuardedColumn::new(&own.name, rule.mode, rule.logical))
+        })
+        .collect()
+    }
+}

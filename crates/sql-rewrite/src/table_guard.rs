@@ -1,0 +1,305 @@
+//! The guard of a table: the check by which the server itself refuses plaintext in protected
+//! columns, whoever writes it.
+//!
+//! Each sealed value begins with its mode and the version of the keys (`docs/column-format.md`,
+//! section 1). A guard holds the columns of one table to these two bytes. It is *one* constraint,
+//! and few comparisons: PostgreSQL reads and plans the checks of a table anew for each statement,
+//! and that is what they cost.
+//!
+//! Invariants:
+//! 1. The text follows from the columns alone, and so does the name. The order of the columns in
+//!    the table changes neither: partitions and children may have another.
+//! 2. NULL passes: `LEAST` and `GREATEST` leave it out, and a check accepts what is not known.
+//! 3. Nothing in the text that is sent depends on the search path or on another setting. `LEAST`
+//!    and `GREATEST` are syntax, and compare as the type's own index does.
+//! 4. No value that the codec seals is refused.
+
+use column_types::LogicalType;
+
+use crate::Mode;
+
+/// What the name of every guard begins with.
+pub(crate) const PREFIX: &str = "strongroom_guard";
+
+/// The version of the keys in the header of each value.
+const KEY_VERSION: u8 = 1;
+
+/// Texts of more characters may lie outside of their row: of them the server is to read the
+/// beginning only. A row gets a page of its own for them at 2000 bytes and more (`TOAST`).
+const SHORT_LENGTH_MAX: u32 = 400;
+
+/// Bytes of a padded value at least: header, nonce, one block, tag.
+const RANDOM_SIZE_MIN: usize = 2 + 12 + 16 + 16;
+/// The same in mode equality: header, tag, one block.
+const EQUALITY_SIZE_MIN: usize = 2 + 16 + 16;
+
+/// A column as a guard sees it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct GuardedColumn {
+    name: String,
+    mode: u8,
+    /// A whole value may be too long to be read for two bytes of it.
+    is_long: bool,
+    /// What clients write there is a text or bytes, which could begin as sealed values do.
+    is_padded: bool,
+}
+
+impl GuardedColumn {
+    pub(crate) fn new(name: &str, mode: Mode, logical: LogicalType) -> Self {
+        let length = match logical {
+            LogicalType::Text | LogicalType::Bytes | LogicalType::Json => Some(u32::MAX),
+            LogicalType::Varchar(length) => Some(length.map_or(u32::MAX, u32::from)),
+            LogicalType::Char(length) => Some(u32::from(length)),
+            _ => None,
+        };
+        Self {
+            name: name.to_owned(),
+            mode: match mode {
+                Mode::Random => 1,
+                Mode::Equality => 2,
+                Mode::Order => 3,
+            },
+            is_long: length.is_some_and(|length| length > SHORT_LENGTH_MAX),
+            is_padded: length.is_some(),
+        }
+    }
+}
+
+/// The check of some columns of one table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TableGuard {
+    /// By their names.
+    columns: Vec<GuardedColumn>,
+}
+
+/// Who reads the text.
+#[derive(Clone, Copy, PartialEq)]
+enum Reader {
+    /// The server, in a statement.
+    Server,
+    /// The proxy, as the server prints it where names are looked up in `pg_catalog` alone.
+    Proxy,
+}
+
+impl TableGuard {
+    /// None: there is nothing to guard.
+    pub(crate) fn new(mut columns: Vec<GuardedColumn>) -> Option<Self> {
+        columns.sort_unstable();
+        columns.dedup();
+        (!columns.is_empty()).then_some(Self { columns })
+    }
+
+    /// The name of the constraint. Each set of columns has its own, so that a table may have
+    /// several guards, and a child those of all its parents.
+    pub(crate) fn name(&self) -> String {
+        // FNV-1a: it has to tell the guards of one table apart, and nothing else.
+        let hash = self.printed().bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+        });
+        format!("{PREFIX}_{hash:08x}")
+    }
+
+    /// The condition as it is sent.
+    pub(crate) fn condition(&self) -> String {
+        self.conditions(Reader::Server).join(" AND ")
+    }
+
+    /// The definition as the server prints it, by [`plain_names`].
+    fn printed(&self) -> String {
+        let conditions = self.conditions(Reader::Proxy);
+        if let [condition] = conditions.as_slice() {
+            return format!("CHECK (({condition}))");
+        }
+        format!("CHECK ((({})))", conditions.join(") AND ("))
+    }
+
+    /// Whether the server has printed this guard.
+    pub(crate) fn is(&self, definition: &str) -> bool {
+        plain_names(definition) == self.printed()
+    }
+
+    fn conditions(&self, reader: Reader) -> Vec<String> {
+        let mut conditions = Vec::new();
+        for mode in 1..=3 {
+            let own = || self.columns.iter().filter(move |own| own.mode == mode);
+            let short = own().filter(|own| !own.is_long);
+            let short: Vec<String> = short.map(|own| reader.name(&own.name)).collect();
+            conditions.extend(reader.header(mode, &short));
+            let long = own().filter(|own| own.is_long);
+            let long = long.map(|own| reader.beginning(&own.name));
+            conditions.extend(reader.header(mode, &long.collect::<Vec<_>>()));
+            let padded = own().filter(|own| own.is_padded);
+            let sizes: Vec<String> = padded.map(|own| reader.size(&own.name)).collect();
+            let size_min = if mode == 1 {
+                RANDOM_SIZE_MIN
+            } else {
+                EQUALITY_SIZE_MIN
+            };
+            if !sizes.is_empty() {
+                let least = among("LEAST", &sizes);
+                conditions.push(reader.compared(&least, ">=", &size_min.to_string()));
+            }
+        }
+        conditions
+    }
+}
+
+/// The least or greatest of some values, which may be one.
+fn among(which: &str, values: &[String]) -> String {
+    match values {
+        [value] => value.clone(),
+        values => format!("{which}({})", values.join(", ")),
+    }
+}
+
+impl Reader {
+    fn name(self, name: &str) -> String {
+        if self == Self::Proxy && is_plain(name) {
+            return name.to_owned();
+        }
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+
+    /// The parser does not take `pg_catalog.substr` for a call, unless the name is in quotes.
+    fn call(self, function: &str) -> String {
+        match self {
+            Self::Server => format!("pg_catalog.\"{function}\""),
+            Self::Proxy => function.to_owned(),
+        }
+    }
+
+    fn beginning(self, column: &str) -> String {
+        format!("{}({}, 1, 2)", self.call("substr"), self.name(column))
+    }
+
+    fn size(self, column: &str) -> String {
+        format!("{}({})", self.call("octet_length"), self.name(column))
+    }
+
+    fn compared(self, left: &str, operator: &str, right: &str) -> String {
+        match self {
+            Self::Server => format!("{left} OPERATOR(pg_catalog.{operator}) {right}"),
+            Self::Proxy => format!("{left} {operator} {right}"),
+        }
+    }
+
+    /// Two bytes. The escape is one whatever `standard_conforming_strings` says.
+    fn bytes(self, bytes: [u8; 2]) -> String {
+        let [first, second] = bytes;
+        match self {
+            Self::Server => format!("E'\\\\x{first:02x}{second:02x}'::pg_catalog.bytea"),
+            Self::Proxy => format!("'\\x{first:02x}{second:02x}'::bytea"),
+        }
+    }
+
+    /// That all values begin with the header.
+    fn header(self, mode: u8, values: &[String]) -> Vec<String> {
+        if values.is_empty() {
+            return Vec::new();
+        }
+        let (from, to) = ([mode, KEY_VERSION], [mode, KEY_VERSION + 1]);
+        vec![
+            self.compared(&among("LEAST", values), ">=", &self.bytes(from)),
+            self.compared(&among("GREATEST", values), "<", &self.bytes(to)),
+        ]
+    }
+}
+
+/// Whether a name can stand without quotes, unless it is a key word.
+fn is_plain(name: &str) -> bool {
+    let is_first = |byte: u8| byte.is_ascii_lowercase() || byte == b'_';
+    let mut bytes = name.bytes();
+    bytes.next().is_some_and(is_first) && bytes.all(|byte| is_first(byte) || byte.is_ascii_digit())
+}
+
+/// The text with names in quotes only where their letters need it. Which key words the server puts
+/// into quotes depends on its version, and all names are under `quote_all_identifiers`.
+fn plain_names(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['"', '\'']) {
+        let quote = &rest[at..=at];
+        plain.push_str(&rest[..at]);
+        let (part, behind) = quoted_part(&rest[at + 1..], quote);
+        match quote {
+            "\"" if is_plain(part) => plain.push_str(part),
+            quote => plain.extend([quote, part, quote]),
+        }
+        rest = behind;
+    }
+    plain.push_str(rest);
+    plain
+}
+
+/// What stands before the quote that ends it, and what stands behind that.
+fn quoted_part<'a>(text: &'a str, quote: &str) -> (&'a str, &'a str) {
+    let mut from = 0;
+    while let Some(found) = text[from..].find(quote) {
+        let at = from + found;
+        if !text[at + 1..].starts_with(quote) {
+            return (&text[..at], &text[at + 1..]);
+        }
+        from = at + 2;
+    }
+    (text, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(columns: &[(&str, Mode, &str)]) -> TableGuard {
+        let columns = columns.iter().map(|(name, mode, logical)| {
+            GuardedColumn::new(name, *mode, logical.parse().expect("a type"))
+        });
+        TableGuard::new(columns.collect()).expect("columns")
+    }
+
+    #[test]
+    fn one_column_is_compared_by_itself() {
+        let own = guard(&[("id", Mode::Equality, "integer")]);
+        assert_eq!(
+            own.condition(),
+            r#""id" OPERATOR(pg_catalog.>=) E'\\x0201'::pg_catalog.bytea AND "#.to_owned()
+                + r#""id" OPERATOR(pg_catalog.<) E'\\x0202'::pg_catalog.bytea"#
+        );
+        let printed = r"CHECK (((id >= '\x0201'::bytea) AND (id < '\x0202'::bytea)))";
+        assert!(own.is(printed), "{}", own.printed());
+        assert!(!own.is(&printed.replace("\\x0201", "\\x0200")));
+        assert!(!own.is(&format!("{printed} NO INHERIT")));
+    }
+
+    #[test]
+    fn columns_of_one_mode_share_their_comparisons() {
+        let own = guard(&[
+            ("b", Mode::Random, "integer"),
+            ("note", Mode::Random, "text"),
+            ("a", Mode::Random, "varchar(20)"),
+        ]);
+        let printed = r"CHECK (((LEAST(a, b) >= '\x0101'::bytea) AND (GREATEST(a, b) < '\x0102'::bytea) AND (substr(note, 1, 2) >= '\x0101'::bytea) AND (substr(note, 1, 2) < '\x0102'::bytea) AND (LEAST(octet_length(a), octet_length(note)) >= 46)))";
+        assert_eq!(own.printed(), printed);
+    }
+
+    #[test]
+    fn names_follow_from_the_columns_and_not_from_their_order() {
+        let (a, b) = (("a", Mode::Order, "date"), ("b", Mode::Random, "text"));
+        assert_eq!(guard(&[a, b]), guard(&[b, a]));
+        assert_eq!(guard(&[a, b]).name(), guard(&[b, a]).name());
+        assert_ne!(guard(&[a, b]).name(), guard(&[a]).name());
+        assert!(guard(&[a]).name().starts_with(PREFIX));
+    }
+
+    #[test]
+    fn quotes_of_plain_names_do_not_count() {
+        for (text, plain) in [
+            (r#"LEAST("a", "select")"#, "LEAST(a, select)"),
+            (r#"("A" < 'x"y"')"#, r#"("A" < 'x"y"')"#),
+            (r#""a""b" 'it''s "c"' "c""#, r#""a""b" 'it''s "c"' c"#),
+            (r#""least"(a)"#, "least(a)"),
+        ] {
+            assert_eq!(plain_names(text), plain);
+        }
+        // A function of that name is no LEAST.
+        assert_ne!(plain_names(r#""LEAST"(a)"#), "LEAST(a)");
+    }
+}
