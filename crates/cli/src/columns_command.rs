@@ -12,6 +12,7 @@ use proxy::config::{self, Parts};
 use sql_rewrite::explain::{self, ColumnReport, How, Learnt, Place, StatementReport};
 use sql_rewrite::{Answer, DEFAULT_SCHEMA, Dialect, QUERIES, Schema, Use};
 
+mod guards;
 mod queries;
 mod server;
 
@@ -36,6 +37,12 @@ enum Command {
     ///
     /// With --queries also what becomes of each statement of a file, and what it tells.
     Explain(ExplainArgs),
+    /// Have the server itself refuse plaintext in the protected columns of tables that are there
+    ///
+    /// Adds a check to each table of the rules that lacks one, at the server of the variable
+    /// STRONGROOM_DATABASE_URL, and looks whether rows that are there have plaintext. Tables that are
+    /// made through the proxy have that check.
+    Guard(FileArgs),
     /// Write a new column root key into a file that only its owner reads
     CreateKey {
         /// The new file
@@ -64,6 +71,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Check(args) => check(&args),
         Command::Explain(args) => explain(&args),
+        Command::Guard(args) => guard(&args),
         Command::CreateKey { file } => {
             store::key_file::generate(&file)?;
             writeln!(
@@ -97,8 +105,21 @@ fn check(args: &FileArgs) -> anyhow::Result<ExitCode> {
             }
             Ok(ExitCode::FAILURE)
         }
-        Ok(schema) => tell_fit(&schema, count),
+        Ok(schema) => {
+            let wants_guards = parts.proxy.as_ref().is_none_or(|proxy| proxy.guard);
+            tell_fit(&schema, count, wants_guards)
+        }
     }
+}
+
+fn guard(args: &FileArgs) -> anyhow::Result<ExitCode> {
+    let Some(parts) = read_parts(&args.config)? else {
+        return Ok(ExitCode::FAILURE);
+    };
+    let Some(mut client) = server::connect(&args.config, &parts)? else {
+        bail!("set {DATABASE_URL} to the server whose tables are to be guarded");
+    };
+    guards::add(&mut client, &parts.columns)
 }
 
 fn rules_text(count: usize) -> String {
@@ -109,7 +130,7 @@ fn rules_text(count: usize) -> String {
 }
 
 /// What is to be known of rules that do not contradict the server.
-fn tell_fit(schema: &Schema, count: usize) -> anyhow::Result<ExitCode> {
+fn tell_fit(schema: &Schema, count: usize, wants_guards: bool) -> anyhow::Result<ExitCode> {
     let mut missing = schema.missing_columns().peekable();
     if missing.peek().is_some() {
         for column in missing {
@@ -124,6 +145,9 @@ fn tell_fit(schema: &Schema, count: usize) -> anyhow::Result<ExitCode> {
         for warning in &report.warnings {
             writeln!(output, "{}.{}: {warning}", report.table, report.column)?;
         }
+    }
+    if wants_guards {
+        guards::tell(schema, &mut output)?;
     }
     let opaque = schema.tables.values().filter(|table| table.opaque);
     let mut opaque: Vec<String> = opaque

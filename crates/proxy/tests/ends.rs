@@ -417,7 +417,8 @@ fn metrics_tell_what_protection_did() {
     assert_eq!(metric(port, "statements_refused_total"), 2);
 
     assert_eq!(metric(port, "values_damaged_total"), 0);
-    let damage = "UPDATE person SET name = '\\x00' WHERE name IS NOT NULL";
+    let damage = "UPDATE person SET name = substr(name, 1, 2) || decode(repeat('00', 60), 'hex') \
+                  WHERE name IS NOT NULL";
     let damaged = setup.server.connect().batch_execute(damage);
     damaged.expect("past the proxy");
     client

@@ -14,6 +14,14 @@ pub const DATABASE_URL: &str = "STRONGROOM_DATABASE_URL";
 
 /// Asks the server; None where no server is named. `file` is that of the configuration.
 pub fn ask(file: &Path, parts: &Parts) -> anyhow::Result<Option<Vec<Answer>>> {
+    match connect(file, parts)? {
+        Some(mut client) => ask_by(&mut client).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Connects to the server; None where no server is named. `file` is that of the configuration.
+pub fn connect(file: &Path, parts: &Parts) -> anyhow::Result<Option<Client>> {
     let Ok(url) = std::env::var(DATABASE_URL) else {
         return Ok(None);
     };
@@ -21,7 +29,11 @@ pub fn ask(file: &Path, parts: &Parts) -> anyhow::Result<Option<Vec<Answer>>> {
     let Ok(config) = url.parse::<Config>() else {
         bail!("{DATABASE_URL} is no URL of PostgreSQL: write postgres://USER@HOST:PORT/DATABASE");
     };
-    let mut client = connect(config, tls(file, parts)?)?;
+    connect_by(config, tls(file, parts)?).map(Some)
+}
+
+/// Asks a server.
+pub fn ask_by(client: &mut Client) -> anyhow::Result<Vec<Answer>> {
     // One moment for all queries, and nothing is changed.
     let mut transaction = client
         .build_transaction()
@@ -40,7 +52,7 @@ pub fn ask(file: &Path, parts: &Parts) -> anyhow::Result<Option<Vec<Answer>>> {
         });
         answers.push(rows.collect());
     }
-    Ok(Some(answers_of(answers)))
+    Ok(answers_of(answers))
 }
 
 /// The authorities of `[proxy.server_tls]`, by which the proxy knows the server.
@@ -55,7 +67,7 @@ fn tls(file: &Path, parts: &Parts) -> anyhow::Result<Option<ServerTls>> {
 }
 
 /// By TLS where the proxy would: then never without it, unless the URL says so.
-fn connect(mut config: Config, tls: Option<ServerTls>) -> anyhow::Result<Client> {
+fn connect_by(mut config: Config, tls: Option<ServerTls>) -> anyhow::Result<Client> {
     let Some(tls) = tls else {
         return config.connect(NoTls).with_context(|| {
             format!(

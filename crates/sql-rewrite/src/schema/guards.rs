@@ -123,7 +123,12 @@ impl Schema {
         let own = own.filter(|own| columns.contains(&own.name));
         own.filter_map(|own| {
             let rule = self.column(own.protected?);
-            Some(GuardedColumn::new(&own.name, rule.mode, rule.logical))
+            Some(GuardedColumn::new(
+                &own.name,
+                own.number,
+                rule.mode,
+                rule.logical,
+            ))
         })
         .collect()
     }

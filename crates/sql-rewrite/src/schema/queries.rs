@@ -153,7 +153,7 @@ SELECT pg_catalog.concat_ws(
          WHERE d.classid OPERATOR(pg_catalog.=)
                pg_catalog.to_regclass('pg_catalog.pg_publication_namespace')) AS own(version)";
 
-/// Sets, until the transaction ends, what the texts of views, checks, functions and types depend on. Names
+/// Sets, until the transaction ends, what the texts of views, functions and types depend on. Names
 /// are looked up in `pg_catalog` alone, so that all others are printed with their schemas:
 /// temporary ones too, which come first unless they are named. What was set before is kept beside.
 const PIN: &str = "\
@@ -161,11 +161,11 @@ SELECT pg_catalog.set_config('strongroom.search_path',
                              pg_catalog.current_setting('search_path'), true),
        pg_catalog.set_config('strongroom.standard_conforming_strings',
                              pg_catalog.current_setting('standard_conforming_strings'), true),
-       pg_catalog.set_config('strongroom.bytea_output',
-                             pg_catalog.current_setting('bytea_output'), true),
+       pg_catalog.set_config('strongroom.quote_all_identifiers',
+                             pg_catalog.current_setting('quote_all_identifiers'), true),
        pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),
        pg_catalog.set_config('standard_conforming_strings', 'on', true),
-       pg_catalog.set_config('bytea_output', 'hex', true)";
+       pg_catalog.set_config('quote_all_identifiers', 'off', true)";
 
 /// Sets back what [`PIN`] has set.
 const RESTORE: &str = "\
@@ -174,8 +174,9 @@ SELECT pg_catalog.set_config('search_path',
        pg_catalog.set_config('standard_conforming_strings',
                              pg_catalog.current_setting(
                                'strongroom.standard_conforming_strings'), true),
-       pg_catalog.set_config('bytea_output',
-                             pg_catalog.current_setting('strongroom.bytea_output'), true)";
+       pg_catalog.set_config('quote_all_identifiers',
+                             pg_catalog.current_setting(
+                               'strongroom.quote_all_identifiers'), true)";
 
 /// Relations of users: number, schema, name, kind, whether triggers fire or rules rewrite, text
 /// of a view, how and by which columns it is partitioned, whether all of its rows are its own and
@@ -255,13 +256,23 @@ SELECT i.inhrelid::pg_catalog.text, i.inhparent::pg_catalog.text
  ORDER BY i.inhrelid, i.inhseqno";
 
 /// Constraints over columns: name, kind, relation, columns, relation and columns referred to; then
-/// number, and of one that has the name of a guard the definition.
+/// number, and of one that has the name of a guard its condition as it is stored, whether the rows
+/// that are there were looked at, and whether it holds for all rows and children. That a check may
+/// hold for none (`NOT ENFORCED`), PostgreSQL 18 has a column for, and others have not.
+///
+/// What the server prints of a check is not asked: it would lock the table, and so wait for
+/// whoever has changed it.
 const CONSTRAINTS: &str = "\
 SELECT k.conname::pg_catalog.text, k.contype::pg_catalog.text, k.conrelid::pg_catalog.text,
        pg_catalog.array_to_string(k.conkey, ' '), k.confrelid::pg_catalog.text,
        pg_catalog.array_to_string(k.confkey, ' '), k.oid::pg_catalog.text,
        CASE WHEN pg_catalog.starts_with(k.conname::pg_catalog.text, 'strongroom_guard')
-            THEN pg_catalog.pg_get_constraintdef(k.oid) END
+            THEN k.conbin::pg_catalog.text END,
+       k.convalidated::pg_catalog.text,
+       CASE WHEN pg_catalog.starts_with(k.conname::pg_catalog.text, 'strongroom_guard')
+            THEN (NOT k.connoinherit
+                  AND COALESCE(pg_catalog.to_jsonb(k) OPERATOR(pg_catalog.->>) 'conenforced',
+                               'true') OPERATOR(pg_catalog.=) 'true')::pg_catalog.text END
   FROM pg_catalog.pg_constraint k
   JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) k.connamespace
  WHERE k.contype OPERATOR(pg_catalog.=) ANY ('{c,f,x}'::pg_catalog.\"char\"[])

@@ -4,6 +4,7 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
 use crate::schema::{Answer, QUERIES};
+use crate::table_guard::tree::tests::EQUALITY;
 use crate::table_guard::{GuardedColumn, TableGuard};
 use crate::{Dialect, Plan, Rules, Schema};
 
@@ -13,8 +14,6 @@ id = { type = "integer", mode = "equality" }
 note = { type = "text" }
 fee = { type = "integer" }
 "#;
-
-const ID: &str = r"CHECK (((id >= '\x0201'::bytea) AND (id < '\x0202'::bytea)))";
 
 fn row(columns: &[&str]) -> Vec<Option<String>> {
     columns
@@ -27,15 +26,17 @@ fn rules() -> Rules {
     Rules::from_toml(RULES).expect("right rules")
 }
 
-/// A database with `people`, whose column `id` has a check of this name and definition.
-fn answers(name: &str, definition: &str) -> Vec<Answer> {
+/// A database with `people`, whose column `id` has a check.
+fn answers(name: &str, stored: &str, is_valid: &str, holds: &str) -> Vec<Answer> {
     let mut answers: Vec<Answer> = vec![Vec::new(); QUERIES.len()];
     answers[0] = vec![row(&["public"])];
     let relation = ["10", "public", "people", "r", "false", "", "", "", "true"];
     answers[1] = vec![row(&relation)];
     let column = |number, name| row(&["10", number, name, "false", "false", "bytea"]);
     answers[2] = vec![column("1", "id"), column("2", "note")];
-    answers[5] = vec![row(&[name, "c", "10", "1", "0", "", "77", definition])];
+    answers[5] = vec![row(&[
+        name, "c", "10", "1", "0", "", "77", stored, is_valid, holds,
+    ])];
     answers
 }
 
@@ -43,13 +44,17 @@ fn guard(columns: &[&str]) -> TableGuard {
     let rules = rules();
     let column = |name: &&str| {
         let rule = rules.column("public", "people", name).expect("a rule");
-        GuardedColumn::new(name, rule.mode, rule.logical)
+        GuardedColumn::new(name, 1, rule.mode, rule.logical)
     };
     TableGuard::new(columns.iter().map(column).collect()).expect("columns")
 }
 
 fn schema() -> Schema {
-    Schema::build(&rules(), &answers(&guard(&["id"]).name(), ID)).expect("they fit")
+    Schema::build(
+        &rules(),
+        &answers(&guard(&["id"]).name(), EQUALITY, "true", "true"),
+    )
+    .expect("they fit")
 }
 
 fn sent_under(text: &str, schema: &Schema) -> String {
@@ -168,7 +173,7 @@ fn names_of_guards_are_refused() {
 }
 
 #[test]
-fn a_guard_is_known_by_name_and_text() {
+fn a_guard_is_known_by_its_name_and_by_what_it_computes() {
     let name = guard(&["id"]).name();
     let schema = schema();
     assert_eq!(schema.guards.len(), 1);
@@ -185,23 +190,21 @@ fn a_guard_is_known_by_name_and_text() {
     assert_eq!(due[0].columns, ["note"]);
     assert_eq!(due[0].validate.len(), 1);
 
-    let young = Schema::build(&rules(), &answers(&name, &format!("{ID} NOT VALID")));
+    let young = Schema::build(&rules(), &answers(&name, EQUALITY, "false", "true"));
     let young = young.expect("it is one");
     assert!(!young.guards[0].is_valid);
     assert_eq!(young.guards_due()[0].validate.len(), 2);
 
-    for (name, definition) in [
-        (
-            name.as_str(),
-            r"CHECK (((id >= '\x00'::bytea) AND (id < '\x0202'::bytea)))",
-        ),
-        (name.as_str(), &format!("{ID} NO INHERIT")),
-        (name.as_str(), &format!("{ID} NOT ENFORCED")),
-        (name.as_str(), ""),
-        ("strongroom_guard", ID),
-        ("strongroom_guard_00000000", ID),
+    let other = EQUALITY.replace("2 1 ]", "0 1 ]");
+    for (name, stored, holds) in [
+        (name.as_str(), other.as_str(), "true"),
+        (&name, EQUALITY, "false"),
+        (&name, "", "true"),
+        ("strongroom_guard", EQUALITY, "true"),
+        ("strongroom_guard_00000000", EQUALITY, "true"),
     ] {
-        let errors = Schema::build(&rules(), &answers(name, definition)).expect_err(definition);
+        let answers = answers(name, stored, "true", holds);
+        let errors = Schema::build(&rules(), &answers).expect_err("it is no guard");
         let said = errors[0].to_string();
         assert!(said.contains("columns guard"), "{said}");
     }

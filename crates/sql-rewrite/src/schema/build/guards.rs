@@ -1,11 +1,8 @@
-//! Which checks of the server are guards: by their names *and* by their texts.
+//! Which checks of the server are guards: by their names *and* by what they compute.
 
-use super::{Building, number, numbers, text};
+use super::{Building, number, numbers, text, truth};
 use crate::schema::{Answer, Guard};
 use crate::table_guard::{PREFIX, TableGuard};
-
-/// What the server prints behind a check that was not looked for in the rows that were there.
-const NOT_VALID: &str = " NOT VALID";
 
 impl Building<'_> {
     pub(super) fn read_guards(&mut self, answer: &Answer) {
@@ -19,8 +16,8 @@ impl Building<'_> {
         own != 0 && self.schema.guards.iter().any(|guard| guard.oid == own)
     }
 
-    /// The guard that a constraint is. One of that name with another text would let in what the
-    /// proxy does not know: it is checked as any other.
+    /// The guard that a constraint is. One of that name that computes something else would let in
+    /// what the proxy does not know: it is checked as any other.
     fn guard(&self, row: &[Option<String>]) -> Option<Guard> {
         let name = text(row, 0);
         if text(row, 1) != "c" || !name.starts_with(PREFIX) {
@@ -37,9 +34,7 @@ impl Building<'_> {
             .map(column)
             .collect::<Option<_>>()?;
         let guard = TableGuard::new(self.schema.guarded(table, &columns))?;
-        let definition = text(row, 7);
-        let looked_at = definition.strip_suffix(NOT_VALID);
-        if name != guard.name() || !guard.is(looked_at.unwrap_or(&definition)) {
+        if name != guard.name() || !truth(row, 9) || !guard.is(&text(row, 7)) {
             return None;
         }
         Some(Guard {
@@ -49,7 +44,7 @@ impl Building<'_> {
             table: table.name.clone(),
             name,
             columns,
-            is_valid: looked_at.is_none(),
+            is_valid: truth(row, 8),
         })
     }
 }

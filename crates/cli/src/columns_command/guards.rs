@@ -1,0 +1,118 @@
+//! Guards of tables: which are missing, and how they are added.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use postgres::Client;
+use postgres::error::SqlState;
+use sql_rewrite::{GuardsDue, Rules, Schema};
+
+use super::server;
+
+/// What `columns check` says of tables that lack one.
+pub fn tell(schema: &Schema, output: &mut impl Write) -> io::Result<()> {
+    for due in schema.guards_due() {
+        let GuardsDue { schema, table, .. } = &due;
+        match due.columns.as_slice() {
+            [] => writeln!(
+                output,
+                "{schema}.{table}: rows from before its guard were not looked at. Run \
+                 `strongroom columns guard`"
+            )?,
+            columns => writeln!(
+                output,
+                "{schema}.{table}: the server would take plaintext in {}. Run `strongroom columns \
+                 guard`",
+                columns.join(", ")
+            )?,
+        }
+    }
+    Ok(())
+}
+
+/// Adds what is missing, and says so of each table.
+pub fn add(client: &mut Client, rules: &Rules) -> anyhow::Result<ExitCode> {
+    let answers = server::ask_by(client)?;
+    let schema = match Schema::build(rules, &answers) {
+        Ok(schema) => schema,
+        Err(errors) => {
+            for error in &errors {
+                writeln!(io::stderr(), "strongroom: {error}")?;
+            }
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let mut code = ExitCode::SUCCESS;
+    for column in schema.missing_columns() {
+        writeln!(io::stderr(), "strongroom: {}", column.missing_text())?;
+        code = ExitCode::FAILURE;
+    }
+    let due = schema.guards_due();
+    for table in &due {
+        if !add_to(client, table)? {
+            code = ExitCode::FAILURE;
+        }
+    }
+    let mut ruled: Vec<(&str, &str)> = schema
+        .protected
+        .iter()
+        .map(|column| (column.schema.as_str(), column.table.as_str()))
+        .collect();
+    ruled.dedup();
+    for (own, table) in ruled {
+        let known = schema.tables.get(&(own.to_owned(), table.to_owned()));
+        let text = match known.is_some_and(|table| table.oid != 0) {
+            false => "is not there yet: the proxy makes it with a guard",
+            true if due
+                .iter()
+                .any(|due| due.schema == own && due.table == table) =>
+            {
+                continue;
+            }
+            true => "has a guard",
+        };
+        writeln!(io::stdout(), "{own}.{table}: {text}")?;
+    }
+    Ok(code)
+}
+
+/// Guards a table. Whether no row of it has plaintext.
+///
+/// The check is added first for rows to come, which locks the table for a moment; that the server
+/// reads all rows afterwards lets others write.
+fn add_to(client: &mut Client, due: &GuardsDue) -> anyhow::Result<bool> {
+    let name = format!("{}.{}", due.schema, due.table);
+    if let Some(add) = &due.add {
+        client
+            .batch_execute(add)
+            .with_context(|| format!("cannot add a guard to {name}"))?;
+    }
+    for validate in &due.validate {
+        match client.batch_execute(validate) {
+            Ok(()) => {}
+            Err(error) if error.code() == Some(&SqlState::CHECK_VIOLATION) => {
+                writeln!(
+                    io::stderr(),
+                    "strongroom: {name}: plaintext is stored there. The server refuses more of it \
+                     from now on; copy those rows through the proxy, delete them, and run this \
+                     again"
+                )?;
+                return Ok(false);
+            }
+            Err(error) => {
+                let context = format!("cannot look for plaintext in {name}");
+                return Err(error).context(context);
+            }
+        }
+    }
+    let done = match due.columns.as_slice() {
+        [] => "its rows were looked at, and have no plaintext".to_owned(),
+        columns => format!(
+            "guarded: {}; no row has plaintext there",
+            columns.join(", ")
+        ),
+    };
+    writeln!(io::stdout(), "{name}: {done}")?;
+    Ok(true)
+}
