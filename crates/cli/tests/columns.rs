@@ -177,6 +177,95 @@ fn rules_are_checked_against_a_server() {
     );
 }
 
+/// Tables of before guards were there, or of `guard = false`.
+#[test]
+fn guards_are_added_to_tables_that_are_there() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let server = Postgres::start();
+    let mut client = server.connect();
+    let (_folder, path) = configuration(&format!(
+        "{RULES}[columns.\"app.visits\"]\nday = {{ type = \"date\" }}\n\
+         [columns.later]\nnote = {{ type = \"text\" }}\n"
+    ));
+    let run = |command| columns(&[command, "--config", &path], Some(&server.url()));
+    client
+        .batch_execute(
+            r"CREATE TABLE people (id bytea PRIMARY KEY, name bytea, city text);
+              CREATE TABLE child () INHERITS (people);
+              CREATE SCHEMA app;
+              CREATE TABLE app.visits (day bytea, n integer) PARTITION BY LIST (n);
+              CREATE TABLE app.part PARTITION OF app.visits DEFAULT;
+              INSERT INTO people VALUES ('\x0201' || decode(repeat('00', 24), 'hex'), NULL, 'x');
+              INSERT INTO child VALUES ('plain text', NULL, 'x')",
+        )
+        .expect("SQL of PostgreSQL");
+    let said = text(&run("check").stdout);
+    assert!(
+        said.contains("public.people: the server would take plaintext in id, name"),
+        "{said}"
+    );
+    let off = fs::read_to_string(&path).expect("it was written");
+    let off = off.replace("[proxy]", "[proxy]\nguard = false");
+    let (_off_folder, off) = configuration(&off);
+    let output = columns(&["check", "--config", &off], Some(&server.url()));
+    assert!(!text(&output.stdout).contains("plaintext"));
+
+    let output = run("guard");
+    assert!(!output.status.success());
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("public.people: plaintext is stored there"),
+        "{said}"
+    );
+    let said = text(&output.stdout);
+    assert!(said.contains("app.visits: guarded: day"), "{said}");
+    assert!(said.contains("public.later: is not there yet"), "{said}");
+    // New rows are looked at already.
+    for table in ["people", "child"] {
+        let insert = format!("INSERT INTO {table} VALUES ('more plain text')");
+        let error = client
+            .batch_execute(&insert)
+            .expect_err("it is no sealed value");
+        assert_eq!(error.code().expect("of the server").code(), "23514");
+    }
+    let said = text(&run("check").stdout);
+    assert!(
+        said.contains("public.people: rows from before its guard"),
+        "{said}"
+    );
+
+    client
+        .batch_execute("TRUNCATE child")
+        .expect("the superuser may");
+    let output = run("guard");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("public.people: its rows were looked at"),
+        "{said}"
+    );
+    for _ in 0..2 {
+        let output = run("guard");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let said = text(&output.stdout);
+        assert!(said.contains("public.people: has a guard"), "{said}");
+        assert!(said.contains("app.visits: has a guard"), "{said}");
+    }
+    let said = text(&run("check").stdout);
+    assert!(!said.contains("guard"), "{said}");
+}
+
+#[test]
+fn guards_need_a_server() {
+    let (_folder, path) = configuration(RULES);
+    let output = columns(&["guard", "--config", &path], None);
+    assert!(!output.status.success());
+    let said = text(&output.stderr);
+    assert!(said.contains("STRONGROOM_DATABASE_URL"), "{said}");
+}
+
 #[test]
 fn statements_are_explained_while_the_tables_are_still_in_clear() {
     if !server_testkit::is_installed() {
