@@ -40,8 +40,8 @@ enum Command {
     /// Have the server itself refuse plaintext in the protected columns of tables that are there
     ///
     /// Adds a check to each table of the rules that lacks one, at the server of the variable
-    /// STRONGROOM_DATABASE_URL, and looks whether rows that are there have plaintext. Tables that are
-    /// made through the proxy have that check.
+    /// STRONGROOM_DATABASE_URL, and looks whether rows that are there have plaintext. Tables that
+    /// are made through the proxy have that check.
     Guard(FileArgs),
     /// Write a new column root key into a file that only its owner reads
     CreateKey {

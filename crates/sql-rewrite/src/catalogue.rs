@@ -4,8 +4,9 @@
 //! types of columns, and must see those of the rules. So `pg_attribute` and
 //! `information_schema.columns` in `FROM` are replaced by a subquery with the same columns, in
 //! which the types of protected columns are others. Likewise for guards, which are no business of
-//! clients: what lists constraints lists them not, and `pg_class` does not count them. The rest of the text stays byte for byte:
-//! such queries use syntax that a parser may not know, and hold no values of protected columns.
+//! clients: what lists constraints does not list them, and `pg_class` does not count them. The rest
+//! of the text stays byte for byte: such queries use syntax that a parser may not know, and hold no
+//! values of protected columns.
 //!
 //! That a text is such a query is decided over its lexemes: it only reads, no name in it is that
 //! of a protected relation (in a constant it may be: there it is looked for), and it calls nothing

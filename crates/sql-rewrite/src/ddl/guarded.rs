@@ -31,8 +31,8 @@ fn declared<'a>(columns: impl IntoIterator<Item = &'a ColumnDef>) -> Vec<String>
     columns.map(|column| folded(&column.name)).collect()
 }
 
-/// What an `ALTER TABLE` is to do beside, so that what was guarded is so afterwards, and columns that
-/// come are. The server drops a check with each column that it reads.
+/// What an `ALTER TABLE` is to do beside, so that what was guarded is so afterwards, and columns
+/// that come are. The server drops a check with each column that it reads.
 ///
 /// Rows from before are not looked for: a new column is NULL in them, and the others have been
 /// guarded.
