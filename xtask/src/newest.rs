@@ -30,6 +30,7 @@ const TESTS: &[&str] = &[
     "example",
     "execute",
     "finish",
+    "guards",
     "late",
     "logins",
     "meanings",

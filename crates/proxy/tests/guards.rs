@@ -272,7 +272,7 @@ fn clients_do_not_see_guards() {
          WHERE table_name IN ('note', 'child') AND constraint_type = 'CHECK' \
          AND constraint_name !~ 'not_null'",
         "SELECT constraint_name::text FROM information_schema.constraint_column_usage \
-         WHERE table_name IN ('note', 'child') AND constraint_name !~ 'pkey'",
+         WHERE table_name IN ('note', 'child') AND constraint_name !~ 'pkey|not_null'",
         "SELECT DISTINCT constraint_name::text \
          FROM information_schema.check_constraint_routine_usage",
         "SELECT conname::text FROM pg_constraint WHERE conname::text LIKE 'strongroom%'",
