@@ -15,6 +15,7 @@
 //! 4. No value that the codec seals is refused.
 
 use column_types::LogicalType;
+use sha2::{Digest, Sha256};
 
 use crate::Mode;
 
@@ -97,14 +98,9 @@ impl TableGuard {
     /// The name of the constraint. Each set of columns has its own, so that a table may have
     /// several guards, and a child those of all its parents.
     pub(crate) fn name(&self) -> String {
-        // FNV-1a: it has to tell the guards of one table apart, and nothing else.
-        let hash = self
-            .condition()
-            .bytes()
-            .fold(0x811c_9dc5_u32, |hash, byte| {
-                (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-            });
-        format!("{PREFIX}_{hash:08x}")
+        let hash = Sha256::digest(self.condition());
+        let begin = hash[..4].iter().map(|byte| format!("{byte:02x}"));
+        format!("{PREFIX}_{}", begin.collect::<String>())
     }
 
     /// The condition as it is sent.

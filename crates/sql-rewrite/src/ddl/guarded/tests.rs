@@ -80,13 +80,13 @@ fn becomes(text: &str, expected: &str, columns: &[&str]) {
 fn a_table_is_made_with_a_guard() {
     becomes(
         "CREATE TABLE people (id int PRIMARY KEY, note text, city text, CHECK (city <> ''))",
-        "CREATE TABLE people (id BYTEA PRIMARY KEY, note BYTEA, city TEXT, CHECK (city <> ''), \
-         GUARD)",
+        "CREATE TABLE \"public\".people (id BYTEA PRIMARY KEY, note BYTEA, city TEXT, \
+         CHECK (city <> ''), GUARD)",
         &["id", "note"],
     );
     becomes(
         "CREATE TABLE IF NOT EXISTS people (fee int)",
-        "CREATE TABLE IF NOT EXISTS people (fee BYTEA, GUARD)",
+        "CREATE TABLE IF NOT EXISTS \"public\".people (fee BYTEA, GUARD)",
         &["fee"],
     );
     let mut rules = rules();
