@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crypto::secret::Key;
 use proxy::session::{Database, Session, Terms};
-use proxy::{Protection, Root};
+use proxy::{Protection, Reading, Root};
 use sql_rewrite::{Column, ColumnId, Mode, ProtectedColumn, RelationKind, Rules, Schema, Table};
 use wire_postgres::backend;
 
@@ -129,7 +129,12 @@ fn begin(is_protected: bool) -> Session {
 fn protection() -> Arc<Protection> {
     let root = Root::new(Key::from_bytes([7; 32]));
     let protection = Protection::new(Rules::default(), root, || 0);
-    let entered = protection.enter("base", schema(), true, 0);
+    let reading = Reading {
+        schema: schema(),
+        fingerprint: String::new(),
+        forgets: 0,
+    };
+    let entered = protection.enter("base", reading, true);
     assert!(entered.is_ok(), "the columns can be sealed");
     Arc::new(protection)
 }

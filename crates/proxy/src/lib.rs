@@ -33,7 +33,7 @@ mod watch;
 pub use config::{Config, ConfigError};
 pub use logins::{LineError, LoginsError};
 pub use outbox::Outbox;
-pub use protection::{CHECK_INTERVAL, Protection};
+pub use protection::{CHECK_INTERVAL, Protection, Reading};
 pub use sealing::{KeysError, Root, Sealer};
 pub use server::{Running, Server, StartError, now, stop_signal};
 pub use tls::{TlsError, client_config, end_point};
