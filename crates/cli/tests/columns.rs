@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,41 +10,13 @@ use rcgen::CertifiedKey;
 use server_testkit::{Options, Postgres};
 use tempfile::TempDir;
 
+#[path = "support/columns_command.rs"]
+mod columns_command;
+
+use columns_command::{RULES, columns, configuration, text};
+
 /// Nothing here takes as long; a test that hangs says so.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-const RULES: &str = r#"
-[proxy]
-listen = "127.0.0.1:6432"
-upstream = "127.0.0.1:5432"
-
-[columns.people]
-id = { type = "integer", mode = "equality" }
-name = { type = "varchar(40)" }
-"#;
-
-fn columns(arguments: &[&str], url: Option<&str>) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_strongroom"));
-    command.arg("columns").args(arguments);
-    command.env_remove("STRONGROOM_DATABASE_URL");
-    if let Some(url) = url {
-        command.env("STRONGROOM_DATABASE_URL", url);
-    }
-    command.output().expect("the program starts")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// A configuration in a folder of its own.
-fn configuration(rules: &str) -> (TempDir, String) {
-    let folder = TempDir::new().expect("a temporary folder");
-    let path = folder.path().join("strongroom.toml");
-    fs::write(&path, rules).expect("a file in the own folder");
-    let path = path.to_str().expect("a plain path").to_owned();
-    (folder, path)
-}
 
 /// What is said of the statements of a file.
 #[track_caller]
@@ -175,107 +146,6 @@ fn rules_are_checked_against_a_server() {
         said.contains("public.people has no column name: its rule protects nothing"),
         "{said}"
     );
-}
-
-/// Tables of before guards were there, or of `guard = false`.
-#[test]
-fn guards_are_added_to_tables_that_are_there() {
-    if !server_testkit::is_installed() {
-        return;
-    }
-    let server = Postgres::start();
-    let mut client = server.connect();
-    let (_folder, path) = configuration(&format!(
-        "{RULES}[columns.\"app.visits\"]\nday = {{ type = \"date\" }}\n\
-         [columns.later]\nnote = {{ type = \"text\" }}\n"
-    ));
-    let run = |command| columns(&[command, "--config", &path], Some(&server.url()));
-    client
-        .batch_execute(
-            r"CREATE TABLE people (id bytea PRIMARY KEY, name bytea, city text);
-              CREATE TABLE child () INHERITS (people);
-              CREATE SCHEMA app;
-              CREATE TABLE app.visits (day bytea, n integer) PARTITION BY LIST (n);
-              CREATE TABLE app.part PARTITION OF app.visits DEFAULT;
-              INSERT INTO people VALUES ('\x0201' || decode(repeat('00', 24), 'hex'), NULL, 'x');
-              INSERT INTO child VALUES ('plain text', NULL, 'x')",
-        )
-        .expect("SQL of PostgreSQL");
-    let said = text(&run("check").stdout);
-    assert!(
-        said.contains("public.people: the server would take plaintext in id, name"),
-        "{said}"
-    );
-    let output = run("guard");
-    assert!(!output.status.success());
-    let said = text(&output.stderr);
-    assert!(
-        said.contains("public.people: plaintext is stored there"),
-        "{said}"
-    );
-    let said = text(&output.stdout);
-    assert!(said.contains("app.visits: guarded: day"), "{said}");
-    assert!(said.contains("public.later: is not there yet"), "{said}");
-    // New rows are looked at already.
-    for table in ["people", "child"] {
-        let insert = format!("INSERT INTO {table} VALUES ('more plain text')");
-        let error = client
-            .batch_execute(&insert)
-            .expect_err("it is no sealed value");
-        assert_eq!(error.code().expect("of the server").code(), "23514");
-    }
-    let said = text(&run("check").stdout);
-    assert!(
-        said.contains("public.people: rows from before its guard"),
-        "{said}"
-    );
-
-    client
-        .batch_execute("TRUNCATE child")
-        .expect("the superuser may");
-    let output = run("guard");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
-    assert!(
-        said.contains("public.people: its rows were looked at"),
-        "{said}"
-    );
-    for _ in 0..2 {
-        let output = run("guard");
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let said = text(&output.stdout);
-        assert!(said.contains("public.people: has a guard"), "{said}");
-        assert!(said.contains("app.visits: has a guard"), "{said}");
-    }
-    assert!(!text(&run("check").stdout).contains("guard"));
-}
-
-#[test]
-fn missing_guards_are_no_news_where_none_are_wanted() {
-    if !server_testkit::is_installed() {
-        return;
-    }
-    let server = Postgres::start();
-    let made = "CREATE TABLE people (id bytea, name bytea)";
-    server.connect().batch_execute(made).expect(made);
-    for (rules, is_told) in [
-        (RULES.to_owned(), true),
-        (RULES.replace("[proxy]", "[proxy]\nguard = false"), false),
-    ] {
-        let (_folder, path) = configuration(&rules);
-        let output = columns(&["check", "--config", &path], Some(&server.url()));
-        let said = text(&output.stdout);
-        assert_eq!(said.contains("would take plaintext"), is_told, "{said}");
-    }
-}
-
-#[test]
-fn guards_need_a_server() {
-    let (_folder, path) = configuration(RULES);
-    let output = columns(&["guard", "--config", &path], None);
-    assert!(!output.status.success());
-    let said = text(&output.stderr);
-    assert!(said.contains("STRONGROOM_DATABASE_URL"), "{said}");
 }
 
 #[test]

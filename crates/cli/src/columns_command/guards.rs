@@ -10,6 +10,9 @@ use sql_rewrite::{GuardsDue, Rules, Schema};
 
 use super::server;
 
+/// Whoever waits for a lock has all others wait behind him: so he does not wait for long.
+const LOCK_TIMEOUT: &str = "SET lock_timeout = '3s'";
+
 /// What `columns check` says of tables that lack one.
 pub fn tell(schema: &Schema, output: &mut impl Write) -> io::Result<()> {
     for due in schema.guards_due() {
@@ -49,6 +52,7 @@ pub fn add(client: &mut Client, rules: &Rules) -> anyhow::Result<ExitCode> {
         code = ExitCode::FAILURE;
     }
     let due = schema.guards_due();
+    client.batch_execute(LOCK_TIMEOUT)?;
     for table in &due {
         if !add_to(client, table)? {
             code = ExitCode::FAILURE;
@@ -84,13 +88,20 @@ pub fn add(client: &mut Client, rules: &Rules) -> anyhow::Result<ExitCode> {
 fn add_to(client: &mut Client, due: &GuardsDue) -> anyhow::Result<bool> {
     let name = format!("{}.{}", due.schema, due.table);
     if let Some(add) = &due.add {
-        client
-            .batch_execute(add)
-            .with_context(|| format!("cannot add a guard to {name}"))?;
+        match client.batch_execute(add) {
+            Ok(()) => {}
+            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+                return is_in_use(&name);
+            }
+            Err(error) => return Err(error).context(format!("cannot add a guard to {name}")),
+        }
     }
     for validate in &due.validate {
         match client.batch_execute(validate) {
             Ok(()) => {}
+            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+                return is_in_use(&name);
+            }
             Err(error) if error.code() == Some(&SqlState::CHECK_VIOLATION) => {
                 writeln!(
                     io::stderr(),
@@ -115,4 +126,14 @@ fn add_to(client: &mut Client, due: &GuardsDue) -> anyhow::Result<bool> {
     };
     writeln!(io::stdout(), "{name}: {done}")?;
     Ok(true)
+}
+
+/// A transaction holds the table.
+fn is_in_use(name: &str) -> anyhow::Result<bool> {
+    writeln!(
+        io::stderr(),
+        "strongroom: {name}: a transaction under way holds the table, so nothing more was done \
+         there. Run this again when it has ended"
+    )?;
+    Ok(false)
 }
