@@ -5,9 +5,8 @@ mod common;
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::Setup;
 use common::tap::Tap;
-use postgres::{Client, NoTls};
+use common::{Setup, client_of};
 use proxy::Running;
 use server_testkit::{Options, Postgres};
 
@@ -179,12 +178,6 @@ fn with_watches(lease_seconds: u32) -> (Setup, Running, tempfile::TempDir) {
     (setup, other, folder)
 }
 
-fn client_of(proxy: &Running) -> Client {
-    let port = proxy.address.port();
-    let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
-    Client::connect(&url, NoTls).expect("the proxy runs")
-}
-
 /// Whoever is told that the schema is changed may tell others, and they use another proxy.
 #[test]
 fn what_one_proxy_has_changed_every_other_knows_before_its_client_is_told() {
@@ -270,6 +263,31 @@ fn a_proxy_that_cannot_hear_of_changes_plans_nothing_once_its_lease_has_ended() 
         .expect("a superuser");
     sleep(Duration::from_secs(3));
     two.batch_execute(insert).expect("it hears again");
+}
+
+/// Any user may notify, and say that a change was seen.
+#[test]
+fn whoever_else_notifies_opens_nothing_and_stops_nobody() {
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let (setup, other, _folder) = with_watches(5);
+    let mut one = setup.connect();
+    let mut two = client_of(&other);
+    one.batch_execute("CREATE TABLE note (id integer, text text)")
+        .expect("created");
+    let insert = "INSERT INTO note VALUES (1, 'CANARY')";
+    two.batch_execute(insert).expect("sealed");
+    let flood = "DO $$ BEGIN FOR i IN 1..20000 LOOP PERFORM pg_notify('strongroom_schema', \
+                 (ARRAY['changed 7 ', 'seen 7 7 ', 'x', ''])[i % 4 + 1] || i); END LOOP; END $$";
+    let mut direct = setup.server.connect();
+    direct.batch_execute(flood).expect("anybody may");
+    for _ in 0..20 {
+        one.batch_execute("CREATE OR REPLACE VIEW shown AS SELECT id, text FROM note")
+            .expect("changed");
+        two.batch_execute(&insert.replace("note", "shown"))
+            .expect("sealed");
+    }
 }
 
 /// A false server would get the password of the watch for the asking.

@@ -28,6 +28,9 @@ const CHANNEL: &str = "strongroom_schema";
 const LOCK_CLASS: i32 = i32::from_be_bytes(*b"stro");
 /// The longest time between two looks at the catalogues.
 const PAUSE: Duration = Duration::from_secs(1);
+/// Notifications that wait to be heard. Any user may notify: with more the connection ends, and the
+/// next one looks at the catalogues.
+const WAITING_MAX: usize = 1024;
 /// How long the connection is kept without sessions.
 const IDLE: Duration = Duration::from_secs(30);
 
@@ -40,7 +43,7 @@ enum WatchError {
     Server(#[from] tokio_postgres::Error),
     #[error("the server does not answer")]
     Silent,
-    #[error("the server closed the connection")]
+    #[error("the server closed the connection, or too many notify on it")]
     Closed,
     #[error("the server has opened another database than was asked for")]
     Elsewhere,
@@ -139,7 +142,7 @@ async fn watch_on(
 struct Open {
     client: Client,
     /// What is notified.
-    said: mpsc::UnboundedReceiver<String>,
+    said: mpsc::Receiver<String>,
     /// Of this proxy and connection.
     number: i32,
     /// Changes that were announced.
@@ -157,14 +160,14 @@ impl Open {
             .await
             .map_err(WatchError::Connect)?;
         let (client, mut connection) = config.connect_raw(Guarded::new(stream), NoTls).await?;
-        let (notify, said) = mpsc::unbounded_channel();
+        let (notify, said) = mpsc::channel(WAITING_MAX);
         let mut task = JoinSet::new();
         task.spawn(async move {
             while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await
             {
                 if let AsyncMessage::Notification(notification) = message
                     && notification.channel() == CHANNEL
-                    && notify.send(notification.payload().to_owned()).is_err()
+                    && notify.try_send(notification.payload().to_owned()).is_err()
                 {
                     return;
                 }
@@ -263,6 +266,8 @@ impl Open {
             let _ = done.send(());
             return Ok(());
         }
+        // Whoever has waited for a lease waits no more.
+        self.waiting.retain(|_, (_, done)| !done.is_closed());
         self.waiting.insert(change, (others, done));
         self.notify(watch, &format!("changed {number} {change}"))
             .await

@@ -73,9 +73,7 @@ impl Setup {
 
     /// A client of the proxy.
     pub fn connect(&self) -> Client {
-        let port = self.proxy.address.port();
-        let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
-        Client::connect(&url, NoTls).expect("the proxy runs")
+        client_of(&self.proxy)
     }
 
     /// What `psql` prints for a script, through the proxy. Errors are among it.
@@ -101,6 +99,13 @@ impl Drop for Setup {
             self.assert_unseen(&[CANARY]);
         }
     }
+}
+
+/// A client of a proxy.
+pub fn client_of(proxy: &Running) -> Client {
+    let port = proxy.address.port();
+    let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
+    Client::connect(&url, NoTls).expect("the proxy runs")
 }
 
 /// A protected table with its rows, a table `plain` with the same, and who made them; None: there
