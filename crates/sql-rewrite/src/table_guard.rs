@@ -45,8 +45,9 @@ pub(crate) struct GuardedColumn {
     mode: u8,
     /// A whole value may be too long to be read for two bytes of it.
     is_long: bool,
-    /// What clients write there is a text or bytes, which could begin as sealed values do.
-    is_padded: bool,
+    /// What clients write there is bytes, which may well begin as sealed values do. A text would
+    /// have to begin with two control characters; and each length that is asked for costs.
+    holds_bytes: bool,
 }
 
 impl GuardedColumn {
@@ -66,7 +67,7 @@ impl GuardedColumn {
                 Mode::Order => 3,
             },
             is_long: length.is_some_and(|length| length > SHORT_LENGTH_MAX),
-            is_padded: length.is_some(),
+            holds_bytes: logical == LogicalType::Bytes,
         }
     }
 }
@@ -123,7 +124,7 @@ impl TableGuard {
             let long = own().filter(|own| own.is_long);
             let long = long.map(|own| reader.beginning(own));
             conditions.extend(reader.header(mode, &long.collect::<Vec<_>>()));
-            let padded = own().filter(|own| own.is_padded);
+            let padded = own().filter(|own| own.holds_bytes);
             let sizes: Vec<String> = padded.map(|own| reader.size(own)).collect();
             let size_min = if mode == 1 {
                 RANDOM_SIZE_MIN
@@ -232,13 +233,15 @@ mod tests {
             ("b", Mode::Random, "integer"),
             ("note", Mode::Random, "text"),
             ("a", Mode::Random, "varchar(20)"),
+            ("picture", Mode::Random, "bytea"),
+            ("sign", Mode::Random, "bytea"),
         ]);
         let stored = [
             "LEAST($3, $1) >= x0101",
             "GREATEST($3, $1) < x0102",
-            "substr($2, 1, 2) >= x0101",
-            "substr($2, 1, 2) < x0102",
-            "LEAST(octet_length($3), octet_length($2)) >= 46",
+            "LEAST(substr($2, 1, 2), substr($4, 1, 2), substr($5, 1, 2)) >= x0101",
+            "GREATEST(substr($2, 1, 2), substr($4, 1, 2), substr($5, 1, 2)) < x0102",
+            "LEAST(octet_length($4), octet_length($5)) >= 46",
         ];
         assert_eq!(own.conditions(Reader::Proxy), stored);
     }
