@@ -74,11 +74,9 @@ fn plaintext_past_the_proxy_is_refused_in_every_column() {
             assert_eq!(code(&mut direct, &update), CHECK_VIOLATION, "{update}");
         }
     }
-    // Bytes and texts of clients might begin so: a sealed one is longer.
-    for column in ["text", "raw"] {
-        let update = format!("UPDATE note SET {column} = '\\x0101{}'", "aa".repeat(43));
-        assert_eq!(code(&mut direct, &update), CHECK_VIOLATION, "{update}");
-    }
+    // Bytes of clients might begin so: sealed ones are longer.
+    let update = format!("UPDATE note SET raw = '\\x0101{}'", "aa".repeat(43));
+    assert_eq!(code(&mut direct, &update), CHECK_VIOLATION, "{update}");
     let insert = "INSERT INTO note (id, name) VALUES ('9', 'plain text')";
     assert_eq!(code(&mut direct, insert), CHECK_VIOLATION);
     let copied = direct
