@@ -7,7 +7,8 @@ use std::{env, fs, iter};
 
 use anyhow::Context;
 
-use crate::command::{cargo, program, run as run_command};
+use crate::command::{program, run as run_command};
+use crate::executables::Tests;
 use crate::{interop, requirements, workspace};
 
 /// Names the folder of the server's programs, for `server-testkit` and `interop/postgres.sh`.
@@ -70,16 +71,16 @@ pub fn run() -> anyhow::Result<()> {
     )?;
     let programs = programs_below(home.path())?
         .context("what `strongroom lab install postgres` made has no server with psql")?;
-    let mut tests = cargo();
-    tests.args(["test", "--workspace", "--locked", "--no-fail-fast"]);
-    for test in TESTS {
-        tests.args(["--test", test]);
-    }
-    tests.args(["--", "--skip", LEFT_OUT]);
-    let servers = ("STRONGROOM_TEST_SERVERS", "1");
-    tests.env(servers.0, servers.1).env(PROGRAMS, &programs);
-    // Those of the lab look into PATH before anywhere else.
-    run_command(tests.env("PATH", first_in_path(&programs)?))?;
+    let tests = Tests {
+        names: TESTS,
+        arguments: &["--skip", LEFT_OUT],
+        // Those of the lab look into PATH before anywhere else.
+        environment: &[
+            (PROGRAMS, programs.as_os_str()),
+            ("PATH", &first_in_path(&programs)?),
+        ],
+    };
+    tests.run()?;
     interop::run_with(CLIENTS, &[(PROGRAMS, &programs)])
 }
 

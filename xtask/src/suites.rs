@@ -2,7 +2,6 @@
 
 mod build;
 mod differences;
-mod process;
 mod programs;
 mod script;
 mod slice;

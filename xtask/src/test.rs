@@ -6,6 +6,7 @@ use anyhow::bail;
 use clap::ValueEnum;
 
 use crate::command::{cargo, run as run_command};
+use crate::executables::Tests;
 use crate::{deny, fuzz, interop, newest, requirements, sanitize, suites, tidy, vectors};
 
 /// Which steps to run; without options all of them.
@@ -65,10 +66,8 @@ impl Step {
             Step::Vectors => vectors::run(),
             Step::Build => interop::build(),
             Step::Unit => {
-                // The requirements include a PostgreSQL server: tests without it are no tests.
-                let servers = ("STRONGROOM_TEST_SERVERS", "1");
-                let tests = ["test", "--workspace", "--locked"];
-                run_command(cargo().env(servers.0, servers.1).args(tests))?;
+                Tests::default().run()?;
+                run_command(cargo().args(["test", "--workspace", "--locked", "--doc"]))?;
                 // What is left in memory depends on the optimiser.
                 let optimised = ["--release", "--package", "strongroom-sqlite-linked"];
                 let wiped = ["--test", "wiped"];

@@ -18,7 +18,7 @@ use sql_rewrite::Rules;
 use workloads::tpcc::Isolation;
 
 use crate::postgres::{self, Postgres, PostgresTerminal, USER};
-use crate::proxy::{VARIANTS, profile};
+use crate::proxy::{VARIANTS, Variant, profile};
 use crate::server_engine::ServerEngine;
 
 /// The family of these engines.
@@ -30,26 +30,27 @@ const MESSAGE_SIZE_MAX: usize = 256 << 20;
 /// PostgreSQL, and sessions in this process.
 pub(crate) struct InProcessEngine {
     profile: Profile,
-    rules: Option<&'static str>,
+    variant: Variant,
     server: ServerEngine<Postgres>,
     /// Of the server that runs. The key is new for each.
     protection: Mutex<Option<Arc<Protection>>>,
 }
 
 pub(crate) fn family() -> impl Iterator<Item = InProcessEngine> {
-    VARIANTS.into_iter().map(|(suffix, rules, words)| {
+    VARIANTS.into_iter().map(|variant| {
+        let words = variant.words;
         let words = format!("PostgreSQL, the proxy's engine in the client's process, {words}");
-        let profile = profile(FAMILY, suffix, words);
+        let profile = profile(FAMILY, variant.suffix, words);
         InProcessEngine {
             server: ServerEngine::new(profile.clone(), postgres::product()),
             profile,
-            rules,
+            variant,
             protection: Mutex::new(None),
         }
     })
 }
 
-fn protection(rules: &str) -> Result<Protection, Cause> {
+fn protection(rules: &str, guards: bool) -> Result<Protection, Cause> {
     let lines = |errors: Vec<sql_rewrite::RulesError>| {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
         Cause::from(lines.join("; "))
@@ -58,18 +59,22 @@ fn protection(rules: &str) -> Result<Protection, Cause> {
     let mut key = [0; KEY_SIZE];
     getrandom::fill(&mut key).map_err(|error| Cause::from(error.to_string()))?;
     let root = Root::new(Key::from_bytes(key));
-    Ok(Protection::new(rules, root, proxy::now).with_check_interval(CHECK_INTERVAL))
+    let protection = Protection::new(rules, root, proxy::now);
+    Ok(protection
+        .with_guards(guards)
+        .with_check_interval(CHECK_INTERVAL))
 }
 
 impl InProcessEngine {
     fn protection(&self) -> Result<Option<Arc<Protection>>, EngineError> {
-        let Some(rules) = self.rules else {
+        let Some(rules) = self.variant.rules else {
             return Ok(None);
         };
         let known = self.protection.lock();
         let mut known = known.unwrap_or_else(PoisonError::into_inner);
         if known.is_none() {
-            *known = Some(Arc::new(protection(rules).map_err(EngineError::Open)?));
+            let made = protection(rules, self.variant.guards);
+            *known = Some(Arc::new(made.map_err(EngineError::Open)?));
         }
         Ok(known.clone())
     }
@@ -156,7 +161,7 @@ mod tests {
         for engine in family() {
             let protection = engine.protection().unwrap();
             let tables = protection.map(|protection| protection.rules().tables.len());
-            assert_eq!(tables.is_some(), engine.rules.is_some());
+            assert_eq!(tables.is_some(), engine.variant.rules.is_some());
             assert_ne!(tables, Some(0), "{}", engine.profile.name);
         }
     }

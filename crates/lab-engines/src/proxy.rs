@@ -29,31 +29,57 @@ use crate::server_engine::ServerEngine;
 /// The family of these engines.
 pub const FAMILY: &str = "proxy";
 
-/// What follows the family in the name, the rules, and what they protect.
-pub(crate) const VARIANTS: [(&str, Option<&str>, &str); 5] = [
-    ("", None, "without rules"),
-    (
-        "-20",
-        Some(include_str!("../../../examples/tpcc-columns/20.toml")),
-        "20 % of TPC-C's columns encrypted: keys and ids first",
-    ),
-    (
-        "-50",
-        Some(include_str!("../../../examples/tpcc-columns/50.toml")),
-        "50 % of TPC-C's columns encrypted",
-    ),
-    (
-        "-100",
-        Some(include_str!("../../../examples/tpcc-columns/100.toml")),
-        "all of TPC-C's columns encrypted",
-    ),
-    (
-        "-20-sensitive",
-        Some(include_str!(
+/// A set of rules, and whether tables get the guard that a proxy adds by default.
+pub(crate) struct Variant {
+    /// What follows the family in the name.
+    pub suffix: &'static str,
+    pub rules: Option<&'static str>,
+    pub guards: bool,
+    /// What the rules protect.
+    pub words: &'static str,
+}
+
+const ALL_COLUMNS: &str = include_str!("../../../examples/tpcc-columns/100.toml");
+
+pub(crate) const VARIANTS: [Variant; 6] = [
+    Variant {
+        suffix: "",
+        rules: None,
+        guards: true,
+        words: "without rules",
+    },
+    Variant {
+        suffix: "-20",
+        rules: Some(include_str!("../../../examples/tpcc-columns/20.toml")),
+        guards: true,
+        words: "20 % of TPC-C's columns encrypted: keys and ids first",
+    },
+    Variant {
+        suffix: "-50",
+        rules: Some(include_str!("../../../examples/tpcc-columns/50.toml")),
+        guards: true,
+        words: "50 % of TPC-C's columns encrypted",
+    },
+    Variant {
+        suffix: "-100",
+        rules: Some(ALL_COLUMNS),
+        guards: true,
+        words: "all of TPC-C's columns encrypted",
+    },
+    Variant {
+        suffix: "-100-unguarded",
+        rules: Some(ALL_COLUMNS),
+        guards: false,
+        words: "all of TPC-C's columns encrypted, tables without a guard",
+    },
+    Variant {
+        suffix: "-20-sensitive",
+        rules: Some(include_str!(
             "../../../examples/tpcc-columns/sensitive.toml"
         )),
-        "what TPC-C knows of a customer encrypted, 20 % of the columns",
-    ),
+        guards: true,
+        words: "what TPC-C knows of a customer encrypted, 20 % of the columns",
+    },
 ];
 
 /// How long the proxy may take until it listens, or until it has ended.
@@ -63,19 +89,19 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// PostgreSQL and a proxy before it.
 pub(crate) struct ProxyEngine {
     profile: Profile,
-    rules: Option<&'static str>,
+    variant: Variant,
     server: ServerEngine<Postgres>,
     proxy: Mutex<Option<Arc<Proxy>>>,
 }
 
 pub(crate) fn family() -> impl Iterator<Item = ProxyEngine> {
-    VARIANTS.into_iter().map(|(suffix, rules, words)| {
-        let words = format!("PostgreSQL behind `strongroom proxy`, {words}");
-        let profile = profile(FAMILY, suffix, words);
+    VARIANTS.into_iter().map(|variant| {
+        let words = format!("PostgreSQL behind `strongroom proxy`, {}", variant.words);
+        let profile = profile(FAMILY, variant.suffix, words);
         ProxyEngine {
             server: ServerEngine::new(profile.clone(), postgres::product()),
             profile,
-            rules,
+            variant,
             proxy: Mutex::new(None),
         }
     })
@@ -150,35 +176,36 @@ fn program(has_rules: bool) -> Result<PathBuf, ProxyError> {
 }
 
 /// The configuration of a proxy between two ports of this machine.
-fn configuration(port: u16, upstream: u16, key: Option<&Path>, rules: Option<&str>) -> String {
+fn configuration(port: u16, upstream: u16, key: &Path, variant: &Variant) -> String {
     let mut text = format!(
         "[proxy]\nlisten = \"127.0.0.1:{port}\"\nupstream = \"127.0.0.1:{upstream}\"\n\
-         drain_seconds = 1\n"
+         drain_seconds = 1\nguard = {}\n",
+        variant.guards
     );
-    if let Some(key) = key {
+    if let Some(rules) = variant.rules {
         let key = toml::Value::String(key.display().to_string());
-        text += &format!("\n[keys]\nfile = {key}\n");
+        text += &format!("\n[keys]\nfile = {key}\n\n{rules}");
     }
-    text + "\n" + rules.unwrap_or_default()
+    text
 }
 
 impl Proxy {
     /// Starts a proxy in its folder, and returns when it listens.
     fn start(
         folder: &Path,
-        rules: Option<&str>,
+        variant: &Variant,
         server: Arc<Running>,
     ) -> Result<Arc<Self>, ProxyError> {
-        let program = program(rules.is_some())?;
+        let has_rules = variant.rules.is_some();
+        let program = program(has_rules)?;
         fs::create_dir_all(folder).map_err(at(folder))?;
         let key = folder.join("column.key");
-        if rules.is_some() && !key.exists() {
+        if has_rules && !key.exists() {
             create_key(&program, &key)?;
         }
         let port = free_port().map_err(at(folder))?;
         let path = folder.join("strongroom.toml");
-        let key = rules.map(|_| key.as_path());
-        let text = configuration(port, server.address.port, key, rules);
+        let text = configuration(port, server.address.port, &key, variant);
         fs::write(&path, text).map_err(at(&path))?;
         let log = folder.join("proxy.log");
         let output = || {
@@ -316,7 +343,7 @@ impl ProxyEngine {
         if let Some(proxy) = &*proxy {
             return Ok(Arc::clone(proxy));
         }
-        let started = Proxy::start(&folder.join("proxy"), self.rules, server);
+        let started = Proxy::start(&folder.join("proxy"), &self.variant, server);
         let started = started.map_err(|error| EngineError::Open(Cause::from(error)))?;
         Ok(Arc::clone(proxy.insert(started)))
     }
@@ -344,7 +371,7 @@ impl Engine for ProxyEngine {
     }
 
     fn missing(&self) -> Option<String> {
-        let missing = program(self.rules.is_some())
+        let missing = program(self.variant.rules.is_some())
             .err()
             .map(|error| error.to_string());
         self.server.missing().or(missing)
@@ -416,20 +443,23 @@ mod tests {
 
     #[test]
     fn every_configuration_is_one() {
-        for (suffix, rules, _) in VARIANTS {
-            let key = Path::new("/a \"b\"/key");
-            let text = configuration(5433, 5432, rules.map(|_| key), rules);
+        for variant in VARIANTS {
+            let suffix = variant.suffix;
+            let text = configuration(5433, 5432, Path::new("/a \"b\"/key"), &variant);
             let table: toml::Table = text.parse().unwrap();
             assert_eq!(table["proxy"]["upstream"].as_str(), Some("127.0.0.1:5432"));
-            assert_eq!(table.contains_key("keys"), rules.is_some(), "{suffix}");
-            assert_eq!(table.contains_key("columns"), rules.is_some(), "{suffix}");
+            for part in ["keys", "columns"] {
+                let has_rules = variant.rules.is_some();
+                assert_eq!(table.contains_key(part), has_rules, "{suffix}");
+            }
+            assert_eq!(table["proxy"]["guard"].as_bool(), Some(variant.guards));
         }
     }
 
     /// The rules say the types of the columns that the workload creates.
     #[test]
     fn rules_and_tables_agree() {
-        for (suffix, rules, _) in VARIANTS {
+        for Variant { suffix, rules, .. } in VARIANTS {
             let Some(rules) = rules else { continue };
             let rules: toml::Table = rules.parse().unwrap();
             for (table, columns) in rules["columns"].as_table().unwrap() {

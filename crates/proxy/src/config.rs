@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use crypto::secret::SecretBytes;
 use keyring::source::KeySource;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
@@ -361,6 +362,14 @@ impl PasswordConfig {
             (None, Some(command)) => Ok(KeySource::Command(command.clone())),
             _ => Err(KeysError::NotOnePassword),
         }
+    }
+
+    /// The password itself.
+    ///
+    /// # Errors
+    /// As [`Self::source`], or the source gives none.
+    pub fn read(&self) -> Result<SecretBytes, KeysError> {
+        Ok(self.source()?.read_passphrase()?)
     }
 }
 

@@ -14,15 +14,14 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::futures::OwnedNotified;
-use tokio::time::{Instant, Sleep, Timeout, sleep_until, timeout};
+use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::config::WatchConfig;
 use crate::metrics::{OpenSession, add};
 use crate::outbox::Outbox;
 use crate::server::Shared;
 use crate::session::Session;
 use crate::stream::Stream;
-use crate::watch::{Announced, Watching};
+use crate::watch::Watching;
 
 /// What one read takes at most.
 const READ_SIZE: usize = 64 * 1024;
@@ -59,7 +58,7 @@ pub struct Connection {
     /// Its database is watched.
     watching: Option<Watching>,
     /// What the client waits for.
-    announced: Vec<Pin<Box<Timeout<Announced>>>>,
+    announced: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
     client_is_gone: bool,
 }
 
@@ -167,10 +166,9 @@ impl Connection {
             let watch = self.session.watch();
             self.watching = watch.map(|watch| watch.begin(&self.shared));
         }
-        let announced = self.session.take_announced().into_iter();
-        let lease = self.shared.config.watch.as_ref().map(WatchConfig::lease);
-        let waits = announced.map(|one| Box::pin(timeout(lease.unwrap_or_default(), one)));
-        self.announced.extend(waits);
+        for announced in self.session.take_announced() {
+            self.announced.push(Box::pin(announced.wait()));
+        }
     }
 
     fn send_server(&mut self, context: &mut Context<'_>) -> bool {
@@ -188,15 +186,8 @@ impl Connection {
         if self.client_is_gone {
             return Sent::Nothing;
         }
-        let lease = self.shared.config.watch.as_ref();
-        self.announced.retain_mut(|announced| {
-            let done = announced.as_mut().poll(context);
-            if let (Poll::Ready(Err(_)), Some(lease)) = (&done, lease) {
-                let seconds = lease.schema_lease_seconds;
-                tracing::warn!("not every proxy has confirmed a change within {seconds} s");
-            }
-            done.is_pending()
-        });
+        self.announced
+            .retain_mut(|announced| announced.as_mut().poll(context).is_pending());
         if !self.announced.is_empty() {
             return Sent::Waiting;
         }

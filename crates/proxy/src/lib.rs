@@ -26,9 +26,8 @@ pub mod session;
 mod startup;
 mod stream;
 mod tls;
-mod words;
-
 mod watch;
+mod words;
 
 pub use config::{Config, ConfigError};
 pub use logins::{LineError, LoginsError};
@@ -37,3 +36,4 @@ pub use protection::{CHECK_INTERVAL, Protection, Reading};
 pub use sealing::{KeysError, Root, Sealer};
 pub use server::{Running, Server, StartError, now, stop_signal};
 pub use tls::{TlsError, client_config, end_point};
+pub use watch::rows_of;

@@ -170,9 +170,8 @@ impl Server {
             }
         };
         if let Some(password) = proxy.watch.as_ref().and_then(|own| own.password.as_ref()) {
-            let source = password.source()?;
-            source.read_passphrase().map_err(KeysError::from)?;
-            warn_if_exposed(&source);
+            password.read()?;
+            warn_if_exposed(&password.source()?);
         }
         let places = places(proxy.max_connections.get());
         let acceptor = proxy.client_tls.as_ref().map(tls::acceptor).transpose()?;

@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+use tokio_postgres::SimpleQueryMessage;
 use wire_postgres::backend::Failure;
 
 use crate::server::Shared;
@@ -16,8 +18,23 @@ use crate::server::Shared;
 mod connection;
 mod login;
 
-/// Whoever announced a change is told by it that every proxy knows.
-pub type Announced = oneshot::Receiver<()>;
+/// A change that was announced.
+#[derive(Debug)]
+pub struct Announced {
+    /// Told when every proxy has confirmed it.
+    confirmed: oneshot::Receiver<()>,
+    lease: Duration,
+}
+
+impl Announced {
+    /// Ends when every proxy has confirmed the change, or when the lease has ended.
+    pub async fn wait(self) {
+        if timeout(self.lease, self.confirmed).await.is_err() {
+            let seconds = self.lease.as_secs();
+            tracing::warn!("not every proxy has confirmed a change within {seconds} s");
+        }
+    }
+}
 
 type Requests = mpsc::UnboundedReceiver<oneshot::Sender<()>>;
 
@@ -72,10 +89,13 @@ impl Watch {
 
     /// Has all proxies told that the schema changed.
     pub(crate) fn announce(&self) -> Announced {
-        let (done, announced) = oneshot::channel();
+        let (done, confirmed) = oneshot::channel();
         // Where nobody takes it, whoever waits for it is told at once.
         let _ = self.announce.send(done);
-        announced
+        Announced {
+            confirmed,
+            lease: self.lease,
+        }
     }
 
     /// A question that was asked then has an answer.
@@ -117,6 +137,18 @@ impl Watch {
     }
 }
 
+/// The rows of an answer in text form; None: NULL.
+pub fn rows_of(messages: &[SimpleQueryMessage]) -> Vec<Vec<Option<String>>> {
+    let rows = messages.iter().filter_map(|message| match message {
+        SimpleQueryMessage::Row(row) => {
+            let column = |place| row.get(place).map(str::to_owned);
+            Some((0..row.len()).map(column).collect())
+        }
+        _ => None,
+    });
+    rows.collect()
+}
+
 /// A session whose database is watched.
 #[derive(Debug)]
 pub(crate) struct Watching(Arc<Watch>);
@@ -151,7 +183,11 @@ mod tests {
         let announced = watch.announce();
         let requests = watch.take_requests().expect("nobody has them");
         drop(requests);
-        assert!(announced.await.is_err());
-        assert!(watch.announce().await.is_err());
+        // Long before the lease ends.
+        let both = async {
+            announced.wait().await;
+            watch.announce().wait().await;
+        };
+        assert!(timeout(watch.lease / 2, both).await.is_ok());
     }
 }

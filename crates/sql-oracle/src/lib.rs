@@ -109,6 +109,15 @@ impl Reading {
         self.relations.iter().filter(|one| !one.is_of_with)
     }
 
+    /// Schema and name of each of [`Self::stored`]; where none is named it is `public`.
+    pub fn names(&self) -> BTreeSet<(String, String)> {
+        let named = self.stored().map(|one| {
+            let schema = one.schema.as_deref().unwrap_or("public");
+            (schema.to_owned(), one.name.clone())
+        });
+        named.collect()
+    }
+
     /// `with`: names of the queries of `WITH` that are seen here.
     fn walk(&mut self, node: &Value, with: &[String]) {
         match node {

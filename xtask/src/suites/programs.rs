@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 
-use super::process::{self, Ended};
 use super::script::{Bench, Mode};
+use crate::process::{self, Ended};
 
 /// Far above what any of them takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(1_800);

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
-use super::process::{self, Ended};
 use crate::command::program;
+use crate::process::{self, Ended};
 
 /// The set of the suite that is run.
 const SET: &str = "veryquick";

@@ -87,35 +87,26 @@ pub fn add(client: &mut Client, rules: &Rules) -> anyhow::Result<ExitCode> {
 /// reads all rows afterwards lets others write.
 fn add_to(client: &mut Client, due: &GuardsDue) -> anyhow::Result<bool> {
     let name = format!("{}.{}", due.schema, due.table);
-    if let Some(add) = &due.add {
-        match client.batch_execute(add) {
-            Ok(()) => {}
-            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
-                return is_in_use(&name);
+    let add = due.add.iter().map(|text| (text, "cannot add a guard to"));
+    let validate = due.validate.iter();
+    let validate = validate.map(|text| (text, "cannot look for plaintext in"));
+    for (text, cannot) in add.chain(validate) {
+        let Err(error) = client.batch_execute(text) else {
+            continue;
+        };
+        let why = match error.code() {
+            Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+                "a transaction under way holds the table, so nothing more was done there. Run this \
+                 again when it has ended"
             }
-            Err(error) => return Err(error).context(format!("cannot add a guard to {name}")),
-        }
-    }
-    for validate in &due.validate {
-        match client.batch_execute(validate) {
-            Ok(()) => {}
-            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
-                return is_in_use(&name);
+            Some(&SqlState::CHECK_VIOLATION) => {
+                "plaintext is stored there. The server refuses more of it from now on; copy those \
+                 rows through the proxy, delete them, and run this again"
             }
-            Err(error) if error.code() == Some(&SqlState::CHECK_VIOLATION) => {
-                writeln!(
-                    io::stderr(),
-                    "strongroom: {name}: plaintext is stored there. The server refuses more of it \
-                     from now on; copy those rows through the proxy, delete them, and run this \
-                     again"
-                )?;
-                return Ok(false);
-            }
-            Err(error) => {
-                let context = format!("cannot look for plaintext in {name}");
-                return Err(error).context(context);
-            }
-        }
+            _ => return Err(error).context(format!("{cannot} {name}")),
+        };
+        writeln!(io::stderr(), "strongroom: {name}: {why}")?;
+        return Ok(false);
     }
     let done = match due.columns.as_slice() {
         [] => "its rows were looked at, and have no plaintext".to_owned(),
@@ -126,14 +117,4 @@ fn add_to(client: &mut Client, due: &GuardsDue) -> anyhow::Result<bool> {
     };
     writeln!(io::stdout(), "{name}: {done}")?;
     Ok(true)
-}
-
-/// A transaction holds the table.
-fn is_in_use(name: &str) -> anyhow::Result<bool> {
-    writeln!(
-        io::stderr(),
-        "strongroom: {name}: a transaction under way holds the table, so nothing more was done \
-         there. Run this again when it has ended"
-    )?;
-    Ok(false)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use postgres::config::{Host, SslMode};
-use postgres::{Client, Config, IsolationLevel, NoTls, SimpleQueryMessage};
+use postgres::{Client, Config, IsolationLevel, NoTls};
 use proxy::config::Parts;
 use sql_rewrite::{ASKED, Answer, answers_of};
 use strongroom_postgres::ServerTls;
@@ -43,14 +43,7 @@ pub fn ask_by(client: &mut Client) -> anyhow::Result<Vec<Answer>> {
     let mut answers = Vec::new();
     for query in ASKED {
         let messages = transaction.simple_query(query)?;
-        let rows = messages.iter().filter_map(|message| match message {
-            SimpleQueryMessage::Row(row) => {
-                let column = |place| row.get(place).map(str::to_owned);
-                Some((0..row.len()).map(column).collect())
-            }
-            _ => None,
-        });
-        answers.push(rows.collect());
+        answers.push(proxy::rows_of(&messages));
     }
     Ok(answers_of(answers))
 }

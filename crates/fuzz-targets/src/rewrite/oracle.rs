@@ -77,7 +77,7 @@ fn check_sent(own: &Reading, sent: &str, schema: &Schema) {
         Err(Unread::Refused(error)) => panic!("{error}, in what is sent: {sent}"),
         Err(Unread::Unknown(_)) => return,
     };
-    assert_eq!(names(own), names(&reading), "relations of {sent}");
+    assert_eq!(own.names(), reading.names(), "relations of {sent}");
     for relation in reading.stored() {
         let is_known = schema.find(None, &relation.name).is_some();
         assert!(
@@ -99,14 +99,6 @@ fn check_sent(own: &Reading, sent: &str, schema: &Schema) {
     let made = made.find(|text| !theirs.contains(text));
     let has_array = theirs.iter().any(|text| text.starts_with('{'));
     assert!(made.is_none() || has_array, "{made:?} is new in {sent}");
-}
-
-fn names(reading: &Reading) -> BTreeSet<(String, String)> {
-    let named = reading.stored().map(|one| {
-        let schema = one.schema.as_deref().unwrap_or("public");
-        (schema.to_owned(), one.name.clone())
-    });
-    named.collect()
 }
 
 fn sent(plan: &Plan) -> Vec<String> {

@@ -14,12 +14,13 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_postgres::config::SslMode;
-use tokio_postgres::{AsyncMessage, Client, Config, NoTls, SimpleQueryMessage};
+use tokio_postgres::{AsyncMessage, Client, Config, NoTls};
 
 use super::login::Guarded;
-use super::{Requests, Watch};
+use super::{Requests, Watch, rows_of};
 use crate::metrics::add;
 use crate::protection::Protection;
+use crate::sealing::KeysError;
 use crate::server::Shared;
 use crate::startup;
 
@@ -50,7 +51,7 @@ enum WatchError {
     #[error("the name of the database is not in UTF-8")]
     Name,
     #[error("[proxy.watch] password: {0}")]
-    Password(String),
+    Password(#[from] KeysError),
 }
 
 /// What the server said, without the words of the library around it.
@@ -217,14 +218,7 @@ impl Open {
     async fn ask(&self, watch: &Watch, text: &str) -> Result<Vec<Vec<Option<String>>>, WatchError> {
         let answer = timeout(watch.lease, self.client.simple_query(text)).await;
         let messages = answer.map_err(|_| WatchError::Silent)??;
-        let rows = messages.iter().filter_map(|message| match message {
-            SimpleQueryMessage::Row(row) => {
-                let column = |place| row.get(place).map(str::to_owned);
-                Some((0..row.len()).map(column).collect())
-            }
-            _ => None,
-        });
-        Ok(rows.collect())
+        Ok(rows_of(&messages))
     }
 
     /// Looks whether the catalogues changed.
@@ -325,10 +319,7 @@ fn config(watch: &Watch, shared: &Shared) -> Result<Config, WatchError> {
     if let Some(own) = own {
         config.user(&own.user);
         if let Some(password) = &own.password {
-            let in_words = |error: &dyn std::fmt::Display| WatchError::Password(error.to_string());
-            let source = password.source().map_err(|error| in_words(&error))?;
-            let password = source.read_passphrase().map_err(|error| in_words(&error))?;
-            config.password(password.expose());
+            config.password(password.read()?.expose());
         }
     }
     Ok(config)

@@ -1,6 +1,6 @@
 //! A planned statement against the server's reading of what the client wrote, and of what is sent.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use sql_oracle::{Constant, Reading, Unread, read};
 use sql_rewrite::{Dialect, Literal, Plan, Schema, plan};
@@ -73,14 +73,7 @@ fn differences(own: &Reading, one: &Plan, schema: &Schema, whole: bool) -> Vec<S
 
 /// The relations of what is sent are those of the client, each with its schema.
 fn of_relations(own: &Reading, sent: &Reading, schema: &Schema) -> Vec<String> {
-    let names = |reading: &Reading| -> BTreeSet<(String, String)> {
-        let stored = reading.stored().map(|one| {
-            let schema = one.schema.as_deref().unwrap_or("public");
-            (schema.to_owned(), one.name.clone())
-        });
-        stored.collect()
-    };
-    let (before, after) = (names(own), names(sent));
+    let (before, after) = (own.names(), sent.names());
     let mut found = Vec::new();
     if before != after {
         found.push(format!("relations {before:?}, and not {after:?}"));
