@@ -331,6 +331,21 @@ pub fn remove(header: &mut Header, unlocked: &Unlocked, index: usize) -> Result<
     Ok(())
 }
 
+/// The same, by whoever has a key that opens the file without that slot.
+///
+/// # Errors
+/// As [`remove`]; or the key does not.
+pub fn remove_by(
+    header: &mut Header,
+    unlocked: &Unlocked,
+    index: usize,
+    left: &Credential,
+) -> Result<(), SlotError> {
+    remove(header, unlocked, index)?;
+    unlock(header, left)?;
+    Ok(())
+}
+
 fn put(
     header: &mut Header,
     unlocked: &Unlocked,
@@ -493,6 +508,20 @@ mod tests {
             unlock(&header, &Credential::passphrase("wrong")),
             Err(UnlockError::WrongKey)
         ));
+    }
+
+    #[test]
+    fn a_slot_is_removed_by_who_is_not_locked_out() {
+        let (mut header, unlocked) = new_file();
+        add(&mut header, &unlocked, &raw(2)).expect("adds");
+        for (slot, key) in [(0, 1), (0, 3), (1, 2)] {
+            let mut left = header.clone();
+            let refused = remove_by(&mut left, &unlocked, slot, &raw(key));
+            let wrong = SlotError::Unlock(UnlockError::WrongKey).to_string();
+            assert_eq!(refused.expect_err("locked out").to_string(), wrong);
+        }
+        remove_by(&mut header, &unlocked, 0, &raw(2)).expect("removes");
+        assert_eq!(unlock(&header, &raw(2)).expect("opens").slot(), 1);
     }
 
     #[test]

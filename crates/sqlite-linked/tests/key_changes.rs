@@ -141,6 +141,15 @@ fn with_the_setting_or_a_token_keys_change() {
     let connection = open(&room, "x.db", "");
     let by_token = format!("PRAGMA strongroom_key_add='token={}'", token.number());
     assert_eq!(text(&connection, &by_token), "2");
+    let by_another = KeyToken::new(Credential::passphrase("second"));
+    let remove = |token: &KeyToken, slot: u8| {
+        let number = token.number();
+        format!("PRAGMA strongroom_key_remove='token={number} slot={slot}'")
+    };
+    let locked_out = failure(&connection, &remove(&by_another, 1));
+    assert!(locked_out.detail.contains("wrong key"), "{locked_out:?}");
+    assert_eq!(text(&connection, &remove(&token, 1)), "ok");
+    failure(&connection, &remove(&by_another, 2));
     assert!(text(&connection, "PRAGMA strongroom_rotate").contains("finished"));
     let connection = open(&room, "x.db", "&keys_in_sql=on");
     assert_eq!(text(&connection, "PRAGMA strongroom_key_remove='2'"), "ok");

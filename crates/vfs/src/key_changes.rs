@@ -56,9 +56,11 @@ impl Change {
         let value = value?;
         let by_token = value.starts_with("token=");
         match name {
-            "rekey" | "hexrekey" | "strongroom_key_remove" => Some(Change::BySql),
-            "strongroom_key_add" if by_token => Some(Change::ByProgram),
-            "strongroom_key_add" => Some(Change::BySql),
+            "rekey" | "hexrekey" => Some(Change::BySql),
+            "strongroom_key_add" | "strongroom_key_remove" => Some(match by_token {
+                true => Change::ByProgram,
+                false => Change::BySql,
+            }),
             "strongroom_rekey" => Some(Change::ByProgram),
             _ => None,
         }
@@ -108,6 +110,7 @@ mod tests {
         }
         for (name, value) in [
             ("strongroom_key_add", "token=1"),
+            ("strongroom_key_remove", "token=1 slot=1"),
             ("strongroom_rekey", "token=1"),
         ] {
             let change = Change::of(name, Some(value));

@@ -141,10 +141,21 @@ impl Database {
     }
 
     fn remove_slot(&mut self, value: &str) -> Answered {
-        let Some(slot) = value.parse().ok().filter(|slot| *slot < SLOT_COUNT) else {
-            return Err(self.misuse("PRAGMA strongroom_key_remove takes the number of a slot"));
+        let (token, number) = match value.split_once(" slot=") {
+            Some((token, number)) => (Some(token), number),
+            None => (None, value),
         };
-        self.change_header(|header, unlocked| slots::remove(header, unlocked, slot))?;
+        let Some(slot) = number.parse().ok().filter(|slot| *slot < SLOT_COUNT) else {
+            return Err(self.misuse(
+                "PRAGMA strongroom_key_remove takes the number of a slot, or token=N slot=NUMBER \
+                 with a key that opens another",
+            ));
+        };
+        let left = token.map(|token| self.token(token)).transpose()?;
+        self.change_header(|header, unlocked| match &left {
+            Some(left) => slots::remove_by(header, unlocked, slot, left),
+            None => slots::remove(header, unlocked, slot),
+        })?;
         Ok(ok())
     }
 
