@@ -33,6 +33,11 @@ pub struct Parameters {
     #[arg(long, value_name = "N")]
     size: Option<u32>,
 
+    /// Put tests of single queries of `speedtest` into a transaction each, as the page on SQLite in
+    /// browsers did
+    #[arg(long)]
+    big_transactions: bool,
+
     /// How many times the work of the published tests `speed` does, 1 to 100; warehouses of `tpcc`,
     /// 0 to 100, where 0 is two small ones [default: 1]
     #[arg(long, value_name = "N")]
@@ -66,6 +71,7 @@ impl Parameters {
     pub fn spec(&self, name: &str) -> anyhow::Result<Spec> {
         let parameters = workloads::Parameters {
             size: self.size,
+            big_transactions: self.big_transactions,
             scale: self.scale,
             rate: self.rate,
             arrivals: self.arrivals.map(Into::into),

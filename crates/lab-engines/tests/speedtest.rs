@@ -76,7 +76,14 @@ const NOT_COUNTED: [&str; 4] = ["210", "260", "520", "980"];
 
 fn verify(engine: &str, size: u32) -> String {
     let engine = lab_engines::named(engine, &EngineOptions::default()).unwrap();
-    let workload = build(&Spec::Speedtest { size }, Dialect::Sqlite).unwrap();
+    let workload = build(
+        &Spec::Speedtest {
+            size,
+            big_transactions: false,
+        },
+        Dialect::Sqlite,
+    )
+    .unwrap();
     let folder = tempfile::tempdir().unwrap();
     engine.create(folder.path()).unwrap();
     let mut connection = engine.open(folder.path()).unwrap();

@@ -21,6 +21,9 @@ pub enum Spec {
     Speedtest {
         /// Relative size, see [`speedtest::SIZES`].
         size: u32,
+        /// Whether tests of single queries are a transaction each.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        big_transactions: bool,
     },
     /// The published PingER comparison.
     Pinger,
@@ -60,6 +63,8 @@ pub enum Spec {
 pub struct Parameters {
     /// Relative size of `speedtest`.
     pub size: Option<u32>,
+    /// Big transactions of `speedtest`.
+    pub big_transactions: bool,
     /// Scale of `speed` and `tpcc`.
     pub scale: Option<u32>,
     /// Operations per second of `concurrent`.
@@ -149,6 +154,7 @@ impl Spec {
             },
             "speedtest" => Self::Speedtest {
                 size: parameters.size.unwrap_or(speedtest::DEFAULT_SIZE),
+                big_transactions: parameters.big_transactions,
             },
             "pinger" => Self::Pinger,
             "concurrent" => Self::Concurrent {
@@ -185,8 +191,13 @@ impl Spec {
 
     /// Each parameter belongs to some workloads.
     fn check_given(&self, name: &str, parameters: &Parameters) -> Result<(), BuildError> {
-        let given: [(&str, bool, &[&str]); 7] = [
+        let given: [(&str, bool, &[&str]); 8] = [
             ("--size", parameters.size.is_some(), &["speedtest"]),
+            (
+                "--big-transactions",
+                parameters.big_transactions,
+                &["speedtest"],
+            ),
             ("--scale", parameters.scale.is_some(), &["speed", "tpcc"]),
             ("--rate", parameters.rate.is_some(), &["concurrent"]),
             ("--arrivals", parameters.arrivals.is_some(), &["concurrent"]),
@@ -247,7 +258,17 @@ impl Spec {
         match self {
             Self::Speed { scale: 1 } | Self::Pinger => self.name().to_owned(),
             Self::Speed { scale } => format!("speed --scale {scale}"),
-            Self::Speedtest { size } => format!("speedtest --size {size}"),
+            Self::Speedtest {
+                size,
+                big_transactions,
+            } => {
+                let big = if *big_transactions {
+                    " --big-transactions"
+                } else {
+                    ""
+                };
+                format!("speedtest --size {size}{big}")
+            }
             Self::Concurrent {
                 rate,
                 arrivals,
@@ -288,7 +309,7 @@ impl Spec {
         };
         match self {
             Self::Speed { scale } => within("--scale", *scale, speed::SCALES),
-            Self::Speedtest { size } => within("--size", *size, speedtest::SIZES),
+            Self::Speedtest { size, .. } => within("--size", *size, speedtest::SIZES),
             Self::Concurrent { rate, seconds, .. } => {
                 within("--rate", *rate, concurrent::RATES)?;
                 within("--seconds", *seconds, concurrent::SECONDS)
@@ -328,7 +349,10 @@ pub fn build(spec: &Spec, dialect: Dialect) -> Result<Workload, BuildError> {
     Ok(match spec {
         // The 15 tests are the same text everywhere: as published, the servers ran it unmodified.
         Spec::Speed { scale } => speed::scaled(*scale),
-        Spec::Speedtest { size } => speedtest::workload(*size),
+        Spec::Speedtest {
+            size,
+            big_transactions,
+        } => speedtest::workload(*size, *big_transactions),
         Spec::Pinger => pinger::workload(dialect),
         Spec::Concurrent {
             rate,
@@ -393,7 +417,10 @@ mod tests {
         };
         assert_eq!(
             Spec::parse("speedtest", &size(5)).unwrap(),
-            Spec::Speedtest { size: 5 }
+            Spec::Speedtest {
+                size: 5,
+                big_transactions: false
+            }
         );
         let error = Spec::parse("pinger", &size(5)).unwrap_err().to_string();
         assert_eq!(
@@ -406,14 +433,18 @@ mod tests {
                 error.to_string().contains("not within 1 to 1000"),
                 "{error}"
             );
-            let spec = Spec::Speedtest { size: wrong };
+            let spec = Spec::Speedtest {
+                size: wrong,
+                big_transactions: false,
+            };
             assert_eq!(build(&spec, Dialect::Sqlite).unwrap_err(), error);
         }
     }
 
     #[test]
     fn sql_of_one_engine_is_not_handed_to_another() {
-        let error = build(&Spec::Speedtest { size: 2 }, Dialect::Mysql).unwrap_err();
+        let spec = Spec::named("speedtest").unwrap();
+        let error = build(&spec, Dialect::Mysql).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("SQLite") && text.contains("MySQL"), "{text}");
     }
@@ -422,7 +453,10 @@ mod tests {
     fn a_spec_survives_being_written_down() {
         for spec in [
             Spec::Speed { scale: 2 },
-            Spec::Speedtest { size: 7 },
+            Spec::Speedtest {
+                size: 7,
+                big_transactions: true,
+            },
             Spec::Pinger,
             Spec::Concurrent {
                 rate: 9,
@@ -438,6 +472,23 @@ mod tests {
             let text = serde_json::to_string(&spec).unwrap();
             assert_eq!(serde_json::from_str::<Spec>(&text).unwrap(), spec);
         }
+    }
+
+    #[test]
+    fn big_transactions_are_asked_for_and_told() {
+        let parameters = Parameters {
+            size: Some(2),
+            big_transactions: true,
+            ..Parameters::default()
+        };
+        let spec = Spec::parse("speedtest", &parameters).unwrap();
+        assert_eq!(spec.arguments(), "speedtest --size 2 --big-transactions");
+        let error = Spec::parse("pinger", &parameters).unwrap_err();
+        assert!(error.to_string().contains("has no parameter"), "{error}");
+        let older: Spec = serde_json::from_str(r#"{"name":"speedtest","size":7}"#).unwrap();
+        assert_eq!(older.arguments(), "speedtest --size 7");
+        let text = serde_json::to_string(&older).unwrap();
+        assert_eq!(text, r#"{"name":"speedtest","size":7}"#);
     }
 
     #[test]

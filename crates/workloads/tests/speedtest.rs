@@ -6,7 +6,15 @@ use workloads::speedtest::{self, published};
 use workloads::{Dialect, Spec, Workload, build};
 
 fn workload(size: u32) -> Workload {
-    build(&Spec::Speedtest { size }, Dialect::Sqlite).unwrap()
+    with_transactions(size, false)
+}
+
+fn with_transactions(size: u32, big_transactions: bool) -> Workload {
+    let spec = Spec::Speedtest {
+        size,
+        big_transactions,
+    };
+    build(&spec, Dialect::Sqlite).unwrap()
 }
 
 fn hexadecimal(text: &str) -> String {
@@ -65,6 +73,26 @@ fn every_script_is_that_of_the_original() {
     }
 }
 
+/// The same with the option `--big-transactions`.
+const BIG_SCRIPTS: [(u32, &str); 2] = [
+    (
+        2,
+        "adf115121450983a275e8d192625aa07b7f04027c8cfa4e55d35da80594fc299",
+    ),
+    (
+        10,
+        "e5984b88921a07a9824dccdf06d884d55f8178824dfc6eb8d509b40cc08f3bae",
+    ),
+];
+
+#[test]
+fn scripts_with_big_transactions_are_those_of_the_original() {
+    for (size, hash) in BIG_SCRIPTS {
+        let script = speedtest::script(&with_transactions(size, true).tests);
+        assert_eq!(hexadecimal(&script), hash, "size {size}");
+    }
+}
+
 #[test]
 fn there_are_as_many_statements_as_the_rule_says() {
     for size in [1, 2, 5, 10, 20, 25, 50, 100] {
@@ -118,4 +146,18 @@ fn published_labels_count_what_the_titles_say() {
             assert_eq!(row.milliseconds.len(), table.engines.len());
         }
     }
+}
+
+#[test]
+fn every_published_build_has_an_engine_and_a_native_time() {
+    for table in published::TABLES {
+        for engine in table.engines {
+            assert!(published::engine_here(engine).is_some(), "{engine}");
+        }
+        for row in table.rows {
+            assert!(published::native(row.size).is_some(), "{}", row.size);
+        }
+    }
+    assert_eq!(published::native(10), Some(220));
+    assert_eq!(published::native(3), None);
 }

@@ -66,7 +66,7 @@ const LINES_MAX: usize = COLOURS;
 fn size(spec: &Spec) -> Option<(f64, &'static str)> {
     match spec {
         Spec::Speed { scale } => Some((f64::from(*scale), "scale")),
-        Spec::Speedtest { size } => Some((f64::from(*size), "size")),
+        Spec::Speedtest { size, .. } => Some((f64::from(*size), "size")),
         Spec::Pinger | Spec::Concurrent { .. } | Spec::Tpcc { .. } | Spec::Custom { .. } => None,
     }
 }

@@ -174,7 +174,7 @@ struct TotalsRow {
 }
 
 pub(super) fn totals(comparison: &Comparison) -> Vec<Totals> {
-    let Spec::Speedtest { size } = comparison.header.workload.spec else {
+    let Spec::Speedtest { size, .. } = comparison.header.workload.spec else {
         return vec![];
     };
     let table = |table: &speedtest::Table| Totals {

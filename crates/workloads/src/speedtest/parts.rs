@@ -45,8 +45,30 @@ impl Scale {
     }
 }
 
+/// Tests of single queries that the original's option `--big-transactions` puts into a transaction
+/// each.
+const ALSO_IN_TRANSACTIONS: [u32; 2] = [410, 510];
+
 /// All tests of one size, in order.
-pub(super) fn all(size: u32) -> Vec<Part> {
+pub(super) fn all(size: u32, big_transactions: bool) -> Vec<Part> {
+    let mut parts = as_without_options(size);
+    if big_transactions {
+        let singles = |part: &&mut Part| ALSO_IN_TRANSACTIONS.contains(&part.number);
+        for part in parts.iter_mut().filter(singles) {
+            let mut script = Script::new();
+            for statement in std::iter::once("BEGIN;")
+                .chain(part.script.statements())
+                .chain(std::iter::once("COMMIT;"))
+            {
+                script.push(statement);
+            }
+            part.script = script;
+        }
+    }
+    parts
+}
+
+fn as_without_options(size: u32) -> Vec<Part> {
     let scale = Scale::new(size);
     let mut parts = Vec::with_capacity(32);
     parts.extend(filling(&scale));

@@ -44,6 +44,31 @@ impl Row {
     }
 }
 
+/// The lab's engine that is built and driven as one of the page's.
+pub fn engine_here(published: &str) -> Option<&'static str> {
+    match published {
+        "C, native" => Some("sqlite"),
+        "WASM in memory" => Some("browser-official-memory"),
+        "WebSQL" => Some("browser-websql"),
+        "WASMFS" => Some("browser-wasmfs"),
+        "sqlite3_vfs" => Some("browser-official-opfs"),
+        "local or session storage" => Some("browser-kvvfs-local"),
+        _ => None,
+    }
+}
+
+/// Milliseconds of the native build at that size, which the page gives for direct calls alone.
+pub fn native(size: u32) -> Option<u32> {
+    DIRECT
+        .rows
+        .iter()
+        .find(|row| row.size == size)?
+        .milliseconds
+        .first()
+        .copied()
+        .flatten()
+}
+
 /// A text of SQL, piped into SQLite in a browser.
 pub const SCRIPT: Table = Table {
     way: Way::Script,
