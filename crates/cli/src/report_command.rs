@@ -162,10 +162,11 @@ fn draw(args: &Args) -> anyhow::Result<()> {
             several => lab_report::export::json(&several)?,
         },
         Format::Markdown => {
-            let texts: Vec<String> = comparisons
-                .iter()
-                .map(lab_report::export::markdown)
-                .collect();
+            let all: Vec<&Comparison> = comparisons.iter().collect();
+            let browsers = lab_report::export::browsers_markdown(&all);
+            let texts = comparisons.iter().map(lab_report::export::markdown);
+            let texts = std::iter::once(browsers).chain(texts);
+            let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
             texts.join("\n")
         }
     };

@@ -52,6 +52,7 @@ fn sample(number: u32) -> TestSample {
         answer: String::new(),
         facts: 0,
         contradiction: None,
+        not_possible: None,
         concurrent: None,
         tpcc: None,
     }

@@ -45,6 +45,8 @@ struct SampleLine<'a> {
     rows: usize,
     answer: &'a str,
     contradiction: Option<&'a str>,
+    not_possible: Option<&'a str>,
+    way_ns: Option<u64>,
 }
 
 /// Every sample, a line each; runs are numbered from 1.
@@ -86,6 +88,8 @@ pub fn csv(runs: &[&Results]) -> Result<String, ExportError> {
                     rows: test.rows,
                     answer: &test.answer,
                     contradiction: test.contradiction.as_deref(),
+                    not_possible: test.not_possible.as_ref().map(|one| one.why.as_str()),
+                    way_ns: sample.way_ns,
                 };
                 writer.serialize(line).map_err(ExportError::Csv)?;
             }
@@ -155,6 +159,9 @@ pub fn markdown(comparison: &Comparison) -> String {
         text.push('\n');
         text += &tests_table(comparison);
     }
+    for words in crate::browsers::not_possible(comparison) {
+        text += &format!("\n- {words}");
+    }
     for engine in &comparison.engines {
         for contradiction in &engine.contradictions {
             text += &format!("\n- {contradiction}");
@@ -166,6 +173,30 @@ pub fn markdown(comparison: &Comparison) -> String {
         }
     }
     text.trim_end().to_owned() + "\n"
+}
+
+/// The published comparison of SQLite in browsers beside these runs, as Markdown; empty where none
+/// is of that kind.
+pub fn browsers_markdown(comparisons: &[&Comparison]) -> String {
+    let mut text = String::new();
+    for table in crate::browsers::tables(comparisons) {
+        let mut head = vec!["published as".to_owned(), "engine here".to_owned()];
+        for size in &table.sizes {
+            head.extend([format!("size {size}, published"), "here".to_owned()]);
+        }
+        let mut rows = Table::new(&head);
+        for row in table.rows {
+            let mut cells = vec![row.published, row.engine];
+            cells.extend(row.cells.into_iter().flatten());
+            rows.row(&cells);
+        }
+        text += &format!("## SQLite in browsers: {}\n\n{}\n", table.title, rows.0);
+    }
+    if !text.is_empty() {
+        text += crate::browsers::NOTE;
+        text.push('\n');
+    }
+    text
 }
 
 fn engines_table(comparison: &Comparison) -> String {

@@ -3,6 +3,7 @@
 //! Everything here is a pure function of a [`lab::comparison::Comparison`]. What the page says is
 //! chosen in [`page`], how it looks is written in `templates/`.
 
+mod browsers;
 pub mod changes;
 mod chart;
 pub mod export;

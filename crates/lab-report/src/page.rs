@@ -18,6 +18,7 @@ use minijinja::value::Serde;
 use minijinja::{Environment, context};
 use serde::Serialize;
 
+use crate::browsers;
 use crate::chart::{Measure, charts, class_of, means};
 use crate::finding::{durability_words, headline, lead, sentence, verdict_word};
 use crate::format::{bytes, date, interval, times};
@@ -29,7 +30,7 @@ use crate::format::{bytes, date, interval, times};
 )]
 pub struct PageError(#[from] minijinja::Error);
 
-const TEMPLATES: [(&str, &str); 12] = [
+const TEMPLATES: [(&str, &str); 13] = [
     ("report.html", include_str!("../templates/report.html")),
     ("run.html", include_str!("../templates/run.html")),
     ("chart.html", include_str!("../templates/chart.html")),
@@ -44,6 +45,7 @@ const TEMPLATES: [(&str, &str); 12] = [
     ),
     ("tpcc.html", include_str!("../templates/tpcc.html")),
     ("growth.html", include_str!("../templates/growth.html")),
+    ("browsers.html", include_str!("../templates/browsers.html")),
     ("report.css", include_str!("../templates/report.css")),
 ];
 
@@ -84,6 +86,8 @@ pub fn html(runs: &[Run<'_>]) -> Result<String, PageError> {
         runs => sections,
         several => runs.len() > 1,
         growth => Serde(growth::charts(&comparisons)),
+        browsers => Serde(browsers::tables(&comparisons)),
+        browsers_note => browsers::NOTE,
     };
     Ok(environment.get_template("report.html")?.render(page)?)
 }
@@ -111,6 +115,7 @@ fn section((run, number): (&Run<'_>, usize)) -> minijinja::Value {
         engines => Serde(engines::engines(comparison)),
         settings => Serde(engines::settings(comparison)),
         wrongs => Serde(wrongs(comparison)),
+        not_possible => Serde(browsers::not_possible(comparison)),
         script_mode => header.mode == Mode::Script,
         control => Serde(comparison.control().map(control_words)),
         rounds => comparison.rounds,

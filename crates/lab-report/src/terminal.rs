@@ -6,7 +6,7 @@ use lab::probe::Probe;
 
 use crate::finding::durability_word;
 use crate::format::{ratio, seconds, times};
-use crate::{chart, page, tpcc};
+use crate::{browsers, chart, page, tpcc};
 
 /// Width of a table where the terminal does not tell its own, columns.
 pub const DEFAULT_WIDTH: u16 = 80;
@@ -313,7 +313,7 @@ fn plain_ratio(cell: Option<&Cell>) -> String {
 
 /// What went wrong, a line each.
 fn notes(comparison: &Comparison) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes = browsers::not_possible(comparison);
     for engine in &comparison.engines {
         let name = &engine.profile.name;
         for (cell, test) in engine.cells.iter().zip(1..) {

@@ -53,6 +53,11 @@ impl Answers {
         self.row_ends.len()
     }
 
+    /// The rows of all statements.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &[Value]> {
+        self.statements().flatten()
+    }
+
     /// All values, one after the other.
     pub fn values(&self) -> &[Value] {
         &self.values

@@ -6,7 +6,7 @@ use crate::concurrent::ConcurrentSample;
 use crate::engine::Profile;
 use crate::measure::{Sample, ServerPart, ServerUsage};
 use crate::probe::Probe;
-use crate::results::{Header, Pass, Results, TestSample};
+use crate::results::{Header, NotPossible, Pass, Results, TestSample};
 use crate::statistics::{Ratio, mean_ratio, median, paired_ratio};
 
 mod tpcc;
@@ -191,6 +191,8 @@ pub struct Cell {
     pub cpu_points: Vec<f64>,
     /// Why the answer is wrong; such a test has no ratios.
     pub wrong: Option<String>,
+    /// Why the engine cannot do the test, by what it is; such a test has no times.
+    pub not_possible: Option<NotPossible>,
 }
 
 /// Says what the results file holds.
@@ -212,7 +214,7 @@ pub fn compare(results: &Results) -> Comparison {
                 engine
                     .cells
                     .iter()
-                    .map(|cell| cell.wrong.is_some())
+                    .map(|cell| cell.wrong.is_some() || cell.not_possible.is_some())
                     .collect()
             })
             .unwrap_or_default();
@@ -265,10 +267,19 @@ fn passes_of<'a>(results: &'a Results, engine: &str) -> impl Iterator<Item = &'a
         .filter(move |pass| pass.engine == engine)
 }
 
+/// What a pass did in a test, where that was possible.
 fn sample_of(pass: &Pass, test: usize) -> Option<&TestSample> {
     pass.tests
         .iter()
-        .find(|sample| sample.number as usize == test + 1)
+        .find(|sample| sample.number as usize == test + 1 && sample.not_possible.is_none())
+}
+
+/// Why an engine cannot do a test.
+fn not_possible(engine: &str, test: usize, results: &Results) -> Option<NotPossible> {
+    passes_of(results, engine)
+        .flat_map(|pass| &pass.tests)
+        .filter(|sample| sample.number as usize == test + 1)
+        .find_map(|sample| sample.not_possible.clone())
 }
 
 /// An answer, and the engine that gave it.
@@ -343,12 +354,6 @@ fn summary(profile: &Profile, results: &Results) -> EngineSummary {
             pick(pass).map(|one| seconds(one.wall_ns))
         })
     };
-    let sum = |pass: &Pass, pick: &dyn Fn(&Sample) -> Option<u64>| -> Option<f64> {
-        let parts = pass.tests.iter().map(|test| pick(&test.sample));
-        parts
-            .collect::<Option<Vec<u64>>>()
-            .map(|parts| parts.iter().sum::<u64>() as f64)
-    };
     let cells: Vec<Cell> = (0..tests).map(|test| cell(name, test, results)).collect();
     let known = |base: &&String| results.header.engines.iter().any(|one| one.name == **base);
     EngineSummary {
@@ -361,8 +366,8 @@ fn summary(profile: &Profile, results: &Results) -> EngineSummary {
         cells,
         wall_mean: None,
         cpu_mean: None,
-        wall_total_s: median_ended(&|pass| sum(pass, &|one| Some(one.wall_ns)).map(|ns| ns / 1e9)),
-        cpu_total_s: median_ended(&|pass| sum(pass, &|one| one.cpu_ns()).map(|ns| ns / 1e9)),
+        wall_total_s: median_ended(&|pass| sum(pass, |one| Some(one.wall_ns)).map(|ns| ns / 1e9)),
+        cpu_total_s: median_ended(&|pass| sum(pass, |one| one.cpu_ns()).map(|ns| ns / 1e9)),
         server: server_of(name, results),
         creating_s: wall_of(&|pass| pass.creating),
         opening_s: wall_of(&|pass| pass.opening),
@@ -373,8 +378,8 @@ fn summary(profile: &Profile, results: &Results) -> EngineSummary {
                 .max()
                 .map(to_float)
         }),
-        read_bytes: median_ended(&|pass| sum(pass, &|one| one.read_bytes)),
-        written_bytes: median_ended(&|pass| sum(pass, &|one| one.written_bytes)),
+        read_bytes: median_ended(&|pass| sum(pass, |one| one.read_bytes)),
+        written_bytes: median_ended(&|pass| sum(pass, |one| one.written_bytes)),
         readable_on_disk: passes_of(results, name)
             .filter_map(|pass| {
                 pass.closing
@@ -402,6 +407,15 @@ fn summary(profile: &Profile, results: &Results) -> EngineSummary {
     }
 }
 
+/// Over all tests of a pass. Where one is not possible there is no sum: it would look like a win.
+fn sum(pass: &Pass, pick: fn(&Sample) -> Option<u64>) -> Option<f64> {
+    let parts = pass.tests.iter();
+    parts
+        .map(|test| pick(&test.sample).filter(|_| test.not_possible.is_none()))
+        .sum::<Option<u64>>()
+        .map(to_float)
+}
+
 fn server_usage(sample: &Sample) -> Option<ServerUsage> {
     match sample.server {
         Some(ServerPart::Yes(usage)) => Some(usage),
@@ -422,12 +436,12 @@ fn server_of(name: &str, results: &Results) -> Option<ServerSummary> {
             parts.into_iter().reduce(join).map(to_float)
         })
     };
-    let sum = |one: u64, two: u64| one + two;
+    let both = |one: u64, two: u64| one + two;
     Some(ServerSummary {
-        cpu_s: over_tests(sum, server_cpu_ns)? / 1e9,
+        cpu_s: over_tests(both, server_cpu_ns)? / 1e9,
         memory_bytes: over_tests(u64::max, |usage| usage.memory_bytes)?,
-        read_bytes: over_tests(sum, |usage| usage.read_bytes)?,
-        written_bytes: over_tests(sum, |usage| usage.written_bytes)?,
+        read_bytes: over_tests(both, |usage| usage.read_bytes)?,
+        written_bytes: over_tests(both, |usage| usage.written_bytes)?,
     })
 }
 
@@ -495,6 +509,7 @@ fn cell(engine: &str, test: usize, results: &Results) -> Cell {
         wrong: samples
             .iter()
             .find_map(|sample| wrong_because(sample, reference, results)),
+        not_possible: not_possible(engine, test, results),
         ..Cell::default()
     }
 }
@@ -545,6 +560,7 @@ fn add_ratios(engine: &mut EngineSummary, base: &str, base_wrong: &[bool], resul
     let rounds: Vec<u32> = passes_of(results, &name).map(|pass| pass.round).collect();
     let right: Vec<usize> = (0..engine.cells.len())
         .filter(|&test| engine.cells[test].wrong.is_none())
+        .filter(|&test| engine.cells[test].not_possible.is_none())
         .filter(|&test| !base_wrong.get(test).copied().unwrap_or(true))
         .collect();
     for &test in &right {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use workloads::Dialect;
 
 use crate::answer::Answers;
+use crate::measure::{Meter, Sample};
 use crate::tpcc::Terminals;
 
 /// What an engine is, in words and in relation to the others.
@@ -74,8 +75,23 @@ pub enum Mode {
     /// Through its interface for programs, on one connection.
     #[default]
     Direct,
-    /// As a text that its own shell reads, a process per test.
+    /// As a text that its own shell reads, a process per test; an engine in a browser, which has
+    /// no shell, reads it there.
     Script,
+}
+
+/// What a test gives to a connection.
+#[derive(Debug, Clone, Copy)]
+pub enum Given<'a> {
+    /// One statement after the other.
+    Statements(&'a [&'a str]),
+    /// All of them in one text.
+    Script {
+        /// The text.
+        text: &'a str,
+        /// The statements in it, for an engine that takes no text.
+        statements: &'a [&'a str],
+    },
 }
 
 /// A database engine under some settings.
@@ -171,6 +187,32 @@ pub trait Connection: Send {
     /// When a statement fails; those after it are not run.
     fn run(&mut self, statements: &[&str], answers: &mut Answers) -> Result<(), EngineError>;
 
+    /// Runs what a test gives, and says what that cost; `start` begins to measure. An engine that
+    /// gets its work through another program measures the work and not its way there and back.
+    ///
+    /// # Errors
+    /// When a statement fails, or the engine takes no script.
+    fn measured(
+        &mut self,
+        given: Given<'_>,
+        answers: &mut Answers,
+        start: &dyn Fn() -> Meter,
+    ) -> Result<Sample, EngineError> {
+        match given {
+            Given::Statements(statements) => {
+                let meter = start();
+                self.run(statements, answers)?;
+                Ok(meter.stop())
+            }
+            Given::Script { .. } => Err(EngineError::Shell("it takes no script".into())),
+        }
+    }
+
+    /// Whether it takes scripts itself, without a shell.
+    fn takes_scripts(&self) -> bool {
+        false
+    }
+
     /// Versions and settings as the engine itself reports them, name and value.
     ///
     /// # Errors
@@ -218,6 +260,14 @@ pub enum EngineError {
         statement: String,
         /// What the engine says.
         source: Cause,
+    },
+    /// What is asked for cannot be had here, by what the engine is; no failure.
+    #[error("not possible here: {why}")]
+    NotPossible {
+        /// Why.
+        why: String,
+        /// Whether nothing more can be done with the database.
+        ends: bool,
     },
     /// The engine did not report its settings.
     #[error("the engine did not report its settings")]

@@ -5,7 +5,7 @@ use std::path::Path;
 use workloads::Test;
 
 use crate::answer::Answers;
-use crate::engine::{Connection, Engine, EngineError, Mode, ScriptCommand, Server};
+use crate::engine::{Connection, Engine, EngineError, Given, Mode, ScriptCommand, Server};
 use crate::measure::{Meter, Sample};
 use crate::shell;
 
@@ -13,6 +13,11 @@ use crate::shell;
 pub(crate) enum Hand<'a> {
     /// On an open connection.
     Direct {
+        connection: Box<dyn Connection>,
+        server: Server,
+    },
+    /// On an open connection, as scripts.
+    Script {
         connection: Box<dyn Connection>,
         server: Server,
     },
@@ -35,6 +40,9 @@ impl<'a> Hand<'a> {
         if mode == Mode::Direct {
             return Ok(Self::Direct { connection, server });
         }
+        if connection.takes_scripts() {
+            return Ok(Self::Script { connection, server });
+        }
         // Another connection could change what the shell has to do.
         connection.close()?;
         let command = engine.script_command(folder).ok_or_else(|| {
@@ -52,9 +60,21 @@ impl<'a> Hand<'a> {
             Self::Direct { connection, server } => {
                 let statements: Vec<&str> = test.statements().collect();
                 let mut answers = Answers::default();
-                let meter = Meter::with(*server);
-                connection.run(&statements, &mut answers)?;
-                Ok((meter.stop(), answers))
+                let start = || Meter::with(*server);
+                let given = Given::Statements(&statements);
+                let sample = connection.measured(given, &mut answers, &start)?;
+                Ok((sample, answers))
+            }
+            Self::Script { connection, server } => {
+                let statements: Vec<&str> = test.statements().collect();
+                let mut answers = Answers::default();
+                let start = || Meter::with(*server);
+                let given = Given::Script {
+                    text: test.script.text(),
+                    statements: &statements,
+                };
+                let sample = connection.measured(given, &mut answers, &start)?;
+                Ok((sample, shell::without_types(&answers)))
             }
             Self::Shell {
                 command,
@@ -69,7 +89,7 @@ impl<'a> Hand<'a> {
     /// Runs statements that are not measured, in one script where there is a shell.
     pub(crate) fn ask(&mut self, statements: &[&str]) -> Result<Answers, EngineError> {
         match self {
-            Self::Direct { connection, .. } => {
+            Self::Direct { connection, .. } | Self::Script { connection, .. } => {
                 let mut answers = Answers::default();
                 connection.run(statements, &mut answers)?;
                 Ok(answers)
@@ -87,7 +107,7 @@ impl<'a> Hand<'a> {
 
     pub(crate) fn close(self) -> Result<(), EngineError> {
         match self {
-            Self::Direct { connection, .. } => connection.close(),
+            Self::Direct { connection, .. } | Self::Script { connection, .. } => connection.close(),
             Self::Shell { .. } => Ok(()),
         }
     }

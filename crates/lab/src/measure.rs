@@ -36,6 +36,10 @@ pub struct Sample {
     /// What the server did meanwhile, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerPart>,
+    /// The way to the engine and back, nanoseconds, where the engine measured its work by a clock
+    /// of its own: then this is not in `wall_ns`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way_ns: Option<u64>,
 }
 
 /// A server's part of what an interval cost.
@@ -75,6 +79,17 @@ impl Sample {
             Some(ServerPart::No) => return None,
         };
         Some(self.client_cpu_ns() + server)
+    }
+
+    /// With the time that the engine's own clock gives to the work; the rest was its way there and
+    /// back.
+    #[must_use]
+    pub fn by_own_clock(self, wall_ns: u64) -> Self {
+        Self {
+            wall_ns,
+            way_ns: Some(self.wall_ns.saturating_sub(wall_ns)),
+            ..self
+        }
     }
 
     /// Processor time, user and system, of the worker or of the shell, nanoseconds.
@@ -129,6 +144,7 @@ impl Meter {
             read_bytes: traffic.map(|traffic| traffic.read),
             written_bytes: traffic.map(|traffic| traffic.written),
             server: None,
+            way_ns: None,
         };
         match self.server {
             Server::None => {}

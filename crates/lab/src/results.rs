@@ -175,6 +175,9 @@ pub struct TestSample {
     pub facts: usize,
     /// The first fact that did not hold.
     pub contradiction: Option<String>,
+    /// Why the engine cannot do the test, by what it is. Then there is no cost and no answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_possible: Option<NotPossible>,
     /// What the work of several connections came to, where that is the test. `sample` is then the
     /// cost of the whole step, its warm-up among it, whose time is fixed: what tells engines apart
     /// is here.
@@ -187,6 +190,21 @@ pub struct TestSample {
 }
 
 impl TestSample {
+    /// Of a test that the engine cannot do.
+    pub fn not_possible(number: u32, why: NotPossible) -> Self {
+        Self {
+            number,
+            sample: Sample::default(),
+            rows: 0,
+            answer: String::new(),
+            facts: 0,
+            contradiction: None,
+            not_possible: Some(why),
+            concurrent: None,
+            tpcc: None,
+        }
+    }
+
     /// The time that engines are compared by, nanoseconds. Of a step of several connections, whose
     /// own time is fixed: in a closed step the time for each committed operation, in an open one
     /// the latency that 99 of 100 operations did not exceed.
@@ -218,6 +236,15 @@ impl TestSample {
             Some(step) => cpu_ns / step.completed.max(1),
         })
     }
+}
+
+/// What an engine cannot do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotPossible {
+    /// Why.
+    pub why: String,
+    /// Whether nothing more could be done with the database.
+    pub ends: bool,
 }
 
 /// The end of a pass.

@@ -63,6 +63,7 @@ pub(crate) fn run(
         read_bytes: traffic.as_deref().and_then(|text| field(text, "rchar:")),
         written_bytes: traffic.as_deref().and_then(|text| field(text, "wchar:")),
         server: None,
+        way_ns: None,
     };
     below.add_to(&mut sample, server);
     let said = fs::read(&errors)?;
@@ -229,6 +230,24 @@ fn unescaped(value: &str) -> String {
     text
 }
 
+/// The answers as a shell would have written them and this program read them: texts that read as
+/// numbers are numbers, and all rows are those of one statement.
+pub(crate) fn without_types(answers: &Answers) -> Answers {
+    let mut plain = Answers::default();
+    for row in answers.rows() {
+        for value in row {
+            plain.push(match value {
+                Value::Text(text) => untyped(text),
+                Value::Blob(bytes) => untyped(&String::from_utf8_lossy(bytes)),
+                Value::Null | Value::Integer(_) | Value::Real(_) => value.clone(),
+            });
+        }
+        plain.end_row();
+    }
+    plain.end_statement();
+    plain
+}
+
 /// What a text without a type is: an integer or a real if it reads as one, else a text.
 fn untyped(text: &str) -> Value {
     if let Ok(number) = text.parse() {
@@ -285,6 +304,22 @@ mod tests {
             parsed(b"\"open", ScriptOutput::Csv).values(),
             [texts("open")]
         );
+    }
+
+    #[test]
+    fn answers_with_types_become_those_of_a_shell() {
+        let mut typed = Answers::default();
+        let values = [
+            vec![texts("7"), texts("x"), Value::Null],
+            vec![Value::Real(2.5), texts(""), Value::Blob(b"41".to_vec())],
+        ];
+        for row in values {
+            row.into_iter().for_each(|value| typed.push(value));
+            typed.end_row();
+            typed.end_statement();
+        }
+        let read = parsed(b"7,x,\n2.5,\"\",41\n", ScriptOutput::Csv);
+        assert_eq!(without_types(&typed), read);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::engine::{Engine, EngineError, EngineOptions, Mode, whole_message};
 use crate::hand::Hand;
 use crate::measure::{Meter, Sample};
 use crate::probe::{self, Probe, canary};
-use crate::results::{Closing, TestSample};
+use crate::results::{Closing, NotPossible, TestSample};
 use crate::tpcc;
 
 /// What a worker is to do.
@@ -206,8 +206,23 @@ fn pass(
         settings,
     })?;
     let mut acknowledged = (Acknowledged::default(), AcknowledgedOrders::default());
+    let mut over = None;
     for test in &workload.tests {
-        let (answer, mut sample) = run_test(&mut hand, test)?;
+        if let Some(why) = &over {
+            let sample = TestSample::not_possible(test.number, NotPossible::clone(why));
+            tell(&Reply::Test(sample))?;
+            continue;
+        }
+        let (answer, mut sample) = match run_test(&mut hand, test) {
+            Err(EngineError::NotPossible { why, ends }) => {
+                let why = NotPossible { why, ends };
+                let sample = TestSample::not_possible(test.number, why.clone());
+                over = ends.then_some(why);
+                tell(&Reply::Test(sample))?;
+                continue;
+            }
+            ran => ran?,
+        };
         if let Some(work) = &test.step {
             if mode == Mode::Script {
                 return Err(EngineError::Shell(NO_STEPS.into()).into());
@@ -274,6 +289,7 @@ fn run_test(hand: &mut Hand<'_>, test: &Test) -> Result<(Answer, TestSample), En
         answer: answer.name.clone(),
         facts: test.oracle.len(),
         contradiction,
+        not_possible: None,
         concurrent: None,
         tpcc: None,
     };

@@ -14,6 +14,14 @@ struct Parrot {
     profile: Profile,
     lies: bool,
     fails_in_test: Option<u32>,
+    cannot: Option<Cannot>,
+}
+
+/// The test that it cannot do, and whether it can do nothing more then.
+#[derive(Clone, Copy)]
+struct Cannot {
+    test: u32,
+    ends: bool,
 }
 
 struct ParrotConnection {
@@ -21,6 +29,7 @@ struct ParrotConnection {
     tests: Vec<Test>,
     lies: bool,
     fails_in_test: Option<u32>,
+    cannot: Option<Cannot>,
     test: usize,
 }
 
@@ -40,6 +49,7 @@ impl Engine for Parrot {
             tests: workloads::speed::tests(),
             lies: self.lies,
             fails_in_test: self.fails_in_test,
+            cannot: self.cannot,
             test: 0,
         }))
     }
@@ -71,6 +81,12 @@ impl Connection for ParrotConnection {
                 source: "the parrot is tired".into(),
             });
         }
+        if let Some(Cannot { test: cannot, ends }) = self.cannot
+            && cannot == test.number
+        {
+            let why = "it has wings".into();
+            return Err(EngineError::NotPossible { why, ends });
+        }
         self.facts = test
             .oracle
             .iter()
@@ -89,6 +105,10 @@ impl Connection for ParrotConnection {
 }
 
 fn replies(lies: bool, fails_in_test: Option<u32>) -> Vec<Reply> {
+    replies_of(lies, fails_in_test, None)
+}
+
+fn replies_of(lies: bool, fails_in_test: Option<u32>, cannot: Option<Cannot>) -> Vec<Reply> {
     let folder = tempfile::tempdir().unwrap();
     let request = Request {
         engine: "parrot".into(),
@@ -115,6 +135,7 @@ fn replies(lies: bool, fails_in_test: Option<u32>) -> Vec<Reply> {
             profile,
             lies,
             fails_in_test,
+            cannot,
         }))
     };
     let text = serde_json::to_string(&request).unwrap();
@@ -170,6 +191,31 @@ fn a_failing_statement_ends_the_pass_with_its_cause() {
         message.contains("statement 1 of the test failed: SELECT"),
         "{message}"
     );
+}
+
+#[test]
+fn what_an_engine_cannot_do_is_no_failure_and_may_be_the_end_of_its_tests() {
+    for (ends, not_possible) in [(false, vec![3]), (true, (3..=15).collect::<Vec<u32>>())] {
+        let replies = replies_of(false, None, Some(Cannot { test: 3, ends }));
+        assert!(
+            matches!(replies.last(), Some(Reply::Closed(_))),
+            "{replies:?}"
+        );
+        let tests = replies.iter().filter_map(|reply| match reply {
+            Reply::Test(test) => Some(test),
+            _ => None,
+        });
+        let tests: Vec<_> = tests.collect();
+        assert_eq!(tests.len(), 15);
+        let found = tests.iter().filter(|test| {
+            let found = test.not_possible.as_ref();
+            found.is_some_and(|found| found.why == "it has wings" && found.ends == ends)
+        });
+        assert_eq!(
+            found.map(|test| test.number).collect::<Vec<u32>>(),
+            not_possible
+        );
+    }
 }
 
 #[test]

@@ -10,7 +10,8 @@ use lab::machine::{Disk, Machine};
 use lab::measure::{Sample, ServerPart, ServerUsage};
 use lab::probe::{Look, Probe, SyncCalls, Syncs};
 use lab::results::{
-    Closing, FORMAT, Header, Moment, Pass, Program, Record, Results, TestSample, WorkloadHead,
+    Closing, FORMAT, Header, Moment, NotPossible, Pass, Program, Record, Results, TestSample,
+    WorkloadHead,
 };
 use lab::schedule::Random;
 use lab::tpcc::{TpccKind, TpccRun, TpccSample};
@@ -58,7 +59,10 @@ pub fn sizes(sizes: &[u32]) -> Vec<Results> {
     sizes
         .iter()
         .map(|&size| {
-            let spec = Spec::Speedtest { size };
+            let spec = Spec::Speedtest {
+                size,
+                big_transactions: false,
+            };
             let mut results = results(2);
             results.header.workload.name = "speedtest".into();
             results.header.workload.spec = spec;
@@ -69,6 +73,44 @@ pub fn sizes(sizes: &[u32]) -> Vec<Results> {
             results
         })
         .collect()
+}
+
+/// Runs of SQLite's speed test at these sizes, in which three engines are in browsers: one that
+/// does everything, one that cannot do the first test, and one that does nothing from the third on.
+pub fn browsers(at: &[u32], mode: Mode) -> Vec<Results> {
+    const NAMES: [(&str, &str); 3] = [
+        ("strongroom", "browser-official-opfs"),
+        ("sqlite-nosync", "browser-websql"),
+        ("strongroom-nosync", "browser-kvvfs-local"),
+    ];
+    let mut runs = sizes(at);
+    for results in &mut runs {
+        results.header.mode = mode;
+        for (old, new) in NAMES {
+            let engine = results.header.engines.iter_mut();
+            let engine = engine.into_iter().find(|engine| engine.name == old);
+            if let Some(engine) = engine {
+                engine.name = new.into();
+                engine.family = "browser".into();
+                engine.base = Some("sqlite".into());
+            }
+            let passes = results.passes.iter_mut();
+            for pass in passes.filter(|pass| pass.engine == old) {
+                pass.engine = new.into();
+                for test in &mut pass.tests {
+                    let why = match (new, test.number) {
+                        ("browser-websql", 1) => ("refused", false),
+                        ("browser-kvvfs-local", 3..) => ("database too large", true),
+                        _ => continue,
+                    };
+                    let (why, ends) = (why.0.to_owned(), why.1);
+                    let why = NotPossible { why, ends };
+                    *test = TestSample::not_possible(test.number, why);
+                }
+            }
+        }
+    }
+    runs
 }
 
 /// A run with 1, 2, 4 and 8 connections, in closed and in open steps.
@@ -267,6 +309,7 @@ fn made_up(engines: &[MadeUp], workload: &workloads::Workload, rounds: u32) -> R
                 answer: "same".into(),
                 facts: test.oracle.len(),
                 contradiction: None,
+                not_possible: None,
                 concurrent: None,
                 tpcc: None,
             });
@@ -324,6 +367,7 @@ fn sample(wall_ns: u64) -> Sample {
         read_bytes: Some(1 << 20),
         written_bytes: Some(2 << 20),
         server: None,
+        way_ns: None,
     }
 }
 

@@ -73,6 +73,7 @@ pub fn pass(round: u32, engine: &str, milliseconds: [u64; 2]) -> Pass {
             answer: format!("answer {number}"),
             facts: 1,
             contradiction: None,
+            not_possible: None,
             concurrent: None,
             tpcc: None,
         });

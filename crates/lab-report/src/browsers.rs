@@ -1,0 +1,220 @@
+//! The published comparison of SQLite in browsers, repeated: theirs beside what was measured here.
+
+use lab::comparison::{Cell, Comparison, EngineSummary};
+use lab::engine::Mode;
+use serde::Serialize;
+use workloads::Spec;
+use workloads::speedtest::published::{self, DIRECT, SCRIPT, Way};
+
+use crate::format::{MISSING, seconds, times};
+
+/// Family of the engines in browsers.
+const FAMILY: &str = "browser";
+
+/// The native engine that all others are divided by.
+const NATIVE: &str = "sqlite";
+
+/// What must be known to read the table.
+pub(crate) const NOTE: &str = "Seconds for all tests of workload speedtest together, and how many \
+     times the native build's they are, on the same machine and for the same tests. The page gives \
+     the native build's times for direct calls alone: scripts are divided by those, there and \
+     here. Where an engine cannot do some tests, they are left out of both sides, and counted.";
+
+/// One way for statements to reach SQLite.
+#[derive(Debug, Serialize)]
+pub(crate) struct Table {
+    pub(crate) title: &'static str,
+    pub(crate) sizes: Vec<u32>,
+    pub(crate) rows: Vec<Row>,
+}
+
+/// One build of SQLite.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    /// What the page calls it, where it is there.
+    pub(crate) published: String,
+    /// The engine here.
+    pub(crate) engine: String,
+    /// For each size what was published, and what was measured here.
+    pub(crate) cells: Vec<[String; 2]>,
+}
+
+/// A table for each way in which speedtest ran in a browser.
+pub(crate) fn tables(comparisons: &[&Comparison]) -> Vec<Table> {
+    let ways = [(Mode::Direct, Way::Direct), (Mode::Script, Way::Script)];
+    let of_mode = |mode| -> Runs<'_> {
+        let runs = comparisons.iter();
+        runs.filter(|comparison| comparison.header.mode == mode)
+            .filter_map(|&comparison| Some((size(comparison)?, comparison)))
+            .collect()
+    };
+    let direct = of_mode(Mode::Direct);
+    let of_way = |(mode, way)| {
+        let runs = of_mode(mode);
+        let in_browser = |(_, run): &(u32, &Comparison)| {
+            run.engines
+                .iter()
+                .any(|engine| engine.profile.family == FAMILY)
+        };
+        runs.iter()
+            .any(in_browser)
+            .then(|| table(way, &runs, &direct))
+    };
+    ways.into_iter().filter_map(of_way).collect()
+}
+
+/// Runs of workload speedtest with their sizes.
+type Runs<'a> = Vec<(u32, &'a Comparison)>;
+
+fn size(comparison: &Comparison) -> Option<u32> {
+    match comparison.header.workload.spec {
+        Spec::Speedtest { size, .. } => Some(size),
+        _ => None,
+    }
+}
+
+fn table(way: Way, runs: &Runs<'_>, direct: &Runs<'_>) -> Table {
+    let (title, theirs) = match way {
+        Way::Direct => ("calls of SQLite's functions", DIRECT),
+        Way::Script => ("a text of SQL for each test", SCRIPT),
+    };
+    let mut sizes: Vec<u32> = theirs.rows.iter().map(|row| row.size).collect();
+    sizes.extend(runs.iter().map(|(size, _)| *size));
+    sizes.sort_unstable();
+    sizes.dedup();
+    let cells = |published: Option<usize>, engine: &str| {
+        let cell = |&size: &u32| {
+            let row = theirs.rows.iter().find(|row| row.size == size);
+            let published = published.zip(row).map_or_else(
+                || MISSING.to_owned(),
+                |(column, row)| published_cell(size, row.milliseconds.get(column).copied()),
+            );
+            [published, measured(engine, size, runs, direct)]
+        };
+        sizes.iter().map(cell).collect()
+    };
+    let mut rows: Vec<Row> = theirs
+        .engines
+        .iter()
+        .enumerate()
+        .map(|(column, published)| {
+            let engine = published::engine_here(published).unwrap_or_default();
+            Row {
+                published: (*published).to_owned(),
+                engine: engine.to_owned(),
+                cells: cells(Some(column), engine),
+            }
+        })
+        .collect();
+    for engine in runs.iter().flat_map(|(_, run)| &run.engines) {
+        let name = &engine.profile.name;
+        // A native engine reads a script in a process of its own, whose start is most of its time.
+        let counts = way == Way::Direct || engine.profile.family == FAMILY;
+        if counts && !engine.profile.control && rows.iter().all(|row| row.engine != *name) {
+            rows.push(Row {
+                published: MISSING.to_owned(),
+                engine: name.clone(),
+                cells: cells(None, name),
+            });
+        }
+    }
+    Table { title, sizes, rows }
+}
+
+fn with_factor(time: f64, native: Option<f64>) -> String {
+    let factor = native.filter(|&native| native > 0.0);
+    let factor = factor.map_or_else(String::new, |native| {
+        format!(", {} ×", times(time / native))
+    });
+    format!("{} s{factor}", seconds(Some(time)))
+}
+
+/// `time` is nothing outside of the table, and holds nothing where the database did not fit.
+fn published_cell(size: u32, time: Option<Option<u32>>) -> String {
+    let native = published::native(size).map(|native| f64::from(native) / 1e3);
+    match time {
+        None => MISSING.to_owned(),
+        Some(None) => "database too large".to_owned(),
+        Some(Some(time)) => with_factor(f64::from(time) / 1e3, native),
+    }
+}
+
+/// The engine in the first of these runs that has it.
+fn find<'a>(
+    engine: &str,
+    size: u32,
+    runs: &Runs<'a>,
+) -> Option<(&'a Comparison, &'a EngineSummary)> {
+    let mut of_size = runs.iter().filter(|(other, _)| *other == size);
+    of_size.find_map(|(_, run)| Some((*run, run.engine(engine)?)))
+}
+
+fn measured(engine: &str, size: u32, runs: &Runs<'_>, direct: &Runs<'_>) -> String {
+    let Some((run, summary)) = find(engine, size, runs) else {
+        return MISSING.to_owned();
+    };
+    // In the same rounds, if they are direct calls; else in others of that size.
+    let native = match run.header.mode {
+        Mode::Direct => run.engine(NATIVE),
+        Mode::Script => find(NATIVE, size, direct).map(|(_, native)| native),
+    };
+    measured_cell(summary, native)
+}
+
+fn measured_cell(engine: &EngineSummary, native: Option<&EngineSummary>) -> String {
+    let ended = engine.cells.iter().find_map(|cell| {
+        let not_possible = cell.not_possible.as_ref()?;
+        not_possible.ends.then_some(&not_possible.why)
+    });
+    if let Some(why) = ended {
+        return why.clone();
+    }
+    if engine.cells.iter().any(|cell| cell.wrong.is_some()) {
+        return "WRONG".to_owned();
+    }
+    let possible = |cell: &Cell| cell.not_possible.is_none();
+    let left_out = engine.cells.iter().filter(|cell| !possible(cell)).count();
+    let of = |summary: &EngineSummary| -> Option<f64> {
+        let pairs = summary.cells.iter().zip(&engine.cells);
+        pairs
+            .filter(|(_, own)| possible(own))
+            .map(|(cell, _)| cell.wall_s)
+            .sum()
+    };
+    let Some(time) = of(engine).filter(|_| left_out < engine.cells.len()) else {
+        return MISSING.to_owned();
+    };
+    let text = with_factor(time, native.and_then(of));
+    match left_out {
+        0 => text,
+        1 => format!("{text}, without 1 test"),
+        count => format!("{text}, without {count} tests"),
+    }
+}
+
+/// What engines cannot do, by what they are: a sentence for each reason.
+pub(crate) fn not_possible(comparison: &Comparison) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for engine in &comparison.engines {
+        let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+        for (cell, test) in engine.cells.iter().zip(1..) {
+            let Some(not_possible) = &cell.not_possible else {
+                continue;
+            };
+            let why = not_possible.why.as_str();
+            match reasons.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, tests)) => tests.push(test.to_string()),
+                None => reasons.push((why, vec![test.to_string()])),
+            }
+        }
+        sentences.extend(reasons.into_iter().map(|(why, tests)| {
+            let name = &engine.profile.name;
+            let word = if tests.len() == 1 { "test" } else { "tests" };
+            format!(
+                "{name}, {word} {}: not possible here: {why}",
+                tests.join(", ")
+            )
+        }));
+    }
+    sentences
+}
