@@ -163,7 +163,14 @@ const REQUIREMENTS: &[Requirement] = &[
                 .any(has)
         },
         packages: &["chromium"],
-        remedy: "install Chromium, for the test that opens the report",
+        remedy: "install Chromium, for the test that opens the report and for the lab's engines in \
+                 browsers",
+    },
+    Requirement {
+        name: "firefox",
+        present: || ["firefox-esr", "firefox"].into_iter().any(has),
+        packages: &["firefox-esr"],
+        remedy: "install Firefox, for the tests of pages in browsers",
     },
 ];
 

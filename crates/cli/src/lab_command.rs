@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
-use lab_engines::install::{self, INSTALLABLE, SystemPackages};
+use lab_engines::install::{self, GROUPS, INSTALLABLE, SystemPackages};
 use lab_engines::shell;
 
 /// Name of the sub-command that makes a shell of this program.
@@ -30,8 +30,8 @@ struct InstallArgs {
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
 
-    /// Install packages of the system too, for all users of this machine: MariaDB and PostgreSQL,
-    /// by apt-get as the superuser. What is there already is left as it is
+    /// Install packages of the system too, for all users of this machine: MariaDB, PostgreSQL and
+    /// browsers, by apt-get as the superuser. What is there already is left as it is
     #[arg(long)]
     yes: bool,
 }
@@ -51,9 +51,9 @@ fn install(args: &InstallArgs, output: &mut impl Write) -> anyhow::Result<()> {
     } else {
         SystemPackages::Name
     };
-    let wanted = args.names.iter().map(|name| install::named(name));
+    let wanted = args.names.iter().map(|name| install::wanted(name));
     // A wrong name is told before anything is fetched.
-    for installable in wanted.collect::<Result<Vec<_>, _>>()? {
+    for installable in wanted.collect::<Result<Vec<_>, _>>()?.concat() {
         let place = installable.install(packages, output)?;
         writeln!(output, "{} is in {}", installable.name, place.display())?;
     }
@@ -70,7 +70,10 @@ fn list(output: &mut impl Write) -> anyhow::Result<()> {
             ),
         };
         let (name, description) = (installable.name, installable.description);
-        writeln!(output, "{name:<12} {description}\n{:<12} {place}", "")?;
+        writeln!(output, "{name:<14} {description}\n{:<14} {place}", "")?;
+    }
+    for (name, names) in GROUPS {
+        writeln!(output, "{name:<14} all of {}", names.join(", "))?;
     }
     Ok(())
 }

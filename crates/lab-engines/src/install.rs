@@ -4,23 +4,28 @@
 //!
 //! A folder appears whole or not at all: it is made beside its place and renamed.
 
+mod browser;
 mod commands;
 mod compile;
 mod mariadb;
 mod mysql;
+mod npm;
 mod postgres;
 mod sqlcipher;
 mod sqlite3mc;
 mod system;
+mod wasmfs;
 
 use std::env;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+pub(crate) use browser::{QT, SQLITE_WASM, SQLITE3MC_WASM};
 pub use commands::CommandError;
 pub(crate) use compile::HOW_FILE;
 pub use system::SystemPackages;
+pub(crate) use wasmfs::NAME as WASMFS;
 
 /// Names the home of the lab.
 pub const HOME_VARIABLE: &str = "STRONGROOM_LAB_HOME";
@@ -50,7 +55,20 @@ pub const INSTALLABLE: &[Installable] = &[
     postgres::INSTALLABLE,
     mariadb::INSTALLABLE,
     mysql::INSTALLABLE,
+    browser::SQLITE_WASM_INSTALLABLE,
+    browser::SQLITE3MC_WASM_INSTALLABLE,
+    browser::QT_INSTALLABLE,
+    browser::CHROMIUM_INSTALLABLE,
+    browser::FIREFOX_INSTALLABLE,
+    wasmfs::INSTALLABLE,
 ];
+
+/// Names for several things that belong together. What may lack a package of the system comes last:
+/// the others are there then.
+pub const GROUPS: &[(&str, &[&str])] = &[(
+    "browser",
+    &[SQLITE_WASM, SQLITE3MC_WASM, QT, "chromium", "firefox"],
+)];
 
 /// Why something was not installed.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +82,12 @@ pub enum InstallError {
     /// There is no place to install to.
     #[error("there is no folder to install to; name one in {HOME_VARIABLE}")]
     NoHome,
+    /// Only the superuser can do it.
+    #[error("{what} is built in a system of its own, which only the superuser can make")]
+    Superuser {
+        /// What.
+        what: &'static str,
+    },
     /// A program failed or is not there.
     #[error(transparent)]
     Command(#[from] CommandError),
@@ -134,6 +158,16 @@ pub fn named(name: &str) -> Result<&'static Installable, InstallError> {
     found.ok_or_else(|| InstallError::Unknown {
         name: name.to_owned(),
     })
+}
+
+/// What a name stands for: a group, or one installable thing.
+///
+/// # Errors
+/// When there is none.
+pub fn wanted(name: &str) -> Result<Vec<&'static Installable>, InstallError> {
+    let group = GROUPS.iter().find(|(group, _)| *group == name);
+    let names = group.map_or_else(|| vec![name], |(_, names)| names.to_vec());
+    names.into_iter().map(named).collect()
 }
 
 impl Installable {

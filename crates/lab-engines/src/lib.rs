@@ -6,8 +6,10 @@
 //! them speak through [`connection`], so that nothing but the file layer or the library differs
 //! between them. `postgres` and `mysql` are servers ([`server`]): a new one for each pass; `proxy`
 //! is the first of them behind a proxy, `in_process` the same without the hop.
+//! `browser` is SQLite in real browsers, a new profile for each pass.
 //! `described` is any database with a shell that a file of the user's describes.
 
+mod browser;
 mod connection;
 mod described;
 mod engine;
@@ -25,6 +27,7 @@ mod sqlite;
 mod strongroom;
 mod url_engine;
 
+pub use browser::FAMILY as BROWSER_FAMILY;
 pub use described::{DescriptionError, name_in as described_name};
 pub use in_process::FAMILY as IN_PROCESS_FAMILY;
 pub use library::library_name;
@@ -70,6 +73,7 @@ pub fn all(options: &EngineOptions) -> Vec<Box<dyn Engine>> {
     engines.extend(proxy::family().map(boxed));
     engines.extend(in_process::family().map(boxed));
     engines.extend(mysql::family().into_iter().map(boxed));
+    engines.extend(browser::family().into_iter().map(boxed));
     engines.extend(url_engine::family(options).into_iter().map(boxed));
     engines.extend(described::family(options).into_iter().map(boxed));
     engines

@@ -52,10 +52,12 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ),
     ("sqlite-api", &[]),
     ("workloads", &[]),
+    ("browser-session", &[]),
     ("lab", &["workloads"]),
     (
         "lab-engines",
         &[
+            "browser-session",
             "crypto",
             "keyring",
             "sqlite-linked",

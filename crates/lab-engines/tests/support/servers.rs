@@ -13,9 +13,10 @@ const ALL_REQUIRED: &str = "STRONGROOM_LAB_SERVERS";
 /// out.
 pub fn each(wanted: impl Fn(&dyn Engine) -> bool, check: impl Fn(&dyn Engine, &Path)) {
     for engine in lab_engines::all(&EngineOptions::default()) {
-        // They are of the program `strongroom`: the tests of that look at them.
+        // The tests of the program `strongroom` look at its own; browsers have tests of their own.
         let family = engine.profile().family.as_str();
         let is_ours = lab_engines::COLUMN_FAMILIES.contains(&family);
+        let is_ours = is_ours || family == lab_engines::BROWSER_FAMILY;
         if engine.server() != Server::Child || is_ours || !wanted(engine.as_ref()) {
             continue;
         }

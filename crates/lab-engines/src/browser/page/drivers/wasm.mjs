@@ -1,0 +1,105 @@
+// A build of SQLite with the project's own JavaScript: the package `@sqlite.org/sqlite-wasm`, one
+// with SQLite3MultipleCiphers, or the one with WASMFS.
+//
+// options: module (its script), place, pragmas (run first; they may give a key), vfs.
+
+import { Failure } from '../host.mjs';
+import { Connection } from '../sqlite.mjs';
+
+const NAME = 'speed.db';
+const PAGE_BYTES = 4096;
+const CACHE_PAGES = -2000;
+const MOUNT_PAUSE_MS = 1500;
+const PLACES = {
+  memory: ({ oo1 }) => new oo1.DB(':memory:', 'c'),
+  opfs: ({ oo1 }) => new oo1.DB(`file:${NAME}?vfs=opfs`, 'c'),
+  'opfs-wl': ({ oo1 }) => new oo1.DB(`file:${NAME}?vfs=opfs-wl`, 'c'),
+  sahpool: async (sqlite3) => {
+    const pool = await sqlite3.installOpfsSAHPoolVfs();
+    return new pool.OpfsSAHPoolDb(`/${NAME}`);
+  },
+  // The pool with a cipher before it.
+  'sealed-sahpool': async (sqlite3) => {
+    await sqlite3.installOpfsSAHPoolVfs();
+    const code = sqlite3.capi.sqlite3mc_vfs_create('opfs-sahpool', 0);
+    if (code) throw new Failure(`no cipher before opfs-sahpool (${code})`);
+    return new sqlite3.oo1.DB(`file:/${NAME}?vfs=multipleciphers-opfs-sahpool`, 'c');
+  },
+  local: ({ oo1 }) => new oo1.JsStorageDb('local'),
+  session: ({ oo1 }) => new oo1.JsStorageDb('session'),
+  wasmfs: async ({ capi, oo1 }) => {
+    // Its threads are started in the background: mounted before they run, the folder waits for them
+    // for ever, and keeps them from being started.
+    await new Promise((ready) => setTimeout(ready, MOUNT_PAUSE_MS));
+    const folder = capi.sqlite3_wasmfs_opfs_dir();
+    if (!folder) throw new Failure('the build has no WASMFS with OPFS here');
+    return new oo1.DB(`${folder}/${NAME}`, 'c');
+  },
+};
+
+// Storage of texts takes some millions of characters. SQLite is told of an I/O error then, so the
+// storage itself is listened to.
+const TEXTS = { local: 'local storage', session: 'session storage' };
+let isFull = false;
+let isListening = false;
+
+function listenForQuota() {
+  if (isListening) return;
+  isListening = true;
+  const { setItem } = Storage.prototype;
+  Storage.prototype.setItem = function set(...item) {
+    try {
+      return setItem.apply(this, item);
+    } catch (error) {
+      isFull ||= /quota/i.test(error.name);
+      throw error;
+    }
+  };
+}
+
+function judge(place) {
+  if (!TEXTS[place]) return undefined;
+  const why = `database too large: the browser's ${TEXTS[place]} is full`;
+  return () => (isFull ? { message: why, notPossible: true, ends: true } : undefined);
+}
+
+let loaded;
+
+export async function open({ module, place, pragmas }) {
+  loaded ??= import(new URL(`../${module}`, import.meta.url).href)
+    .then(({ default: init }) => init());
+  const sqlite3 = await loaded;
+  if (TEXTS[place]) listenForQuota();
+  const opened = await PLACES[place](sqlite3);
+  const functions = {
+    exports: sqlite3.wasm.exports,
+    memory: () => sqlite3.wasm.heap8u(),
+    alloc: (bytes) => sqlite3.wasm.alloc(bytes),
+    free: (at) => sqlite3.wasm.dealloc(at),
+  };
+  const connection = new Connection(functions, opened.pointer, judge(place));
+  const first = [
+    ...pragmas,
+    `page_size = ${PAGE_BYTES}`,
+    `cache_size = ${CACHE_PAGES}`,
+    'synchronous = FULL',
+  ];
+  for (const [index, pragma] of first.entries()) {
+    try {
+      connection.statements([`PRAGMA ${pragma}`]);
+    } catch (error) {
+      // It may hold a key: its text is told to nobody.
+      throw new Failure(`pragma ${index + 1} of those that open the database failed (${error.message})`);
+    }
+  }
+  connection.value('SELECT count(*) FROM sqlite_schema');
+  return {
+    statements: (texts) => connection.statements(texts),
+    script: (text) => connection.script(text),
+    settings: () => [...connection.settings(), ['vfs', opened.dbVfsName?.() ?? '']],
+    close: () => {
+      connection.free(connection.out);
+      opened.close();
+    },
+  };
+}

@@ -1,0 +1,145 @@
+// Runs statements by the functions of an SQLite that was compiled to WebAssembly. They are called
+// by their own names, so that any build will do that exports them and gives memory.
+
+import { Failure } from './host.mjs';
+
+const ROW = 100;
+const DONE = 101;
+const [INTEGER, REAL, TEXT, BLOB] = [1, 2, 3, 4];
+const EVERY_SETTING = ['journal_mode', 'synchronous', 'cache_size', 'page_size', 'locking_mode'];
+
+export class Connection {
+  // `exports`: SQLite's functions; `memory()`: its bytes; `alloc(n)` and `free(at)`. `judge()` may say
+  // of an error that it is no failure, as the properties of a `Failure` with its message.
+  constructor({ exports, memory, alloc, free }, database, judge = () => undefined) {
+    Object.assign(this, { exports, memory, alloc, free, database, judge });
+    this.encoder = new TextEncoder();
+    this.decoder = new TextDecoder();
+    // Where SQLite writes a statement, and where its text ends.
+    this.out = alloc(8);
+  }
+
+  statements(texts) {
+    return texts.map((text, index) => {
+      const rows = [];
+      this.withText(text, (at, end) => {
+        // What follows in the text is an empty statement, if anything.
+        this.step(at, end, rows, index + 1);
+      });
+      return rows;
+    });
+  }
+
+  // The whole text lies in memory, and each statement is prepared where the one before ended.
+  script(text) {
+    const rows = [];
+    this.withText(text, (at, end) => {
+      for (let number = 1; at < end; number += 1) at = this.step(at, end, rows, number);
+    });
+    return rows;
+  }
+
+  // The first value of a query.
+  value(query) {
+    return this.statements([query])[0][0]?.[0];
+  }
+
+  settings() {
+    const values = EVERY_SETTING.map((name) => [name, this.value(`PRAGMA ${name}`)]);
+    return [['sqlite', this.value('SELECT sqlite_version()')], ...values]
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [name, String(value)]);
+  }
+
+  // Gives `use` the bounds of the text in memory; behind it stands a zero.
+  withText(text, use) {
+    const bytes = this.encoder.encode(text);
+    const at = this.alloc(bytes.length + 1);
+    if (!at) throw new Failure('the page has no memory left');
+    try {
+      const memory = this.memory();
+      memory.set(bytes, at);
+      memory[at + bytes.length] = 0;
+      use(at, at + bytes.length);
+    } finally {
+      this.free(at);
+    }
+  }
+
+  // Prepares one statement at a place of memory, steps it to its end and keeps its rows. Gives the
+  // place where its text ends. The length that SQLite is told is -1: told any other, it copies
+  // what is left of the text for each statement.
+  step(at, end, rows, number) {
+    const { exports, out } = this;
+    const prepared = exports.sqlite3_prepare_v2(this.database, at, -1, out, out + 4);
+    if (prepared) this.fail(prepared, number);
+    const view = this.view();
+    const statement = view.getUint32(out, true);
+    const next = view.getUint32(out + 4, true);
+    if (!statement) return next || end;
+    const columns = exports.sqlite3_column_count(statement);
+    let code;
+    while ((code = exports.sqlite3_step(statement)) === ROW) {
+      const row = new Array(columns);
+      for (let column = 0; column < columns; column += 1) row[column] = this.column(statement, column);
+      rows.push(row);
+    }
+    if (code !== DONE) {
+      const failure = this.failure(code, number);
+      exports.sqlite3_finalize(statement);
+      throw failure;
+    }
+    exports.sqlite3_finalize(statement);
+    return next;
+  }
+
+  column(statement, column) {
+    const { exports } = this;
+    switch (exports.sqlite3_column_type(statement, column)) {
+      case INTEGER: {
+        const value = exports.sqlite3_column_int64(statement, column);
+        const number = Number(value);
+        return Number.isSafeInteger(number) ? number : value;
+      }
+      case REAL:
+        return { real: exports.sqlite3_column_double(statement, column) };
+      case TEXT: {
+        const at = exports.sqlite3_column_text(statement, column);
+        return this.decoder.decode(this.bytes(at, exports.sqlite3_column_bytes(statement, column)));
+      }
+      case BLOB: {
+        const at = exports.sqlite3_column_blob(statement, column);
+        return this.bytes(at, exports.sqlite3_column_bytes(statement, column)).slice();
+      }
+      default:
+        return null;
+    }
+  }
+
+  // Shared memory cannot be decoded where it lies.
+  bytes(at, length) {
+    const memory = this.memory();
+    const shared = globalThis.SharedArrayBuffer && memory.buffer instanceof SharedArrayBuffer;
+    return shared ? memory.slice(at, at + length) : memory.subarray(at, at + length);
+  }
+
+  // Memory that has grown is another buffer.
+  view() {
+    const { buffer } = this.memory();
+    if (this.known?.buffer !== buffer) this.known = new DataView(buffer);
+    return this.known;
+  }
+
+  fail(code, number) {
+    throw this.failure(code, number);
+  }
+
+  failure(code, number) {
+    const extended = this.exports.sqlite3_extended_errcode?.(this.database) ?? code;
+    const at = this.exports.sqlite3_errmsg(this.database);
+    const memory = this.memory();
+    const text = this.decoder.decode(this.bytes(at, memory.indexOf(0, at) - at));
+    const { message, ...properties } = this.judge() ?? { message: `${text} (${extended})` };
+    return new Failure(message, { number, ...properties });
+  }
+}
