@@ -1,3 +1,5 @@
+//! Slots: which key opens what.
+
 use super::*;
 
 fn raw(byte: u8) -> Credential {
