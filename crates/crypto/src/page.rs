@@ -30,8 +30,21 @@
 //! faster and to open pages as fast from the cache, and from memory between 3 % faster (AEGIS-256)
 //! and 10 % slower (AEGIS-256X2), on Zen 5 (`examples/page_cost.rs`).
 
-mod extended;
+// The one choice between the two: there is no C in WebAssembly.
+#[cfg(not(any(target_arch = "wasm32", feature = "portable")))]
+use self::compiled as library;
+#[cfg(any(target_arch = "wasm32", feature = "portable"))]
+use self::portable as library;
+
+#[cfg(not(target_arch = "wasm32"))]
+#[cfg_attr(
+    all(feature = "portable", not(test)),
+    expect(dead_code, reason = "what the other is compared with, in tests")
+)]
+mod compiled;
 mod group;
+#[cfg(any(target_arch = "wasm32", feature = "portable", test))]
+mod portable;
 
 use std::fmt;
 
@@ -40,8 +53,16 @@ use aegis::aegis256x2::Aegis256X2;
 use zeroize::Zeroize;
 
 use self::group::GroupKeys;
+use self::library::extended;
 use crate::cipher::Cipher;
 use crate::secret::Key;
+
+/// The fastest cipher with these libraries, for new files (`docs/benchmarks.md`).
+pub const FASTEST: Cipher = if cfg!(any(target_arch = "wasm32", feature = "portable")) {
+    Cipher::XChaCha20Poly1305
+} else {
+    Cipher::Aegis256X2
+};
 
 /// Size of a stored nonce, in bytes.
 pub const NONCE_SIZE: usize = 12;

@@ -42,9 +42,6 @@ use crate::resize::Resize;
 use crate::version_fields::KnownPageOne;
 use crate::wal_file::WalFile;
 
-/// The cipher of new databases; `docs/benchmarks.md` has the measurement behind the choice.
-pub(crate) const DEFAULT_CIPHER: Cipher = Cipher::Aegis256X2;
-
 /// Keys and header of a database that is open.
 pub(crate) struct Opened {
     pub header: Header,

@@ -44,6 +44,7 @@ mod methods;
 mod nonces;
 mod open_files;
 mod page_one;
+mod pause;
 mod pragma;
 mod pragma_call;
 mod recovery;

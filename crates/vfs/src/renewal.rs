@@ -18,6 +18,7 @@ use crate::abi::{
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
 use crate::main_file::page_number;
+use crate::pause::pause;
 
 /// How often a page that may be under a writer's hands is read before it is given up.
 const READS_MAX: usize = 50;
@@ -198,7 +199,7 @@ impl Database {
                 break;
             }
             if !renewed && attempt > 1 {
-                std::thread::sleep(PAUSE);
+                pause(PAUSE);
             }
             let State::Open(opened) = &mut self.state else {
                 return Err(Code(SQLITE_IOERR_READ));

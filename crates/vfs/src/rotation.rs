@@ -28,6 +28,7 @@ use crate::database::{Database, State};
 use crate::double_write::BATCH_SIZE_MAX;
 use crate::error::{Code, Outcome};
 use crate::main_file::{PAGES_OFFSET, page_number};
+use crate::pause::pause;
 
 /// What must happen, by SQLite's hand, before the rotation can go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +140,7 @@ impl Database {
                 Ok(_) => tries = 0,
                 Err(Code(SQLITE_BUSY)) if tries < TRIES_MAX => {
                     tries += 1;
-                    std::thread::sleep(PAUSE);
+                    pause(PAUSE);
                 }
                 Err(code) => return Err(code),
             }

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, CString, c_char, c_double, c_int, c_void};
 use std::sync::{Arc, Mutex};
 
+use crypto::page::FASTEST;
 use thiserror::Error;
 
 use crate::abi::*;
@@ -11,7 +12,7 @@ use crate::base::BaseFile;
 use crate::base_vfs::BaseVfs;
 use crate::by_descriptor::is_final;
 use crate::credentials::{FileName, Request, request};
-use crate::database::{DEFAULT_CIPHER, Database, Failure, Shared, State, lock};
+use crate::database::{Database, Failure, Shared, State, lock};
 use crate::error::{Code, Outcome, code, guarded};
 use crate::foreign_file::{ForeignFile, asked_source};
 use crate::freshness::Stamps;
@@ -243,8 +244,7 @@ fn body(
     }
     if flags & TEMPORARY != 0 {
         return Ok(Body::Temporary(Box::new(TemporaryFile::new(
-            base,
-            DEFAULT_CIPHER,
+            base, FASTEST,
         )?)));
     }
     if flags & SQLITE_OPEN_SUPER_JOURNAL != 0 {
@@ -339,7 +339,7 @@ fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body>
         credential: wanted.credential,
         key_named: wanted.named_by_uri,
         unlock_work: wanted.unlock_work,
-        cipher: wanted.cipher.unwrap_or(DEFAULT_CIPHER),
+        cipher: wanted.cipher.unwrap_or(FASTEST),
         connection: None,
         lock_level: SQLITE_LOCK_NONE,
         wal_locks: 0,

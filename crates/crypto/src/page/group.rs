@@ -1,8 +1,7 @@
 //! AES-256-GCM with a sub-key per group of places, as in XAES-256-GCM (C2SP).
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce as GcmNonce, UnboundKey};
-
-use super::{Nonce, Place, TAG_SIZE, Tag};
+use super::library::gcm::GcmKey;
+use super::{Nonce, Place, Tag};
 use crate::kdf::XaesDerivation;
 use crate::secret::Key;
 
@@ -45,7 +44,7 @@ impl Group {
 /// The sub-keys in use, derived when first needed: a page costs no key schedule.
 pub(super) struct GroupKeys {
     derivation: XaesDerivation,
-    slots: [Option<(Group, LessSafeKey)>; SLOTS],
+    slots: [Option<(Group, GcmKey)>; SLOTS],
 }
 
 impl GroupKeys {
@@ -64,17 +63,7 @@ impl GroupKeys {
         associated: &[u8],
         content: &mut [u8],
     ) -> Tag {
-        let mut tag = [0; TAG_SIZE];
-        self.key(Group::of(place))
-            .seal_in_place_scatter(
-                GcmNonce::assume_unique_for_key(*nonce),
-                Aad::from(associated),
-                content,
-                &[],
-                &mut tag,
-            )
-            .expect("a unit is shorter than the 64 GiB of the cipher");
-        tag
+        self.key(Group::of(place)).seal(nonce, associated, content)
     }
 
     /// Opens in place; whether the content was authentic. If not, it is unspecified.
@@ -87,16 +76,10 @@ impl GroupKeys {
         content: &mut [u8],
     ) -> bool {
         self.key(Group::of(place))
-            .open_in_place_separate_tag(
-                GcmNonce::assume_unique_for_key(*nonce),
-                Aad::from(associated),
-                tag,
-                content,
-            )
-            .is_ok()
+            .open(nonce, associated, tag, content)
     }
 
-    fn key(&mut self, group: Group) -> &LessSafeKey {
+    fn key(&mut self, group: Group) -> &GcmKey {
         let Self { derivation, slots } = self;
         let slot = &mut slots[group.slot()];
         if slot.as_ref().is_some_and(|entry| entry.0 != group) {
@@ -104,8 +87,7 @@ impl GroupKeys {
         }
         let entry = slot.get_or_insert_with(|| {
             let key = derivation.derive(&group.prefix());
-            let key = UnboundKey::new(&AES_256_GCM, key.expose()).expect("the key has 32 bytes");
-            (group, LessSafeKey::new(key))
+            (group, GcmKey::new(&key))
         });
         &entry.1
     }

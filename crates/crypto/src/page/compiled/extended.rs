@@ -8,11 +8,11 @@ use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce as ChaChaNonce,
 use chacha20::{R20, hchacha};
 use zeroize::Zeroize;
 
-use super::{TAG_SIZE, Tag};
+use crate::page::{TAG_SIZE, Tag};
 use crate::secret::Key;
 
 /// Seals in place.
-pub(super) fn seal(key: &Key, nonce: &[u8; 24], associated: &[u8], content: &mut [u8]) -> Tag {
+pub fn seal(key: &Key, nonce: &[u8; 24], associated: &[u8], content: &mut [u8]) -> Tag {
     let (key, nonce) = inner(key, nonce);
     let mut tag = [0; TAG_SIZE];
     key.seal_in_place_scatter(nonce, Aad::from(associated), content, &[], &mut tag)
@@ -21,13 +21,7 @@ pub(super) fn seal(key: &Key, nonce: &[u8; 24], associated: &[u8], content: &mut
 }
 
 /// Opens in place; whether the content was authentic. If not, it is unspecified.
-pub(super) fn open(
-    key: &Key,
-    nonce: &[u8; 24],
-    associated: &[u8],
-    tag: &Tag,
-    content: &mut [u8],
-) -> bool {
+pub fn open(key: &Key, nonce: &[u8; 24], associated: &[u8], tag: &Tag, content: &mut [u8]) -> bool {
     let (key, nonce) = inner(key, nonce);
     key.open_in_place_separate_tag(nonce, Aad::from(associated), tag, content)
         .is_ok()
