@@ -1,14 +1,15 @@
 //! `bench`: what a page costs, as paired ratios to stock SQLite; what a statement costs in the lab;
 //! what a value of a protected column costs; what sealing in process, and the way through the
-//! proxy cost.
+//! proxy cost; what pages and keys cost in browsers.
 
+use crate::browser;
 use crate::command::{cargo, run as run_command};
 
 /// What follows the name goes to the measuring program as it is.
 #[derive(clap::Args)]
 pub struct Options {
-    /// What to measure, `page`, `statement`, `direct`, `columns`, `client` or `proxy`, and
-    /// arguments of the measuring program.
+    /// What to measure, `page`, `statement`, `direct`, `columns`, `client`, `proxy` or
+    /// `browser`, and arguments of the measuring program.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }
@@ -27,6 +28,9 @@ const PROGRAMS: [(&str, &str, &str); 6] = [
 /// Builds the measuring program with optimisation and runs it.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let named = options.arguments.first();
+    if named.is_some_and(|name| name == "browser") {
+        return browser::measure();
+    }
     let found = PROGRAMS
         .iter()
         .find(|program| named.is_some_and(|name| name == program.0));

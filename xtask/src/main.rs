@@ -1,6 +1,7 @@
-//! Automation: test, tidy, bench, faults, fuzz, sanitize, storm, suites, peers, vectors.
+//! Automation: test, tidy, bench, faults, fuzz, sanitize, storm, suites, peers, vectors, wasm.
 
 mod bench;
+mod browser;
 mod command;
 mod deny;
 mod disk;
@@ -19,6 +20,7 @@ mod suites;
 mod test;
 mod tidy;
 mod vectors;
+mod wasm;
 mod workspace;
 
 use std::process::ExitCode;
@@ -57,6 +59,8 @@ enum Task {
     Suites(suites::Options),
     /// Run many processes on one database, with kills, against an oracle.
     Storm(storm::Options),
+    /// Build the module for browsers, with a compiler that is made first.
+    Wasm(wasm::Options),
 }
 
 fn main() -> ExitCode {
@@ -84,5 +88,6 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Bench(options) => bench::run(options),
         Task::Storm(options) => storm::run(options),
         Task::Suites(options) => suites::run(options),
+        Task::Wasm(options) => wasm::run(options),
     }
 }

@@ -163,14 +163,21 @@ const REQUIREMENTS: &[Requirement] = &[
                 .any(has)
         },
         packages: &["chromium"],
-        remedy: "install Chromium, for the test that opens the report and for the lab's engines in \
-                 browsers",
+        remedy: "install Chromium, for the tests of the report and of the package for browsers, and \
+                 for the lab's engines in browsers",
     },
     Requirement {
         name: "firefox",
         present: || ["firefox-esr", "firefox"].into_iter().any(has),
         packages: &["firefox-esr"],
         remedy: "install Firefox, for the tests of pages in browsers",
+    },
+    Requirement {
+        name: "dpkg-deb",
+        present: || has("dpkg-deb"),
+        packages: &["dpkg"],
+        remedy: "use Debian 12 or newer, from whose packages the compiler for WebAssembly is \
+                 unpacked",
     },
 ];
 
@@ -221,6 +228,13 @@ fn install_packages() {
     let installed = run_command(mode.apt_get().args(install).args(&packages));
     if let (false, Err(error)) = (update, installed) {
         println!("{error}");
+    }
+}
+
+/// Has apt look which packages there are, where this user may.
+pub fn update_package_lists() {
+    if let Some(mode) = privilege() {
+        succeeds(mode.apt_get().args(["--quiet", "update"]));
     }
 }
 

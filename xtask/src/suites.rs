@@ -1,4 +1,5 @@
-//! `suites`: SQLite's own tests under our extension, beside SQLite without it.
+//! `suites`: SQLite's own tests under our extension, beside SQLite without it; and all that
+//! browsers are tested with.
 
 mod build;
 mod differences;
@@ -21,6 +22,7 @@ use self::differences::{Comparison, Found, List};
 use self::programs::Programs;
 use self::script::{Bench, Mode};
 use self::veryquick::Outcomes;
+use crate::browser::{self, Extent};
 use crate::workspace;
 
 /// Whose tests.
@@ -34,6 +36,8 @@ pub struct Options {
 enum Suite {
     /// SQLite's, from Debian's source package.
     Sqlite(SqliteOptions),
+    /// Ours in browsers, with every end in the midst of commits.
+    Browser,
 }
 
 #[derive(clap::Args, Default)]
@@ -93,6 +97,7 @@ const LIST: &str = "xtask/suites/sqlite-differences.toml";
 pub fn run(options: &Options) -> anyhow::Result<()> {
     match &options.suite {
         Suite::Sqlite(options) => sqlite(options),
+        Suite::Browser => browser::run(Extent::Whole),
     }
 }
 

@@ -5,9 +5,12 @@ use std::time::Instant;
 use anyhow::bail;
 use clap::ValueEnum;
 
+use crate::browser::Extent;
 use crate::command::{cargo, run as run_command};
 use crate::executables::Tests;
-use crate::{deny, fuzz, interop, newest, requirements, sanitize, suites, tidy, vectors};
+use crate::{
+    browser, deny, fuzz, interop, newest, requirements, sanitize, suites, tidy, vectors, wasm,
+};
 
 /// Which steps to run; without options all of them.
 #[derive(clap::Args, Default)]
@@ -37,10 +40,14 @@ enum Step {
     Vectors,
     /// The extension and the program.
     Build,
+    /// The module for browsers.
+    Wasm,
     /// Unit and integration tests.
     Unit,
     /// Foreign clients.
     Interop,
+    /// The module for browsers in Chromium and Firefox.
+    Browser,
     /// Tests of protected columns on the newest PostgreSQL, beside that of the system.
     Newest,
     /// A slice of SQLite's own tests under the extension.
@@ -65,9 +72,13 @@ impl Step {
             }
             Step::Vectors => vectors::run(),
             Step::Build => interop::build(),
+            Step::Wasm => wasm::build(false).map(drop),
             Step::Unit => {
                 Tests::default().run()?;
                 run_command(cargo().args(["test", "--workspace", "--locked", "--doc"]))?;
+                // The ciphers of browsers, on everything that the others are tested with.
+                let portable = ["--package", "strongroom-crypto", "--features", "portable"];
+                run_command(cargo().args(["test", "--locked"]).args(portable))?;
                 // What is left in memory depends on the optimiser.
                 let optimised = ["--release", "--package", "strongroom-sqlite-linked"];
                 let wiped = ["--test", "wiped"];
@@ -79,6 +90,7 @@ impl Step {
                 )
             }
             Step::Interop => interop::run(),
+            Step::Browser => browser::run(Extent::Slice),
             Step::Newest => newest::run(),
             Step::Suites => suites::run_slice(),
             Step::Sanitize => sanitize::run_short(),

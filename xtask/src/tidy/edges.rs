@@ -15,6 +15,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("keyring", &["crypto", "page-codec"]),
     ("vfs", &["crypto", "page-codec", "keyring"]),
     ("sqlite-linked", &["vfs", "keyring"]),
+    ("browser", &["crypto", "keyring", "vfs"]),
     ("sqlite-extension", &["keyring", "vfs"]),
     (
         "store",
@@ -111,7 +112,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ),
     ("server-testkit", &[]),
     ("sql-oracle", &[]),
-    ("xtask", &["page-codec"]),
+    ("xtask", &["page-codec", "browser-session"]),
 ];
 
 /// For tests: no product may know it.
@@ -144,6 +145,8 @@ const ONLY_FOR: &[(&str, &str)] = &[
     ("libloading", "sqlite-api"),
     // The product does not rest on the server's own parser: it is what tests compare with.
     ("pg_query", "sql-oracle"),
+    // A SQLite that is compiled for browsers.
+    ("sqlite-wasm-rs", "browser"),
 ];
 
 pub fn check(metadata: &Value) -> Vec<Violation> {

@@ -1,0 +1,209 @@
+//! What JavaScript calls, beside functions of SQLite.
+
+use std::alloc::{Layout, alloc, dealloc};
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use crypto::secret::{Key, wipe_stack};
+use keyring::Credential;
+use sqlite_wasm_rs as ffi;
+use vfs::tokens::KeyToken;
+use vfs::{Registration, SqliteApi, VFS_NAME};
+use zeroize::Zeroize;
+
+use crate::{base, host};
+
+/// Alignment of memory for JavaScript: that of its largest number.
+const ALIGNMENT: usize = 8;
+
+/// The code under which the log has a panic, after which the module is dead.
+const PANIC: c_int = -1;
+
+/// Memory for arguments and answers; null where there is none left.
+#[unsafe(no_mangle)]
+extern "C" fn strongroom_alloc(size: usize) -> *mut u8 {
+    match Layout::from_size_align(size.max(1), ALIGNMENT) {
+        // SAFETY: the size is not zero.
+        Ok(layout) => unsafe { alloc(layout) },
+        Err(_) => std::ptr::null_mut(),
+    }
+}
+
+/// Wipes and frees memory of [`strongroom_alloc`].
+///
+/// # Safety
+/// The address that it gave, with the same size.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn strongroom_free(memory: *mut u8, size: usize) {
+    // SAFETY: by contract; the layout was valid when the memory was allocated.
+    unsafe {
+        std::slice::from_raw_parts_mut(memory, size).zeroize();
+        dealloc(
+            memory,
+            Layout::from_size_align_unchecked(size.max(1), ALIGNMENT),
+        );
+    }
+}
+
+unsafe extern "C" fn write_log(_context: *mut c_void, code: c_int, text: *const c_char) {
+    // SAFETY: SQLite passes a terminated text.
+    host::log(code, unsafe { CStr::from_ptr(text) }.to_bytes());
+}
+
+/// Prepares SQLite and the VFS. Once, before all else; a code of SQLite's.
+#[unsafe(no_mangle)]
+extern "C" fn strongroom_start() -> c_int {
+    std::panic::set_hook(Box::new(|panic| {
+        host::log(PANIC, panic.to_string().as_bytes());
+    }));
+    let log: unsafe extern "C" fn(*mut c_void, c_int, *const c_char) = write_log;
+    // SAFETY: SQLite is not initialised yet; this option takes a function and its context.
+    unsafe {
+        let context = std::ptr::null_mut::<c_void>();
+        let code = ffi::sqlite3_config(ffi::SQLITE_CONFIG_LOG, log, context);
+        if code != ffi::SQLITE_OK {
+            return code;
+        }
+        let code = ffi::sqlite3_initialize();
+        if code != ffi::SQLITE_OK {
+            return code;
+        }
+    }
+    let code = base::register();
+    if code != ffi::SQLITE_OK {
+        return code;
+    }
+    let registration = Registration {
+        name: VFS_NAME,
+        base: Some(base::NAME),
+        default: false,
+    };
+    match vfs::register(functions(), &registration) {
+        Ok(()) => ffi::SQLITE_OK,
+        Err(error) => {
+            host::log(ffi::SQLITE_ERROR, error.to_string().as_bytes());
+            ffi::SQLITE_ERROR
+        }
+    }
+}
+
+#[expect(
+    clippy::missing_transmute_annotations,
+    reason = "each field's type says what the pointer becomes"
+)]
+fn functions() -> SqliteApi {
+    use std::mem::transmute;
+    // SAFETY: each pair of types describes the same C function; they differ only in which Rust
+    // declaration of SQLite's structures the pointers name.
+    unsafe {
+        SqliteApi {
+            vfs_find: transmute::<*const (), _>(ffi::sqlite3_vfs_find as *const ()),
+            vfs_register: transmute::<*const (), _>(ffi::sqlite3_vfs_register as *const ()),
+            file_control: transmute::<*const (), _>(ffi::sqlite3_file_control as *const ()),
+            uri_parameter: transmute::<*const (), _>(ffi::sqlite3_uri_parameter as *const ()),
+            malloc64: transmute::<*const (), _>(ffi::sqlite3_malloc64 as *const ()),
+            free: ffi::sqlite3_free,
+            log: transmute::<*const (), _>(ffi::sqlite3_log as *const ()),
+            libversion_number: ffi::sqlite3_libversion_number,
+            db_filename: transmute::<*const (), _>(ffi::sqlite3_db_filename as *const ()),
+            db_name: transmute::<*const (), _>(ffi::sqlite3_db_name as *const ()),
+            get_autocommit: transmute::<*const (), _>(ffi::sqlite3_get_autocommit as *const ()),
+            exec: transmute::<*const (), _>(ffi::sqlite3_exec as *const ()),
+        }
+    }
+}
+
+/// What kind of secret JavaScript passes.
+const PASSPHRASE: c_int = 1;
+const RAW_KEY: c_int = 2;
+
+/// Deposits a secret for the URI of a database or for a pragma; its number, or 0 where a raw key
+/// has not 32 bytes. JavaScript revokes it.
+///
+/// # Safety
+/// `secret` has `size` bytes.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn strongroom_deposit(kind: c_int, secret: *const u8, size: usize) -> f64 {
+    // SAFETY: by contract.
+    let secret = unsafe { std::slice::from_raw_parts(secret, size) };
+    let credential = match kind {
+        PASSPHRASE => Some(Credential::passphrase(secret)),
+        RAW_KEY => Key::from_slice(secret).map(Credential::raw_key),
+        _ => None,
+    };
+    // Tokens are below 2^53.
+    credential.map_or(0.0, |credential| {
+        KeyToken::new(credential).into_number() as f64
+    })
+}
+
+/// Wipes the secret behind a number.
+#[unsafe(no_mangle)]
+extern "C" fn strongroom_revoke(number: f64) {
+    KeyToken::revoke(number as u64);
+    wipe_stack();
+}
+
+/// Opens a database by a terminated URI. The connection, also where opening failed; null for want
+/// of memory. The code goes to `code`.
+///
+/// # Safety
+/// A terminated text, and a place for a number.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn strongroom_open(
+    uri: *const c_char,
+    flags: c_int,
+    code: *mut c_int,
+) -> *mut ffi::sqlite3 {
+    let mut connection = std::ptr::null_mut();
+    let flags = flags | ffi::SQLITE_OPEN_URI | ffi::SQLITE_OPEN_EXRESCODE;
+    // SAFETY: by contract.
+    unsafe {
+        *code = ffi::sqlite3_open_v2(uri, &mut connection, flags, std::ptr::null());
+    }
+    wipe_stack();
+    connection
+}
+
+/// Closes a connection that has no statements left; a code of SQLite's. With the last one to a
+/// database its keys are wiped.
+///
+/// # Safety
+/// A connection of [`strongroom_open`], which is not used afterwards if this succeeds.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn strongroom_close(connection: *mut ffi::sqlite3) -> c_int {
+    // SAFETY: by contract.
+    let code = unsafe { ffi::sqlite3_close(connection) };
+    wipe_stack();
+    code
+}
+
+/// Runs every statement of a terminated text and drops their rows. How many there were, or a code
+/// of SQLite's as a negative number.
+///
+/// # Safety
+/// An open connection, and a terminated text.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn strongroom_run(connection: *mut ffi::sqlite3, text: *const c_char) -> c_int {
+    let mut rest = text;
+    let mut count = 0;
+    // SAFETY: by contract; `rest` stays within the text, and each statement is finalised.
+    unsafe {
+        while *rest != 0 {
+            let mut statement = std::ptr::null_mut();
+            let code = ffi::sqlite3_prepare_v2(connection, rest, -1, &mut statement, &mut rest);
+            if code != ffi::SQLITE_OK {
+                return -code;
+            }
+            if statement.is_null() {
+                continue;
+            }
+            count += 1;
+            while ffi::sqlite3_step(statement) == ffi::SQLITE_ROW {}
+            let code = ffi::sqlite3_finalize(statement);
+            if code != ffi::SQLITE_OK {
+                return -code;
+            }
+        }
+    }
+    count
+}

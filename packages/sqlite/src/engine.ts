@@ -1,0 +1,150 @@
+// The WebAssembly module in a worker: its memory, and what it asks of its host.
+
+import { PANIC, type Exports, type Host } from './abi.js';
+import { Log, StrongroomError } from './errors.js';
+import { Files } from './files.js';
+
+/** What `crypto.getRandomValues` gives in one call. */
+const RANDOM_SIZE_MAX = 65_536;
+
+const decoder = new TextDecoder();
+const encoder = new TextEncoder();
+
+/** One instance of the module. */
+export class Engine {
+  readonly files = new Files();
+  /** What SQLite and Strongroom log. */
+  readonly log = new Log();
+  #exports: Exports | undefined;
+  #panic: string | undefined;
+
+  private constructor() {}
+
+  /** Compiles the module, from an address or from bytes, and starts it. */
+  static async load(source: URL | string | BufferSource): Promise<Engine> {
+    const engine = new Engine();
+    const imports = { host: engine.#host() as unknown as WebAssembly.ModuleImports };
+    const { instance } = isAddress(source)
+      ? await WebAssembly.instantiateStreaming(fetch(source), imports)
+      : await WebAssembly.instantiate(source, imports);
+    engine.#exports = instance.exports as unknown as Exports;
+    const code = engine.call((exports) => exports.strongroom_start());
+    if (code !== 0) throw new StrongroomError('engine-failed', 'SQLite did not start', code);
+    return engine;
+  }
+
+  /** The exports, for one call. A module that has panicked answers no more. */
+  call<T>(body: (exports: Exports) => T): T {
+    if (this.#panic !== undefined) throw this.#dead();
+    if (!this.#exports) throw new StrongroomError('misuse', 'the module is not loaded');
+    try {
+      return body(this.#exports);
+    } catch (error) {
+      if (!(error instanceof WebAssembly.RuntimeError)) throw error;
+      this.#panic ??= String(error);
+      throw this.#dead();
+    }
+  }
+
+  /** Memory of the module. A view lasts until the next call: memory that grows is another one. */
+  view(address: number, size: number): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(this.#memory(), address, size);
+  }
+
+  data(): DataView<ArrayBuffer> {
+    return new DataView(this.#memory());
+  }
+
+  /** Puts bytes into the module for the time of a call, and wipes them there. */
+  with<T>(bytes: Uint8Array, body: (address: number) => T): T {
+    const address = this.call((exports) => exports.strongroom_alloc(bytes.length));
+    if (address === 0) throw new StrongroomError('engine-failed', 'no memory left');
+    try {
+      this.view(address, bytes.length).set(bytes);
+      return body(address);
+    } finally {
+      this.call((exports) => exports.strongroom_free(address, bytes.length));
+    }
+  }
+
+  /** The same for a text, which is terminated. */
+  withText<T>(text: string, body: (address: number) => T): T {
+    return this.with(terminated(text), body);
+  }
+
+  /** A terminated text of the module. */
+  text(address: number): string {
+    const memory = new Uint8Array(this.#memory());
+    return decoder.decode(memory.subarray(address, memory.indexOf(0, address)));
+  }
+
+  /** The text of these bytes. */
+  decode(address: number, size: number): string {
+    return decoder.decode(this.view(address, size));
+  }
+
+  #memory(): ArrayBuffer {
+    if (!this.#exports) throw new StrongroomError('misuse', 'the module is not loaded');
+    return this.#exports.memory.buffer;
+  }
+
+  #dead(): StrongroomError {
+    return new StrongroomError(
+      'engine-failed',
+      `the engine has ended and needs a new worker; what was committed is safe (${this.#panic})`,
+    );
+  }
+
+  #host(): Host {
+    const { files } = this;
+    return {
+      random: (address, size) => {
+        for (let done = 0; done < size; done += RANDOM_SIZE_MAX) {
+          crypto.getRandomValues(this.view(address + done, Math.min(RANDOM_SIZE_MAX, size - done)));
+        }
+      },
+      now: () => Date.now(),
+      local_time: (seconds, fields) => {
+        const data = this.data();
+        for (const [index, field] of localTime(new Date(seconds * 1000)).entries()) {
+          data.setInt32(fields + 4 * index, field, true);
+        }
+      },
+      log: (code, text, size) => {
+        const message = this.decode(text, size);
+        if (code === PANIC) this.#panic = message;
+        this.log.add({ code, message });
+      },
+      file_find: (name, size) => files.find(this.decode(name, size)),
+      file_read: (file, to, size, offset) => files.read(file, this.view(to, size), offset),
+      file_write: (file, from, size, offset) => files.write(file, this.view(from, size), offset),
+      file_truncate: (file, size) => files.truncate(file, size),
+      file_flush: (file) => files.flush(file),
+      file_size: (file) => files.size(file),
+    };
+  }
+}
+
+/** Bytes of a text, with a zero behind. */
+function terminated(text: string): Uint8Array {
+  if (text.includes('\0')) throw new StrongroomError('misuse', 'a text holds a zero character');
+  return encoder.encode(`${text}\0`);
+}
+
+function isAddress(source: URL | string | BufferSource): source is URL | string {
+  return typeof source === 'string' || source instanceof URL;
+}
+
+/** Year, month, day, hour, minute, second, weekday, day of the year, daylight saving, offset. */
+function localTime(date: Date): number[] {
+  const midnight = new Date(date.getFullYear(), date.getMonth(), date.getDate());
+  const newYear = new Date(date.getFullYear(), 0, 1);
+  // Days of 23 and 25 hours are rounded away.
+  const dayOfYear = Math.round((midnight.getTime() - newYear.getTime()) / 86_400_000);
+  const unknown = -1;
+  return [
+    date.getFullYear(), date.getMonth() + 1, date.getDate(),
+    date.getHours(), date.getMinutes(), date.getSeconds(),
+    date.getDay(), dayOfYear, unknown, -60 * date.getTimezoneOffset(),
+  ];
+}

@@ -1,0 +1,194 @@
+// Files of databases in OPFS, opened before SQLite asks for them.
+//
+// A database NAME is the file NAME with the bytes that the native program writes, and beside it
+// its journal, its log, and the file of a key rotation while one of them is in use.
+
+import { FILE_FAILED, FILE_FULL } from './abi.js';
+import { StrongroomError } from './errors.js';
+
+/** What SQLite and Strongroom append to the name of a database. */
+export const SUFFIXES = ['', '-journal', '-wal', '-rekey'] as const;
+
+/** How long a file that is in use is waited for, in milliseconds. */
+const WAIT_MAX = 1000;
+const WAIT = 20;
+
+/** How often each call was made: for tests and measurements. */
+export interface Calls {
+  read: number;
+  write: number;
+  flush: number;
+}
+
+interface Attached {
+  readonly files: readonly { readonly name: string; readonly number: number }[];
+  count: number;
+}
+
+/** The open files of one worker. */
+export class Files {
+  /** By number, which is never used again. */
+  readonly #handles: (FileSystemSyncAccessHandle | undefined)[] = [];
+  readonly #numbers = new Map<string, number>();
+  readonly #attached = new Map<string, Attached>();
+  readonly calls: Calls = { read: 0, write: 0, flush: 0 };
+  /** Of the last call that failed. */
+  failure: unknown;
+
+  /** Opens the files of a database; one that is not there yet is made, and is empty. */
+  async attach(name: string): Promise<void> {
+    const attached = this.#attached.get(name);
+    if (attached) {
+      attached.count += 1;
+      return;
+    }
+    const opened: FileSystemSyncAccessHandle[] = [];
+    try {
+      const { folder, last } = await locate(name, true);
+      for (const suffix of SUFFIXES) {
+        const file = await folder.getFileHandle(last + suffix, { create: true });
+        opened.push(await openHandle(file));
+      }
+    } catch (error) {
+      for (const handle of opened) handle.close();
+      throw openError(name, error);
+    }
+    const files = opened.map((handle, index) => {
+      const file = { name: name + SUFFIXES[index], number: this.#handles.push(handle) - 1 };
+      this.#numbers.set(file.name, file.number);
+      return file;
+    });
+    this.#attached.set(name, { files, count: 1 });
+  }
+
+  /** Closes the files of a database when as often as they were attached; removes empty ones. */
+  async detach(name: string): Promise<void> {
+    const attached = this.#attached.get(name);
+    if (!attached || --attached.count > 0) return;
+    this.#attached.delete(name);
+    const { folder, last } = await locate(name, false);
+    for (const [index, file] of attached.files.entries()) {
+      const handle = this.#handle(file.number);
+      const isEmpty = handle.getSize() === 0;
+      handle.close();
+      this.#handles[file.number] = undefined;
+      this.#numbers.delete(file.name);
+      if (isEmpty) await folder.removeEntry(last + SUFFIXES[index]);
+    }
+  }
+
+  isAttached(name: string): boolean {
+    return this.#attached.has(name);
+  }
+
+  find(name: string): number {
+    return this.#numbers.get(name) ?? FILE_FAILED;
+  }
+
+  read(file: number, to: Uint8Array<ArrayBuffer>, at: number): number {
+    this.calls.read += 1;
+    return this.#guarded(() => this.#handle(file).read(to, { at }));
+  }
+
+  write(file: number, from: Uint8Array<ArrayBuffer>, at: number): number {
+    this.calls.write += 1;
+    return this.#guarded(() => {
+      const handle = this.#handle(file);
+      // A browser may write a part where the quota ends.
+      return handle.write(from, { at }) === from.length ? 0 : FILE_FULL;
+    });
+  }
+
+  truncate(file: number, size: number): number {
+    return this.#guarded(() => {
+      this.#handle(file).truncate(size);
+      return 0;
+    });
+  }
+
+  flush(file: number): number {
+    this.calls.flush += 1;
+    return this.#guarded(() => {
+      this.#handle(file).flush();
+      return 0;
+    });
+  }
+
+  size(file: number): number {
+    return this.#guarded(() => this.#handle(file).getSize());
+  }
+
+  #handle(file: number): FileSystemSyncAccessHandle {
+    const handle = this.#handles[file];
+    if (!handle) throw new Error(`file ${file} is not open`);
+    return handle;
+  }
+
+  /** No exception passes through WebAssembly: SQLite could not clean up. */
+  #guarded(call: () => number): number {
+    try {
+      return call();
+    } catch (error) {
+      this.failure = error;
+      return isNamed(error, 'QuotaExceededError') ? FILE_FULL : FILE_FAILED;
+    }
+  }
+}
+
+/** The folder of a file, whose name may have folders before it, and its last name. */
+export async function locate(
+  name: string,
+  create: boolean,
+): Promise<{ folder: FileSystemDirectoryHandle; last: string }> {
+  let folder = await navigator.storage.getDirectory();
+  const parts = name.split('/').filter((part) => part !== '');
+  const last = parts.pop();
+  if (last === undefined) throw new StrongroomError('misuse', 'the name of a database is empty');
+  for (const part of parts) folder = await folder.getDirectoryHandle(part, { create });
+  return { folder, last };
+}
+
+/** Removes a database that is closed, and what is left beside it. */
+export async function remove(name: string): Promise<void> {
+  for (const suffix of SUFFIXES) {
+    try {
+      const { folder, last } = await locate(name, false);
+      await folder.removeEntry(last + suffix);
+    } catch (error) {
+      if (!isNamed(error, 'NotFoundError')) throw openError(name, error);
+    }
+  }
+}
+
+/** Tries again for a while: what a worker had open that was ended is closed a little later. */
+async function openHandle(file: FileSystemFileHandle): Promise<FileSystemSyncAccessHandle> {
+  for (let waited = 0; ; waited += WAIT) {
+    try {
+      return await file.createSyncAccessHandle();
+    } catch (error) {
+      if (!isInUse(error) || waited >= WAIT_MAX) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, WAIT));
+  }
+}
+
+function isInUse(error: unknown): boolean {
+  return isNamed(error, 'NoModificationAllowedError') || isNamed(error, 'InvalidStateError');
+}
+
+function isNamed(error: unknown, name: string): boolean {
+  return error instanceof Error && error.name === name;
+}
+
+function openError(name: string, error: unknown): StrongroomError {
+  if (error instanceof StrongroomError) return error;
+  const reason = String(error);
+  if (isInUse(error)) {
+    const remedy = 'close it in the other tab, window or worker';
+    return new StrongroomError('locked-elsewhere', `${name} is open elsewhere (${reason}): ${remedy}`);
+  }
+  if (isNamed(error, 'QuotaExceededError')) {
+    return new StrongroomError('quota', `no room for ${name}: ${reason}`);
+  }
+  return new StrongroomError('no-storage', `${name} cannot be opened: ${reason}`);
+}

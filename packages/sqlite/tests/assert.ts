@@ -1,0 +1,45 @@
+// Assertions; what they throw is what the test reports.
+
+import { StrongroomError, type ErrorCode } from '../src/errors.js';
+
+export class AssertionError extends Error {}
+
+export function fail(message: string): never {
+  throw new AssertionError(message);
+}
+
+export function isTrue(condition: boolean, message: string): void {
+  if (!condition) fail(message);
+}
+
+/** Compares by what JSON shows; integers of type bigint as numbers, bytes as lists of numbers. */
+export function equal(actual: unknown, expected: unknown, message = ''): void {
+  const [one, other] = [shown(actual), shown(expected)];
+  if (one !== other) fail(`${message}: ${one.slice(0, 300)} where ${other.slice(0, 300)} was expected`);
+}
+
+function shown(value: unknown): string {
+  return JSON.stringify(value, (_, inner: unknown) => {
+    if (typeof inner === 'bigint') return Number(inner);
+    return inner instanceof Uint8Array ? [...inner] : inner;
+  }) ?? 'undefined';
+}
+
+/** The error that a call ends with, which must be ours and of this code. */
+export async function refused(
+  code: ErrorCode,
+  call: () => unknown,
+  words: readonly string[] = [],
+): Promise<StrongroomError> {
+  try {
+    await call();
+  } catch (error) {
+    if (!(error instanceof StrongroomError)) throw error;
+    if (error.code !== code) fail(`refused as ${error.code}, not ${code}: ${error.message}`);
+    for (const word of words) {
+      isTrue(error.message.includes(word), `"${word}" is not in "${error.message}"`);
+    }
+    return error;
+  }
+  return fail(`not refused as ${code}`);
+}

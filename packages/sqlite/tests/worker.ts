@@ -1,0 +1,35 @@
+// Runs one test or task, and answers.
+
+import { crashTasks } from './crash.js';
+import { databaseTests } from './database.js';
+import { exchangeTasks } from './exchange.js';
+import { failureTests } from './failures.js';
+import { measureTasks } from './measure.js';
+import { vectorTests } from './vectors.js';
+
+/** Throws where something does not hold; what it returns is for the caller of a task. */
+export type Task = (argument: never) => Promise<unknown>;
+
+const TESTS: Record<string, Task> = { ...vectorTests, ...databaseTests, ...failureTests };
+const TASKS: Record<string, Task> = { ...crashTasks, ...exchangeTasks, ...measureTasks };
+
+async function answer(name: string, argument: unknown): Promise<unknown> {
+  if (name === 'names') return { value: Object.keys(TESTS) };
+  const task = TESTS[name] ?? TASKS[name];
+  if (!task) return { error: `there is no test ${name}` };
+  const value = await task(argument as never);
+  return value instanceof ArrayBuffer ? { bytes: value } : { value };
+}
+
+/** In one line; where it was thrown, but for errors that tests expect. */
+function described(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const stack = error.stack?.split('\n').filter((line) => line.includes('/tests/')) ?? [];
+  return `${error.name}: ${error.message} (${stack.map((line) => line.replace(/.*\/tests\//, '')).join(', ')})`;
+}
+
+onmessage = ({ data }: MessageEvent<{ name: string; argument?: unknown }>) => {
+  answer(data.name, data.argument)
+    .catch((error: unknown) => ({ error: described(error) }))
+    .then((result) => postMessage(result));
+};

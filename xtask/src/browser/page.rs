@@ -1,0 +1,182 @@
+//! One page with the tests, in one browser.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow, bail};
+use browser_session::{Browser, Program, Running, Session};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::wasm::{Built, PACKAGE};
+
+/// Far above what any test takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// The folder of vectors, and the name by which the page asks which there are.
+const VECTORS: &str = "vectors/crypto";
+const VECTOR_NAMES: &str = "names.json";
+
+/// What a page asks for when a commit has returned: this, and the number of the commit.
+pub const COMMITTED: &str = "committed";
+
+/// A browser with the page of tests.
+pub struct Page {
+    program: Program,
+    /// Of the browser; emptied by nobody, so that a browser that is started again finds its files.
+    profile: TempDir,
+    session: Session,
+    running: Running,
+    committed: Arc<AtomicU64>,
+    /// Files that go from here to the page.
+    pub exchange: PathBuf,
+    _folder: TempDir,
+}
+
+impl Page {
+    pub fn open(browser: Browser, built: &Built) -> anyhow::Result<Self> {
+        let program =
+            Program::find(browser).with_context(|| format!("{} is missing", browser.name()))?;
+        let (profile, folder) = (tempfile::tempdir()?, tempfile::tempdir()?);
+        let exchange = folder.path().to_owned();
+        let committed = Arc::new(AtomicU64::new(0));
+        let served = Served {
+            built: built.clone(),
+            exchange: exchange.clone(),
+            committed: Arc::clone(&committed),
+        };
+        let session = Session::start(Box::new(move |name: &str| served.file(name)))?;
+        let running = Running::start(&program, profile.path(), &session.url())?;
+        Ok(Self {
+            program,
+            profile,
+            session,
+            running,
+            committed,
+            exchange,
+            _folder: folder,
+        })
+    }
+
+    /// The names of all tests.
+    pub fn names(&mut self) -> anyhow::Result<Vec<String>> {
+        let names = self.task("names", &Value::Null)?;
+        Ok(serde_json::from_value(names)?)
+    }
+
+    /// Runs a test.
+    pub fn test(&mut self, name: &str) -> anyhow::Result<()> {
+        self.value("test", name, &Value::Null).map(drop)
+    }
+
+    /// Runs a step of a longer test.
+    pub fn task(&mut self, name: &str, argument: &Value) -> anyhow::Result<Value> {
+        self.value("task", name, argument)
+    }
+
+    /// The same where the answer is a file.
+    pub fn bytes(&mut self, name: &str, argument: &Value) -> anyhow::Result<Vec<u8>> {
+        self.ask("task", name, argument)
+    }
+
+    /// Has the page end workers in the midst of commits.
+    pub fn end_workers(&mut self, times: u32) -> anyhow::Result<()> {
+        let committed = self.value("cut", "", &json!(times))?;
+        if committed.as_u64() < Some(times.into()) {
+            bail!("only {committed} transactions were committed");
+        }
+        Ok(())
+    }
+
+    /// Has a worker commit until it is ended; waits for its first commit after `committed`.
+    pub fn begin_commits(&mut self, name: &str, committed: u64) -> anyhow::Result<()> {
+        self.committed.store(committed, Ordering::SeqCst);
+        let work = json!({
+            "kind": "start", "name": "commit", "argument": {"name": name, "told": COMMITTED},
+        });
+        // It has no answer.
+        let committed = Arc::clone(&self.committed);
+        let before = committed.load(Ordering::SeqCst);
+        let running = &self.running;
+        let waits = || running.is_alive() && committed.load(Ordering::SeqCst) == before;
+        let result = self
+            .session
+            .ask(work.to_string().into_bytes(), PATIENCE, &waits);
+        match result {
+            Ok(answer) => bail!("the worker ended: {}", String::from_utf8_lossy(&answer)),
+            Err(_) if self.committed() > before => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The last commit that the page has told of.
+    pub fn committed(&self) -> u64 {
+        self.committed.load(Ordering::SeqCst)
+    }
+
+    /// Ends the browser as a loss of its processes would, and starts it again on its profile.
+    pub fn end_and_start_again(&mut self) -> anyhow::Result<()> {
+        self.running.kill();
+        self.running = Running::start(&self.program, self.profile.path(), &self.session.url())?;
+        Ok(())
+    }
+
+    fn value(&mut self, kind: &str, name: &str, argument: &Value) -> anyhow::Result<Value> {
+        let answer = self.ask(kind, name, argument)?;
+        let mut answer: Value = serde_json::from_slice(&answer).context("no answer of a page")?;
+        match answer.get("error") {
+            Some(error) => Err(anyhow!("{}", error.as_str().unwrap_or_default())),
+            None => Ok(answer["value"].take()),
+        }
+    }
+
+    fn ask(&mut self, kind: &str, name: &str, argument: &Value) -> anyhow::Result<Vec<u8>> {
+        let work = json!({"kind": kind, "name": name, "argument": argument});
+        let running = &self.running;
+        let is_alive = || running.is_alive();
+        let answer = self
+            .session
+            .ask(work.to_string().into_bytes(), PATIENCE, &is_alive);
+        answer.map_err(|error| anyhow!("{name}: {error}: {}", self.running.last_words()))
+    }
+}
+
+/// What the page finds.
+struct Served {
+    built: Built,
+    exchange: PathBuf,
+    committed: Arc<AtomicU64>,
+}
+
+impl Served {
+    fn file(&self, name: &str) -> Option<Vec<u8>> {
+        let read = |path: &Path| fs::read(path).ok();
+        match name.split_once('/') {
+            None if name == "index.html" => read(&Path::new(PACKAGE).join("tests/index.html")),
+            None => {
+                let modules = [&self.built.module, &self.built.probe];
+                let module = modules.into_iter().find(|path| path.ends_with(name))?;
+                read(module)
+            }
+            Some(("vectors", VECTOR_NAMES)) => vector_names(),
+            Some(("vectors", file)) => read(&Path::new(VECTORS).join(file)),
+            Some(("exchange", file)) => read(&self.exchange.join(file)),
+            Some((COMMITTED, number)) => {
+                self.committed.store(number.parse().ok()?, Ordering::SeqCst);
+                Some(Vec::new())
+            }
+            Some(_) => read(&self.built.page.join(name)),
+        }
+    }
+}
+
+fn vector_names() -> Option<Vec<u8>> {
+    let names: Vec<String> = fs::read_dir(VECTORS)
+        .ok()?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    serde_json::to_vec(&names).ok()
+}

@@ -1,0 +1,171 @@
+//! `wasm`: the module for browsers, and the package around it.
+
+mod toolchain;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail};
+
+use self::toolchain::Toolchain;
+use crate::command::{cargo, program, run as run_command};
+use crate::workspace;
+
+pub use self::toolchain::TARGET;
+
+/// What to build.
+#[derive(clap::Args, Default)]
+pub struct Options {
+    /// As it is published: made smaller by wasm-opt; its sizes are printed.
+    #[arg(long)]
+    release: bool,
+}
+
+/// The package that the module belongs to, with the programs of npm that build it.
+pub const PACKAGE: &str = "packages/sqlite";
+
+/// SQLite's own options: what its documentation recommends for programs, without what a page does
+/// not use. Pages and cache have the size of the native program's.
+const SQLITE_FLAGS: &[&str] = &[
+    "-USQLITE_TEMP_STORE",
+    "-DSQLITE_TEMP_STORE=3",
+    "-USQLITE_DEFAULT_PAGE_SIZE",
+    "-DSQLITE_DEFAULT_PAGE_SIZE=4096",
+    "-USQLITE_DEFAULT_CACHE_SIZE",
+    "-DSQLITE_DEFAULT_CACHE_SIZE=-2000",
+    "-DSQLITE_DQS=0",
+    "-DSQLITE_LIKE_DOESNT_MATCH_BLOBS",
+    "-USQLITE_ENABLE_SESSION",
+    "-USQLITE_ENABLE_PREUPDATE_HOOK",
+    "-USQLITE_ENABLE_BYTECODE_VTAB",
+    "-USQLITE_ENABLE_STMTVTAB",
+    "-USQLITE_ENABLE_DBPAGE_VTAB",
+    "-USQLITE_ENABLE_UNLOCK_NOTIFY",
+    "-USQLITE_ENABLE_API_ARMOR",
+];
+
+/// Of C: small, and with what every browser has whose workers open files.
+const C_FLAGS: &str = "-Os -msimd128 -mbulk-memory";
+
+/// What wasm-opt may use: what the compilers used.
+const OPTIMISER_FLAGS: &[&str] = &[
+    "-Os",
+    "--enable-simd",
+    "--enable-bulk-memory",
+    "--enable-nontrapping-float-to-int",
+    "--enable-sign-ext",
+    "--enable-mutable-globals",
+    "--enable-reference-types",
+    "--enable-multivalue",
+];
+
+/// Where the module, the package and its tests are put together.
+#[derive(Clone)]
+pub struct Built {
+    /// The module that is published, `strongroom.wasm`.
+    pub module: PathBuf,
+    /// The same with exports for tests, `probe.wasm`.
+    pub probe: PathBuf,
+    /// JavaScript of the package and of its tests.
+    pub page: PathBuf,
+}
+
+/// Builds, and prints what came of it.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let built = build(options.release)?;
+    println!("{}", built.module.display());
+    if options.release {
+        println!("{}", sizes(&built.module)?);
+    }
+    Ok(())
+}
+
+/// Builds module and package.
+pub fn build(release: bool) -> anyhow::Result<Built> {
+    let folder = workspace::target_folder()?.join("browser-package");
+    fs::create_dir_all(&folder)?;
+    let built = Built {
+        module: folder.join("strongroom.wasm"),
+        probe: folder.join("probe.wasm"),
+        page: folder.join("page"),
+    };
+    let toolchain = toolchain::prepare()?;
+    for (path, features) in [
+        (&built.probe, &["--features", "probe"][..]),
+        (&built.module, &[]),
+    ] {
+        compile(&toolchain, features, path)?;
+    }
+    install_programs()?;
+    if release {
+        for path in [&built.probe, &built.module] {
+            run_command(
+                of_package("wasm-opt")
+                    .args(OPTIMISER_FLAGS)
+                    .arg(path)
+                    .arg("-o")
+                    .arg(path),
+            )?;
+        }
+    }
+    run_command(of_package("tsc").args(["--project", "tsconfig.json"]))?;
+    Ok(built)
+}
+
+fn compile(toolchain: &Toolchain, features: &[&str], to: &Path) -> anyhow::Result<()> {
+    let mut command = cargo();
+    command
+        .args(["build", "--quiet", "--locked", "--profile", "browser"])
+        .args(["--target", TARGET, "--package", "strongroom-browser"])
+        .args(features)
+        .env("CFLAGS_wasm32_unknown_unknown", C_FLAGS)
+        .env("SQLITE_WASM_RS_FLAGS", SQLITE_FLAGS.join(" "));
+    toolchain.applied_to(&mut command);
+    run_command(&mut command)?;
+    let output = workspace::target_folder()?
+        .join(TARGET)
+        .join("browser/browser.wasm");
+    fs::copy(&output, to).with_context(|| format!("cannot copy {}", output.display()))?;
+    Ok(())
+}
+
+/// Programs of npm, in the versions of the package's lock file.
+fn install_programs() -> anyhow::Result<()> {
+    let lock = fs::read(Path::new(PACKAGE).join("package-lock.json"))?;
+    // What was installed last, and whether it went through.
+    let stamp = Path::new(PACKAGE).join("node_modules/.installed-by-xtask");
+    if fs::read(&stamp).is_ok_and(|installed| installed == lock) {
+        return Ok(());
+    }
+    let arguments = [
+        "ci",
+        "--no-audit",
+        "--no-fund",
+        "--ignore-scripts",
+        "--loglevel=error",
+    ];
+    run_command(program("npm").args(arguments).current_dir(PACKAGE))
+        .context("the programs that build packages/sqlite cannot be had")?;
+    fs::write(stamp, lock)?;
+    Ok(())
+}
+
+fn of_package(name: &str) -> Command {
+    let mut command = program("npm");
+    command.args(["exec", "--offline", "--", name]);
+    command.current_dir(PACKAGE);
+    command
+}
+
+/// Raw and compressed size, as the package's README promises them.
+fn sizes(module: &Path) -> anyhow::Result<String> {
+    const SCRIPT: &str = "const raw = require('fs').readFileSync(process.argv[1]);\
+                          console.log(raw.length, require('zlib').brotliCompressSync(raw).length)";
+    let output = program("node").args(["-e", SCRIPT]).arg(module).output()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    match text.trim().split_once(' ') {
+        Some((raw, compressed)) => Ok(format!("{raw} bytes, {compressed} with brotli")),
+        None => bail!("node did not compress {}", module.display()),
+    }
+}

@@ -1,0 +1,226 @@
+//! A compiler for WebAssembly, unpacked from Debian's packages below the target folder.
+//!
+//! rustup's toolchains have no standard library for this target unless it is downloaded, nor a
+//! compiler of C. Debian's `rustc-web` and `clang` are only unpacked: they need no root, and the
+//! machine's own toolchain stays as it is. The standard library is compiled once, from Debian's
+//! sources of it.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, bail, ensure};
+
+use crate::command::{cargo, program, read, run as run_command};
+use crate::requirements;
+use crate::workspace;
+
+/// What is compiled for.
+pub const TARGET: &str = "wasm32-unknown-unknown";
+
+const HOST: &str = "x86_64-unknown-linux-gnu";
+
+/// The version of LLVM that these compilers are built on.
+const LLVM: &str = "22";
+
+/// Debian's packages. The one with `1.96` in its name tells the version of Rust.
+const PACKAGES: &[&str] = &[
+    "rustc-web",
+    "rust-web-src",
+    "libstd-rust-web-dev",
+    "libstd-rust-web-1.96",
+    "libllvm22",
+    "clang-22",
+    "libclang-common-22-dev",
+    "libclang-cpp22",
+    "lld-22",
+    "llvm-22",
+    "llvm-22-linker-tools",
+];
+
+/// Where a finished toolchain says what it was made of.
+const STAMP: &str = "made-of";
+
+/// A compiler with a standard library.
+pub struct Toolchain {
+    root: PathBuf,
+}
+
+impl Toolchain {
+    fn usr(&self) -> PathBuf {
+        self.root.join("unpacked/usr")
+    }
+
+    fn llvm(&self) -> PathBuf {
+        self.usr().join(format!("lib/llvm-{LLVM}"))
+    }
+
+    /// Has a cargo compile with it, and nothing else of the machine's see it.
+    pub fn applied_to(&self, command: &mut Command) {
+        let libraries = [
+            self.usr().join("lib/x86_64-linux-gnu"),
+            self.llvm().join("lib"),
+        ];
+        let programs = [self.usr().join("bin"), self.llvm().join("bin")];
+        let search = std::env::var_os("PATH").unwrap_or_default();
+        let programs = programs.into_iter().chain(std::env::split_paths(&search));
+        // Neither a list of paths of our own, none of which holds a colon, can be refused.
+        let joined = |paths: Vec<PathBuf>| std::env::join_paths(paths).unwrap_or_default();
+        command
+            .env("RUSTC", self.usr().join("bin/rustc"))
+            .env("LD_LIBRARY_PATH", joined(libraries.to_vec()))
+            .env("PATH", joined(programs.collect()))
+            .env("CC_wasm32_unknown_unknown", format!("clang-{LLVM}"))
+            .env("AR_wasm32_unknown_unknown", format!("llvm-ar-{LLVM}"))
+            // Of the toolchain that runs this program.
+            .env_remove("RUSTUP_TOOLCHAIN")
+            .env_remove("RUSTC_WRAPPER");
+    }
+}
+
+/// The toolchain of the newest packages that apt knows; made if it is not there yet.
+pub fn prepare() -> anyhow::Result<Toolchain> {
+    let folder = workspace::target_folder()?.join("wasm");
+    fs::create_dir_all(&folder)?;
+    let toolchain = Toolchain {
+        root: folder.join("toolchain"),
+    };
+    let has = fs::read_to_string(toolchain.root.join(STAMP)).ok();
+    let wanted = match wanted() {
+        Ok(wanted) => wanted,
+        // Without a network, what was made before serves.
+        Err(_) if has.is_some() => return Ok(toolchain),
+        Err(error) => return Err(error),
+    };
+    if has.as_ref() != Some(&wanted) {
+        make(&toolchain, &wanted).context(
+            "the compiler for WebAssembly cannot be had: it is unpacked from packages of Debian 12 \
+             or newer (deb.debian.org, with security updates), for x86-64",
+        )?;
+    }
+    Ok(toolchain)
+}
+
+/// Names and versions of the packages, and of the cargo that drives them.
+fn wanted() -> anyhow::Result<String> {
+    let list = || {
+        let arguments = ["--quiet", "download", "--print-uris"];
+        read(program("apt-get").args(arguments).args(PACKAGES))
+    };
+    let packages = match list() {
+        Ok(packages) => packages,
+        Err(_) => {
+            requirements::update_package_lists();
+            list()?
+        }
+    };
+    // A line is an address, a file name, a size and a hash.
+    let files = packages.lines().filter_map(|line| line.split(' ').nth(1));
+    let mut names: Vec<&str> = files.collect();
+    names.sort_unstable();
+    ensure!(
+        names.len() == PACKAGES.len(),
+        "apt knows {} of {} packages",
+        names.len(),
+        PACKAGES.len()
+    );
+    let cargo = read(cargo().arg("--version"))?;
+    Ok(format!("{}\n{cargo}", names.join("\n")))
+}
+
+fn make(toolchain: &Toolchain, wanted: &str) -> anyhow::Result<()> {
+    println!("making the compiler for WebAssembly: 170 MB are fetched, 1.3 GB unpacked");
+    let root = &toolchain.root;
+    if root.exists() {
+        fs::remove_dir_all(root)?;
+    }
+    let packages = root.join("packages");
+    fs::create_dir_all(&packages)?;
+    let download = [
+        "--quiet=2",
+        "--option",
+        "APT::Sandbox::User=root",
+        "download",
+    ];
+    run_command(
+        program("apt-get")
+            .args(download)
+            .args(PACKAGES)
+            .current_dir(&packages),
+    )?;
+    let unpacked = root.join("unpacked");
+    for package in fs::read_dir(&packages)? {
+        run_command(
+            program("dpkg-deb")
+                .arg("--extract")
+                .args([&package?.path(), &unpacked]),
+        )?;
+    }
+    fs::remove_dir_all(&packages)?;
+    link_linker(toolchain)?;
+    make_standard_library(toolchain)?;
+    fs::write(root.join(STAMP), wanted)?;
+    Ok(())
+}
+
+/// rustc looks for a linker of its own, which Debian has elsewhere.
+fn link_linker(toolchain: &Toolchain) -> anyhow::Result<()> {
+    let folder = toolchain.usr().join("lib/rustlib").join(HOST).join("bin");
+    fs::create_dir_all(&folder)?;
+    let linker = folder.join("rust-lld");
+    if !linker.exists() {
+        symlink(toolchain.llvm().join("bin/lld"), linker)?;
+    }
+    Ok(())
+}
+
+/// Compiles it with bitcode, so that the module is optimised as a whole, and puts it where the
+/// compiler looks.
+fn make_standard_library(toolchain: &Toolchain) -> anyhow::Result<()> {
+    let project = toolchain.root.join("library");
+    fs::create_dir_all(project.join("src"))?;
+    fs::write(project.join("src/lib.rs"), "")?;
+    fs::write(
+        project.join("Cargo.toml"),
+        "[package]\nname = \"library\"\nedition = \"2024\"\n[workspace]\n",
+    )?;
+    let mut command = cargo();
+    command
+        .args(["build", "--quiet", "--release", "--target", TARGET])
+        .args(["-Z", "build-std=std,panic_abort"])
+        .current_dir(&project)
+        .env("CARGO_TARGET_DIR", project.join("target"))
+        // The option is unstable; these are the compiler's own sources.
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUSTFLAGS", "-C embed-bitcode=yes");
+    toolchain.applied_to(&mut command);
+    run_command(&mut command)?;
+    let library = toolchain.usr().join("lib/rustlib").join(TARGET).join("lib");
+    fs::create_dir_all(&library)?;
+    let built = project.join("target").join(TARGET).join("release/deps");
+    let mut count = 0;
+    for file in fs::read_dir(built)? {
+        let path = file?.path();
+        if is_of_library(&path)
+            && let Some(name) = path.file_name()
+        {
+            fs::copy(&path, library.join(name))?;
+            count += 1;
+        }
+    }
+    if count == 0 {
+        bail!("the standard library was compiled to nothing");
+    }
+    fs::remove_dir_all(project)?;
+    Ok(())
+}
+
+/// All that was compiled but the empty project itself.
+fn is_of_library(path: &Path) -> bool {
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or("");
+    name.ends_with(".rlib") && !name.starts_with("liblibrary-")
+}
