@@ -1,4 +1,5 @@
-//! Pure crates: no I/O, no clock, no environment, no randomness.
+//! Pure crates: no I/O, no clock, no environment, no randomness. And what compiles for browsers but
+//! panics there: no clock, sleep or process in crates that the module for browsers is made of.
 
 use proc_macro2::{Delimiter, TokenTree};
 
@@ -34,6 +35,25 @@ const EFFECTS: &[&str] = &[
     "libc",
 ];
 
+/// Crates of the module for browsers that are not pure.
+const IN_BROWSERS: &[&str] = &["browser", "keyring", "vfs"];
+
+/// What the standard library has in name only there.
+const ABSENT_IN_BROWSERS: &[&str] = &[
+    "std::time::Instant",
+    "std::time::SystemTime",
+    "std::thread::sleep",
+    "thread::sleep",
+    "std::process::id",
+    "process::id",
+];
+
+/// Where it is not compiled for them.
+const ELSEWHERE: &[&str] = &[
+    "crates/keyring/src/derivation/measured.rs",
+    "crates/vfs/src/pause.rs",
+];
+
 /// Words that may stand right before a path.
 const KEYWORDS: &[&str] = &[
     "as", "break", "dyn", "else", "for", "if", "impl", "in", "match", "mut", "return", "use",
@@ -41,14 +61,25 @@ const KEYWORDS: &[&str] = &[
 ];
 
 pub fn check(source: &Source) -> Vec<Violation> {
-    if !PURE.contains(&source.crate_name()) || !source.is_product() {
+    let (forbidden, reason) = if PURE.contains(&source.crate_name()) {
+        (EFFECTS, "in a pure crate: let the caller pass it in")
+    } else if IN_BROWSERS.contains(&source.crate_name())
+        && !ELSEWHERE.contains(&source.file.path.as_str())
+    {
+        let reason =
+            "panics in browsers: put it into a module of its own that is not compiled there";
+        (ABSENT_IN_BROWSERS, reason)
+    } else {
+        return Vec::new();
+    };
+    if !source.is_product() {
         return Vec::new();
     }
     let mut violations = Vec::new();
     walk(&source.product_tokens(), &mut |siblings| {
         for (path, line) in paths(siblings) {
-            if EFFECTS.iter().any(|effect| starts_with(&path, effect)) {
-                let message = format!("`{path}` in a pure crate: let the caller pass it in");
+            if forbidden.iter().any(|effect| starts_with(&path, effect)) {
+                let message = format!("`{path}` {reason}");
                 violations.push(Violation::new(&source.file.path, line, message));
             }
         }
@@ -158,6 +189,21 @@ mod tests {
         ] {
             assert!(found("crates/crypto/src/lib.rs", text).is_empty(), "{text}");
         }
+    }
+
+    #[test]
+    fn what_panics_in_browsers_is_found() {
+        for text in [
+            "use std::time::{Duration, Instant};",
+            "fn a() { std::thread::sleep(b); }",
+            "use std::thread; fn a() { thread::sleep(b); }",
+            "fn a() -> u32 { std::process::id() }",
+        ] {
+            assert_eq!(found("crates/vfs/src/a.rs", text).len(), 1, "{text}");
+            assert!(found("crates/vfs/src/pause.rs", text).is_empty(), "{text}");
+            assert!(found("crates/store/src/a.rs", text).is_empty(), "{text}");
+        }
+        assert!(found("crates/keyring/src/a.rs", "use std::process::Command;").is_empty());
     }
 
     #[test]
