@@ -163,8 +163,8 @@ const REQUIREMENTS: &[Requirement] = &[
                 .any(has)
         },
         packages: &["chromium"],
-        remedy: "install Chromium, for the tests of the report and of the package for browsers, and \
-                 for the lab's engines in browsers",
+        remedy: "install Chromium, for the tests of the report and of the package for browsers and \
+                 for the lab's engines",
     },
     Requirement {
         name: "firefox",
