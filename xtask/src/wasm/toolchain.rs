@@ -170,7 +170,8 @@ fn link_linker(toolchain: &Toolchain) -> anyhow::Result<()> {
     fs::create_dir_all(&folder)?;
     let linker = folder.join("rust-lld");
     if !linker.exists() {
-        symlink(toolchain.llvm().join("bin/lld"), linker)?;
+        // From `lib/rustlib/HOST/bin`: a tree may be moved.
+        symlink(format!("../../../llvm-{LLVM}/bin/lld"), linker)?;
     }
     Ok(())
 }
