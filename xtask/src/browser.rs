@@ -79,8 +79,12 @@ fn run_in(
     failed: &mut Vec<String>,
 ) -> anyhow::Result<usize> {
     let mut page = Page::open(browser, built)?;
-    let names = page.names()?;
-    ensure!(!names.is_empty(), "there are no tests");
+    let (mut names, of_clients) = (page.names()?, page.client_names()?);
+    ensure!(
+        !names.is_empty() && !of_clients.is_empty(),
+        "there are no tests"
+    );
+    names.extend(of_clients);
     let mut results: Vec<(String, anyhow::Result<()>)> = Vec::new();
     for name in names {
         let result = page.test(&name);

@@ -67,6 +67,9 @@ const OPTIMISER_FLAGS: &[&str] = &[
     "--enable-multivalue",
 ];
 
+/// What is compiled for workers, for pages and for Node: they know different globals.
+const PROJECTS: &[&str] = &["worker", "page", "node"];
+
 /// Where the module, the package and its tests are put together.
 #[derive(Clone)]
 pub struct Built {
@@ -116,7 +119,10 @@ pub fn build(release: bool) -> anyhow::Result<Built> {
             )?;
         }
     }
-    run_command(of_package("tsc").args(["--project", "tsconfig.json"]))?;
+    for project in PROJECTS {
+        let file = format!("tsconfig.{project}.json");
+        run_command(of_package("tsc").args(["--project", &file]))?;
+    }
     Ok(built)
 }
 

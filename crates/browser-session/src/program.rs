@@ -48,7 +48,7 @@ pub enum ProgramError {
 }
 
 /// Nothing that goes over the network, nothing that asks the user.
-const CHROMIUM_FLAGS: [&str; 14] = [
+const CHROMIUM_FLAGS: [&str; 15] = [
     "--headless=new",
     "--disable-gpu",
     "--disable-quic",
@@ -58,6 +58,8 @@ const CHROMIUM_FLAGS: [&str; 14] = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-default-apps",
+    // Pages of ours alone are opened, and tests open tabs.
+    "--disable-popup-blocking",
     "--disable-extensions",
     "--disable-sync",
     "--disable-dev-shm-usage",
@@ -77,6 +79,7 @@ user_pref("browser.safebrowsing.phishing.enabled", false);
 user_pref("browser.shell.checkDefaultBrowser", false);
 user_pref("browser.startup.homepage_override.mstone", "ignore");
 user_pref("datareporting.policy.dataSubmissionEnabled", false);
+user_pref("dom.disable_open_during_load", false);
 user_pref("extensions.update.enabled", false);
 user_pref("network.captive-portal-service.enabled", false);
 user_pref("network.connectivity-service.enabled", false);

@@ -8,28 +8,9 @@ import {
 import type { Engine } from './engine.js';
 import { sqliteError, StrongroomError } from './errors.js';
 
-/** A value of a column. Integers beyond 2^53 are of type bigint. */
-export type Value = null | number | bigint | string | Uint8Array;
-export type Row = Value[];
-export type Parameters = readonly Value[];
-
-export type Cipher = 'aegis-256x2' | 'aegis-256' | 'aes-256-gcm' | 'xchacha20-poly1305';
-
-export interface OpenOptions {
-  /** Text, or its bytes in UTF-8. */
-  passphrase?: string | Uint8Array;
-  /** 32 bytes. */
-  key?: Uint8Array;
-  /** Of a new database. */
-  cipher?: Cipher;
-  /**
-   * Several connections of this worker may have the database open. Without it this connection keeps
-   * its locks, which is faster, and what the write-ahead log needs where no memory is shared.
-   */
-  shared?: boolean;
-  /** No encryption: for measurements, and for files of others. */
-  plain?: boolean;
-}
+import type { Secret, Slot } from './protocol.js';
+export type { Cipher, OpenOptions, Parameters, Row, Value } from './types.js';
+import type { OpenOptions, Parameters, Row, Value } from './types.js';
 
 const MEMORY = ':memory:';
 const encoder = new TextEncoder();
@@ -222,6 +203,55 @@ export class Database {
   /** The first column of the first row; undefined where there is none. */
   selectValue(sql: string, parameters: Parameters = []): Value | undefined {
     return this.selectArrays(sql, parameters)[0]?.[0];
+  }
+
+  /** The key slots in use. */
+  keys(): Slot[] {
+    return JSON.parse(String(this.selectValue('PRAGMA strongroom_keys'))) as Slot[];
+  }
+
+  /** Gives the database another key beside; the number of its slot. */
+  addKey(key: Secret): number {
+    return Number(this.#withKey('strongroom_key_add', key));
+  }
+
+  /** Replaces the key that opened this connection. */
+  rekey(key: Secret): void {
+    this.#withKey('strongroom_rekey', key);
+  }
+
+  #withKey(pragma: string, key: Secret, more = ''): Value | undefined {
+    return withToken(this.engine, key, (token) => {
+      if (token === 0) throw new StrongroomError('misuse', 'no key is given');
+      return this.selectValue(`PRAGMA ${pragma} = 'token=${token}${more}'`);
+    });
+  }
+
+  /** Empties a slot; `left` opens another, so that nobody locks himself out. */
+  removeKey(slot: number, left: Secret): void {
+    this.#withKey('strongroom_key_remove', left, ` slot=${Number(slot)}`);
+  }
+
+  /** The bytes of the file, as a program on a desk opens them. */
+  export(): ArrayBuffer {
+    const [file] = this.#attached;
+    if (file === undefined) throw new StrongroomError('misuse', 'the database has no file');
+    // What is in the log goes into the file, which nobody writes meanwhile.
+    this.selectArrays('PRAGMA wal_checkpoint(TRUNCATE)');
+    this.exec('BEGIN IMMEDIATE');
+    try {
+      return this.#bytes(file);
+    } finally {
+      this.exec('ROLLBACK');
+    }
+  }
+
+  #bytes(name: string): ArrayBuffer {
+    const { files } = this.engine;
+    const file = files.find(name);
+    const bytes = new Uint8Array(Math.max(0, files.size(file)));
+    if (files.read(file, bytes, 0) === bytes.length) return bytes.buffer;
+    throw new StrongroomError('sqlite', `${name} cannot be read: ${String(files.failure)}`);
   }
 
   /** Rows that the last statement changed. */

@@ -2,7 +2,7 @@
 
 import { PANIC, type Exports, type Host } from './abi.js';
 import { Log, StrongroomError } from './errors.js';
-import { Files } from './files.js';
+import { Files, type FileStore } from './files.js';
 
 /** What `crypto.getRandomValues` gives in one call. */
 const RANDOM_SIZE_MAX = 65_536;
@@ -11,18 +11,24 @@ const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
 /** One instance of the module. */
-export class Engine {
-  readonly files = new Files();
+export class Engine<Store extends FileStore = FileStore> {
   /** What SQLite and Strongroom log. */
   readonly log = new Log();
   #exports: Exports | undefined;
   #panic: string | undefined;
 
-  private constructor() {}
+  private constructor(readonly files: Store) {}
 
   /** Compiles the module, from an address or from bytes, and starts it. */
-  static async load(source: URL | string | BufferSource): Promise<Engine> {
-    const engine = new Engine();
+  static load(source: URL | string | BufferSource): Promise<Engine<Files>>;
+  /** The same with files elsewhere than in OPFS. */
+  static load<Store extends FileStore>(
+    source: URL | string | BufferSource, files: Store,
+  ): Promise<Engine<Store>>;
+  static async load(
+    source: URL | string | BufferSource, files: FileStore = new Files(),
+  ): Promise<Engine> {
+    const engine = new Engine(files);
     const imports = { host: engine.#host() as unknown as WebAssembly.ModuleImports };
     const { instance } = isAddress(source)
       ? await WebAssembly.instantiateStreaming(fetch(source), imports)

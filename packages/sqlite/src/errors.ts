@@ -22,6 +22,12 @@ export type ErrorCode =
   /** Another connection of this worker is in the way. */
   | 'busy'
   | 'constraint'
+  /** The tab that had a shared database open was closed: what was not committed is undone. */
+  | 'host-closed'
+  /** There is a database of that name. */
+  | 'exists'
+  /** The browser or the authenticator derives no keys from passkeys. */
+  | 'no-passkey'
   /** The module ended by a fault of its own: start another worker. */
   | 'engine-failed'
   /** The caller's mistake. */

@@ -4,10 +4,7 @@
 // its journal, its log, and the file of a key rotation while one of them is in use.
 
 import { FILE_FAILED, FILE_FULL } from './abi.js';
-import { StrongroomError } from './errors.js';
-
-/** What SQLite and Strongroom append to the name of a database. */
-export const SUFFIXES = ['', '-journal', '-wal', '-rekey'] as const;
+import { isInUse, isNamed, locate, openError, SUFFIXES } from './names.js';
 
 /** How long a file that is in use is waited for, in milliseconds. */
 const WAIT_MAX = 1000;
@@ -20,19 +17,36 @@ export interface Calls {
   flush: number;
 }
 
+/** Where an engine has its files. What fails gives a code: no exception passes through WebAssembly. */
+export interface FileStore {
+  /** Opens the files of a database. */
+  attach(name: string): Promise<void>;
+  /** Closes them when as often as they were attached. */
+  detach(name: string): Promise<void>;
+  /** The number of an attached file. */
+  find(name: string): number;
+  /** How many bytes were read: fewer where the file ends. */
+  read(file: number, to: Uint8Array<ArrayBuffer>, at: number): number;
+  write(file: number, from: Uint8Array<ArrayBuffer>, at: number): number;
+  truncate(file: number, size: number): number;
+  flush(file: number): number;
+  size(file: number): number;
+  /** Of the last call that failed. */
+  failure: unknown;
+}
+
 interface Attached {
   readonly files: readonly { readonly name: string; readonly number: number }[];
   count: number;
 }
 
 /** The open files of one worker. */
-export class Files {
+export class Files implements FileStore {
   /** By number, which is never used again. */
   readonly #handles: (FileSystemSyncAccessHandle | undefined)[] = [];
   readonly #numbers = new Map<string, number>();
   readonly #attached = new Map<string, Attached>();
   readonly calls: Calls = { read: 0, write: 0, flush: 0 };
-  /** Of the last call that failed. */
   failure: unknown;
 
   /** Opens the files of a database; one that is not there yet is made, and is empty. */
@@ -135,31 +149,6 @@ export class Files {
   }
 }
 
-/** The folder of a file, whose name may have folders before it, and its last name. */
-export async function locate(
-  name: string,
-  create: boolean,
-): Promise<{ folder: FileSystemDirectoryHandle; last: string }> {
-  let folder = await navigator.storage.getDirectory();
-  const parts = name.split('/').filter((part) => part !== '');
-  const last = parts.pop();
-  if (last === undefined) throw new StrongroomError('misuse', 'the name of a database is empty');
-  for (const part of parts) folder = await folder.getDirectoryHandle(part, { create });
-  return { folder, last };
-}
-
-/** Removes a database that is closed, and what is left beside it. */
-export async function remove(name: string): Promise<void> {
-  for (const suffix of SUFFIXES) {
-    try {
-      const { folder, last } = await locate(name, false);
-      await folder.removeEntry(last + suffix);
-    } catch (error) {
-      if (!isNamed(error, 'NotFoundError')) throw openError(name, error);
-    }
-  }
-}
-
 /** Tries again for a while: what a worker had open that was ended is closed a little later. */
 async function openHandle(file: FileSystemFileHandle): Promise<FileSystemSyncAccessHandle> {
   for (let waited = 0; ; waited += WAIT) {
@@ -170,25 +159,4 @@ async function openHandle(file: FileSystemFileHandle): Promise<FileSystemSyncAcc
     }
     await new Promise((resolve) => setTimeout(resolve, WAIT));
   }
-}
-
-function isInUse(error: unknown): boolean {
-  return isNamed(error, 'NoModificationAllowedError') || isNamed(error, 'InvalidStateError');
-}
-
-function isNamed(error: unknown, name: string): boolean {
-  return error instanceof Error && error.name === name;
-}
-
-function openError(name: string, error: unknown): StrongroomError {
-  if (error instanceof StrongroomError) return error;
-  const reason = String(error);
-  if (isInUse(error)) {
-    const remedy = 'close it in the other tab, window or worker';
-    return new StrongroomError('locked-elsewhere', `${name} is open elsewhere (${reason}): ${remedy}`);
-  }
-  if (isNamed(error, 'QuotaExceededError')) {
-    return new StrongroomError('quota', `no room for ${name}: ${reason}`);
-  }
-  return new StrongroomError('no-storage', `${name} cannot be opened: ${reason}`);
 }

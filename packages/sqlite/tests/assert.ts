@@ -43,3 +43,10 @@ export async function refused(
   }
   return fail(`not refused as ${code}`);
 }
+
+/** An error in one line; where it was thrown, but for errors that tests expect. */
+export function described(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const stack = error.stack?.split('\n').filter((line) => line.includes('/tests/')) ?? [];
+  return `${error.name}: ${error.message} (${stack.map((line) => line.replace(/.*\/tests\//, '')).join(', ')})`;
+}

@@ -1,7 +1,7 @@
 // Workers that end in the midst of commits, and what the next one finds.
 
 import { isTrue } from './assert.js';
-import { ask, startWorker } from './page.js';
+import { ask, startWorker } from './work.js';
 
 /** What a worker found that opened the database after another one had ended. */
 export interface Found {

@@ -1,7 +1,7 @@
 // Databases as programs use them.
 
 import { Database } from '../src/database.js';
-import { remove } from '../src/files.js';
+import { remove } from '../src/names.js';
 import { equal, isTrue, refused } from './assert.js';
 import {
   bytesOf, bytesOfOpen, CANARY, CIPHERS, created, engine, fill, filesOf, holds, KEY, nothingReadable,

@@ -1,7 +1,7 @@
 // Databases that go from the native program to the browser and back.
 
 import { Database, type Cipher, type Row } from '../src/database.js';
-import { remove } from '../src/files.js';
+import { remove } from '../src/names.js';
 import { bytesOf, created, engine, filesOf, nothingReadable, write } from './support.js';
 import { equal } from './assert.js';
 

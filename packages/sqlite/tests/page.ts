@@ -2,39 +2,24 @@
 //
 // Work is a JSON object. `test` runs a test by its name; `task` runs a step of a longer test, whose
 // answer goes back as it is; `start` does so in a worker that stays; `cut` ends workers in the midst
-// of commits.
+// of commits. Tests of what a page calls run in the page itself.
 
+import { described } from './assert.js';
+import { clientTests } from './client.js';
 import { cutLoop } from './cut.js';
-
-interface Work {
-  readonly kind: 'test' | 'task' | 'start' | 'cut';
-  readonly name: string;
-  readonly argument?: unknown;
-}
-
-/** What a worker answers; `bytes` goes back as it is. */
-export interface Answer {
-  readonly value?: unknown;
-  readonly bytes?: ArrayBuffer;
-  readonly error?: string;
-}
+import { ask, startWorker, type Answer, type Work } from './work.js';
 
 let staying: Worker | undefined;
 
-export function startWorker(): Worker {
-  return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
-}
-
-/** Has a worker do something, and waits for its first message. */
-export function ask(worker: Worker, work: Pick<Work, 'name' | 'argument'>): Promise<Answer> {
-  return new Promise((resolve) => {
-    worker.onmessage = ({ data }) => resolve(data as Answer);
-    worker.onerror = (event) => resolve({ error: `the worker failed: ${event.message}` });
-    worker.postMessage(work);
-  });
-}
-
 async function answer(work: Work): Promise<Answer> {
+  if (work.kind === 'task' && work.name === 'client names') {
+    return { value: Object.keys(clientTests) };
+  }
+  const own = work.kind === 'test' && clientTests[work.name];
+  if (own) {
+    await own();
+    return { value: null };
+  }
   if (work.kind === 'cut') return { value: await cutLoop(work.argument as number) };
   const worker = startWorker();
   const result = await ask(worker, work);
@@ -48,7 +33,7 @@ for (;;) {
   if (!response) break;
   if (response.status !== 200) continue;
   const work = (await response.json()) as Work;
-  const { bytes, ...rest } = await answer(work).catch((error) => ({ error: String(error), bytes: undefined }));
+  const { bytes, ...rest } = await answer(work).catch((error) => ({ error: described(error), bytes: undefined }));
   const body = bytes ?? JSON.stringify(rest);
   await fetch(`answer?${response.headers.get('x-work')}`, { method: 'POST', body });
 }

@@ -2,7 +2,8 @@
 
 import { Database, type OpenOptions } from '../src/database.js';
 import { Engine } from '../src/engine.js';
-import { locate, remove, SUFFIXES } from '../src/files.js';
+import type { Files } from '../src/files.js';
+import { locate, remove, SUFFIXES } from '../src/names.js';
 import { isTrue } from './assert.js';
 
 export const CIPHERS = ['aegis-256x2', 'aegis-256', 'aes-256-gcm', 'xchacha20-poly1305'] as const;
@@ -15,7 +16,7 @@ export const OTHER_KEY = KEY.map((byte) => byte ^ 0x55);
 export const CANARY = 'canary-59d2-in-plain-text';
 
 /** The module as it is published; `probe.wasm` has exports for tests beside. */
-export function engine(module = 'strongroom.wasm'): Promise<Engine> {
+export function engine(module = 'strongroom.wasm'): Promise<Engine<Files>> {
   return Engine.load(new URL(`../${module}`, import.meta.url));
 }
 

@@ -1,5 +1,6 @@
 // Runs one test or task, and answers.
 
+import { described } from './assert.js';
 import { crashTasks } from './crash.js';
 import { databaseTests } from './database.js';
 import { exchangeTasks } from './exchange.js';
@@ -19,13 +20,6 @@ async function answer(name: string, argument: unknown): Promise<unknown> {
   if (!task) return { error: `there is no test ${name}` };
   const value = await task(argument as never);
   return value instanceof ArrayBuffer ? { bytes: value } : { value };
-}
-
-/** In one line; where it was thrown, but for errors that tests expect. */
-function described(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const stack = error.stack?.split('\n').filter((line) => line.includes('/tests/')) ?? [];
-  return `${error.name}: ${error.message} (${stack.map((line) => line.replace(/.*\/tests\//, '')).join(', ')})`;
 }
 
 onmessage = ({ data }: MessageEvent<{ name: string; argument?: unknown }>) => {

@@ -67,6 +67,12 @@ impl Page {
         Ok(serde_json::from_value(names)?)
     }
 
+    /// The names of tests that run in the page itself.
+    pub fn client_names(&mut self) -> anyhow::Result<Vec<String>> {
+        let names = self.task("client names", &Value::Null)?;
+        Ok(serde_json::from_value(names)?)
+    }
+
     /// Runs a test.
     pub fn test(&mut self, name: &str) -> anyhow::Result<()> {
         self.value("test", name, &Value::Null).map(drop)
@@ -155,7 +161,7 @@ impl Served {
     fn file(&self, name: &str) -> Option<Vec<u8>> {
         let read = |path: &Path| fs::read(path).ok();
         match name.split_once('/') {
-            None if name == "index.html" => read(&Path::new(PACKAGE).join("tests/index.html")),
+            None if name.ends_with(".html") => read(&Path::new(PACKAGE).join("tests").join(name)),
             None => {
                 let modules = [&self.built.module, &self.built.probe];
                 let module = modules.into_iter().find(|path| path.ends_with(name))?;

@@ -1,0 +1,90 @@
+// A dialect of Kysely (kysely.dev).
+
+import {
+  CompiledQuery, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler,
+  type DatabaseConnection, type DatabaseIntrospector, type Dialect, type Driver, type Kysely,
+  type QueryResult,
+} from 'kysely';
+
+import type { Connection, Value } from './index.js';
+
+/** `new Kysely({ dialect: new StrongroomDialect(await open('app.db', { passphrase })) })`. */
+export class StrongroomDialect implements Dialect {
+  constructor(readonly connection: Connection) {}
+
+  createAdapter(): SqliteAdapter {
+    return new SqliteAdapter();
+  }
+
+  createDriver(): Driver {
+    return new StrongroomDriver(this.connection);
+  }
+
+  createIntrospector(database: Kysely<unknown>): DatabaseIntrospector {
+    return new SqliteIntrospector(database);
+  }
+
+  createQueryCompiler(): SqliteQueryCompiler {
+    return new SqliteQueryCompiler();
+  }
+}
+
+/** There is one connection: whoever wants it waits until it is given back. */
+class StrongroomDriver implements Driver {
+  readonly #connection: KyselyConnection;
+  #last: Promise<void> = Promise.resolve();
+  #release: (() => void) | undefined;
+
+  constructor(connection: Connection) {
+    this.#connection = new KyselyConnection(connection);
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    const before = this.#last;
+    let release!: () => void;
+    this.#last = new Promise((resolve) => { release = resolve; });
+    await before;
+    this.#release = release;
+    return this.#connection;
+  }
+
+  async releaseConnection(): Promise<void> {
+    this.#release?.();
+  }
+
+  async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('BEGIN IMMEDIATE'));
+  }
+
+  async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('COMMIT'));
+  }
+
+  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('ROLLBACK'));
+  }
+
+  async destroy(): Promise<void> {
+    await this.#connection.connection.close();
+  }
+}
+
+class KyselyConnection implements DatabaseConnection {
+  constructor(readonly connection: Connection) {}
+
+  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+    const { columns, rows, changes, lastInsertRowId } =
+      await this.connection.statement(sql, parameters as Value[]);
+    const objects = rows.map((row) =>
+      Object.fromEntries(columns.map((name, index) => [name, row[index]])) as R);
+    return { rows: objects, numAffectedRows: BigInt(changes), insertId: lastInsertRowId };
+  }
+
+  async *streamQuery<R>({ sql, parameters }: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+    for await (const row of this.connection.iterate<R>(sql, parameters as Value[])) {
+      yield { rows: [row] };
+    }
+  }
+}

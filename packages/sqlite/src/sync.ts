@@ -1,0 +1,9 @@
+// The engine itself, for those who have a worker of their own: every call but opening and closing
+// is synchronous.
+
+export { Database, Statement, type OpenOptions, type Parameters, type Row, type Value } from './database.js';
+export { Engine } from './engine.js';
+export { Files, type FileStore } from './files.js';
+export { KeyValueFiles, type Items } from './keyvalue.js';
+export { exists, remove } from './names.js';
+export { StrongroomError, type ErrorCode } from './errors.js';

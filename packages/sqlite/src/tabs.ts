@@ -1,0 +1,154 @@
+// Several tabs with the same database: one of them hosts the worker, the others ask it.
+//
+// The host is whoever holds the Web Lock of the database; when it ends, the next in the lock's
+// queue opens the database anew. Tabs speak over a BroadcastChannel, which reaches every tab of
+// the origin in every browser. Each tab has a connection of its own in the host's worker, and
+// holds a lock of its own, by which the host learns that it is gone.
+
+import { StrongroomError } from './errors.js';
+import type { Answer, Call, Operation, Operations, Transport } from './protocol.js';
+import { Calls, lockName, OwnWorker } from './transport.js';
+import type { Start } from './protocol.js';
+
+type Message =
+  /** Who hosts? */
+  | { readonly kind: 'where' }
+  /** I do. */
+  | { readonly kind: 'here'; readonly host: string }
+  | { readonly kind: 'call'; readonly host: string; readonly call: Call }
+  | { readonly kind: 'answer'; readonly answer: Answer };
+
+type Opening = globalThis.Parameters<Operations['open']>;
+
+export class SharedTransport implements Transport {
+  readonly #id = crypto.randomUUID();
+  readonly #channel: BroadcastChannel;
+  readonly #calls = new Calls();
+  readonly #ended = new AbortController();
+  /** The worker, where this tab is the host. */
+  #worker: OwnWorker | undefined;
+  #host: string | undefined;
+  /** What opens the connection again when another tab has become the host. */
+  #opening: Opening | undefined;
+  /** Ends when there is a host, and it has opened the connection. */
+  #connected: Promise<void>;
+  #connect: { resolve: () => void; reject: (error: unknown) => void } | undefined;
+  readonly #guests = new Set<string>();
+
+  constructor(readonly name: string, readonly start: Start) {
+    this.#channel = new BroadcastChannel(lockName(name));
+    this.#channel.onmessage = ({ data }: MessageEvent<Message>) => this.#hear(data);
+    this.#connected = this.#newConnection();
+    this.#hold(this.#presence(this.#id), () => undefined);
+    this.#hold(lockName(name), () => this.#becomeHost());
+    this.#say({ kind: 'where' });
+  }
+
+  async call<O extends Operation>(
+    operation: O, ...args: globalThis.Parameters<Operations[O]>
+  ): Promise<ReturnType<Operations[O]>> {
+    await this.#connected;
+    const result = await this.#send(operation, args);
+    if (operation === 'open') this.#opening = args as Opening;
+    if (operation === 'close') this.#opening = undefined;
+    return result;
+  }
+
+  close(): void {
+    this.#ended.abort();
+    this.#worker?.end();
+    this.#calls.rejectAll(new StrongroomError('misuse', 'the database is closed'));
+    this.#channel.close();
+  }
+
+  #send<O extends Operation>(
+    operation: O, args: globalThis.Parameters<Operations[O]>,
+  ): Promise<ReturnType<Operations[O]>> {
+    if (this.#worker) return this.#worker.call(operation, ...args);
+    const host = this.#host!;
+    return this.#calls.make(this.#id, operation, args, (call) =>
+      this.#say({ kind: 'call', host, call }));
+  }
+
+  #hear(message: Message): void {
+    switch (message.kind) {
+      case 'where':
+        if (this.#worker) this.#say({ kind: 'here', host: this.#id });
+        return;
+      case 'here':
+        this.#follow(message.host);
+        return;
+      case 'call':
+        if (this.#worker && message.host === this.#id) this.#serve(this.#worker, message.call);
+        return;
+      case 'answer':
+        if (message.answer.client === this.#id) this.#calls.settle(message.answer);
+    }
+  }
+
+  #becomeHost(): void {
+    this.#worker = new OwnWorker(this.start);
+    this.#worker.onforeign = (answer) => this.#say({ kind: 'answer', answer });
+    this.#follow(this.#id);
+    this.#say({ kind: 'here', host: this.#id });
+  }
+
+  /** Goes on with a host, which opens the connection anew. */
+  #follow(host: string): void {
+    if (this.#host === host) return;
+    const isFirst = this.#host === undefined;
+    this.#host = host;
+    if (!isFirst) {
+      this.#connected = this.#newConnection();
+      this.#calls.rejectAll(new StrongroomError(
+        'host-closed',
+        'the tab that had the database open was closed: what was not committed is undone; try again',
+      ));
+    }
+    const connect = this.#connect;
+    const opened = this.#opening ? this.#send('open', this.#opening) : Promise.resolve();
+    opened.then(() => connect?.resolve(), (error: unknown) => connect?.reject(error));
+  }
+
+  #newConnection(): Promise<void> {
+    const connected = new Promise<void>((resolve, reject) => {
+      this.#connect = { resolve, reject };
+    });
+    // Whoever calls is told.
+    connected.catch(() => undefined);
+    return connected;
+  }
+
+  #serve(worker: OwnWorker, call: Call): void {
+    worker.forward(call);
+    if (this.#guests.has(call.client)) return;
+    this.#guests.add(call.client);
+    // Granted when the tab of the guest is gone, with its transaction under way.
+    this.#hold(this.#presence(call.client), (release) => {
+      this.#guests.delete(call.client);
+      worker.forward({ client: call.client, id: 0, operation: 'close', arguments: [] });
+      release();
+    });
+  }
+
+  #presence(client: string): string {
+    return `${lockName(this.name)}:${client}`;
+  }
+
+  /** Holds a lock, once it is free, until the transport or the holder gives it back. */
+  #hold(name: string, begin: (release: () => void) => void): void {
+    const { signal } = this.#ended;
+    const held = navigator.locks.request(name, { signal }, () =>
+      new Promise<void>((release) => {
+        signal.addEventListener('abort', () => release());
+        begin(release);
+      }));
+    // Aborted: closed before it was granted.
+    held.catch(() => undefined);
+  }
+
+  #say(message: Message): void {
+    // The channel of a closed transport takes nothing.
+    if (!this.#ended.signal.aborted) this.#channel.postMessage(message);
+  }
+}

@@ -1,0 +1,44 @@
+// Whose turn it is: connections of one worker that have the same database open.
+//
+// SQLite would refuse whoever comes while another connection writes (SQLITE_BUSY), and a worker
+// that waits inside a call cannot hear the one that would end the transaction. So clients wait
+// here: whoever has a transaction or a statement under way keeps the turn until it has ended.
+
+import { StrongroomError } from './errors.js';
+
+interface Waiting {
+  readonly client: string;
+  readonly begin: () => void;
+}
+
+export class Turns {
+  #holder: string | undefined;
+  readonly #waiting: Waiting[] = [];
+
+  constructor(readonly wait_ms: number) {}
+
+  /** Begins the turn of a client, or goes on with it. */
+  async take(client: string): Promise<void> {
+    if (this.#holder === undefined || this.#holder === client) {
+      this.#holder = client;
+      return;
+    }
+    await new Promise<void>((resolve, reject) => {
+      const waiting = { client, begin: () => { clearTimeout(timer); resolve(); } };
+      const timer = setTimeout(() => {
+        this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+        const seconds = this.wait_ms / 1000;
+        reject(new StrongroomError('busy', `a transaction of another tab has lasted ${seconds} s`));
+      }, this.wait_ms);
+      this.#waiting.push(waiting);
+    });
+  }
+
+  /** Ends the turn of a client, where it has it. */
+  give(client: string): void {
+    if (this.#holder !== client) return;
+    const next = this.#waiting.shift();
+    this.#holder = next?.client;
+    next?.begin();
+  }
+}

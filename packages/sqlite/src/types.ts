@@ -1,0 +1,24 @@
+// What a connection is given, and gives.
+
+/** A value of a column. Integers beyond 2^53 are of type bigint. */
+export type Value = null | number | bigint | string | Uint8Array;
+export type Row = Value[];
+export type Parameters = readonly Value[];
+
+export type Cipher = 'aegis-256x2' | 'aegis-256' | 'aes-256-gcm' | 'xchacha20-poly1305';
+
+export interface OpenOptions {
+  /** Text, or its bytes in UTF-8. */
+  passphrase?: string | Uint8Array;
+  /** 32 bytes. */
+  key?: Uint8Array;
+  /** Of a new database. */
+  cipher?: Cipher;
+  /**
+   * Several connections of this worker may have the database open. Without it this connection keeps
+   * its locks, which is faster, and what the write-ahead log needs where no memory is shared.
+   */
+  shared?: boolean;
+  /** No encryption: for measurements, and for files of others. */
+  plain?: boolean;
+}

@@ -1,0 +1,27 @@
+// Work of a page, and workers that do it.
+
+export interface Work {
+  readonly kind: 'test' | 'task' | 'start' | 'cut';
+  readonly name: string;
+  readonly argument?: unknown;
+}
+
+/** What a worker answers; `bytes` goes back as it is. */
+export interface Answer {
+  readonly value?: unknown;
+  readonly bytes?: ArrayBuffer;
+  readonly error?: string;
+}
+
+export function startWorker(): Worker {
+  return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+}
+
+/** Has a worker do something, and waits for its first message. */
+export function ask(worker: Worker, work: Pick<Work, 'name' | 'argument'>): Promise<Answer> {
+  return new Promise((resolve) => {
+    worker.onmessage = ({ data }) => resolve(data as Answer);
+    worker.onerror = (event) => resolve({ error: `the worker failed: ${event.message}` });
+    worker.postMessage(work);
+  });
+}
