@@ -48,7 +48,7 @@ at('unlock').onsubmit = (event) => {
   acting(async () => {
     const passphrase = new TextEncoder().encode(at('passphrase').value);
     at('passphrase').value = '';
-    db = await open(NAME, { passphrase, tabs: 'share' });
+    db = await open(NAME, { passphrase });
     await db.exec('CREATE TABLE IF NOT EXISTS note (id INTEGER PRIMARY KEY, text TEXT NOT NULL)');
     await navigator.storage.persist();
     opened(true);

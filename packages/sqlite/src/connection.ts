@@ -186,7 +186,7 @@ export class Connection extends Session {
     try {
       await this.transport.call('close');
     } finally {
-      this.transport.close();
+      await this.transport.close();
     }
   }
 

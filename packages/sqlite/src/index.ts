@@ -55,7 +55,7 @@ export async function open(name: string, options: OpenOptions = {}): Promise<Con
   try {
     await transport.call('open', name, opening);
   } catch (error) {
-    transport.close();
+    await transport.close();
     throw error;
   }
   return new Connection(name, transport);

@@ -102,5 +102,5 @@ export interface Transport {
     ...args: globalThis.Parameters<Operations[O]>
   ): Promise<Result<O>>;
   /** Gives up what it holds; the connection was closed before. */
-  close(): void;
+  close(): void | Promise<void>;
 }

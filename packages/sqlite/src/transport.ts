@@ -93,9 +93,9 @@ export function lockName(name: string): string {
 /** A worker of this page, under the lock of its database. */
 export class OwnTransport implements Transport {
   readonly #worker: OwnWorker;
-  readonly #release: () => void;
+  readonly #release: () => Promise<void>;
 
-  private constructor(start: Start, release: () => void) {
+  private constructor(start: Start, release: () => Promise<void>) {
     this.#worker = new OwnWorker(start);
     this.#release = release;
   }
@@ -112,7 +112,7 @@ export class OwnTransport implements Transport {
 
   /** For a database that nobody else can see. */
   static alone(start: Start): OwnTransport {
-    return new OwnTransport(start, () => undefined);
+    return new OwnTransport(start, async () => undefined);
   }
 
   call<O extends Operation>(
@@ -121,9 +121,9 @@ export class OwnTransport implements Transport {
     return this.#worker.call(operation, ...args);
   }
 
-  close(): void {
+  close(): Promise<void> {
     this.#worker.end();
-    this.#release();
+    return this.#release();
   }
 }
 
@@ -136,19 +136,25 @@ export async function withLock<T>(name: string, body: () => Promise<T>): Promise
   try {
     return await body();
   } finally {
-    release();
+    await release();
   }
 }
 
-/** Takes the lock of a name; what gives it back. Without `waits`, none where another has it. */
-function lock(name: string, waits: boolean): Promise<(() => void) | undefined> {
+/**
+ * Takes the lock of a name; what gives it back, and ends when others can take it. Without `waits`,
+ * none where another has it.
+ */
+function lock(name: string, waits: boolean): Promise<(() => Promise<void>) | undefined> {
   return new Promise((resolve, reject) => {
-    const held = navigator.locks.request(lockName(name), { ifAvailable: !waits }, (own) => {
+    const held: Promise<void> = navigator.locks.request(lockName(name), { ifAvailable: !waits }, (own) => {
       if (!own) {
         resolve(undefined);
         return undefined;
       }
-      return new Promise<void>((release) => resolve(release));
+      return new Promise<void>((release) => resolve(() => {
+        release();
+        return held;
+      }));
     });
     held.catch(reject);
   });
