@@ -38,8 +38,13 @@ stop() {
 trap stop EXIT
 unset "${!PG@}"
 
+# fail WHY...: with the end of what the server and the proxy have logged.
 fail() {
     echo "$name: $*" >&2
+    if [[ -s $folder/start.log ]]; then
+        echo "$name: logged last:" >&2
+        tail -n 20 "$folder/start.log" | cut -c 1-400 >&2
+    fi
     exit 1
 }
 
