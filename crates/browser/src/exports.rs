@@ -7,7 +7,7 @@ use crypto::secret::{Key, wipe_stack};
 use keyring::Credential;
 use sqlite_wasm_rs as ffi;
 use vfs::tokens::KeyToken;
-use vfs::{Registration, SqliteApi, VFS_NAME};
+use vfs::{Registration, VFS_NAME};
 use zeroize::Zeroize;
 
 use crate::{base, host};
@@ -77,37 +77,11 @@ extern "C" fn strongroom_start() -> c_int {
         base: Some(base::NAME),
         default: false,
     };
-    match vfs::register(functions(), &registration) {
+    match vfs::register(vfs::sqlite_functions!(ffi), &registration) {
         Ok(()) => ffi::SQLITE_OK,
         Err(error) => {
             host::log(ffi::SQLITE_ERROR, error.to_string().as_bytes());
             ffi::SQLITE_ERROR
-        }
-    }
-}
-
-#[expect(
-    clippy::missing_transmute_annotations,
-    reason = "each field's type says what the pointer becomes"
-)]
-fn functions() -> SqliteApi {
-    use std::mem::transmute;
-    // SAFETY: each pair of types describes the same C function; they differ only in which Rust
-    // declaration of SQLite's structures the pointers name.
-    unsafe {
-        SqliteApi {
-            vfs_find: transmute::<*const (), _>(ffi::sqlite3_vfs_find as *const ()),
-            vfs_register: transmute::<*const (), _>(ffi::sqlite3_vfs_register as *const ()),
-            file_control: transmute::<*const (), _>(ffi::sqlite3_file_control as *const ()),
-            uri_parameter: transmute::<*const (), _>(ffi::sqlite3_uri_parameter as *const ()),
-            malloc64: transmute::<*const (), _>(ffi::sqlite3_malloc64 as *const ()),
-            free: ffi::sqlite3_free,
-            log: transmute::<*const (), _>(ffi::sqlite3_log as *const ()),
-            libversion_number: ffi::sqlite3_libversion_number,
-            db_filename: transmute::<*const (), _>(ffi::sqlite3_db_filename as *const ()),
-            db_name: transmute::<*const (), _>(ffi::sqlite3_db_name as *const ()),
-            get_autocommit: transmute::<*const (), _>(ffi::sqlite3_get_autocommit as *const ()),
-            exec: transmute::<*const (), _>(ffi::sqlite3_exec as *const ()),
         }
     }
 }

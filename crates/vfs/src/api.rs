@@ -5,6 +5,44 @@ use std::sync::OnceLock;
 
 use crate::abi::{SQLITE_FCNTL_FILE_POINTER, sqlite3, sqlite3_file, sqlite3_vfs};
 
+/// [`SqliteApi`] of an SQLite that is linked in, by the crate that declares its functions.
+#[macro_export]
+macro_rules! sqlite_functions {
+    ($library:ident) => {{
+        use std::mem::transmute;
+        // SAFETY: each pair of types describes the same C function; they differ only in which Rust
+        // declaration of SQLite's structures the pointers name.
+        #[expect(
+            clippy::missing_transmute_annotations,
+            reason = "each field's type says what the pointer becomes"
+        )]
+        unsafe {
+            $crate::SqliteApi {
+                vfs_find: transmute::<*const (), _>($library::sqlite3_vfs_find as *const ()),
+                vfs_register: transmute::<*const (), _>(
+                    $library::sqlite3_vfs_register as *const (),
+                ),
+                file_control: transmute::<*const (), _>(
+                    $library::sqlite3_file_control as *const (),
+                ),
+                uri_parameter: transmute::<*const (), _>(
+                    $library::sqlite3_uri_parameter as *const (),
+                ),
+                malloc64: transmute::<*const (), _>($library::sqlite3_malloc64 as *const ()),
+                free: $library::sqlite3_free,
+                log: transmute::<*const (), _>($library::sqlite3_log as *const ()),
+                libversion_number: $library::sqlite3_libversion_number,
+                db_filename: transmute::<*const (), _>($library::sqlite3_db_filename as *const ()),
+                db_name: transmute::<*const (), _>($library::sqlite3_db_name as *const ()),
+                get_autocommit: transmute::<*const (), _>(
+                    $library::sqlite3_get_autocommit as *const (),
+                ),
+                exec: transmute::<*const (), _>($library::sqlite3_exec as *const ()),
+            }
+        }
+    }};
+}
+
 /// SQLite's functions, filled from the linked library or from a loadable extension's table.
 #[derive(Clone, Copy)]
 pub struct SqliteApi {
