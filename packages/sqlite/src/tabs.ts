@@ -28,6 +28,8 @@ export class SharedTransport implements Transport {
   /** The worker, where this tab is the host. */
   #worker: OwnWorker | undefined;
   #host: string | undefined;
+  /** It holds the lock by which the host learns that it is gone. */
+  #isPresent = false;
   /** What opens the connection again when another tab has become the host. */
   #opening: Opening | undefined;
   /** Ends when there is a host, and it has opened the connection. */
@@ -39,9 +41,12 @@ export class SharedTransport implements Transport {
     this.#channel = new BroadcastChannel(lockName(name));
     this.#channel.onmessage = ({ data }: MessageEvent<Message>) => this.#hear(data);
     this.#connected = this.#newConnection();
-    this.#hold(this.#presence(this.#id), () => undefined);
-    this.#hold(lockName(name), () => this.#becomeHost());
-    this.#say({ kind: 'where' });
+    // A host takes a guest for gone that does not hold its lock yet.
+    this.#hold(this.#presence(this.#id), () => {
+      this.#isPresent = true;
+      this.#hold(lockName(name), () => this.#becomeHost());
+      this.#say({ kind: 'where' });
+    });
   }
 
   async call<O extends Operation>(
@@ -76,7 +81,7 @@ export class SharedTransport implements Transport {
         if (this.#worker) this.#say({ kind: 'here', host: this.#id });
         return;
       case 'here':
-        this.#follow(message.host);
+        if (this.#isPresent) this.#follow(message.host);
         return;
       case 'call':
         if (this.#worker && message.host === this.#id) this.#serve(this.#worker, message.call);

@@ -12,6 +12,7 @@ type Tab = Window & { strongroom?: Package };
 const module = new URL('../strongroom.wasm', import.meta.url);
 const key = Uint8Array.from({ length: 32 }, (_, index) => index + 1);
 const otherKey = key.map((byte) => byte ^ 0xff);
+const shared: OpenOptions = { key, tabs: 'share', module };
 
 async function created(name: string, options: OpenOptions = { key, module }): Promise<Connection> {
   await remove(name);
@@ -39,6 +40,17 @@ async function newTab(): Promise<Tab & { strongroom: Package }> {
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Calls again while the tab that had the database open is being replaced. */
+async function persistently<T>(call: () => Promise<T>): Promise<T> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await call();
+    } catch (error) {
+      if ((error as StrongroomError).code !== 'host-closed' || tries === 10) throw error;
+    }
+  }
 }
 
 /** Reads the number of rows and inserts it, so often, each in a transaction. */
@@ -157,5 +169,31 @@ export const clientTests: Record<string, () => Promise<void>> = {
     equal(await other.queryValue('SELECT count(*) FROM t'), 0);
     await other.close();
     tab.close();
+  },
+  'three tabs share a database, and outlive each other': async () => {
+    await remove('shared.db');
+    const [first, second] = [await newTab(), await newTab()];
+    const host = await first.strongroom.open('shared.db', shared);
+    const guest = await second.strongroom.open('shared.db', shared);
+    const db = await open('shared.db', shared);
+    await db.exec('CREATE TABLE t(id INTEGER PRIMARY KEY, n)');
+    equal(await codeOf(open('shared.db', { ...shared, key: otherKey })), 'wrong-key');
+    await Promise.all([host, guest, db].map((one) => count(one, 20)));
+    const both = 'SELECT count(*) || \' \' || count(DISTINCT n) FROM t';
+    equal(await guest.queryValue(both), '60 60');
+    // The host goes in the midst of a transaction.
+    await host.exec('BEGIN IMMEDIATE');
+    await host.run('INSERT INTO t(n) VALUES (-1)');
+    first.close();
+    equal(await persistently(() => db.queryValue(both)), '60 60');
+    equal(await persistently(() => guest.queryValue(both)), '60 60');
+    // A guest does, or the next host.
+    await guest.exec('BEGIN IMMEDIATE');
+    await guest.run('INSERT INTO t(n) VALUES (-1)');
+    second.close();
+    await persistently(() => count(db, 1));
+    equal(await db.queryValue(both), '61 61');
+    await db.close();
+    await remove('shared.db');
   },
 };
