@@ -2,7 +2,8 @@
 
 import { PANIC, type Exports, type Host } from './abi.js';
 import { Log, StrongroomError } from './errors.js';
-import { Files, type FileStore } from './files.js';
+import { Files } from './files.js';
+import type { FileStore } from './store.js';
 
 /** What `crypto.getRandomValues` gives in one call. */
 const RANDOM_SIZE_MAX = 65_536;

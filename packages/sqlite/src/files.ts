@@ -4,7 +4,8 @@
 // its journal, its log, and the file of a key rotation while one of them is in use.
 
 import { FILE_FAILED, FILE_FULL } from './abi.js';
-import { isInUse, isNamed, locate, openError, SUFFIXES } from './names.js';
+import { isInUse, isOverQuota, locate, openError, SUFFIXES } from './names.js';
+import { guarded, type FileStore } from './store.js';
 
 /** How long a file that is in use is waited for, in milliseconds. */
 const WAIT_MAX = 1000;
@@ -15,24 +16,6 @@ export interface Calls {
   read: number;
   write: number;
   flush: number;
-}
-
-/** Where an engine has its files. What fails gives a code: no exception passes through WebAssembly. */
-export interface FileStore {
-  /** Opens the files of a database. */
-  attach(name: string): Promise<void>;
-  /** Closes them when as often as they were attached. */
-  detach(name: string): Promise<void>;
-  /** The number of an attached file. */
-  find(name: string): number;
-  /** How many bytes were read: fewer where the file ends. */
-  read(file: number, to: Uint8Array<ArrayBuffer>, at: number): number;
-  write(file: number, from: Uint8Array<ArrayBuffer>, at: number): number;
-  truncate(file: number, size: number): number;
-  flush(file: number): number;
-  size(file: number): number;
-  /** Of the last call that failed. */
-  failure: unknown;
 }
 
 interface Attached {
@@ -138,14 +121,8 @@ export class Files implements FileStore {
     return handle;
   }
 
-  /** No exception passes through WebAssembly: SQLite could not clean up. */
   #guarded(call: () => number): number {
-    try {
-      return call();
-    } catch (error) {
-      this.failure = error;
-      return isNamed(error, 'QuotaExceededError') ? FILE_FULL : FILE_FAILED;
-    }
+    return guarded(this, isOverQuota, call);
   }
 }
 

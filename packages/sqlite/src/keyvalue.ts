@@ -1,9 +1,9 @@
 // A small database in `localStorage` or `sessionStorage`: for demonstration. Browsers give an origin
 // 5 MB there, hold them in memory, and promise no order of writes after a crash.
 
-import { FILE_FAILED, FILE_FULL } from './abi.js';
-import type { FileStore } from './files.js';
-import { isNamed, SUFFIXES } from './names.js';
+import { FILE_FAILED } from './abi.js';
+import { isOverQuota, SUFFIXES } from './names.js';
+import { guarded, type FileStore } from './store.js';
 
 /** Bytes of a file that stand in one item, each in a character. */
 const BLOCK_SIZE = 4096;
@@ -107,12 +107,7 @@ export class KeyValueFiles implements FileStore {
   }
 
   #guarded(call: () => number): number {
-    try {
-      return call();
-    } catch (error) {
-      this.failure = error;
-      return isNamed(error, 'QuotaExceededError') ? FILE_FULL : FILE_FAILED;
-    }
+    return guarded(this, isOverQuota, call);
   }
 }
 

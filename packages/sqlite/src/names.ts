@@ -50,6 +50,10 @@ export function isNamed(error: unknown, name: string): boolean {
   return error instanceof Error && error.name === name;
 }
 
+export function isOverQuota(error: unknown): boolean {
+  return isNamed(error, 'QuotaExceededError');
+}
+
 export function openError(name: string, error: unknown): StrongroomError {
   if (error instanceof StrongroomError) return error;
   const reason = String(error);
@@ -57,7 +61,7 @@ export function openError(name: string, error: unknown): StrongroomError {
     const remedy = 'close it in the other tab, window or worker';
     return new StrongroomError('locked-elsewhere', `${name} is open elsewhere (${reason}): ${remedy}`);
   }
-  if (isNamed(error, 'QuotaExceededError')) {
+  if (isOverQuota(error)) {
     return new StrongroomError('quota', `no room for ${name}: ${reason}`);
   }
   return new StrongroomError('no-storage', `${name} cannot be opened: ${reason}`);

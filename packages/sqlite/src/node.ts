@@ -11,12 +11,12 @@ import {
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { FILE_FAILED, FILE_FULL } from './abi.js';
+import { FILE_FAILED } from './abi.js';
 import { Database } from './database.js';
 import { Engine } from './engine.js';
 import { StrongroomError } from './errors.js';
-import type { FileStore } from './files.js';
 import { SUFFIXES } from './names.js';
+import { guarded, type FileStore } from './store.js';
 import type { OpenOptions } from './types.js';
 
 export { Database, Statement } from './database.js';
@@ -118,15 +118,8 @@ class NodeFiles implements FileStore {
     return this.#guarded(() => fstatSync(file).size);
   }
 
-  /** No exception passes through WebAssembly: SQLite could not clean up. */
   #guarded(call: () => number): number {
-    try {
-      return call();
-    } catch (error) {
-      this.failure = error;
-      const isFull = ['ENOSPC', 'EDQUOT'].includes(codeOf(error));
-      return isFull ? FILE_FULL : FILE_FAILED;
-    }
+    return guarded(this, isOutOfSpace, call);
   }
 }
 
@@ -173,6 +166,10 @@ function isRunning(process_id: number): boolean {
   } catch (error) {
     return codeOf(error) === 'EPERM';
   }
+}
+
+function isOutOfSpace(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes(codeOf(error));
 }
 
 function codeOf(error: unknown): string {

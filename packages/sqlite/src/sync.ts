@@ -3,7 +3,8 @@
 
 export { Database, Statement, type OpenOptions, type Parameters, type Row, type Value } from './database.js';
 export { Engine } from './engine.js';
-export { Files, type FileStore } from './files.js';
+export { Files } from './files.js';
 export { KeyValueFiles, type Items } from './keyvalue.js';
 export { exists, remove } from './names.js';
+export type { FileStore } from './store.js';
 export { StrongroomError, type ErrorCode } from './errors.js';
