@@ -7,7 +7,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::chacha20::{GROUP_SIZE, Group, Stream, combine};
 use super::lanes::{Lanes, Words};
-use super::poly1305;
+use super::poly1305::Sum;
 use crate::page::Tag;
 use crate::secret::Key;
 
@@ -15,24 +15,50 @@ use crate::secret::Key;
 const BLOCK_SIZE: usize = 64;
 const BLOCK_VECTORS: usize = 4;
 
-/// Seals in place.
+/// The block behind the first group.
+const FIRST_REST: u32 = 4;
+
+/// Seals in place: makes the keystream of each piece while the piece before it is authenticated.
 pub fn seal(key: &Key, nonce: &[u8; 24], associated: &[u8], content: &mut [u8]) -> Tag {
     let stream = stream(key, nonce);
     let first = stream.group::<Words>(0);
-    apply(&stream, &first, content);
-    poly1305::tag(&tag_key(&first), associated, content)
+    let (head, rest) = split(content);
+    combine(head, &first[BLOCK_VECTORS..]);
+    let mut sum = Sum::new(&tag_key(&first), associated);
+    sum.add_padded(head);
+    let mut before: &[u8] = &[];
+    for (counter, piece) in (FIRST_REST..).step_by(4).zip(rest.chunks_mut(GROUP_SIZE)) {
+        let whole = <&[u8; GROUP_SIZE]>::try_from(before).ok();
+        let keys = stream.group_beside::<Words>(counter, |round| {
+            if let Some(whole) = whole {
+                sum.add_part(round, whole);
+            }
+        });
+        combine(piece, &keys);
+        before = piece;
+    }
+    sum.add_padded(before);
+    sum.tag()
 }
 
 /// Opens in place; whether the content was authentic. If not, it is unspecified.
 pub fn open(key: &Key, nonce: &[u8; 24], associated: &[u8], tag: &Tag, content: &mut [u8]) -> bool {
     let stream = stream(key, nonce);
     let first = stream.group::<Words>(0);
-    let expected = poly1305::tag(&tag_key(&first), associated, content);
-    let is_authentic = bool::from(expected.ct_eq(tag));
-    if is_authentic {
-        apply(&stream, &first, content);
+    let (head, rest) = split(content);
+    let mut sum = Sum::new(&tag_key(&first), associated);
+    sum.add_padded(head);
+    combine(head, &first[BLOCK_VECTORS..]);
+    let (pieces, last) = rest.as_chunks_mut::<GROUP_SIZE>();
+    let mut counter = FIRST_REST;
+    for piece in pieces {
+        let keys = stream.group_beside::<Words>(counter, |round| sum.add_part(round, piece));
+        combine(piece, &keys);
+        counter += 4;
     }
-    is_authentic
+    sum.add_padded(last);
+    combine(last, &stream.group::<Words>(counter));
+    bool::from(sum.tag().ct_eq(tag))
 }
 
 fn stream(key: &Key, nonce: &[u8; 24]) -> Stream {
@@ -53,10 +79,8 @@ fn tag_key(first: &Group<Words>) -> Zeroizing<[u8; 32]> {
     key
 }
 
-/// Combines with the keystream from block 1 on, of which the first group is there already.
-fn apply(stream: &Stream, first: &Group<Words>, content: &mut [u8]) {
+/// What the first group combines with, behind the key of the tag, and the rest.
+fn split(content: &mut [u8]) -> (&mut [u8], &mut [u8]) {
     let size = content.len().min(GROUP_SIZE - BLOCK_SIZE);
-    let (head, rest) = content.split_at_mut(size);
-    combine(head, &first[BLOCK_VECTORS..]);
-    stream.apply::<Words>(4, rest);
+    content.split_at_mut(size)
 }

@@ -15,6 +15,9 @@ const BLOCK_SIZE: usize = 16;
 /// Blocks to one reduction.
 const BLOCKS: usize = 4;
 
+/// Size of content that is added in parts.
+pub const PARTS_SIZE: usize = 256;
+
 const LIMB_BITS: u32 = 26;
 const LIMB_MASK: u64 = (1 << LIMB_BITS) - 1;
 
@@ -25,20 +28,6 @@ const END_OF_BLOCK: u64 = 1 << 24;
 const CLAMP: u128 = 0x0fff_fffc_0fff_fffc_0fff_fffc_0fff_ffff;
 
 type Limbs = [u64; 5];
-
-/// The tag of associated data and content as ChaCha20-Poly1305 arranges them (RFC 8439, 2.8).
-pub fn tag(key: &[u8; 32], associated: &[u8], content: &[u8]) -> [u8; 16] {
-    let (r, s) = key.split_first_chunk::<16>().expect("32 bytes hold 16");
-    let mut sum = Sum::new(u128::from_le_bytes(*r));
-    sum.add_padded(associated);
-    sum.add_padded(content);
-    let mut sizes = [0; BLOCK_SIZE];
-    sizes[..8].copy_from_slice(&(associated.len() as u64).to_le_bytes());
-    sizes[8..].copy_from_slice(&(content.len() as u64).to_le_bytes());
-    sum.add_block(limbs_of(&sizes));
-    let s = u128::from_le_bytes(*s.first_chunk().expect("half of 32 bytes"));
-    sum.value().wrapping_add(s).to_le_bytes()
-}
 
 /// A factor: its limbs, and five times its limbs for what wraps around 2^130.
 #[derive(Clone, Copy, Default)]
@@ -70,36 +59,52 @@ impl Factor {
     }
 }
 
-struct Sum {
+/// The tag of associated data and content as ChaCha20-Poly1305 arranges them (RFC 8439, 2.8).
+pub struct Sum {
     limbs: Zeroizing<Limbs>,
+    /// Of blocks since the last reduction.
+    products: Zeroizing<Limbs>,
     /// From `r^4` down to `r`.
     powers: Zeroizing<[Factor; BLOCKS]>,
+    /// What the sum is masked with.
+    mask: Zeroizing<u128>,
+    /// Bytes of associated data and of content.
+    sizes: [u64; 2],
 }
 
 impl Sum {
-    fn new(r: u128) -> Self {
-        let r = Factor::new(split(r & CLAMP));
+    /// Of associated data and no content yet.
+    pub fn new(key: &[u8; 32], associated: &[u8]) -> Self {
+        let (r, mask) = key.split_first_chunk::<16>().expect("32 bytes hold 16");
+        let mask = mask.first_chunk().expect("half of 32 bytes");
+        let r = Factor::new(split(u128::from_le_bytes(*r) & CLAMP));
         let mut powers = Zeroizing::new([r; BLOCKS]);
         for index in (0..BLOCKS - 1).rev() {
             let mut product = [0; 5];
             r.multiply(powers[index + 1].limbs, &mut product);
             powers[index] = Factor::new(reduce(product));
         }
-        Self {
+        let mut sum = Self {
             limbs: Zeroizing::new([0; 5]),
+            products: Zeroizing::new([0; 5]),
             powers,
-        }
+            mask: Zeroizing::new(u128::from_le_bytes(*mask)),
+            sizes: [0; 2],
+        };
+        sum.add_padded(associated);
+        sum.sizes = [associated.len() as u64, 0];
+        sum
     }
 
-    /// Adds blocks; what is missing of the last one is zeros.
-    fn add_padded(&mut self, bytes: &[u8]) {
-        let (groups, rest) = bytes.as_chunks::<{ BLOCKS * BLOCK_SIZE }>();
-        let mut limbs = *self.limbs;
+    /// Adds content; what is missing of the last block is zeros.
+    pub fn add_padded(&mut self, bytes: &[u8]) {
+        self.sizes[1] += bytes.len() as u64;
+        let (blocks, rest) = bytes.as_chunks::<BLOCK_SIZE>();
+        let (groups, blocks) = blocks.as_chunks::<BLOCKS>();
         for group in groups {
-            limbs = self.with_group(limbs, group);
+            self.add_first_half(group);
+            self.add_second_half(group);
         }
-        *self.limbs = limbs;
-        let (blocks, rest) = rest.as_chunks::<BLOCK_SIZE>();
         for block in blocks {
             self.add_block(limbs_of(block));
         }
@@ -110,21 +115,51 @@ impl Sum {
         }
     }
 
+    /// Adds a part of some content, which is whole when parts 0 to 7 were added; there are no more.
     #[inline(always)]
-    fn with_group(&self, mut limbs: Limbs, group: &[u8; BLOCKS * BLOCK_SIZE]) -> Limbs {
-        let mut sums = [0; 5];
-        let (blocks, _) = group.as_chunks::<BLOCK_SIZE>();
-        for (block, power) in blocks.iter().zip(&*self.powers) {
-            power.multiply(plus(limbs, limbs_of(block)), &mut sums);
-            limbs = [0; 5];
+    pub fn add_part(&mut self, part: usize, content: &[u8; PARTS_SIZE]) {
+        let (blocks, _) = content.as_chunks::<BLOCK_SIZE>();
+        let Some(group) = blocks.as_chunks::<BLOCKS>().0.get(part / 2) else {
+            return;
+        };
+        if part.is_multiple_of(2) {
+            self.add_first_half(group);
+        } else {
+            self.add_second_half(group);
+            self.sizes[1] += size_of_val(group) as u64;
         }
-        reduce(sums)
+    }
+
+    #[inline(always)]
+    fn add_first_half(&mut self, group: &[[u8; BLOCK_SIZE]; BLOCKS]) {
+        let mut products = [0; 5];
+        self.powers[0].multiply(plus(*self.limbs, limbs_of(&group[0])), &mut products);
+        self.powers[1].multiply(limbs_of(&group[1]), &mut products);
+        *self.products = products;
+    }
+
+    #[inline(always)]
+    fn add_second_half(&mut self, group: &[[u8; BLOCK_SIZE]; BLOCKS]) {
+        let mut products = *self.products;
+        self.powers[2].multiply(limbs_of(&group[2]), &mut products);
+        self.powers[3].multiply(limbs_of(&group[3]), &mut products);
+        *self.limbs = reduce(products);
     }
 
     fn add_block(&mut self, block: Limbs) {
         let mut product = [0; 5];
         self.powers[BLOCKS - 1].multiply(plus(*self.limbs, block), &mut product);
         *self.limbs = reduce(product);
+    }
+
+    /// The tag.
+    pub fn tag(mut self) -> [u8; 16] {
+        let [associated, content] = self.sizes.map(u64::to_le_bytes);
+        let mut sizes = [0; BLOCK_SIZE];
+        sizes[..8].copy_from_slice(&associated);
+        sizes[8..].copy_from_slice(&content);
+        self.add_block(limbs_of(&sizes));
+        self.value().wrapping_add(*self.mask).to_le_bytes()
     }
 
     /// The sum modulo 2^130 - 5, and that modulo 2^128.
