@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::files::{failure, in_own_process};
+use common::files::{failure, fill, in_own_process, read_rows};
 use common::{Room, open_uri, text};
 use keyring::Credential;
 use rusqlite::Connection;
@@ -177,4 +177,23 @@ fn the_environment_speaks_where_the_uri_does_not() {
         connection.execute_batch(&attach).expect("attaches");
         assert_eq!(text(&connection, "PRAGMA other.rekey='another'"), "ok");
     });
+}
+
+#[test]
+fn a_file_that_may_not_be_written_is_not_called_busy() {
+    let room = Room::new();
+    for mode in ["delete", "wal"] {
+        let name = format!("{mode}.db");
+        let connection = room.open(&name);
+        text(&connection, &format!("PRAGMA journal_mode={mode}"));
+        fill(&connection, "t", 1);
+        // Kept open: a log is then read by its index.
+        let reader = room.open_with(&name, "&mode=ro");
+        assert_eq!(read_rows(&reader, "t").expect("reads"), 1);
+        for sql in ["PRAGMA rekey='another'", "PRAGMA strongroom_rotate"] {
+            let failure = failure(&reader, sql);
+            let told = failure.detail.contains("the file may not be written");
+            assert!(told, "{mode}, {sql}: {failure:?}");
+        }
+    }
 }

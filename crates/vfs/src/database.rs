@@ -94,6 +94,8 @@ pub(crate) struct Database {
     pub unlock_work: WorkLimit,
     pub cipher: Cipher,
     pub connection: Option<Connection>,
+    /// The system gave no more than reading.
+    pub is_read_only: bool,
     pub lock_level: i32,
     /// Exclusive locks that SQLite holds of the log, a bit for each.
     pub wal_locks: u32,

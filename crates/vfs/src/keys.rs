@@ -155,7 +155,7 @@ impl Database {
                 && let Err(code) = self.base.lock(wanted)
             {
                 let _ = self.base.unlock(level);
-                return Err(self.fail(code.0, "another connection is writing; try again"));
+                return Err(self.not_locked(code, "another connection is writing; try again"));
             }
         }
         let result = self.change_header_locked(change);

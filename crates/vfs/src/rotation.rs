@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 use crate::abi::{
     SHM_CHECKPOINT_LOCK, SHM_LOCK_EXCLUSIVE, SHM_UNLOCK_EXCLUSIVE, SHM_WRITE_LOCK, SQLITE_BUSY,
     SQLITE_ERROR, SQLITE_IOERR, SQLITE_IOERR_READ, SQLITE_LOCK_RESERVED, SQLITE_LOCK_SHARED,
-    SQLITE_SYNC_NORMAL,
+    SQLITE_READONLY, SQLITE_SYNC_NORMAL,
 };
 use crate::base_vfs::SideName;
 use crate::database::{Database, State};
@@ -256,10 +256,23 @@ impl Database {
     }
 
     fn busy(&mut self, code: Code) -> Code {
-        self.fail(
-            code.0,
+        self.not_locked(
+            code,
             "another connection is writing or checkpointing; try again",
         )
+    }
+
+    /// Says why there is no lock for writing: another connection, or a file that this one could
+    /// open for reading only, which systems refuse to lock otherwise.
+    pub(super) fn not_locked(&mut self, code: Code, by_another: &str) -> Code {
+        match self.is_read_only {
+            false => self.fail(code.0, by_another),
+            true => self.fail(
+                SQLITE_READONLY,
+                "the file may not be written; its permissions, those of its folder, or the disk \
+                 forbid it",
+            ),
+        }
     }
 
     fn not_recovered(&mut self) -> Code {

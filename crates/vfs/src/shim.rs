@@ -207,7 +207,9 @@ fn open_in_own_frame(
     let base = unsafe { BaseFile::new(base_file) };
     // SAFETY: SQLite calls with the VFS that `register` made, whose base is registered.
     let vfs = unsafe { BaseVfs::new(below(vfs).1) };
-    match body(vfs, name, base, flags, out_flags.is_null()) {
+    // SAFETY: where SQLite asks for them, the base VFS has told the flags that it opened by.
+    let told = unsafe { out_flags.as_ref().copied() };
+    match body(vfs, name, base, flags, told) {
         Ok(body) => {
             // SAFETY: the base file is open.
             unsafe { install(file, base, body) };
@@ -225,10 +227,11 @@ fn body(
     name: *const c_char,
     base: BaseFile,
     flags: c_int,
-    flags_unwanted: bool,
+    told: Option<c_int>,
 ) -> Outcome<Body> {
     if flags & SQLITE_OPEN_MAIN_DB != 0 && !name.is_null() {
-        return open_main(vfs, name, base);
+        let is_read_only = told.unwrap_or(flags) & SQLITE_OPEN_READONLY != 0;
+        return open_main(vfs, name, base, is_read_only);
     }
     if flags & SQLITE_OPEN_WAL != 0 {
         return open_wal(name, base);
@@ -236,7 +239,7 @@ fn body(
     // When SQLite looks which journals a super-journal names, it opens them by names that are not
     // those of a pager, does not ask for the flags, and reads names of files only.
     let read_only = flags & SQLITE_OPEN_READONLY != 0;
-    if flags & SQLITE_OPEN_MAIN_JOURNAL != 0 && read_only && flags_unwanted {
+    if flags & SQLITE_OPEN_MAIN_JOURNAL != 0 && read_only && told.is_none() {
         return Ok(Body::Names);
     }
     if flags & SQLITE_OPEN_MAIN_JOURNAL != 0 {
@@ -314,7 +317,12 @@ fn refuse_to_open(name: *const c_char, reason: &str) -> Code {
     Code(SQLITE_CANTOPEN)
 }
 
-fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body> {
+fn open_main(
+    vfs: BaseVfs,
+    name: *const c_char,
+    base: BaseFile,
+    is_read_only: bool,
+) -> Outcome<Body> {
     // SAFETY: SQLite passes a terminated name, with its URI parameters behind it.
     let (name, parameters) = unsafe { (CStr::from_ptr(name).to_owned(), FileName::new(name)) };
     if let Some(source) = asked_source(parameters) {
@@ -341,6 +349,7 @@ fn open_main(vfs: BaseVfs, name: *const c_char, base: BaseFile) -> Outcome<Body>
         unlock_work: wanted.unlock_work,
         cipher: wanted.cipher.unwrap_or(FASTEST),
         connection: None,
+        is_read_only,
         lock_level: SQLITE_LOCK_NONE,
         wal_locks: 0,
         size_known: None,
