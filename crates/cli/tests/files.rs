@@ -227,6 +227,32 @@ fn a_file_that_cannot_be_made_is_named_once() {
 }
 
 #[test]
+fn a_destination_that_takes_no_file_is_told_with_what_does() {
+    let place = Place::new();
+    encrypted(&place);
+    fs::create_dir(place.path("folder")).unwrap();
+    for command in [
+        &["encrypt", "plain.db"][..],
+        &["decrypt", "a.db"],
+        &["backup", "a.db"],
+    ] {
+        for (destination, told) in [("folder", "name the file to make in it"), ("-", "./-")] {
+            for force in [&[][..], &["--force"]] {
+                let arguments = [command, &[destination, "--key-file", "key"], force].concat();
+                let message = place.run(&arguments).failed();
+                assert!(message.contains(told), "{message}");
+                assert!(!message.contains("say --force"), "{message}");
+            }
+        }
+    }
+    assert!(!place.exists("-"));
+    place
+        .run(&["decrypt", "a.db", "./-", "--key-file", "key"])
+        .fine();
+    assert!(place.bytes("-").starts_with(b"SQLite format 3"));
+}
+
+#[test]
 fn key_slots_are_added_changed_and_removed() {
     let place = Place::new();
     encrypted(&place);

@@ -7,7 +7,7 @@
 use crate::KeyToken;
 use crate::convert::{
     ConvertError, beside, check_names, check_pages, check_structure, check_target,
-    expect_encrypted, file_error, settle, vacuum_into,
+    expect_encrypted, file_error, settle, vacuum_into, with_room,
 };
 use crate::database::{Access, encrypted_uri, last_error, open_encrypted, open_plain, status};
 use crate::progress::{Decision, Phase, Progress, Step};
@@ -39,7 +39,9 @@ pub fn backup_file(
         .busy_timeout(PATIENCE)
         .map_err(|error| failure(&connection, None, error))?;
     let beside = beside(target)?;
-    copy_encrypted(&connection, token, beside.path(), progress)?;
+    with_room(target, &connection, "main", || {
+        copy_encrypted(&connection, token, beside.path(), progress)
+    })?;
     copy_permissions(source, beside.path()).map_err(|source| file_error(target, source))?;
     settle(beside, target, overwrite)
 }
@@ -64,18 +66,19 @@ pub fn backup(
 ) -> Result<(), ConvertError> {
     check_target(target, overwrite)?;
     let beside = beside(target)?;
-    match (encrypted, token) {
+    let path = beside.path();
+    with_room(target, connection, "main", || match (encrypted, token) {
         (true, None) => {
-            let name = encrypted_uri(beside.path(), None, cipher_of(connection))?;
-            vacuum_into(connection, "main", &name, beside.path(), progress)?;
+            let name = encrypted_uri(path, None, cipher_of(connection))?;
+            vacuum_into(connection, "main", &name, path, progress)
         }
-        (true, Some(token)) => copy_encrypted(connection, token, beside.path(), progress)?,
+        (true, Some(token)) => copy_encrypted(connection, token, path, progress),
         (false, _) => {
-            let mut copy = open_plain(Some(beside.path()), Access::Create)?;
+            let mut copy = open_plain(Some(path), Access::Create)?;
             copy_pages(connection, &mut copy, progress)?;
-            check_structure(&copy)?;
+            check_structure(&copy)
         }
-    }
+    })?;
     settle(beside, target, overwrite)
 }
 

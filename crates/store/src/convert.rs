@@ -5,8 +5,8 @@
 
 use crate::KeyToken;
 use crate::database::{
-    Access, FileKind, OpenError, encrypted_uri, file_kind, last_error, open_encrypted, open_plain,
-    plain_uri, uri,
+    Access, FileKind, OpenError, encrypted_uri, file_kind, open_encrypted, open_plain, plain_uri,
+    uri,
 };
 use crate::progress::{Decision, Phase, Progress, Step};
 use crate::replace::{FileBeside, copy_permissions};
@@ -17,71 +17,15 @@ use page_codec::header::HeaderError;
 use rusqlite::{Connection, ErrorCode};
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use thiserror::Error;
 
+mod error;
+
+pub use self::error::ConvertError;
+pub(crate) use self::error::{copy_error, file_error, with_room};
 pub use crate::replace::Overwrite;
-
-/// What SQLite said, without the number of its code.
-fn message(error: &rusqlite::Error) -> String {
-    match error {
-        rusqlite::Error::SqliteFailure(_, Some(message)) => message.clone(),
-        other => other.to_string(),
-    }
-}
-
-/// Why a copy was not made. Nothing was changed then.
-#[derive(Debug, Error)]
-pub enum ConvertError {
-    /// A database could not be opened.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// The destination exists.
-    #[error("{0} exists already; choose another name, or say --force to replace it")]
-    Exists(PathBuf),
-    /// Source and destination are one file.
-    #[error(
-        "source and destination are the same file, {0}; give the copy a name of its own, or use \
-         .encrypt in `strongroom shell`, which encrypts in place"
-    )]
-    SameFile(PathBuf),
-    /// A file operation failed.
-    #[error("cannot write {path}: {source}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// Other connections hold the database.
-    #[error("{0} is in use by another program; close it there and try again")]
-    InUse(PathBuf),
-    /// SQLite could not make the copy.
-    #[error("the copy failed: {}", .detail.clone().unwrap_or_else(|| message(.source)))]
-    Copy {
-        /// What SQLite said.
-        source: rusqlite::Error,
-        /// What the storage engine said.
-        detail: Option<String>,
-    },
-    /// The copy, read back, is not sound.
-    #[error(
-        "the copy was thrown away: it does not read back soundly ({0}); check the source with \
-         PRAGMA integrity_check"
-    )]
-    Unsound(String),
-    /// The copy could not be read back.
-    #[error("the copy was thrown away: {0}")]
-    Verify(#[from] VerifyError),
-    /// The caller asked to stop.
-    #[error("stopped; the copy was thrown away")]
-    Stopped,
-    /// Not a page size of SQLite.
-    #[error("{0} is no page size: it is a power of two from 512 to 65536")]
-    PageSize(u32),
-}
 
 /// What an encrypted copy is to be.
 #[derive(Clone, Copy, Debug, Default)]
@@ -193,7 +137,9 @@ pub fn decrypt_connection(
     let beside = beside(target)?;
     // Without a word on it the copy would be made as the source is.
     let name = plain_uri(beside.path())?;
-    vacuum_into(connection, "main", &name, beside.path(), progress)?;
+    with_room(target, connection, "main", || {
+        vacuum_into(connection, "main", &name, beside.path(), progress)
+    })?;
     let copy = open_plain(Some(beside.path()), Access::Read)?;
     check_structure(&copy)?;
     drop(copy);
@@ -246,6 +192,12 @@ pub fn check_names(source: &Path, target: &Path, overwrite: Overwrite) -> Result
 
 /// Fails early; what counts is that the rename refuses too.
 pub(crate) fn check_target(target: &Path, overwrite: Overwrite) -> Result<(), ConvertError> {
+    if target == Path::new("-") {
+        return Err(ConvertError::StandardOutput);
+    }
+    if target.is_dir() {
+        return Err(ConvertError::Folder(target.to_owned()));
+    }
     if overwrite == Overwrite::Never && target.symlink_metadata().is_ok() {
         return Err(ConvertError::Exists(target.to_owned()));
     }
@@ -311,13 +263,10 @@ pub(crate) fn encrypted_beside(
 ) -> Result<FileBeside, ConvertError> {
     let beside = beside(target)?;
     let name = encrypted_uri(beside.path(), Some(token), cipher)?;
-    vacuum_into(
-        &source.connection,
-        source.schema,
-        &name,
-        beside.path(),
-        progress,
-    )?;
+    with_room(target, &source.connection, source.schema, || {
+        let connection = &source.connection;
+        vacuum_into(connection, source.schema, &name, beside.path(), progress)
+    })?;
     let copy = open_encrypted(beside.path(), Access::Read, Some(token), None)?;
     check_pages(&copy, progress)?;
     check_structure(&copy)?;
@@ -358,12 +307,7 @@ pub(crate) fn vacuum_into(
     path: &Path,
     progress: &Progress,
 ) -> Result<(), ConvertError> {
-    let number = |name: &str| {
-        let sql = format!("PRAGMA {schema}.{name}");
-        connection.query_row(&sql, [], |row| row.get::<_, u32>(0).map(u64::from))
-    };
-    let total = (|| Ok(number("page_count")? * number("page_size")?))()
-        .map_err(|source| copy_error(connection, source))?;
+    let total = size_of(connection, schema)?;
     let (finished, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
     let handle = connection.get_interrupt_handle();
     let report = |done| {
@@ -422,18 +366,14 @@ pub(crate) fn settle(
         })
 }
 
-pub(crate) fn file_error(path: &Path, source: io::Error) -> ConvertError {
-    ConvertError::File {
-        path: path.to_owned(),
-        source,
-    }
-}
-
-pub(crate) fn copy_error(connection: &Connection, source: rusqlite::Error) -> ConvertError {
-    ConvertError::Copy {
-        detail: last_error(connection),
-        source,
-    }
+/// Bytes of a database.
+fn size_of(connection: &Connection, schema: &str) -> Result<u64, ConvertError> {
+    let number = |name: &str| {
+        let sql = format!("PRAGMA {schema}.{name}");
+        connection.query_row(&sql, [], |row| row.get::<_, u32>(0).map(u64::from))
+    };
+    (|| Ok(number("page_count")? * number("page_size")?))()
+        .map_err(|source| copy_error(connection, source))
 }
 
 #[cfg(test)]
