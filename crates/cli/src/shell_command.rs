@@ -13,6 +13,7 @@ use rustyline::history::FileHistory;
 use rustyline::{Config, Editor};
 use shell::console::{LineSource, Lines, Next, Text};
 use shell::database::{Database, OpenOptions};
+use shell::intent::only_reads;
 use shell::secrecy;
 use shell::session::{Shell, Surroundings};
 use std::fs;
@@ -96,14 +97,17 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 const ATTEMPTS: u32 = 3;
 
 fn open(args: &Args, interactive: bool) -> anyhow::Result<Database> {
-    let options = OpenOptions {
-        read_only: args.readonly,
-        cipher: args.cipher,
-    };
     let path = args
         .file
         .as_deref()
         .filter(|path| *path != Path::new(":memory:"));
+    // Only a mistyped name is queried before there is a database of that name.
+    let reads = !args.sql.is_empty() && only_reads(&args.sql);
+    let is_missing = |path: &Path| !path.exists();
+    let options = OpenOptions {
+        read_only: args.readonly || reads && path.is_some_and(is_missing),
+        cipher: args.cipher,
+    };
     let credential = args.key.read()?;
     if path.is_none() && credential.is_some() {
         bail!("a key is given, but no file; a database in memory is never written to a disk");

@@ -506,3 +506,23 @@ fn read_only_changes_nothing() {
     );
     assert_eq!(place.bytes("a.db"), before);
 }
+
+#[test]
+fn a_name_that_was_mistyped_makes_no_file() {
+    let place = Place::new();
+    for arguments in [
+        &["select 1"][..],
+        &["select * from t"],
+        &[".tables", ".schema"],
+    ] {
+        let message = place
+            .run(&[&["shell", "typo.db"], arguments].concat())
+            .failed();
+        assert!(message.contains("there is no file typo.db"), "{message}");
+        assert!(!place.exists("typo.db"));
+    }
+    let made = ["shell", "new.db", "select 1", "create table t(a)"];
+    assert_eq!(place.run(&made).fine(), "1\n");
+    assert!(place.exists("new.db"));
+    assert_eq!(place.run(&["shell", ":memory:", "select 1"]).fine(), "1\n");
+}

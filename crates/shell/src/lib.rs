@@ -11,6 +11,7 @@ pub mod database;
 pub mod dump;
 pub mod error;
 pub mod import;
+pub mod intent;
 pub mod key_pragma;
 pub mod number;
 mod output;
