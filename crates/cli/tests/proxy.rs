@@ -56,6 +56,22 @@ fn make_tables(proxy: &Proxy) {
 }
 
 #[test]
+fn a_server_that_is_not_there_is_named_to_the_operator_and_to_clients_of_the_machine() {
+    // Nobody listens there: the system gives a port to one only.
+    let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap();
+    drop(socket);
+    let proxy = Proxy::start(&address.port().to_string(), "", "");
+    let told = format!("{address}: Connection refused");
+    wait_for(|| proxy.log().contains("the server cannot be reached yet"));
+    let error = proxy.connect().err().unwrap();
+    let error = error.as_db_error().unwrap();
+    assert_eq!(error.code().code(), "08006");
+    assert!(error.message().contains(&told), "{}", error.message());
+    assert!(proxy.log().contains(&told), "{}", proxy.log());
+}
+
+#[test]
 fn a_signal_lets_transactions_end_and_then_the_program() {
     if !server_testkit::is_installed() {
         return;

@@ -1,5 +1,6 @@
 //! The configuration file.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
@@ -232,6 +233,17 @@ pub enum Upstream {
     Unix(PathBuf),
 }
 
+impl fmt::Display for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            // An address of IPv6.
+            Self::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp(host, port) => write!(f, "{host}:{port}"),
+            Self::Unix(path) => path.display().fmt(f),
+        }
+    }
+}
+
 /// An upstream that is none.
 #[derive(Debug, thiserror::Error)]
 #[error("upstream {0:?} is neither HOST:PORT nor an absolute path of a socket or its folder")]
@@ -416,6 +428,8 @@ mod tests {
             ("/run/.s.PGSQL.7", Upstream::Unix("/run/.s.PGSQL.7".into())),
         ] {
             assert_eq!(text.parse::<Upstream>().expect(text), upstream);
+            let told = upstream.to_string();
+            assert_eq!(told.parse::<Upstream>().expect(text), upstream);
         }
         for text in ["", "db", "db:x", ":5432", "run/x"] {
             assert!(text.parse::<Upstream>().is_err(), "{text}");

@@ -250,6 +250,7 @@ impl Server {
             if let Some(listener) = metrics {
                 tokio::spawn(metrics::serve(listener, Arc::clone(&shared)));
             }
+            tokio::spawn(startup::look_for_server(Arc::clone(&shared)));
             tokio::select! {
                 () = stop => {}
                 () = accept(&listener, &workers) => {}

@@ -127,8 +127,13 @@ async fn tell(client: &mut Stream, error: StartError) -> io::Result<()> {
     let failure = match error {
         StartError::Client(_) => return Ok(()),
         StartError::Told => return client.shutdown().await,
-        // Addresses are for the log, not for whoever asks.
-        StartError::Server(_) => Failure::fatal("08006", "the proxy cannot reach the server"),
+        // Addresses are for the log and for this machine, not for whoever asks.
+        StartError::Server(error) if client.is_of_this_machine() => Failure::fatal(
+            "08006",
+            format!("the proxy cannot reach the server {error}"),
+        ),
+        StartError::Server(_) => Failure::fatal("08006", "the proxy cannot reach the server")
+            .hint("The proxy's log says which server, and why."),
         StartError::Refused(failure) => failure,
     };
     let mut message = Vec::new();
@@ -348,7 +353,13 @@ fn verifier(startup: &Startup<'_>, shared: &Shared) -> Option<(String, Option<Ar
 
 /// A socket of the server, by TLS where that is configured.
 pub(crate) async fn connect(shared: &Shared) -> io::Result<Stream> {
-    let (host, port) = match &shared.config.upstream {
+    let upstream = &shared.config.upstream;
+    let connected = connect_to(upstream, shared).await;
+    connected.map_err(|error| io::Error::new(error.kind(), format!("{upstream}: {error}")))
+}
+
+async fn connect_to(upstream: &Upstream, shared: &Shared) -> io::Result<Stream> {
+    let (host, port) = match upstream {
         Upstream::Unix(path) => return LocalStream::connect(path).await.map(Stream::Unix),
         Upstream::Tcp(host, port) => (host, *port),
     };
@@ -365,6 +376,25 @@ pub(crate) async fn connect(shared: &Shared) -> io::Result<Stream> {
         ));
     }
     connector.connect(socket).await
+}
+
+/// How long the server is waited for before the first session.
+const LOOK_TIME: Duration = Duration::from_secs(5);
+
+/// Warns of a server that cannot be reached, before the first client finds that out.
+pub(crate) async fn look_for_server(shared: Arc<Shared>) {
+    let upstream = &shared.config.upstream;
+    // No TLS: the server would log a connection that says nothing behind it.
+    let reached = timeout(LOOK_TIME, async {
+        match upstream {
+            Upstream::Unix(path) => LocalStream::connect(path).await.map(drop),
+            Upstream::Tcp(host, port) => stream::connect(host, *port).await.map(drop),
+        }
+    });
+    let reached = reached.await;
+    if let Err(error) = reached.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+        tracing::warn!(server = %upstream, %error, "the server cannot be reached yet");
+    }
 }
 
 /// Passes a request to cancel on. The end of the connection says that the server has taken it.

@@ -71,6 +71,18 @@ impl Stream {
         matches!(self, Self::Unix(_))
     }
 
+    /// Whether the other side is on this machine.
+    pub fn is_of_this_machine(&self) -> bool {
+        let socket = match self {
+            Self::Unix(_) => return true,
+            Self::Tcp(socket) => socket,
+            Self::TlsFromClient(tls) => tls.get_ref().0,
+            Self::TlsToServer(tls) => tls.get_ref().0,
+        };
+        let peer = socket.peer_addr();
+        peer.is_ok_and(|peer| peer.ip().to_canonical().is_loopback())
+    }
+
     /// Whether it is encrypted.
     pub fn is_tls(&self) -> bool {
         matches!(self, Self::TlsFromClient(_) | Self::TlsToServer(_))
