@@ -54,13 +54,26 @@ pub struct Options {
     no_coverage: bool,
 }
 
+/// How the program is built.
+enum Build {
+    /// For many runs.
+    Fast,
+    /// For few: they take less time than the optimiser would.
+    Quick,
+    /// With PostgreSQL's own grammar, where a target has a use for it.
+    WithOracle,
+}
+
 /// A long run.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let targets = match &options.target {
         Some(name) => vec![name.clone()],
         None => targets()?,
     };
-    let fuzzer = Fuzzer::build(options.oracle)?;
+    let fuzzer = Fuzzer::build(match options.oracle {
+        true => Build::WithOracle,
+        false => Build::Fast,
+    })?;
     if let (Some(file), Some(target)) = (&options.replay, &options.target) {
         return run_command(fuzzer.command(target).arg(file));
     }
@@ -78,7 +91,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 
 /// A short run over every target.
 pub fn run_short() -> anyhow::Result<()> {
-    Fuzzer::build(false)?.run_all(&targets()?, SHORT_SECONDS)
+    Fuzzer::build(Build::Quick)?.run_all(&targets()?, SHORT_SECONDS)
 }
 
 /// The folders of the corpus; a test compares them with the code.
@@ -157,7 +170,7 @@ fn summary(log: &str) -> String {
 }
 
 impl Fuzzer {
-    fn build(has_oracle: bool) -> anyhow::Result<Self> {
+    fn build(kind: Build) -> anyhow::Result<Self> {
         let sanitized = sanitizer::has_runtime("asan")?;
         let mut flags = Vec::new();
         if sanitized {
@@ -171,8 +184,10 @@ impl Fuzzer {
         let manifest = ["--manifest-path", "fuzz/Cargo.toml"];
         let mut build = sanitizer::command(&flags, sanitized)?;
         build.args(["build", "--release", "--quiet"]);
-        if has_oracle {
-            build.args(["--features", "oracle"]);
+        match kind {
+            Build::Fast => {}
+            Build::Quick => drop(build.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")),
+            Build::WithOracle => drop(build.args(["--features", "oracle"])),
         }
         run_command(build.args(manifest).args(["--target-dir", "fuzz/target"]))?;
         let host = sanitizer::host()?;
