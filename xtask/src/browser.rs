@@ -1,8 +1,10 @@
-//! The tests of the package for browsers, in real browsers: `packages/sqlite/tests`.
+//! The tests of the package for browsers, in real browsers: `packages/sqlite/tests`, and of the
+//! packed package: `packages/sqlite/consumers`.
 //!
 //! Each test runs in a worker of its own, in one page. What a page cannot do is done here: to serve
 //! vectors and files of the native program, and to end browsers in the midst of commits.
 
+mod consumers;
 mod exchange;
 mod page;
 mod power;
@@ -40,12 +42,24 @@ impl Extent {
             Extent::Whole => 25,
         }
     }
+
+    /// How often a process of Node is, for each kind of journal.
+    fn process_ends(self) -> u32 {
+        match self {
+            Extent::Slice => 5,
+            Extent::Whole => 50,
+        }
+    }
 }
 
 /// Runs everything in Chromium and Firefox.
 pub fn run(extent: Extent) -> anyhow::Result<()> {
     let built = wasm::build(extent == Extent::Whole)?;
     let mut failed = Vec::new();
+    let start = Instant::now();
+    let count = consumers::run(&built, extent, &mut failed)?;
+    let seconds = start.elapsed().as_secs_f64();
+    println!("the package: {count} consumers ({seconds:.1} s)");
     for browser in [Browser::Chromium, Browser::Firefox] {
         let start = Instant::now();
         let count = run_in(browser, &built, extent, &mut failed)?;

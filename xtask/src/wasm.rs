@@ -1,17 +1,19 @@
 //! `wasm`: the module for browsers, and the package around it.
 
+mod package;
 mod toolchain;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
 use self::toolchain::Toolchain;
 use crate::command::{cargo, program, run as run_command};
 use crate::workspace;
 
+pub use self::package::pack;
 pub use self::toolchain::TARGET;
 
 /// What to build.
@@ -83,10 +85,10 @@ pub struct Built {
 
 /// Builds, and prints what came of it.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    let built = build(options.release)?;
-    println!("{}", built.module.display());
+    let tarball = package::pack(&build(options.release)?)?;
+    println!("{}", tarball.display());
     if options.release {
-        println!("{}", sizes(&built.module)?);
+        println!("{}", package::sizes(&tarball)?);
     }
     Ok(())
 }
@@ -151,17 +153,19 @@ fn install_programs() -> anyhow::Result<()> {
     if fs::read(&stamp).is_ok_and(|installed| installed == lock) {
         return Ok(());
     }
-    let arguments = [
-        "ci",
-        "--no-audit",
-        "--no-fund",
-        "--ignore-scripts",
-        "--loglevel=error",
-    ];
-    run_command(program("npm").args(arguments).current_dir(PACKAGE))
+    run_command(&mut npm("ci", Path::new(PACKAGE)))
         .context("the programs that build packages/sqlite cannot be had")?;
     fs::write(stamp, lock)?;
     Ok(())
+}
+
+/// npm, which installs into a folder and runs nobody's scripts.
+pub fn npm(command: &str, folder: &Path) -> Command {
+    let mut npm = program("npm");
+    npm.args([command, "--prefer-offline", "--no-audit", "--no-fund"]);
+    npm.args(["--ignore-scripts", "--loglevel=error"]);
+    npm.current_dir(folder);
+    npm
 }
 
 fn of_package(name: &str) -> Command {
@@ -169,16 +173,4 @@ fn of_package(name: &str) -> Command {
     command.args(["exec", "--offline", "--", name]);
     command.current_dir(PACKAGE);
     command
-}
-
-/// Raw and compressed size, as the package's README promises them.
-fn sizes(module: &Path) -> anyhow::Result<String> {
-    const SCRIPT: &str = "const raw = require('fs').readFileSync(process.argv[1]);\
-                          console.log(raw.length, require('zlib').brotliCompressSync(raw).length)";
-    let output = program("node").args(["-e", SCRIPT]).arg(module).output()?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    match text.trim().split_once(' ') {
-        Some((raw, compressed)) => Ok(format!("{raw} bytes, {compressed} with brotli")),
-        None => bail!("node did not compress {}", module.display()),
-    }
 }

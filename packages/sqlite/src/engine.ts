@@ -32,7 +32,7 @@ export class Engine<Store extends FileStore = FileStore> {
     const engine = new Engine(files);
     const imports = { host: engine.#host() as unknown as WebAssembly.ModuleImports };
     const { instance } = isAddress(source)
-      ? await WebAssembly.instantiateStreaming(fetch(source), imports)
+      ? await fetched(source, imports)
       : await WebAssembly.instantiate(source, imports);
     engine.#exports = instance.exports as unknown as Exports;
     const code = engine.call((exports) => exports.strongroom_start());
@@ -140,6 +140,25 @@ function terminated(text: string): Uint8Array {
 
 function isAddress(source: URL | string | BufferSource): source is URL | string {
   return typeof source === 'string' || source instanceof URL;
+}
+
+/** The module of an address, which says what to do where there is none. */
+async function fetched(
+  source: URL | string, imports: WebAssembly.Imports,
+): Promise<WebAssembly.WebAssemblyInstantiatedSource> {
+  const remedy = 'say where strongroom.wasm is, by the option "module"';
+  const response = await fetch(source);
+  if (!response.ok) {
+    throw new StrongroomError('engine-failed', `${source} answers ${response.status}: ${remedy}`);
+  }
+  try {
+    // Compiled while it comes, if the server calls it what it is.
+    return response.headers.get('content-type') === 'application/wasm'
+      ? await WebAssembly.instantiateStreaming(response, imports)
+      : await WebAssembly.instantiate(await response.arrayBuffer(), imports);
+  } catch (error) {
+    throw new StrongroomError('engine-failed', `${source} is not loaded (${String(error)}): ${remedy}`);
+  }
 }
 
 /** Year, month, day, hour, minute, second, weekday, day of the year, daylight saving, offset. */

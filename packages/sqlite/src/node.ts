@@ -12,6 +12,8 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { FILE_FAILED } from './abi.js';
+import { Client } from './client.js';
+import { Connection } from './connection.js';
 import { Database } from './database.js';
 import { Engine } from './engine.js';
 import { StrongroomError } from './errors.js';
@@ -19,19 +21,38 @@ import { SUFFIXES } from './names.js';
 import { guarded, type FileStore } from './store.js';
 import type { OpenOptions } from './types.js';
 
+export { Connection, PreparedStatement, Session, type RunResult } from './connection.js';
 export { Database, Statement } from './database.js';
 export { Engine } from './engine.js';
 export { StrongroomError, type ErrorCode } from './errors.js';
-export type { OpenOptions, Parameters, Row, Value } from './types.js';
+export type { Secret, Slot } from './protocol.js';
+export type { Cipher, OpenOptions, Parameters, Row, Value } from './types.js';
 
 let loaded: Promise<Engine> | undefined;
 
-/** Opens a database in a file, or `:memory:`. Its calls are synchronous. */
-export async function open(path: string, options: OpenOptions = {}): Promise<Database> {
+function engine(): Promise<Engine> {
   loaded ??= Engine.load(
     readFileSync(fileURLToPath(new URL('./strongroom.wasm', import.meta.url))), new NodeFiles());
-  const isMemory = path === ':memory:';
-  return Database.open(await loaded, isMemory ? path : resolve(path), options);
+  return loaded;
+}
+
+/** Opens a database in a file, or `:memory:`. Its calls are synchronous. */
+export async function open(path: string, options: OpenOptions = {}): Promise<Database> {
+  return Database.open(await engine(), place(path), options);
+}
+
+/** The same with the calls that a page has, which are promises: for Kysely and Drizzle, too. */
+export async function connect(path: string, options: OpenOptions = {}): Promise<Connection> {
+  const client = new Client(await engine());
+  await client.perform('open', [place(path), options]);
+  return new Connection(path, {
+    call: (operation, ...args) => client.perform(operation, args),
+    close: () => undefined,
+  });
+}
+
+function place(path: string): string {
+  return path === ':memory:' ? path : resolve(path);
 }
 
 /** Files by descriptors. */

@@ -66,7 +66,7 @@ export interface Call<O extends Operation = Operation> {
   readonly client: string;
   readonly id: number;
   readonly operation: O;
-  readonly arguments: Readonly<globalThis.Parameters<Operations[O]>>;
+  readonly arguments: globalThis.Parameters<Operations[O]>;
 }
 
 export interface Answer {
