@@ -6,11 +6,8 @@ const FUNCTIONS: &[&str] = &[
     "sqlite3_bind_double",
     "sqlite3_bind_int64",
     "sqlite3_bind_null",
-    "sqlite3_bind_parameter_count",
-    "sqlite3_bind_parameter_index",
     "sqlite3_bind_text64",
     "sqlite3_changes64",
-    "sqlite3_clear_bindings",
     "sqlite3_column_blob",
     "sqlite3_column_bytes",
     "sqlite3_column_count",
@@ -27,7 +24,7 @@ const FUNCTIONS: &[&str] = &[
     "sqlite3_prepare_v3",
     "sqlite3_reset",
     "sqlite3_step",
-    "sqlite3_stmt_readonly",
+    "sqlite3_total_changes64",
 ];
 
 const STACK_SIZE: u32 = 1024 * 1024;

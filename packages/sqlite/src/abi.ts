@@ -19,13 +19,10 @@ export interface Exports {
   sqlite3_bind_double(statement: number, index: number, value: number): number;
   sqlite3_bind_int64(statement: number, index: number, value: bigint): number;
   sqlite3_bind_null(statement: number, index: number): number;
-  sqlite3_bind_parameter_count(statement: number): number;
-  sqlite3_bind_parameter_index(statement: number, name: number): number;
   sqlite3_bind_text64(
     statement: number, index: number, data: number, size: bigint, destroy: number, encoding: number,
   ): number;
   sqlite3_changes64(connection: number): bigint;
-  sqlite3_clear_bindings(statement: number): number;
   sqlite3_column_blob(statement: number, column: number): number;
   sqlite3_column_bytes(statement: number, column: number): number;
   sqlite3_column_count(statement: number): number;
@@ -44,7 +41,7 @@ export interface Exports {
   ): number;
   sqlite3_reset(statement: number): number;
   sqlite3_step(statement: number): number;
-  sqlite3_stmt_readonly(statement: number): number;
+  sqlite3_total_changes64(connection: number): bigint;
 }
 
 /** Imports of the module, under the name `host`. */

@@ -71,8 +71,10 @@ export class Client {
         statement.bind(parameters);
         const columns = statement.getColumnNames();
         const rows = [];
+        const before = database.totalChanges();
         while (statement.step()) rows.push(statement.get());
-        const changes = columns.length > 0 ? 0 : database.changes();
+        // SQLite tells of the last statement that could change rows, which may be another one.
+        const changes = database.totalChanges() === before ? 0 : database.changes();
         return { columns, rows, changes, lastInsertRowId: database.lastInsertRowId() };
       } finally {
         statement.finalize();

@@ -8,6 +8,7 @@ import {
 import type { Engine } from './engine.js';
 import { sqliteError, StrongroomError } from './errors.js';
 
+import { quoted } from './names.js';
 import type { Secret, Slot } from './protocol.js';
 export type { Cipher, OpenOptions, Parameters, Row, Value } from './types.js';
 import type { OpenOptions, Parameters, Row, Value } from './types.js';
@@ -149,18 +150,18 @@ export class Database {
     }
   }
 
-  /** The first statement of a text. */
+  /** The statement of a text, which has one: what stands behind it would not be run. */
   prepare(sql: string): Statement {
     const { engine } = this;
     this.#begin();
-    const [code, handle] = engine.withText(sql, (address) =>
-      engine.with(new Uint8Array(4), (place) => {
-        const code = engine.call((exports) =>
-          exports.sqlite3_prepare_v3(this.connection, address, -1, 0, place, 0));
-        return [code, engine.data().getUint32(place, true)];
-      }));
-    if (code !== SQLITE_OK) throw this.#error(code!);
-    if (!handle) throw new StrongroomError('misuse', 'there is no statement in the text');
+    const handle = engine.withText(sql, (address) => {
+      const { code, handle, rest } = this.#prepared(address);
+      if (code !== SQLITE_OK) throw this.#error(code);
+      if (!handle) throw new StrongroomError('misuse', 'there is no statement in the text');
+      if (this.#isBlank(rest)) return handle;
+      engine.call((exports) => exports.sqlite3_finalize(handle));
+      throw new StrongroomError('misuse', 'the text has more than one statement: use exec');
+    });
     const statement = new Statement(engine, handle, {
       begin: () => this.#begin(),
       error: (code) => this.#error(code),
@@ -168,6 +169,26 @@ export class Database {
     });
     this.#statements.add(statement);
     return statement;
+  }
+
+  /** The first statement of a terminated text, and where the rest of the text begins. */
+  #prepared(text: number): { code: number; handle: number; rest: number } {
+    const { engine } = this;
+    return engine.with(new Uint8Array(8), (place) => {
+      const code = engine.call((exports) =>
+        exports.sqlite3_prepare_v3(this.connection, text, -1, 0, place, place + 4));
+      const data = engine.data();
+      return { code, handle: data.getUint32(place, true), rest: data.getUint32(place + 4, true) };
+    });
+  }
+
+  /** Whether a terminated text has no statement: there may be comments. */
+  #isBlank(text: number): boolean {
+    const { engine } = this;
+    if (engine.view(text, 1)[0] === 0) return true;
+    const { code, handle } = this.#prepared(text);
+    if (handle) engine.call((exports) => exports.sqlite3_finalize(handle));
+    return code === SQLITE_OK && !handle;
   }
 
   /** All rows, each an array. */
@@ -259,6 +280,11 @@ export class Database {
     return Number(this.engine.call((exports) => exports.sqlite3_changes64(this.connection)));
   }
 
+  /** Rows that all statements changed since the database was opened. */
+  totalChanges(): number {
+    return Number(this.engine.call((exports) => exports.sqlite3_total_changes64(this.connection)));
+  }
+
   lastInsertRowId(): bigint {
     return this.engine.call((exports) => exports.sqlite3_last_insert_rowid(this.connection));
   }
@@ -299,10 +325,6 @@ export class Database {
     const isSame = (extended! as number & 0xff) === (code & 0xff);
     return sqliteError(isSame ? extended as number : code, message as string, logged);
   }
-}
-
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }
 
 /** What a statement needs of its database. */

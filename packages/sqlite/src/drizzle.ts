@@ -1,14 +1,48 @@
 // What `drizzle-orm/sqlite-proxy` asks for (orm.drizzle.team).
 
-import type { Connection, Row, Value } from './index.js';
+import type { Connection, Row, Session, Value } from './index.js';
 
-/** `drizzle(strongroom(await open('app.db', { passphrase })))`. */
+type Method = 'run' | 'all' | 'values' | 'get';
+
+/** A statement as Drizzle passes it on. */
+interface Query {
+  readonly sql: string;
+  readonly params: unknown[];
+  readonly method: Method;
+}
+
+interface Result {
+  /** One row for `get`: undefined, which Drizzle's type does not know, where there is none. */
+  rows: Row | Row[];
+  /** For `run`, by the names of better-sqlite3. */
+  changes?: number;
+  lastInsertRowid?: number;
+}
+
+/** `drizzle(strongroom(db))`, where `db` is `await open('app.db', { passphrase })`. */
 export function strongroom(connection: Connection) {
-  return async (
-    sql: string, parameters: Value[], method: 'run' | 'all' | 'values' | 'get',
-  ): Promise<{ rows: Row | Row[] }> => {
-    const rows = await connection.queryArrays(sql, parameters);
-    // One row for `get`: undefined, which the type does not know, where there is none.
-    return { rows: method === 'get' ? rows[0] as Row : rows };
-  };
+  return (sql: string, params: Value[], method: Method): Promise<Result> =>
+    run(connection, { sql, params, method });
+}
+
+/** `drizzle(strongroom(db), batches(db))`: what is given to `batch` runs in one transaction. */
+export function batches(connection: Connection) {
+  return (queries: readonly Query[]): Promise<Result[]> =>
+    connection.transaction(async (transaction) => {
+      const results: Result[] = [];
+      for (const query of queries) results.push(await run(transaction, query));
+      return results;
+    });
+}
+
+async function run(session: Session, { sql, params, method }: Query): Promise<Result> {
+  const { rows, changes, lastInsertRowId } = await session.statement(sql, params as Value[]);
+  switch (method) {
+    case 'run':
+      return { rows, changes, lastInsertRowid: Number(lastInsertRowId) };
+    case 'get':
+      return { rows: rows[0] as Row };
+    default:
+      return { rows };
+  }
 }

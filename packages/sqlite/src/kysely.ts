@@ -6,11 +6,15 @@ import {
   type QueryResult,
 } from 'kysely';
 
+import { quoted } from './names.js';
 import type { Connection, Value } from './index.js';
+
+/** A connection, or what opens one when the first query comes. */
+export type ConnectionSource = Connection | (() => Promise<Connection>);
 
 /** `new Kysely({ dialect: new StrongroomDialect(await open('app.db', { passphrase })) })`. */
 export class StrongroomDialect implements Dialect {
-  constructor(readonly connection: Connection) {}
+  constructor(readonly connection: ConnectionSource) {}
 
   createAdapter(): SqliteAdapter {
     return new SqliteAdapter();
@@ -31,15 +35,16 @@ export class StrongroomDialect implements Dialect {
 
 /** There is one connection: whoever wants it waits until it is given back. */
 class StrongroomDriver implements Driver {
-  readonly #connection: KyselyConnection;
+  #connection!: KyselyConnection;
   #last: Promise<void> = Promise.resolve();
   #release: (() => void) | undefined;
 
-  constructor(connection: Connection) {
-    this.#connection = new KyselyConnection(connection);
-  }
+  constructor(readonly source: ConnectionSource) {}
 
-  async init(): Promise<void> {}
+  async init(): Promise<void> {
+    const { source } = this;
+    this.#connection = new KyselyConnection(typeof source === 'function' ? await source() : source);
+  }
 
   async acquireConnection(): Promise<DatabaseConnection> {
     const before = this.#last;
@@ -55,15 +60,27 @@ class StrongroomDriver implements Driver {
   }
 
   async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(CompiledQuery.raw('BEGIN IMMEDIATE'));
+    await connection.executeQuery(CompiledQuery.raw('begin'));
   }
 
   async commitTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(CompiledQuery.raw('COMMIT'));
+    await connection.executeQuery(CompiledQuery.raw('commit'));
   }
 
   async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(CompiledQuery.raw('ROLLBACK'));
+    await connection.executeQuery(CompiledQuery.raw('rollback'));
+  }
+
+  async savepoint(connection: DatabaseConnection, name: string): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw(`savepoint ${quoted(name)}`));
+  }
+
+  async rollbackToSavepoint(connection: DatabaseConnection, name: string): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw(`rollback to ${quoted(name)}`));
+  }
+
+  async releaseSavepoint(connection: DatabaseConnection, name: string): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw(`release ${quoted(name)}`));
   }
 
   async destroy(): Promise<void> {
@@ -77,9 +94,12 @@ class KyselyConnection implements DatabaseConnection {
   async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
     const { columns, rows, changes, lastInsertRowId } =
       await this.connection.statement(sql, parameters as Value[]);
+    if (columns.length === 0) {
+      return { rows: [], numAffectedRows: BigInt(changes), insertId: lastInsertRowId };
+    }
     const objects = rows.map((row) =>
       Object.fromEntries(columns.map((name, index) => [name, row[index]])) as R);
-    return { rows: objects, numAffectedRows: BigInt(changes), insertId: lastInsertRowId };
+    return { rows: objects };
   }
 
   async *streamQuery<R>({ sql, parameters }: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {

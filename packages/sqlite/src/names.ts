@@ -1,4 +1,4 @@
-// Where databases are in OPFS, for pages and workers.
+// Names: where databases are in OPFS, for pages and workers, and names in SQL.
 
 import { StrongroomError } from './errors.js';
 
@@ -16,6 +16,11 @@ export async function locate(
   if (last === undefined) throw new StrongroomError('misuse', 'the name of a database is empty');
   for (const part of parts) folder = await folder.getDirectoryHandle(part, { create });
   return { folder, last };
+}
+
+/** A name as SQL has it. */
+export function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
 }
 
 /** Whether there is a database of that name. */

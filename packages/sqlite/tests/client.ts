@@ -157,6 +157,13 @@ export const clientTests: Record<string, () => Promise<void>> = {
     await remove('in.db');
     equal(await exists('in.db'), false);
   },
+  'small databases live in the items of a storage, encrypted, and end where its quota does': async () => {
+    // Compiled with what workers know: the engine knows their files.
+    const path = new URL('./storage.js', import.meta.url).href;
+    const { storageTest } = await import(path) as { storageTest(storage: Storage): Promise<void> };
+    await storageTest(localStorage);
+    await storageTest(sessionStorage);
+  },
   'a second tab is refused, or waits': async () => {
     const db = await created('one-tab.db');
     await db.exec('CREATE TABLE t(n)');

@@ -153,6 +153,12 @@ export const failureTests = {
     const error = await refused('constraint', () => database.exec('INSERT INTO t VALUES(1)'));
     equal([error.extendedCode, error.message], [2067, 'UNIQUE constraint failed: t.a']);
     await refused('misuse', () => database.prepare('-- nothing'));
+    for (const behind of ['; DROP TABLE t', ';;; -- no\n SELECT 2', '; nonsense']) {
+      await refused('misuse', () => database.selectValue(`SELECT 1${behind}`), ['more than one']);
+    }
+    for (const behind of [';', ' ; \n', '; -- a word', '; /* another */ ;']) {
+      equal(database.selectValue(`SELECT 1${behind}`), 1);
+    }
     await database.close();
     await refused('misuse', () => database.exec('SELECT 1'));
   },
