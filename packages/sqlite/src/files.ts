@@ -29,11 +29,33 @@ export class Files implements FileStore {
   readonly #handles: (FileSystemSyncAccessHandle | undefined)[] = [];
   readonly #numbers = new Map<string, number>();
   readonly #attached = new Map<string, Attached>();
+  /** The last opening or closing of each name that is under way: the next waits for it. */
+  readonly #underWay = new Map<string, Promise<void>>();
   readonly calls: Calls = { read: 0, write: 0, flush: 0 };
   failure: unknown;
 
   /** Opens the files of a database; one that is not there yet is made, and is empty. */
-  async attach(name: string): Promise<void> {
+  attach(name: string): Promise<void> {
+    return this.#inTurn(name, () => this.#attach(name));
+  }
+
+  /** Closes the files of a database when as often as they were attached; removes empty ones. */
+  detach(name: string): Promise<void> {
+    return this.#inTurn(name, () => this.#detach(name));
+  }
+
+  async #inTurn(name: string, body: () => Promise<void>): Promise<void> {
+    const before = this.#underWay.get(name);
+    const own = before ? before.then(body, body) : body();
+    this.#underWay.set(name, own);
+    try {
+      await own;
+    } finally {
+      if (this.#underWay.get(name) === own) this.#underWay.delete(name);
+    }
+  }
+
+  async #attach(name: string): Promise<void> {
     const attached = this.#attached.get(name);
     if (attached) {
       attached.count += 1;
@@ -58,8 +80,7 @@ export class Files implements FileStore {
     this.#attached.set(name, { files, count: 1 });
   }
 
-  /** Closes the files of a database when as often as they were attached; removes empty ones. */
-  async detach(name: string): Promise<void> {
+  async #detach(name: string): Promise<void> {
     const attached = this.#attached.get(name);
     if (!attached || --attached.count > 0) return;
     this.#attached.delete(name);

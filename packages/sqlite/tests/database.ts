@@ -29,6 +29,33 @@ export const databaseTests = {
     }
   },
 
+  async 'connections of one worker that open and close a database at once share its files'(): Promise<void> {
+    const on = await engine();
+    const name = 'at-once.db';
+    const first = await created(on, name, { key: KEY, shared: true });
+    first.exec('CREATE TABLE t(n)');
+    await first.close();
+    const open = () => Database.open(on, name, { key: KEY, shared: true });
+    for (let round = 0; round < 5; round += 1) {
+      const databases = await Promise.all([open(), open(), open()]);
+      for (const database of databases) database.exec('INSERT INTO t VALUES(1)');
+      const counts = databases.map((database) => database.selectValue('SELECT count(*) FROM t'));
+      equal(counts, Array.from({ length: 3 }, () => 3 * (round + 1)));
+      // One opens while others close, and what is empty is removed.
+      const [, , , late] = await Promise.all([...databases.map((one) => one.close()), open()]);
+      equal(late!.selectValue('PRAGMA integrity_check'), 'ok');
+      await late!.close();
+    }
+    equal(on.files.isAttached(name), false);
+    equal(await filesOf(name), ['']);
+    // One that keeps its locks tells the other why it has to wait.
+    const alone = await Database.open(on, name, { key: KEY });
+    alone.exec('INSERT INTO t VALUES(1)');
+    await refused('busy', () => Database.open(on, name, { key: KEY }));
+    await alone.close();
+    equal(on.files.isAttached(name), false);
+  },
+
   async 'values come back as they were bound'(): Promise<void> {
     const database = await created(await engine(), 'values.db');
     const values = [
