@@ -40,6 +40,18 @@ pub enum Region {
     Inside(u64, u64),
 }
 
+impl Region {
+    /// The frame that it belongs to; none in the log's header.
+    pub fn frame(self) -> Option<u64> {
+        match self {
+            Region::LogHeader => None,
+            Region::FrameHeader(index) | Region::Page(index) | Region::Inside(index, _) => {
+                Some(index)
+            }
+        }
+    }
+}
+
 /// Finds what stands at `offset` of a log with pages of `page_size` bytes.
 pub fn region(offset: u64, page_size: u32) -> Region {
     if offset < HEADER_SIZE {

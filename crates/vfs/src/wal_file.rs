@@ -3,9 +3,9 @@
 //! SQLite writes a frame in two calls, header and page. They are gathered, with the frames that
 //! follow, into one write to the base VFS, which happens at the latest when the commit frame is
 //! complete: only then does SQLite tell other connections of the frames (invariant 4 of the
-//! crate). Every sync, size, truncate, read and close writes out too, and so does giving up the
-//! log's write lock: what a rollback left behind must not overwrite, later, what others wrote in
-//! its place.
+//! crate). Every sync, size, truncate and close writes out too, every read of a gathered frame, and
+//! so does giving up the log's write lock: what a rollback left behind must not overwrite, later,
+//! what others wrote in its place.
 //!
 //! When a transaction is larger than the cache, SQLite overwrites pages of frames that it has
 //! written, leaves salts and checksums of the frames that follow zero, and writes all these headers
@@ -81,6 +81,32 @@ impl WalFile {
 
     pub fn flush(&mut self) -> Outcome {
         self.gathered.flush(self.base)
+    }
+
+    /// Writes out what is gathered, the last `size` bytes of which complete a commit frame. If that
+    /// fails they are given back: SQLite is told that the transaction is not committed, so nothing
+    /// may commit it later.
+    fn flush_commit(&mut self, size: usize) -> Outcome {
+        let flushed = self.flush();
+        if flushed.is_err() {
+            self.gathered.give_back(size);
+        }
+        flushed
+    }
+
+    /// Writes out what is gathered if a frame, or the header of the log, is among it. Others are
+    /// read without: where a transaction was rolled back because the disk is full, what it had
+    /// gathered cannot be written out, and what was committed can be read.
+    fn flush_before_reading(&mut self, frame: Option<u64>, page_size: u32) -> Outcome {
+        let frame_size = wal::frame_size(page_size) as usize;
+        let is_among = |index| {
+            let offset = wal::frame_offset(index, page_size);
+            self.gathered.overlaps(offset, frame_size)
+        };
+        if self.gathered.overlaps(0, HEADER_SIZE as usize) || frame.is_some_and(is_among) {
+            return self.flush();
+        }
+        Ok(())
     }
 
     /// The size on disk.
@@ -182,7 +208,7 @@ impl Database {
         wal.frames_end = wal.frames_end.max(frame_index + 1);
         if rewritten && wal::is_commit(&header) {
             // No page follows that would write it out.
-            wal.flush()
+            wal.flush_commit(masked.len())
         } else {
             Ok(())
         }
@@ -203,7 +229,7 @@ impl Database {
         }
         wal.started = None;
         if wal::is_commit(&header) {
-            wal.flush()
+            wal.flush_commit(page.len())
         } else {
             Ok(())
         }
@@ -297,12 +323,12 @@ impl Database {
             (State::Open(opened), Some(_)) => opened.header.page_size,
             _ => return Err(self.refuse_content()),
         };
-        if let Some(wal) = &mut self.wal {
-            wal.flush()?;
-        }
         let mut rest = &mut out[..];
         while !rest.is_empty() {
             let region = wal::region(offset, page_size);
+            if let Some(wal) = &mut self.wal {
+                wal.flush_before_reading(region.frame(), page_size)?;
+            }
             let room = match region {
                 Region::LogHeader => HEADER_SIZE - offset,
                 Region::FrameHeader(_) => wal::frame_size(page_size),
