@@ -5,9 +5,13 @@
 //! vectors and files of the native program, and to end browsers in the midst of commits.
 
 mod consumers;
+mod debug;
 mod exchange;
 mod page;
+mod passkey;
 mod power;
+mod quota;
+mod results;
 
 use std::time::Instant;
 
@@ -15,6 +19,7 @@ use anyhow::{bail, ensure};
 use browser_session::Browser;
 
 use self::page::Page;
+use self::results::Results;
 use crate::wasm::{self, Built};
 
 /// How much is done.
@@ -52,24 +57,53 @@ impl Extent {
     }
 }
 
-/// Runs everything in Chromium and Firefox.
-pub fn run(extent: Extent) -> anyhow::Result<()> {
+/// Which tests to run.
+#[derive(clap::Args, Default)]
+pub struct Options {
+    /// Run the tests whose names hold this text alone.
+    #[arg(long, value_name = "TEXT")]
+    name: Option<String>,
+    /// Run them as often as `cargo xtask test` does, on the module that takes less time to build.
+    #[arg(long)]
+    short: bool,
+}
+
+/// Runs the part that belongs to every test.
+pub fn run_slice() -> anyhow::Result<()> {
+    run(&Options {
+        name: None,
+        short: true,
+    })
+}
+
+/// Runs the tests in Chromium and Firefox.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let extent = match options.short {
+        true => Extent::Slice,
+        false => Extent::Whole,
+    };
     let built = wasm::build(extent == Extent::Whole)?;
-    let mut failed = Vec::new();
-    let start = Instant::now();
-    let count = consumers::run(&built, extent, &mut failed)?;
-    let seconds = start.elapsed().as_secs_f64();
-    println!("the package: {count} consumers ({seconds:.1} s)");
+    let mut results = Results::new(options.name.clone());
+    let mut part = |name: &str, test: &mut dyn FnMut(&mut Results) -> anyhow::Result<()>| {
+        let (start, before) = (Instant::now(), results.count());
+        test(&mut results)?;
+        let (count, seconds) = (results.count() - before, start.elapsed().as_secs_f64());
+        println!("{name}: {count} tests ({seconds:.1} s)");
+        anyhow::Ok(())
+    };
+    part("the package", &mut |results| {
+        consumers::run(&built, extent, results)
+    })?;
     for browser in [Browser::Chromium, Browser::Firefox] {
-        let start = Instant::now();
-        let count = run_in(browser, &built, extent, &mut failed)?;
-        let seconds = start.elapsed().as_secs_f64();
-        println!("{}: {count} tests ({seconds:.1} s)", browser.name());
+        part(browser.name(), &mut |results| {
+            run_in(browser, &built, extent, results)
+        })?;
     }
-    if !failed.is_empty() {
-        bail!("failed: {}", failed.join(", "));
+    ensure!(results.count() > 0, "no test has such a name");
+    match results.failed() {
+        [] => Ok(()),
+        failed => bail!("failed: {}", failed.join(", ")),
     }
-    Ok(())
 }
 
 /// Prints what sealing and opening of pages, key derivation and opening of databases cost.
@@ -90,8 +124,9 @@ fn run_in(
     browser: Browser,
     built: &Built,
     extent: Extent,
-    failed: &mut Vec<String>,
-) -> anyhow::Result<usize> {
+    results: &mut Results,
+) -> anyhow::Result<()> {
+    let named = |name: &str| format!("{}: {name}", browser.name());
     let mut page = Page::open(browser, built)?;
     let (mut names, of_clients) = (page.names()?, page.client_names()?);
     ensure!(
@@ -99,35 +134,29 @@ fn run_in(
         "there are no tests"
     );
     names.extend(of_clients);
-    let mut results: Vec<(String, anyhow::Result<()>)> = Vec::new();
     for name in names {
-        let result = page.test(&name);
-        results.push((name, result));
+        results.run(&named(&name), || page.test(&name));
     }
-    results.push((
-        format!(
-            "{} ends of a worker in the midst of commits",
-            extent.worker_ends()
-        ),
-        page.end_workers(extent.worker_ends()),
-    ));
-    results.push((
-        format!(
-            "{} ends of the browser in the midst of commits",
-            extent.browser_ends()
-        ),
-        power::run(&mut page, extent.browser_ends()),
-    ));
-    results.push((
-        "databases go to the native program and back".to_owned(),
-        exchange::run(&mut page),
-    ));
-    let count = results.len();
-    for (name, result) in results {
-        if let Err(error) = result {
-            println!("FAIL {}: {name}: {error:#}", browser.name());
-            failed.push(format!("{}: {name}", browser.name()));
-        }
+    let times = extent.worker_ends();
+    results.run(
+        &named(&format!("{times} ends of a worker in the midst of commits")),
+        || page.end_workers(times),
+    );
+    let times = extent.browser_ends();
+    results.run(
+        &named(&format!(
+            "{times} ends of the browser in the midst of commits"
+        )),
+        || power::run(&mut page, times),
+    );
+    results.run(
+        &named("databases go to the native program and back"),
+        || exchange::run(&mut page),
+    );
+    drop(page);
+    results.run(&named("a quota is used up"), || quota::run(browser, built));
+    if browser == Browser::Chromium {
+        results.run(&named("passkeys"), || passkey::run(built));
     }
-    Ok(count)
+    Ok(())
 }

@@ -22,7 +22,7 @@ use self::differences::{Comparison, Found, List};
 use self::programs::Programs;
 use self::script::{Bench, Mode};
 use self::veryquick::Outcomes;
-use crate::browser::{self, Extent};
+use crate::browser;
 use crate::workspace;
 
 /// Whose tests.
@@ -37,7 +37,7 @@ enum Suite {
     /// SQLite's, from Debian's source package.
     Sqlite(SqliteOptions),
     /// Ours in browsers, with every end in the midst of commits.
-    Browser,
+    Browser(browser::Options),
 }
 
 #[derive(clap::Args, Default)]
@@ -97,7 +97,7 @@ const LIST: &str = "xtask/suites/sqlite-differences.toml";
 pub fn run(options: &Options) -> anyhow::Result<()> {
     match &options.suite {
         Suite::Sqlite(options) => sqlite(options),
-        Suite::Browser => browser::run(Extent::Whole),
+        Suite::Browser(options) => browser::run(options),
     }
 }
 

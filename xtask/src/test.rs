@@ -5,7 +5,6 @@ use std::time::Instant;
 use anyhow::bail;
 use clap::ValueEnum;
 
-use crate::browser::Extent;
 use crate::command::{cargo, run as run_command};
 use crate::executables::Tests;
 use crate::{
@@ -90,7 +89,7 @@ impl Step {
                 )
             }
             Step::Interop => interop::run(),
-            Step::Browser => browser::run(Extent::Slice),
+            Step::Browser => browser::run_slice(),
             Step::Newest => newest::run(),
             Step::Suites => suites::run_slice(),
             Step::Sanitize => sanitize::run_short(),

@@ -149,6 +149,11 @@ impl Program {
         }
     }
 
+    /// A browser of that kind at this path: a program that starts one, for instance.
+    pub fn at(browser: Browser, path: PathBuf) -> Self {
+        Self { browser, path }
+    }
+
     /// What kind it is.
     pub fn browser(&self) -> Browser {
         self.browser

@@ -26,7 +26,7 @@ export type ErrorCode =
   | 'host-closed'
   /** There is a database of that name. */
   | 'exists'
-  /** The browser or the authenticator derives no keys from passkeys. */
+  /** The user gave no passkey, or neither browser nor authenticator derives keys from it. */
   | 'no-passkey'
   /** The module ended by a fault of its own: start another worker. */
   | 'engine-failed'

@@ -117,7 +117,7 @@ export async function passkeysGiveKeys(): Promise<boolean> {
  * a passkey: give the database another key beside.
  */
 export async function createPasskey(options: PasskeyOptions): Promise<Uint8Array<ArrayBuffer>> {
-  const credential = await navigator.credentials.create({
+  const credential = await asked(() => navigator.credentials.create({
     publicKey: {
       rp: { name: options.application, ...(options.domain && { id: options.domain }) },
       user: {
@@ -131,10 +131,9 @@ export async function createPasskey(options: PasskeyOptions): Promise<Uint8Array
       authenticatorSelection: { residentKey: 'preferred', userVerification: 'required' },
       extensions: { prf: {} },
     },
-  });
-  const made = credential as PublicKeyCredential | null;
-  if (!made?.getClientExtensionResults().prf?.enabled) throw noPrf();
-  return new Uint8Array(made.rawId);
+  }));
+  if (!credential?.getClientExtensionResults().prf?.enabled) throw noPrf();
+  return new Uint8Array(credential.rawId);
 }
 
 /** The key that a passkey gives for a database; the browser asks the user. */
@@ -142,7 +141,7 @@ export async function passkeyKey(
   name: string, id: Uint8Array<ArrayBuffer>, domain?: string,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const salt = await crypto.subtle.digest('SHA-256', encoder.encode(`strongroom passkey\0${name}`));
-  const credential = await navigator.credentials.get({
+  const credential = await asked(() => navigator.credentials.get({
     publicKey: {
       challenge: crypto.getRandomValues(new Uint8Array(32)),
       allowCredentials: [{ type: 'public-key', id }],
@@ -150,14 +149,23 @@ export async function passkeyKey(
       extensions: { prf: { eval: { first: salt } } },
       ...(domain && { rpId: domain }),
     },
-  });
-  const results = (credential as PublicKeyCredential | null)?.getClientExtensionResults();
-  const first = results?.prf?.results?.first;
+  }));
+  const first = credential?.getClientExtensionResults().prf?.results?.first;
   if (!first) throw noPrf();
   const secret = await crypto.subtle.importKey('raw', first, 'HKDF', false, ['deriveBits']);
   const info = encoder.encode('strongroom raw key');
   const hkdf = { name: 'HKDF', hash: 'SHA-256', salt: new Uint8Array(), info };
   return new Uint8Array(await crypto.subtle.deriveBits(hkdf, secret, 256));
+}
+
+/** What the browser answers, which has asked the user. */
+async function asked(call: () => Promise<Credential | null>): Promise<PublicKeyCredential | null> {
+  try {
+    return await call() as PublicKeyCredential | null;
+  } catch (error) {
+    // Which of several reasons it was, browsers do not tell a page.
+    throw new StrongroomError('no-passkey', `no passkey was given: ${String(error)}`);
+  }
 }
 
 function noPrf(): StrongroomError {

@@ -1,12 +1,13 @@
 // The page that asks for work and answers: each test runs in a worker of its own.
 //
 // Work is a JSON object. `test` runs a test by its name; `task` runs a step of a longer test, whose
-// answer goes back as it is; `start` does so in a worker that stays; `cut` ends workers in the midst
+// answer goes back as it is; `step` is one in the page itself; `start` does so in a worker that stays; `cut` ends workers in the midst
 // of commits. Tests of what a page calls run in the page itself.
 
 import { described } from './assert.js';
 import { clientTests } from './client.js';
 import { cutLoop } from './cut.js';
+import { passkeySteps } from './passkey.js';
 import { ask, startWorker, type Answer, type Work } from './work.js';
 
 let staying: Worker | undefined;
@@ -19,6 +20,10 @@ async function answer(work: Work): Promise<Answer> {
   if (own) {
     await own();
     return { value: null };
+  }
+  if (work.kind === 'step') {
+    const step = passkeySteps[work.name];
+    return step ? { value: await step(work.argument as never) } : { error: `no step ${work.name}` };
   }
   if (work.kind === 'cut') return { value: await cutLoop(work.argument as number) };
   const worker = startWorker();

@@ -1,7 +1,7 @@
 // Work of a page, and workers that do it.
 
 export interface Work {
-  readonly kind: 'test' | 'task' | 'start' | 'cut';
+  readonly kind: 'test' | 'task' | 'step' | 'start' | 'cut';
   readonly name: string;
   readonly argument?: unknown;
 }

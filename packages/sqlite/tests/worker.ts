@@ -6,13 +6,14 @@ import { databaseTests } from './database.js';
 import { exchangeTasks } from './exchange.js';
 import { failureTests } from './failures.js';
 import { measureTasks } from './measure.js';
+import { quotaTasks } from './quota.js';
 import { vectorTests } from './vectors.js';
 
 /** Throws where something does not hold; what it returns is for the caller of a task. */
 export type Task = (argument: never) => Promise<unknown>;
 
 const TESTS: Record<string, Task> = { ...vectorTests, ...databaseTests, ...failureTests };
-const TASKS: Record<string, Task> = { ...crashTasks, ...exchangeTasks, ...measureTasks };
+const TASKS: Record<string, Task> = { ...crashTasks, ...exchangeTasks, ...measureTasks, ...quotaTasks };
 
 async function answer(name: string, argument: unknown): Promise<unknown> {
   if (name === 'names') return { value: Object.keys(TESTS) };

@@ -11,6 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::Extent;
+use super::results::Results;
 use crate::command::{program, run as run_command};
 use crate::wasm::{self, Built, PACKAGE};
 
@@ -30,6 +31,8 @@ const SETTINGS: &[&str] = &[
     "types/drizzle.json",
 ];
 
+const NODE: &str = "Node";
+
 /// How a page is made of the package: what builds it into `built/NAME`.
 const PAGES: &[(&str, &[&str])] = &[
     (
@@ -45,29 +48,33 @@ const PAGES: &[(&str, &[&str])] = &[
     ("plain", &["plain/build.js"]),
 ];
 
-/// Tests the packed package; how many consumers there were.
-pub fn run(built: &Built, extent: Extent, failed: &mut Vec<String>) -> anyhow::Result<usize> {
+/// What the name of each of these tests begins with.
+const PART: &str = "package: ";
+
+/// Tests the packed package.
+pub fn run(built: &Built, extent: Extent, results: &mut Results) -> anyhow::Result<()> {
+    let names = SETTINGS.iter().chain(PAGES.iter().map(|(name, _)| name));
+    if !names
+        .chain([&NODE])
+        .any(|name| results.wants(&format!("{PART}{name}")))
+    {
+        return Ok(());
+    }
     let project = install(&wasm::pack(built)?)?;
     let folder = project.path();
-    let mut results: Vec<(String, anyhow::Result<()>)> = Vec::new();
     for settings in SETTINGS {
         let compiler = ["node_modules/typescript/bin/tsc", "--project", settings];
-        results.push(((*settings).to_owned(), node(folder, &compiler)));
+        results.run(&format!("{PART}{settings}"), || node(folder, &compiler));
     }
-    results.push(("Node".to_owned(), tests_of_node(folder, extent)));
+    results.run(&format!("{PART}{NODE}"), || tests_of_node(folder, extent));
     let expected: Value = serde_json::from_slice(&fs::read(folder.join(EXPECTED))?)?;
     for (name, builder) in PAGES {
-        let result = node(folder, builder).and_then(|()| compare(folder, name, &expected));
-        results.push((format!("page of {name}"), result));
+        results.run(&format!("{PART}{name}"), || {
+            node(folder, builder)?;
+            compare(folder, name, &expected)
+        });
     }
-    let count = results.len();
-    for (name, result) in results {
-        if let Err(error) = result {
-            println!("FAIL {name}: {error:#}");
-            failed.push(name);
-        }
-    }
-    Ok(count)
+    Ok(())
 }
 
 /// A project outside of the tree, where nothing of the tree is found by accident.

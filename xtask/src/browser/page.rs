@@ -29,6 +29,7 @@ pub struct Page {
     /// Of the browser; emptied by nobody, so that a browser that is started again finds its files.
     profile: TempDir,
     session: Session,
+    url: String,
     running: Running,
     committed: Arc<AtomicU64>,
     /// Files that go from here to the page.
@@ -40,7 +41,23 @@ impl Page {
     pub fn open(browser: Browser, built: &Built) -> anyhow::Result<Self> {
         let program =
             Program::find(browser).with_context(|| format!("{} is missing", browser.name()))?;
+        Self::start(program, built, "127.0.0.1", None)
+    }
+
+    /// The same with a browser that may not be the machine's, under the name of a host, with more
+    /// settings of Firefox.
+    pub fn start(
+        program: Program,
+        built: &Built,
+        host: &str,
+        settings: Option<&str>,
+    ) -> anyhow::Result<Self> {
         let (profile, folder) = (tempfile::tempdir()?, tempfile::tempdir()?);
+        if let Some(settings) = settings {
+            let of_firefox = profile.path().join("profile");
+            fs::create_dir_all(&of_firefox)?;
+            fs::write(of_firefox.join("prefs.js"), settings)?;
+        }
         let exchange = folder.path().to_owned();
         let committed = Arc::new(AtomicU64::new(0));
         let served = Served {
@@ -49,16 +66,27 @@ impl Page {
             committed: Arc::clone(&committed),
         };
         let session = Session::start(Box::new(move |name: &str| served.file(name)))?;
-        let running = Running::start(&program, profile.path(), &session.url())?;
+        let url = session.url().replace("127.0.0.1", host);
+        let running = Running::start(&program, profile.path(), &url)?;
         Ok(Self {
             program,
             profile,
             session,
+            url,
             running,
             committed,
             exchange,
             _folder: folder,
         })
+    }
+
+    /// The origin of the page.
+    pub fn origin(&self) -> String {
+        self.url
+            .splitn(4, '/')
+            .take(3)
+            .collect::<Vec<_>>()
+            .join("/")
     }
 
     /// The names of all tests.
@@ -86,6 +114,11 @@ impl Page {
     /// The same where the answer is a file.
     pub fn bytes(&mut self, name: &str, argument: &Value) -> anyhow::Result<Vec<u8>> {
         self.ask("task", name, argument)
+    }
+
+    /// Runs a step in the page itself, which can do what its workers cannot.
+    pub fn step(&mut self, name: &str, argument: &Value) -> anyhow::Result<Value> {
+        self.value("step", name, argument)
     }
 
     /// Has the page end workers in the midst of commits.
@@ -126,7 +159,7 @@ impl Page {
     /// Ends the browser as a loss of its processes would, and starts it again on its profile.
     pub fn end_and_start_again(&mut self) -> anyhow::Result<()> {
         self.running.kill();
-        self.running = Running::start(&self.program, self.profile.path(), &self.session.url())?;
+        self.running = Running::start(&self.program, self.profile.path(), &self.url)?;
         Ok(())
     }
 

@@ -1,0 +1,45 @@
+//! Tests that are run, one after the other, and which of them failed.
+
+/// What came of the tests. A test that fails is told of, and the next one runs.
+pub struct Results {
+    /// A part of the names of the tests to run; without it all of them.
+    only: Option<String>,
+    failed: Vec<String>,
+    count: usize,
+}
+
+impl Results {
+    pub fn new(only: Option<String>) -> Self {
+        Self {
+            only,
+            failed: Vec::new(),
+            count: 0,
+        }
+    }
+
+    /// Runs a test of this name, where it is wanted.
+    pub fn run(&mut self, name: &str, test: impl FnOnce() -> anyhow::Result<()>) {
+        if !self.wants(name) {
+            return;
+        }
+        self.count += 1;
+        if let Err(error) = test() {
+            println!("FAIL {name}: {error:#}");
+            self.failed.push(name.to_owned());
+        }
+    }
+
+    pub fn wants(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|part| name.contains(part))
+    }
+
+    /// How many tests have run.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The names of those that failed.
+    pub fn failed(&self) -> &[String] {
+        &self.failed
+    }
+}
