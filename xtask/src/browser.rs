@@ -6,6 +6,7 @@
 
 mod consumers;
 mod debug;
+mod example;
 mod exchange;
 mod page;
 mod passkey;
@@ -13,6 +14,7 @@ mod power;
 mod quota;
 mod results;
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{bail, ensure};
@@ -66,13 +68,16 @@ pub struct Options {
     /// Run them as often as `cargo xtask test` does, on the module that takes less time to build.
     #[arg(long)]
     short: bool,
+    /// Take pictures of the example page, into this folder.
+    #[arg(long, value_name = "FOLDER")]
+    pictures: Option<PathBuf>,
 }
 
 /// Runs the part that belongs to every test.
 pub fn run_slice() -> anyhow::Result<()> {
     run(&Options {
-        name: None,
         short: true,
+        ..Options::default()
     })
 }
 
@@ -93,6 +98,12 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     };
     part("the package", &mut |results| {
         consumers::run(&built, extent, results)
+    })?;
+    part("the example", &mut |results| {
+        results.run("the example page keeps notes", || {
+            example::run(&built, options.pictures.as_deref())
+        });
+        Ok(())
     })?;
     for browser in [Browser::Chromium, Browser::Firefox] {
         part(browser.name(), &mut |results| {

@@ -336,6 +336,7 @@ fn kind(name: &str) -> &'static str {
         Some("css") => "text/css; charset=utf-8",
         Some("json") => "application/json",
         Some("wasm") => "application/wasm",
+        Some("svg") => "image/svg+xml",
         _ => "application/octet-stream",
     }
 }

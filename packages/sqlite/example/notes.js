@@ -1,7 +1,7 @@
 // Notes in an encrypted database of this browser, offline. Serve this folder with the package's
-// JavaScript and `strongroom.wasm` below `sqlite/`.
+// folder `dist` as `sqlite`.
 
-import { importFile, open } from './sqlite/index.js';
+import { importFile, open, remove } from './sqlite/index.js';
 
 const NAME = 'notes.db';
 const at = (id) => document.getElementById(id);
@@ -27,6 +27,7 @@ async function show() {
 }
 
 function opened(is) {
+  at('list').replaceChildren();
   at('notes').hidden = !is;
   at('unlock').hidden = is;
   at('closed').hidden = is;
@@ -50,7 +51,8 @@ at('unlock').onsubmit = (event) => {
     at('passphrase').value = '';
     db = await open(NAME, { passphrase });
     await db.exec('CREATE TABLE IF NOT EXISTS note (id INTEGER PRIMARY KEY, text TEXT NOT NULL)');
-    await navigator.storage.persist();
+    // Some browsers ask the user, who may take his time.
+    navigator.storage.persist();
     opened(true);
     await show();
   });
@@ -78,8 +80,20 @@ at('close').onclick = () => acting(async () => {
   opened(false);
 });
 
+at('remove').onclick = () => acting(async () => {
+  const isMeant = at('remove').textContent.startsWith('Really');
+  at('remove').textContent = isMeant ? 'Delete all' : 'Really delete all?';
+  if (!isMeant) return;
+  await db.close();
+  await remove(NAME);
+  opened(false);
+  say('The notes are deleted.');
+});
+
 at('import').onchange = () => acting(async () => {
   const [file] = at('import').files;
   await importFile(NAME, file);
   say(`${file.name} is here now: open it with its passphrase.`);
 });
+
+navigator.serviceWorker?.register('offline.js');

@@ -96,6 +96,22 @@ impl Debug {
         }
     }
 
+    /// What an expression of the page's JavaScript comes to, which may be a promise.
+    pub fn evaluate(&mut self, page: &str, expression: &str) -> anyhow::Result<Value> {
+        let what = json!({
+            "expression": expression, "awaitPromise": true, "returnByValue": true,
+            "userGesture": true,
+        });
+        let mut answer = self.call(Some(page), "Runtime.evaluate", &what)?;
+        match answer["exceptionDetails"].take() {
+            Value::Null => Ok(answer["result"]["value"].take()),
+            details => Err(anyhow!(
+                "{expression}: {}",
+                details["exception"]["description"]
+            )),
+        }
+    }
+
     /// The session of the page that the browser shows.
     pub fn page(&mut self) -> anyhow::Result<String> {
         let targets = self.call(None, "Target.getTargets", &json!({}))?;
