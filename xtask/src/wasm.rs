@@ -51,6 +51,12 @@ const SQLITE_FLAGS: &[&str] = &[
     "-USQLITE_ENABLE_UNKNOWN_SQL_FUNCTION",
     "-DSQLITE_OMIT_DECLTYPE",
     "-DSQLITE_OMIT_TRACE",
+    // What nobody can reach: functions that JavaScript is not given.
+    "-DSQLITE_OMIT_AUTHORIZATION",
+    "-DSQLITE_OMIT_DESERIALIZE",
+    "-DSQLITE_OMIT_PROGRESS_CALLBACK",
+    "-DSQLITE_UNTESTABLE",
+    "-DSQLITE_DEFAULT_MEMSTATUS=0",
 ];
 
 /// Of C: small, which saves a tenth of the module and costs statements in memory 7 % of their
