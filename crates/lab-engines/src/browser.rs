@@ -102,7 +102,7 @@ impl BrowserEngine {
         if let Some(page) = &*page {
             return Ok(Arc::clone(page));
         }
-        let files = pages::files(self.folder_of_files()?, self.member.script);
+        let files = pages::files(self.folder_of_files()?);
         let session = Session::start(files)?;
         let running = Running::start(&self.program()?, &folder.join(FOLDER), &session.url())?;
         let started = Arc::new(Mutex::new(Page {

@@ -13,6 +13,7 @@ mod npm;
 mod postgres;
 mod sqlcipher;
 mod sqlite3mc;
+mod strongroom_wasm;
 mod system;
 mod wasmfs;
 
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use browser::{QT, SQLITE_WASM, SQLITE3MC_WASM};
 pub use commands::CommandError;
 pub(crate) use compile::HOW_FILE;
+pub(crate) use strongroom_wasm::NAME as STRONGROOM_WASM;
 pub use system::SystemPackages;
 pub(crate) use wasmfs::NAME as WASMFS;
 
@@ -55,6 +57,7 @@ pub const INSTALLABLE: &[Installable] = &[
     postgres::INSTALLABLE,
     mariadb::INSTALLABLE,
     mysql::INSTALLABLE,
+    strongroom_wasm::INSTALLABLE,
     browser::SQLITE_WASM_INSTALLABLE,
     browser::SQLITE3MC_WASM_INSTALLABLE,
     browser::QT_INSTALLABLE,
@@ -67,7 +70,14 @@ pub const INSTALLABLE: &[Installable] = &[
 /// the others are there then.
 pub const GROUPS: &[(&str, &[&str])] = &[(
     "browser",
-    &[SQLITE_WASM, SQLITE3MC_WASM, QT, "chromium", "firefox"],
+    &[
+        SQLITE_WASM,
+        SQLITE3MC_WASM,
+        STRONGROOM_WASM,
+        QT,
+        "chromium",
+        "firefox",
+    ],
 )];
 
 /// Why something was not installed.
@@ -85,6 +95,16 @@ pub enum InstallError {
     /// Only the superuser can do it.
     #[error("{what} is built in a system of its own, which only the superuser can make")]
     Superuser {
+        /// What.
+        what: &'static str,
+    },
+    /// It is built from this project's sources, which are not here.
+    #[error(
+        "{what} is built in a checkout of Strongroom's sources: run `cargo run -- lab install \
+         {what}` there; it goes into the home of the lab ({HOME_VARIABLE}), where this program \
+         finds it"
+    )]
+    NoCheckout {
         /// What.
         what: &'static str,
     },

@@ -28,6 +28,8 @@ pub(super) struct Member {
     place: &'static str,
     /// Run first, to give a cipher and a key.
     pragmas: &'static [&'static str],
+    /// Given to the driver itself, in hexadecimal.
+    key: Option<&'static str>,
     cipher: Option<&'static str>,
     durability: Durability,
     /// The engine that its times are divided by; another browser's are divided by that of the same
@@ -64,6 +66,7 @@ const OFFICIAL: Member = Member {
     script: "index.mjs",
     place: "memory",
     pragmas: &[],
+    key: None,
     cipher: None,
     durability: Durability::None,
     base: Base::Native,
@@ -81,7 +84,36 @@ const CIPHERS: Member = Member {
     ..OFFICIAL
 };
 
+/// Strongroom's module without its VFS, with the database in memory.
+const OURS: Member = Member {
+    name: "memory",
+    description: "Strongroom's build for browsers, plain, in memory",
+    driver: "strongroom",
+    installable: Some(install::STRONGROOM_WASM),
+    script: "page/src/sync.js",
+    ..OFFICIAL
+};
+
+/// The same module on a file of OPFS.
+const OURS_OPFS: Member = Member {
+    name: "opfs",
+    description: "Strongroom's build for browsers, plain, in a file of OPFS",
+    place: "opfs",
+    durability: Durability::Full,
+    ..OURS
+};
+
 pub(super) const MEMBERS: &[Member] = &[
+    OURS,
+    OURS_OPFS,
+    Member {
+        name: "strongroom",
+        description: "Strongroom's build for browsers, in an encrypted file of OPFS",
+        key: Some(raw_key!()),
+        cipher: Some("xchacha20-poly1305"),
+        base: Base::Member(OURS_OPFS.name),
+        ..OURS_OPFS
+    },
     OFFICIAL,
     Member {
         name: "official-opfs",
@@ -217,6 +249,7 @@ impl Member {
             "module": format!("{}{}", super::pages::PACKAGE, self.script),
             "place": self.place,
             "pragmas": self.pragmas,
+            "key": self.key,
         })
     }
 }

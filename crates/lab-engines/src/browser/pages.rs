@@ -9,12 +9,16 @@ use browser_session::Files;
 pub(super) const PACKAGE: &str = "package/";
 
 /// The lab's own.
-const OWN: [(&str, &str); 7] = [
+const OWN: [(&str, &str); 8] = [
     ("index.html", include_str!("page/index.html")),
     ("page.mjs", include_str!("page/page.mjs")),
     ("worker.mjs", include_str!("page/worker.mjs")),
     ("host.mjs", include_str!("page/host.mjs")),
     ("sqlite.mjs", include_str!("page/sqlite.mjs")),
+    (
+        "drivers/strongroom.mjs",
+        include_str!("page/drivers/strongroom.mjs"),
+    ),
     ("drivers/wasm.mjs", include_str!("page/drivers/wasm.mjs")),
     (
         "drivers/websql.mjs",
@@ -26,9 +30,8 @@ const OWN: [(&str, &str); 7] = [
 /// it: without it there is no `opfs`, and nobody says why.
 const OPFS_PROXY: &str = "sqlite3-opfs-async-proxy.js";
 
-/// The lab's files, and those in the folder of a package: the folder of its script.
-pub(super) fn files(package: Option<PathBuf>, script: &str) -> Box<Files> {
-    let folder = package.and_then(|path| Some(path.join(script).parent()?.to_owned()));
+/// The lab's files, and those in the folder of a package.
+pub(super) fn files(package: Option<PathBuf>) -> Box<Files> {
     Box::new(move |name: &str| {
         if let Some((_, text)) = OWN.iter().find(|(own, _)| *own == name) {
             return Some(text.as_bytes().to_vec());
@@ -37,6 +40,6 @@ pub(super) fn files(package: Option<PathBuf>, script: &str) -> Box<Files> {
             OPFS_PROXY => name,
             name => name.strip_prefix(PACKAGE)?,
         };
-        fs::read(folder.as_ref()?.join(name)).ok()
+        fs::read(package.as_ref()?.join(name)).ok()
     })
 }

@@ -6,6 +6,8 @@ import { Failure } from './host.mjs';
 const ROW = 100;
 const DONE = 101;
 const [INTEGER, REAL, TEXT, BLOB] = [1, 2, 3, 4];
+// Of each database, whatever its build has as defaults.
+const PRAGMAS = ['page_size = 4096', 'cache_size = -2000', 'synchronous = FULL'];
 const EVERY_SETTING = ['journal_mode', 'synchronous', 'cache_size', 'page_size', 'locking_mode'];
 
 export class Connection {
@@ -17,6 +19,19 @@ export class Connection {
     this.decoder = new TextDecoder();
     // Where SQLite writes a statement, and where its text ends.
     this.out = alloc(8);
+  }
+
+  // Runs what opens the database, and what makes it like the others; then it is open in truth.
+  begin(pragmas = []) {
+    for (const [index, pragma] of [...pragmas, ...PRAGMAS].entries()) {
+      try {
+        this.statements([`PRAGMA ${pragma}`]);
+      } catch (error) {
+        // It may hold a key: its text is told to nobody.
+        throw new Failure(`pragma ${index + 1} of those that open the database failed (${error.message})`);
+      }
+    }
+    this.value('SELECT count(*) FROM sqlite_schema');
   }
 
   statements(texts) {
@@ -71,7 +86,7 @@ export class Connection {
   // what is left of the text for each statement.
   step(at, end, rows, number) {
     const { exports, out } = this;
-    const prepared = exports.sqlite3_prepare_v2(this.database, at, -1, out, out + 4);
+    const prepared = exports.sqlite3_prepare_v3(this.database, at, -1, 0, out, out + 4);
     if (prepared) this.fail(prepared, number);
     const view = this.view();
     const statement = view.getUint32(out, true);

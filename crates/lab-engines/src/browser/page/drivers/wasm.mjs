@@ -7,8 +7,6 @@ import { Failure } from '../host.mjs';
 import { Connection } from '../sqlite.mjs';
 
 const NAME = 'speed.db';
-const PAGE_BYTES = 4096;
-const CACHE_PAGES = -2000;
 const MOUNT_PAUSE_MS = 1500;
 const PLACES = {
   memory: ({ oo1 }) => new oo1.DB(':memory:', 'c'),
@@ -78,21 +76,7 @@ export async function open({ module, place, pragmas }) {
     free: (at) => sqlite3.wasm.dealloc(at),
   };
   const connection = new Connection(functions, opened.pointer, judge(place));
-  const first = [
-    ...pragmas,
-    `page_size = ${PAGE_BYTES}`,
-    `cache_size = ${CACHE_PAGES}`,
-    'synchronous = FULL',
-  ];
-  for (const [index, pragma] of first.entries()) {
-    try {
-      connection.statements([`PRAGMA ${pragma}`]);
-    } catch (error) {
-      // It may hold a key: its text is told to nobody.
-      throw new Failure(`pragma ${index + 1} of those that open the database failed (${error.message})`);
-    }
-  }
-  connection.value('SELECT count(*) FROM sqlite_schema');
+  connection.begin(pragmas);
   return {
     statements: (texts) => connection.statements(texts),
     script: (text) => connection.script(text),
