@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
+
+use crate::browsers_command;
 use lab_engines::install::{self, GROUPS, INSTALLABLE, SystemPackages};
 use lab_engines::shell;
 
@@ -21,6 +23,7 @@ enum Command {
     Install(InstallArgs),
     /// Show what can be installed, and where it is
     List,
+    Browsers(browsers_command::Args),
 }
 
 /// Install other engines into the home of the lab (variable STRONGROOM_LAB_HOME)
@@ -38,10 +41,10 @@ struct InstallArgs {
 
 /// Does what was asked for.
 pub fn run(args: Args) -> anyhow::Result<()> {
-    let output = &mut io::stdout().lock();
     match args.command {
-        Command::Install(args) => install(&args, output),
-        Command::List => list(output),
+        Command::Install(args) => install(&args, &mut io::stdout().lock()),
+        Command::List => list(&mut io::stdout().lock()),
+        Command::Browsers(args) => browsers_command::run(&args),
     }
 }
 

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod backup_command;
+mod browsers_command;
 mod columns_command;
 mod compare;
 mod compare_output;

@@ -24,7 +24,7 @@ pub struct Args {
     #[command(subcommand)]
     command: Option<SubCommand>,
 
-    /// Runs: folders that `compare` wrote, or their results files
+    /// Runs: folders that `compare` wrote, or their results files, or a folder of such folders
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<PathBuf>,
 
@@ -144,12 +144,40 @@ fn read(path: &Path) -> anyhow::Result<Run> {
     })
 }
 
-fn draw(args: &Args) -> anyhow::Result<()> {
-    let runs: Vec<Run> = args
-        .runs
-        .iter()
-        .map(|path| read(path))
+/// The run at a path, or those in the folders below it, in the order in which they began.
+fn read_all(path: &Path) -> anyhow::Result<Vec<Run>> {
+    let holds_run = |folder: &Path| folder.join(RESULTS_FILE).is_file();
+    if !path.is_dir() || holds_run(path) {
+        return Ok(vec![read(path)?]);
+    }
+    let below = fs::read_dir(path)?.map(|entry| Ok(entry?.path()));
+    let below: Vec<PathBuf> = below.collect::<io::Result<_>>()?;
+    let below = below.iter().filter(|folder| holds_run(folder));
+    let mut runs: Vec<Run> = below
+        .map(|folder| read(folder))
         .collect::<anyhow::Result<_>>()?;
+    if runs.is_empty() {
+        return Ok(vec![read(path)?]);
+    }
+    runs.sort_by_key(|run| run.results.header.began.unix_seconds);
+    Ok(runs)
+}
+
+/// Draws the page of the runs in the folders below this one.
+pub fn draw_below(folder: &Path) -> anyhow::Result<()> {
+    draw(&Args {
+        command: None,
+        runs: vec![folder.to_owned()],
+        format: Format::Html,
+        out: Some(folder.join(PAGE_FILE)),
+    })
+}
+
+fn draw(args: &Args) -> anyhow::Result<()> {
+    let mut runs: Vec<Run> = Vec::new();
+    for path in &args.runs {
+        runs.extend(read_all(path)?);
+    }
     let comparisons: Vec<Comparison> = runs.iter().map(|run| compare(&run.results)).collect();
     let text = match args.format {
         Format::Html => return page(args, &runs, &comparisons),

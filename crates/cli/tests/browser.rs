@@ -50,6 +50,21 @@ fn program(home: &Path) -> Command {
     command
 }
 
+/// Whether the module of this project was built, as `cargo xtask test` does before its tests.
+fn has_own_module() -> bool {
+    let program = Path::new(env!("CARGO_BIN_EXE_strongroom"));
+    let target = program.ancestors().nth(2).unwrap();
+    let is_built = target.join("browser-package/strongroom.wasm").is_file();
+    assert!(
+        is_built || std::env::var_os(ALL_REQUIRED).is_none(),
+        "no module for browsers: `cargo xtask wasm`"
+    );
+    if !is_built {
+        println!("left out: Strongroom's own module, which `cargo xtask wasm` builds");
+    }
+    is_built
+}
+
 /// These engines, and the same in Firefox where that is there.
 fn engines(names: &[&str]) -> Vec<String> {
     let mut engines: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -90,8 +105,12 @@ fn setting<'a>(pass: &'a Pass, name: &str) -> &'a str {
 #[test]
 fn a_small_speedtest_has_the_answers_of_native_sqlite() {
     let Some(home) = home() else { return };
-    let two = ["browser-official-memory", "browser-sahpool"].map(str::to_owned);
-    for (mode, engines) in [("direct", &two[..]), ("script", &two[..1])] {
+    let mut all = ["browser-official-memory", "browser-sahpool"].to_vec();
+    if has_own_module() {
+        all.extend(["browser-memory", "browser-opfs", "browser-strongroom"]);
+    }
+    let all: Vec<String> = all.into_iter().map(str::to_owned).collect();
+    for (mode, engines) in [("direct", &all[..]), ("script", &all[..1])] {
         let folder = tempfile::tempdir().unwrap();
         let arguments = ["--workload", "speedtest", "--size", "1", "--mode", mode];
         let arguments = [&arguments[..], &["--big-transactions"]].concat();
@@ -162,7 +181,11 @@ fn values_of_each_type_come_back_and_a_cipher_hides_them() {
     let Some(home) = home() else { return };
     let place = tempfile::tempdir().unwrap();
     let workload = own_workload(place.path(), &VALUES);
-    let engines = engines(&["browser-sahpool", "browser-sqlite3mc-chacha20"]);
+    let mut names = ["browser-sahpool", "browser-sqlite3mc-chacha20"].to_vec();
+    if has_own_module() {
+        names.extend(["browser-opfs", "browser-strongroom"]);
+    }
+    let engines = engines(&names);
     let folder = place.path().join("out");
     let (_, results) = run(home, &engines, &["--workload", &workload], &folder);
     let comparison = compare(&results);
@@ -179,6 +202,43 @@ fn values_of_each_type_come_back_and_a_cipher_hides_them() {
         let readable = engine.probe.as_ref().unwrap().readable();
         assert_eq!(readable, Some(engine.profile.cipher.is_none()), "{name}");
     }
+}
+
+#[test]
+fn one_command_repeats_the_published_comparison() {
+    let Some(home) = home() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let only = "sqlite,browser-official-memory,browser-kvvfs-local";
+    let output = program(home)
+        .args(["lab", "browsers", "--sizes", "10", "--repetitions", "1"])
+        .args(["--only", only, "--out"])
+        .arg(place.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let page = fs::read_to_string(place.path().join("report.html")).unwrap();
+    assert!(page.contains("The published comparison of SQLite in browsers, repeated"));
+    let table = program(home)
+        .args(["report", "--format", "markdown"])
+        .arg(place.path())
+        .output()
+        .unwrap();
+    let table = String::from_utf8(table.stdout).unwrap();
+    // By calls and as scripts; what does not fit is an answer.
+    for title in ["calls of SQLite's functions", "a text of SQL for each test"] {
+        assert!(table.contains(title), "{table}");
+    }
+    let rows = table
+        .lines()
+        .filter(|line| line.contains("| browser-kvvfs-local | "));
+    let here = |row: &str| row.split(" | ").nth(5).map(str::to_owned);
+    let here: Vec<_> = rows.filter_map(here).take(2).collect();
+    assert_eq!(here, ["database too large"; 2], "{table}");
+    assert!(
+        table.contains("the browser's local storage is full"),
+        "{table}"
+    );
+    assert!(!table.contains("WRONG"), "{table}");
 }
 
 #[test]

@@ -46,6 +46,48 @@ pub const DEFAULT: [&str; 5] = [
     "sqlite-again",
 ];
 
+/// Engines of the published comparison of SQLite in browsers by calls of SQLite's functions, and
+/// ours beside them, where they are available.
+pub const BROWSERS_DIRECT: [&str; 19] = [
+    "sqlite",
+    "sqlite-again",
+    "strongroom",
+    "browser-memory",
+    "browser-opfs",
+    "browser-strongroom",
+    "browser-official-memory",
+    "browser-official-opfs",
+    "browser-opfs-wl",
+    "browser-sahpool",
+    "browser-kvvfs-local",
+    "browser-kvvfs-session",
+    "browser-wasmfs",
+    "browser-sqlite3mc",
+    "browser-sqlite3mc-chacha20",
+    "browser-sqlite3mc-sqlcipher",
+    "browser-opfs-firefox",
+    "browser-strongroom-firefox",
+    "browser-sahpool-firefox",
+];
+
+/// The same for scripts, with WebSQL and its companions in the one browser that has it.
+pub const BROWSERS_SCRIPT: [&str; 14] = [
+    "sqlite",
+    "browser-memory",
+    "browser-opfs",
+    "browser-strongroom",
+    "browser-official-memory",
+    "browser-official-opfs",
+    "browser-sahpool",
+    "browser-kvvfs-local",
+    "browser-wasmfs",
+    "browser-websql",
+    "browser-official-memory-qt",
+    "browser-wasmfs-qt",
+    "browser-opfs-qt",
+    "browser-strongroom-qt",
+];
+
 /// The engines of a run of workload `tpcc` for which none are named, where they are available; the
 /// reference engine comes first.
 pub const DEFAULT_TPCC: [&str; 11] = [

@@ -6,7 +6,7 @@ use serde::Serialize;
 use workloads::Spec;
 use workloads::speedtest::published::{self, DIRECT, SCRIPT, Way};
 
-use crate::format::{MISSING, seconds, times};
+use crate::format::{self, MISSING, seconds, times};
 
 /// Family of the engines in browsers.
 const FAMILY: &str = "browser";
@@ -19,6 +19,68 @@ pub(crate) const NOTE: &str = "Seconds for all tests of workload speedtest toget
      times the native build's they are, on the same machine and for the same tests. The page gives \
      the native build's times for direct calls alone: scripts are divided by those, there and \
      here. Where an engine cannot do some tests, they are left out of both sides, and counted.";
+
+/// What Strongroom's engines in browsers are held against: engine and base.
+const PAIRS: [(&str, &str); 6] = [
+    ("browser-strongroom", "browser-opfs"),
+    ("browser-strongroom", "browser-sahpool"),
+    ("browser-strongroom", "sqlite"),
+    ("browser-opfs", "browser-sahpool"),
+    ("browser-memory", "browser-official-memory"),
+    ("browser-strongroom-firefox", "browser-opfs-firefox"),
+];
+
+/// What must be known to read the table of pairs.
+pub(crate) const PAIRS_NOTE: &str = "Time for all tests together over that of the other engine in \
+     the same round, by calls of SQLite's functions; medians, with 95 % intervals where there are \
+     enough rounds.";
+
+/// Engines over others, by size.
+#[derive(Debug, Serialize)]
+pub(crate) struct Pairs {
+    pub(crate) sizes: Vec<u32>,
+    pub(crate) rows: Vec<PairRow>,
+}
+
+/// One engine over another.
+#[derive(Debug, Serialize)]
+pub(crate) struct PairRow {
+    pub(crate) engine: &'static str,
+    pub(crate) base: &'static str,
+    /// For each size.
+    pub(crate) cells: Vec<String>,
+}
+
+/// The pairs that took part together in some run of direct calls.
+pub(crate) fn pairs(comparisons: &[&Comparison]) -> Option<Pairs> {
+    let direct = comparisons
+        .iter()
+        .filter(|comparison| comparison.header.mode == Mode::Direct);
+    let mut runs: Runs<'_> = direct
+        .filter_map(|&comparison| Some((size(comparison)?, comparison)))
+        .collect();
+    runs.sort_by_key(|(size, _)| *size);
+    let row = |(engine, base)| {
+        let cell = |(_, run): &(u32, &Comparison)| {
+            let ratio = run
+                .engine(engine)?
+                .sum_ratio(run.engine(base)?, run.header.seed);
+            ratio.map(|ratio| format::ratio(Some(&ratio)))
+        };
+        let cells: Vec<Option<String>> = runs.iter().map(cell).collect();
+        cells.iter().any(Option::is_some).then(|| PairRow {
+            engine,
+            base,
+            cells: cells
+                .into_iter()
+                .map(|cell| cell.unwrap_or_else(|| MISSING.to_owned()))
+                .collect(),
+        })
+    };
+    let rows: Vec<PairRow> = PAIRS.into_iter().filter_map(row).collect();
+    let sizes = runs.iter().map(|(size, _)| *size).collect();
+    (!rows.is_empty()).then_some(Pairs { sizes, rows })
+}
 
 /// One way for statements to reach SQLite.
 #[derive(Debug, Serialize)]
@@ -167,7 +229,9 @@ fn measured_cell(engine: &EngineSummary, native: Option<&EngineSummary>) -> Stri
         not_possible.ends.then_some(&not_possible.why)
     });
     if let Some(why) = ended {
-        return why.clone();
+        // As the page has it; the whole reason stands with the run.
+        let short = why.split_once(": ").map_or(why.as_str(), |(what, _)| what);
+        return short.to_owned();
     }
     if engine.cells.iter().any(|cell| cell.wrong.is_some()) {
         return "WRONG".to_owned();

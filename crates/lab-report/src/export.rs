@@ -196,7 +196,24 @@ pub fn browsers_markdown(comparisons: &[&Comparison]) -> String {
         text += crate::browsers::NOTE;
         text.push('\n');
     }
-    text
+    text + &browser_pairs(comparisons).unwrap_or_default()
+}
+
+fn browser_pairs(comparisons: &[&Comparison]) -> Option<String> {
+    let pairs = crate::browsers::pairs(comparisons)?;
+    let mut head = vec!["engine".to_owned(), "over".to_owned()];
+    head.extend(pairs.sizes.iter().map(|size| format!("size {size}")));
+    let mut rows = Table::new(&head);
+    for row in pairs.rows {
+        let mut cells = vec![row.engine.to_owned(), row.base.to_owned()];
+        cells.extend(row.cells);
+        rows.row(&cells);
+    }
+    let note = crate::browsers::PAIRS_NOTE;
+    Some(format!(
+        "\n## SQLite in browsers: engine over engine\n\n{}\n{note}\n",
+        rows.0
+    ))
 }
 
 fn engines_table(comparison: &Comparison) -> String {

@@ -88,6 +88,8 @@ pub fn html(runs: &[Run<'_>]) -> Result<String, PageError> {
         growth => Serde(growth::charts(&comparisons)),
         browsers => Serde(browsers::tables(&comparisons)),
         browsers_note => browsers::NOTE,
+        browser_pairs => Serde(browsers::pairs(&comparisons)),
+        browser_pairs_note => browsers::PAIRS_NOTE,
     };
     Ok(environment.get_template("report.html")?.render(page)?)
 }
@@ -111,7 +113,7 @@ fn section((run, number): (&Run<'_>, usize)) -> minijinja::Value {
         cards_open => cards::few(comparison),
         concurrent => Serde(concurrent::section(comparison)),
         tpcc => Serde(tpcc::section(comparison)),
-        asked => header.workload.spec.arguments(),
+        asked => asked(comparison),
         engines => Serde(engines::engines(comparison)),
         settings => Serde(engines::settings(comparison)),
         wrongs => Serde(wrongs(comparison)),
@@ -136,6 +138,16 @@ fn section((run, number): (&Run<'_>, usize)) -> minijinja::Value {
         totals => Serde(published::totals(comparison)),
         samples => download::data_url(run.samples),
         samples_size => bytes(Some(run.samples.len() as f64)),
+    }
+}
+
+/// The workload as it is asked for, and how statements reach the engines.
+fn asked(comparison: &Comparison) -> String {
+    let header = &comparison.header;
+    let arguments = header.workload.spec.arguments();
+    match header.mode {
+        Mode::Direct => arguments,
+        Mode::Script => format!("{arguments}, as scripts"),
     }
 }
 

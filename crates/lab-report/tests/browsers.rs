@@ -50,6 +50,33 @@ fn theirs_stands_beside_ours_by_size() {
 }
 
 #[test]
+fn engines_are_held_against_others_of_the_same_round() {
+    let mut comparisons = compared(&[10, 2], Mode::Direct);
+    for comparison in &mut comparisons {
+        // The made-up engine takes 1.2 times as long as native SQLite.
+        comparison.engines[1].profile.name = "browser-strongroom".into();
+    }
+    let text = table(&comparisons);
+    let (_, pairs) = text.split_once("engine over engine").unwrap();
+    assert!(
+        pairs.contains("| engine | over | size 2 | size 10 |"),
+        "{pairs}"
+    );
+    let line = pairs
+        .lines()
+        .find(|line| line.contains("| sqlite |"))
+        .unwrap();
+    let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+    assert_eq!(cells[..2], ["browser-strongroom", "sqlite"]);
+    assert!(
+        cells[2].starts_with("1.2") && cells[3].starts_with("1.2"),
+        "{line}"
+    );
+    // The other bases did not take part.
+    assert!(!pairs.contains("browser-sahpool"), "{pairs}");
+}
+
+#[test]
 fn what_is_not_possible_is_counted_or_ends_the_row() {
     let comparisons = compared(&[2], Mode::Direct);
     let text = table(&comparisons);

@@ -9,6 +9,7 @@ use crate::probe::Probe;
 use crate::results::{Header, NotPossible, Pass, Results, TestSample};
 use crate::statistics::{Ratio, mean_ratio, median, paired_ratio};
 
+mod sums;
 mod tpcc;
 
 pub use tpcc::{TpccCell, TpccKindCell, TpccRunCell};
@@ -48,6 +49,8 @@ pub struct EngineSummary {
     pub cpu_mean: Option<Ratio>,
     /// Median over rounds of the sum of all tests, wall, seconds.
     pub wall_total_s: Option<f64>,
+    /// The same sum in each round; nothing where the pass did not end or left tests out.
+    pub wall_sums_s: Vec<Option<f64>>,
     /// Median over rounds of the sum of all tests, processor time, seconds.
     pub cpu_total_s: Option<f64>,
     /// The part of a server in its work, where it has one that was measured.
@@ -243,13 +246,7 @@ pub fn compare(results: &Results) -> Comparison {
 }
 
 fn complete_rounds(results: &Results) -> usize {
-    let last = results
-        .passes
-        .iter()
-        .map(|pass| pass.round)
-        .max()
-        .map_or(0, |round| round + 1);
-    (0..last)
+    (0..sums::rounds(results))
         .filter(|&round| {
             results
                 .header
@@ -341,11 +338,16 @@ fn median_of<'a>(
     median(&passes.filter_map(pick).collect::<Vec<f64>>())
 }
 
+/// Whether a pass did all of so many tests.
+fn has_ended(pass: &Pass, tests: usize) -> bool {
+    pass.failure.is_none() && pass.tests.len() == tests
+}
+
 /// Everything about an engine that needs no other engine but the reference.
 fn summary(profile: &Profile, results: &Results) -> EngineSummary {
     let name = &profile.name;
     let tests = results.header.workload.tests.len();
-    let ended = |pass: &&Pass| pass.failure.is_none() && pass.tests.len() == tests;
+    let ended = |pass: &&Pass| has_ended(pass, tests);
     let median_ended = |pick: &dyn Fn(&Pass) -> Option<f64>| {
         median_of(passes_of(results, name).filter(ended), pick)
     };
@@ -367,6 +369,7 @@ fn summary(profile: &Profile, results: &Results) -> EngineSummary {
         wall_mean: None,
         cpu_mean: None,
         wall_total_s: median_ended(&|pass| sum(pass, |one| Some(one.wall_ns)).map(|ns| ns / 1e9)),
+        wall_sums_s: sums::of(name, results),
         cpu_total_s: median_ended(&|pass| sum(pass, |one| one.cpu_ns()).map(|ns| ns / 1e9)),
         server: server_of(name, results),
         creating_s: wall_of(&|pass| pass.creating),
@@ -459,6 +462,7 @@ fn with_probe(mut engine: EngineSummary, results: &Results) -> EngineSummary {
     if engine.cells.iter().any(is_timed) {
         // The sum of steps whose time is fixed says nothing.
         (engine.wall_total_s, engine.cpu_total_s) = (None, None);
+        engine.wall_sums_s.fill(None);
     }
     engine
 }
