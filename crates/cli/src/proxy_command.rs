@@ -68,6 +68,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let (socket, metrics) = (server.socket(), server.metrics_address());
     let columns = config.columns.count();
     tracing::info!(%address, ?socket, ?metrics, columns, "listening");
+    server.look_for_server();
     server.run(proxy::stop_signal());
     Ok(())
 }

@@ -236,6 +236,12 @@ impl Server {
         self.metrics.as_ref()?.local_addr().ok()
     }
 
+    /// Looks for the server that it stands before, while it runs, and warns where it is not there.
+    pub fn look_for_server(&self) {
+        let look = startup::look_for_server(Arc::clone(&self.shared));
+        self.runtime.spawn(look);
+    }
+
     /// Serves until `stop` is done, then lets sessions end between transactions for as long as the
     /// configuration says.
     pub fn run(self, stop: impl Future<Output = ()>) {
@@ -250,7 +256,6 @@ impl Server {
             if let Some(listener) = metrics {
                 tokio::spawn(metrics::serve(listener, Arc::clone(&shared)));
             }
-            tokio::spawn(startup::look_for_server(Arc::clone(&shared)));
             tokio::select! {
                 () = stop => {}
                 () = accept(&listener, &workers) => {}

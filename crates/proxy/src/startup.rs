@@ -130,7 +130,7 @@ async fn tell(client: &mut Stream, error: StartError) -> io::Result<()> {
         // Addresses are for the log and for this machine, not for whoever asks.
         StartError::Server(error) if client.is_of_this_machine() => Failure::fatal(
             "08006",
-            format!("the proxy cannot reach the server {error}"),
+            format!("the proxy cannot reach the server: {error}"),
         ),
         StartError::Server(_) => Failure::fatal("08006", "the proxy cannot reach the server")
             .hint("The proxy's log says which server, and why."),
