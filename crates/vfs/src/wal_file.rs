@@ -3,9 +3,9 @@
 //! SQLite writes a frame in two calls, header and page. They are gathered, with the frames that
 //! follow, into one write to the base VFS, which happens at the latest when the commit frame is
 //! complete: only then does SQLite tell other connections of the frames (invariant 4 of the
-//! crate). Every sync, size, truncate and close writes out too, every read of a gathered frame, and
-//! so does giving up the log's write lock: what a rollback left behind must not overwrite, later,
-//! what others wrote in its place.
+//! crate). Every sync, size, truncate, read and close writes out too, and so does giving up the
+//! log's write lock: what a rollback left behind must not overwrite, later, what others wrote in
+//! its place.
 //!
 //! When a transaction is larger than the cache, SQLite overwrites pages of frames that it has
 //! written, leaves salts and checksums of the frames that follow zero, and writes all these headers
@@ -94,19 +94,21 @@ impl WalFile {
         flushed
     }
 
-    /// Writes out what is gathered if a frame, or the header of the log, is among it. Others are
-    /// read without: where a transaction was rolled back because the disk is full, what it had
-    /// gathered cannot be written out, and what was committed can be read.
+    /// Writes out what is gathered. That has to succeed only if the frame, or the log's header, is
+    /// among it: where a transaction was rolled back because the disk is full, what it had gathered
+    /// cannot be written out, and what was committed can be read.
     fn flush_before_reading(&mut self, frame: Option<u64>, page_size: u32) -> Outcome {
         let frame_size = wal::frame_size(page_size) as usize;
         let is_among = |index| {
             let offset = wal::frame_offset(index, page_size);
             self.gathered.overlaps(offset, frame_size)
         };
-        if self.gathered.overlaps(0, HEADER_SIZE as usize) || frame.is_some_and(is_among) {
-            return self.flush();
-        }
-        Ok(())
+        let is_needed =
+            self.gathered.overlaps(0, HEADER_SIZE as usize) || frame.is_some_and(is_among);
+        self.flush().or_else(|code| match is_needed {
+            true => Err(code),
+            false => Ok(()),
+        })
     }
 
     /// The size on disk.
