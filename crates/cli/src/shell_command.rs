@@ -102,10 +102,10 @@ fn open(args: &Args, interactive: bool) -> anyhow::Result<Database> {
         .as_deref()
         .filter(|path| *path != Path::new(":memory:"));
     // Only a mistyped name is queried before there is a database of that name.
-    let reads = !args.sql.is_empty() && only_reads(&args.sql);
-    let is_missing = |path: &Path| !path.exists();
+    let is_missing = path.is_some_and(|path| !path.exists());
+    let is_mistyped = is_missing && !args.sql.is_empty() && only_reads(&args.sql);
     let options = OpenOptions {
-        read_only: args.readonly || reads && path.is_some_and(is_missing),
+        read_only: args.readonly || is_mistyped,
         cipher: args.cipher,
     };
     let credential = args.key.read()?;

@@ -359,11 +359,10 @@ pub(crate) async fn connect(shared: &Shared) -> io::Result<Stream> {
 }
 
 async fn connect_to(upstream: &Upstream, shared: &Shared) -> io::Result<Stream> {
-    let (host, port) = match upstream {
-        Upstream::Unix(path) => return LocalStream::connect(path).await.map(Stream::Unix),
-        Upstream::Tcp(host, port) => (host, *port),
+    let mut socket = match reach(upstream).await? {
+        Stream::Tcp(socket) => socket,
+        other => return Ok(other),
     };
-    let mut socket = stream::connect(host, port).await?;
     let Some(connector) = &shared.connector else {
         return Ok(Stream::Tcp(socket));
     };
@@ -378,6 +377,14 @@ async fn connect_to(upstream: &Upstream, shared: &Shared) -> io::Result<Stream> 
     connector.connect(socket).await
 }
 
+/// A socket of the server, with nothing said on it.
+async fn reach(upstream: &Upstream) -> io::Result<Stream> {
+    match upstream {
+        Upstream::Unix(path) => LocalStream::connect(path).await.map(Stream::Unix),
+        Upstream::Tcp(host, port) => stream::connect(host, *port).await.map(Stream::Tcp),
+    }
+}
+
 /// How long the server is waited for before the first session.
 const LOOK_TIME: Duration = Duration::from_secs(5);
 
@@ -385,13 +392,7 @@ const LOOK_TIME: Duration = Duration::from_secs(5);
 pub(crate) async fn look_for_server(shared: Arc<Shared>) {
     let upstream = &shared.config.upstream;
     // No TLS: the server would log a connection that says nothing behind it.
-    let reached = timeout(LOOK_TIME, async {
-        match upstream {
-            Upstream::Unix(path) => LocalStream::connect(path).await.map(drop),
-            Upstream::Tcp(host, port) => stream::connect(host, *port).await.map(drop),
-        }
-    });
-    let reached = reached.await;
+    let reached = timeout(LOOK_TIME, reach(upstream)).await;
     if let Err(error) = reached.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
         tracing::warn!(server = %upstream, %error, "the server cannot be reached yet");
     }

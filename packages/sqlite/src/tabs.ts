@@ -6,9 +6,8 @@
 // holds a lock of its own, by which the host learns that it is gone.
 
 import { StrongroomError } from './errors.js';
-import type { Answer, Call, Operation, Operations, Transport } from './protocol.js';
+import type { Answer, Call, Operation, Operations, Start, Transport } from './protocol.js';
 import { Calls, lockName, OwnWorker } from './transport.js';
-import type { Start } from './protocol.js';
 
 type Message =
   /** Who hosts? */

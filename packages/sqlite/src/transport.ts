@@ -2,9 +2,8 @@
 
 import { StrongroomError } from './errors.js';
 import {
-  errorOf, type Answer, type Call, type Operation, type Operations, type Transport,
+  errorOf, type Answer, type Call, type Operation, type Operations, type Start, type Transport,
 } from './protocol.js';
-import type { Start } from './protocol.js';
 
 interface Waiting {
   readonly resolve: (result: never) => void;

@@ -104,15 +104,15 @@ pub(crate) fn with_room<T>(
     schema: &str,
     copy: impl FnOnce() -> Result<T, ConvertError>,
 ) -> Result<T, ConvertError> {
-    let size = size_of(connection, schema)?;
-    copy().map_err(|error| match error {
+    copy().or_else(|error| match error {
         ConvertError::Copy { source, .. }
             if source.sqlite_error_code() == Some(ErrorCode::DiskFull) =>
         {
             let path = target.to_owned();
-            ConvertError::DiskFull { path, size }
+            let size = size_of(connection, schema)?;
+            Err(ConvertError::DiskFull { path, size })
         }
-        other => other,
+        other => Err(other),
     })
 }
 
