@@ -19,6 +19,7 @@ mod storm;
 mod suites;
 mod test;
 mod tidy;
+mod tool;
 mod vectors;
 mod wasm;
 mod workspace;

@@ -194,8 +194,8 @@ pub fn run() -> anyhow::Result<()> {
     if !missing.is_empty() {
         bail!("missing: {}", missing.join("; "));
     }
-    if deny::find()?.is_none() {
-        deny::install()?;
+    if deny::TOOL.find()?.is_none() {
+        deny::TOOL.install()?;
     }
     Ok(())
 }

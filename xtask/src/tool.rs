@@ -1,0 +1,87 @@
+//! A program of the package registry in a pinned version, built once below the target folder.
+
+use std::path::PathBuf;
+
+use crate::command::{cargo, program, run as run_command};
+use crate::workspace;
+
+/// A package whose program has its name.
+pub struct Tool {
+    pub name: &'static str,
+    pub version: &'static str,
+}
+
+impl Tool {
+    /// Where the program is: ours below `target`, or the user's own of the same minor version.
+    pub fn find(&self) -> anyhow::Result<Option<PathBuf>> {
+        let candidates = [self.ours()?, PathBuf::from(self.name)];
+        let found = candidates.into_iter().find(|path| {
+            let version = program(&path.to_string_lossy()).arg("--version").output();
+            version.is_ok_and(|output| self.is_known(&String::from_utf8_lossy(&output.stdout)))
+        });
+        Ok(found)
+    }
+
+    fn ours(&self) -> anyhow::Result<PathBuf> {
+        Ok(workspace::target_folder()?
+            .join("tools/bin")
+            .join(self.name))
+    }
+
+    /// Configuration keys change between minor versions, not within one.
+    fn is_known(&self, said: &str) -> bool {
+        let minor = self.version.rsplit_once('.');
+        let known = minor.map_or(self.version, |(minor, _)| minor);
+        said.trim()
+            .strip_prefix(self.name)
+            .and_then(|rest| rest.strip_prefix(' '))
+            .map(|version| version.strip_prefix('v').unwrap_or(version))
+            .and_then(|version| version.strip_prefix(known))
+            .is_some_and(|rest| rest.starts_with('.'))
+    }
+
+    /// Builds it without optimisation: it runs for a second and is built for a minute.
+    pub fn install(&self) -> anyhow::Result<()> {
+        let Self { name, version } = self;
+        let root = workspace::target_folder()?.join("tools");
+        println!("building {name} {version} into {}, once", root.display());
+        let how = ["install", "--quiet", "--locked", "--debug"];
+        run_command(
+            cargo()
+                .args(how)
+                .args([*name, "--version", *version])
+                .arg("--root")
+                .arg(root)
+                .env("CARGO_PROFILE_DEV_DEBUG", "false")
+                .env("CARGO_PROFILE_DEV_STRIP", "true"),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_patch_versions_are_known_and_other_minor_ones_not() {
+        let deny = Tool {
+            name: "cargo-deny",
+            version: "0.20.2",
+        };
+        assert!(deny.is_known("cargo-deny 0.20.9\n"));
+        assert!(!deny.is_known("cargo-deny 0.21.0\n"));
+        assert!(!deny.is_known("cargo-deny 0.200.0\n"));
+        assert!(!deny.is_known("cargo-denying 0.20.2\n"));
+        assert!(!deny.is_known(""));
+    }
+
+    #[test]
+    fn a_version_may_begin_with_v() {
+        let book = Tool {
+            name: "mdbook",
+            version: "0.5.2",
+        };
+        assert!(book.is_known("mdbook v0.5.2\n"));
+        assert!(!book.is_known("mdbook v0.4.52\n"));
+    }
+}
