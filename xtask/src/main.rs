@@ -9,6 +9,7 @@ mod executables;
 mod faults;
 mod fuzz;
 mod interop;
+mod markdown;
 mod newest;
 mod peers;
 mod process;

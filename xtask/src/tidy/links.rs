@@ -1,9 +1,10 @@
-//! Relative links of Markdown files lead somewhere.
+//! Relative links of Markdown files lead somewhere, and to a heading where they name one.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use super::Violation;
 use super::tree::{File, Tree};
+use crate::markdown;
 
 pub fn check(tree: &Tree) -> Vec<Violation> {
     let documents = tree.files.iter().filter(|file| file.path.ends_with(".md"));
@@ -11,65 +12,45 @@ pub fn check(tree: &Tree) -> Vec<Violation> {
 }
 
 fn check_file(tree: &Tree, file: &File) -> Vec<Violation> {
-    let folder = Path::new(&file.path).parent().unwrap_or(Path::new(""));
-    let broken = |target: &str| {
-        let path = target.split(['#', '?']).next().unwrap_or(target);
-        let relative = !path.is_empty() && !target.contains(':');
-        relative && !exists(tree, &folder.join(path))
-    };
-    targets(&file.text)
+    markdown::targets(&file.text)
         .into_iter()
-        .filter(|(target, _)| broken(target))
-        .map(|(target, line)| Violation::new(&file.path, line, format!("no such file: {target}")))
+        .filter(|(target, _)| !target.contains(':'))
+        .filter_map(|(target, line)| {
+            let broken = broken(tree, file, &target)?;
+            Some(Violation::new(
+                &file.path,
+                line,
+                format!("{broken}: {target}"),
+            ))
+        })
         .collect()
 }
 
-fn exists(tree: &Tree, path: &Path) -> bool {
-    let mut normal = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => {
-                if !normal.pop() {
-                    return false;
-                }
-            }
-            Component::CurDir => {}
-            other => normal.push(other),
+/// What is wrong with a relative link.
+fn broken(tree: &Tree, file: &File, target: &str) -> Option<&'static str> {
+    let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+    let path = path.split('?').next().unwrap_or(path);
+    let text = if path.is_empty() {
+        file.text.as_str()
+    } else {
+        let led_to = markdown::led_to(&file.path, path);
+        let Some(led_to) = led_to.filter(|led_to| exists(tree, led_to)) else {
+            return Some("no such file");
+        };
+        match tree.text(&led_to.to_string_lossy()) {
+            Some(text) if path.ends_with(".md") => text,
+            _ => return None,
         }
-    }
+    };
+    let known = anchor.is_empty() || markdown::anchors(text).contains(anchor);
+    (!known).then_some("no such heading")
+}
+
+fn exists(tree: &Tree, path: &Path) -> bool {
     // A folder is not listed; it exists if a file lies in it.
     tree.paths
         .iter()
-        .any(|known| Path::new(known).starts_with(&normal))
-}
-
-/// What stands in `](…)` and in `src="…"` or `href="…"`, outside code.
-fn targets(text: &str) -> Vec<(String, usize)> {
-    let mut found = Vec::new();
-    let mut in_code = false;
-    for (index, line) in text.lines().enumerate() {
-        if line.trim_start().starts_with("```") {
-            in_code = !in_code;
-            continue;
-        }
-        if in_code {
-            continue;
-        }
-        // Every second piece between backticks is code.
-        let words: Vec<&str> = line.split('`').step_by(2).collect();
-        let words = words.join("``");
-        for (start, end) in [
-            ("](", &[')', ' '][..]),
-            ("src=\"", &['"']),
-            ("href=\"", &['"']),
-        ] {
-            for piece in words.split(start).skip(1) {
-                let target = piece.split(end).next().unwrap_or(piece);
-                found.push((target.to_owned(), index + 1));
-            }
-        }
-    }
-    found
+        .any(|known| Path::new(known).starts_with(path))
 }
 
 #[cfg(test)]
@@ -78,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_broken_link_is_found() {
-        let text = "one\n[a](missing.md) ![b](../docs/here.md#part)\n<img src=\"no.png\">\n";
+        let text = "# Part\n[a](missing.md) ![b](../docs/here.md#part)\n<img src=\"no.png\">\n";
         let tree = Tree::of(&[("docs/here.md", text)]);
         let found: Vec<_> = check(&tree).iter().map(Violation::to_string).collect();
         assert_eq!(
@@ -92,8 +73,8 @@ mod tests {
 
     #[test]
     fn addresses_anchors_code_and_folders_pass() {
-        let text = "[a](https://example.com/x) [b](#part) `[c](no.md)` [d](docs) [`e`](docs/b.md)\n\
-                    ```\n[e](no.md)\n```\n";
+        let text = "# Part\n[a](https://example.com/x) [b](#part) `[c](no.md)` [d](docs)\n\
+                    [`e`](docs/b.md)\n```\n[e](no.md)\n```\n";
         let tree = Tree::of(&[("README.md", text), ("docs/b.md", "")]);
         assert_eq!(check(&tree), []);
     }
@@ -102,5 +83,20 @@ mod tests {
     fn a_link_out_of_the_tree_is_found() {
         let tree = Tree::of(&[("README.md", "[a](../other.md)")]);
         assert_eq!(check(&tree).len(), 1);
+    }
+
+    #[test]
+    fn a_link_to_a_heading_that_is_not_there_is_found() {
+        let text = "[a](#none) [b](b.md#one) [c](b.md#none)\n[d]: b.md#nor\n";
+        let tree = Tree::of(&[("a.md", text), ("b.md", "# One\n")]);
+        let found: Vec<_> = check(&tree).iter().map(Violation::to_string).collect();
+        assert_eq!(
+            found,
+            [
+                "a.md:1: no such heading: #none",
+                "a.md:1: no such heading: b.md#none",
+                "a.md:2: no such heading: b.md#nor"
+            ]
+        );
     }
 }
