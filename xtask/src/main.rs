@@ -1,4 +1,5 @@
-//! Automation: test, tidy, bench, faults, fuzz, sanitize, storm, suites, peers, vectors, wasm.
+//! Automation: test, tidy, bench, faults, fuzz, peers, sanitize, site, storm, suites, vectors,
+//! wasm.
 
 mod bench;
 mod browser;
@@ -16,6 +17,7 @@ mod process;
 mod requirements;
 mod sanitize;
 mod sanitizer;
+mod site;
 mod storm;
 mod suites;
 mod test;
@@ -59,6 +61,8 @@ enum Task {
     Bench(bench::Options),
     /// Run the tests of another project under our extension.
     Suites(suites::Options),
+    /// Make a site of the documents and of the pages of the runs, with search, and check its links.
+    Site,
     /// Run many processes on one database, with kills, against an oracle.
     Storm(storm::Options),
     /// Build the module for browsers, with a compiler that is made first.
@@ -88,6 +92,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Faults(options) => faults::run(options),
         Task::Peers(options) => peers::run(options),
         Task::Bench(options) => bench::run(options),
+        Task::Site => site::run(),
         Task::Storm(options) => storm::run(options),
         Task::Suites(options) => suites::run(options),
         Task::Wasm(options) => wasm::run(options),
