@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::bail;
 
@@ -223,7 +225,7 @@ fn install_packages() {
     }
     let Some(mode) = privilege() else { return };
     println!("installing {}", packages.join(" "));
-    let update = succeeds(mode.apt_get().args(["--quiet", "update"]));
+    let update = mode.update();
     let install = ["--yes", "--quiet", "--no-install-recommends", "install"];
     let installed = run_command(mode.apt_get().args(install).args(&packages));
     if let (false, Err(error)) = (update, installed) {
@@ -234,7 +236,7 @@ fn install_packages() {
 /// Has apt look which packages there are, where this user may.
 pub fn update_package_lists() {
     if let Some(mode) = privilege() {
-        succeeds(mode.apt_get().args(["--quiet", "update"]));
+        mode.update();
     }
 }
 
@@ -245,6 +247,10 @@ fn packages_lacking(requirements: &[Requirement]) -> Vec<&'static str> {
         .flat_map(|requirement| requirement.packages.iter().copied())
         .collect()
 }
+
+/// For how long another package manager is waited for, and how often it is looked for, seconds.
+const LOCK_PATIENCE_S: u64 = 600;
+const LOCK_INTERVAL_S: u64 = 5;
 
 /// How this user may install packages without being asked anything.
 enum Privilege {
@@ -263,7 +269,30 @@ impl Privilege {
             }
         };
         command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]);
+        // Another package manager may be at work: new machines update themselves.
+        command.args([
+            "--option",
+            &format!("DPkg::Lock::Timeout={LOCK_PATIENCE_S}"),
+        ]);
         command
+    }
+
+    /// Has apt look which packages there are; yields whether it did. The lock on its lists is one
+    /// that it does not wait for.
+    fn update(&self) -> bool {
+        for attempt in 0..LOCK_PATIENCE_S / LOCK_INTERVAL_S {
+            let output = self.apt_get().args(["--quiet", "update"]).output();
+            let Ok(output) = output else { return false };
+            let said = String::from_utf8_lossy(&output.stderr);
+            if output.status.success() || !said.contains("lists/lock") {
+                return output.status.success();
+            }
+            if attempt == 0 {
+                println!("waiting for another package manager");
+            }
+            thread::sleep(Duration::from_secs(LOCK_INTERVAL_S));
+        }
+        false
     }
 }
 

@@ -58,6 +58,8 @@ impl Packages {
         writeln!(tell, "running `{}`", self.command())?;
         let mut apt = Command::new(installer);
         apt.args(["install", "--yes", "--no-install-recommends"])
+            // Another package manager may be at work.
+            .args(["--option", "DPkg::Lock::Timeout=600"])
             .args(self.names)
             .env("DEBIAN_FRONTEND", "noninteractive");
         let remedy = "`apt-get update` may help where a package is not found";
@@ -117,7 +119,8 @@ mod tests {
         let asked = fs::read_to_string(folder.path().join("player.asked")).unwrap();
         assert_eq!(
             asked,
-            "install --yes --no-install-recommends one-server one-client\n"
+            "install --yes --no-install-recommends --option DPkg::Lock::Timeout=600 \
+             one-server one-client\n"
         );
         let told = String::from_utf8(told).unwrap();
         assert_eq!(told, "running `apt-get install one-server one-client`\n");
