@@ -113,11 +113,23 @@ fn other_machines_programs_and_settings_are_told() {
         assert!(results.passes[0].settings.is_empty(), "{value}");
     }
     let mut before = before;
-    before.passes[1].settings = vec![("cache".into(), "old".into())];
-    after.passes[1].settings = vec![("cache".into(), "new".into())];
+    // The identifier of a file is drawn anew for each run.
+    let status = |id: &str, slots: u32| format!(r#"{{"file_id":"{id}","slots":{slots}}}"#);
+    let settings = |cache: &str, id: &str, slots| {
+        vec![
+            ("cache".into(), cache.into()),
+            ("status".into(), status(id, 1)),
+            ("keys".into(), status(id, slots)),
+        ]
+    };
+    before.passes[1].settings = settings("old", "0cf6", 1);
+    after.passes[1].settings = settings("new", "94d2", 2);
     let changed = changed(&before, &after);
     let names: Vec<&str> = changed.facts.iter().map(|fact| fact.0.as_str()).collect();
-    assert_eq!(names, ["program", "processor", "sealed: cache"]);
+    assert_eq!(
+        names,
+        ["program", "processor", "sealed: cache", "sealed: keys"]
+    );
 }
 
 #[test]
