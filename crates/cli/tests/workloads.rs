@@ -83,7 +83,10 @@ fn what_cannot_be_is_refused_with_a_reason() {
     );
     assert!(message.contains("it has 100, 110,"), "{message}");
     let message = refused(&place, &["compare", "--workload", "./nowhere"]);
-    assert!(message.contains("./nowhere is not a folder"), "{message}");
+    assert!(
+        message.starts_with("strongroom: ./nowhere: no such file or folder; "),
+        "{message}"
+    );
     place.write("queries.sql", "SELECT 1;\nSELECT 'a;\n");
     place.write("schema.sql", "CREATE TABLE t(a);");
     let message = refused(&place, &["compare", "--workload", "./"]);

@@ -61,9 +61,17 @@ fn a_folder_that_is_none_is_told() {
     let missing = Spec::named("./no-such-folder").unwrap();
     let message = build(&missing, Dialect::Sqlite).unwrap_err().to_string();
     assert!(
-        message.starts_with("./no-such-folder is not a folder"),
+        message.starts_with("./no-such-folder: no such file or folder"),
         "{message}"
     );
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let message = build(
+        &Spec::named(&file.path().to_string_lossy()).unwrap(),
+        Dialect::Sqlite,
+    )
+    .unwrap_err()
+    .to_string();
+    assert!(message.contains(": this is a file; "), "{message}");
 }
 
 #[test]

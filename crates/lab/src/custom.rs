@@ -15,12 +15,15 @@ pub enum FolderError {
     Build(#[from] BuildError),
     /// There is no such folder.
     #[error(
-        "{folder} is not a folder; a workload of your own is a folder with schema.sql, load.sql \
-         and queries.sql", folder = .folder.display()
+        "{folder}: {}; a workload of your own is a folder with schema.sql, load.sql and queries.sql",
+        if *.is_file { "this is a file" } else { "no such file or folder" },
+        folder = .folder.display()
     )]
     NoFolder {
         /// What was asked for.
         folder: PathBuf,
+        /// A file has the name.
+        is_file: bool,
     },
     /// A file of it cannot be read.
     #[error("cannot read {path}; it must be a file of text in UTF-8", path = .path.display())]
@@ -102,6 +105,7 @@ fn read(folder: &Path) -> Result<CustomTexts, FolderError> {
     if !folder.is_dir() {
         return Err(FolderError::NoFolder {
             folder: folder.to_owned(),
+            is_file: folder.exists(),
         });
     }
     let mut files = Vec::new();
