@@ -1,9 +1,11 @@
 //! Geometry of the chart of ratios: places along a logarithmic axis, in per cent of its width.
 
 use lab::comparison::{Cell, Comparison, EngineSummary};
+use lab::engine::Durability;
 use lab::statistics::Ratio;
 use serde::Serialize;
 
+use crate::finding::MAPPED;
 use crate::format::{interval, times};
 
 /// A chart: an axis and a row per test.
@@ -153,6 +155,25 @@ pub(crate) fn shown(comparison: &Comparison) -> Vec<&EngineSummary> {
     first.into_iter().chain(comparison.control()).collect()
 }
 
+/// The engines with a card at the head of the page: those that stand out, the first of each other
+/// product that encrypts and waits for the disk, and what is like for like with ours.
+pub(crate) fn tiled(comparison: &Comparison) -> Vec<&EngineSummary> {
+    let mut tiled = groups(comparison).into_iter().next().unwrap_or_default();
+    for engine in ordered(comparison) {
+        let profile = &engine.profile;
+        let is_peer = profile.cipher.is_some()
+            && profile.durability == Durability::Full
+            && tiled
+                .iter()
+                .all(|other| other.profile.family != profile.family);
+        let is_new = tiled.iter().all(|other| other.profile.name != profile.name);
+        if is_peer || (is_new && profile.name == MAPPED) {
+            tiled.push(engine);
+        }
+    }
+    tiled.into_iter().chain(comparison.control()).collect()
+}
+
 /// The engines in groups that a chart can show; encrypted ones and others do not mix.
 fn groups(comparison: &Comparison) -> Vec<Vec<&EngineSummary>> {
     let ordered = ordered(comparison);
@@ -171,12 +192,16 @@ fn groups(comparison: &Comparison) -> Vec<Vec<&EngineSummary>> {
 /// Most engines in a chart of all tests, the control left out.
 const ENGINES_PER_CHART: usize = 4;
 
+/// The place of an engine in the order of colours; the reference engine and the control have none.
+pub(crate) fn place_of(comparison: &Comparison, name: &str) -> Option<usize> {
+    ordered(comparison)
+        .iter()
+        .position(|engine| engine.profile.name == name)
+}
+
 /// The class that colours an engine.
 pub(crate) fn class_of(comparison: &Comparison, name: &str) -> String {
-    let place = ordered(comparison)
-        .iter()
-        .position(|engine| engine.profile.name == name);
-    place.map_or_else(
+    place_of(comparison, name).map_or_else(
         || "noise".to_owned(),
         |place| format!("s{}", place % COLOURS),
     )

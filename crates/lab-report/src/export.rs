@@ -9,7 +9,7 @@ use lab::results::Results;
 use serde::Serialize;
 
 use crate::finding::{durability_words, sentence};
-use crate::format::{MISSING, date, ratio, seconds};
+use crate::format::{MISSING, count_words, date, ratio, seconds};
 
 /// Why nothing could be exported.
 #[derive(Debug, thiserror::Error)]
@@ -141,11 +141,11 @@ impl Table {
 pub fn markdown(comparison: &Comparison) -> String {
     let header = &comparison.header;
     let mut text = format!(
-        "## {}, {}\n\n{}\n\n{} rounds on {}, {} cores, {}, {} ({}).\n\n",
+        "## {}, {}\n\n{}\n\n{} on {}, {} cores, {}, {} ({}).\n\n",
         header.workload.name,
         date(header.began.unix_seconds),
         sentence(comparison),
-        comparison.rounds,
+        count_words(comparison.rounds, "round"),
         header.machine.cpu,
         header.machine.cores,
         header.machine.operating_system,

@@ -2,7 +2,7 @@
 
 use lab::comparison::{Comparison, EngineSummary};
 use lab::engine::Durability;
-use lab::statistics::{Ratio, Verdict, verdict};
+use lab::statistics::{Ratio, Verdict};
 
 use crate::format::{interval, times};
 use crate::tpcc;
@@ -26,6 +26,9 @@ pub fn lead(comparison: &Comparison) -> Option<&EngineSummary> {
 pub fn sentence(comparison: &Comparison) -> String {
     if tpcc::is_tpcc(comparison) {
         return tpcc::sentence(comparison);
+    }
+    if let Some(control) = comparison.control().filter(|_| comparison.is_too_busy()) {
+        return busy_sentence(control);
     }
     let tests = comparison.header.workload.tests.len();
     let Some(lead) = lead(comparison) else {
@@ -51,8 +54,53 @@ pub fn sentence(comparison: &Comparison) -> String {
     if wrong > 0 {
         text += &format!("; {wrong} of its answers are wrong and not counted");
     }
-    text + "."
+    text += ".";
+    if let Some((mapped, ratio)) = mapped(comparison, lead) {
+        text += &format!(
+            " {name} reads through a memory map; {} does too, without a cipher, and took {} times \
+             as long as {base} ({}).",
+            mapped.profile.name,
+            times(ratio.value),
+            interval_words(&ratio),
+        );
+    }
+    text
 }
+
+/// Why nothing is said, and what to do.
+fn busy_sentence(control: &EngineSummary) -> String {
+    let words = |ratio: &Option<Ratio>| {
+        ratio.as_ref().map_or_else(
+            || "not measured".to_owned(),
+            |ratio| format!("{} times ({})", times(ratio.value), interval_words(ratio)),
+        )
+    };
+    format!(
+        "{} against {}, the same engine: {} in wall time, {} in processor time. Something else used \
+         the machine. Stop it, or take more rounds (`--repetitions`), and run the comparison again.",
+        control.profile.name,
+        control.base.as_deref().unwrap_or_default(),
+        words(&control.wall_mean),
+        words(&control.cpu_mean),
+    )
+}
+
+/// Stock SQLite with a memory map.
+pub(crate) const MAPPED: &str = "sqlite-mmap";
+
+/// What is like for like with an encrypted engine of ours, which reads through a map: stock SQLite
+/// with one, over the same base.
+fn mapped<'a>(
+    comparison: &'a Comparison,
+    lead: &EngineSummary,
+) -> Option<(&'a EngineSummary, Ratio)> {
+    let mapped = comparison.engine(MAPPED)?;
+    let is_like = lead.profile.cipher.is_some() && lead.profile.family == OURS;
+    (is_like && mapped.base == lead.base).then_some((mapped, mapped.wall_mean?))
+}
+
+/// The family of the engines of this project that encrypt files.
+const OURS: &str = "strongroom";
 
 fn interval_words(ratio: &Ratio) -> String {
     match interval(ratio) {
@@ -66,6 +114,9 @@ pub fn headline(comparison: &Comparison) -> String {
     if tpcc::is_tpcc(comparison) {
         return tpcc::headline(comparison);
     }
+    if comparison.is_too_busy() {
+        return "This machine was too busy to tell".to_owned();
+    }
     let Some((lead, ratio)) =
         lead(comparison).and_then(|lead| lead.wall_mean.as_ref().map(|ratio| (lead, ratio)))
     else {
@@ -76,22 +127,28 @@ pub fn headline(comparison: &Comparison) -> String {
     } else {
         lead.profile.name.as_str()
     };
-    let control = comparison
-        .control()
-        .and_then(|engine| engine.wall_mean.as_ref());
+    let words = |engine: &EngineSummary, ratio: &Ratio| {
+        let verdict = comparison.verdict(engine, ratio, |engine| engine.wall_mean);
+        time_words(ratio, verdict)
+    };
+    let mut text = format!("{what}, {}", words(lead, ratio));
+    if let Some((mapped, ratio)) = mapped(comparison, lead) {
+        text += &format!("; a plain file through a map, {}", words(mapped, &ratio));
+    }
+    text
+}
+
+fn time_words(ratio: &Ratio, verdict: Verdict) -> String {
     let percent = (ratio.value - 1.0).abs() * 100.0;
-    match verdict(ratio, control) {
+    match verdict {
         Verdict::Slower if ratio.value >= 2.0 => {
-            format!("{what}, for {} times the time", times(ratio.value))
+            format!("for {} times the time", times(ratio.value))
         }
-        Verdict::Slower => format!("{what}, for {percent:.0} % more time"),
-        Verdict::Faster => format!("{what}, in {percent:.0} % less time"),
-        Verdict::Alike => format!("{what}, in no more time than the noise hides"),
-        Verdict::Unknown => {
-            format!(
-                "{what}, for {} times the time, from few rounds",
-                times(ratio.value)
-            )
+        Verdict::Slower => format!("for {percent:.0} % more time"),
+        Verdict::Faster => format!("in {percent:.0} % less time"),
+        Verdict::Alike => "in no more time than the noise hides".to_owned(),
+        Verdict::Unknown | Verdict::Busy => {
+            format!("for {} times the time, from few rounds", times(ratio.value))
         }
     }
 }
@@ -103,6 +160,7 @@ pub fn verdict_word(verdict: Verdict) -> &'static str {
         Verdict::Faster => "faster",
         Verdict::Alike => "no difference seen",
         Verdict::Unknown => "too few rounds",
+        Verdict::Busy => "the machine was too busy",
     }
 }
 

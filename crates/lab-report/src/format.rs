@@ -2,14 +2,24 @@
 
 use lab::statistics::Ratio;
 
-/// Seconds with three decimals, as the published pages have them; more where the value is small.
+/// Seconds with three decimals, as the published pages have them; more where the value is small,
+/// and fewer where it is large: nobody measures the fifth digit.
 pub(crate) fn seconds(seconds: Option<f64>) -> String {
     match seconds {
         None => MISSING.to_owned(),
         Some(seconds) if seconds > 0.0 && seconds < 0.0005 => format!("{seconds:.6}"),
         Some(seconds) if seconds < 0.01 => format!("{seconds:.4}"),
-        Some(seconds) => format!("{seconds:.3}"),
+        Some(seconds) if seconds < 10.0 => format!("{seconds:.3}"),
+        Some(seconds) if seconds < 100.0 => format!("{seconds:.2}"),
+        Some(seconds) if seconds < 1000.0 => format!("{seconds:.1}"),
+        Some(seconds) => format!("{seconds:.0}"),
     }
+}
+
+/// A number of things: "1 round", "12 rounds".
+pub(crate) fn count_words(count: usize, thing: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{plural}")
 }
 
 /// A duration in the unit that suits its size.
@@ -107,6 +117,12 @@ mod tests {
     }
 
     #[test]
+    fn one_thing_has_no_plural() {
+        assert_eq!(count_words(1, "round"), "1 round");
+        assert_eq!(count_words(0, "round"), "0 rounds");
+    }
+
+    #[test]
     fn sizes_and_times_choose_their_unit() {
         assert_eq!(bytes(Some(2048.0)), "2.0 KiB");
         assert_eq!(bytes(Some(25.0 * 1024.0 * 1024.0)), "25 MiB");
@@ -114,6 +130,9 @@ mod tests {
         assert_eq!(duration(Some(0.0123)), "12.3 ms");
         assert_eq!(seconds(Some(1.2345)), "1.234");
         assert_eq!(seconds(Some(0.001_23)), "0.0012");
+        assert_eq!(seconds(Some(12.345)), "12.35");
+        assert_eq!(seconds(Some(937.44)), "937.4");
+        assert_eq!(seconds(Some(2345.6)), "2346");
         assert_eq!(seconds(None), MISSING);
     }
 }

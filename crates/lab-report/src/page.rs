@@ -6,22 +6,24 @@ mod download;
 pub(crate) mod engines;
 mod growth;
 mod published;
+mod scale;
 mod tables;
 mod tpcc;
 
 use lab::comparison::{Comparison, EngineSummary};
 use lab::engine::Mode;
 use lab::probe::Probe;
-use lab::statistics::{Ratio, verdict};
+use lab::statistics::{Ratio, Verdict};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{Environment, context};
+use minijinja::{Environment, HtmlEscape, context};
 use serde::Serialize;
+use workloads::Spec;
 
 use crate::browsers;
 use crate::chart::{Measure, charts, class_of, means};
 use crate::finding::{durability_words, headline, lead, sentence, verdict_word};
-use crate::format::{bytes, date, interval, times};
+use crate::format::{bytes, count_words, date, interval, times};
 
 /// Why no page could be made.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +74,7 @@ pub fn html(runs: &[Run<'_>]) -> Result<String, PageError> {
             .lstrip_blocks(true)
             .build()?,
     );
+    environment.add_filter("code", code);
     for (name, text) in TEMPLATES {
         environment.add_template(name, text)?;
     }
@@ -103,6 +106,8 @@ fn section((run, number): (&Run<'_>, usize)) -> minijinja::Value {
         headline => headline(comparison),
         sentence => sentence(comparison),
         lead => Serde(lead(comparison).map(|engine| &engine.profile)),
+        too_busy => comparison.is_too_busy(),
+        circumstances => tables::circumstances(comparison),
         tiles => Serde(tiles(comparison)),
         means => Serde(means(comparison)),
         wall_charts => Serde(charts(comparison, &WALL)),
@@ -120,7 +125,7 @@ fn section((run, number): (&Run<'_>, usize)) -> minijinja::Value {
         not_possible => Serde(browsers::not_possible(comparison)),
         script_mode => header.mode == Mode::Script,
         control => Serde(comparison.control().map(control_words)),
-        rounds => comparison.rounds,
+        rounds => count_words(comparison.rounds, "round"),
         tests => header.workload.tests.len(),
         resamples => lab::statistics::RESAMPLES,
         rounds_for_interval => lab::statistics::ROUNDS_FOR_INTERVAL,
@@ -141,13 +146,48 @@ fn section((run, number): (&Run<'_>, usize)) -> minijinja::Value {
     }
 }
 
-/// The workload as it is asked for, and how statements reach the engines.
+/// Text as HTML, what stands between back ticks as code.
+fn code(text: &str) -> minijinja::Value {
+    let parts = text.split('`').enumerate();
+    let html: String = parts
+        .map(|(place, part)| match (place % 2, HtmlEscape(part)) {
+            (0, plain) => plain.to_string(),
+            (_, code) => format!("<code>{code}</code>"),
+        })
+        .collect();
+    minijinja::Value::from_safe_string(html)
+}
+
+/// The workload in words, and how statements reach the engines.
 fn asked(comparison: &Comparison) -> String {
     let header = &comparison.header;
-    let arguments = header.workload.spec.arguments();
+    let words = match &header.workload.spec {
+        Spec::Speed { scale: 1 } => "the 15 speed tests".to_owned(),
+        Spec::Speed { scale } => format!("the 15 speed tests, {scale} times as large"),
+        Spec::Pinger => "PingER".to_owned(),
+        Spec::Speedtest {
+            size,
+            big_transactions,
+        } => {
+            let big = if *big_transactions {
+                ", big transactions"
+            } else {
+                ""
+            };
+            format!("SQLite's speed test, size {size}{big}")
+        }
+        Spec::Concurrent { .. } => "several connections at once".to_owned(),
+        Spec::Tpcc {
+            scale, isolation, ..
+        } => format!(
+            "TPC-C, scale {scale}, {}",
+            isolation.word().replace('-', " ")
+        ),
+        Spec::Custom { folder, .. } => folder.clone(),
+    };
     match header.mode {
-        Mode::Direct => arguments,
-        Mode::Script => format!("{arguments}, as scripts"),
+        Mode::Direct => words,
+        Mode::Script => format!("{words}, as scripts"),
     }
 }
 
@@ -168,19 +208,19 @@ const CPU: Measure = Measure {
 pub(crate) struct RatioText {
     value: String,
     interval: Option<String>,
-    /// "slower", "faster", "alike", "unknown": also a class of the style sheet.
+    /// "slower", "faster", "alike", "unknown", "busy": also a class of the style sheet.
     class: &'static str,
     verdict: &'static str,
 }
 
 impl RatioText {
-    pub(crate) fn new(ratio: &Ratio, control: Option<&Ratio>) -> Self {
-        let verdict = verdict(ratio, control);
+    pub(crate) fn new(ratio: &Ratio, verdict: Verdict) -> Self {
         let class = match verdict {
-            lab::statistics::Verdict::Slower => "slower",
-            lab::statistics::Verdict::Faster => "faster",
-            lab::statistics::Verdict::Alike => "alike",
-            lab::statistics::Verdict::Unknown => "unknown",
+            Verdict::Slower => "slower",
+            Verdict::Faster => "faster",
+            Verdict::Alike => "alike",
+            Verdict::Unknown => "unknown",
+            Verdict::Busy => "busy",
         };
         Self {
             value: times(ratio.value),
@@ -205,14 +245,14 @@ struct Tile {
 }
 
 fn tiles(comparison: &Comparison) -> Vec<Tile> {
-    let control = comparison.control();
     let lead = lead(comparison).map(|engine| engine.profile.name.clone());
-    crate::chart::shown(comparison)
+    crate::chart::tiled(comparison)
         .into_iter()
         .map(|engine| {
             let text = |pick: fn(&EngineSummary) -> Option<Ratio>| {
-                let noise = control.filter(|_| !engine.profile.control).and_then(pick);
-                pick(engine).map(|ratio| RatioText::new(&ratio, noise.as_ref()))
+                let text =
+                    |ratio: Ratio| RatioText::new(&ratio, comparison.verdict(engine, &ratio, pick));
+                pick(engine).map(text)
             };
             Tile {
                 name: engine.profile.name.clone(),

@@ -29,6 +29,92 @@ fn few_rounds_make_no_claim() {
     assert!(common::page(&common::results(3)).contains("too few rounds"));
 }
 
+/// A run in which the reference engine's second pass of a round takes `times` as long as its first.
+fn noisy(rounds: u32, times: f64) -> lab::results::Results {
+    let mut results = common::results(rounds);
+    let passes = results.passes.iter_mut();
+    for pass in passes.filter(|pass| pass.engine == "sqlite-again") {
+        for test in &mut pass.tests {
+            test.sample.wall_ns = (test.sample.wall_ns as f64 * times) as u64;
+        }
+    }
+    results
+}
+
+#[test]
+fn a_machine_that_is_too_busy_lets_nothing_be_told() {
+    for (rounds, times) in [(12, 1.49), (12, 0.8), (3, 1.2)] {
+        let results = noisy(rounds, times);
+        let comparison = compare(&results);
+        assert_eq!(
+            finding::headline(&comparison),
+            "This machine was too busy to tell"
+        );
+        let sentence = finding::sentence(&comparison);
+        assert!(
+            sentence.starts_with("sqlite-again against sqlite, the same engine: "),
+            "{sentence}"
+        );
+        let page = common::page(&results);
+        assert!(page.contains("class=\"tiles grey\""));
+        for word in [
+            ">slower<",
+            ">faster<",
+            "class=\"slower\"",
+            "class=\"faster\"",
+        ] {
+            assert!(!page.contains(word), "{word} at {times}");
+        }
+    }
+    // A difference that everything else has to exceed, and no reason to say nothing.
+    let quiet = compare(&noisy(12, 1.03));
+    assert_eq!(
+        finding::headline(&quiet),
+        "Every page encrypted, for 20 % more time"
+    );
+}
+
+#[test]
+fn a_reference_is_never_slower_than_itself() {
+    let results = noisy(12, 1.04);
+    let comparison = compare(&results);
+    let control = comparison.control().unwrap();
+    let ratio = control.wall_mean.unwrap();
+    assert!(ratio.excludes_one(), "{ratio:?}");
+    let verdict = comparison.verdict(control, &ratio, |engine| engine.wall_mean);
+    assert_eq!(finding::verdict_word(verdict), "no difference seen");
+}
+
+#[test]
+fn a_plain_file_read_by_a_map_stands_beside_an_encrypted_one() {
+    let mut results = common::results(12);
+    for engine in &mut results.header.engines {
+        match engine.name.as_str() {
+            "strongroom" => engine.family = "strongroom".into(),
+            "sqlite-nosync" => {
+                engine.name = "sqlite-mmap".into();
+                engine.base = Some("sqlite".into());
+            }
+            "strongroom-nosync" => engine.base = Some("sqlite".into()),
+            _ => {}
+        }
+    }
+    let passes = results.passes.iter_mut();
+    for pass in passes.filter(|pass| pass.engine == "sqlite-nosync") {
+        pass.engine = "sqlite-mmap".into();
+    }
+    let comparison = compare(&results);
+    assert_eq!(
+        finding::headline(&comparison),
+        "Every page encrypted, for 20 % more time; a plain file through a map, in 50 % less time"
+    );
+    let sentence = finding::sentence(&comparison);
+    assert!(
+        sentence.contains("sqlite-mmap does too, without a cipher, and took 0.50 times"),
+        "{sentence}"
+    );
+}
+
 #[test]
 fn a_wrong_answer_is_shouted_and_has_no_ratio() {
     let mut results = common::results(10);

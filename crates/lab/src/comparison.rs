@@ -6,8 +6,8 @@ use crate::concurrent::ConcurrentSample;
 use crate::engine::Profile;
 use crate::measure::{Sample, ServerPart, ServerUsage};
 use crate::probe::Probe;
-use crate::results::{Header, NotPossible, Pass, Results, TestSample};
-use crate::statistics::{Ratio, mean_ratio, median, paired_ratio};
+use crate::results::{Header, Moment, NotPossible, Pass, Results, TestSample};
+use crate::statistics::{Ratio, Verdict, is_too_noisy, mean_ratio, median, paired_ratio, verdict};
 
 mod sums;
 mod tpcc;
@@ -30,6 +30,8 @@ pub struct Comparison {
     pub stolen_share_max: Option<f64>,
     /// Smallest and largest load at the beginning of a pass.
     pub load: Option<(f64, f64)>,
+    /// Slowest and fastest clock of the processors at the beginning of a pass, MHz.
+    pub clock_mhz: Option<(f64, f64)>,
 }
 
 /// One engine over all rounds.
@@ -106,6 +108,35 @@ impl Comparison {
         self.engines
             .iter()
             .find(|engine| engine.profile.control && engine.base.is_some())
+    }
+
+    /// Whether the machine did so much else that no engine may be called faster or slower.
+    pub fn is_too_busy(&self) -> bool {
+        let means = self
+            .control()
+            .map(|control| [control.wall_mean, control.cpu_mean]);
+        means
+            .into_iter()
+            .flatten()
+            .flatten()
+            .any(|mean| is_too_noisy(&mean))
+    }
+
+    /// What a ratio of an engine allows to say; `pick` takes the same ratio of another engine. The
+    /// control is never called faster or slower than itself.
+    pub fn verdict(
+        &self,
+        engine: &EngineSummary,
+        ratio: &Ratio,
+        pick: impl Fn(&EngineSummary) -> Option<Ratio>,
+    ) -> Verdict {
+        if self.is_too_busy() {
+            return Verdict::Busy;
+        }
+        if engine.profile.control && ratio.interval.is_some() {
+            return Verdict::Alike;
+        }
+        verdict(ratio, self.control().and_then(pick).as_ref())
     }
 
     /// Engines that are compared with a base, the control left out.
@@ -223,11 +254,15 @@ pub fn compare(results: &Results) -> Comparison {
             .unwrap_or_default();
         add_ratios(&mut engines[place], &base, &base_wrong, results);
     }
-    let loads: Vec<f64> = results
-        .passes
-        .iter()
-        .filter_map(|pass| pass.began.load)
-        .collect();
+    let range = |pick: fn(&Moment) -> Option<f64>| {
+        let values: Vec<f64> = results
+            .passes
+            .iter()
+            .filter_map(|pass| pick(&pass.began))
+            .collect();
+        let least = values.iter().copied().min_by(f64::total_cmp);
+        least.zip(values.iter().copied().max_by(f64::total_cmp))
+    };
     Comparison {
         header: header.clone(),
         rounds: complete_rounds(results),
@@ -236,11 +271,8 @@ pub fn compare(results: &Results) -> Comparison {
             .iter()
             .filter_map(|pass| pass.stolen_share)
             .max_by(f64::total_cmp),
-        load: loads
-            .iter()
-            .copied()
-            .min_by(f64::total_cmp)
-            .zip(loads.iter().copied().max_by(f64::total_cmp)),
+        load: range(|began| began.load),
+        clock_mhz: range(|began| began.clock_mhz),
         engines,
     }
 }

@@ -75,6 +75,20 @@ pub fn load_one_minute() -> Option<f64> {
         .ok()
 }
 
+/// Mean clock of the processors at this moment, MHz. Not every system tells it.
+pub fn clock_mhz() -> Option<f64> {
+    mean_clock_mhz(&fs::read_to_string("/proc/cpuinfo").ok()?)
+}
+
+fn mean_clock_mhz(text: &str) -> Option<f64> {
+    let fields = text.lines().filter_map(|line| line.split_once(':'));
+    let clocks = fields.filter(|(name, _)| name.trim() == "cpu MHz");
+    let clocks: Vec<f64> = clocks
+        .filter_map(|(_, clock)| clock.trim().parse().ok())
+        .collect();
+    (!clocks.is_empty()).then(|| clocks.iter().sum::<f64>() / clocks.len() as f64)
+}
+
 /// Ticks of all processors since the machine started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticks {
@@ -180,6 +194,13 @@ mod tests {
         assert_eq!(after.stolen_share_since(before), Some(0.5));
         assert_eq!(before.stolen_share_since(before), None);
         assert_eq!(Ticks::parse("intr 5"), None);
+    }
+
+    #[test]
+    fn the_clock_is_the_mean_of_the_processors() {
+        let text = "processor\t: 0\ncpu MHz\t\t: 2800.5\n\nprocessor\t: 1\ncpu MHz\t\t: 3000.5\n";
+        assert_eq!(mean_clock_mhz(text), Some(2900.5));
+        assert_eq!(mean_clock_mhz("processor : 0\nBogoMIPS : 50.00\n"), None);
     }
 
     #[test]

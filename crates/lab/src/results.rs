@@ -89,13 +89,16 @@ impl Header {
     }
 }
 
-/// A time and the load at that time.
+/// A time, and how busy and how fast the machine was.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
     /// Seconds since 1970-01-01 00:00 UTC.
     pub unix_seconds: u64,
     /// Mean number of runnable processes of the last minute.
     pub load: Option<f64>,
+    /// Mean clock of the processors, MHz, where the system tells it.
+    #[serde(default)]
+    pub clock_mhz: Option<f64>,
 }
 
 /// The measuring program.

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::answer::{Answer, hexadecimal};
 use crate::engine::EngineOptions;
-use crate::machine::{Ticks, load_one_minute};
+use crate::machine::{Ticks, clock_mhz, load_one_minute};
 use crate::probe::Probe;
 use crate::results::{Header, Moment, Pass, Program, ReadError, Record, Results};
 use crate::schedule;
@@ -240,6 +240,7 @@ pub fn moment() -> Moment {
     Moment {
         unix_seconds,
         load: load_one_minute(),
+        clock_mhz: clock_mhz(),
     }
 }
 

@@ -54,6 +54,19 @@ pub enum Verdict {
     Alike,
     /// Too few rounds to say.
     Unknown,
+    /// The machine did too much else: the reference engine differs from itself.
+    Busy,
+}
+
+/// How far the reference engine may be from itself, and how wide the interval of that may be, each
+/// as a ratio, before nothing is said of any engine.
+pub const NOISE_MAX: (f64, f64) = (1.05, 1.10);
+
+/// Whether the reference engine against itself shows a machine too busy for anything to be told.
+pub fn is_too_noisy(control: &Ratio) -> bool {
+    let (distance_max, width_max) = NOISE_MAX;
+    let is_wide = |(low, high): (f64, f64)| high / low > width_max;
+    control.value.ln().abs() > distance_max.ln() || control.interval.is_some_and(is_wide)
 }
 
 /// Calls a difference only where the interval shuts out 1, the ratio is at least

@@ -1,6 +1,7 @@
 //! Test by test, a small table each, in the form of the published pages.
 
 use lab::comparison::{Cell, Comparison, EngineSummary};
+use lab::statistics::Ratio;
 use serde::Serialize;
 
 use super::RatioText;
@@ -60,13 +61,12 @@ fn rows(comparison: &Comparison, test: usize) -> Vec<CardRow> {
         .iter()
         .filter_map(|(_, cell)| cell.wall_s)
         .fold(f64::MIN_POSITIVE, f64::max);
-    let noise = comparison
-        .control()
-        .and_then(|control| control.cells.get(test)?.wall_ratio);
+    let of_test = |engine: &EngineSummary| engine.cells.get(test)?.wall_ratio;
     cells
         .into_iter()
         .map(|(engine, cell)| {
-            let noise = noise.as_ref().filter(|_| !engine.profile.control);
+            let text =
+                |ratio: Ratio| RatioText::new(&ratio, comparison.verdict(engine, &ratio, of_test));
             CardRow {
                 name: engine.profile.name.clone(),
                 class: class_of(comparison, &engine.profile.name),
@@ -74,7 +74,7 @@ fn rows(comparison: &Comparison, test: usize) -> Vec<CardRow> {
                 bar: format!("{:.1}%", cell.wall_s.unwrap_or(0.0) / slowest * 100.0),
                 cpu: seconds(cell.cpu_s),
                 base: engine.base.clone().unwrap_or_default(),
-                ratio: cell.wall_ratio.map(|ratio| RatioText::new(&ratio, noise)),
+                ratio: cell.wall_ratio.map(text),
                 wrong: cell.wrong.clone(),
             }
         })

@@ -6,6 +6,7 @@ use workloads::Spec;
 use workloads::concurrent::Arrivals;
 
 use super::growth::{Axes, Chart, Curve, lines};
+use super::scale::Kind;
 use crate::chart::class_of;
 use crate::format::duration;
 
@@ -61,6 +62,7 @@ pub(super) fn section(comparison: &Comparison) -> Option<Concurrent> {
         measure: "operations per second",
         suffix: " /s",
         powers: false,
+        scale: Kind::Logarithmic,
     };
     let open = Axes {
         title: "Latency that 99 of 100 operations do not exceed, open steps".to_owned(),
@@ -68,6 +70,7 @@ pub(super) fn section(comparison: &Comparison) -> Option<Concurrent> {
         measure: "seconds",
         suffix: " s",
         powers: false,
+        scale: Kind::Logarithmic,
     };
     let mut charts = curves(comparison, &closed, |cell| {
         cell.rate.is_none().then_some(cell.throughput)
@@ -128,11 +131,23 @@ fn curves(
 }
 
 /// A line per engine through what is picked of its tests.
-pub(super) fn curves_of(
+fn curves_of(
     comparison: &Comparison,
     axes: &Axes,
     pick: impl Fn(&Cell) -> Option<(f64, f64)>,
 ) -> Vec<Chart> {
+    let (sizes, curves) = curves_and_sizes(comparison, pick);
+    if sizes.len() < 2 {
+        return vec![];
+    }
+    lines(axes, &sizes, &curves)
+}
+
+/// What is picked of the tests of each engine, and all places on the axis to the right.
+pub(super) fn curves_and_sizes(
+    comparison: &Comparison,
+    pick: impl Fn(&Cell) -> Option<(f64, f64)>,
+) -> (Vec<f64>, Vec<Curve<'_>>) {
     let mut sizes: Vec<f64> = Vec::new();
     let mut curves: Vec<Curve<'_>> = Vec::new();
     for engine in comparison
@@ -153,8 +168,5 @@ pub(super) fn curves_of(
     }
     sizes.sort_by(f64::total_cmp);
     sizes.dedup();
-    if sizes.len() < 2 {
-        return vec![];
-    }
-    lines(axes, &sizes, &curves)
+    (sizes, curves)
 }

@@ -1,10 +1,11 @@
-//! Cost as the size grows: runs of one workload at several sizes, as lines on logarithmic axes.
+//! Lines on two axes: cost as the size grows, throughput as terminals are added.
 
 use lab::comparison::Comparison;
 use lab::engine::Mode;
 use serde::Serialize;
 use workloads::Spec;
 
+use super::scale::{Kind as ScaleKind, Scale};
 use crate::chart::COLOURS;
 use crate::format::{MISSING, seconds};
 
@@ -39,10 +40,25 @@ struct Tick {
 struct Line {
     name: String,
     class: String,
+    /// How it is drawn: a class of the style sheet.
+    style: Style,
     points: Vec<Point>,
     /// Seconds at each size of the chart.
     cells: Vec<String>,
     slope: String,
+}
+
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Style {
+    Plain,
+    /// What the others are compared with.
+    Reference,
+    /// The colours have all been used once.
+    Dashed,
+    /// Figures that others published: marks without a line.
+    Published,
 }
 
 #[derive(Debug, Serialize)]
@@ -81,6 +97,8 @@ pub(super) struct Axes {
     /// Behind the numbers that go up.
     pub(super) suffix: &'static str,
     pub(super) powers: bool,
+    /// Of both axes.
+    pub(super) scale: ScaleKind,
 }
 
 /// What the runs of one chart have in common.
@@ -149,6 +167,7 @@ fn of_kind(kind: &Kind<'_>, runs: &[(f64, &Comparison)]) -> Vec<Chart> {
         measure: "seconds",
         suffix: " s",
         powers: true,
+        scale: ScaleKind::Logarithmic,
     };
     lines(&axes, &sizes, &curves)
 }
@@ -157,37 +176,45 @@ fn of_kind(kind: &Kind<'_>, runs: &[(f64, &Comparison)]) -> Vec<Chart> {
 pub(super) fn lines(axes: &Axes, sizes: &[f64], curves: &[Curve<'_>]) -> Vec<Chart> {
     curves
         .chunks(LINES_MAX)
-        .map(|curves| chart(axes, sizes, curves))
+        .map(|curves| {
+            let drawn = curves.iter().zip(0..).map(|(curve, place)| Drawn {
+                curve: curve.clone(),
+                class: format!("s{}", place % COLOURS),
+                style: Style::Plain,
+            });
+            chart(axes, sizes, &drawn.collect::<Vec<_>>())
+        })
         .collect()
 }
 
-fn chart(axes: &Axes, sizes: &[f64], curves: &[Curve<'_>]) -> Chart {
-    let times = || {
-        curves
-            .iter()
-            .flat_map(|curve| &curve.1)
-            .map(|point| point.1)
-    };
-    let low = power_of_ten(times().fold(f64::MAX, f64::min).log10().floor());
-    let high = power_of_ten(times().fold(f64::MIN_POSITIVE, f64::max).log10().ceil());
-    let high = if high > low { high } else { low * 10.0 };
+/// A curve, and how it is drawn.
+pub(super) struct Drawn<'a> {
+    pub(super) curve: Curve<'a>,
+    pub(super) class: String,
+    pub(super) style: Style,
+}
+
+/// All of these in one chart.
+pub(super) fn chart(axes: &Axes, sizes: &[f64], drawn: &[Drawn<'_>]) -> Chart {
+    let points = drawn.iter().flat_map(|drawn| &drawn.curve.1);
+    let upward = Scale::up(axes.scale, points.map(|point| point.1));
     let first = sizes.first().copied().unwrap_or(1.0);
     let last = sizes.last().copied().unwrap_or(1.0);
-    let share = |value: f64, low: f64, high: f64| (value / low).ln() / (high / low).ln();
-    let x = |size: f64| format!("{:.1}", LEFT + share(size, first, last) * (RIGHT - LEFT));
-    let y = |time: f64| format!("{:.1}", BOTTOM - share(time, low, high) * (BOTTOM - TOP));
-    let mut up = Vec::new();
-    let mut tick = low;
-    while tick <= high * 1.001 {
-        up.push(Tick {
-            place: y(tick),
-            label: format!("{}{}", short(tick), axes.suffix),
-        });
-        tick *= 10.0;
-    }
-    let line = |(place, (name, points)): (usize, &Curve<'_>)| Line {
+    let across = Scale::between(axes.scale, first, last);
+    let x = |size: f64| format!("{:.1}", LEFT + across.share(size) * (RIGHT - LEFT));
+    let y = |time: f64| format!("{:.1}", BOTTOM - upward.share(time) * (BOTTOM - TOP));
+    let up = upward.ticks().into_iter().map(|tick| Tick {
+        place: y(tick),
+        label: format!("{}{}", short(tick), axes.suffix),
+    });
+    let line = |Drawn {
+                    curve: (name, points),
+                    class,
+                    style,
+                }: &Drawn<'_>| Line {
         name: (*name).to_owned(),
-        class: format!("s{}", place % COLOURS),
+        class: class.clone(),
+        style: *style,
         points: points
             .iter()
             .map(|&(size, time)| Point {
@@ -223,21 +250,21 @@ fn chart(axes: &Axes, sizes: &[f64], curves: &[Curve<'_>]) -> Chart {
                 label: size.to_string(),
             })
             .collect(),
-        up,
+        up: up.collect(),
         sizes: sizes.iter().map(f64::to_string).collect(),
-        lines: curves.iter().enumerate().map(line).collect(),
+        lines: drawn.iter().map(line).collect(),
     }
 }
 
-/// A power of ten, for an axis.
+/// A label of an axis.
 fn short(tick: f64) -> String {
     if tick >= 1e6 {
         format!("{:.0} M", tick / 1e6)
     } else if tick >= 1e4 {
         format!("{:.0} k", tick / 1e3)
     } else {
-        // Powers of ten that are not whole are off by their last binary digits.
-        format!("{:.0e}", tick)
+        // Those that are not whole are off by their last binary digits.
+        format!("{tick:.1e}")
             .parse::<f64>()
             .unwrap_or(tick)
             .to_string()
@@ -246,15 +273,11 @@ fn short(tick: f64) -> String {
 
 /// A value with the digits that it deserves.
 fn value(value: f64) -> String {
-    if value >= 1000.0 {
+    if value >= 100.0 {
         format!("{value:.0}")
     } else {
         seconds(Some(value))
     }
-}
-
-fn power_of_ten(exponent: f64) -> f64 {
-    10f64.powf(exponent)
 }
 
 /// The exponent of the power of the size that fits the points best: least squares of the
@@ -294,9 +317,10 @@ mod tests {
             measure: "seconds",
             suffix: " s",
             powers: true,
+            scale: ScaleKind::Logarithmic,
         };
         let curves: [Curve<'_>; 1] = [("one", vec![(1.0, 0.1), (10.0, 1.0), (100.0, 10.0)])];
-        let chart = chart(&axes, &[1.0, 10.0, 100.0], &curves);
+        let chart = lines(&axes, &[1.0, 10.0, 100.0], &curves).remove(0);
         let middle = &chart.lines[0].points[1];
         assert_eq!(middle.x, format!("{:.1}", (LEFT + RIGHT) / 2.0));
         assert_eq!(middle.y, format!("{:.1}", (TOP + BOTTOM) / 2.0));

@@ -127,7 +127,6 @@ fn table(
         .copied()
         .filter(|engine| engine.base.is_some())
         .collect();
-    let control = comparison.control();
     let head = |engine: &&EngineSummary| Head {
         name: engine.profile.name.clone(),
         base: engine.base.clone().unwrap_or_default(),
@@ -143,15 +142,14 @@ fn table(
             .collect(),
         ratios: based
             .iter()
-            .map(|engine| ratio(engine, control, pick, test))
+            .map(|engine| ratio(comparison, engine, pick, test))
             .collect(),
         published: published.iter().map(|column| column.text(test)).collect(),
     };
     let mean = |engine: &&EngineSummary| {
-        let noise = control
-            .filter(|_| !engine.profile.control)
-            .and_then(pick.mean);
-        (pick.mean)(engine).map(|ratio| RatioText::new(&ratio, noise.as_ref()))
+        let text =
+            |ratio: Ratio| RatioText::new(&ratio, comparison.verdict(engine, &ratio, pick.mean));
+        (pick.mean)(engine).map(text)
     };
     Times {
         engines: engines.iter().map(head).collect(),
@@ -195,19 +193,12 @@ fn time(engine: &EngineSummary, pick: &Pick, test: usize) -> Time {
     }
 }
 
-fn ratio(
-    engine: &EngineSummary,
-    control: Option<&EngineSummary>,
-    pick: &Pick,
-    test: usize,
-) -> RatioCell {
-    let noise = control
-        .filter(|_| !engine.profile.control)
-        .and_then(|control| (pick.ratio)(control.cells.get(test)?));
+fn ratio(comparison: &Comparison, engine: &EngineSummary, pick: &Pick, test: usize) -> RatioCell {
+    let of_test = |engine: &EngineSummary| (pick.ratio)(engine.cells.get(test)?);
+    let text = |ratio: Ratio| RatioText::new(&ratio, comparison.verdict(engine, &ratio, of_test));
     let cell = engine.cells.get(test);
-    let ratio = cell.and_then(pick.ratio);
     RatioCell {
-        ratio: ratio.map(|ratio| RatioText::new(&ratio, noise.as_ref())),
+        ratio: of_test(engine).map(text),
         wrong: cell.is_some_and(|cell| cell.wrong.is_some()),
     }
 }
@@ -232,14 +223,7 @@ pub(super) fn answers(comparison: &Comparison) -> Answers {
 /// The machine, name and value.
 pub(super) fn machine(comparison: &Comparison) -> Vec<(&'static str, String)> {
     let machine = &comparison.header.machine;
-    let load = comparison.load.map_or_else(
-        || MISSING.to_owned(),
-        |(low, high)| format!("{low:.1} to {high:.1} at the beginning of a pass"),
-    );
-    let stolen = comparison.stolen_share_max.map_or_else(
-        || MISSING.to_owned(),
-        |share| format!("at most {:.1} % of a pass", share * 100.0),
-    );
+    let [load, stolen, clock] = busy_words(comparison);
     vec![
         ("Processor", machine.cpu.clone()),
         ("Cores", machine.cores.to_string()),
@@ -259,5 +243,31 @@ pub(super) fn machine(comparison: &Comparison) -> Vec<(&'static str, String)> {
         ),
         ("Load", load),
         ("Taken by the host", stolen),
+        ("Clock", clock),
     ]
+}
+
+/// Load, time that the host took, and clock, over all passes.
+fn busy_words(comparison: &Comparison) -> [String; 3] {
+    let missing = || MISSING.to_owned();
+    let load = comparison.load.map_or_else(missing, |(low, high)| {
+        format!("{low:.1} to {high:.1} at the beginning of a pass")
+    });
+    let stolen = comparison.stolen_share_max.map_or_else(missing, |share| {
+        format!("at most {:.1} % of a pass", share * 100.0)
+    });
+    let clock = comparison.clock_mhz.map_or_else(missing, |(low, high)| {
+        if high - low < 1.0 {
+            format!("{high:.0} MHz")
+        } else {
+            format!("{low:.0} to {high:.0} MHz")
+        }
+    });
+    [load, stolen, clock]
+}
+
+/// The same in a line for the head of the page.
+pub(super) fn circumstances(comparison: &Comparison) -> String {
+    let [load, stolen, clock] = busy_words(comparison);
+    format!("Load {load}. Taken by the host: {stolen}. Clock of the processors: {clock}.")
 }

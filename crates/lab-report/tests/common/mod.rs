@@ -379,6 +379,7 @@ fn pass(round: u32, place: usize, engine: &str, readable: bool, tests: Vec<TestS
         began: Moment {
             unix_seconds: 951_782_400,
             load: Some(0.25),
+            clock_mhz: Some(2900.0),
         },
         stolen_share: Some(0.01),
         creating: Some(sample(1_000_000)),
@@ -403,6 +404,7 @@ fn header(workload: &workloads::Workload, engines: &[MadeUp]) -> Header {
         began: Moment {
             unix_seconds: 951_782_400,
             load: Some(0.25),
+            clock_mhz: Some(2900.0),
         },
         program: Program {
             version: "9.9.9".into(),

@@ -28,6 +28,7 @@ pub fn header() -> Header {
         began: Moment {
             unix_seconds: 1,
             load: Some(0.5),
+            clock_mhz: Some(2900.0),
         },
         program: Program {
             version: "0".into(),
@@ -84,6 +85,7 @@ pub fn pass(round: u32, engine: &str, milliseconds: [u64; 2]) -> Pass {
         began: Moment {
             unix_seconds: 2,
             load: Some(1.5),
+            clock_mhz: Some(2900.0),
         },
         stolen_share: None,
         creating: None,
