@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::command::{cargo, program, read};
 use crate::process::{self, Ended};
+use crate::workspace::ALL_FEATURES;
 
 /// Longer than any executable takes on a machine in use: one that hangs is ended, and named.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
@@ -77,6 +78,7 @@ impl Tests<'_> {
     fn build(&self) -> anyhow::Result<Vec<Executable>> {
         let mut build = cargo();
         build.args(["test", "--workspace", "--locked", "--no-run"]);
+        build.args(ALL_FEATURES);
         build.arg("--message-format=json-render-diagnostics");
         for name in self.names {
             build.args(["--test", name]);

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 
 use crate::command::{cargo, program, run as run_command, run_unless_skipped};
-use crate::workspace;
+use crate::workspace::{self, ALL_FEATURES};
 
 /// What the scripts get by environment.
 struct Built {
@@ -26,7 +26,8 @@ pub fn build() -> anyhow::Result<()> {
     run_command(
         cargo()
             .args(["build", "--quiet", "--locked"])
-            .args(packages),
+            .args(packages)
+            .args(ALL_FEATURES),
     )
 }
 

@@ -43,8 +43,6 @@ struct Arguments {
 enum Task {
     /// Install what is lacking, then run every check and test.
     Test(test::Options),
-    /// What continuous integration runs: the same as `test`.
-    Ci,
     /// Check the tree: layout, edges between crates, budgets, words, documents.
     Tidy,
     /// Write the vectors anew and fail if they differ from what is committed.
@@ -84,7 +82,6 @@ fn run(task: &Task) -> anyhow::Result<()> {
     workspace::enter_root()?;
     match task {
         Task::Test(options) => test::run(options),
-        Task::Ci => test::run(&test::Options::default()),
         Task::Tidy => tidy::run(),
         Task::Vectors => vectors::run(),
         Task::Fuzz(options) => fuzz::run(options),

@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use serde::Deserialize;
 
 use crate::command::{cargo, program, read, run as run_command};
-use crate::workspace;
+use crate::workspace::{self, ALL_FEATURES};
 
 /// Which peer, and what else is wanted of it.
 #[derive(clap::Args)]
@@ -72,9 +72,10 @@ fn libraries() -> anyhow::Result<()> {
     };
     run_command(lab(&strongroom).args(install))?;
     let engines = ["test", "--locked", "--package", "strongroom-lab-engines"];
+    let engines = [&engines[..], &["--features", "servers"]].concat();
     let program = ["test", "--locked", "--package", "strongroom-cli"];
-    let program = [&program[..], &["--test", "products"]].concat();
-    for tests in [&engines[..], &program] {
+    let program = [&program[..], &ALL_FEATURES, &["--test", "products"]].concat();
+    for tests in [&engines, &program] {
         // Left out is then none of them.
         run_command(lab(tests).env("STRONGROOM_LAB_PEERS", "required"))?;
     }

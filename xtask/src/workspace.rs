@@ -7,6 +7,9 @@ use serde_json::Value;
 
 use crate::command::{cargo, program, read};
 
+/// The program with everything: what a build for a first comparison leaves out is tested as well.
+pub const ALL_FEATURES: [&str; 2] = ["--features", "strongroom-cli/full"];
+
 /// Makes the root of the repository the current folder; every path in this program starts there.
 pub fn enter_root() -> anyhow::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))

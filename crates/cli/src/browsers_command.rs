@@ -37,6 +37,7 @@ const SCRIPT: (&str, &[&str]) = ("script", &lab_engines::BROWSERS_SCRIPT);
 
 /// Runs everything.
 pub fn run(args: &Args) -> anyhow::Result<()> {
+    let mut failed = None;
     let ways = [DIRECT, SCRIPT].map(|(mode, engines)| (mode, available(engines, &args.only)));
     for size in &args.sizes {
         for (mode, engines) in ways.iter().filter(|(_, engines)| !engines.is_empty()) {
@@ -55,10 +56,15 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
                 folder.into_os_string(),
             ];
             let run = compare::Args::try_parse_from(words).context("a run of `compare`")?;
-            compare::run(run)?;
+            // The other sizes are worth having.
+            if let Err(error) = compare::run(run) {
+                tell(&format!("{mode}, size {size}: {error:#}"));
+                failed = Some(error);
+            }
         }
     }
-    report_command::draw_below(&args.out)
+    report_command::draw_below(&args.out)?;
+    failed.map_or(Ok(()), Err)
 }
 
 /// Those that can take part here; the others are told, each with how to get it.

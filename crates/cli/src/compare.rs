@@ -2,20 +2,20 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{Parser, ValueEnum};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lab::custom::FolderError;
 use lab::engine::{EngineOptions, Mode, Profile};
 use lab::machine::Machine;
 use lab::results::{FORMAT, Header, WorkloadHead};
-use lab::run::{Existing, Plan, Progress, moment, this_program};
+use lab::run::{Existing, Plan, moment, this_program};
 use workloads::{Dialect, Spec};
 
 use crate::compare_output::{Output, say};
+use crate::compare_progress::{Display, tell_how_to_go_on};
 use crate::engine_arguments::{EngineArguments, arguments};
 use crate::workload;
 
@@ -29,8 +29,8 @@ pub const KEEPER_COMMAND: &str = "lab-keeper";
 #[derive(Debug, Parser)]
 pub struct Args {
     /// Engines to compare, separated by commas; the first is the reference [default: sqlite,
-    /// strongroom, sqlite-nosync, strongroom-nosync, sqlite-again; for `tpcc` postgres, every proxy
-    /// that is available, and the proxy's engine in process]
+    /// strongroom, sqlite-mmap, sqlite-nosync, strongroom-nosync, sqlite-again; for `tpcc` postgres,
+    /// every proxy that is available, and the proxy's engine in process]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     engines: Vec<String>,
 
@@ -38,6 +38,10 @@ pub struct Args {
     /// for `tpcc` 3, as published]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: Option<u32>,
+
+    /// Three rounds: under a minute for the workload `speed`, and no intervals
+    #[arg(long, conflicts_with = "repetitions")]
+    quick: bool,
 
     /// Folder for the page, the samples and, while a test runs, its database
     #[arg(long, default_value = "report", value_name = "DIR")]
@@ -111,6 +115,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     }
     let output = Output {
         folder: &args.out,
+        quick: args.quick,
         quiet: args.quiet,
         json: args.json,
     };
@@ -122,8 +127,11 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let engines = profiles(&args.engines, &spec, &options)?;
     for engine in &engines {
         // Told here, not by a worker in the middle of the run.
-        lab::custom::check(&spec, engine.dialect)
-            .with_context(|| format!("engine `{}` cannot take part", engine.name))?;
+        lab::custom::check(&spec, engine.dialect).map_err(|error| match error {
+            FolderError::Build(_) => anyhow::Error::new(error)
+                .context(format!("engine `{}` cannot take part", engine.name)),
+            of_the_folder => of_the_folder.into(),
+        })?;
     }
     let reference = engines
         .first()
@@ -136,12 +144,15 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let mut display = Display::new(head.tests.clone());
     let plan = plan(&args, head, engines, options)?;
     let quiet = args.quiet || args.json;
+    if !quiet {
+        tell_how_to_go_on();
+    }
     let outcome = lab::run::run(&plan, &mut |progress| {
         if !quiet {
             display.show(&progress);
         }
     });
-    display.bar.finish_and_clear();
+    display.finish();
     output.report(&outcome?)
 }
 
@@ -192,7 +203,11 @@ fn plan(
             machine: Machine::describe(&args.out),
         },
         options,
-        rounds: args.repetitions.unwrap_or(if is_tpcc { 3 } else { 12 }),
+        rounds: match args.repetitions {
+            Some(rounds) => rounds,
+            None if is_tpcc || args.quick => 3,
+            None => 12,
+        },
         folder: args.out.clone(),
         worker: vec![
             program.clone(),
@@ -247,6 +262,12 @@ fn profiles(
     let mut profiles: Vec<Profile> = Vec::new();
     for name in names {
         let Some(engine) = lab_engines::named(name, options) else {
+            if lab_engines::is_left_out(name) {
+                bail!(
+                    "engine `{name}` is not in this build of the program; build it with all \
+                     features: `cargo build --release --features full`"
+                );
+            }
             bail!("there is no engine `{name}`; `compare --list` shows those there are");
         };
         if profiles.iter().any(|profile| profile.name == name) {
@@ -287,53 +308,4 @@ fn list(options: &EngineOptions) -> anyhow::Result<()> {
     }
     text += &format!("  {:<36} {}\n", "./FOLDER", workloads::custom::DESCRIPTION);
     say(&text)
-}
-
-/// Progress on standard error: a bar on a terminal, else a line per round.
-struct Display {
-    bar: ProgressBar,
-    /// Titles of the tests.
-    tests: Vec<String>,
-    round: Option<u32>,
-}
-
-impl Display {
-    fn new(tests: Vec<String>) -> Self {
-        let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {prefix}  {msg}")
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        bar.set_style(style);
-        Self {
-            bar,
-            tests,
-            round: None,
-        }
-    }
-
-    fn show(&mut self, progress: &Progress<'_>) {
-        let left = progress
-            .time_left
-            .map_or_else(|| "time left: ?".to_owned(), time_left);
-        let tests = self.tests.len();
-        let round = progress.round + 1;
-        if !io::stderr().is_terminal() && self.round != Some(round) {
-            self.round = Some(round);
-            let rounds = progress.passes / progress.engines.max(1);
-            // Nobody reads it: no reason to stop measuring.
-            drop(writeln!(io::stderr(), "round {round} of {rounds}, {left}"));
-        }
-        let test = self.tests.get(progress.tests_done);
-        let title = test.map_or("closing", String::as_str);
-        self.bar.set_length((progress.passes * tests) as u64);
-        self.bar
-            .set_position((progress.passes_done * tests + progress.tests_done) as u64);
-        self.bar.set_prefix(left);
-        self.bar
-            .set_message(format!("round {round}, {}: {title}", progress.engine));
-    }
-}
-
-fn time_left(left: Duration) -> String {
-    let seconds = left.as_secs();
-    format!("{}:{:02} left", seconds / 60, seconds % 60)
 }

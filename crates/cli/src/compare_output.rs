@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use lab::comparison::{Comparison, compare};
 use lab::engine::Mode;
 use lab::results::Results;
@@ -20,6 +20,8 @@ pub const PAGE_FILE: &str = "report.html";
 pub struct Output<'a> {
     /// Folder of the run.
     pub folder: &'a Path,
+    /// The run has few rounds because that was asked for.
+    pub quick: bool,
     /// Write the page, and say nothing.
     pub quiet: bool,
     /// Print one JSON document.
@@ -66,16 +68,17 @@ impl Output<'_> {
         write_whole(&path, &page).with_context(|| format!("cannot write {}", path.display()))?;
         let sentence = lab_report::finding::sentence(&comparison);
         if self.json {
-            return say(&lab_report::export::json(&Document {
+            say(&lab_report::export::json(&Document {
                 page: &path,
                 samples: &samples,
                 passes_resumed: outcome.passes_resumed,
                 sentence,
                 comparison: &comparison,
-            })?);
+            })?)?;
+            return all_took_part(&comparison);
         }
         if self.quiet {
-            return Ok(());
+            return all_took_part(&comparison);
         }
         let mut text = lab_report::terminal::table(&comparison, terminal_width());
         text += "\n\n";
@@ -92,13 +95,37 @@ impl Output<'_> {
                 outcome.results.passes.len()
             );
         }
+        if self.quick {
+            text += "This was a quick run: its rounds are too few for intervals. Leave out `--quick` \
+                     for a whole one.\n";
+        }
         text += &format!(
             "{sentence}\nThe page is {}, every sample is in {}.\n",
             path.display(),
             samples.display()
         );
-        say(&text)
+        say(&text)?;
+        all_took_part(&comparison)
     }
+}
+
+/// Fails where an engine has not ended a single pass: nothing was compared with it.
+fn all_took_part(comparison: &Comparison) -> anyhow::Result<()> {
+    let without = comparison
+        .engines
+        .iter()
+        .filter(|engine| engine.passes == 0);
+    let without: Vec<String> = without
+        .map(|engine| {
+            let why = engine
+                .failures
+                .first()
+                .map_or("it had none", String::as_str);
+            format!("{} did not end a pass: {why}", engine.profile.name)
+        })
+        .collect();
+    ensure!(without.is_empty(), "{}", without.join("; "));
+    Ok(())
 }
 
 /// Writes to standard output; a reader that has gone away is no error.
@@ -130,8 +157,13 @@ pub fn command(comparison: &Comparison) -> String {
         Spec::Custom { folder, .. } => quoted(folder).into_owned(),
         spec => spec.arguments(),
     };
+    let features = if names.iter().any(|name| lab_engines::needs_servers(name)) {
+        " --features full"
+    } else {
+        ""
+    };
     let mut command = format!(
-        "cargo run --release -- compare --workload {workload} --repetitions {} --seed {}",
+        "cargo run --release{features} -- compare --workload {workload} --repetitions {} --seed {}",
         comparison.rounds, header.seed
     );
     if names != lab_engines::DEFAULT {
@@ -147,7 +179,7 @@ pub fn command(comparison: &Comparison) -> String {
 }
 
 /// A word as a shell takes it for one.
-fn quoted(word: &str) -> Cow<'_, str> {
+pub fn quoted(word: &str) -> Cow<'_, str> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./,:=+@%".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.into();

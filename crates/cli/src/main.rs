@@ -3,16 +3,22 @@
 
 mod backup_command;
 mod browsers_command;
+#[cfg(feature = "servers")]
 mod columns_command;
 mod compare;
 mod compare_output;
+mod compare_progress;
 mod engine_arguments;
+mod error_text;
 mod file_commands;
 mod import_command;
 mod inspect_command;
 mod key_arguments;
 mod key_command;
 mod lab_command;
+#[cfg(not(feature = "servers"))]
+mod left_out;
+#[cfg(feature = "servers")]
 mod proxy_command;
 mod rekey_command;
 mod report_command;
@@ -22,8 +28,13 @@ mod terminal;
 mod verify_command;
 mod workload;
 
+#[cfg(not(feature = "servers"))]
+use left_out as columns_command;
+#[cfg(not(feature = "servers"))]
+use left_out as proxy_command;
+
 use clap::{Parser, Subcommand};
-use std::io;
+use error_text::{in_one_line, is_broken_pipe};
 use std::process::ExitCode;
 
 /// Encrypted SQLite databases, and what encryption costs.
@@ -91,35 +102,9 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Workload(args) => workload::run(args).map(done),
         Command::Lab(args) => lab_command::run(args).map(done),
         Command::Columns(args) => columns_command::run(args),
-        Command::Proxy(args) => proxy_command::run(args).map(done),
+        Command::Proxy(args) => proxy_command::run(args),
         Command::LabWorker => compare::run_worker().map(done),
         Command::LabKeeper(args) => compare::run_keeper(&args).map(done),
         Command::LabShell => lab_command::run_shell().map(done),
     }
-}
-
-/// Whoever reads the output has had enough: nobody is left to be told.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    })
-}
-
-/// The error with those causes that it does not already tell itself.
-fn in_one_line(error: &anyhow::Error) -> String {
-    let mut text = error.to_string();
-    // The number of SQLite's code says nothing that its message does not.
-    let causes = error
-        .chain()
-        .skip(1)
-        .filter(|cause| !cause.is::<rusqlite::ffi::Error>());
-    for cause in causes {
-        let cause = cause.to_string();
-        if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
-        }
-    }
-    text
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::ValueEnum;
@@ -44,7 +45,7 @@ enum LogLevel {
     Debug,
 }
 
-pub fn run(args: Args) -> anyhow::Result<()> {
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     start_log(&args);
     if !args.allow_dumps {
         process::forbid_dumps();
@@ -70,7 +71,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     tracing::info!(%address, ?socket, ?metrics, columns, "listening");
     server.look_for_server();
     server.run(proxy::stop_signal());
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The key that came in a variable comes by a descriptor from then on: the program is started anew

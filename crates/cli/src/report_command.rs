@@ -13,6 +13,7 @@ use lab::results::Results;
 use lab::run::RESULTS_FILE;
 
 use crate::compare_output::{PAGE_FILE, command, say, terminal_width, write_whole};
+use crate::error_text::{in_one_line, is_broken_pipe};
 
 /// Exit status of a comparison of two runs that could not be made; 1 is a regression.
 const STATUS_ERROR: u8 = 2;
@@ -96,13 +97,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         None => draw(&args).map(|()| ExitCode::SUCCESS),
         Some(SubCommand::Diff(args)) => match diff(&args) {
             Ok(code) => Ok(code),
-            Err(error) if crate::is_broken_pipe(&error) => Ok(ExitCode::FAILURE),
+            Err(error) if is_broken_pipe(&error) => Ok(ExitCode::FAILURE),
             Err(error) => {
                 // Nobody reads it: the status still tells.
                 drop(writeln!(
                     io::stderr(),
                     "strongroom: {}",
-                    crate::in_one_line(&error)
+                    in_one_line(&error)
                 ));
                 Ok(STATUS_ERROR.into())
             }
@@ -124,8 +125,8 @@ fn read(path: &Path) -> anyhow::Result<Run> {
     } else {
         path.to_owned()
     };
-    let bytes = fs::read(&file)
-        .with_context(|| format!("there is no run in {}: cannot read it", path.display()))?;
+    let bytes =
+        fs::read(&file).with_context(|| format!("there is no run in {}", path.display()))?;
     let text = String::from_utf8(bytes)
         .ok()
         .with_context(|| format!("{} is not a results file of `compare`", file.display()))?;

@@ -133,7 +133,7 @@ fn a_shell_alone_is_no_interface() {
     let folder = tempfile::tempdir().unwrap();
     let file = describe(folder.path(), "own", "sqlite", &["cat"], &["echo", "1"]);
     let output = compare(folder.path(), "own", &file, "direct");
-    assert!(output.status.success(), "{output:?}");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
     let failure = passes(folder.path()).remove(0).failure.unwrap();
     assert!(failure.contains("add `--mode script`"), "{failure}");
 }

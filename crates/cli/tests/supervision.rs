@@ -135,7 +135,10 @@ fn a_killed_worker_fails_its_pass_and_the_run_goes_on() {
     let (_, worker) = run.under_way("speed.db");
     kill(worker);
     let (output, folder) = run.end();
-    assert!(output.status.success(), "{output:?}");
+    // `sqlite` had one round only.
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("sqlite did not end a pass: "), "{said}");
     let passes = passes(folder.path());
     assert_eq!(passes.len(), 2);
     let failure = passes[0].failure.as_deref().unwrap();
@@ -154,7 +157,7 @@ fn a_killed_keeper_takes_the_worker_with_it() {
     kill(keeper);
     until(|| is_gone(worker));
     let (output, folder) = run.end();
-    assert!(output.status.success(), "{output:?}");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
     let passes = passes(folder.path());
     let failure = passes[0].failure.as_deref().unwrap();
     assert!(failure.contains("keeper too"), "{failure}");
@@ -206,7 +209,7 @@ fn a_server_goes_with_a_killed_worker() {
     let below = run.below();
     kill(worker);
     let (output, folder) = run.end();
-    assert!(output.status.success(), "{output:?}");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
     for process in below {
         until(|| is_gone(process.pid));
     }
@@ -233,7 +236,7 @@ fn a_killed_server_fails_its_pass_with_its_last_words() {
     });
     kill(server);
     let (output, folder) = run.end();
-    assert!(output.status.success(), "{output:?}");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
     let passes = passes(folder.path());
     let failure = passes[0].failure.as_deref().unwrap();
     assert!(

@@ -17,12 +17,10 @@ use proxy::{CHECK_INTERVAL, Protection, Root};
 use sql_rewrite::Rules;
 use workloads::tpcc::Isolation;
 
+use crate::names::IN_PROCESS_FAMILY;
 use crate::postgres::{self, Postgres, PostgresTerminal, USER};
 use crate::proxy::{VARIANTS, Variant, profile};
 use crate::server_engine::ServerEngine;
-
-/// The family of these engines.
-pub const FAMILY: &str = "in-process";
 
 /// As the proxy has it where its configuration does not say otherwise.
 const MESSAGE_SIZE_MAX: usize = 256 << 20;
@@ -40,7 +38,7 @@ pub(crate) fn family() -> impl Iterator<Item = InProcessEngine> {
     VARIANTS.into_iter().map(|variant| {
         let words = variant.words;
         let words = format!("PostgreSQL, the proxy's engine in the client's process, {words}");
-        let profile = profile(FAMILY, variant.suffix, words);
+        let profile = profile(IN_PROCESS_FAMILY, variant.suffix, words);
         InProcessEngine {
             server: ServerEngine::new(profile.clone(), postgres::product()),
             profile,

@@ -7,9 +7,12 @@
 mod browser;
 mod commands;
 mod compile;
+#[cfg(feature = "servers")]
 mod mariadb;
+#[cfg(feature = "servers")]
 mod mysql;
 mod npm;
+#[cfg(feature = "servers")]
 mod postgres;
 mod sqlcipher;
 mod sqlite3mc;
@@ -54,8 +57,11 @@ pub type Make = fn(&Path, &mut dyn Write) -> Result<(), InstallError>;
 pub const INSTALLABLE: &[Installable] = &[
     sqlcipher::INSTALLABLE,
     sqlite3mc::INSTALLABLE,
+    #[cfg(feature = "servers")]
     postgres::INSTALLABLE,
+    #[cfg(feature = "servers")]
     mariadb::INSTALLABLE,
+    #[cfg(feature = "servers")]
     mysql::INSTALLABLE,
     strongroom_wasm::INSTALLABLE,
     browser::SQLITE_WASM_INSTALLABLE,

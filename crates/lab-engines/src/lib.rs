@@ -8,39 +8,52 @@
 //! is the first of them behind a proxy, `in_process` the same without the hop.
 //! `browser` is SQLite in real browsers, a new profile for each pass.
 //! `described` is any database with a shell that a file of the user's describes.
+//!
+//! Without the feature `servers` those that are servers, or stand before one, are left out.
 
 mod browser;
 mod connection;
 mod described;
 mod engine;
+#[cfg(feature = "servers")]
 mod in_process;
 pub mod install;
 mod library;
+#[cfg(feature = "servers")]
 mod mysql;
+mod names;
 mod peers;
+#[cfg(feature = "servers")]
 mod postgres;
+#[cfg(feature = "servers")]
 mod proxy;
+#[cfg_attr(
+    not(feature = "servers"),
+    allow(dead_code, reason = "what finds programs serves other engines too")
+)]
 mod server;
+#[cfg(feature = "servers")]
 mod server_engine;
 pub mod shell;
 mod sqlite;
 mod strongroom;
+#[cfg(feature = "servers")]
 mod url_engine;
 
 pub use browser::FAMILY as BROWSER_FAMILY;
 pub use described::{DescriptionError, name_in as described_name};
-pub use in_process::FAMILY as IN_PROCESS_FAMILY;
 pub use library::library_name;
-pub use url_engine::{MYSQL, POSTGRES};
+pub use names::{IN_PROCESS_FAMILY, MYSQL, POSTGRES, is_left_out, needs_servers};
 
 use lab::engine::{Engine, EngineOptions};
 
 use engine::SqliteEngine;
 
 /// The engines of a run for which none are named; the reference engine comes first.
-pub const DEFAULT: [&str; 5] = [
+pub const DEFAULT: [&str; 6] = [
     "sqlite",
     "strongroom",
+    "sqlite-mmap",
     "sqlite-nosync",
     "strongroom-nosync",
     "sqlite-again",
@@ -105,18 +118,21 @@ pub const DEFAULT_TPCC: [&str; 11] = [
 ];
 
 /// The families of those that encrypt columns before PostgreSQL: no products of their own.
-pub const COLUMN_FAMILIES: [&str; 2] = [proxy::FAMILY, IN_PROCESS_FAMILY];
+pub const COLUMN_FAMILIES: [&str; 2] = [names::PROXY_FAMILY, IN_PROCESS_FAMILY];
 
 /// All engines there are, those that the user described among them.
 pub fn all(options: &EngineOptions) -> Vec<Box<dyn Engine>> {
     let mut engines: Vec<Box<dyn Engine>> = Vec::new();
     engines.extend(sqlite_engines(options).into_iter().map(boxed));
-    engines.extend(postgres::family().into_iter().map(boxed));
-    engines.extend(proxy::family().map(boxed));
-    engines.extend(in_process::family().map(boxed));
-    engines.extend(mysql::family().into_iter().map(boxed));
+    #[cfg(feature = "servers")]
+    {
+        engines.extend(postgres::family().into_iter().map(boxed));
+        engines.extend(proxy::family().map(boxed));
+        engines.extend(in_process::family().map(boxed));
+        engines.extend(mysql::family().into_iter().map(boxed));
+        engines.extend(url_engine::family(options).into_iter().map(boxed));
+    }
     engines.extend(browser::family().into_iter().map(boxed));
-    engines.extend(url_engine::family(options).into_iter().map(boxed));
     engines.extend(described::family(options).into_iter().map(boxed));
     engines
 }

@@ -22,12 +22,10 @@ use nix::unistd::Pid;
 use workloads::Dialect;
 use workloads::tpcc::Isolation;
 
+use crate::names::PROXY_FAMILY;
 use crate::postgres::{self, Postgres};
 use crate::server::{Address, Running, Witness, free_port};
 use crate::server_engine::ServerEngine;
-
-/// The family of these engines.
-pub const FAMILY: &str = "proxy";
 
 /// A set of rules, and whether tables get the guard that a proxy adds by default.
 pub(crate) struct Variant {
@@ -97,7 +95,7 @@ pub(crate) struct ProxyEngine {
 pub(crate) fn family() -> impl Iterator<Item = ProxyEngine> {
     VARIANTS.into_iter().map(|variant| {
         let words = format!("PostgreSQL behind `strongroom proxy`, {}", variant.words);
-        let profile = profile(FAMILY, variant.suffix, words);
+        let profile = profile(PROXY_FAMILY, variant.suffix, words);
         ProxyEngine {
             server: ServerEngine::new(profile.clone(), postgres::product()),
             profile,

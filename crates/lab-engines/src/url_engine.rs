@@ -13,14 +13,10 @@ use lab::engine::{
 use workloads::Dialect;
 
 use crate::mysql::MySqlSession;
+use crate::names::{MYSQL, POSTGRES};
 use crate::postgres::PostgresSession;
 use crate::server::{Session, drawn_name};
 use crate::server_engine::ServerConnection;
-
-/// What the command line calls the products.
-pub const POSTGRES: &str = "postgres";
-/// MariaDB too.
-pub const MYSQL: &str = "mysql";
 
 /// An engine for each variable that the user names.
 pub(crate) fn family(options: &EngineOptions) -> Vec<UrlEngine> {
