@@ -120,7 +120,7 @@ pub fn run() -> anyhow::Result<()> {
     }
     let source = folder.join("source");
     write(&folder.join("book.toml"), BOOK)?;
-    write(&source.join("SUMMARY.md"), &summary())?;
+    write(&source.join("SUMMARY.md"), summary())?;
     for (_, path) in chapters() {
         copy(Path::new("."), path, &source)?;
     }
