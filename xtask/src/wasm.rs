@@ -63,9 +63,9 @@ const SQLITE_FLAGS: &[&str] = &[
 /// time; with what every browser has whose workers open files.
 const C_FLAGS: &str = "-Oz -msimd128 -mbulk-memory";
 
-/// What wasm-opt does, and what it may use: what the compilers used. The second pass finds 500 bytes
-/// that the first one leaves. Addresses below 1,024 are the last of the stack, so that what is at
-/// most lost by taking them as unused is that a stack overflows 1,024 bytes earlier.
+/// What wasm-opt does, and what it may use: what the compilers used. The second pass finds 500
+/// bytes that the first one leaves. Addresses below 1,024 are the last of the stack: what is lost
+/// at most by taking them as unused is that a stack overflows 1,024 bytes earlier.
 const OPTIMISER_FLAGS: &[&str] = &[
     "-Os",
     "-Oz",

@@ -29,8 +29,8 @@ pub const KEEPER_COMMAND: &str = "lab-keeper";
 #[derive(Debug, Parser)]
 pub struct Args {
     /// Engines to compare, separated by commas; the first is the reference [default: sqlite,
-    /// strongroom, sqlite-mmap, sqlite-nosync, strongroom-nosync, sqlite-again; for `tpcc` postgres,
-    /// every proxy that is available, and the proxy's engine in process]
+    /// strongroom, sqlite-mmap, sqlite-nosync, strongroom-nosync, sqlite-again; for `tpcc`
+    /// postgres, every proxy that is available, and the proxy's engine in process]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     engines: Vec<String>,
 

@@ -96,8 +96,8 @@ impl Output<'_> {
             );
         }
         if self.quick {
-            text += "This was a quick run: its rounds are too few for intervals. Leave out `--quick` \
-                     for a whole one.\n";
+            text += "This was a quick run: its rounds are too few for intervals. Leave out \
+                     `--quick` for a whole one.\n";
         }
         text += &format!(
             "{sentence}\nThe page is {}, every sample is in {}.\n",

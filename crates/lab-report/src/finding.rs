@@ -76,8 +76,9 @@ fn busy_sentence(control: &EngineSummary) -> String {
         )
     };
     format!(
-        "{} against {}, the same engine: {} in wall time, {} in processor time. Something else used \
-         the machine. Stop it, or take more rounds (`--repetitions`), and run the comparison again.",
+        "{} against {}, the same engine: {} in wall time, {} in processor time. Something else \
+         used the machine. Stop it, or take more rounds (`--repetitions`), and run the comparison \
+         again.",
         control.profile.name,
         control.base.as_deref().unwrap_or_default(),
         words(&control.wall_mean),

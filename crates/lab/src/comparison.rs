@@ -7,10 +7,12 @@ use crate::engine::Profile;
 use crate::measure::{Sample, ServerPart, ServerUsage};
 use crate::probe::Probe;
 use crate::results::{Header, Moment, NotPossible, Pass, Results, TestSample};
-use crate::statistics::{Ratio, Verdict, is_too_noisy, mean_ratio, median, paired_ratio, verdict};
+use crate::statistics::{Ratio, mean_ratio, median, paired_ratio};
 
 mod sums;
 mod tpcc;
+mod verdicts;
+mod verdicts;
 
 pub use tpcc::{TpccCell, TpccKindCell, TpccRunCell};
 
@@ -101,42 +103,6 @@ impl Comparison {
             .map(|engine| engine.profile.name.as_str())
             .collect();
         names.join(", ")
-    }
-
-    /// The base engine a second time, whose ratios show the noise of the machine.
-    pub fn control(&self) -> Option<&EngineSummary> {
-        self.engines
-            .iter()
-            .find(|engine| engine.profile.control && engine.base.is_some())
-    }
-
-    /// Whether the machine did so much else that no engine may be called faster or slower.
-    pub fn is_too_busy(&self) -> bool {
-        let means = self
-            .control()
-            .map(|control| [control.wall_mean, control.cpu_mean]);
-        means
-            .into_iter()
-            .flatten()
-            .flatten()
-            .any(|mean| is_too_noisy(&mean))
-    }
-
-    /// What a ratio of an engine allows to say; `pick` takes the same ratio of another engine. The
-    /// control is never called faster or slower than itself.
-    pub fn verdict(
-        &self,
-        engine: &EngineSummary,
-        ratio: &Ratio,
-        pick: impl Fn(&EngineSummary) -> Option<Ratio>,
-    ) -> Verdict {
-        if self.is_too_busy() {
-            return Verdict::Busy;
-        }
-        if engine.profile.control && ratio.interval.is_some() {
-            return Verdict::Alike;
-        }
-        verdict(ratio, self.control().and_then(pick).as_ref())
     }
 
     /// Engines that are compared with a base, the control left out.

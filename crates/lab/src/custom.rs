@@ -15,7 +15,8 @@ pub enum FolderError {
     Build(#[from] BuildError),
     /// There is no such folder.
     #[error(
-        "{folder}: {}; a workload of your own is a folder with schema.sql, load.sql and queries.sql",
+        "{folder}: {}; a workload of your own is a folder with schema.sql, load.sql and \
+         queries.sql",
         if *.is_file { "this is a file" } else { "no such file or folder" },
         folder = .folder.display()
     )]
