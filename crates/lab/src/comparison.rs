@@ -12,7 +12,6 @@ use crate::statistics::{Ratio, mean_ratio, median, paired_ratio};
 mod sums;
 mod tpcc;
 mod verdicts;
-mod verdicts;
 
 pub use tpcc::{TpccCell, TpccKindCell, TpccRunCell};
 
