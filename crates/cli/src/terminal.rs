@@ -1,5 +1,7 @@
 //! The terminal: hidden questions, progress bars.
 
+mod hidden;
+
 use crypto::secret::SecretBytes;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use shell::console::Console;
@@ -23,7 +25,7 @@ pub fn ask_secret(prompt: &str) -> io::Result<SecretBytes> {
     if !can_ask() {
         return Err(io::Error::other("there is no terminal"));
     }
-    rpassword::prompt_password(prompt).map(|text| SecretBytes::new(text.into_bytes()))
+    hidden::ask(prompt).map(|text| SecretBytes::new(text.into_bytes()))
 }
 
 /// Asks a question whose answer is shown; anything but a yes is a no.

@@ -5,29 +5,15 @@
     reason = "a test that cannot go on says so by a panic"
 )]
 
+#[path = "support/terminal.rs"]
+mod at_terminal;
 mod support;
 
-use rexpect::session::{PtySession, spawn_command};
+use at_terminal::{PROMPT, start, start_in_script, type_line};
 use std::fs;
+use std::process::Command;
+use std::time::Duration;
 use support::Place;
-
-/// How long the program may take to say something, in milliseconds.
-const PATIENCE_MS: u64 = 20_000;
-
-fn start(place: &Place, arguments: &[&str]) -> PtySession {
-    let mut command = support::program(place.folder());
-    // A plain terminal: the editor writes no colours and asks for no capabilities.
-    command.args(arguments).env("TERM", "xterm");
-    spawn_command(command, Some(PATIENCE_MS)).unwrap()
-}
-
-/// Types a line at the shell's prompt, as the editor expects it: ended by carriage return.
-fn type_line(session: &mut PtySession, line: &str) {
-    session.send(&format!("{line}\r")).unwrap();
-    session.flush().unwrap();
-}
-
-const PROMPT: &str = "strongroom> ";
 
 #[test]
 fn a_passphrase_is_asked_for_and_not_shown() {
@@ -196,4 +182,81 @@ fn control_c_stops_a_statement_and_not_the_shell() {
     session.exp_string("42     ").unwrap();
     type_line(&mut session, ".quit");
     session.exp_eof().unwrap();
+}
+
+/// What `stty` tells of the terminal whose name stands in a file.
+fn modes(place: &Place, name_file: &str) -> String {
+    let name = fs::read_to_string(place.path(name_file)).unwrap();
+    let stty = Command::new("stty")
+        .args(["-a", "-F", name.trim()])
+        .output();
+    String::from_utf8(stty.unwrap().stdout).unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_passphrase_is_not_shown_even_where_it_is_typed_at_once() {
+    let place = Place::new();
+    place.plain_database("plain.db");
+    place.passphrase("words", "tiger balm");
+    let encrypt = [
+        "encrypt",
+        "plain.db",
+        "a.db",
+        "--new-passphrase-file",
+        "words",
+    ];
+    place.run(&encrypt).fine();
+    let script = "stty echo; tty >tty; echo begun; read go; \"$0\" \"$@\"; stty -a >after";
+    let mut session = start_in_script(&place, script, &["verify", "a.db"], &[]);
+    session.exp_string("begun").unwrap();
+    assert!(modes(&place, "tty").contains(" echo "));
+    // A stopped terminal (Control-S) takes no prompt; so whoever writes it first waits there.
+    session.send("\x13go\n").unwrap();
+    session.flush().unwrap();
+    let is_silent = || {
+        std::thread::sleep(Duration::from_millis(20));
+        modes(&place, "tty").contains(" -echo ")
+    };
+    let rounds = at_terminal::PATIENCE_MS / 20;
+    assert!(
+        (0..rounds).any(|_| is_silent()),
+        "the prompt came before the silence"
+    );
+    session.send("tiger balm\n\x11").unwrap();
+    session.flush().unwrap();
+    let rest = session.exp_eof().unwrap();
+    assert!(
+        rest.contains("Passphrase: ") && rest.contains("all sound"),
+        "{rest:?}"
+    );
+    assert!(!rest.contains("tiger"), "{rest:?}");
+    let after = fs::read_to_string(place.path("after")).unwrap();
+    for mode in [" echo ", " icanon ", "isig "] {
+        assert!(after.contains(mode), "{after}");
+        assert!(!after.contains(&format!("-{} ", mode.trim())), "{after}");
+    }
+}
+
+#[test]
+fn control_c_at_a_passphrase_leaves_the_terminal_as_it_was() {
+    let place = Place::new();
+    place.plain_database("plain.db");
+    let script = "stty echo; \"$0\" \"$@\"; echo status $?; stty -a >after";
+    let mut session = start_in_script(&place, script, &["encrypt", "plain.db", "a.db"], &[]);
+    session.exp_string("New passphrase: ").unwrap();
+    session.send("tiger\x03").unwrap();
+    session.flush().unwrap();
+    let rest = session.exp_eof().unwrap();
+    // 128 and the number of the signal.
+    assert!(
+        rest.contains("status 130") && !rest.contains("tiger"),
+        "{rest:?}"
+    );
+    let after = fs::read_to_string(place.path("after")).unwrap();
+    assert!(
+        after.contains(" echo ") && after.contains(" icanon "),
+        "{after}"
+    );
+    assert!(!place.exists("a.db"));
 }

@@ -54,6 +54,16 @@ pub fn program(folder: &Path) -> Command {
     command
 }
 
+/// Gives another command the environment of the program.
+pub fn take_environment(command: &mut Command, program: &Command) {
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+}
+
 impl Place {
     pub fn new() -> Self {
         Place {
