@@ -8,6 +8,7 @@ mod columns_command;
 mod compare;
 mod compare_output;
 mod compare_progress;
+mod doctor_command;
 mod engine_arguments;
 mod error_text;
 mod file_commands;
@@ -57,6 +58,7 @@ enum Command {
     Rekey(rekey_command::Args),
     Verify(verify_command::Args),
     Inspect(inspect_command::Args),
+    Doctor(doctor_command::Args),
     Compare(compare::Args),
     Report(report_command::Args),
     Workload(workload::Args),
@@ -97,6 +99,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Rekey(args) => rekey_command::run(args).map(done),
         Command::Verify(args) => verify_command::run(args),
         Command::Inspect(args) => inspect_command::run(args).map(done),
+        Command::Doctor(args) => doctor_command::run(args),
         Command::Compare(args) => compare::run(args).map(done),
         Command::Report(args) => report_command::run(args),
         Command::Workload(args) => workload::run(args).map(done),

@@ -96,6 +96,21 @@ pub(crate) const COPY: &str = "copy";
 /// What SQLite may leave beside it, when it is interrupted.
 const REMAINS: [&str; 4] = ["copy", "copy-journal", "copy-wal", "copy-shm"];
 
+/// The end of the name of such a folder.
+const PART: &str = ".part";
+
+/// Whether a folder of this name holds the unfinished copy of a file of that name.
+pub(crate) fn is_unfinished_copy(folder: &str, of: &str) -> bool {
+    let middle = folder
+        .strip_prefix('.')
+        .and_then(|rest| rest.strip_prefix(of))
+        .and_then(|rest| rest.strip_prefix('.'))
+        .and_then(|rest| rest.strip_suffix(PART));
+    middle.is_some_and(|digits| {
+        digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+    })
+}
+
 /// A new folder that only its owner enters. Dropping it removes it, with the copy.
 pub(crate) struct PrivateFolder {
     folder: Folder,
@@ -107,7 +122,7 @@ impl PrivateFolder {
     /// Makes it in a folder, with a name like that of the file which will be there.
     pub(crate) fn new(around: Folder, name: &str) -> io::Result<Self> {
         let random = u64::from_le_bytes(keyring::random_array().map_err(io::Error::other)?);
-        let name = format!(".{name}.{random:016x}.part");
+        let name = format!(".{name}.{random:016x}{PART}");
         let path = around.entry(&name);
         make_folder(&path)?;
         let opened = Folder::open(path.clone());

@@ -24,6 +24,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
+pub(crate) use original::KEPT;
 pub use sqlcipher::SqlcipherSource;
 
 /// What wrote the source.

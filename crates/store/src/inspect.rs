@@ -4,6 +4,7 @@ mod kinds;
 mod pages;
 
 pub use kinds::Kind;
+pub(crate) use pages::side_files;
 pub use pages::{EpochCount, PageCount, PageRange, Pages, SideFile};
 
 use crate::KeyToken;
@@ -94,7 +95,7 @@ fn header_region(path: &Path) -> Result<Box<HeaderRegion>, OpenError> {
     })
 }
 
-fn public_part(region: &HeaderRegion, file_size: u64) -> Inspection {
+pub(crate) fn public_part(region: &HeaderRegion, file_size: u64) -> Inspection {
     let header = &region.header;
     let slots = header.slots.iter().enumerate().filter_map(|(index, slot)| {
         let slot = slot.as_ref()?;

@@ -1,4 +1,4 @@
-//! Operations on whole files: encrypt, decrypt, import, verify, keys, inspect.
+//! Operations on whole files: encrypt, decrypt, import, verify, keys, inspect, doctor.
 //!
 //! Nothing here asks, prints or decides for the user: credentials come in as [`KeyToken`]s,
 //! progress goes out through [`progress::Progress`], and each error says what to do.
@@ -7,6 +7,7 @@
 pub mod backup;
 pub mod convert;
 pub mod database;
+pub mod doctor;
 mod first_bytes;
 mod folder;
 pub mod import;

@@ -78,6 +78,13 @@ pub(crate) fn folder_of(target: &Path) -> PathBuf {
     }
 }
 
+/// The path with something behind its name.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
 /// Makes a file that only its owner reads.
 fn make_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();

@@ -1,24 +1,20 @@
 //! What becomes of an original whose name the copy takes.
 
 use crate::import::{ImportError, Original};
-use crate::replace::sync_directory;
+use crate::replace::{beside, sync_directory};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The path with something behind its name.
-pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
-}
+/// What stands behind the name of an original that is kept.
+pub(crate) const KEPT: &str = ".before-import";
 
 /// Where the original is to be kept, if it is.
 pub(super) fn name_for(path: &Path, original: Original) -> Result<Option<PathBuf>, ImportError> {
     match original {
         Original::Remove => Ok(None),
         Original::Keep => {
-            let kept = beside(path, ".before-import");
+            let kept = beside(path, KEPT);
             match kept.symlink_metadata() {
                 // What counts is that the link refuses too.
                 Ok(_) => Err(ImportError::Kept(kept)),

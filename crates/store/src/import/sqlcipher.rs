@@ -2,7 +2,8 @@
 
 use crate::database::{Access, FileKind, OpenError, file_kind, last_error, open_uri, uri};
 use crate::first_bytes::first_bytes;
-use crate::import::{ImportError, original};
+use crate::import::ImportError;
+use crate::replace::beside;
 use crate::uri::FileUri;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode};
@@ -123,7 +124,7 @@ pub(super) fn lock_exclusively(path: &Path, connection: &Connection) -> Result<b
         .execute_batch("BEGIN EXCLUSIVE; COMMIT")
         .and_then(|()| connection.query_row("PRAGMA journal_mode", [], |row| row.get(0)));
     let mode: String = locked.map_err(|error| read_error(path, connection, error))?;
-    let log = original::beside(path, "-wal");
+    let log = beside(path, "-wal");
     if fs::metadata(log).is_ok_and(|log| log.len() > 0) {
         return Err(ImportError::LogLeft(path.to_owned()));
     }

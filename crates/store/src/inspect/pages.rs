@@ -6,6 +6,7 @@
 use super::kinds::{self, Kind};
 use crate::KeyToken;
 use crate::database::{OpenError, last_error, open_for_check};
+use crate::replace::beside;
 use crate::verify::access_that_leaves_no_trace;
 use page_codec::header::{Header, REGION_SIZE};
 use page_codec::page::trailer_epoch;
@@ -14,7 +15,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Pages that follow each other and are alike.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -98,21 +99,12 @@ pub struct Pages {
 /// # Errors
 /// When a file cannot be read, or the key does not fit.
 pub fn pages(path: &Path, header: &Header, token: Option<&KeyToken>) -> Result<Pages, OpenError> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| OpenError::File { path, source }
-    };
-    let (epochs, cut_size) = epochs_of_pages(path, header.page_size).map_err(failed(path))?;
-    let beside = |suffix: &str| {
-        let mut name = std::fs::canonicalize(path)
-            .unwrap_or_else(|_| path.to_owned())
-            .into_os_string();
-        name.push(suffix);
-        PathBuf::from(name)
-    };
-    let (log, journal) = (beside("-wal"), beside("-journal"));
-    let log = side_file(&log, header.page_size, count_frames).map_err(failed(&log))?;
-    let journal = side_file(&journal, header.page_size, count_records).map_err(failed(&journal))?;
+    let (epochs, cut_size) =
+        epochs_of_pages(path, header.page_size).map_err(|source| OpenError::File {
+            path: path.to_owned(),
+            source,
+        })?;
+    let (log, journal) = side_files(path, header.page_size)?;
     let (kinds, kinds_unknown) = match token {
         None => (None, None),
         Some(token) => {
@@ -204,6 +196,26 @@ fn counts(ranges: &[PageRange]) -> Vec<PageCount> {
     }
     let count = |((kind, epoch), pages)| PageCount { kind, epoch, pages };
     counts.into_iter().map(count).collect()
+}
+
+/// The log and the journal beside a database, encrypted or plain.
+///
+/// # Errors
+/// When one of them cannot be read.
+pub(crate) fn side_files(
+    path: &Path,
+    page_size: u32,
+) -> Result<(Option<SideFile>, Option<SideFile>), OpenError> {
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| OpenError::File { path, source }
+    };
+    let (log, journal) = (beside(&path, "-wal"), beside(&path, "-journal"));
+    Ok((
+        side_file(&log, page_size, count_frames).map_err(failed(&log))?,
+        side_file(&journal, page_size, count_records).map_err(failed(&journal))?,
+    ))
 }
 
 /// What was found in a log or journal.
