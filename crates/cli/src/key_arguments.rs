@@ -8,6 +8,8 @@ use crypto::secret::Key;
 use keyring::Credential;
 use keyring::source::KeySource;
 use keyring::work::WorkLimit;
+use shell::console::NamedKey;
+use std::error::Error;
 use std::path::PathBuf;
 
 /// The key of a database, and how long a passphrase may take.
@@ -190,6 +192,45 @@ impl KeyArguments {
         match self.read()? {
             Some(credential) => Ok(credential),
             None => ask_twice("--key-file, --passphrase-file"),
+        }
+    }
+}
+
+/// The key for all databases of a session. It is read anew for each, so that it need not be kept.
+pub struct SessionKey {
+    arguments: KeyArguments,
+    /// What came by a descriptor, which gives its content once.
+    kept: Option<Credential>,
+}
+
+impl SessionKey {
+    /// The key that these options, or the environment, name.
+    pub fn new(arguments: KeyArguments) -> Self {
+        SessionKey {
+            arguments,
+            kept: None,
+        }
+    }
+
+    /// The key for the first database.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn first(&mut self) -> anyhow::Result<Option<Credential>> {
+        let credential = self.arguments.read()?;
+        let from = &self.arguments.from;
+        if from.key_fd.is_some() || from.passphrase_fd.is_some() {
+            self.kept = credential.as_ref().map(Credential::duplicate);
+        }
+        Ok(credential)
+    }
+}
+
+impl NamedKey for SessionKey {
+    fn read(&mut self) -> Result<Option<Credential>, Box<dyn Error + Send + Sync>> {
+        match &self.kept {
+            Some(kept) => Ok(Some(kept.duplicate())),
+            None => Ok(self.arguments.read()?),
         }
     }
 }

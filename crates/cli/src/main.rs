@@ -19,10 +19,12 @@ mod key_command;
 mod lab_command;
 #[cfg(not(feature = "servers"))]
 mod left_out;
+mod line_editor;
 #[cfg(feature = "servers")]
 mod proxy_command;
 mod rekey_command;
 mod report_command;
+mod screen;
 mod shell_command;
 mod system_keyring;
 mod terminal;

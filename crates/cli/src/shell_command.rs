@@ -1,26 +1,21 @@
 //! `strongroom shell`: the terminal around the shell.
 
 use crate::file_commands::cipher_named;
-use crate::key_arguments::KeyArguments;
-use crate::terminal::{self, Prompts};
+use crate::key_arguments::{KeyArguments, SessionKey};
+use crate::line_editor::LineEditor;
+use crate::screen::{TerminalScreen, has_colours};
+use crate::terminal::Prompts;
 use anyhow::bail;
 use clap::Parser;
 use crypto::cipher::Cipher;
-use keyring::Credential;
-use rustyline::config::Configurer;
-use rustyline::error::ReadlineError;
-use rustyline::history::FileHistory;
-use rustyline::{Config, Editor};
-use shell::console::{LineSource, Lines, Next, Text};
-use shell::database::{Database, OpenOptions};
+use shell::console::{Lines, Text};
+use shell::database::{Database, OpenOptions, ask_until_open};
 use shell::intent::only_reads;
 use shell::secrecy;
 use shell::session::{Shell, Surroundings};
-use std::fs;
 use std::io::{self, BufReader, BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use store::database::OpenError;
 
 /// Run SQL on plain and encrypted databases
 ///
@@ -63,11 +58,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         );
     }
     let interactive = args.sql.is_empty() && io::stdin().is_terminal();
-    let database = open(&args, interactive)?;
+    let mut key = SessionKey::new(args.key);
+    let args = Args {
+        key: KeyArguments::default(),
+        ..args
+    };
+    let database = open(&args, &mut key, interactive)?;
     let surroundings = Surroundings {
         output: Box::new(BufWriter::new(io::stdout())),
         messages: Box::new(io::stderr()),
         console: Box::new(Prompts),
+        named_key: Box::new(key),
+        screen: interactive.then(TerminalScreen::of_output).flatten(),
         interactive,
     };
     let mut shell = Shell::new(database, surroundings);
@@ -93,10 +95,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(status))
 }
 
-/// Passphrases that a person may try.
-const ATTEMPTS: u32 = 3;
-
-fn open(args: &Args, interactive: bool) -> anyhow::Result<Database> {
+fn open(args: &Args, key: &mut SessionKey, interactive: bool) -> anyhow::Result<Database> {
     let path = args
         .file
         .as_deref()
@@ -108,32 +107,23 @@ fn open(args: &Args, interactive: bool) -> anyhow::Result<Database> {
         read_only: args.readonly || is_mistyped,
         cipher: args.cipher,
     };
-    let credential = args.key.read()?;
-    if path.is_none() && credential.is_some() {
-        bail!("a key is given, but no file; a database in memory is never written to a disk");
-    }
+    let credential = key.first()?;
+    let Some(path) = path else {
+        if credential.is_some() {
+            bail!("a key is given, but no file; a database in memory is never written to a disk");
+        }
+        return Ok(Database::open(None, None, options)?);
+    };
     let given = credential.is_some();
-    let mut database = Database::open(path, credential, options)?;
-    if given || !interactive || !database.is_locked() {
+    let database = Database::open(Some(path), credential, options)?;
+    if given || !interactive {
         return Ok(database);
     }
-    for attempt in 1..=ATTEMPTS {
-        let secret = terminal::ask_secret("Passphrase: ")?;
-        if secret.is_empty() {
-            break;
-        }
-        match Database::open(path, Some(Credential::Passphrase(secret)), options) {
-            Ok(opened) => {
-                database = opened;
-                break;
-            }
-            Err(error @ OpenError::WrongKey { .. }) if attempt < ATTEMPTS => {
-                eprintln!("strongroom: {error}");
-            }
-            Err(error) => return Err(error.into()),
-        }
+    let opened = ask_until_open(database, path, &mut Prompts, &mut io::stderr())?;
+    match opened.refused {
+        Some(error) => Err(error.into()),
+        None => Ok(opened.database),
     }
-    Ok(database)
 }
 
 fn converse(shell: &mut Shell) -> anyhow::Result<u8> {
@@ -155,102 +145,8 @@ fn converse(shell: &mut Shell) -> anyhow::Result<u8> {
     let interrupter = shell.interrupter();
     // While a line is edited, the editor sees Control-C as a key; else it stops the statement.
     ctrlc::set_handler(move || interrupter.interrupt())?;
-    let mut editor = LineEditor::new()?;
+    let mut editor = LineEditor::new(shell.names(), has_colours())?;
     let status = shell.run(&mut editor)?;
     editor.save();
     Ok(status)
-}
-
-/// Lines from a person, remembered unless they hold a secret.
-struct LineEditor {
-    editor: Editor<(), FileHistory>,
-    history: Option<PathBuf>,
-    /// Lines of the statement that is being typed.
-    statement: Vec<String>,
-}
-
-/// Entries that the history keeps.
-const HISTORY_SIZE: usize = 2000;
-
-impl LineEditor {
-    fn new() -> anyhow::Result<Self> {
-        let mut editor = Editor::with_config(Config::builder().auto_add_history(false).build())?;
-        editor.set_max_history_size(HISTORY_SIZE)?;
-        let history = history_path();
-        if let Some(path) = &history {
-            // The first session has none.
-            let _ = editor.load_history(path);
-        }
-        Ok(LineEditor {
-            editor,
-            history,
-            statement: Vec::new(),
-        })
-    }
-
-    /// Takes the statement that is complete now into the history, whole: a key may stand on a
-    /// line of its own.
-    fn remember(&mut self) {
-        let statement = std::mem::take(&mut self.statement).join("\n");
-        if !statement.trim().is_empty() && secrecy::may_be_remembered(&statement) {
-            // A history that is full or switched off is no reason to stop.
-            let _ = self.editor.add_history_entry(statement);
-        }
-    }
-
-    fn save(&mut self) {
-        self.remember();
-        let Some(path) = &self.history else { return };
-        let made = path.parent().map(fs::create_dir_all).transpose();
-        if let Err(error) = made
-            .map_err(ReadlineError::from)
-            .and_then(|_| self.editor.save_history(path))
-        {
-            eprintln!(
-                "strongroom: the history was not saved to {}: {error}",
-                path.display()
-            );
-        }
-    }
-}
-
-impl LineSource for LineEditor {
-    fn next_line(&mut self, continuing: bool, line: &mut String) -> io::Result<Next> {
-        if !continuing {
-            self.remember();
-        }
-        let prompt = if continuing {
-            "       ...> "
-        } else {
-            "strongroom> "
-        };
-        match self.editor.readline(prompt) {
-            Ok(text) => {
-                line.push_str(&text);
-                self.statement.push(text);
-                Ok(Next::Line)
-            }
-            Err(ReadlineError::Interrupted) => {
-                self.statement.clear();
-                Ok(Next::Abandoned)
-            }
-            Err(ReadlineError::Eof) => Ok(Next::End),
-            Err(ReadlineError::Io(error)) => Err(error),
-            Err(error) => Err(io::Error::other(error)),
-        }
-    }
-}
-
-/// Where the history is kept: in the user's state directory
-/// (<https://specifications.freedesktop.org/basedir-spec/>).
-fn history_path() -> Option<PathBuf> {
-    let directory = |name: &str| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let state = directory("XDG_STATE_HOME")
-        .or_else(|| directory("HOME").map(|home| home.join(".local/state")))
-        .or_else(|| directory("LOCALAPPDATA"))?;
-    Some(state.join("strongroom").join("history"))
 }

@@ -2,6 +2,7 @@
 
 mod files;
 mod keys;
+mod parameters;
 mod schema;
 mod settings;
 
@@ -20,8 +21,27 @@ pub(crate) struct Command {
     summary: &'static str,
     /// What `.help NAME` adds.
     details: &'static str,
+    /// What stands behind it, for who completes the line.
+    takes: Takes,
     run: Run,
 }
+
+/// What stands behind a command.
+#[derive(Clone, Copy)]
+pub(crate) enum Takes {
+    /// Nothing that could be completed.
+    Nothing,
+    /// A file.
+    Path,
+    /// A table.
+    Table,
+    /// A dot command.
+    Command,
+    /// One of these words.
+    OneOf(fn() -> Vec<&'static str>),
+}
+
+const ON_OR_OFF: Takes = Takes::OneOf(|| vec!["on", "off"]);
 
 impl Command {
     /// Its line in the list of all; a long usage has one of its own before it.
@@ -39,10 +59,14 @@ impl Command {
 /// Commands whose failure ends a script: what follows would go to the wrong file, or a plain one.
 const VITAL: [&str; 2] = ["decrypt", "encrypt"];
 
+/// Commands whose output may be long.
+const PAGED: [&str; 5] = ["dump", "help", "indexes", "schema", "tables"];
+
 /// All dot commands, by subject.
 const COMMANDS: &[&[Command]] = &[
     files::COMMANDS,
     keys::COMMANDS,
+    parameters::COMMANDS,
     schema::COMMANDS,
     settings::COMMANDS,
     OWN,
@@ -54,6 +78,7 @@ const OWN: &[Command] = &[
         usage: ".exit [CODE]",
         summary: "Leave the shell, with this exit status",
         details: "",
+        takes: Takes::Nothing,
         run: exit,
     },
     Command {
@@ -61,6 +86,7 @@ const OWN: &[Command] = &[
         usage: ".help [COMMAND]",
         summary: "Explain dot commands",
         details: "",
+        takes: Takes::Command,
         run: help,
     },
     Command {
@@ -68,9 +94,20 @@ const OWN: &[Command] = &[
         usage: ".quit",
         summary: "Leave the shell",
         details: "",
+        takes: Takes::Nothing,
         run: quit,
     },
 ];
+
+/// The names of all commands, sorted.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    all().into_iter().map(|command| command.name)
+}
+
+/// What stands behind a command; `None` for a name that is no command.
+pub(crate) fn takes(name: &str) -> Option<Takes> {
+    find(name).ok().map(|command| command.takes)
+}
 
 fn all() -> Vec<&'static Command> {
     let mut commands: Vec<&Command> = COMMANDS.iter().copied().flatten().collect();
@@ -96,7 +133,11 @@ fn run_command(
     command: &Command,
     arguments: &[String],
 ) -> Result<Flow, ShellError> {
-    (command.run)(shell, arguments).map_err(|error| {
+    let result = match PAGED.contains(&command.name) {
+        true => shell.paged(|shell| (command.run)(shell, arguments)),
+        false => (command.run)(shell, arguments),
+    };
+    result.map_err(|error| {
         let error = match error {
             ShellError::Usage("") => ShellError::Usage(command.usage),
             other => other,

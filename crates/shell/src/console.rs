@@ -1,7 +1,10 @@
-//! What the shell asks of its surroundings: lines, and passphrases that nobody sees.
+//! What the shell asks of its surroundings: lines, keys, a screen, and passphrases that nobody
+//! sees.
 
 use crypto::secret::SecretBytes;
-use std::io::{self, BufRead};
+use keyring::Credential;
+use std::error::Error;
+use std::io::{self, BufRead, Write};
 
 /// Asks for passphrases.
 pub trait Console {
@@ -10,6 +13,46 @@ pub trait Console {
     /// # Errors
     /// When nobody can be asked.
     fn ask_secret(&mut self, prompt: &str) -> io::Result<SecretBytes>;
+}
+
+/// The key that somebody named for the databases of the session, as by an option.
+pub trait NamedKey {
+    /// Reads it; `None` when nobody named one.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn read(&mut self) -> Result<Option<Credential>, Box<dyn Error + Send + Sync>>;
+}
+
+/// Nobody named a key.
+pub struct NoKey;
+
+impl NamedKey for NoKey {
+    fn read(&mut self) -> Result<Option<Credential>, Box<dyn Error + Send + Sync>> {
+        Ok(None)
+    }
+}
+
+/// The terminal that a person sees results on.
+pub trait Screen {
+    /// Its rows and columns; `None` where it does not tell.
+    fn size(&self) -> Option<(usize, usize)>;
+
+    /// Whether it shows colours, and the person wants any.
+    fn has_colours(&self) -> bool;
+
+    /// Starts a program that shows text page by page; `None` where there is none.
+    fn pager(&self) -> Option<Box<dyn Pager>>;
+}
+
+/// A program that shows text page by page. When the person leaves it, writing fails by a broken
+/// pipe.
+pub trait Pager: Write {
+    /// Says that no more text comes, and waits until the person has seen enough.
+    ///
+    /// # Errors
+    /// When the program cannot be waited for.
+    fn finish(&mut self) -> io::Result<()>;
 }
 
 /// What came instead of, or as, the next line.

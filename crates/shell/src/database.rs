@@ -1,10 +1,13 @@
 //! The open database of a session: its connection, and the key it was opened with.
 
+use crate::console::Console;
 use crate::error::{ShellError, StateError};
 use crypto::cipher::Cipher;
 use keyring::Credential;
 use rusqlite::Connection;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use store::KeyToken;
 use store::database::{Access, FileKind, OpenError, file_kind, open_for_key_changes, open_plain};
 
@@ -20,7 +23,8 @@ pub struct OpenOptions {
 /// An open database, or a locked one.
 pub struct Database {
     path: Option<PathBuf>,
-    connection: Connection,
+    /// Whoever completes a line looks at it too.
+    connection: Rc<Connection>,
     token: Option<KeyToken>,
     /// Served by the encrypting VFS.
     through_strongroom: bool,
@@ -45,7 +49,7 @@ impl Database {
         let plain = |access| {
             Ok(Database {
                 path: path.map(Path::to_owned),
-                connection: open_plain(path, access)?,
+                connection: Rc::new(open_plain(path, access)?),
                 token: None,
                 through_strongroom: false,
                 options,
@@ -82,9 +86,10 @@ impl Database {
         token: Option<KeyToken>,
         options: OpenOptions,
     ) -> Result<Self, OpenError> {
+        let connection = open_for_key_changes(path, access, token.as_ref(), options.cipher)?;
         Ok(Database {
             path: Some(path.to_owned()),
-            connection: open_for_key_changes(path, access, token.as_ref(), options.cipher)?,
+            connection: Rc::new(connection),
             token,
             through_strongroom: true,
             options,
@@ -93,6 +98,11 @@ impl Database {
 
     /// The connection.
     pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// The connection, to be looked at while the database stays open.
+    pub(crate) fn shared_connection(&self) -> &Rc<Connection> {
         &self.connection
     }
 
@@ -170,6 +180,63 @@ impl Database {
         }
         Ok(())
     }
+}
+
+/// A database that was opened, perhaps without its key.
+pub struct Opened {
+    /// The database.
+    pub database: Database,
+    /// Why the key was not taken; the database is locked then.
+    pub refused: Option<OpenError>,
+}
+
+impl From<Database> for Opened {
+    fn from(database: Database) -> Self {
+        Opened {
+            database,
+            refused: None,
+        }
+    }
+}
+
+/// Passphrases that a person may try.
+const ATTEMPTS: u32 = 3;
+
+/// Asks a person for the passphrase of a locked database, a few times. Without an answer it stays
+/// locked.
+///
+/// # Errors
+/// When nobody can be asked, or the file not be opened.
+pub fn ask_until_open(
+    database: Database,
+    path: &Path,
+    console: &mut dyn Console,
+    messages: &mut dyn Write,
+) -> Result<Opened, ShellError> {
+    let options = database.options;
+    for attempt in 1..=ATTEMPTS {
+        if !database.is_locked() {
+            break;
+        }
+        let secret = console
+            .ask_secret("Passphrase: ")
+            .map_err(ShellError::NoPrompt)?;
+        if secret.is_empty() {
+            break;
+        }
+        match Database::open(Some(path), Some(Credential::Passphrase(secret)), options) {
+            Ok(opened) => return Ok(opened.into()),
+            Err(error @ OpenError::WrongKey { .. }) if attempt < ATTEMPTS => {
+                writeln!(messages, "Error: {error}")?;
+            }
+            Err(error @ OpenError::WrongKey { .. }) => {
+                let refused = Some(error);
+                return Ok(Opened { database, refused });
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(database.into())
 }
 
 /// The access that is wanted, unless everything is read-only.

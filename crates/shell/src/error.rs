@@ -62,6 +62,9 @@ pub enum ShellError {
          command, or use --passphrase-file"
     )]
     NoPrompt(#[source] io::Error),
+    /// The key that was named for the session could not be read.
+    #[error("{0}; the database before stays open")]
+    NamedKey(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The two passphrases differ.
     #[error("the two passphrases differ; nothing was changed")]
     PassphrasesDiffer,
@@ -103,6 +106,18 @@ pub enum ShellError {
     /// Files that include each other.
     #[error(".read goes deeper than {0} files; one of them reads itself")]
     ReadTooDeep(usize),
+}
+
+impl ShellError {
+    /// Whether the reader of the output has gone.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        let source = match self {
+            ShellError::Output(source) => source,
+            ShellError::Dump(crate::dump::DumpError::Output(source)) => source,
+            _ => return false,
+        };
+        source.kind() == io::ErrorKind::BrokenPipe
+    }
 }
 
 /// Why a command does not fit the open database.

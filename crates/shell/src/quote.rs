@@ -1,5 +1,6 @@
 //! Values and names as SQL text.
 
+use crate::keywords;
 use crate::number;
 use rusqlite::types::ValueRef;
 
@@ -15,7 +16,7 @@ pub fn identifier_if_needed(name: &str) -> String {
         .next()
         .is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_')
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        && !KEYWORDS.contains(&name.to_ascii_uppercase().as_str());
+        && !keywords::is_reserved(name);
     if plain {
         name.to_owned()
     } else {
@@ -81,82 +82,6 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
         .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
         .collect()
 }
-
-/// The words that SQLite reserves: <https://www.sqlite.org/lang_keywords.html>, those that
-/// cannot stand as a name without quotes.
-const KEYWORDS: &[&str] = &[
-    "ADD",
-    "ALL",
-    "ALTER",
-    "AND",
-    "AS",
-    "AUTOINCREMENT",
-    "BETWEEN",
-    "CASE",
-    "CHECK",
-    "COLLATE",
-    "COMMIT",
-    "CONSTRAINT",
-    "CREATE",
-    "CROSS",
-    "CURRENT_DATE",
-    "CURRENT_TIME",
-    "CURRENT_TIMESTAMP",
-    "DEFAULT",
-    "DEFERRABLE",
-    "DELETE",
-    "DISTINCT",
-    "DROP",
-    "ELSE",
-    "ESCAPE",
-    "EXCEPT",
-    "EXISTS",
-    "FOREIGN",
-    "FROM",
-    "FULL",
-    "GROUP",
-    "HAVING",
-    "IN",
-    "INDEX",
-    "INDEXED",
-    "INNER",
-    "INSERT",
-    "INTERSECT",
-    "INTO",
-    "IS",
-    "ISNULL",
-    "JOIN",
-    "LEFT",
-    "LIMIT",
-    "NATURAL",
-    "NOT",
-    "NOTHING",
-    "NOTNULL",
-    "NULL",
-    "ON",
-    "OR",
-    "ORDER",
-    "OUTER",
-    "PRIMARY",
-    "REFERENCES",
-    "RETURNING",
-    "RIGHT",
-    "ROWID",
-    "SELECT",
-    "SET",
-    "TABLE",
-    "THEN",
-    "TO",
-    "TRANSACTION",
-    "UNION",
-    "UNIQUE",
-    "UPDATE",
-    "USING",
-    "VALUES",
-    "WHEN",
-    "WHERE",
-    "WITHIN",
-];
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! Rows to text, one renderer per family of output modes.
 
 mod delimited;
+pub(crate) mod explain;
 mod grid;
 mod json;
 mod markup;
@@ -100,7 +101,7 @@ mod tests {
     fn with_headers(mode: Mode) -> String {
         render(&Style {
             headers: Some(true),
-            null_value: "~".to_owned(),
+            null_value: Some("~".to_owned()),
             ..Style::new(mode)
         })
     }
@@ -153,6 +154,49 @@ mod tests {
             ..Style::new(Mode::Column)
         });
         assert!(bare.starts_with("1    a|b"));
+    }
+
+    #[test]
+    fn widths_are_least_and_wrap() {
+        let wide = |mode, widths: &[i32]| {
+            render(&Style {
+                headers: Some(true),
+                widths: widths.to_vec(),
+                ..Style::new(mode)
+            })
+        };
+        assert_eq!(
+            wide(Mode::Box, &[5, -4]),
+            "┌───────┬──────┐\n│  id   │ name │\n├───────┼──────┤\n\
+             │ 1     │ a|b, │\n│       │  \"c\" │\n│ 0.5   │      │\n\
+             │ ^A'   │  <ü> │\n│       │ zwei │\n└───────┴──────┘\n"
+        );
+        assert_eq!(
+            wide(Mode::Column, &[0, 2]),
+            "id   na\n---  --\n1    a|\n     b,\n      \"\n     c\"\n0.5\n\
+             ^A'  <ü\n     >\n     zw\n     ei\n"
+        );
+    }
+
+    #[test]
+    fn a_person_sees_null_and_a_program_does_not() {
+        let shown = |mode, colours| {
+            render(&Style {
+                reader: crate::style::Reader::Person { colours },
+                ..Style::new(mode)
+            })
+        };
+        assert!(shown(Mode::Box, false).contains("│ 0.5 │ NULL     │"));
+        assert!(shown(Mode::Box, true).contains("│ 0.5 │ \x1b[2mNULL\x1b[0m     │"));
+        assert!(shown(Mode::List, false).contains("0.5|NULL\n"));
+        assert!(shown(Mode::Csv, true).contains("0.5,\r\n"));
+        assert!(render(&Style::new(Mode::Box)).contains("│ 0.5 │          │"));
+        let chosen = render(&Style {
+            null_value: Some(String::new()),
+            reader: crate::style::Reader::Person { colours: true },
+            ..Style::new(Mode::Box)
+        });
+        assert!(!chosen.contains("NULL") && !chosen.contains('\x1b'));
     }
 
     #[test]

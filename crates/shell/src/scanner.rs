@@ -5,8 +5,9 @@
 //! The scanner remembers its state, so that a statement of many lines is read once.
 
 /// Where the scanner stands inside a token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Token {
+    #[default]
     Code,
     /// Inside quotes that end with this byte; a doubled quote ends one string and starts another.
     Quoted(u8),
@@ -56,6 +57,97 @@ pub struct Span {
     pub first_code: usize,
     /// One past the closing semicolon.
     pub end: usize,
+}
+
+/// What a piece of a text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PieceKind {
+    /// A key word, or a name without quotes.
+    Word,
+    /// A number.
+    Number,
+    /// Text in single quotes, or a part of it.
+    Text,
+    /// A name in quotes or brackets, or a part of it.
+    QuotedName,
+    /// A comment, or a part of it.
+    Comment,
+    /// White space, operators and the like.
+    Other,
+}
+
+/// A piece of a text, as byte offsets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// What it is.
+    pub kind: PieceKind,
+    /// Its first byte.
+    pub start: usize,
+    /// One past its last byte.
+    pub end: usize,
+}
+
+/// Inside which quotes or comment a text ended, and the next line begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inside(Token);
+
+impl Inside {
+    /// The first byte of the quotes, or `None` outside of quotes.
+    pub fn quote(self) -> Option<u8> {
+        match self.0 {
+            Token::Quoted(b']') => Some(b'['),
+            Token::Quoted(quote) => Some(quote),
+            Token::Code | Token::LineComment | Token::BlockComment => None,
+        }
+    }
+
+    /// Whether it is a comment.
+    pub fn is_comment(self) -> bool {
+        matches!(self.0, Token::LineComment | Token::BlockComment)
+    }
+}
+
+/// Splits a text into pieces without gaps; `inside` is where the text before it ended. Yields also
+/// where this one ends.
+pub fn pieces(inside: Inside, text: &str) -> (Vec<Piece>, Inside) {
+    let bytes = text.as_bytes();
+    let mut scanner = Scanner {
+        token: inside.0,
+        ..Scanner::new()
+    };
+    let mut pieces: Vec<Piece> = Vec::new();
+    while scanner.position < bytes.len() {
+        let (start, before) = (scanner.position, scanner.token);
+        scanner.next_word(bytes);
+        let end = scanner.position;
+        let kind = match (before, scanner.token) {
+            (Token::Code, Token::Code) => kind_in_code(bytes[start]),
+            (Token::Code, quoted) | (quoted, _) => kind_of(quoted),
+        };
+        match pieces.last_mut() {
+            // An opening quote and what it opens come one by one.
+            Some(last) if before != Token::Code && last.kind == kind => last.end = end,
+            _ => pieces.push(Piece { kind, start, end }),
+        }
+    }
+    (pieces, Inside(scanner.token))
+}
+
+fn kind_in_code(first: u8) -> PieceKind {
+    match first {
+        b'0'..=b'9' => PieceKind::Number,
+        byte if is_word_byte(byte) => PieceKind::Word,
+        _ => PieceKind::Other,
+    }
+}
+
+fn kind_of(token: Token) -> PieceKind {
+    match token {
+        Token::Quoted(b'\'') => PieceKind::Text,
+        Token::Quoted(_) => PieceKind::QuotedName,
+        Token::LineComment | Token::BlockComment => PieceKind::Comment,
+        Token::Code => PieceKind::Other,
+    }
 }
 
 impl Default for Scanner {
@@ -281,6 +373,48 @@ mod tests {
         assert_eq!(ends.len(), 3);
         assert!(text[ends[1].0..].starts_with("create trigger"));
         assert!(scanner.at_rest());
+    }
+
+    fn kinds(inside: Inside, text: &str) -> (Vec<(PieceKind, &str)>, Inside) {
+        let (pieces, inside) = pieces(inside, text);
+        let kinds = pieces
+            .iter()
+            .map(|piece| (piece.kind, &text[piece.start..piece.end]))
+            .filter(|(kind, _)| *kind != PieceKind::Other);
+        (kinds.collect(), inside)
+    }
+
+    #[test]
+    fn pieces_have_kinds_and_no_gaps() {
+        use PieceKind::{Comment, Number, QuotedName, Text, Word};
+        let text = "select a1, 'it''s', \"q\", [b] -- c ;";
+        let (found, inside) = kinds(Inside::default(), text);
+        let expected = [
+            (Word, "select"),
+            (Word, "a1"),
+            (Text, "'it'"),
+            (Text, "'s'"),
+            (QuotedName, "\"q\""),
+            (QuotedName, "[b]"),
+            (Comment, "-- c ;"),
+        ];
+        assert_eq!(found, expected);
+        assert!(inside.is_comment() && inside.quote().is_none());
+        let (found, inside) = kinds(Inside::default(), "12 'open");
+        assert_eq!(found, [(Number, "12"), (Text, "'open")]);
+        assert_eq!(inside.quote(), Some(b'\''));
+        let (found, inside) = kinds(inside, "on' x");
+        assert_eq!(found, [(Text, "on'"), (Word, "x")]);
+        assert_eq!(inside, Inside::default());
+        for text in ["", "ü'ö'", "/* a */ select 1;\n-- b\nx", "a.b=?1||'c'"] {
+            let (pieces, _) = pieces(Inside::default(), text);
+            let mut end = 0;
+            for piece in pieces {
+                assert_eq!(piece.start, end, "{text}");
+                end = piece.end;
+            }
+            assert_eq!(end, text.len(), "{text}");
+        }
     }
 
     #[test]

@@ -1,23 +1,27 @@
 //! A session: lines to statements and dot commands, results to the output, failures counted.
 
 use crate::commands;
-use crate::console::{Console, LineSource, Next, Text};
+use crate::console::{Console, LineSource, NamedKey, Next, Screen, Text};
 use crate::database::Database;
 use crate::error::{ShellError, StateError};
 use crate::key_pragma::{KeyPragma, key_pragma};
 use crate::output::Output;
+use crate::parameters::Parameters;
+use crate::pending::{Pending, wipe};
 use crate::render;
-use crate::scanner::Scanner;
+use crate::scanner::{Inside, PieceKind, pieces};
+use crate::schema_names::SchemaNames;
 use crate::secrecy;
-use crate::style::{Mode, Style};
+use crate::style::{Mode, Reader, Style};
 use crate::timer::Stopwatch;
+use crate::words::counted;
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::types::ValueRef;
-use rusqlite::{Batch, ErrorCode, InterruptHandle};
+use rusqlite::{Batch, ErrorCode, InterruptHandle, Statement};
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use store::database::Access;
-use zeroize::Zeroize;
 
 /// What `.show` lists, besides the style.
 #[derive(Clone, Debug, Default)]
@@ -30,11 +34,33 @@ pub(crate) struct Settings {
     pub timer: bool,
     /// Write how many rows each statement changed.
     pub changes: bool,
+    /// How `EXPLAIN` is laid out.
+    pub explain: Explain,
+}
+
+/// Whether rows of `EXPLAIN` are laid out to be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Explain {
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
+impl Explain {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Explain::Auto => "auto",
+            Explain::On => "on",
+            Explain::Off => "off",
+        }
+    }
 }
 
 /// Whether to go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Flow {
+    #[default]
     Continue,
     Quit,
 }
@@ -64,6 +90,10 @@ pub struct Surroundings {
     pub messages: Box<dyn Write>,
     /// Who is asked for passphrases.
     pub console: Box<dyn Console>,
+    /// The key that was named for databases.
+    pub named_key: Box<dyn NamedKey>,
+    /// The terminal that shows results; `None` where they go elsewhere.
+    pub screen: Option<Box<dyn Screen>>,
     /// A person sits before it: errors carry no line numbers, and never end the session.
     pub interactive: bool,
 }
@@ -76,54 +106,14 @@ pub struct Shell {
     pub(crate) output: Output,
     pub(crate) messages: Box<dyn Write>,
     pub(crate) console: Box<dyn Console>,
+    pub(crate) named_key: Box<dyn NamedKey>,
+    pub(crate) parameters: Parameters,
     pub(crate) read_depth: usize,
     interactive: bool,
     failures: u64,
     exit_status: Option<u8>,
     interrupter: Interrupter,
-}
-
-/// A statement that is not complete yet.
-struct Pending {
-    text: String,
-    scanner: Scanner,
-    /// Number of the line that `text` starts with.
-    first_line: u64,
-}
-
-impl Pending {
-    fn new() -> Self {
-        Pending {
-            text: String::new(),
-            scanner: Scanner::new(),
-            first_line: 1,
-        }
-    }
-
-    fn clear(&mut self, next_line: u64) {
-        wipe(&mut self.text);
-        self.scanner = Scanner::new();
-        self.first_line = next_line;
-    }
-
-    fn line_of(&self, offset: usize) -> u64 {
-        self.first_line
-            + self.text[..offset]
-                .bytes()
-                .filter(|&byte| byte == b'\n')
-                .count() as u64
-    }
-}
-
-/// Bytes that a buffer may keep: wiping it costs its whole capacity, for each line.
-const BUFFER_SIZE_KEPT: usize = 16 * 1024;
-
-/// Empties a text that may have held a secret.
-fn wipe(text: &mut String) {
-    text.zeroize();
-    if text.capacity() > BUFFER_SIZE_KEPT {
-        *text = String::new();
-    }
+    names: SchemaNames,
 }
 
 impl Shell {
@@ -136,18 +126,25 @@ impl Shell {
         };
         let interrupter = Interrupter::default();
         interrupter.set(database.connection().get_interrupt_handle());
+        let names = SchemaNames::default();
+        names.set(database.shared_connection());
+        // Without a person nobody pages, and a script's output is the same everywhere.
+        let screen = surroundings.screen.filter(|_| surroundings.interactive);
         Shell {
             database,
             style: Style::new(mode),
             settings: Settings::default(),
-            output: Output::new(surroundings.output),
+            output: Output::new(surroundings.output, screen),
             messages: surroundings.messages,
             console: surroundings.console,
+            named_key: surroundings.named_key,
+            parameters: Parameters::default(),
             read_depth: 0,
             interactive: surroundings.interactive,
             failures: 0,
             exit_status: None,
             interrupter,
+            names,
         }
     }
 
@@ -159,6 +156,11 @@ impl Shell {
     /// The handle by which another thread stops a long statement.
     pub fn interrupter(&self) -> Interrupter {
         self.interrupter.clone()
+    }
+
+    /// The names in the open database, for who completes lines.
+    pub fn names(&self) -> SchemaNames {
+        self.names.clone()
     }
 
     /// The version of SQLite that runs the statements.
@@ -350,7 +352,33 @@ impl Shell {
     pub(crate) fn replace_database(&mut self, database: Database) {
         self.interrupter
             .set(database.connection().get_interrupt_handle());
+        self.names.set(database.shared_connection());
         self.database = database;
+    }
+
+    /// The style, with what the place adds that rows go to now.
+    pub(crate) fn style_of_output(&self) -> Cow<'_, Style> {
+        if !self.output.is_screen() {
+            return Cow::Borrowed(&self.style);
+        }
+        let colours = self.output.has_colours();
+        let mut style = self.style.clone();
+        style.reader = Reader::Person { colours };
+        Cow::Owned(style)
+    }
+
+    /// Writes one result that may be long. That a person has seen enough of it is no failure.
+    pub(crate) fn paged<T: Default>(
+        &mut self,
+        write: impl FnOnce(&mut Self) -> Result<T, ShellError>,
+    ) -> Result<T, ShellError> {
+        self.output.begin_result();
+        let result = write(self);
+        let left = self.output.end_result()?;
+        match result {
+            Err(error) if left && error.is_broken_pipe() => Ok(T::default()),
+            other => other,
+        }
     }
 
     /// Runs one statement and writes its rows.
@@ -364,7 +392,8 @@ impl Shell {
                 .map_err(|error| ShellError::KeyNotTaken(Box::new(error)))?;
         }
         let stopwatch = Stopwatch::start();
-        let result = self.write_rows(sql);
+        let total_before = self.database.connection().total_changes();
+        let result = self.paged(|shell| shell.write_rows(sql));
         self.output.statement_done()?;
         result.map_err(|error| match key_pragma {
             Some(_) => ShellError::KeyNotTaken(Box::new(error)),
@@ -373,19 +402,24 @@ impl Shell {
         if self.settings.timer {
             writeln!(self.output, "{}", stopwatch.report())?;
         }
+        let connection = self.database.connection();
+        let (changes, total) = (connection.changes(), connection.total_changes());
         if self.settings.changes {
-            let connection = self.database.connection();
-            let (changes, total) = (connection.changes(), connection.total_changes());
             writeln!(self.output, "changes: {changes}   total_changes: {total}")?;
+        } else if self.interactive && self.read_depth == 0 && is_change(sql, total != total_before)
+        {
+            writeln!(self.output, "{} changed", counted(changes, "row"))?;
         }
         Ok(())
     }
 
     fn write_rows(&mut self, sql: &str) -> Result<(), ShellError> {
+        let style = self.style_of_output().into_owned();
         let mut batch = Batch::new(self.database.connection(), sql);
         while let Some(mut statement) = batch.next()? {
             let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-            let mut renderer = render::renderer(&self.style);
+            let mut renderer = renderer(self.settings.explain, &statement, &style);
+            self.parameters.bind(&mut statement)?;
             let mut rows = statement.raw_query();
             let mut begun = false;
             while let Some(row) = rows.next()? {
@@ -454,6 +488,63 @@ impl Shell {
                 ShellError::Storage { source, detail }
             }
             _ => ShellError::Sql(source),
+        }
+    }
+}
+
+/// The renderer for what a statement tells.
+fn renderer(
+    explain: Explain,
+    statement: &Statement<'_>,
+    style: &Style,
+) -> Box<dyn render::Renderer> {
+    // sqlite.org/c3ref/stmt_isexplain.html
+    match (explain, statement.is_explain()) {
+        (Explain::Auto | Explain::On, 1) => Box::<render::explain::Program>::default(),
+        (Explain::Auto | Explain::On, 2) => Box::<render::explain::Plan>::default(),
+        _ => render::renderer(style),
+    }
+}
+
+/// Whether a statement is one that changes rows, even if it found none to change. A statement that
+/// begins by `WITH` tells it only by what it did.
+fn is_change(sql: &str, changed: bool) -> bool {
+    let (pieces, _) = pieces(Inside::default(), sql);
+    let mut words = pieces.iter().filter(|piece| piece.kind == PieceKind::Word);
+    let first = words
+        .next()
+        .map(|piece| sql[piece.start..piece.end].to_ascii_uppercase());
+    match first.as_deref() {
+        Some("INSERT" | "REPLACE" | "UPDATE" | "DELETE") => true,
+        Some("WITH") => changed,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_change;
+
+    #[test]
+    fn statements_that_change_rows_are_known_by_their_first_word() {
+        for sql in [
+            "insert into t values(1)",
+            "-- a\n/* b */ Delete from t",
+            "REPLACE into t",
+        ] {
+            assert!(is_change(sql, false), "{sql}");
+        }
+        assert!(is_change(
+            "with a as (select 1) insert into t select * from a",
+            true
+        ));
+        for sql in [
+            "select 1",
+            "create table t(a)",
+            "with a as (select 1) select 1",
+            "",
+        ] {
+            assert!(!is_change(sql, false), "{sql}");
         }
     }
 }

@@ -75,6 +75,18 @@ impl Mode {
     }
 }
 
+/// Who reads the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// Another program, or nobody knows.
+    Program,
+    /// A person at a terminal.
+    Person {
+        /// Whether the terminal shows colours, and the person wants any.
+        colours: bool,
+    },
+}
+
 /// Everything that decides how rows are written.
 #[derive(Clone, Debug)]
 pub struct Style {
@@ -86,8 +98,13 @@ pub struct Style {
     pub separator: Option<String>,
     /// What ends a row; `None` leaves it to the mode.
     pub row_separator: Option<String>,
-    /// What is written for NULL.
-    pub null_value: String,
+    /// What is written for NULL; `None` leaves it to the mode and to who reads it.
+    pub null_value: Option<String>,
+    /// Who reads the rows.
+    pub reader: Reader,
+    /// The least width of each column; a longer value goes on in the next line. A negative width
+    /// puts the value at the right, 0 is as wide as the values are.
+    pub widths: Vec<i32>,
     /// The table that mode `insert` names.
     pub insert_table: String,
 }
@@ -100,7 +117,9 @@ impl Style {
             headers: None,
             separator: None,
             row_separator: None,
-            null_value: String::new(),
+            null_value: None,
+            reader: Reader::Program,
+            widths: Vec::new(),
             insert_table: "table".to_owned(),
         }
     }
@@ -111,6 +130,19 @@ impl Style {
             self.mode,
             Mode::Column | Mode::Box | Mode::Table | Mode::Markdown
         ))
+    }
+
+    /// What is written for NULL. A person sees that there is one.
+    pub fn null_value(&self) -> &str {
+        let for_people = matches!(
+            self.mode,
+            Mode::List | Mode::Column | Mode::Box | Mode::Table | Mode::Line
+        );
+        match (&self.null_value, self.reader) {
+            (Some(text), _) => text,
+            (None, Reader::Person { .. }) if for_people => "NULL",
+            (None, _) => "",
+        }
     }
 
     /// What stands between values.

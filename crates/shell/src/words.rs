@@ -42,6 +42,12 @@ fn double_quoted(text: &str) -> (String, &str) {
     (word, "")
 }
 
+/// A number of things, with an `s` where it is not one.
+pub(crate) fn counted(count: u64, thing: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{s}")
+}
+
 /// The candidate that differs least from `word`, unless all differ too much to be meant.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates

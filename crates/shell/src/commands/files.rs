@@ -1,18 +1,20 @@
 //! Dot commands that read and write files.
 
-use super::{Command, at_most_one, exactly_one, usage};
+use super::{Command, Takes, at_most_one, exactly_one, usage};
 use crate::console::Lines;
-use crate::database::Database;
+use crate::database::{Database, Opened, ask_until_open};
 use crate::dump::{DumpOptions, dump};
 use crate::error::{ShellError, StateError};
 use crate::import::{Format, ImportOptions, import};
 use crate::session::{Flow, Shell};
 use crate::style::Mode;
+use crate::words::counted;
 use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 use store::backup::backup;
 use store::convert::{Overwrite, decrypt_connection};
+use store::database::{FileKind, OpenError, file_kind};
 
 pub(super) const COMMANDS: &[Command] = &[
     Command {
@@ -22,6 +24,7 @@ pub(super) const COMMANDS: &[Command] = &[
         details: "The copy of an encrypted database is encrypted under the key that opened it;\n\
                   other key slots are not taken over. --plain writes it unencrypted. An existing\n\
                   file is overwritten only with --force.",
+        takes: Takes::Path,
         run: back_up,
     },
     Command {
@@ -29,6 +32,7 @@ pub(super) const COMMANDS: &[Command] = &[
         usage: ".dump [--preserve-rowids] [PATTERN...]",
         summary: "Write SQL that makes the same database again",
         details: "PATTERN is a LIKE pattern for tables. The SQL is not encrypted.",
+        takes: Takes::Table,
         run: write_dump,
     },
     Command {
@@ -38,6 +42,7 @@ pub(super) const COMMANDS: &[Command] = &[
         details: "Mode tabs or ascii decides the form, else it is CSV, with the .separator of\n\
                   mode csv. A table that does not exist is made from the first row. All of the\n\
                   file is imported, or nothing.",
+        takes: Takes::Path,
         run: run_import,
     },
     Command {
@@ -45,14 +50,18 @@ pub(super) const COMMANDS: &[Command] = &[
         usage: ".once FILE",
         summary: "Write the results of the next statement to a file",
         details: "",
+        takes: Takes::Path,
         run: |shell, arguments| detour(shell, exactly_one(arguments)?, true),
     },
     Command {
         name: "open",
         usage: ".open [FILE]",
         summary: "Close this database and open another one",
-        details: "Without FILE: a database in memory. An encrypted file stays locked until\n\
-                  .decrypt.",
+        details: "Without FILE: a database in memory. The key is found as when the shell was\n\
+                  started: where its options or the environment say, else a person is asked. A\n\
+                  new file is encrypted under a key that these name. Without any, an encrypted\n\
+                  file stays locked until .decrypt.",
+        takes: Takes::Path,
         run: open,
     },
     Command {
@@ -60,6 +69,7 @@ pub(super) const COMMANDS: &[Command] = &[
         usage: ".output [FILE]",
         summary: "Write results to a file, or to the screen again",
         details: "",
+        takes: Takes::Path,
         run: output,
     },
     Command {
@@ -67,7 +77,16 @@ pub(super) const COMMANDS: &[Command] = &[
         usage: ".read FILE",
         summary: "Run the lines of a file",
         details: "",
+        takes: Takes::Path,
         run: read,
+    },
+    Command {
+        name: "save",
+        usage: ".save [--force] [--plain] FILE",
+        summary: "Copy the database to a file, as .backup does",
+        details: "",
+        takes: Takes::Path,
+        run: back_up,
     },
 ];
 
@@ -155,6 +174,10 @@ fn run_import(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellErro
             "{path}: {unnamed} more lines of uneven length"
         )?;
     }
+    if shell.is_interactive() {
+        let rows = counted(report.rows, "row");
+        writeln!(shell.output, "{rows} imported")?;
+    }
     Ok(Flow::Continue)
 }
 
@@ -190,8 +213,12 @@ fn open(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
     let path = at_most_one(arguments)?
         .filter(|name| *name != ":memory:")
         .map(PathBuf::from);
-    let database = Database::open(path.as_deref(), None, shell.database.options)?;
-    shell.replace_database(database);
+    let opened = open_with_key(shell, path.as_deref())?;
+    shell.replace_database(opened.database);
+    if let Some(error) = opened.refused {
+        // What follows in a script counts on the key.
+        return Err(ShellError::KeyNotTaken(Box::new(error.into())));
+    }
     if shell.database.is_locked() {
         writeln!(
             shell.messages,
@@ -203,6 +230,36 @@ fn open(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
         writeln!(shell.messages, "{remark}")?;
     }
     Ok(Flow::Continue)
+}
+
+/// Opens a database by the key that was named for the session, or one that a person is asked for.
+fn open_with_key(shell: &mut Shell, path: Option<&Path>) -> Result<Opened, ShellError> {
+    let options = shell.database.options;
+    let wants_key = match path.map(file_kind).transpose()? {
+        Some(FileKind::Encrypted(_)) => true,
+        Some(FileKind::Missing | FileKind::Empty) => !options.read_only,
+        Some(FileKind::Plain | FileKind::Other(_)) | None => false,
+    };
+    let named = match wants_key {
+        true => shell
+            .named_key
+            .read()
+            .map_err(|error| ShellError::KeyNotTaken(Box::new(ShellError::NamedKey(error))))?,
+        false => None,
+    };
+    let is_named = named.is_some();
+    let opened = Database::open(path, named, options);
+    match (opened, path) {
+        (Ok(database), Some(path)) if !is_named && shell.is_interactive() => {
+            let (console, messages) = (&mut *shell.console, &mut *shell.messages);
+            ask_until_open(database, path, console, messages)
+        }
+        (Err(error @ OpenError::WrongKey { .. }), Some(_)) => Ok(Opened {
+            database: Database::open(path, None, options)?,
+            refused: Some(error),
+        }),
+        (opened, _) => Ok(opened?.into()),
+    }
 }
 
 fn back_up(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {

@@ -1,6 +1,6 @@
 //! Dot commands about keys: words for the user, work for the store.
 
-use super::{Command, at_most_one, usage};
+use super::{Command, Takes, at_most_one, usage};
 use crate::database::{Database, access};
 use crate::error::{ShellError, StateError};
 use crate::session::{Flow, Shell};
@@ -18,6 +18,7 @@ pub(super) const COMMANDS: &[Command] = &[
         usage: ".cipher [NAME]",
         summary: "Name the cipher, or choose it before .encrypt",
         details: "aegis-256x2, aegis-256, aes-256-gcm, xchacha20-poly1305.",
+        takes: Takes::OneOf(|| Cipher::ALL.map(Cipher::name).to_vec()),
         run: cipher,
     },
     Command {
@@ -26,6 +27,7 @@ pub(super) const COMMANDS: &[Command] = &[
         summary: "Open an encrypted database for this session",
         details: "The file stays encrypted: what is written is sealed too. `strongroom decrypt`\n\
                   makes a plain copy. Without PASSPHRASE it is asked for and not shown.",
+        takes: Takes::Nothing,
         run: decrypt,
     },
     Command {
@@ -37,6 +39,7 @@ pub(super) const COMMANDS: &[Command] = &[
                   programs must have closed it. Blocks of the old plain file may remain on the\n\
                   disk until they are used for something else. Without PASSPHRASE it is asked\n\
                   for, twice, and not shown.",
+        takes: Takes::Nothing,
         run: encrypt,
     },
     Command {
@@ -44,6 +47,7 @@ pub(super) const COMMANDS: &[Command] = &[
         usage: ".keys",
         summary: "List the key slots",
         details: "",
+        takes: Takes::Nothing,
         run: keys,
     },
     Command {
@@ -51,6 +55,7 @@ pub(super) const COMMANDS: &[Command] = &[
         usage: ".rekey [PASSPHRASE]",
         summary: "Replace the key that opened this database by a passphrase",
         details: "Instant: no page is written. Other key slots stay as they are.",
+        takes: Takes::Nothing,
         run: rekey,
     },
 ];

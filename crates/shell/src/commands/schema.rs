@@ -1,6 +1,6 @@
 //! Dot commands about what is in the database.
 
-use super::{Command, at_most_one, usage};
+use super::{Command, Takes, at_most_one, usage};
 use crate::error::ShellError;
 use crate::quote;
 use crate::session::{Flow, Shell};
@@ -16,6 +16,7 @@ pub(super) const COMMANDS: &[Command] = &[
         usage: ".databases",
         summary: "List the open databases, and how each is kept",
         details: "",
+        takes: Takes::Nothing,
         run: databases,
     },
     Command {
@@ -23,6 +24,7 @@ pub(super) const COMMANDS: &[Command] = &[
         usage: ".indexes [TABLE]",
         summary: "List indexes, all or those of tables LIKE the pattern",
         details: "",
+        takes: Takes::Table,
         run: indexes,
     },
     Command {
@@ -30,6 +32,7 @@ pub(super) const COMMANDS: &[Command] = &[
         usage: ".schema [PATTERN]",
         summary: "Write the CREATE statements",
         details: "PATTERN is a LIKE pattern for tables, views, indexes and triggers.",
+        takes: Takes::Table,
         run: schema,
     },
     Command {
@@ -37,6 +40,7 @@ pub(super) const COMMANDS: &[Command] = &[
         usage: ".tables [PATTERN]",
         summary: "List tables and views",
         details: "PATTERN is a LIKE pattern.",
+        takes: Takes::Table,
         run: tables,
     },
 ];

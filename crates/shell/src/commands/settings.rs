@@ -1,8 +1,8 @@
 //! Dot commands that change how the shell behaves: modes, headers, timer and the like.
 
-use super::{Command, at_most_one, exactly_one, on_or_off, usage};
+use super::{Command, ON_OR_OFF, Takes, at_most_one, exactly_one, on_or_off, usage};
 use crate::error::ShellError;
-use crate::session::{Flow, Shell};
+use crate::session::{Explain, Flow, Shell};
 use crate::style::{Mode, Style};
 use std::io::Write;
 
@@ -12,13 +12,16 @@ pub(super) const COMMANDS: &[Command] = &[
         usage: ".bail on|off",
         summary: "Stop at the first error; off by default",
         details: "Only where the input is not typed by a person.",
+        takes: ON_OR_OFF,
         run: |shell, arguments| set(arguments, &mut shell.settings.bail),
     },
     Command {
         name: "changes",
         usage: ".changes on|off",
         summary: "Say after each statement how many rows it changed",
-        details: "",
+        details: "With the total of the session. A person is told of INSERT, UPDATE and DELETE\n\
+                  without it.",
+        takes: ON_OR_OFF,
         run: |shell, arguments| set(arguments, &mut shell.settings.changes),
     },
     Command {
@@ -26,13 +29,24 @@ pub(super) const COMMANDS: &[Command] = &[
         usage: ".echo on|off",
         summary: "Write each statement before it runs",
         details: "Lines that hold a key or a passphrase are never written.",
+        takes: ON_OR_OFF,
         run: |shell, arguments| set(arguments, &mut shell.settings.echo),
+    },
+    Command {
+        name: "explain",
+        usage: ".explain on|off|auto",
+        summary: "Lay out EXPLAIN and EXPLAIN QUERY PLAN to be read; auto by default",
+        details: "auto and on draw the plan as a tree and indent loops of the program. With off\n\
+                  both are rows like others.",
+        takes: Takes::OneOf(|| vec!["auto", "off", "on"]),
+        run: explain,
     },
     Command {
         name: "headers",
         usage: ".headers on|off",
         summary: "Write the names of columns",
         details: "On by default in modes column, box, table and markdown.",
+        takes: ON_OR_OFF,
         run: headers,
     },
     Command {
@@ -42,20 +56,33 @@ pub(super) const COMMANDS: &[Command] = &[
         details: "list, column, box, table, csv, json, line, tabs, markdown, html, insert,\n\
                   quote, ascii. TABLE is the name that mode insert writes. A person starts with\n\
                   box, a script with list.",
+        takes: Takes::OneOf(|| Mode::ALL.map(Mode::name).to_vec()),
         run: mode,
     },
     Command {
         name: "nullvalue",
         usage: ".nullvalue TEXT",
         summary: "Write this text for NULL",
-        details: "",
+        details: "Without it a person sees NULL in modes list, column, box, table and line, and\n\
+                  scripts and files get nothing.",
+        takes: Takes::Nothing,
         run: null_value,
+    },
+    Command {
+        name: "pager",
+        usage: ".pager on|off",
+        summary: "Show long results page by page; on by default",
+        details: "Only on a terminal: what does not fit the screen goes to the program that\n\
+                  $PAGER names, else to less.",
+        takes: ON_OR_OFF,
+        run: |shell, arguments| set(arguments, &mut shell.output.pages),
     },
     Command {
         name: "print",
         usage: ".print [TEXT...]",
         summary: "Write this text",
         details: "",
+        takes: Takes::Nothing,
         run: print,
     },
     Command {
@@ -64,6 +91,7 @@ pub(super) const COMMANDS: &[Command] = &[
         summary: "Choose what stands between values and rows",
         details: "In modes list, csv, tabs, quote and ascii; .mode sets it back. Double quotes\n\
                   know \\t, \\n and \\r.",
+        takes: Takes::Nothing,
         run: separator,
     },
     Command {
@@ -71,6 +99,7 @@ pub(super) const COMMANDS: &[Command] = &[
         usage: ".show",
         summary: "List all settings",
         details: "",
+        takes: Takes::Nothing,
         run: show,
     },
     Command {
@@ -78,12 +107,44 @@ pub(super) const COMMANDS: &[Command] = &[
         usage: ".timer on|off",
         summary: "Say after each statement how long it took",
         details: "",
+        takes: ON_OR_OFF,
         run: |shell, arguments| set(arguments, &mut shell.settings.timer),
+    },
+    Command {
+        name: "width",
+        usage: ".width [NUMBER...]",
+        summary: "Choose the least width of each column",
+        details: "In modes column, box and table. A longer value goes on in the next line. A\n\
+                  negative number puts values at the right; 0 is as wide as the values are.\n\
+                  Without NUMBER every column is so.",
+        takes: Takes::Nothing,
+        run: width,
     },
 ];
 
 fn set(arguments: &[String], setting: &mut bool) -> Result<Flow, ShellError> {
     *setting = on_or_off(arguments)?;
+    Ok(Flow::Continue)
+}
+
+fn explain(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
+    shell.settings.explain = match arguments {
+        [word] if word.eq_ignore_ascii_case("auto") => Explain::Auto,
+        _ if on_or_off(arguments)? => Explain::On,
+        _ => Explain::Off,
+    };
+    Ok(Flow::Continue)
+}
+
+/// What a column may be wide, in characters, to either side.
+const WIDTH_MAX: i32 = 10_000;
+
+fn width(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
+    let widths = arguments.iter().map(|word| match word.parse() {
+        Ok(width) if (-WIDTH_MAX..=WIDTH_MAX).contains(&width) => Ok(width),
+        _ => usage(),
+    });
+    shell.style.widths = widths.collect::<Result<_, _>>()?;
     Ok(Flow::Continue)
 }
 
@@ -113,13 +174,12 @@ fn mode(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
             possible: Mode::ALL.map(Mode::name).join(", "),
         });
     };
-    let (headers, null_value) = (
-        shell.style.headers,
-        std::mem::take(&mut shell.style.null_value),
-    );
+    let former = std::mem::replace(&mut shell.style, Style::new(mode));
     shell.style = Style {
-        headers,
-        null_value,
+        headers: former.headers,
+        null_value: former.null_value,
+        reader: former.reader,
+        widths: former.widths,
         ..Style::new(mode)
     };
     if let Some(table) = table {
@@ -129,7 +189,7 @@ fn mode(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
 }
 
 fn null_value(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
-    shell.style.null_value = exactly_one(arguments)?.to_owned();
+    shell.style.null_value = Some(exactly_one(arguments)?.to_owned());
     Ok(Flow::Continue)
 }
 
@@ -163,7 +223,8 @@ fn show(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
         return usage();
     }
     let word = |setting: bool| if setting { "on" } else { "off" }.to_owned();
-    let (settings, style) = (&shell.settings, &shell.style);
+    let (settings, style) = (&shell.settings, shell.style_of_output());
+    let widths: Vec<String> = style.widths.iter().map(i32::to_string).collect();
     let database = shell.database.path();
     let lines = [
         ("bail", word(settings.bail)),
@@ -173,16 +234,19 @@ fn show(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
             database.map_or(":memory:".to_owned(), |path| path.display().to_string()),
         ),
         ("echo", word(settings.echo)),
+        ("explain", settings.explain.name().to_owned()),
         ("headers", word(style.shows_headers())),
         ("mode", style.mode.name().to_owned()),
-        ("nullvalue", format!("{:?}", style.null_value)),
+        ("nullvalue", format!("{:?}", style.null_value())),
         (
             "output",
             shell.output.detour_name().unwrap_or("stdout").to_owned(),
         ),
+        ("pager", word(shell.output.pages)),
         ("colseparator", format!("{:?}", style.separator())),
         ("rowseparator", format!("{:?}", style.row_separator())),
         ("timer", word(settings.timer)),
+        ("width", widths.join(" ")),
     ];
     for (name, value) in lines {
         writeln!(shell.output, "{name:>12}: {value}")?;

@@ -56,7 +56,7 @@ impl Renderer for Delimited {
 
     fn row(&mut self, output: &mut dyn Write, values: &[ValueRef<'_>]) -> io::Result<()> {
         for (index, value) in values.iter().enumerate() {
-            self.field(output, index, &plain(*value, &self.style.null_value))?;
+            self.field(output, index, &plain(*value, self.style.null_value()))?;
         }
         output.write_all(self.style.row_separator().as_bytes())
     }

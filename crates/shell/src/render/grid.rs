@@ -2,10 +2,11 @@
 //! markdown.
 
 use super::{Renderer, plain};
-use crate::style::Style;
+use crate::highlight;
+use crate::style::{Reader, Style};
 use rusqlite::types::ValueRef;
 use std::io::{self, Write};
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The characters of a kind of grid.
 #[derive(Clone, Copy)]
@@ -73,8 +74,23 @@ pub(super) const MARKDOWN: Frame = Frame {
 pub(super) struct Grid {
     style: Style,
     frame: Frame,
-    columns: Vec<String>,
-    rows: Vec<Vec<String>>,
+    columns: Vec<Cell>,
+    rows: Vec<Vec<Cell>>,
+}
+
+/// A value as it is drawn, line by line.
+struct Cell {
+    text: String,
+    is_null: bool,
+}
+
+/// Where lines of values stand in their column.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Alignment {
+    /// In the middle.
+    Header,
+    /// As `.width` says.
+    Value,
 }
 
 impl Grid {
@@ -87,26 +103,65 @@ impl Grid {
         }
     }
 
-    fn cell(&self, bytes: &[u8]) -> String {
+    fn cell(&self, column: usize, bytes: &[u8]) -> String {
         let text = visible(&String::from_utf8_lossy(bytes));
         if self.frame.markdown {
             return text.replace('|', "\\|").replace('\n', "<br>");
         }
-        text
+        match self.width_wanted(column) {
+            0 => text,
+            width => wrapped(&text, width),
+        }
+    }
+
+    /// The width that the user chose for a column, 0 for none.
+    fn width_wanted(&self, column: usize) -> usize {
+        let width = self.style.widths.get(column).copied().unwrap_or(0);
+        width.unsigned_abs() as usize
     }
 
     fn widths(&self) -> Vec<usize> {
-        let mut widths: Vec<usize> = vec![0; self.columns.len()];
+        let columns = 0..self.columns.len();
+        let mut widths: Vec<usize> = columns.map(|column| self.width_wanted(column)).collect();
         let headers = self.style.shows_headers().then_some(&self.columns);
         for row in headers.into_iter().chain(&self.rows) {
             for (width, cell) in widths.iter_mut().zip(row) {
-                *width = cell
-                    .lines()
-                    .map(UnicodeWidthStr::width)
-                    .fold(*width, usize::max);
+                let lines = cell.text.lines();
+                *width = lines.map(UnicodeWidthStr::width).fold(*width, usize::max);
             }
         }
         widths
+    }
+
+    /// One line of a cell with the spaces around it.
+    fn drawn(
+        &self,
+        cell: &Cell,
+        line: usize,
+        column: usize,
+        width: usize,
+        at: Alignment,
+    ) -> String {
+        let text = cell.text.lines().nth(line).unwrap_or("");
+        let free = width.saturating_sub(text.width());
+        let to_the_right = self
+            .style
+            .widths
+            .get(column)
+            .is_some_and(|&width| width < 0);
+        let left = match at {
+            Alignment::Header if self.frame.padding > 0 => free / 2,
+            _ if to_the_right => free,
+            _ => 0,
+        };
+        let colours = self.style.reader == Reader::Person { colours: true };
+        let text = match cell.is_null && colours && !text.is_empty() {
+            true => highlight::dim(text),
+            false => text.to_owned(),
+        };
+        let padding = " ".repeat(self.frame.padding);
+        let (left, right) = (" ".repeat(left), " ".repeat(free - left));
+        format!("{padding}{left}{text}{right}{padding}")
     }
 
     fn rule(&self, output: &mut dyn Write, widths: &[usize], ends: [&str; 3]) -> io::Result<()> {
@@ -121,27 +176,14 @@ impl Grid {
         &self,
         output: &mut dyn Write,
         widths: &[usize],
-        row: &[String],
-        centred: bool,
+        row: &[Cell],
+        at: Alignment,
     ) -> io::Result<()> {
-        let height = row
-            .iter()
-            .map(|cell| cell.lines().count())
-            .max()
-            .unwrap_or(0)
-            .max(1);
-        let padding = " ".repeat(self.frame.padding);
-        for line in 0..height {
-            let cells: Vec<String> = row
-                .iter()
-                .zip(widths)
-                .map(|(cell, &width)| {
-                    let text = cell.lines().nth(line).unwrap_or("");
-                    let free = width.saturating_sub(text.width());
-                    let left = if centred { free / 2 } else { 0 };
-                    let (left, right) = (" ".repeat(left), " ".repeat(free - left));
-                    format!("{padding}{left}{text}{right}{padding}")
-                })
+        let height = row.iter().map(|cell| cell.text.lines().count()).max();
+        for line in 0..height.unwrap_or(0).max(1) {
+            let cells = row.iter().zip(widths).enumerate();
+            let cells: Vec<String> = cells
+                .map(|(column, (cell, &width))| self.drawn(cell, line, column, width, at))
                 .collect();
             let [left, between, right] = self.frame.row;
             let drawn = format!("{left}{}{right}", cells.join(between));
@@ -158,17 +200,26 @@ impl Grid {
 
 impl Renderer for Grid {
     fn begin(&mut self, _output: &mut dyn Write, columns: &[String]) -> io::Result<()> {
-        self.columns = columns
-            .iter()
-            .map(|column| self.cell(column.as_bytes()))
-            .collect();
+        let cells = columns.iter().enumerate().map(|(column, name)| {
+            let mut text = self.cell(column, name.as_bytes());
+            if self.width_wanted(column) > 0 {
+                // A name that is too long for its column is cut.
+                text.truncate(text.find('\n').unwrap_or(text.len()));
+            }
+            Cell {
+                text,
+                is_null: false,
+            }
+        });
+        self.columns = cells.collect();
         Ok(())
     }
 
     fn row(&mut self, _output: &mut dyn Write, values: &[ValueRef<'_>]) -> io::Result<()> {
-        let row = values
-            .iter()
-            .map(|value| self.cell(&plain(*value, &self.style.null_value)));
+        let row = values.iter().enumerate().map(|(column, value)| Cell {
+            text: self.cell(column, &plain(*value, self.style.null_value())),
+            is_null: *value == ValueRef::Null,
+        });
         self.rows.push(row.collect());
         Ok(())
     }
@@ -179,17 +230,36 @@ impl Renderer for Grid {
             self.rule(output, &widths, ends)?;
         }
         if self.style.shows_headers() {
-            self.draw(output, &widths, &self.columns, self.frame.padding > 0)?;
+            self.draw(output, &widths, &self.columns, Alignment::Header)?;
             self.rule(output, &widths, self.frame.middle)?;
         }
         for row in &self.rows {
-            self.draw(output, &widths, row, false)?;
+            self.draw(output, &widths, row, Alignment::Value)?;
         }
         match self.frame.bottom {
             Some(ends) => self.rule(output, &widths, ends),
             None => Ok(()),
         }
     }
+}
+
+/// Lines of at most this width.
+fn wrapped(text: &str, width: usize) -> String {
+    let mut lines = String::with_capacity(text.len() + text.len() / width);
+    let mut column = 0;
+    for character in text.chars() {
+        let size = character.width().unwrap_or(0);
+        match character {
+            '\n' => column = 0,
+            _ if column + size > width && column > 0 => {
+                lines.push('\n');
+                column = size;
+            }
+            _ => column += size,
+        }
+        lines.push(character);
+    }
+    lines
 }
 
 /// Control characters in caret notation, so that no value steers the terminal.

@@ -52,7 +52,7 @@ impl Renderer for Html {
     fn row(&mut self, output: &mut dyn Write, values: &[ValueRef<'_>]) -> io::Result<()> {
         let cells = values
             .iter()
-            .map(|value| plain(*value, &self.style.null_value));
+            .map(|value| plain(*value, self.style.null_value()));
         html_row(output, "TD", cells)
     }
 
@@ -103,7 +103,7 @@ impl Renderer for Line {
         self.rows += 1;
         for (column, value) in self.columns.iter().zip(values) {
             write!(output, "{column} = ")?;
-            output.write_all(&plain(*value, &self.style.null_value))?;
+            output.write_all(&plain(*value, self.style.null_value()))?;
             output.write_all(b"\n")?;
         }
         Ok(())
