@@ -28,7 +28,9 @@ use workloads::tpcc::Isolation;
 mod place;
 
 use place::Account;
-pub(crate) use place::{Place, drawn_name};
+pub(crate) use place::Place;
+#[cfg(feature = "servers")]
+pub(crate) use place::drawn_name;
 
 /// How long a server may take until it answers, or until it has ended.
 const PATIENCE: Duration = Duration::from_secs(120);
