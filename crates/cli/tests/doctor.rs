@@ -28,16 +28,7 @@ fn place() -> Place {
     place
         .run(&["encrypt", "plain.db", "a.db", "--key-file", "key"])
         .fine();
-    let add = [
-        "key",
-        "add",
-        "a.db",
-        "--key-file",
-        "key",
-        "--new-key-file",
-        "other",
-    ];
-    place.run(&add).fine();
+    place.add_key("a.db", "key", "other");
     for name in ["plain.db", "a.db"] {
         permit(&place, name, 0o600);
     }

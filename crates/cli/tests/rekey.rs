@@ -129,16 +129,7 @@ fn other_keys_can_be_shut_out() {
     let place = Place::new();
     filled(&place, "DELETE");
     place.key("other");
-    let add = [
-        "key",
-        "add",
-        "a.db",
-        "--key-file",
-        "key",
-        "--new-key-file",
-        "other",
-    ];
-    place.run(&add).fine();
+    place.add_key("a.db", "key", "other");
     place.run(&["rekey", "a.db", "--key-file", "key"]).fine();
     place.run(&["verify", "a.db", "--key-file", "other"]).fine();
     let alone = ["rekey", "a.db", "--key-file", "key", "--drop-other-keys"];

@@ -140,16 +140,7 @@ fn the_key_in_use_is_removed_only_after_a_yes() {
     place
         .run(&["encrypt", "plain.db", "a.db", "--key-file", "key"])
         .fine();
-    let add = [
-        "key",
-        "add",
-        "a.db",
-        "--key-file",
-        "key",
-        "--new-key-file",
-        "other",
-    ];
-    place.run(&add).fine();
+    place.add_key("a.db", "key", "other");
     let slots = |place: &Place| place.run(&["key", "list", "a.db"]).fine().lines().count();
     for (answer, left) in [("n", 2), ("", 2), ("y", 1)] {
         let mut session = start(&place, &["key", "remove", "a.db", "0", "--key-file", "key"]);

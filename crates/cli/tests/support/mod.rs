@@ -96,6 +96,13 @@ impl Place {
         self.run(&["key", "generate", name]).fine();
     }
 
+    /// Adds the key of one file to a database that the key of another opens.
+    pub fn add_key(&self, database: &str, key: &str, new: &str) {
+        let with = ["--key-file", key, "--new-key-file", new];
+        self.run(&[&["key", "add", database], &with[..]].concat())
+            .fine();
+    }
+
     /// A file with a passphrase, private to its owner.
     pub fn passphrase(&self, name: &str, passphrase: &str) {
         self.write(name, format!("{passphrase}\n"));
