@@ -229,8 +229,8 @@ fn a_passphrase_is_not_shown_even_where_it_is_typed_at_once() {
     }
 }
 
-/// Whether these tests, and so the programs that they start, ignore SIGINT, as jobs in the background
-/// of a shell script do.
+/// Whether these tests, and so the programs that they start, ignore SIGINT, as jobs in the
+/// background of a shell script do.
 fn ignores_interrupts() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
