@@ -214,7 +214,18 @@ pub(crate) struct RatioText {
 }
 
 impl RatioText {
-    pub(crate) fn new(ratio: &Ratio, verdict: Verdict) -> Self {
+    /// The ratio that `pick` takes of an engine, with what the same of the control lets be said.
+    pub(crate) fn of(
+        comparison: &Comparison,
+        engine: &EngineSummary,
+        pick: impl Fn(&EngineSummary) -> Option<Ratio>,
+    ) -> Option<Self> {
+        let ratio = pick(engine)?;
+        let verdict = comparison.verdict(engine, &ratio, pick);
+        Some(Self::new(&ratio, verdict))
+    }
+
+    fn new(ratio: &Ratio, verdict: Verdict) -> Self {
         let class = match verdict {
             Verdict::Slower => "slower",
             Verdict::Faster => "faster",
@@ -248,22 +259,15 @@ fn tiles(comparison: &Comparison) -> Vec<Tile> {
     let lead = lead(comparison).map(|engine| engine.profile.name.clone());
     crate::chart::tiled(comparison)
         .into_iter()
-        .map(|engine| {
-            let text = |pick: fn(&EngineSummary) -> Option<Ratio>| {
-                let text =
-                    |ratio: Ratio| RatioText::new(&ratio, comparison.verdict(engine, &ratio, pick));
-                pick(engine).map(text)
-            };
-            Tile {
-                name: engine.profile.name.clone(),
-                base: engine.base.clone().unwrap_or_default(),
-                class: class_of(comparison, &engine.profile.name),
-                durability: durability_words(engine.profile.durability),
-                wall: text(|engine| engine.wall_mean),
-                cpu: text(|engine| engine.cpu_mean),
-                control: engine.profile.control,
-                lead: lead.as_ref() == Some(&engine.profile.name),
-            }
+        .map(|engine| Tile {
+            name: engine.profile.name.clone(),
+            base: engine.base.clone().unwrap_or_default(),
+            class: class_of(comparison, &engine.profile.name),
+            durability: durability_words(engine.profile.durability),
+            wall: RatioText::of(comparison, engine, |engine| engine.wall_mean),
+            cpu: RatioText::of(comparison, engine, |engine| engine.cpu_mean),
+            control: engine.profile.control,
+            lead: lead.as_ref() == Some(&engine.profile.name),
         })
         .collect()
 }

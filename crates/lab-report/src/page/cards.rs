@@ -1,7 +1,6 @@
 //! Test by test, a small table each, in the form of the published pages.
 
 use lab::comparison::{Cell, Comparison, EngineSummary};
-use lab::statistics::Ratio;
 use serde::Serialize;
 
 use super::RatioText;
@@ -64,19 +63,15 @@ fn rows(comparison: &Comparison, test: usize) -> Vec<CardRow> {
     let of_test = |engine: &EngineSummary| engine.cells.get(test)?.wall_ratio;
     cells
         .into_iter()
-        .map(|(engine, cell)| {
-            let text =
-                |ratio: Ratio| RatioText::new(&ratio, comparison.verdict(engine, &ratio, of_test));
-            CardRow {
-                name: engine.profile.name.clone(),
-                class: class_of(comparison, &engine.profile.name),
-                wall: seconds(cell.wall_s),
-                bar: format!("{:.1}%", cell.wall_s.unwrap_or(0.0) / slowest * 100.0),
-                cpu: seconds(cell.cpu_s),
-                base: engine.base.clone().unwrap_or_default(),
-                ratio: cell.wall_ratio.map(text),
-                wrong: cell.wrong.clone(),
-            }
+        .map(|(engine, cell)| CardRow {
+            name: engine.profile.name.clone(),
+            class: class_of(comparison, &engine.profile.name),
+            wall: seconds(cell.wall_s),
+            bar: format!("{:.1}%", cell.wall_s.unwrap_or(0.0) / slowest * 100.0),
+            cpu: seconds(cell.cpu_s),
+            base: engine.base.clone().unwrap_or_default(),
+            ratio: RatioText::of(comparison, engine, of_test),
+            wrong: cell.wrong.clone(),
         })
         .collect()
 }

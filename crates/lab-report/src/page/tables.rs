@@ -146,11 +146,7 @@ fn table(
             .collect(),
         published: published.iter().map(|column| column.text(test)).collect(),
     };
-    let mean = |engine: &&EngineSummary| {
-        let text =
-            |ratio: Ratio| RatioText::new(&ratio, comparison.verdict(engine, &ratio, pick.mean));
-        (pick.mean)(engine).map(text)
-    };
+    let mean = |engine: &&EngineSummary| RatioText::of(comparison, engine, pick.mean);
     Times {
         engines: engines.iter().map(head).collect(),
         ratios: based.iter().map(head).collect(),
@@ -195,10 +191,9 @@ fn time(engine: &EngineSummary, pick: &Pick, test: usize) -> Time {
 
 fn ratio(comparison: &Comparison, engine: &EngineSummary, pick: &Pick, test: usize) -> RatioCell {
     let of_test = |engine: &EngineSummary| (pick.ratio)(engine.cells.get(test)?);
-    let text = |ratio: Ratio| RatioText::new(&ratio, comparison.verdict(engine, &ratio, of_test));
     let cell = engine.cells.get(test);
     RatioCell {
-        ratio: of_test(engine).map(text),
+        ratio: RatioText::of(comparison, engine, of_test),
         wrong: cell.is_some_and(|cell| cell.wrong.is_some()),
     }
 }
