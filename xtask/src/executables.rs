@@ -1,7 +1,9 @@
 //! The tests of the workspace: as many executables at a time as there are processors. Most of them
 //! wait for servers, and cargo would start each when the last has ended.
 
+use std::cmp::Reverse;
 use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -84,10 +86,13 @@ impl Tests<'_> {
             build.args(["--test", name]);
         }
         let said = read(&mut build)?;
-        let executables: Vec<Executable> = said.lines().filter_map(executable).collect();
+        let mut executables: Vec<Executable> = said.lines().filter_map(executable).collect();
         if executables.is_empty() {
             bail!("cargo built no tests");
         }
+        // The largest test most, and take longest: behind all others, one would run alone.
+        executables
+            .sort_by_key(|own| Reverse(fs::metadata(&own.path).map_or(0, |file| file.len())));
         Ok(executables)
     }
 
@@ -103,7 +108,7 @@ impl Tests<'_> {
             .envs(self.environment.iter().map(|(name, value)| (*name, *value)))
             .args(self.arguments);
         let ended = process::run(&mut command, log, LIMIT)?;
-        let output = std::fs::read(log).context("its output cannot be read")?;
+        let output = fs::read(log).context("its output cannot be read")?;
         let mut output = String::from_utf8_lossy(&output).into_owned();
         if ended != Ended::WithStatus(0) {
             output.push_str(&format!("\n{ended:?}\n"));

@@ -10,6 +10,7 @@ mod links;
 mod pure;
 mod scope;
 mod secrets;
+mod test_modules;
 mod tokens;
 mod tree;
 mod unused_vectors;
@@ -89,6 +90,7 @@ fn violations(tree: &Tree) -> anyhow::Result<Vec<Violation>> {
     violations.extend(edges::check(&workspace::metadata()?));
     violations.extend(words::check(tree));
     violations.extend(links::check(tree));
+    violations.extend(test_modules::check(tree));
     violations.extend(unused_vectors::check(tree));
     violations.extend(layout::check(tree.text(layout::PATH), page_codec::LAYOUTS));
     Ok(violations)

@@ -1,12 +1,10 @@
 //! How connections begin and end: hosts, sockets, cancelling, losses, what two of them share.
 
-mod common;
-
 use std::convert::Infallible;
 use std::error::Error as _;
 use std::future::poll_fn;
 
-use common::{CREATE, Setup, add, code, connect};
+use crate::common::{CREATE, Setup, add, code, connect};
 use strongroom_postgres::tokio_postgres::error::SqlState;
 use strongroom_postgres::tokio_postgres::{AsyncMessage, Client, Config};
 

@@ -1,8 +1,6 @@
 //! `COPY` of a table with rules by tokio-postgres, in text and binary, both ways.
 
-mod common;
-
-use common::{Setup, code};
+use crate::common::{Setup, code};
 use futures_util::{SinkExt, StreamExt, TryStreamExt, pin_mut};
 use strongroom_postgres::tokio_postgres::Client;
 use strongroom_postgres::tokio_postgres::binary_copy::{BinaryCopyInWriter, BinaryCopyOutStream};

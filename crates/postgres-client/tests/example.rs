@@ -1,8 +1,6 @@
 //! The example `in_process` on a real server, with its own rules.
 
-mod common;
-
-use common::Setup;
+use crate::common::Setup;
 
 #[path = "../examples/in_process.rs"]
 #[allow(dead_code, reason = "the test takes the place of its main function")]

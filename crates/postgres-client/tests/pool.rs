@@ -1,11 +1,9 @@
 //! A pool takes the connector as its way to connect.
 
-mod common;
-
 use std::future::Future;
 use std::pin::Pin;
 
-use common::{INSERT, Setup};
+use crate::common::{INSERT, Setup};
 use deadpool_postgres::{Connect, Manager, ManagerConfig, Pool};
 use strongroom_postgres::Connector;
 use strongroom_postgres::tokio_postgres::{Client, Config, Error};

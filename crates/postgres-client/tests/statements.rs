@@ -1,9 +1,7 @@
 //! Protected columns of a real server, sealed in this process: what the program sees, and what the
 //! server does not.
 
-mod common;
-
-use common::{INSERT, Setup, add, code};
+use crate::common::{INSERT, Setup, add, code};
 use futures_util::future::try_join_all;
 use strongroom_postgres::tokio_postgres::error::SqlState;
 use strongroom_postgres::tokio_postgres::types::Type;
@@ -188,8 +186,9 @@ async fn fifty_connections_at_once_keep_their_rows_apart() {
     let Some(setup) = Setup::start().await else {
         return;
     };
-    let clients =
-        try_join_all((0..50).map(async |_| common::connect(&setup.connector, &setup.config).await));
+    let clients = try_join_all(
+        (0..50).map(async |_| crate::common::connect(&setup.connector, &setup.config).await),
+    );
     let clients = clients.await.expect("connected");
     let work = clients.iter().enumerate().map(async |(number, client)| {
         let number = i32::try_from(number).expect("a small number");

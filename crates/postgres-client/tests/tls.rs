@@ -1,11 +1,9 @@
 //! TLS to the server: when it is spoken, and whom it believes.
 
-mod common;
-
 use std::error::Error as _;
 use std::path::{Path, PathBuf};
 
-use common::{CREATE, RULES, Setup, add, connect};
+use crate::common::{CREATE, RULES, Setup, add, connect};
 use rcgen::CertifiedKey;
 use strongroom_postgres::tokio_postgres::config::{ChannelBinding, SslMode};
 use strongroom_postgres::tokio_postgres::{Client, Config, Error};
@@ -23,13 +21,13 @@ impl Certificate {
         let CertifiedKey { cert, signing_key } =
             rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
         let certificate = Self { folder };
-        common::give_away(certificate.folder.path(), 0o755);
+        crate::common::give_away(certificate.folder.path(), 0o755);
         for (path, text, mode) in [
             (certificate.path(), cert.pem(), 0o644),
             (certificate.key(), signing_key.serialize_pem(), 0o600),
         ] {
             std::fs::write(&path, text).expect("own folder");
-            common::give_away(&path, mode);
+            crate::common::give_away(&path, mode);
         }
         certificate
     }

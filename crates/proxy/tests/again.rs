@@ -3,12 +3,10 @@
 //! same and the answers are equal, or the proxy refuses (0A000; F0000 where a name without rules
 //! hides a protected one) where a step says that it may.
 
-mod common;
-
 use std::iter::empty;
 
-use common::Setup;
-use common::wire::{Answer, SYNC, Session, put};
+use crate::common::Setup;
+use crate::common::wire::{Answer, SYNC, Session, put};
 use server_testkit::Postgres;
 use wire_postgres::frontend::{self, Target, write_parse, write_target};
 

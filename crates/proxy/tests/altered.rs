@@ -2,12 +2,10 @@
 //! column does not open, and ends the session (XX001). What he can do all the same is here, too, as
 //! `docs/threat-model.md` says it (7.4).
 
-mod common;
-
 use std::iter::empty;
 
-use common::Setup;
-use common::wire::{SYNC, Session, put};
+use crate::common::Setup;
+use crate::common::wire::{SYNC, Session, put};
 use postgres::Client;
 use wire_postgres::frontend::write_parse;
 

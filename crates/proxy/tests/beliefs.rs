@@ -1,11 +1,9 @@
 //! What a session believes of schema, path and settings, where it may not hold any more.
 
-mod common;
-
-use common::Setup;
-use common::leaks::CANARY;
-use common::texts::answer;
-use common::wire::{SYNC, Session, put_text};
+use crate::common::Setup;
+use crate::common::leaks::CANARY;
+use crate::common::texts::answer;
+use crate::common::wire::{SYNC, Session, put_text};
 use postgres::Client;
 use wire_postgres::frontend;
 

@@ -1,9 +1,7 @@
 //! The search for plaintexts finds what is there: else it would prove nothing.
 
-mod common;
-
-use common::Setup;
-use common::leaks;
+use crate::common::Setup;
+use crate::common::leaks;
 
 const RULES: &str = "[columns.person]\nname = { type = \"text\" }\n";
 

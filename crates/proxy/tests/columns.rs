@@ -1,9 +1,7 @@
 //! Protected columns of a real server, through the proxy: what clients see, and what the server
 //! does not.
 
-mod common;
-
-use common::Setup;
+use crate::common::Setup;
 use postgres::error::SqlState;
 use postgres::types::Type;
 

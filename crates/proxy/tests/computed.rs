@@ -1,10 +1,8 @@
 //! What is computed from protected columns is what the server would have computed, of the same
 //! type: before a real server, beside a plain table.
 
-mod common;
-
-use common::texts::{Text, answer, assert_refused};
-use common::{Setup, with_twin};
+use crate::common::texts::{Text, answer, assert_refused};
+use crate::common::{Setup, with_twin};
 use postgres::Client;
 use postgres::types::{FromSql, ToSql, Type};
 

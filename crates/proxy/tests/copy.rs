@@ -1,10 +1,8 @@
 //! COPY of protected tables on a real server, in every format and both ways.
 
-mod common;
-
 use std::io::{Read as _, Write as _};
 
-use common::Setup;
+use crate::common::Setup;
 use postgres::Client;
 use postgres::error::SqlState;
 

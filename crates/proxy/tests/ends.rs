@@ -1,16 +1,14 @@
 //! How connections begin badly and end: cancelled, refused, malformed, too large, too many, without
 //! a server.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use common::Setup;
-use common::leaks::{CANARY, find_in_files};
+use crate::common::Setup;
+use crate::common::leaks::{CANARY, find_in_files};
 use postgres::error::SqlState;
 use postgres::{Client, NoTls};
 use server_testkit::Postgres;
@@ -143,7 +141,7 @@ fn a_server_that_comes_late_is_found() {
     server.crash();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let upstream = format!("127.0.0.1:{}", server.port());
-    let proxy = common::proxy(&folder, &upstream, RULES, "");
+    let proxy = crate::common::proxy(&folder, &upstream, RULES, "");
     let Err(error) = Client::connect(&url(proxy.address), NoTls) else {
         panic!("there is no server");
     };
@@ -320,7 +318,7 @@ fn a_login_that_does_not_end_gives_its_place_back() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let upstream = silent.local_addr().expect("it is bound").to_string();
     let more = "startup_timeout_seconds = 1\nmax_connections = 1\n";
-    let proxy = common::proxy(&folder, &upstream, "", more);
+    let proxy = crate::common::proxy(&folder, &upstream, "", more);
     for _ in 0..2 {
         let mut socket = raw(proxy.address, &startup());
         let said = String::from_utf8_lossy(&rest(&mut socket)).into_owned();
@@ -442,7 +440,7 @@ fn the_loss_of_the_server_is_told_and_the_next_one_is_found() {
     let mut server = Postgres::start_with(&[("log_statement", "all")]);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let upstream = format!("127.0.0.1:{}", server.port());
-    let proxy = common::proxy(&folder, &upstream, RULES, "");
+    let proxy = crate::common::proxy(&folder, &upstream, RULES, "");
     let mut client = Client::connect(&url(proxy.address), NoTls).expect("the proxy runs");
     client
         .batch_execute("CREATE TABLE person (name text)")

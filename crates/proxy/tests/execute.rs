@@ -1,11 +1,9 @@
 //! Statements that the proxy carries out in steps, on a real server: increments, alone, in
 //! batches, and by many clients at once.
 
-mod common;
-
 use std::thread;
 
-use common::Setup;
+use crate::common::Setup;
 use postgres::error::SqlState;
 
 const RULES: &str = r#"

@@ -1,8 +1,6 @@
 //! Somebody in the server's place, who does not know the verifier of a user that the file of
 //! logins has: he learns no password, and the client is not let in.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread::{self, JoinHandle};
@@ -136,7 +134,7 @@ fn a_server_that_does_not_know_the_verifier_learns_nothing_and_lets_nobody_in() 
         )
         .expect("a file in the own folder");
         let more = "logins = \"logins.tsv\"\n";
-        let proxy = common::proxy(&folder, &upstream, "", more);
+        let proxy = crate::common::proxy(&folder, &upstream, "", more);
         let server = play(listener, script);
         let result = Config::new()
             .host("127.0.0.1")

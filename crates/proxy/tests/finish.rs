@@ -1,9 +1,7 @@
 //! Queries that the proxy finishes, on a real server: each also over a plain table with the same
 //! rows. Rows, types, counts and errors are the same.
 
-mod common;
-
-use common::Setup;
+use crate::common::Setup;
 use postgres::error::SqlState;
 use postgres::{Client, SimpleQueryMessage};
 

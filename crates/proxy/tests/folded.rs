@@ -1,14 +1,12 @@
 //! Names in a database where letters are single bytes: the server folds more of them than A to Z,
 //! by its locale (in Turkish, the dotted capital I to the `i` of ASCII), and takes longer ones.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use common::Setup;
+use crate::common::Setup;
 use postgres::{Client, NoTls};
 
 const RULES: &str = r#"

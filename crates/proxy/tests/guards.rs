@@ -1,11 +1,9 @@
 //! The server itself refuses plaintext in protected columns, whoever writes it, and clients do not
 //! see by what.
 
-mod common;
-
 use std::thread;
 
-use common::Setup;
+use crate::common::Setup;
 use postgres::{Client, NoTls};
 
 /// Each mode, with values that may lie outside of their row and such that do not.

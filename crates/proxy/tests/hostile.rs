@@ -1,8 +1,6 @@
 //! Other users of the database, and what they create, do not make the proxy send in clear.
 
-mod common;
-
-use common::Setup;
+use crate::common::Setup;
 use postgres::{Client, NoTls};
 
 const RULES: &str = "[columns.note]\ntext = { type = \"text\" }\n";

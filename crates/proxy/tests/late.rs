@@ -1,12 +1,10 @@
 //! Increments whose outcome is known before they are written, before a real server.
 
-mod common;
-
 use std::iter::empty;
 
-use common::Setup;
-use common::leaks::CANARY;
-use common::wire::{SYNC, Session, put_text};
+use crate::common::Setup;
+use crate::common::leaks::CANARY;
+use crate::common::wire::{SYNC, Session, put_text};
 use postgres::{Client, NoTls};
 use wire_postgres::frontend::{write_bind, write_execute, write_parse};
 

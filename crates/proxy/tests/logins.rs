@@ -1,8 +1,6 @@
 //! Who logs in how: TLS on either side and on both, SCRAM with and without channel binding, with
 //! and without a file of logins. The client is PostgreSQL's own, psql.
 
-mod common;
-
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::process::Output;
@@ -150,7 +148,7 @@ impl Place {
             more.push_str("server_tls = { root = \"root.crt\" }\n");
         }
         let upstream = format!("127.0.0.1:{}", self.server.port());
-        common::proxy(&self.folder, &upstream, "", &more)
+        crate::common::proxy(&self.folder, &upstream, "", &more)
     }
 
     fn psql(&self, proxy: &Running, case: Case, binding: &str, password: &str) -> Output {
@@ -287,7 +285,7 @@ fn a_changed_password_is_told_and_the_file_is_read_anew() {
 
 /// Something was sent to the server, and the password is not in it.
 #[track_caller]
-fn assert_without_password(tap: &common::tap::Tap) {
+fn assert_without_password(tap: &crate::common::tap::Tap) {
     let sent = tap.sent();
     assert!(!sent.is_empty());
     let mut parts = sent.windows(PASSWORD.len());
@@ -297,11 +295,11 @@ fn assert_without_password(tap: &common::tap::Tap) {
 #[test]
 fn the_password_reaches_nobody() {
     let Some(place) = Place::new() else { return };
-    let tap = common::tap::Tap::start(place.server.port());
+    let tap = crate::common::tap::Tap::start(place.server.port());
     place.write_logins();
     let upstream = tap.address.to_string();
     let more = "logins = \"logins.tsv\"\n";
-    let proxy = common::proxy(&place.folder, &upstream, "", more);
+    let proxy = crate::common::proxy(&place.folder, &upstream, "", more);
     let case = Case {
         client_tls: false,
         server_tls: false,
@@ -473,9 +471,9 @@ fn ask_again(server: u16) -> u16 {
 fn a_server_that_asks_again_after_its_signature_gets_nothing() {
     let Some(place) = Place::new() else { return };
     place.write_logins();
-    let tap = common::tap::Tap::start(ask_again(place.server.port()));
+    let tap = crate::common::tap::Tap::start(ask_again(place.server.port()));
     let more = "logins = \"logins.tsv\"\n";
-    let proxy = common::proxy(&place.folder, &tap.address.to_string(), "", more);
+    let proxy = crate::common::proxy(&place.folder, &tap.address.to_string(), "", more);
     let case = Case {
         client_tls: false,
         server_tls: false,

@@ -1,10 +1,8 @@
 //! What a value or a statement means is told by its declared type, the clock of the session, and
 //! what else stands in its text: before a real server, beside a plain table.
 
-mod common;
-
-use common::texts::{Text, answer, assert_refused};
-use common::{Setup, with_twin};
+use crate::common::texts::{Text, answer, assert_refused};
+use crate::common::{Setup, with_twin};
 use postgres::error::SqlState;
 use postgres::types::Type;
 use postgres::{Client, Error};

@@ -1,9 +1,7 @@
 //! Cursors and prepared statements by SQL, on a real server.
 
-mod common;
-
-use common::Setup;
-use common::wire::{Answer, SYNC, Session};
+use crate::common::Setup;
+use crate::common::wire::{Answer, SYNC, Session};
 use postgres::{Client, SimpleQueryMessage};
 use wire_postgres::frontend::write_parse;
 

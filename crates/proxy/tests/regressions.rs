@@ -10,13 +10,11 @@
 //! file of logins is read anew when it changes, which is tested in `logins.rs`
 //! (`a_changed_password_is_told_and_the_file_is_read_anew`).
 
-mod common;
-
 use std::io::{Read, Write};
 
-use common::Setup;
-use common::texts::answer;
-use common::wire::{Session, put_text};
+use crate::common::Setup;
+use crate::common::texts::answer;
+use crate::common::wire::{Session, put_text};
 use postgres::error::SqlState;
 use postgres::types::Type;
 use postgres::{Client, Error};

@@ -1,11 +1,9 @@
 //! How often the transactions of TPC-C wait for the server, with all of its columns protected.
 
-mod common;
-
 use std::fmt::Write;
 
-use common::Setup;
-use common::wire::{Answer, SYNC, Session, put, put_text};
+use crate::common::Setup;
+use crate::common::wire::{Answer, SYNC, Session, put, put_text};
 use wire_postgres::frontend::write_parse;
 use workloads::tpcc::population::{Sizes, rows};
 use workloads::tpcc::schema::{INDEX, TABLES};

@@ -1,12 +1,10 @@
 //! Whoever changes the schema, and however: the proxy plans by what it is.
 
-mod common;
-
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::tap::Tap;
-use common::{Setup, client_of};
+use crate::common::tap::Tap;
+use crate::common::{Setup, client_of};
 use proxy::Running;
 use server_testkit::{Options, Postgres};
 
@@ -174,7 +172,7 @@ fn with_watches(lease_seconds: u32) -> (Setup, Running, tempfile::TempDir) {
         .expect("a superuser");
     let folder = tempfile::tempdir().expect("a folder");
     let address = setup.tap.address.to_string();
-    let other = common::proxy(&folder, &address, RULES, &watch);
+    let other = crate::common::proxy(&folder, &address, RULES, &watch);
     (setup, other, folder)
 }
 
@@ -313,7 +311,7 @@ fn the_watch_gives_its_password_by_scram_only() {
         std::fs::write(&file, PASSWORD).expect("a file in the own folder");
         let watch = "[proxy.watch]\nuser = \"watcher\"\nschema_lease_seconds = 1\n\
                      password = { file = \"password\" }\n";
-        let proxy = common::proxy(&folder, &tap.address.to_string(), RULES, watch);
+        let proxy = crate::common::proxy(&folder, &tap.address.to_string(), RULES, watch);
         let mut client = client_of(&proxy);
         client.batch_execute("SELECT 1").expect("within the lease");
         sleep(Duration::from_secs(3));

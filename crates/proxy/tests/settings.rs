@@ -1,13 +1,11 @@
 //! Settings of a session that texts of values depend on: those that the proxy knows are heeded, as
 //! a table without rules beside shows; the others are refused before anything is sent.
 
-mod common;
-
 use std::io::Read as _;
 
-use common::Setup;
-use common::raw::Raw;
-use common::texts::{Text, answer};
+use crate::common::Setup;
+use crate::common::raw::Raw;
+use crate::common::texts::{Text, answer};
 use postgres::Client;
 use postgres::types::ToSql;
 

@@ -1,14 +1,12 @@
 //! Clients that come by a socket of the file system.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use common::{Setup, proxy};
+use crate::common::{Setup, proxy};
 use postgres::{Client, Config, NoTls};
 use server_testkit::{Options, Postgres};
 
@@ -59,7 +57,7 @@ fn a_client_by_the_socket_is_served_as_one_by_the_port() {
     client
         .batch_execute("CREATE TABLE person (id integer PRIMARY KEY, name text)")
         .expect("it is made");
-    let name = format!("{} by the socket", common::leaks::CANARY);
+    let name = format!("{} by the socket", crate::common::leaks::CANARY);
     client
         .execute("INSERT INTO person VALUES (1, $1)", &[&name])
         .expect("it is sealed");

@@ -1,13 +1,11 @@
 //! Minor versions of the protocol: client and server settle one, and the secrets that cancel a
 //! statement are as long as it says. (PostgreSQL 18 speaks 3.2, older servers 3.0.)
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use common::Setup;
+use crate::common::Setup;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

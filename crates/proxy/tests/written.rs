@@ -1,10 +1,8 @@
 //! Rows that views, prepared statements and queries write are those that the server would write:
 //! before a real server.
 
-mod common;
-
-use common::texts::{Text, answer, assert_refused};
-use common::{Setup, with_twin};
+use crate::common::texts::{Text, answer, assert_refused};
+use crate::common::{Setup, with_twin};
 use postgres::Client;
 use postgres::error::SqlState;
 use postgres::types::ToSql;

@@ -7,6 +7,8 @@
 //! is removed, and is killed when the value is dropped.
 #![cfg(unix)]
 
+mod cluster;
+
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -154,14 +156,7 @@ impl Postgres {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).expect("own folder");
         give_away(folder.path());
         let data = folder.path().join("data");
-        let made = command(&programs.join("initdb"))
-            .args(["--username=postgres", "--auth=trust", "--no-sync"])
-            .args(["--encoding=UTF8", "--locale=C", "--pgdata"])
-            .arg(&data)
-            .output()
-            .expect("initdb runs");
-        let said = String::from_utf8_lossy(&made.stderr).into_owned();
-        assert!(made.status.success(), "initdb: {said}");
+        cluster::make(&programs, &data);
         for (name, bytes) in options.files {
             put(&data.join(name), bytes);
         }

@@ -1,8 +1,6 @@
 //! Generated statements: a constant that meets a protected column never stands in what is sent.
 
-mod common;
-
-use common::people;
+use crate::common::people;
 use proptest::prelude::*;
 use sql_rewrite::{Dialect, plan};
 

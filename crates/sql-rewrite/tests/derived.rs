@@ -1,9 +1,7 @@
 //! Constants and parameters that come to a protected column by a detour, through what a query
 //! computes: they are sealed for it, or the statement is refused. They are never sent in clear.
 
-mod common;
-
-use common::{describe, people, plan_one};
+use crate::common::{describe, people, plan_one};
 
 const CANARY: &str = "kanarienvogel";
 

@@ -1,8 +1,6 @@
 //! What `explain` says of statements.
 
-mod common;
-
-use common::people;
+use crate::common::people;
 use sql_rewrite::Dialect;
 use sql_rewrite::explain::{self, How};
 

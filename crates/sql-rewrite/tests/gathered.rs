@@ -1,9 +1,7 @@
 //! Aggregates of protected columns within another query: the server gathers what the proxy
 //! aggregates, and does nothing else with it.
 
-mod common;
-
-use common::{assert_refused, assert_starts};
+use crate::common::{assert_refused, assert_starts};
 
 #[test]
 fn an_aggregate_of_an_inner_query_is_gathered() {

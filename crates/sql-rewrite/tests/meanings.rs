@@ -2,10 +2,8 @@
 //! several comparisons, operators without parentheses, rows of one value, and what only one
 //! connection sees.
 
-mod common;
-
+use crate::common::{assert_plan, assert_refused, assert_starts, describe, people};
 use column_types::LogicalType;
-use common::{assert_plan, assert_refused, assert_starts, describe, people};
 use sql_rewrite::{Dialect, Plan, Schema, plan};
 
 /// The select list that the server is sent, in a statement that names a protected table.

@@ -1,8 +1,6 @@
 //! Leaks and wrong answers that other products of this kind have had, one test each.
 
-mod common;
-
-use common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one};
+use crate::common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one};
 use sql_rewrite::Plan;
 
 #[test]

@@ -1,9 +1,7 @@
 //! Names that may be those of a protected table without being found as one, and statements that
 //! name none.
 
-mod common;
-
-use common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one};
+use crate::common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one};
 use sql_rewrite::{Dialect, Plan, Refusal, RelationKind, Schema, plan};
 
 fn refusal(text: &str, schema: &Schema) -> Refusal {

@@ -1,9 +1,7 @@
 //! SQL that clients and mappers send, beside the plain forms.
 
-mod common;
-
+use crate::common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one, tpcc};
 use column_types::LogicalType;
-use common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one, tpcc};
 use sql_rewrite::{
     ColumnId, Dialect, ObjectEffect, Objects, OutputKind, Plan, RelationKind, Schema, Translated,
     plan, plan_with, widen,
@@ -513,7 +511,7 @@ fn cursors_remember_their_columns() {
 
 #[test]
 fn bounds_are_computed_from_constants_before_they_are_sealed() {
-    let schema = common::tpcc();
+    let schema = crate::common::tpcc();
     let plan = describe(
         "SELECT count(*) FROM order_line WHERE ol_o_id < $1 AND ol_o_id >= $2 - 20",
         &schema,

@@ -1,8 +1,6 @@
 //! All statements of TPC-C, as BenchBase sends them, under the rules for all of its columns.
 
-mod common;
-
-use common::{describe, tpcc};
+use crate::common::{describe, tpcc};
 
 /// Name, statement, plan.
 const STATEMENTS: &str = include_str!("tpcc.plans");

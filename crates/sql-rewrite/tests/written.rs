@@ -1,9 +1,7 @@
 //! What a statement writes: through views, from queries and joins, and by values in `FROM`.
 
-mod common;
-
+use crate::common::{assert_refused, assert_starts, describe, people};
 use column_types::LogicalType;
-use common::{assert_refused, assert_starts, describe, people};
 use sql_rewrite::{Dialect, Objects, Plan, Refusal, plan, plan_with};
 
 /// `visits` has a default.

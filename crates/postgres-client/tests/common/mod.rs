@@ -1,5 +1,4 @@
 //! A real server, and clients in this process.
-#![allow(dead_code, reason = "each test uses what it needs")]
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,5 @@
 //! A real server, a proxy before it, and a tap between both that keeps what the server is sent.
 //! Whatever a test did: in its end no plaintext of a protected column is to be found.
-#![allow(dead_code, reason = "each test uses what it needs")]
 
 use std::path::Path;
 

@@ -1,7 +1,5 @@
 //! A schema as `Schema::build` makes it, from few words.
 
-#![allow(dead_code, reason = "each test uses a part of this")]
-
 use std::collections::BTreeMap;
 
 use column_types::LogicalType;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use sql_oracle::{Constant, Reading, Unread, read};
 use sql_rewrite::{Dialect, Literal, Plan, Schema, plan};
 
+use super::corpus;
+use super::meant::meant;
 use crate::common::{people, tpcc};
-use crate::corpus;
-use crate::meant::meant;
 
 /// What the server and the planner do not agree in, of a text that is planned. `whole`: no constant
 /// may be folded away.

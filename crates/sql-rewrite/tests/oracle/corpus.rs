@@ -14,7 +14,7 @@ const SOURCES: &[&str] = &[
     include_str!("../statements.rs"),
     include_str!("../written.rs"),
     include_str!("../postgres/clients.rs"),
-    include_str!("../postgres/main.rs"),
+    include_str!("../postgres/mod.rs"),
     include_str!("../../src/ddl/tests.rs"),
     include_str!("../../src/forms.rs"),
     include_str!("../../src/mention.rs"),

@@ -4,9 +4,9 @@
 use sql_oracle::{Constant, Reading, read};
 use sql_rewrite::{Dialect, Effects, ObjectEffect, Objects, Plan, Schema, plan_with};
 
+use super::compare::disagreements;
+use super::spelled::{Random, blank, constant, name, number};
 use crate::common::people;
-use crate::compare::disagreements;
-use crate::spelled::{Random, blank, constant, name, number};
 
 /// `<t>`: a protected table; `<p>`: another; `<c>`: a column of the first; `<s>`: a constant;
 /// `<q>`: one that is SQL; `<n>`: a number; `<e>`: a prepared statement; `<o>`: an operator.

@@ -6,8 +6,6 @@
 //!
 //! `STRONGROOM_TEST_SEED` draws other texts, `STRONGROOM_TEST_CASES` says how many.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod compare;
 mod corpus;
 mod meant;

@@ -2,16 +2,14 @@
 //! proxy, as one text and with parameters as texts and in binary. The answers and what they leave
 //! in the tables are the same, or the proxy refuses with the words that the table says.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod statements;
 
-use common::Setup;
-use common::raw::Raw;
+use self::statements::STATEMENTS;
+use crate::common::Setup;
+use crate::common::raw::Raw;
 use postgres::types::{Format, IsNull, ToSql, Type, private::BytesMut};
 use postgres::{Client, SimpleQueryMessage};
 use server_testkit::Postgres;
-use statements::STATEMENTS;
 
 const RULES: &str = r#"
 [columns.account]

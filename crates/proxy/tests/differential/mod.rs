@@ -4,19 +4,17 @@
 //! A failure is shrunk: statements are dropped while it still fails. `STRONGROOM_SEED` and
 //! `STRONGROOM_CASES` choose other runs.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod statements;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use common::Setup;
-use common::raw::Raw;
+use self::statements::{Random, Statement, Way};
+use crate::common::Setup;
+use crate::common::raw::Raw;
 use postgres::types::{Format, IsNull, ToSql, Type};
 use postgres::{Client, SimpleQueryMessage};
 use server_testkit::Postgres;
-use statements::{Random, Statement, Way};
 
 const RULES: &str = r#"
 [columns.account]

@@ -1,0 +1,9 @@
+//! All integration tests of the client, in one executable.
+
+mod common;
+mod connections;
+mod copy;
+mod example;
+mod pool;
+mod statements;
+mod tls;

@@ -1,0 +1,30 @@
+//! All integration tests of the proxy, in one executable.
+
+mod again;
+mod altered;
+mod beliefs;
+mod canary;
+mod columns;
+mod common;
+mod computed;
+mod copy;
+mod differential;
+mod ends;
+mod everyday;
+mod execute;
+mod false_server;
+mod finish;
+mod folded;
+mod guards;
+mod hostile;
+mod late;
+mod logins;
+mod meanings;
+mod names;
+mod regressions;
+mod round_trips;
+mod schema;
+mod settings;
+mod socket;
+mod versions;
+mod written;

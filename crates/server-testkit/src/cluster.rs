@@ -1,0 +1,79 @@
+//! The files of an empty server. `initdb` takes a second of processor time, and hundreds of tests
+//! start servers: it runs once for each version, and everybody else gets a copy of what it made.
+
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+use std::{env, fs, io, process};
+
+use crate::{command, give_away};
+
+/// Makes the folder `data`, whose parent belongs to the user who the server runs as.
+///
+/// # Panics
+/// When it cannot be made: a test cannot go on.
+pub(crate) fn make(programs: &Path, data: &Path) {
+    let template = template(programs);
+    if let Some(template) = &template
+        && template.is_dir()
+    {
+        copy(template, data).expect("the files of an empty server can be copied");
+        return;
+    }
+    initialise(programs, data);
+    if let Some(template) = &template {
+        // Somebody else may do the same. Renamed when it is whole, so that nobody reads a part.
+        let own = template.with_extension(process::id().to_string());
+        let kept = copy(data, &own).and_then(|()| fs::rename(&own, template));
+        if kept.is_err() {
+            let _ = fs::remove_dir_all(&own);
+        }
+    }
+}
+
+/// Where the copy to be copied lies: beside the test's own executable, by the version of the
+/// server's.
+fn template(programs: &Path) -> Option<PathBuf> {
+    let beside = env::current_exe().ok()?.parent()?.to_owned();
+    let server = fs::canonicalize(programs.join("postgres")).ok()?;
+    let about = fs::metadata(&server).ok()?;
+    let built = about.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let name = format!("{}-{}-{}", server.display(), about.len(), built.as_nanos());
+    let name = name.replace(|sign: char| !sign.is_ascii_alphanumeric(), "-");
+    Some(beside.join(format!("postgres{name}")))
+}
+
+fn initialise(programs: &Path, data: &Path) {
+    let made = command(&programs.join("initdb"))
+        .args(["--username=postgres", "--auth=trust", "--no-sync"])
+        // Segments of the log of 16 MiB would be most of what is copied.
+        .args([
+            "--encoding=UTF8",
+            "--locale=C",
+            "--wal-segsize=1",
+            "--pgdata",
+        ])
+        .arg(data)
+        .output()
+        .expect("initdb runs");
+    let said = String::from_utf8_lossy(&made.stderr).into_owned();
+    assert!(made.status.success(), "initdb: {said}");
+}
+
+/// Copies a folder with all that is in it, for the user who the server runs as.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), &target)?;
+            give_away(&target);
+        }
+    }
+    // A server refuses a folder that others may enter.
+    fs::set_permissions(to, fs::metadata(from)?.permissions())?;
+    give_away(to);
+    Ok(())
+}

@@ -1,0 +1,15 @@
+//! All integration tests of the plans, in one executable.
+
+mod canary;
+mod common;
+mod derived;
+mod explain;
+mod gathered;
+mod meanings;
+mod oracle;
+mod postgres;
+mod regressions;
+mod safety;
+mod statements;
+mod tpcc;
+mod written;
