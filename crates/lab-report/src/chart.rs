@@ -1,12 +1,11 @@
 //! Geometry of the chart of ratios: places along a logarithmic axis, in per cent of its width.
 
 use lab::comparison::{Cell, Comparison, EngineSummary};
-use lab::engine::Durability;
 use lab::statistics::Ratio;
 use serde::Serialize;
 
-use crate::finding::MAPPED;
 use crate::format::{interval, times};
+use crate::palette::{Palette, groups};
 
 /// A chart: an axis and a row per test.
 #[derive(Debug, Serialize)]
@@ -16,12 +15,18 @@ pub(crate) struct Chart {
     pub(crate) rows: Vec<Row>,
     /// Height of the marks of one row, pixels.
     pub(crate) height: u32,
+    /// What its marks have: an explanation speaks of nothing else.
+    pub(crate) intervals: bool,
+    pub(crate) rounds: bool,
+    pub(crate) control: bool,
 }
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Tick {
     pub(crate) place: String,
     pub(crate) label: String,
+    /// Which part of the label stands at the place: none goes over an end of the axis.
+    pub(crate) anchor: &'static str,
     /// The line of "no difference".
     pub(crate) one: bool,
 }
@@ -30,8 +35,9 @@ pub(crate) struct Tick {
 pub(crate) struct Series {
     pub(crate) name: String,
     pub(crate) base: Option<String>,
-    /// Class that gives the colour: `noise`, `s0`, `s1`, …
+    /// Classes that give the colour: `noise`, `s0`, `s1`, …
     pub(crate) class: String,
+    pub(crate) control: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -48,12 +54,11 @@ pub(crate) struct Mark {
     /// Distance from the top of the row, pixels.
     pub(crate) top: u32,
     pub(crate) place: String,
-    pub(crate) low: Option<String>,
-    pub(crate) high: Option<String>,
-    /// The single rounds.
-    pub(crate) points: Vec<String>,
-    pub(crate) text: String,
-    /// For readers that do not see the mark.
+    /// The interval as a path, on an axis of 1000.
+    pub(crate) range: Option<String>,
+    /// The single rounds, likewise.
+    pub(crate) points: String,
+    /// For a pointer that rests on the mark.
     pub(crate) title: String,
 }
 
@@ -74,8 +79,11 @@ const TICKS: [f64; 33] = [
     0.98,
 ];
 
-/// Smallest distance of two labels, per cent of the width.
-const TICK_DISTANCE: f64 = 13.0;
+/// Smallest distance of two labels, per cent of the width: that of a phone holds them, too.
+const TICK_DISTANCE: f64 = 17.0;
+
+/// How near to an end of the axis a label does not go over its place any more, per cent.
+const TICK_EDGE: f64 = 8.0;
 
 /// A logarithmic axis.
 struct Axis {
@@ -124,6 +132,7 @@ impl Axis {
             .into_iter()
             .map(|tick| Tick {
                 place: percent(self.place(tick)),
+                anchor: anchor(self.place(tick), TICK_EDGE),
                 label: format!("{tick}×"),
                 one: tick == 1.0,
             })
@@ -131,195 +140,111 @@ impl Axis {
     }
 }
 
-fn percent(place: f64) -> String {
+/// Which part of a label stands at a place, per cent, so that it stays on the axis.
+pub(crate) fn anchor(place: f64, edge: f64) -> &'static str {
+    if place < edge {
+        "start"
+    } else if place > 100.0 - edge {
+        "end"
+    } else {
+        "middle"
+    }
+}
+
+pub(crate) fn percent(place: f64) -> String {
     format!("{place:.2}%")
 }
 
-/// The engines that are compared with a base, in the order of their colours: the encrypted ones
-/// first, then the others; the control is not among them.
-pub(crate) fn ordered(comparison: &Comparison) -> Vec<&EngineSummary> {
-    let encrypted = |engine: &&EngineSummary| engine.profile.cipher.is_some();
-    let others = comparison.contenders().filter(|engine| !encrypted(engine));
-    comparison
-        .contenders()
-        .filter(encrypted)
-        .chain(others)
-        .collect()
-}
-
-/// The engines that stand out: the encrypted ones, or all where none is, few enough to be seen at
-/// once; then the control.
-pub(crate) fn shown(comparison: &Comparison) -> Vec<&EngineSummary> {
-    let groups = groups(comparison);
-    let first = groups.into_iter().next().unwrap_or_default();
-    first.into_iter().chain(comparison.control()).collect()
-}
-
-/// The engines with a card at the head of the page: those that stand out, the first of each other
-/// product that encrypts and waits for the disk, and what is like for like with ours.
-pub(crate) fn tiled(comparison: &Comparison) -> Vec<&EngineSummary> {
-    let mut tiled = groups(comparison).into_iter().next().unwrap_or_default();
-    for engine in ordered(comparison) {
-        let profile = &engine.profile;
-        let is_peer = profile.cipher.is_some()
-            && profile.durability == Durability::Full
-            && tiled
-                .iter()
-                .all(|other| other.profile.family != profile.family);
-        let is_new = tiled.iter().all(|other| other.profile.name != profile.name);
-        if is_peer || (is_new && profile.name == MAPPED) {
-            tiled.push(engine);
-        }
-    }
-    tiled.into_iter().chain(comparison.control()).collect()
-}
-
-/// The engines in groups that a chart can show; encrypted ones and others do not mix.
-fn groups(comparison: &Comparison) -> Vec<Vec<&EngineSummary>> {
-    let ordered = ordered(comparison);
-    let encrypted = ordered
-        .iter()
-        .take_while(|engine| engine.profile.cipher.is_some())
-        .count();
-    let (encrypted, others) = ordered.split_at(encrypted);
-    [encrypted, others]
-        .into_iter()
-        .flat_map(|some| some.chunks(ENGINES_PER_CHART))
-        .map(<[&EngineSummary]>::to_vec)
-        .collect()
-}
-
-/// Most engines in a chart of all tests, the control left out.
-const ENGINES_PER_CHART: usize = 4;
-
-/// The place of an engine in the order of colours; the reference engine and the control have none.
-pub(crate) fn place_of(comparison: &Comparison, name: &str) -> Option<usize> {
-    ordered(comparison)
-        .iter()
-        .position(|engine| engine.profile.name == name)
-}
-
-/// The class that colours an engine.
-pub(crate) fn class_of(comparison: &Comparison, name: &str) -> String {
-    place_of(comparison, name).map_or_else(
-        || "noise".to_owned(),
-        |place| format!("s{}", place % COLOURS),
-    )
-}
-
-/// How many colours the style sheet has.
-pub(crate) const COLOURS: usize = 8;
-
 /// A chart per group of engines, with a row per test and marks on one axis for all groups.
-pub(crate) fn charts(comparison: &Comparison, measure: &Measure) -> Vec<Chart> {
+pub(crate) fn charts(comparison: &Comparison, palette: &Palette, measure: &Measure) -> Vec<Chart> {
     groups(comparison)
         .into_iter()
         .map(|group| {
             let engines = group.into_iter().chain(comparison.control()).collect();
-            chart(comparison, measure, engines)
+            chart(comparison, palette, measure, engines)
         })
         .collect()
 }
 
-fn chart(comparison: &Comparison, measure: &Measure, engines: Vec<&EngineSummary>) -> Chart {
-    let mut ratios: Vec<Ratio> = Vec::new();
-    for engine in &engines {
-        ratios.extend(engine.cells.iter().filter_map(measure.of_cell));
-        ratios.extend((measure.of_mean)(engine));
-    }
-    let axis = Axis::around(&ratios);
-    let row = |label: &str, test: Option<usize>| Row {
-        label: label.to_owned(),
-        mean: test.is_none(),
-        marks: engines
-            .iter()
-            .zip(0..)
-            .filter_map(|(engine, line)| {
-                let class = class_of(comparison, &engine.profile.name);
-                let (ratio, points) = match test {
-                    None => ((measure.of_mean)(engine)?, [].as_slice()),
-                    Some(test) => {
-                        let cell = engine.cells.get(test)?;
-                        ((measure.of_cell)(cell)?, (measure.points)(cell))
-                    }
-                };
-                let name = engine.profile.name.clone();
-                Some(mark(&axis, name, class, line, ratio, points))
-            })
-            .collect(),
+/// What is drawn of an engine: in each test, and the mean.
+struct Drawn<'a> {
+    engine: &'a EngineSummary,
+    class: String,
+    line: u32,
+}
+
+fn chart(
+    comparison: &Comparison,
+    palette: &Palette,
+    measure: &Measure,
+    engines: Vec<&EngineSummary>,
+) -> Chart {
+    let ratios_of = |engine: &EngineSummary| {
+        let cells = engine.cells.iter().filter_map(measure.of_cell);
+        cells.chain((measure.of_mean)(engine)).collect::<Vec<_>>()
     };
-    let mut rows = vec![row("Geometric mean", None)];
+    // Who has no ratio is not drawn, and stands in no legend.
+    let drawn: Vec<Drawn<'_>> = engines
+        .into_iter()
+        .filter(|engine| !ratios_of(engine).is_empty())
+        .zip(0..)
+        .map(|(engine, line)| Drawn {
+            class: palette.class(&engine.profile.name),
+            engine,
+            line,
+        })
+        .collect();
+    let ratios: Vec<Ratio> = drawn
+        .iter()
+        .flat_map(|drawn| ratios_of(drawn.engine))
+        .collect();
+    let axis = Axis::around(&ratios);
+    let mut rows = vec![row(&axis, measure, &drawn, "Geometric mean", None)];
     for (test, title) in comparison.header.workload.tests.iter().enumerate() {
-        rows.push(row(&format!("{} {title}", test + 1), Some(test)));
+        let label = format!("{} {title}", test + 1);
+        rows.push(row(&axis, measure, &drawn, &label, Some(test)));
     }
-    let series = engines.iter().map(|engine| Series {
-        name: engine.profile.name.clone(),
-        base: engine.base.clone(),
-        class: class_of(comparison, &engine.profile.name),
-    });
+    let marks = || rows.iter().flat_map(|row| &row.marks);
     Chart {
         ticks: axis.ticks(),
-        series: series.collect(),
-        height: height(engines.len()),
+        series: drawn
+            .iter()
+            .map(|drawn| Series {
+                name: drawn.engine.profile.name.clone(),
+                base: drawn.engine.base.clone(),
+                class: drawn.class.clone(),
+                control: drawn.engine.profile.control,
+            })
+            .collect(),
+        height: height(drawn.len()),
+        intervals: marks().any(|mark| mark.range.is_some()),
+        rounds: marks().any(|mark| !mark.points.is_empty()),
+        control: drawn.iter().any(|drawn| drawn.engine.profile.control),
         rows,
     }
 }
 
-/// All engines at a glance: a row per engine with a mark for wall time and one for processor time.
-pub(crate) fn means(comparison: &Comparison) -> Chart {
-    let engines: Vec<&EngineSummary> = ordered(comparison)
-        .into_iter()
-        .chain(comparison.control())
-        .collect();
-    type Kind = (
-        &'static str,
-        &'static str,
-        fn(&EngineSummary) -> Option<Ratio>,
-    );
-    let kinds: [Kind; 2] = [
-        ("wall time", "s0", |engine| engine.wall_mean),
-        ("processor time", "s1", |engine| engine.cpu_mean),
-    ];
-    let ratios: Vec<Ratio> = engines
-        .iter()
-        .flat_map(|engine| kinds.iter().filter_map(|kind| kind.2(engine)))
-        .collect();
-    let axis = Axis::around(&ratios);
-    let row = |engine: &&EngineSummary| Row {
-        label: format!(
-            "{} / {}",
-            engine.profile.name,
-            engine.base.as_deref().unwrap_or_default()
-        ),
-        mean: engine.profile.control,
-        marks: kinds
-            .iter()
-            .zip(0..)
-            .filter_map(|((name, class, pick), line)| {
-                let ratio = pick(engine)?;
-                Some(mark(
-                    &axis,
-                    (*name).to_owned(),
-                    (*class).to_owned(),
-                    line,
-                    ratio,
-                    &[],
-                ))
-            })
-            .collect(),
+fn row(
+    axis: &Axis,
+    measure: &Measure,
+    drawn: &[Drawn<'_>],
+    label: &str,
+    test: Option<usize>,
+) -> Row {
+    let of = |drawn: &Drawn<'_>| {
+        let (ratio, points) = match test {
+            None => ((measure.of_mean)(drawn.engine)?, [].as_slice()),
+            Some(test) => {
+                let cell = drawn.engine.cells.get(test)?;
+                ((measure.of_cell)(cell)?, (measure.points)(cell))
+            }
+        };
+        Some(mark(axis, drawn, ratio, points))
     };
-    Chart {
-        ticks: axis.ticks(),
-        series: kinds
-            .iter()
-            .map(|(name, class, _)| Series {
-                name: (*name).to_owned(),
-                base: None,
-                class: (*class).to_owned(),
-            })
-            .collect(),
-        rows: engines.iter().map(row).collect(),
-        height: height(kinds.len()),
+    Row {
+        label: label.to_owned(),
+        mean: test.is_none(),
+        marks: drawn.iter().filter_map(of).collect(),
     }
 }
 
@@ -329,23 +254,25 @@ fn height(lines: usize) -> u32 {
     (lines - 1) * MARK_DISTANCE_PX + 2 * ROW_MARGIN_PX
 }
 
-fn mark(axis: &Axis, name: String, class: String, line: u32, ratio: Ratio, points: &[f64]) -> Mark {
-    let place = |end| percent(axis.place(end));
+fn mark(axis: &Axis, drawn: &Drawn<'_>, ratio: Ratio, points: &[f64]) -> Mark {
+    let name = &drawn.engine.profile.name;
+    let top = ROW_MARGIN_PX + drawn.line * MARK_DISTANCE_PX;
+    let on_axis = |end: f64| format!("{:.0}", axis.place(end) * 10.0);
     let between = interval(&ratio)
         .map(|text| format!(" ({text})"))
         .unwrap_or_default();
     Mark {
-        class,
-        top: ROW_MARGIN_PX + line * MARK_DISTANCE_PX,
-        place: place(ratio.value),
-        low: ratio.interval.map(|(low, _)| place(low)),
-        high: ratio.interval.map(|(_, high)| place(high)),
+        class: drawn.class.clone(),
+        top,
+        place: percent(axis.place(ratio.value)),
+        range: ratio
+            .interval
+            .map(|(low, high)| format!("M{} {top}H{}", on_axis(low), on_axis(high))),
         points: points
             .iter()
             .filter(|&&point| point > axis.low && point < axis.high)
-            .map(|&point| place(point))
+            .map(|&point| format!("M{} {top}h0", on_axis(point)))
             .collect(),
-        text: times(ratio.value),
         title: format!("{name}: {}{between}", times(ratio.value)),
     }
 }

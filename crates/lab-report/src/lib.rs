@@ -10,5 +10,6 @@ pub mod export;
 pub mod finding;
 mod format;
 pub mod page;
+mod palette;
 pub mod terminal;
 mod tpcc;

@@ -6,9 +6,11 @@ mod download;
 pub(crate) mod engines;
 mod growth;
 mod published;
+mod ranking;
 mod scale;
 mod tables;
 mod tpcc;
+mod words;
 
 use lab::comparison::{Comparison, EngineSummary};
 use lab::engine::Mode;
@@ -16,14 +18,15 @@ use lab::probe::Probe;
 use lab::statistics::{Ratio, Verdict};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{Environment, HtmlEscape, context};
+use minijinja::{Environment, context};
 use serde::Serialize;
 use workloads::Spec;
 
 use crate::browsers;
-use crate::chart::{Measure, charts, class_of, means};
+use crate::chart::{Measure, charts};
 use crate::finding::{durability_words, headline, lead, sentence, verdict_word};
 use crate::format::{bytes, count_words, date, interval, times};
+use crate::palette::{Palette, carded};
 
 /// Why no page could be made.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +35,7 @@ use crate::format::{bytes, count_words, date, interval, times};
 )]
 pub struct PageError(#[from] minijinja::Error);
 
-const TEMPLATES: [(&str, &str); 13] = [
+const TEMPLATES: [(&str, &str); 15] = [
     ("report.html", include_str!("../templates/report.html")),
     ("run.html", include_str!("../templates/run.html")),
     ("chart.html", include_str!("../templates/chart.html")),
@@ -48,7 +51,9 @@ const TEMPLATES: [(&str, &str); 13] = [
     ("tpcc.html", include_str!("../templates/tpcc.html")),
     ("growth.html", include_str!("../templates/growth.html")),
     ("browsers.html", include_str!("../templates/browsers.html")),
+    ("ranking.html", include_str!("../templates/ranking.html")),
     ("report.css", include_str!("../templates/report.css")),
+    ("report.js", include_str!("../templates/report.js")),
 ];
 
 /// A run that the page shall show.
@@ -62,11 +67,37 @@ pub struct Run<'a> {
     pub samples: &'a str,
 }
 
+/// How much a page holds. Most hold everything; a page of many runs would be too heavy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    /// Everything, each sample too.
+    Everything,
+    /// Everything but the samples.
+    NoSamples,
+    /// Nothing that can be read in a table as well.
+    Brief,
+}
+
+/// Most bytes of a page, as long as something is left to be left out.
+const PAGE_BYTES_MAX: usize = 2_000_000;
+
 /// Makes the page of one or several runs, a section each.
 ///
 /// # Errors
 /// When the templates are at fault.
 pub fn html(runs: &[Run<'_>]) -> Result<String, PageError> {
+    let comparisons: Vec<&Comparison> = runs.iter().map(|run| run.comparison).collect();
+    let palette = Palette::of(&comparisons);
+    for detail in [Detail::Everything, Detail::NoSamples] {
+        let page = drawn(runs, &palette, detail)?;
+        if page.len() <= PAGE_BYTES_MAX {
+            return Ok(page);
+        }
+    }
+    drawn(runs, &palette, Detail::Brief)
+}
+
+fn drawn(runs: &[Run<'_>], palette: &Palette, detail: Detail) -> Result<String, PageError> {
     let mut environment = Environment::new();
     environment.set_syntax(
         SyntaxConfig::builder()
@@ -74,21 +105,29 @@ pub fn html(runs: &[Run<'_>]) -> Result<String, PageError> {
             .lstrip_blocks(true)
             .build()?,
     );
-    environment.add_filter("code", code);
+    environment.add_filter("code", words::code);
+    environment.add_filter("breaking", words::breaking);
+    let colours = palette.clone();
+    environment.add_filter("colour", move |engine: &str| colours.class(engine));
     for (name, text) in TEMPLATES {
         environment.add_template(name, text)?;
     }
     let comparisons: Vec<&Comparison> = runs.iter().map(|run| run.comparison).collect();
-    let sections: Vec<minijinja::Value> = runs.iter().zip(1..).map(section).collect();
+    let sections: Vec<minijinja::Value> = runs
+        .iter()
+        .zip(1..)
+        .map(|run| section(run, palette, detail))
+        .collect();
     let title = match comparisons.as_slice() {
         [one] => headline(one),
-        several => format!("{} runs", several.len()),
+        several => several_words(several),
     };
     let page = context! {
         title => title,
         runs => sections,
         several => runs.len() > 1,
-        growth => Serde(growth::charts(&comparisons)),
+        brief => detail == Detail::Brief,
+        growth => Serde(growth::charts(&comparisons, palette)),
         browsers => Serde(browsers::tables(&comparisons)),
         browsers_note => browsers::NOTE,
         browser_pairs => Serde(browsers::pairs(&comparisons)),
@@ -97,9 +136,33 @@ pub fn html(runs: &[Run<'_>]) -> Result<String, PageError> {
     Ok(environment.get_template("report.html")?.render(page)?)
 }
 
-fn section((run, number): (&Run<'_>, usize)) -> minijinja::Value {
+/// What several runs are called together.
+fn several_words(comparisons: &[&Comparison]) -> String {
+    let count = count_words(comparisons.len(), "run");
+    let name = |comparison: &&Comparison| comparison.header.workload.name.clone();
+    match comparisons.first().map(name) {
+        Some(first) if comparisons.iter().all(|one| name(one) == first) => {
+            format!("{count} of {first}")
+        }
+        _ => count,
+    }
+}
+
+fn section(
+    (run, number): (&Run<'_>, usize),
+    palette: &Palette,
+    detail: Detail,
+) -> minijinja::Value {
     let comparison = run.comparison;
     let header = &comparison.header;
+    let measured = |measure| {
+        let mut charts = charts(comparison, palette, measure);
+        if detail == Detail::Brief {
+            charts.truncate(1);
+        }
+        charts
+    };
+    let samples = (detail == Detail::Everything).then(|| download::data_url(run.samples));
     context! {
         id => format!("run{number}"),
         number,
@@ -109,15 +172,14 @@ fn section((run, number): (&Run<'_>, usize)) -> minijinja::Value {
         too_busy => comparison.is_too_busy(),
         circumstances => tables::circumstances(comparison),
         tiles => Serde(tiles(comparison)),
-        means => Serde(means(comparison)),
-        wall_charts => Serde(charts(comparison, &WALL)),
-        cpu_charts => Serde(charts(comparison, &CPU)),
+        ranking => Serde(ranking::ranking(comparison, &carded(comparison))),
+        wall_charts => Serde(measured(&WALL)),
+        cpu_charts => Serde(measured(&CPU)),
         wall_times => Serde(tables::wall(comparison)),
         cpu_times => Serde(tables::cpu(comparison)),
-        cards => Serde(cards::cards(comparison)),
-        cards_open => cards::few(comparison),
-        concurrent => Serde(concurrent::section(comparison)),
-        tpcc => Serde(tpcc::section(comparison)),
+        cards => Serde((detail != Detail::Brief).then(|| cards::cards(comparison))),
+        concurrent => Serde(concurrent::section(comparison, palette)),
+        tpcc => Serde(tpcc::section(comparison, palette)),
         asked => asked(comparison),
         engines => Serde(engines::engines(comparison)),
         settings => Serde(engines::settings(comparison)),
@@ -127,6 +189,12 @@ fn section((run, number): (&Run<'_>, usize)) -> minijinja::Value {
         control => Serde(comparison.control().map(control_words)),
         rounds => count_words(comparison.rounds, "round"),
         tests => header.workload.tests.len(),
+        size => format!(
+            "{}, {}",
+            count_words(header.workload.tests.len(), "test"),
+            count_words(comparison.engines.len(), "engine")
+        ),
+        intervals => comparison.engines.iter().any(has_interval),
         resamples => lab::statistics::RESAMPLES,
         rounds_for_interval => lab::statistics::ROUNDS_FOR_INTERVAL,
         smallest_difference => smallest_difference_percent(),
@@ -141,21 +209,9 @@ fn section((run, number): (&Run<'_>, usize)) -> minijinja::Value {
         command => run.command,
         published => Serde(published::notes(comparison)),
         totals => Serde(published::totals(comparison)),
-        samples => download::data_url(run.samples),
+        samples => samples,
         samples_size => bytes(Some(run.samples.len() as f64)),
     }
-}
-
-/// Text as HTML, what stands between back ticks as code.
-fn code(text: &str) -> minijinja::Value {
-    let parts = text.split('`').enumerate();
-    let html: String = parts
-        .map(|(place, part)| match (place % 2, HtmlEscape(part)) {
-            (0, plain) => plain.to_string(),
-            (_, code) => format!("<code>{code}</code>"),
-        })
-        .collect();
-    minijinja::Value::from_safe_string(html)
 }
 
 /// The workload in words, and how statements reach the engines.
@@ -189,6 +245,13 @@ fn asked(comparison: &Comparison) -> String {
         Mode::Direct => words,
         Mode::Script => format!("{words}, as scripts"),
     }
+}
+
+/// Whether there were enough rounds for an interval.
+fn has_interval(engine: &EngineSummary) -> bool {
+    engine
+        .wall_mean
+        .is_some_and(|ratio| ratio.interval.is_some())
 }
 
 const WALL: Measure = Measure {
@@ -247,7 +310,6 @@ impl RatioText {
 struct Tile {
     name: String,
     base: String,
-    class: String,
     durability: &'static str,
     wall: Option<RatioText>,
     cpu: Option<RatioText>,
@@ -257,12 +319,11 @@ struct Tile {
 
 fn tiles(comparison: &Comparison) -> Vec<Tile> {
     let lead = lead(comparison).map(|engine| engine.profile.name.clone());
-    crate::chart::tiled(comparison)
+    carded(comparison)
         .into_iter()
         .map(|engine| Tile {
             name: engine.profile.name.clone(),
             base: engine.base.clone().unwrap_or_default(),
-            class: class_of(comparison, &engine.profile.name),
             durability: durability_words(engine.profile.durability),
             wall: RatioText::of(comparison, engine, |engine| engine.wall_mean),
             cpu: RatioText::of(comparison, engine, |engine| engine.cpu_mean),

@@ -6,7 +6,7 @@ use lab::probe::Probe;
 
 use crate::finding::durability_word;
 use crate::format::{ratio, seconds, times};
-use crate::{browsers, chart, page, tpcc};
+use crate::{browsers, page, palette, tpcc};
 
 /// Width of a table where the terminal does not tell its own, columns.
 pub const DEFAULT_WIDTH: u16 = 80;
@@ -140,7 +140,7 @@ const RATIO_WIDTH: usize = 7;
 /// The engines in groups that fit the width. The control is not among them: what it tells stands
 /// with the means.
 fn blocks(comparison: &Comparison, width: u16) -> Vec<Vec<Column<'_>>> {
-    let contenders = chart::shown(comparison);
+    let contenders = palette::shown(comparison);
     let room = usize::from(width) - title_width(comparison) - 2;
     let mut blocks: Vec<Vec<Column<'_>>> = Vec::new();
     let mut left = 0;

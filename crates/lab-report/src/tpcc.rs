@@ -6,7 +6,6 @@ use serde::Serialize;
 use workloads::Spec;
 use workloads::tpcc::published;
 
-use crate::chart::class_of;
 use crate::format::{MISSING, bytes, duration};
 
 /// Steps of the run: a number of terminals each.
@@ -20,7 +19,6 @@ pub(crate) struct Step {
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     pub(crate) name: String,
-    pub(crate) class: String,
     /// Committed transactions per second, marked where the tables were wrong.
     pub(crate) throughput: String,
     /// Share of them that is lost against the base, per cent, with its interval.
@@ -57,7 +55,6 @@ pub(crate) struct KindRow {
 #[derive(Debug, Serialize)]
 pub(crate) struct Filled {
     pub(crate) name: String,
-    pub(crate) class: String,
     pub(crate) seconds: String,
     pub(crate) database: String,
     /// Times the size of the reference.
@@ -102,14 +99,14 @@ pub(crate) fn steps(comparison: &Comparison) -> Vec<Step> {
             rows: comparison
                 .engines
                 .iter()
-                .filter_map(|engine| row(comparison, engine, test))
+                .filter_map(|engine| row(engine, test))
                 .collect(),
         })
         .filter(|step| !step.rows.is_empty())
         .collect()
 }
 
-fn row(comparison: &Comparison, engine: &EngineSummary, test: usize) -> Option<Row> {
+fn row(engine: &EngineSummary, test: usize) -> Option<Row> {
     let cell = engine.cells.get(test)?;
     let tpcc = cell.tpcc.as_ref()?;
     let run = tpcc.run.as_ref()?;
@@ -119,7 +116,6 @@ fn row(comparison: &Comparison, engine: &EngineSummary, test: usize) -> Option<R
     let published = published::figure(&name, run.terminals);
     let rounds: Vec<String> = run.throughputs.iter().map(|&rate| count(rate)).collect();
     Some(Row {
-        class: class_of(comparison, &name),
         name,
         throughput: format!("{}{mark}", count(run.throughput)),
         lost: lost(cell.wall_ratio.as_ref()),
@@ -165,7 +161,6 @@ pub(crate) fn filled(comparison: &Comparison) -> Vec<Filled> {
         let (seconds, database_bytes) = size(engine)?;
         let growth = base.map(|(_, base)| format!("{:.2} ×", database_bytes / base));
         Some(Filled {
-            class: class_of(comparison, &engine.profile.name),
             name: engine.profile.name.clone(),
             seconds: duration(Some(seconds)),
             database: bytes(Some(database_bytes)),

@@ -91,3 +91,34 @@ fn inconsistent_tables_are_shouted() {
     assert!(finding::sentence(&comparison).contains("inconsistent tables"));
     assert!(common::page(&results).contains("condition 1"));
 }
+
+/// Engines in process are read against those before the server: all of them have cards.
+#[test]
+fn engines_in_process_have_cards_beside_the_proxies() {
+    let mut results = common::tpcc(2);
+    let more = [
+        "proxy-20",
+        "proxy-50",
+        "proxy-20-sensitive",
+        "in-process",
+        "in-process-100",
+    ];
+    for name in more {
+        let mut profile = results.header.engines[1].clone();
+        profile.name = name.into();
+        results.header.engines.push(profile);
+        let of_proxy = results.passes.iter().filter(|pass| pass.engine == "proxy");
+        let mut passes: Vec<_> = of_proxy.cloned().collect();
+        passes.iter_mut().for_each(|pass| pass.engine = name.into());
+        results.passes.extend(passes);
+    }
+    let page = common::page(&results);
+    let card = |name: &str| {
+        page.lines()
+            .any(|line| line.contains("class=\"tile ") && line.contains(&format!("\"{name}\"")))
+    };
+    for name in more.into_iter().chain(["proxy", "proxy-100"]) {
+        assert!(card(name), "{name}");
+    }
+    assert!(!card("postgres"));
+}

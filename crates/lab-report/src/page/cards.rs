@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use super::RatioText;
 use super::published::{self, Figures};
-use crate::chart::class_of;
 use crate::format::seconds;
 
 /// One test.
@@ -20,22 +19,12 @@ pub(super) struct Card {
 #[derive(Debug, Serialize)]
 struct CardRow {
     name: String,
-    class: String,
     wall: String,
     /// Length of the bar, per cent of that of the slowest engine.
     bar: String,
     cpu: String,
-    base: String,
     ratio: Option<RatioText>,
     wrong: Option<String>,
-}
-
-/// Most lines of all cards for which they are laid open at once.
-const LINES_OPEN_MAX: usize = 120;
-
-/// True where the cards are few enough to be read one after the other.
-pub(super) fn few(comparison: &Comparison) -> bool {
-    comparison.engines.len() * comparison.header.workload.tests.len() <= LINES_OPEN_MAX
 }
 
 pub(super) fn cards(comparison: &Comparison) -> Vec<Card> {
@@ -65,11 +54,9 @@ fn rows(comparison: &Comparison, test: usize) -> Vec<CardRow> {
         .into_iter()
         .map(|(engine, cell)| CardRow {
             name: engine.profile.name.clone(),
-            class: class_of(comparison, &engine.profile.name),
             wall: seconds(cell.wall_s),
             bar: format!("{:.1}%", cell.wall_s.unwrap_or(0.0) / slowest * 100.0),
             cpu: seconds(cell.cpu_s),
-            base: engine.base.clone().unwrap_or_default(),
             ratio: RatioText::of(comparison, engine, of_test),
             wrong: cell.wrong.clone(),
         })

@@ -7,8 +7,8 @@ use workloads::concurrent::Arrivals;
 
 use super::growth::{Axes, Chart, Curve, lines};
 use super::scale::Kind;
-use crate::chart::class_of;
 use crate::format::duration;
+use crate::palette::Palette;
 
 /// What the page says of several connections.
 #[derive(Debug, Serialize)]
@@ -42,12 +42,11 @@ struct Step {
 #[derive(Debug, Serialize)]
 struct Row {
     name: String,
-    class: String,
     cells: [String; 11],
 }
 
 /// Nothing where no test has several connections.
-pub(super) fn section(comparison: &Comparison) -> Option<Concurrent> {
+pub(super) fn section(comparison: &Comparison, palette: &Palette) -> Option<Concurrent> {
     let titles = comparison.header.workload.tests.iter().enumerate();
     let steps: Vec<Step> = titles
         .map(|(test, title)| Step {
@@ -72,10 +71,10 @@ pub(super) fn section(comparison: &Comparison) -> Option<Concurrent> {
         powers: false,
         scale: Kind::Logarithmic,
     };
-    let mut charts = curves(comparison, &closed, |cell| {
+    let mut charts = curves(comparison, palette, &closed, |cell| {
         cell.rate.is_none().then_some(cell.throughput)
     });
-    charts.extend(curves(comparison, &open, |cell| {
+    charts.extend(curves(comparison, palette, &open, |cell| {
         cell.rate.is_some().then_some(cell.p99_s)
     }));
     let arrivals = arrivals(&comparison.header.workload.spec);
@@ -93,7 +92,6 @@ fn rows(comparison: &Comparison, test: usize) -> Vec<Row> {
     });
     cells
         .map(|(name, cell)| Row {
-            class: class_of(comparison, &name),
             name,
             cells: texts(cell),
         })
@@ -121,10 +119,11 @@ fn texts(cell: &ConcurrentCell) -> [String; 11] {
 /// A line per engine over the numbers of connections.
 fn curves(
     comparison: &Comparison,
+    palette: &Palette,
     axes: &Axes,
     pick: fn(&ConcurrentCell) -> Option<f64>,
 ) -> Vec<Chart> {
-    curves_of(comparison, axes, |cell| {
+    curves_of(comparison, palette, axes, |cell| {
         let step = cell.concurrent.as_ref()?;
         Some((f64::from(step.connections), pick(step)?))
     })
@@ -133,6 +132,7 @@ fn curves(
 /// A line per engine through what is picked of its tests.
 fn curves_of(
     comparison: &Comparison,
+    palette: &Palette,
     axes: &Axes,
     pick: impl Fn(&Cell) -> Option<(f64, f64)>,
 ) -> Vec<Chart> {
@@ -140,7 +140,7 @@ fn curves_of(
     if sizes.len() < 2 {
         return vec![];
     }
-    lines(axes, &sizes, &curves)
+    lines(axes, palette, &sizes, &curves)
 }
 
 /// What is picked of the tests of each engine, and all places on the axis to the right.

@@ -1,14 +1,25 @@
 //! The raw samples inside the page, as an address that holds its own data.
 
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
 /// The letters of base64 (RFC 4648, section 4).
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// A URL from which a browser saves the text without any network (RFC 2397).
+/// A URL from which a browser saves the text, compressed (RFC 1952), without any network
+/// (RFC 2397).
 pub(super) fn data_url(text: &str) -> String {
-    format!(
-        "data:application/x-ndjson;base64,{}",
-        base64(text.as_bytes())
-    )
+    format!("data:application/gzip;base64,{}", base64(&compressed(text)))
+}
+
+fn compressed(text: &str) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder
+        .write_all(text.as_bytes())
+        .and_then(|()| encoder.finish())
+        .expect("a vector takes all that is written")
 }
 
 fn base64(bytes: &[u8]) -> String {

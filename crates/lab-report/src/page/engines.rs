@@ -4,7 +4,6 @@ use lab::comparison::{Comparison, EngineSummary, ServerSummary};
 use lab::probe::{Probe, Syncs};
 use serde::Serialize;
 
-use crate::chart::class_of;
 use crate::finding::durability_words;
 use crate::format::{MISSING, bytes, duration};
 
@@ -12,7 +11,6 @@ use crate::format::{MISSING, bytes, duration};
 #[derive(Debug, Serialize)]
 pub(super) struct EngineRow {
     name: String,
-    class: String,
     description: String,
     durability: &'static str,
     cipher: String,
@@ -36,7 +34,6 @@ pub(super) fn engines(comparison: &Comparison) -> Vec<EngineRow> {
         .iter()
         .map(|engine| EngineRow {
             name: engine.profile.name.clone(),
-            class: class_of(comparison, &engine.profile.name),
             description: engine.profile.description.clone(),
             durability: durability_words(engine.profile.durability),
             cipher: engine

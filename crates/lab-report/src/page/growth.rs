@@ -6,10 +6,12 @@ use serde::Serialize;
 use workloads::Spec;
 
 use super::scale::{Kind as ScaleKind, Scale};
-use crate::chart::COLOURS;
+use crate::chart::{anchor, percent};
 use crate::format::{MISSING, seconds};
+use crate::palette::Palette;
 
-/// Lines of one workload, as SVG in units of its view box.
+/// Lines of one workload: across in per cent of the width, which is the reader's, up in pixels, so
+/// that text is as large on a phone as on a desk.
 #[derive(Debug, Serialize)]
 pub(super) struct Chart {
     workload: String,
@@ -18,10 +20,8 @@ pub(super) struct Chart {
     measure: &'static str,
     /// Whether the powers with which it grows are told.
     powers: bool,
-    width: f64,
+    /// Of the drawing, pixels.
     height: f64,
-    left: f64,
-    right: f64,
     top: f64,
     bottom: f64,
     across: Vec<Tick>,
@@ -34,14 +34,20 @@ pub(super) struct Chart {
 struct Tick {
     place: String,
     label: String,
+    /// Which part of the label stands at the place.
+    anchor: &'static str,
 }
 
 #[derive(Debug, Serialize)]
 struct Line {
     name: String,
+    /// The engine whose colour it has.
+    engine: String,
     class: String,
     /// How it is drawn: a class of the style sheet.
     style: Style,
+    /// As a path, on an axis of 1000 across.
+    path: String,
     points: Vec<Point>,
     /// Seconds at each size of the chart.
     cells: Vec<String>,
@@ -61,6 +67,17 @@ pub(super) enum Style {
     Published,
 }
 
+impl Style {
+    /// That of an engine's own line.
+    pub(super) fn of(palette: &Palette, engine: &str) -> Self {
+        match palette.place(engine) {
+            None => Self::Reference,
+            Some(_) if palette.is_again(engine) => Self::Dashed,
+            Some(_) => Self::Plain,
+        }
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct Point {
     x: String,
@@ -68,15 +85,21 @@ struct Point {
     text: String,
 }
 
-const WIDTH: f64 = 720.0;
-const HEIGHT: f64 = 380.0;
-const LEFT: f64 = 78.0;
-const RIGHT: f64 = 700.0;
-const TOP: f64 = 14.0;
-const BOTTOM: f64 = 346.0;
+const HEIGHT_PX: f64 = 360.0;
+const TOP_PX: f64 = 14.0;
+const BOTTOM_PX: f64 = 332.0;
+
+/// From the first size to the last, per cent of the width: marks there keep within it.
+const FIRST: f64 = 4.5;
+const LAST: f64 = 95.5;
+
+/// How near to an end a label does not go over its place, per cent, and the labels, in letters,
+/// that are short enough to stand on it everywhere.
+const TICK_EDGE: f64 = 8.0;
+const TICK_SHORT: usize = 3;
 
 /// Most lines of one chart; engines beyond that have a chart of their own.
-const LINES_MAX: usize = COLOURS;
+const LINES_MAX: usize = 8;
 
 /// The size that a workload was asked for, and what it counts.
 fn size(spec: &Spec) -> Option<(f64, &'static str)> {
@@ -110,7 +133,7 @@ struct Kind<'a> {
 }
 
 /// A chart for each workload of which there are runs of several sizes.
-pub(super) fn charts(comparisons: &[&Comparison]) -> Vec<Chart> {
+pub(super) fn charts(comparisons: &[&Comparison], palette: &Palette) -> Vec<Chart> {
     let mut kinds: Vec<(Kind<'_>, Vec<(f64, &Comparison)>)> = Vec::new();
     for &comparison in comparisons {
         let header = &comparison.header;
@@ -130,7 +153,7 @@ pub(super) fn charts(comparisons: &[&Comparison]) -> Vec<Chart> {
     let mut charts = Vec::new();
     for (kind, runs) in &mut kinds {
         runs.sort_by(|one, two| one.0.total_cmp(&two.0));
-        charts.extend(of_kind(kind, runs));
+        charts.extend(of_kind(kind, runs, palette));
     }
     charts
 }
@@ -138,7 +161,7 @@ pub(super) fn charts(comparisons: &[&Comparison]) -> Vec<Chart> {
 /// An engine, and its values at the sizes at which it ran.
 pub(super) type Curve<'a> = (&'a str, Vec<(f64, f64)>);
 
-fn of_kind(kind: &Kind<'_>, runs: &[(f64, &Comparison)]) -> Vec<Chart> {
+fn of_kind(kind: &Kind<'_>, runs: &[(f64, &Comparison)], palette: &Palette) -> Vec<Chart> {
     let mut sizes: Vec<f64> = runs.iter().map(|run| run.0).collect();
     sizes.dedup();
     let mut curves: Vec<Curve<'_>> = Vec::new();
@@ -169,20 +192,38 @@ fn of_kind(kind: &Kind<'_>, runs: &[(f64, &Comparison)]) -> Vec<Chart> {
         powers: true,
         scale: ScaleKind::Logarithmic,
     };
-    lines(&axes, &sizes, &curves)
+    lines(&axes, palette, &sizes, &curves)
 }
 
-/// The curves, in as many charts as they need.
-pub(super) fn lines(axes: &Axes, sizes: &[f64], curves: &[Curve<'_>]) -> Vec<Chart> {
-    curves
+/// The curves in the order of their colours, in as many charts as they need: in none of them two
+/// lines look alike. What the others are compared with is in the first.
+pub(super) fn lines(
+    axes: &Axes,
+    palette: &Palette,
+    sizes: &[f64],
+    curves: &[Curve<'_>],
+) -> Vec<Chart> {
+    let (references, mut others): (Vec<&Curve<'_>>, Vec<&Curve<'_>>) = curves
+        .iter()
+        .partition(|curve| palette.place(curve.0).is_none());
+    others.sort_by_key(|curve| palette.place(curve.0));
+    let mut groups: Vec<Vec<&Curve<'_>>> = others
         .chunks(LINES_MAX)
+        .map(<[&Curve<'_>]>::to_vec)
+        .collect();
+    match groups.first_mut() {
+        Some(first) => drop(first.splice(0..0, references)),
+        None => groups.push(references),
+    }
+    groups
+        .into_iter()
         .map(|curves| {
-            let drawn = curves.iter().zip(0..).map(|(curve, place)| Drawn {
+            let drawn = curves.into_iter().map(|curve| Drawn {
                 curve: curve.clone(),
-                class: format!("s{}", place % COLOURS),
-                style: Style::Plain,
+                engine: curve.0.to_owned(),
+                style: Style::of(palette, curve.0),
             });
-            chart(axes, sizes, &drawn.collect::<Vec<_>>())
+            chart(axes, palette, sizes, &drawn.collect::<Vec<_>>())
         })
         .collect()
 }
@@ -190,69 +231,91 @@ pub(super) fn lines(axes: &Axes, sizes: &[f64], curves: &[Curve<'_>]) -> Vec<Cha
 /// A curve, and how it is drawn.
 pub(super) struct Drawn<'a> {
     pub(super) curve: Curve<'a>,
-    pub(super) class: String,
+    /// The engine whose colour it has.
+    pub(super) engine: String,
     pub(super) style: Style,
 }
 
 /// All of these in one chart.
-pub(super) fn chart(axes: &Axes, sizes: &[f64], drawn: &[Drawn<'_>]) -> Chart {
+pub(super) fn chart(axes: &Axes, palette: &Palette, sizes: &[f64], drawn: &[Drawn<'_>]) -> Chart {
     let points = drawn.iter().flat_map(|drawn| &drawn.curve.1);
     let upward = Scale::up(axes.scale, points.map(|point| point.1));
     let first = sizes.first().copied().unwrap_or(1.0);
     let last = sizes.last().copied().unwrap_or(1.0);
     let across = Scale::between(axes.scale, first, last);
-    let x = |size: f64| format!("{:.1}", LEFT + across.share(size) * (RIGHT - LEFT));
-    let y = |time: f64| format!("{:.1}", BOTTOM - upward.share(time) * (BOTTOM - TOP));
-    let up = upward.ticks().into_iter().map(|tick| Tick {
-        place: y(tick),
-        label: format!("{}{}", short(tick), axes.suffix),
-    });
-    let line = |Drawn {
-                    curve: (name, points),
-                    class,
-                    style,
-                }: &Drawn<'_>| Line {
-        name: (*name).to_owned(),
-        class: class.clone(),
-        style: *style,
-        points: points
-            .iter()
-            .map(|&(size, time)| Point {
-                x: x(size),
-                y: y(time),
-                text: format!("{} {size}: {}{}", axes.unit, value(time), axes.suffix),
-            })
-            .collect(),
-        cells: sizes
-            .iter()
-            .map(|&size| {
-                let point = points.iter().find(|point| point.0 == size);
-                point.map_or_else(|| MISSING.to_owned(), |point| value(point.1))
-            })
-            .collect(),
-        slope: slope(points).map_or_else(|| MISSING.to_owned(), |slope| format!("{slope:.2}")),
+    let place = Place {
+        x: &|size| FIRST + across.share(size) * (LAST - FIRST),
+        y: &|value| BOTTOM_PX - upward.share(value) * (BOTTOM_PX - TOP_PX),
     };
+    let up = upward.ticks().into_iter().map(|tick| Tick {
+        place: format!("{:.1}", (place.y)(tick)),
+        label: format!("{}{}", short(tick), axes.suffix),
+        anchor: "end",
+    });
+    let along = sizes.iter().map(|&size| Tick {
+        place: percent((place.x)(size)),
+        label: size.to_string(),
+        anchor: match size.to_string().len() {
+            ..=TICK_SHORT => "middle",
+            _ => anchor((place.x)(size), TICK_EDGE),
+        },
+    });
     Chart {
         workload: axes.title.clone(),
         unit: axes.unit,
         measure: axes.measure,
         powers: axes.powers,
-        width: WIDTH,
-        height: HEIGHT,
-        left: LEFT,
-        right: RIGHT,
-        top: TOP,
-        bottom: BOTTOM,
-        across: sizes
-            .iter()
-            .map(|&size| Tick {
-                place: x(size),
-                label: size.to_string(),
-            })
-            .collect(),
+        height: HEIGHT_PX,
+        top: TOP_PX,
+        bottom: BOTTOM_PX,
+        across: along.collect(),
         up: up.collect(),
         sizes: sizes.iter().map(f64::to_string).collect(),
-        lines: drawn.iter().map(line).collect(),
+        lines: drawn
+            .iter()
+            .map(|drawn| line(axes, palette, sizes, &place, drawn))
+            .collect(),
+    }
+}
+
+/// Where a point stands: per cent across, pixels from the top.
+struct Place<'a> {
+    x: &'a dyn Fn(f64) -> f64,
+    y: &'a dyn Fn(f64) -> f64,
+}
+
+fn line(
+    axes: &Axes,
+    palette: &Palette,
+    sizes: &[f64],
+    place: &Place<'_>,
+    drawn: &Drawn<'_>,
+) -> Line {
+    let (name, points) = &drawn.curve;
+    let path = points.iter().map(|&(size, value)| {
+        let (x, y) = ((place.x)(size) * 10.0, (place.y)(value));
+        format!("{x:.0} {y:.1}")
+    });
+    let cell = |size: &f64| {
+        let point = points.iter().find(|point| point.0 == *size);
+        point.map_or_else(|| MISSING.to_owned(), |point| value(point.1))
+    };
+    Line {
+        name: (*name).to_owned(),
+        class: palette.class(&drawn.engine),
+        engine: drawn.engine.clone(),
+        style: drawn.style,
+        path: format!("M{}", path.collect::<Vec<_>>().join("L")),
+        points: points
+            .iter()
+            .map(|&(size, time)| Point {
+                x: percent((place.x)(size)),
+                y: format!("{:.1}", (place.y)(time)),
+                text: format!("{} {size}: {}{}", axes.unit, value(time), axes.suffix),
+            })
+            .collect(),
+        cells: sizes.iter().map(cell).collect(),
+        slope: slope(points).map_or_else(|| MISSING.to_owned(), |slope| format!("{slope:.2}")),
     }
 }
 
@@ -320,11 +383,12 @@ mod tests {
             scale: ScaleKind::Logarithmic,
         };
         let curves: [Curve<'_>; 1] = [("one", vec![(1.0, 0.1), (10.0, 1.0), (100.0, 10.0)])];
-        let chart = lines(&axes, &[1.0, 10.0, 100.0], &curves).remove(0);
+        let chart = lines(&axes, &Palette::of(&[]), &[1.0, 10.0, 100.0], &curves).remove(0);
         let middle = &chart.lines[0].points[1];
-        assert_eq!(middle.x, format!("{:.1}", (LEFT + RIGHT) / 2.0));
-        assert_eq!(middle.y, format!("{:.1}", (TOP + BOTTOM) / 2.0));
+        assert_eq!(middle.x, "50.00%");
+        assert_eq!(middle.y, format!("{:.1}", (TOP_PX + BOTTOM_PX) / 2.0));
         assert_eq!(chart.lines[0].slope, "1.00");
+        assert_eq!(chart.lines[0].path, "M45 332.0L500 173.0L955 14.0");
         assert_eq!(chart.up.len(), 3);
     }
 }

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::published::{self, PublishedRatio};
 use super::{RatioText, memory_words};
-use crate::chart::class_of;
 use crate::finding::durability_word;
 use crate::format::{MISSING, seconds};
 
@@ -16,6 +15,8 @@ pub(super) struct Times {
     engines: Vec<Head>,
     ratios: Vec<Head>,
     published: Vec<PublishedHead>,
+    /// Whether there were enough rounds for them.
+    intervals: bool,
     rows: Vec<TimesRow>,
     totals: Vec<String>,
     means: Vec<Option<RatioText>>,
@@ -26,7 +27,6 @@ pub(super) struct Times {
 struct Head {
     name: String,
     base: String,
-    class: String,
     durability: &'static str,
 }
 
@@ -130,7 +130,6 @@ fn table(
     let head = |engine: &&EngineSummary| Head {
         name: engine.profile.name.clone(),
         base: engine.base.clone().unwrap_or_default(),
-        class: class_of(comparison, &engine.profile.name),
         durability: durability_word(engine.profile.durability),
     };
     let row = |(test, title): (usize, &String)| TimesRow {
@@ -150,6 +149,7 @@ fn table(
     Times {
         engines: engines.iter().map(head).collect(),
         ratios: based.iter().map(head).collect(),
+        intervals: based.iter().any(|engine| super::has_interval(engine)),
         published: published
             .iter()
             .map(|column| PublishedHead {
@@ -263,6 +263,11 @@ fn busy_words(comparison: &Comparison) -> [String; 3] {
 
 /// The same in a line for the head of the page.
 pub(super) fn circumstances(comparison: &Comparison) -> String {
-    let [load, stolen, clock] = busy_words(comparison);
-    format!("Load {load}. Taken by the host: {stolen}. Clock of the processors: {clock}.")
+    let words = ["Load ", "Taken by the host: ", "Clock of the processors: "];
+    let told = words.iter().zip(busy_words(comparison));
+    let told = told.filter(|(_, words)| words != MISSING);
+    let told: Vec<String> = told
+        .map(|(what, words)| format!("{what}{words}."))
+        .collect();
+    told.join(" ")
 }

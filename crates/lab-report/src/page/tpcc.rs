@@ -7,7 +7,7 @@ use workloads::tpcc::published;
 use super::concurrent::curves_and_sizes;
 use super::growth::{Axes, Chart, Curve, Drawn, Style, chart};
 use super::scale::Kind;
-use crate::chart::{COLOURS, class_of, place_of};
+use crate::palette::Palette;
 use crate::tpcc::{Filled, NOTE, Step, filled, is_tpcc, steps};
 
 /// What the page says of workload `tpcc`.
@@ -20,9 +20,9 @@ pub(super) struct Section {
 }
 
 /// Nothing where another workload was run.
-pub(super) fn section(comparison: &Comparison) -> Option<Section> {
+pub(super) fn section(comparison: &Comparison, palette: &Palette) -> Option<Section> {
     is_tpcc(comparison).then(|| Section {
-        charts: throughput(comparison).into_iter().collect(),
+        charts: throughput(comparison, palette).into_iter().collect(),
         steps: steps(comparison),
         filled: filled(comparison),
         note: NOTE,
@@ -31,7 +31,7 @@ pub(super) fn section(comparison: &Comparison) -> Option<Section> {
 
 /// All engines in one chart, and what was published as marks: the reference engine's throughput
 /// less the published loss.
-fn throughput(comparison: &Comparison) -> Option<Chart> {
+fn throughput(comparison: &Comparison, palette: &Palette) -> Option<Chart> {
     let axes = Axes {
         title: "Committed transactions per second".to_owned(),
         unit: "terminals",
@@ -44,19 +44,13 @@ fn throughput(comparison: &Comparison) -> Option<Chart> {
         let run = cell.tpcc.as_ref()?.run.as_ref()?;
         Some((f64::from(run.terminals), run.throughput))
     });
-    let style = |name: &str| match place_of(comparison, name) {
-        None => Style::Reference,
-        Some(0..COLOURS) => Style::Plain,
-        Some(_) => Style::Dashed,
-    };
     let lines = curves.iter().map(|curve| Drawn {
         curve: curve.clone(),
-        class: class_of(comparison, curve.0),
-        style: style(curve.0),
+        engine: curve.0.to_owned(),
+        style: Style::of(palette, curve.0),
     });
-    let reference = curves
-        .iter()
-        .find(|curve| style(curve.0) == Style::Reference);
+    let is_reference = |curve: &&Curve<'_>| Style::of(palette, curve.0) == Style::Reference;
+    let reference = curves.iter().find(is_reference);
     let named = |curve: &Curve<'_>| (format!("{}, published loss", curve.0), curve.0.to_owned());
     let named: Vec<(String, String)> = curves.iter().map(named).collect();
     let marks = named.iter().filter_map(|(title, engine)| {
@@ -65,12 +59,12 @@ fn throughput(comparison: &Comparison) -> Option<Chart> {
         let is_shown = !points.is_empty() && engine.starts_with(PROXY);
         is_shown.then(|| Drawn {
             curve: (title.as_str(), points),
-            class: class_of(comparison, engine),
+            engine: engine.clone(),
             style: Style::Published,
         })
     });
     let drawn: Vec<Drawn<'_>> = lines.chain(marks).collect();
-    (sizes.len() > 1).then(|| chart(&axes, &sizes, &drawn))
+    (sizes.len() > 1).then(|| chart(&axes, palette, &sizes, &drawn))
 }
 
 /// How the names of engines behind the proxy begin.
