@@ -5,7 +5,7 @@
 //! vectors and files of the native program, and to end browsers in the midst of commits.
 
 mod consumers;
-mod debug;
+pub mod debug;
 mod example;
 mod exchange;
 mod page;

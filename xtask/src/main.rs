@@ -1,5 +1,5 @@
-//! Automation: test, tidy, bench, faults, fuzz, peers, sanitize, site, storm, suites, vectors,
-//! wasm.
+//! Automation: test, tidy, bench, faults, fuzz, page, peers, sanitize, site, storm, suites,
+//! vectors, wasm.
 
 mod bench;
 mod browser;
@@ -12,6 +12,7 @@ mod fuzz;
 mod interop;
 mod markdown;
 mod newest;
+mod page;
 mod peers;
 mod process;
 mod requirements;
@@ -51,6 +52,8 @@ enum Task {
     Fuzz(fuzz::Options),
     /// Cut the power at 100,000 points of seeded workloads, and look what is left.
     Faults(faults::Options),
+    /// Look at the lab's page in a browser: both widths, both colour schemes, accessibility.
+    Page(page::Options),
     /// Build another product that encrypts SQLite, and compare what it and we read.
     Peers(peers::Options),
     /// Run the tests of the C interface under address sanitizer and valgrind.
@@ -87,6 +90,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Fuzz(options) => fuzz::run(options),
         Task::Sanitize(options) => sanitize::run(options),
         Task::Faults(options) => faults::run(options),
+        Task::Page(options) => page::run(options),
         Task::Peers(options) => peers::run(options),
         Task::Bench(options) => bench::run(options),
         Task::Site => site::run(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::bail;
 
 use crate::command::{program, run as run_command, succeeds};
-use crate::{deny, disk, suites};
+use crate::{deny, disk, page, suites};
 
 /// A program that must be there.
 struct Requirement {
@@ -167,6 +167,13 @@ const REQUIREMENTS: &[Requirement] = &[
         packages: &["chromium"],
         remedy: "install Chromium, for the tests of the report and of the package for browsers and \
                  for the lab's engines",
+    },
+    Requirement {
+        name: "DejaVu fonts",
+        present: || Path::new(page::FONTS).is_dir(),
+        packages: &["fonts-dejavu-core"],
+        remedy: "install DejaVu's fonts where Debian's package fonts-dejavu-core has them, for the \
+                 test of the report's page",
     },
     Requirement {
         name: "firefox",

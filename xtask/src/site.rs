@@ -10,8 +10,9 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
-use crate::command::{cargo, program, run as run_command};
+use crate::command::{program, run as run_command};
 use crate::markdown;
+use crate::page::draw_run;
 use crate::tool::Tool;
 use crate::workspace;
 
@@ -221,16 +222,7 @@ fn draw_runs(source: &Path) -> anyhow::Result<()> {
     for name in names {
         let folder = source.join(RESULTS).join(&name);
         fs::create_dir_all(&folder)?;
-        let how = ["run", "--quiet", "--locked", "--package", "strongroom-cli"];
-        let run = Path::new(RESULTS).join(&name);
-        run_command(
-            cargo()
-                .args(how)
-                .args(["--", "report"])
-                .arg(run)
-                .arg("--out")
-                .arg(folder.join("report.html")),
-        )?;
+        draw_run(&Path::new(RESULTS).join(&name), &folder.join("report.html"))?;
         list.push_str(&format!("- [{name}]({name}/report.html)\n"));
     }
     let chapter = source.join(RESULTS).join("README.md");

@@ -9,7 +9,7 @@ use crate::command::{cargo, run as run_command};
 use crate::executables::Tests;
 use crate::workspace::ALL_FEATURES;
 use crate::{
-    browser, deny, fuzz, interop, newest, requirements, sanitize, suites, tidy, vectors, wasm,
+    browser, deny, fuzz, interop, newest, page, requirements, sanitize, suites, tidy, vectors, wasm,
 };
 
 /// Which steps to run; without options all of them.
@@ -48,6 +48,8 @@ enum Step {
     Interop,
     /// The module for browsers in Chromium and Firefox.
     Browser,
+    /// The lab's page in Chromium, from committed results and from made-up ones.
+    Page,
     /// Tests of protected columns on the newest PostgreSQL, beside that of the system.
     Newest,
     /// A slice of SQLite's own tests under the extension.
@@ -98,6 +100,7 @@ impl Step {
             }
             Step::Interop => interop::run(),
             Step::Browser => browser::run_slice(),
+            Step::Page => page::run(&page::Options::default()),
             Step::Newest => newest::run(),
             Step::Suites => suites::run_slice(),
             Step::Sanitize => sanitize::run_short(),
@@ -111,7 +114,7 @@ impl Step {
 }
 
 /// What to expect of all steps; measured on two idle cores.
-const HOW_LONG: &str = "every step: about 45 minutes and 20 GB where nothing is built yet, \
+const HOW_LONG: &str = "every step: about 50 minutes and 20 GB where nothing is built yet, \
                         half of that later";
 
 /// Runs the chosen steps and stops at the first that fails.

@@ -112,6 +112,30 @@ impl Debug {
         }
     }
 
+    /// A picture of the page as PNG: what its window shows, or so much from its beginning.
+    pub fn picture(
+        &mut self,
+        page: &str,
+        size: Option<(u32, u64)>,
+        to: &Path,
+    ) -> anyhow::Result<()> {
+        let mut kind = json!({"format": "png"});
+        if let Some((width, height)) = size {
+            kind["captureBeyondViewport"] = true.into();
+            kind["clip"] = json!({"x": 0, "y": 0, "width": width, "height": height, "scale": 1});
+        }
+        let taken = self.call(Some(page), "Page.captureScreenshot", &kind)?;
+        let encoded = to.with_extension("base64");
+        fs::write(&encoded, taken["data"].as_str().unwrap_or_default())?;
+        let mut decode = Command::new("base64");
+        decode
+            .arg("--decode")
+            .arg(&encoded)
+            .stdout(File::create(to)?);
+        run_command(&mut decode)?;
+        fs::remove_file(encoded).with_context(|| format!("cannot tidy up by {}", to.display()))
+    }
+
     /// The session of the page that the browser shows.
     pub fn page(&mut self) -> anyhow::Result<String> {
         let targets = self.call(None, "Target.getTargets", &json!({}))?;

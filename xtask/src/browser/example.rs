@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,7 +11,6 @@ use browser_session::{Running, Session};
 use serde_json::json;
 
 use super::debug::Debug;
-use crate::command::run as run_command;
 use crate::wasm::{self, Built, PACKAGE};
 
 /// Far above what the page takes on a busy machine.
@@ -144,21 +142,8 @@ impl Visit {
         let Some(folder) = folder else {
             return Ok(());
         };
-        let kind = json!({"format": "png"});
-        let taken = self
-            .debug
-            .call(Some(&self.page), "Page.captureScreenshot", &kind)?;
-        let encoded = folder.join(format!("notes-{name}.base64"));
-        fs::write(&encoded, taken["data"].as_str().unwrap_or_default())?;
-        let to = fs::File::create(folder.join(format!("notes-{name}.png")))?;
-        run_command(
-            Command::new("base64")
-                .arg("--decode")
-                .arg(&encoded)
-                .stdout(to),
-        )?;
-        fs::remove_file(encoded)?;
-        Ok(())
+        let to = folder.join(format!("notes-{name}.png"));
+        self.debug.picture(&self.page, None, &to)
     }
 }
 

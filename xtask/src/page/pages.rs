@@ -1,0 +1,98 @@
+//! The pages that are looked at: those of committed runs, and those that tests make up.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use crate::command::{cargo, run as run_command};
+
+/// Folders of committed runs.
+const RESULTS: &str = "docs/results";
+
+/// Where tests leave the pages that they make up, and the tests that do.
+const VARIABLE: &str = "STRONGROOM_PAGES";
+const TESTS: [&str; 6] = [
+    "test",
+    "--quiet",
+    "--locked",
+    "--package",
+    "strongroom-lab-report",
+    "--test",
+];
+const TEST: &str = "pages";
+
+/// Before the names of made-up pages.
+const MADE_UP: &str = "made-up-";
+
+/// A page in the folder that the browser is served.
+pub struct Drawn {
+    pub name: String,
+    pub path: PathBuf,
+}
+
+impl Drawn {
+    /// What the browser asks for.
+    pub fn file_name(&self) -> String {
+        format!("{}.html", self.name)
+    }
+}
+
+/// Draws the pages whose names are wanted into the folder.
+pub fn draw(folder: &Path, wanted: impl Fn(&str) -> bool) -> anyhow::Result<Vec<Drawn>> {
+    fs::create_dir_all(folder)?;
+    let mut drawn = Vec::new();
+    let of = |name: String| Drawn {
+        path: folder.join(format!("{name}.html")),
+        name,
+    };
+    for name in names(Path::new(RESULTS))? {
+        if wanted(&name) {
+            let page = of(name);
+            draw_run(&Path::new(RESULTS).join(&page.name), &page.path)?;
+            drawn.push(page);
+        }
+    }
+    if wanted(MADE_UP) {
+        let made_up = folder.join("made-up");
+        if made_up.exists() {
+            fs::remove_dir_all(&made_up)?;
+        }
+        fs::create_dir_all(&made_up)?;
+        run_command(cargo().args(TESTS).arg(TEST).env(VARIABLE, &made_up))?;
+        for file in names(&made_up)? {
+            let name = file.strip_suffix(".html").unwrap_or(&file);
+            let page = of(format!("{MADE_UP}{name}"));
+            fs::rename(made_up.join(&file), &page.path)?;
+            drawn.push(page);
+        }
+    }
+    Ok(drawn)
+}
+
+/// Has the program draw the page of a run, or of a folder of runs.
+pub fn draw_run(run: &Path, page: &Path) -> anyhow::Result<()> {
+    let how = ["run", "--quiet", "--locked", "--package", "strongroom-cli"];
+    run_command(
+        cargo()
+            .args(how)
+            .args(["--", "report"])
+            .arg(run)
+            .arg("--out")
+            .arg(page),
+    )
+}
+
+fn names(folder: &Path) -> anyhow::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in
+        fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?
+    {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if !name.ends_with(".md") {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
