@@ -4,6 +4,7 @@
 //! What is known of a schema is held under a lease: who has not heard from the server for so long
 //! plans nothing for that database. So whoever waits for another proxy waits no longer than that.
 
+use std::future::pending;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,6 +17,7 @@ use wire_postgres::backend::Failure;
 use crate::server::Shared;
 
 mod connection;
+mod listeners;
 mod login;
 
 /// A change that was announced.
@@ -29,7 +31,13 @@ pub struct Announced {
 impl Announced {
     /// Ends when every proxy has confirmed the change, or when the lease has ended.
     pub async fn wait(self) {
-        if timeout(self.lease, self.confirmed).await.is_err() {
+        let all_confirmed = async {
+            if self.confirmed.await.is_err() {
+                // The connection has ended, and with it the knowledge of who has confirmed.
+                pending::<()>().await;
+            }
+        };
+        if timeout(self.lease, all_confirmed).await.is_err() {
             let seconds = self.lease.as_secs();
             tracing::warn!("not every proxy has confirmed a change within {seconds} s");
         }
@@ -178,16 +186,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_change_that_nobody_takes_is_announced_at_once() {
-        let watch = Watch::new(b"base", "base", Duration::from_secs(10));
+    async fn whoever_loses_the_connection_waits_for_every_lease_to_end() {
+        let lease = Duration::from_millis(50);
+        let watch = Watch::new(b"base", "base", lease);
+        let begun = Instant::now();
         let announced = watch.announce();
-        let requests = watch.take_requests().expect("nobody has them");
-        drop(requests);
-        // Long before the lease ends.
-        let both = async {
-            announced.wait().await;
-            watch.announce().wait().await;
-        };
-        assert!(timeout(watch.lease / 2, both).await.is_ok());
+        drop(watch.take_requests().expect("nobody has them"));
+        announced.wait().await;
+        assert!(begun.elapsed() >= lease);
+    }
+
+    #[tokio::test]
+    async fn whoever_is_told_that_all_know_waits_no_longer() {
+        let watch = Watch::new(b"base", "base", Duration::from_secs(600));
+        let announced = watch.announce();
+        let mut requests = watch.take_requests().expect("nobody has them");
+        let done = requests.recv().await.expect("a request");
+        done.send(()).expect("somebody waits");
+        announced.wait().await;
     }
 }

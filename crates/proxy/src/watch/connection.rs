@@ -2,7 +2,8 @@
 //!
 //! A proxy shows that it listens by an advisory lock, which the server takes back when its
 //! connection ends. Whoever announces a change asks who holds one, and waits for their answers:
-//! those who begin to listen later read the schema as it is by then.
+//! those who begin to listen later read the schema as it is by then. A proxy that has lost its
+//! connection holds none, and plans by what it knows until its lease ends: `listeners` has who may.
 
 use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
@@ -16,6 +17,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_postgres::config::SslMode;
 use tokio_postgres::{AsyncMessage, Client, Config, NoTls};
 
+use super::listeners::Listeners;
 use super::login::Guarded;
 use super::{Requests, Watch, rows_of};
 use crate::metrics::add;
@@ -146,6 +148,7 @@ struct Open {
     said: mpsc::Receiver<String>,
     /// Of this proxy and connection.
     number: i32,
+    listeners: Listeners,
     /// Changes that were announced.
     changes: u64,
     /// Who has not answered yet, by change; and whom to tell when all have.
@@ -180,6 +183,7 @@ impl Open {
             client,
             said,
             number: i32::from_be_bytes(bytes) & i32::MAX,
+            listeners: Listeners::new(watch.lease, Instant::now()),
             changes: 0,
             waiting: HashMap::new(),
             _task: task,
@@ -221,8 +225,8 @@ impl Open {
         Ok(rows_of(&messages))
     }
 
-    /// Looks whether the catalogues changed.
-    async fn look(&self, watch: &Watch, protection: &Protection) -> Result<(), WatchError> {
+    /// Looks whether the catalogues changed, and who listens.
+    async fn look(&mut self, watch: &Watch, protection: &Protection) -> Result<(), WatchError> {
         let asked = Instant::now();
         let forgets = protection.forgets(&watch.known_as);
         let answer = self.ask(watch, ASKED[CHECKED - 1]).await?;
@@ -232,17 +236,11 @@ impl Open {
             freshness.note_look(asked, Instant::now());
         }
         watch.note_heard(asked);
-        Ok(())
+        self.others(watch).await.map(drop)
     }
 
-    /// Tells the other proxies, and later whoever waits for them.
-    async fn announce(
-        &mut self,
-        watch: &Watch,
-        done: oneshot::Sender<()>,
-    ) -> Result<(), WatchError> {
-        self.changes += 1;
-        let (number, change) = (self.number, self.changes);
+    /// The other proxies that listen.
+    async fn others(&mut self, watch: &Watch) -> Result<HashSet<String>, WatchError> {
         let text = format!(
             "SELECT l.objid::pg_catalog.text FROM pg_catalog.pg_locks l
               WHERE l.locktype OPERATOR(pg_catalog.=) 'advisory' AND l.granted
@@ -255,6 +253,23 @@ impl Open {
         );
         let rows = self.ask(watch, &text).await?;
         let others: HashSet<String> = rows.into_iter().flatten().flatten().collect();
+        self.listeners.note(&others, Instant::now());
+        Ok(others)
+    }
+
+    /// Tells the other proxies, and later whoever waits for them.
+    async fn announce(
+        &mut self,
+        watch: &Watch,
+        done: oneshot::Sender<()>,
+    ) -> Result<(), WatchError> {
+        self.changes += 1;
+        let (number, change) = (self.number, self.changes);
+        let mut others = self.others(watch).await?;
+        if self.listeners.may_be_cut_off(Instant::now()) {
+            // Nobody answers by this name: whoever waits does so until every lease has ended.
+            others.insert(String::new());
+        }
         if others.is_empty() {
             // Whoever waited may be gone.
             let _ = done.send(());
