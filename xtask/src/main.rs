@@ -1,11 +1,12 @@
-//! Automation: test, tidy, bench, faults, fuzz, page, peers, sanitize, site, storm, suites,
-//! vectors, wasm.
+//! Automation: test, tidy, bench, dist, faults, fuzz, page, peers, sanitize, site, storm,
+//! suites, vectors, wasm.
 
 mod bench;
 mod browser;
 mod command;
 mod deny;
 mod disk;
+mod dist;
 mod executables;
 mod faults;
 mod fuzz;
@@ -48,6 +49,8 @@ enum Task {
     Tidy,
     /// Write the vectors anew and fail if they differ from what is committed.
     Vectors,
+    /// Build what a release has, with checksums, and use each of it from an empty environment.
+    Dist(dist::Options),
     /// Fuzz all targets, or one, and show what was reached.
     Fuzz(fuzz::Options),
     /// Cut the power at 100,000 points of seeded workloads, and look what is left.
@@ -87,6 +90,7 @@ fn run(task: &Task) -> anyhow::Result<()> {
         Task::Test(options) => test::run(options),
         Task::Tidy => tidy::run(),
         Task::Vectors => vectors::run(),
+        Task::Dist(options) => dist::run(options),
         Task::Fuzz(options) => fuzz::run(options),
         Task::Sanitize(options) => sanitize::run(options),
         Task::Faults(options) => faults::run(options),

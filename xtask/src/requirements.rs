@@ -11,13 +11,15 @@ use crate::command::{program, run as run_command, succeeds};
 use crate::{deny, disk, page, suites};
 
 /// A program that must be there.
-struct Requirement {
-    name: &'static str,
-    present: fn() -> bool,
+pub struct Requirement {
+    /// What it is called.
+    pub name: &'static str,
+    /// Whether it is there.
+    pub present: fn() -> bool,
     /// Debian's packages that bring it; none where another way is given.
-    packages: &'static [&'static str],
+    pub packages: &'static [&'static str],
     /// What a user does who has no Debian.
-    remedy: &'static str,
+    pub remedy: &'static str,
 }
 
 const REQUIREMENTS: &[Requirement] = &[
@@ -194,17 +196,23 @@ const REQUIREMENTS: &[Requirement] = &[
 pub fn run() -> anyhow::Result<()> {
     disk::check()?;
     components()?;
-    install_packages();
-    let missing: Vec<_> = REQUIREMENTS
+    ensure(REQUIREMENTS)?;
+    if deny::TOOL.find()?.is_none() {
+        deny::TOOL.install()?;
+    }
+    Ok(())
+}
+
+/// Installs what is missing of these where it may, and names what is still missing.
+pub fn ensure(requirements: &[Requirement]) -> anyhow::Result<()> {
+    install_packages(requirements);
+    let missing: Vec<_> = requirements
         .iter()
         .filter(|requirement| !(requirement.present)())
         .map(|requirement| format!("{} ({})", requirement.name, requirement.remedy))
         .collect();
     if !missing.is_empty() {
         bail!("missing: {}", missing.join("; "));
-    }
-    if deny::TOOL.find()?.is_none() {
-        deny::TOOL.install()?;
     }
     Ok(())
 }
@@ -225,8 +233,8 @@ fn components() -> anyhow::Result<()> {
 }
 
 /// Tries; whether it helped is seen by checking again.
-fn install_packages() {
-    let packages = packages_lacking(REQUIREMENTS);
+fn install_packages(requirements: &[Requirement]) {
+    let packages = packages_lacking(requirements);
     if packages.is_empty() || !has("apt-get") {
         return;
     }
@@ -311,7 +319,8 @@ fn privilege() -> Option<Privilege> {
     succeeds(program("sudo").args(["--non-interactive", "true"])).then_some(Privilege::Sudo)
 }
 
-fn has(name: &str) -> bool {
+/// Whether the shell finds a program of this name.
+pub fn has(name: &str) -> bool {
     succeeds(program("sh").args(["-c", "command -v \"$0\"", name]))
 }
 

@@ -33,6 +33,20 @@ pub fn target_folder() -> anyhow::Result<PathBuf> {
     Ok(PathBuf::from(folder))
 }
 
+/// The version that all members have.
+pub fn version() -> anyhow::Result<String> {
+    let metadata = metadata()?;
+    let packages = metadata["packages"].as_array();
+    let member = packages.into_iter().flatten().find(|package| {
+        let name = package["name"].as_str();
+        name == Some("strongroom-cli")
+    });
+    let version = member.and_then(|package| package["version"].as_str());
+    Ok(version
+        .context("cargo metadata has no version of strongroom-cli")?
+        .to_owned())
+}
+
 /// Every file of the tree that is committed or would be, in the order of names.
 pub fn files() -> anyhow::Result<Vec<String>> {
     let list = [

@@ -1,0 +1,152 @@
+//! `dist`: what a release has, built on this machine and used from an empty environment.
+
+mod checksums;
+mod notes;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context as _, ensure};
+use clap::builder::PossibleValuesParser;
+
+use crate::requirements::{self, Requirement};
+use crate::workspace;
+
+/// What to build, and where to.
+#[derive(clap::Args)]
+pub struct Options {
+    /// Only these parts, in the order of the full list
+    #[arg(long, value_name = "PART", num_args = 1.., value_parser = names())]
+    only: Vec<String>,
+    /// The folder of the artefacts; by default `target/dist/VERSION`
+    #[arg(long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+    /// Build nothing: check what was built before
+    #[arg(long)]
+    check_only: bool,
+}
+
+/// An artefact, or artefacts that are made together. A part may use what an earlier one has made.
+pub struct Part {
+    /// What `--only` calls it.
+    pub name: &'static str,
+    /// What it needs of the machine beside Rust and a C compiler.
+    pub needs: &'static [Requirement],
+    /// Builds the artefacts into [`Context::artefacts`], and says where they are.
+    pub make: fn(&Context) -> anyhow::Result<Vec<PathBuf>>,
+    /// Uses the artefacts from an empty environment, and says in a sentence what was seen.
+    pub check: fn(&Context) -> anyhow::Result<String>,
+}
+
+/// In the order in which they are made and checked.
+const PARTS: &[Part] = &[notes::PART];
+
+/// What every part knows.
+pub struct Context {
+    /// The folder of the artefacts. It has files and no folders.
+    pub artefacts: PathBuf,
+    /// A folder for what parts need on the way; `--only` finds there what earlier runs left.
+    pub scratch: PathBuf,
+    /// The version of the workspace, as `0.1.0`.
+    pub version: String,
+}
+
+impl Context {
+    /// An empty folder of a part's own below the scratch folder.
+    ///
+    /// # Errors
+    ///
+    /// Where what an earlier run left there cannot be removed.
+    pub fn empty_folder(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let folder = self.scratch.join(name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder)
+                .with_context(|| format!("cannot remove {}", folder.display()))?;
+        }
+        fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+}
+
+/// Makes the parts, writes their checksums, then checks each.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let context = context(options)?;
+    let parts: Vec<&Part> = PARTS
+        .iter()
+        .filter(|part| options.only.is_empty() || options.only.iter().any(|it| it == part.name))
+        .collect();
+    for part in &parts {
+        requirements::ensure(part.needs)
+            .with_context(|| format!("`{}` cannot be made here", part.name))?;
+    }
+    if !options.check_only {
+        for part in &parts {
+            make(part, &context)?;
+        }
+        checksums::write(&context.artefacts)?;
+    }
+    println!("PASS {}", checksums::check(&context.artefacts)?);
+    for part in &parts {
+        let seen = (part.check)(&context)
+            .with_context(|| format!("FAIL {}: see {}", part.name, context.scratch.display()))?;
+        println!("PASS {}: {seen}", part.name);
+    }
+    Ok(())
+}
+
+fn make(part: &Part, context: &Context) -> anyhow::Result<()> {
+    let started = Instant::now();
+    println!("making {}", part.name);
+    let files = (part.make)(context).with_context(|| format!("cannot make {}", part.name))?;
+    for file in &files {
+        let size = fs::metadata(file)
+            .with_context(|| format!("{} was not made", file.display()))?
+            .len();
+        ensure!(size > 0, "{} is empty", file.display());
+        println!("  {} {size} bytes", file.display());
+    }
+    println!("  {} s", started.elapsed().as_secs());
+    Ok(())
+}
+
+fn context(options: &Options) -> anyhow::Result<Context> {
+    let target = workspace::target_folder()?;
+    let version = workspace::version()?;
+    // Not `target/dist` itself: cargo puts there what it builds with the profile of that name.
+    let folder = options.output.clone();
+    let artefacts = folder.unwrap_or_else(|| target.join("dist").join(&version));
+    let scratch = target.join("dist-scratch");
+    for folder in [&artefacts, &scratch] {
+        fs::create_dir_all(folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+    }
+    Ok(Context {
+        artefacts: absolute(&artefacts)?,
+        scratch: absolute(&scratch)?,
+        version,
+    })
+}
+
+/// Programs that run in other folders are given these paths.
+fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
+    path.canonicalize()
+        .with_context(|| format!("cannot find {}", path.display()))
+}
+
+fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(PARTS.iter().map(|part| part.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_has_a_name_of_its_own() {
+        let mut names: Vec<_> = PARTS.iter().map(|part| part.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), PARTS.len());
+    }
+}
