@@ -1,7 +1,12 @@
 //! `dist`: what a release has, built on this machine and used from an empty environment.
 
+mod build;
 mod checksums;
+mod documents;
+mod musl;
 mod notes;
+mod sandbox;
+mod tarball;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +45,7 @@ pub struct Part {
 }
 
 /// In the order in which they are made and checked.
-const PARTS: &[Part] = &[notes::PART];
+const PARTS: &[Part] = &[tarball::X86_64, tarball::ARM_64, notes::PART];
 
 /// What every part knows.
 pub struct Context {

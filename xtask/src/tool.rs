@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context as _;
+
 use crate::command::{cargo, program, run as run_command};
 use crate::workspace;
 
@@ -14,18 +16,36 @@ pub struct Tool {
 impl Tool {
     /// Where the program is: ours below `target`, or the user's own of the same minor version.
     pub fn find(&self) -> anyhow::Result<Option<PathBuf>> {
-        let candidates = [self.ours()?, PathBuf::from(self.name)];
-        let found = candidates.into_iter().find(|path| {
-            let version = program(&path.to_string_lossy()).arg("--version").output();
-            version.is_ok_and(|output| self.is_known(&String::from_utf8_lossy(&output.stdout)))
-        });
-        Ok(found)
+        if let Some(ours) = self.ours()? {
+            return Ok(Some(ours));
+        }
+        let version = program(self.name).arg("--version").output();
+        let known =
+            version.is_ok_and(|output| self.is_known(&String::from_utf8_lossy(&output.stdout)));
+        Ok(known.then(|| PathBuf::from(self.name)))
     }
 
-    fn ours(&self) -> anyhow::Result<PathBuf> {
-        Ok(workspace::target_folder()?
-            .join("tools/bin")
-            .join(self.name))
+    /// Where the program is; built first where there is none.
+    pub fn find_or_install(&self) -> anyhow::Result<PathBuf> {
+        if let Some(found) = self.find()? {
+            return Ok(found);
+        }
+        self.install()?;
+        self.find()?
+            .with_context(|| format!("{} was installed, and is not there", self.name))
+    }
+
+    /// What cargo has installed says cargo: not every program knows its own version.
+    fn ours(&self) -> anyhow::Result<Option<PathBuf>> {
+        let root = workspace::target_folder()?.join("tools");
+        let list = cargo()
+            .args(["install", "--list", "--root"])
+            .arg(&root)
+            .output()
+            .context("cannot start cargo")?;
+        let list = String::from_utf8_lossy(&list.stdout);
+        let path = root.join("bin").join(self.name);
+        Ok((list.lines().any(|line| self.is_known(line)) && path.is_file()).then_some(path))
     }
 
     /// Configuration keys change between minor versions, not within one.
@@ -82,6 +102,7 @@ mod tests {
             version: "0.5.2",
         };
         assert!(book.is_known("mdbook v0.5.2\n"));
+        assert!(book.is_known("mdbook v0.5.2:"), "as cargo lists it");
         assert!(!book.is_known("mdbook v0.4.52\n"));
     }
 }

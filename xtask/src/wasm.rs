@@ -9,12 +9,11 @@ use std::process::Command;
 
 use anyhow::Context;
 
-use self::toolchain::Toolchain;
 use crate::command::{cargo, program, run as run_command};
 use crate::workspace;
 
 pub use self::package::pack;
-pub use self::toolchain::TARGET;
+pub use self::toolchain::{TARGET, Toolchain, prepare as prepare_toolchain};
 
 /// What to build.
 #[derive(clap::Args, Default)]

@@ -9,6 +9,8 @@ mod compare;
 mod compare_output;
 mod compare_progress;
 mod doctor_command;
+#[cfg(feature = "documents")]
+mod documents_command;
 mod engine_arguments;
 mod error_text;
 mod file_commands;
@@ -36,6 +38,8 @@ use left_out as columns_command;
 #[cfg(not(feature = "servers"))]
 use left_out as proxy_command;
 
+#[cfg(feature = "documents")]
+use clap::CommandFactory;
 use clap::{Parser, Subcommand};
 use error_text::{in_one_line, is_broken_pipe};
 use std::process::ExitCode;
@@ -76,6 +80,10 @@ enum Command {
     /// Runs a script for `compare`.
     #[command(name = lab_command::SHELL_COMMAND, hide = true)]
     LabShell,
+    /// Writes manual pages and completions.
+    #[cfg(feature = "documents")]
+    #[command(name = documents_command::COMMAND, hide = true)]
+    WriteDocuments(documents_command::Args),
 }
 
 fn main() -> ExitCode {
@@ -111,5 +119,9 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::LabWorker => compare::run_worker().map(done),
         Command::LabKeeper(args) => compare::run_keeper(&args).map(done),
         Command::LabShell => lab_command::run_shell().map(done),
+        #[cfg(feature = "documents")]
+        Command::WriteDocuments(args) => {
+            documents_command::run(&args, Program::command()).map(done)
+        }
     }
 }

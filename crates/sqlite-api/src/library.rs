@@ -21,6 +21,16 @@ pub enum LoadError {
         /// The path given.
         path: PathBuf,
     },
+    /// A static program has no loader.
+    #[error(
+        "this program is static and cannot load {path}; the program of the packages for Linux \
+         (.deb, .rpm), or one that cargo builds on this machine, can",
+        path = .path.display()
+    )]
+    Static {
+        /// The path given.
+        path: PathBuf,
+    },
     /// The system's loader refuses it.
     #[error(
         "{path} is not a shared library that this machine can load",
@@ -90,6 +100,11 @@ impl Library {
     }
 
     fn read(path: &Path) -> Result<Library, LoadError> {
+        if cfg!(all(target_env = "musl", target_feature = "crt-static")) {
+            return Err(LoadError::Static {
+                path: path.to_owned(),
+            });
+        }
         // SAFETY: what a library does when it is loaded is the choice of whoever names it.
         let loaded = unsafe { libloading::Library::new(path) };
         let loaded = loaded.map_err(|source| LoadError::NotALibrary {

@@ -3,7 +3,8 @@
 //! rustup's toolchains have no standard library for this target unless it is downloaded, nor a
 //! compiler of C. Debian's `rustc-web` and `clang` are only unpacked: they need no root, and the
 //! machine's own toolchain stays as it is. The standard library is compiled once, from Debian's
-//! sources of it.
+//! sources of it. The static programs of `dist` are compiled with it, too: rustup's toolchains have
+//! no library for them either.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -48,7 +49,8 @@ pub struct Toolchain {
 }
 
 impl Toolchain {
-    fn usr(&self) -> PathBuf {
+    /// What the packages have below `/usr`.
+    pub fn usr(&self) -> PathBuf {
         self.root.join("unpacked/usr")
     }
 
@@ -66,7 +68,7 @@ impl Toolchain {
     }
 
     /// Flags of the compiler that take this machine's folders from the names of source files.
-    fn short_paths(&self) -> anyhow::Result<Vec<String>> {
+    pub fn short_paths(&self) -> anyhow::Result<Vec<String>> {
         let library = self.usr().join("lib/rustlib/src/rust");
         // A link, whose target the compiler names where it compiled the library itself.
         let mut prefixes = vec![library.canonicalize()?, library];
@@ -100,6 +102,58 @@ impl Toolchain {
             // Of the toolchain that runs this program.
             .env_remove("RUSTUP_TOOLCHAIN")
             .env_remove("RUSTC_WRAPPER");
+    }
+
+    /// Compiles the standard library with bitcode, so that a program is optimised as a whole, and
+    /// puts it where the compiler looks.
+    ///
+    /// # Errors
+    ///
+    /// Where it does not compile.
+    pub fn add_standard_library(
+        &self,
+        target: &str,
+        crates: &str,
+        flags: &[String],
+    ) -> anyhow::Result<()> {
+        let project = self.root.join("library");
+        fs::create_dir_all(project.join("src"))?;
+        fs::write(project.join("src/lib.rs"), "")?;
+        fs::write(
+            project.join("Cargo.toml"),
+            "[package]\nname = \"library\"\nedition = \"2024\"\n[workspace]\n",
+        )?;
+        let mut flags = [self.short_paths()?, flags.to_vec()].concat();
+        flags.push("-Cembed-bitcode=yes".to_owned());
+        let mut command = cargo();
+        command
+            .args(["build", "--quiet", "--release", "--target", target])
+            .arg(format!("-Zbuild-std={crates}"))
+            .current_dir(&project)
+            .env("CARGO_TARGET_DIR", project.join("target"))
+            // The option is unstable; these are the compiler's own sources.
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
+        self.applied_to(&mut command);
+        run_command(&mut command)?;
+        let library = self.usr().join("lib/rustlib").join(target).join("lib");
+        fs::create_dir_all(&library)?;
+        let built = project.join("target").join(target).join("release/deps");
+        let mut count = 0;
+        for file in fs::read_dir(built)? {
+            let path = file?.path();
+            if is_of_library(&path)
+                && let Some(name) = path.file_name()
+            {
+                fs::copy(&path, library.join(name))?;
+                count += 1;
+            }
+        }
+        if count == 0 {
+            bail!("the standard library was compiled to nothing");
+        }
+        fs::remove_dir_all(project)?;
+        Ok(())
     }
 }
 
@@ -183,7 +237,7 @@ fn make(toolchain: &Toolchain, wanted: &str) -> anyhow::Result<()> {
     }
     fs::remove_dir_all(&packages)?;
     link_linker(toolchain)?;
-    make_standard_library(toolchain)?;
+    toolchain.add_standard_library(TARGET, "std,panic_abort", &[])?;
     fs::write(root.join(STAMP), wanted)?;
     Ok(())
 }
@@ -197,49 +251,6 @@ fn link_linker(toolchain: &Toolchain) -> anyhow::Result<()> {
         // From `lib/rustlib/HOST/bin`: a tree may be moved.
         symlink(format!("../../../llvm-{LLVM}/bin/lld"), linker)?;
     }
-    Ok(())
-}
-
-/// Compiles it with bitcode, so that the module is optimised as a whole, and puts it where the
-/// compiler looks.
-fn make_standard_library(toolchain: &Toolchain) -> anyhow::Result<()> {
-    let project = toolchain.root.join("library");
-    fs::create_dir_all(project.join("src"))?;
-    fs::write(project.join("src/lib.rs"), "")?;
-    fs::write(
-        project.join("Cargo.toml"),
-        "[package]\nname = \"library\"\nedition = \"2024\"\n[workspace]\n",
-    )?;
-    let mut flags = toolchain.short_paths()?;
-    flags.push("-Cembed-bitcode=yes".to_owned());
-    let mut command = cargo();
-    command
-        .args(["build", "--quiet", "--release", "--target", TARGET])
-        .args(["-Z", "build-std=std,panic_abort"])
-        .current_dir(&project)
-        .env("CARGO_TARGET_DIR", project.join("target"))
-        // The option is unstable; these are the compiler's own sources.
-        .env("RUSTC_BOOTSTRAP", "1")
-        .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
-    toolchain.applied_to(&mut command);
-    run_command(&mut command)?;
-    let library = toolchain.usr().join("lib/rustlib").join(TARGET).join("lib");
-    fs::create_dir_all(&library)?;
-    let built = project.join("target").join(TARGET).join("release/deps");
-    let mut count = 0;
-    for file in fs::read_dir(built)? {
-        let path = file?.path();
-        if is_of_library(&path)
-            && let Some(name) = path.file_name()
-        {
-            fs::copy(&path, library.join(name))?;
-            count += 1;
-        }
-    }
-    if count == 0 {
-        bail!("the standard library was compiled to nothing");
-    }
-    fs::remove_dir_all(project)?;
     Ok(())
 }
 
