@@ -2,11 +2,20 @@
 
 mod build;
 mod checksums;
+mod crates;
+mod debian;
 mod documents;
+mod homebrew;
+mod image;
+mod installed;
+mod materials;
 mod musl;
 mod notes;
+mod rpm;
 mod sandbox;
+mod source;
 mod tarball;
+mod tree;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,6 +36,13 @@ pub struct Options {
     /// The folder of the artefacts; by default `target/dist/VERSION`
     #[arg(long, value_name = "FOLDER")]
     output: Option<PathBuf>,
+    /// The address below which the artefacts will be published, for what names it
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "https://strongroom.example/releases"
+    )]
+    address: String,
     /// Build nothing: check what was built before
     #[arg(long)]
     check_only: bool,
@@ -45,7 +61,17 @@ pub struct Part {
 }
 
 /// In the order in which they are made and checked.
-const PARTS: &[Part] = &[tarball::X86_64, tarball::ARM_64, notes::PART];
+const PARTS: &[Part] = &[
+    tarball::X86_64,
+    tarball::ARM_64,
+    debian::PART,
+    rpm::PART,
+    image::PART,
+    homebrew::PART,
+    materials::PART,
+    crates::PART,
+    notes::PART,
+];
 
 /// What every part knows.
 pub struct Context {
@@ -53,6 +79,8 @@ pub struct Context {
     pub artefacts: PathBuf,
     /// A folder for what parts need on the way; `--only` finds there what earlier runs left.
     pub scratch: PathBuf,
+    /// Where the artefacts will be published, without a slash at the end.
+    pub address: String,
     /// The version of the workspace, as `0.1.0`.
     pub version: String,
 }
@@ -129,6 +157,7 @@ fn context(options: &Options) -> anyhow::Result<Context> {
     Ok(Context {
         artefacts: absolute(&artefacts)?,
         scratch: absolute(&scratch)?,
+        address: options.address.trim_end_matches('/').to_owned(),
         version,
     })
 }

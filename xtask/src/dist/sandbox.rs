@@ -40,11 +40,6 @@ impl Sandbox {
             .args(words);
         command
     }
-
-    /// The path of a file that programs inside call `path`.
-    pub fn outside(&self, path: &str) -> PathBuf {
-        self.root.join(path.trim_start_matches('/'))
-    }
 }
 
 /// What a user does first: a database is made, encrypted, looked at and read back. `strongroom` is

@@ -9,7 +9,7 @@ use anyhow::{Context as _, ensure};
 use super::build::{self, C_COMPILER, DPKG};
 use super::musl::{self, Machine};
 use super::sandbox::{self, Sandbox, UNSHARE};
-use super::{Context, Part, documents};
+use super::{Context, Part, documents, source};
 use crate::command::{program, read, run as run_command};
 use crate::requirements::{Requirement, has};
 
@@ -51,7 +51,8 @@ fn stem(context: &Context, machine: Machine) -> String {
     format!("strongroom-{}-{}-linux", context.version, machine.processor)
 }
 
-fn path(context: &Context, machine: Machine) -> PathBuf {
+/// Where the tarball is.
+pub fn path(context: &Context, machine: Machine) -> PathBuf {
     let name = format!("{}.tar.gz", stem(context, machine));
     context.artefacts.join(name)
 }
@@ -75,12 +76,11 @@ fn make(context: &Context, machine: Machine) -> anyhow::Result<Vec<PathBuf>> {
 
 /// The same files make the same bytes: names are sorted, and times are that of the commit.
 fn pack(above: &Path, stem: &str, to: &Path) -> anyhow::Result<()> {
-    let time = read(program("git").args(["log", "-1", "--format=%ct"]))?;
     run_command(
         program("tar")
             .args(["--create", "--sort=name", "--format=gnu"])
             .args(["--owner=0", "--group=0", "--numeric-owner"])
-            .arg(format!("--mtime=@{}", time.trim()))
+            .arg(format!("--mtime=@{}", source::time()?))
             .args(["--mode=u=rwX,go=rX", "--use-compress-program=gzip -9n"])
             .arg("--file")
             .arg(to)

@@ -1,0 +1,112 @@
+//! `crates`: the libraries as cargo would publish them, each compiled from its package alone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+use serde_json::Value;
+
+use super::build::C_COMPILER;
+use super::{Context, Part};
+use crate::command::{cargo, program, read, run as run_command};
+use crate::workspace;
+
+pub const PART: Part = Part {
+    name: "crates",
+    needs: &[C_COMPILER],
+    make,
+    check,
+};
+
+/// A dry run: packages are made and compiled, and nothing is sent.
+fn make(_: &Context) -> anyhow::Result<Vec<PathBuf>> {
+    let metadata = workspace::metadata()?;
+    let crates = published(&metadata);
+    let mut command = cargo();
+    command.args(["publish", "--dry-run", "--locked", "--quiet"]);
+    for (name, _) in &crates {
+        command.args(["--package", name]);
+    }
+    run_command(&mut command)
+        .context("cargo would not publish the libraries; what it packages has to be committed")?;
+    let packages = crates.iter().map(|it| packaged(it));
+    packages.collect()
+}
+
+/// Names and versions of the members that do not say `publish = false`.
+fn published(metadata: &Value) -> Vec<(String, String)> {
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    packages
+        .filter(|package| package["publish"].is_null())
+        .filter_map(|package| {
+            let field = |name: &str| Some(package[name].as_str()?.to_owned());
+            Some((field("name")?, field("version")?))
+        })
+        .collect()
+}
+
+/// Where cargo leaves the package.
+fn packaged((name, version): &(String, String)) -> anyhow::Result<PathBuf> {
+    let folder = workspace::target_folder()?.join("package");
+    let file = format!("{name}-{version}.crate");
+    let candidates = [folder.join(&file), folder.join("tmp-registry").join(&file)];
+    let found = candidates.into_iter().find(|path| path.is_file());
+    found.with_context(|| format!("cargo left no {file} in {}", folder.display()))
+}
+
+fn check(_: &Context) -> anyhow::Result<String> {
+    let crates = published(&workspace::metadata()?);
+    ensure!(!crates.is_empty(), "no member would be published");
+    let mut size = 0;
+    for package in &crates {
+        let path = packaged(package)?;
+        size += fs::metadata(&path)?.len();
+        holds_what_a_user_needs(&path, &format!("{}-{}", package.0, package.1))?;
+    }
+    Ok(format!(
+        "{} libraries, {size} bytes in all, were compiled from their packages alone",
+        crates.len()
+    ))
+}
+
+fn holds_what_a_user_needs(path: &Path, folder: &str) -> anyhow::Result<()> {
+    let list = read(program("tar").args(["--list", "--file"]).arg(path))?;
+    for file in ["src/lib.rs", "LICENSE-MIT", "LICENSE-APACHE"] {
+        let wanted = format!("{folder}/{file}");
+        ensure!(
+            list.lines().any(|line| line == wanted),
+            "{} lacks {file}",
+            path.display()
+        );
+    }
+    let manifest = read(
+        program("tar")
+            .args(["--extract", "--to-stdout", "--file"])
+            .arg(path)
+            .arg(format!("{folder}/Cargo.toml")),
+    )?;
+    let manifest: toml::Table = toml::from_str(&manifest)?;
+    for key in ["description", "license"] {
+        ensure!(
+            manifest["package"].get(key).is_some(),
+            "{} has no {key}",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_that_say_no_are_left_out() {
+        let metadata = serde_json::json!({"packages": [
+            {"name": "a", "version": "0.1.0", "publish": null},
+            {"name": "b", "version": "0.1.0", "publish": []},
+        ]});
+        let expected = [("a".to_owned(), "0.1.0".to_owned())];
+        assert_eq!(published(&metadata), expected);
+    }
+}

@@ -1,0 +1,144 @@
+//! A small Debian that packages are installed in, and what is done with what they installed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+
+use super::sandbox::{self, Sandbox};
+use super::{Context, tree};
+use crate::command::{program, read, run as run_command, succeeds};
+
+/// Debian 12, whose C library is the oldest that the packages are for.
+const SUITE: &str = "bookworm";
+
+/// A fresh copy of a Debian with no more than what its package manager and `sqlite3` need.
+pub fn small_debian(context: &Context) -> anyhow::Result<PathBuf> {
+    let origin = context.scratch.join(SUITE);
+    if !origin.join("usr/bin/sqlite3").exists() {
+        let folder = context.empty_folder(SUITE)?;
+        println!("making a small Debian in {}, once", folder.display());
+        let arguments = ["--variant=minbase", "--include=sqlite3", SUITE];
+        let quiet = program("debootstrap")
+            .env("PATH", with_system_programs())
+            .args(arguments)
+            .arg(&folder)
+            .output()
+            .context("cannot start debootstrap")?;
+        ensure!(
+            quiet.status.success(),
+            "debootstrap, which needs root, ended with {}: {}",
+            quiet.status,
+            String::from_utf8_lossy(&quiet.stdout)
+        );
+    }
+    let root = context.empty_folder("debian")?;
+    run_command(
+        program("cp")
+            .args(["--archive", "--no-target-directory"])
+            .args([&origin, &root]),
+    )?;
+    Ok(root)
+}
+
+/// Programs of the administrator lie where the search path of a user may not lead.
+fn with_system_programs() -> String {
+    let path = std::env::var("PATH").unwrap_or_default();
+    format!("{path}:/usr/sbin:/sbin")
+}
+
+/// What a package has put into a system.
+pub struct Installed<'a> {
+    pub sandbox: &'a Sandbox,
+    pub root: &'a Path,
+    /// How SQLite is told of the extension.
+    pub extension: &'a str,
+}
+
+impl Installed<'_> {
+    /// Uses all of it.
+    pub fn is_used(&self) -> anyhow::Result<()> {
+        let folder = self.root.join("used");
+        fs::create_dir(&folder)?;
+        let strongroom = |arguments: &[&str]| {
+            self.sandbox
+                .command([&["/usr/bin/strongroom"], arguments].concat())
+        };
+        sandbox::encrypts_and_reads_back(strongroom, "/used", &folder)?;
+        self.extension_reads()?;
+        self.documents_are_there()
+    }
+
+    /// The system's own `sqlite3` reads what the program has encrypted, by the extension.
+    fn extension_reads(&self) -> anyhow::Result<()> {
+        let load = format!(".load {}", self.extension);
+        let open = ".open file:/used/sealed.db?vfs=strongroom&key_file=/used/a.key";
+        let said = read(&mut self.sandbox.command([
+            "/usr/bin/sqlite3",
+            "-bail",
+            ":memory:",
+            &load,
+            open,
+            "SELECT x FROM t;",
+        ]))?;
+        ensure!(
+            said.trim() == "a secret of this test",
+            "sqlite3 read by the extension: {said}"
+        );
+        Ok(())
+    }
+
+    fn documents_are_there(&self) -> anyhow::Result<()> {
+        for file in [
+            tree::UNIT,
+            tree::EXAMPLE,
+            "usr/share/man/man1/strongroom.1.gz",
+            "usr/share/man/man1/strongroom-proxy.1.gz",
+            "usr/share/bash-completion/completions/strongroom",
+            "usr/share/zsh/vendor-completions/_strongroom",
+            "usr/share/fish/vendor_completions.d/strongroom.fish",
+        ] {
+            let size = fs::metadata(self.root.join(file)).map_or(0, |file| file.len());
+            ensure!(size > 0, "{file} was not installed");
+        }
+        let completes = "complete -p strongroom";
+        let script = "/usr/share/bash-completion/completions/strongroom";
+        let command = format!(". {script} && {completes}");
+        read(&mut self.sandbox.command(["/bin/bash", "-c", &command]))?;
+        Ok(())
+    }
+}
+
+/// What systemd says of the installed unit: that it can be loaded, and how exposed the service is.
+pub fn exposure(root: &Path) -> anyhow::Result<String> {
+    if !succeeds(program("systemd-analyze").arg("--version")) {
+        return Ok("not looked at: systemd-analyze is missing".to_owned());
+    }
+    let root = format!("--root={}", root.display());
+    read(program("systemd-analyze").args([
+        "verify",
+        "--man=no",
+        &root,
+        "strongroom-proxy@main.service",
+    ]))?;
+    let said = read(program("systemd-analyze").args([
+        "security",
+        "--offline=true",
+        "--no-pager",
+        // Tenths: the exposure above which it fails.
+        "--threshold=20",
+        &root,
+        "strongroom-proxy@main.service",
+    ]))?;
+    let last = said
+        .lines()
+        .find_map(|line| line.split_once("Overall exposure level"));
+    let (_, said) = last.context("systemd-analyze tells no exposure")?;
+    let number = said
+        .split_whitespace()
+        .find(|word| word.parse::<f32>().is_ok());
+    Ok(format!(
+        "exposure {} of 10",
+        number.context("systemd-analyze tells no exposure")?
+    ))
+}
