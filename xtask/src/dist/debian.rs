@@ -126,7 +126,7 @@ fn check(context: &Context) -> anyhow::Result<String> {
     };
     installed.is_used()?;
     read(&mut sandbox.command(["dpkg", "--verify", "strongroom"]))?;
-    let exposure = installed::exposure(&root)?;
+    let exposure = installed::exposure(&sandbox)?;
     read(&mut sandbox.command(["dpkg", "--remove", "strongroom"]))?;
     ensure!(
         !root.join("usr/bin/strongroom").exists(),

@@ -84,7 +84,8 @@ fn formula(version: &str, homepage: &str, intel: &Download, arm: &Download) -> S
 
   test do
     system bin/"strongroom", "key", "generate", "a.key"
-    system bin/"strongroom", "shell", "plain.db", "CREATE TABLE t(x); INSERT INTO t VALUES ('read');"
+    sql = "CREATE TABLE t(x); INSERT INTO t VALUES ('read');"
+    system bin/"strongroom", "shell", "plain.db", sql
     system bin/"strongroom", "encrypt", "--new-key-file", "a.key", "plain.db", "sealed.db"
     said = shell_output("#{{bin}}/strongroom shell --key-file a.key sealed.db 'SELECT x FROM t'")
     assert_match "read", said

@@ -7,18 +7,18 @@ use anyhow::{Context as _, ensure};
 
 use super::sandbox::{self, Sandbox};
 use super::{Context, tree};
-use crate::command::{program, read, run as run_command, succeeds};
+use crate::command::{program, read, run as run_command};
 
 /// Debian 12, whose C library is the oldest that the packages are for.
 const SUITE: &str = "bookworm";
 
-/// A fresh copy of a Debian with no more than what its package manager and `sqlite3` need.
+/// A fresh copy of a Debian with no more than what its package manager, `sqlite3` and systemd need.
 pub fn small_debian(context: &Context) -> anyhow::Result<PathBuf> {
     let origin = context.scratch.join(SUITE);
     if !origin.join("usr/bin/sqlite3").exists() {
         let folder = context.empty_folder(SUITE)?;
         println!("making a small Debian in {}, once", folder.display());
-        let arguments = ["--variant=minbase", "--include=sqlite3", SUITE];
+        let arguments = ["--variant=minbase", "--include=sqlite3,systemd", SUITE];
         let quiet = program("debootstrap")
             .env("PATH", with_system_programs())
             .args(arguments)
@@ -109,36 +109,40 @@ impl Installed<'_> {
     }
 }
 
-/// What systemd says of the installed unit: that it can be loaded, and how exposed the service is.
-pub fn exposure(root: &Path) -> anyhow::Result<String> {
-    if !succeeds(program("systemd-analyze").arg("--version")) {
-        return Ok("not looked at: systemd-analyze is missing".to_owned());
-    }
-    let root = format!("--root={}", root.display());
-    read(program("systemd-analyze").args([
-        "verify",
-        "--man=no",
-        &root,
-        "strongroom-proxy@main.service",
-    ]))?;
-    let said = read(program("systemd-analyze").args([
+/// What the system's own systemd says of the installed unit: that it can be loaded, and how exposed
+/// the service is.
+pub fn exposure(sandbox: &Sandbox) -> anyhow::Result<String> {
+    let unit = "strongroom-proxy@main.service";
+    read(&mut sandbox.command(["systemd-analyze", "verify", "--man=no", unit]))?;
+    let said = read(&mut sandbox.command([
+        "systemd-analyze",
         "security",
         "--offline=true",
         "--no-pager",
         // Tenths: the exposure above which it fails.
         "--threshold=20",
-        &root,
-        "strongroom-proxy@main.service",
+        unit,
     ]))?;
-    let last = said
-        .lines()
-        .find_map(|line| line.split_once("Overall exposure level"));
-    let (_, said) = last.context("systemd-analyze tells no exposure")?;
-    let number = said
-        .split_whitespace()
-        .find(|word| word.parse::<f32>().is_ok());
-    Ok(format!(
-        "exposure {} of 10",
-        number.context("systemd-analyze tells no exposure")?
-    ))
+    exposure_in(&said).context("systemd-analyze tells no exposure")
+}
+
+/// Of a line such as `→ Overall exposure level for NAME: 1.2 OK`.
+fn exposure_in(said: &str) -> Option<String> {
+    let (_, line) = said.split_once("Overall exposure level for")?;
+    let (_, rest) = line.split_once(": ")?;
+    let number = rest.split_whitespace().next()?;
+    number.parse::<f32>().ok()?;
+    Some(format!("exposure {number} of 10"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exposure_is_read_out_of_the_last_line() {
+        let said = "✗ PrivateNetwork= 0.5\n\n→ Overall exposure level for a@b.service: 1.2 OK 🙂\n";
+        assert_eq!(exposure_in(said).unwrap(), "exposure 1.2 of 10");
+        assert_eq!(exposure_in("✗ PrivateNetwork= 0.5\n"), None);
+    }
 }

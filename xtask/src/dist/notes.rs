@@ -101,7 +101,8 @@ mod tests {
     use super::*;
 
     const TEXT: &str = "# Changelog\n\n## [Unreleased]\n\n- next\n\n## [0.2.0] - 2026-01-02\n\n\
-                        ### Added\n\n- [a](docs/a.md#b), [c](https://c.example/)\n\n## [0.1.0]\n\n- old\n";
+                        ### Added\n\n- [a](docs/a.md#b), [c](https://c.example/)\n\n\
+                        ## [0.1.0]\n\n- old\n";
 
     #[test]
     fn a_version_has_its_own_section() {

@@ -113,7 +113,7 @@ fn check(context: &Context) -> anyhow::Result<String> {
         extension: "/usr/lib64/libstrongroom",
     };
     installed.is_used()?;
-    let exposure = installed::exposure(&root)?;
+    let exposure = installed::exposure(&sandbox)?;
     run_rpm(&root, &["--erase", "strongroom"], None)?;
     ensure!(
         !root.join("usr/bin/strongroom").exists(),

@@ -34,6 +34,9 @@ impl Sandbox {
         command
             .env_clear()
             .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+            // What is said is read.
+            .env("SYSTEMD_COLORS", "0")
+            .env("SYSTEMD_URLIFY", "0")
             .args(["--map-root-user", "--net", "--pid", "--fork"])
             .arg("chroot")
             .arg(&self.root)
