@@ -164,6 +164,7 @@ fn in_an_empty_root(
     let sandbox = Sandbox::new(root.clone());
     let strongroom = |arguments: &[&str]| sandbox.command([&words[..], arguments].concat());
     sandbox::encrypts_and_reads_back(strongroom, "", &root)?;
+    fs::copy(unpacked, root.join("library"))?;
     refuses_to_load_libraries(&mut strongroom(&LOADING))
 }
 
@@ -172,9 +173,9 @@ const LOADING: [&str; 6] = [
     "compare",
     "--quick",
     "--engines",
-    "sqlite",
+    "library",
     "--sqlite-library",
-    "/strongroom",
+    "/library",
 ];
 
 fn refuses_to_load_libraries(command: &mut Command) -> anyhow::Result<()> {
