@@ -105,6 +105,7 @@ fn check_container(context: &Context, container: &str) -> anyhow::Result<String>
         let mut command = program("chroot");
         command
             .env_clear()
+            .env("PATH", sandbox::PROGRAMS)
             .arg(format!("--userspec={USER}"))
             .arg(root)
             .arg("/strongroom")

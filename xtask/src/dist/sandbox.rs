@@ -17,6 +17,9 @@ pub const UNSHARE: Requirement = Requirement {
     remedy: "install unshare (util-linux) and chroot (coreutils)",
 };
 
+/// Where programs of the system are, of the administrator too: all that is set.
+pub const PROGRAMS: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// A folder that programs see as the root.
 pub struct Sandbox {
     root: PathBuf,
@@ -33,7 +36,7 @@ impl Sandbox {
         let mut command = program("unshare");
         command
             .env_clear()
-            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+            .env("PATH", PROGRAMS)
             // What is said is read.
             .env("SYSTEMD_COLORS", "0")
             .env("SYSTEMD_URLIFY", "0")
