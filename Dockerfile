@@ -11,6 +11,8 @@ FROM rust:1-alpine AS compiled
 RUN apk add --no-cache gcc musl-dev linux-headers make
 WORKDIR /source
 COPY . .
+# Functions that GCC calls for what a processor may lack.
+ENV RUSTFLAGS=-Clink-arg=-lgcc
 RUN cargo build --locked --profile dist --package strongroom-cli \
         --features strongroom-cli/full,strongroom-cli/static-allocator \
     && cp target/dist/strongroom /strongroom

@@ -88,7 +88,9 @@ impl Musl {
         let variable = target.replace('-', "_");
         let compiler = self.compiler();
         command.args(["--target", &target]);
-        let mut flags = vec!["-Ctarget-feature=+crt-static".to_owned()];
+        let mut flags = ["-Ctarget-feature=+crt-static", HELPERS]
+            .map(str::to_owned)
+            .to_vec();
         if let Rust::Debian(toolchain) = &self.rust {
             toolchain.applied_to(command);
             flags.push(NOT_SELF_CONTAINED.to_owned());
@@ -107,6 +109,9 @@ impl Musl {
         self.folder.join("cc")
     }
 }
+
+/// Functions that GCC calls for what a processor may lack; Rust's own library has not all of them.
+const HELPERS: &str = "-Clink-arg=-lgcc";
 
 /// Startup objects and C library come from the compiler of C, not from Rust's folder.
 const NOT_SELF_CONTAINED: &str = "-Clink-self-contained=no";
