@@ -29,8 +29,7 @@ fn make(_: &Context) -> anyhow::Result<Vec<PathBuf>> {
     }
     run_command(&mut command)
         .context("cargo would not publish the libraries; what it packages has to be committed")?;
-    let packages = crates.iter().map(|it| packaged(it));
-    packages.collect()
+    crates.iter().map(packaged).collect()
 }
 
 /// Names and versions of the members that do not say `publish = false`.
@@ -49,7 +48,8 @@ fn published(metadata: &Value) -> Vec<(String, String)> {
 fn packaged((name, version): &(String, String)) -> anyhow::Result<PathBuf> {
     let folder = workspace::target_folder()?.join("package");
     let file = format!("{name}-{version}.crate");
-    let candidates = [folder.join(&file), folder.join("tmp-registry").join(&file)];
+    // By its version: the first is that of `cargo publish`, the second that of `cargo package`.
+    let candidates = [folder.join("tmp-crate").join(&file), folder.join(&file)];
     let found = candidates.into_iter().find(|path| path.is_file());
     found.with_context(|| format!("cargo left no {file} in {}", folder.display()))
 }
