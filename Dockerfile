@@ -14,7 +14,7 @@ COPY . .
 # Functions that GCC calls for what a processor may lack.
 ENV RUSTFLAGS=-Clink-arg=-lgcc
 RUN cargo build --locked --profile dist --package strongroom-cli \
-        --features strongroom-cli/full,strongroom-cli/static-allocator \
+        --features strongroom-cli/full \
     && cp target/dist/strongroom /strongroom
 
 FROM scratch AS released

@@ -44,11 +44,6 @@ use clap::{Parser, Subcommand};
 use error_text::{in_one_line, is_broken_pipe};
 use std::process::ExitCode;
 
-/// Of Rust's own memory and of SQLite's: musl's allocator is slow.
-#[cfg(feature = "static-allocator")]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Encrypted SQLite databases, and what encryption costs.
 #[derive(Parser)]
 #[command(name = "strongroom", version, propagate_version = true)]

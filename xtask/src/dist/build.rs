@@ -40,8 +40,7 @@ pub fn static_program(machine: Machine) -> anyhow::Result<PathBuf> {
     let mut command = auditable()?;
     command
         .args(["--package", "strongroom-cli"])
-        .args(ALL_FEATURES)
-        .args(["--features", "strongroom-cli/static-allocator"]);
+        .args(ALL_FEATURES);
     musl.applied_to(&mut command)?;
     run_command(&mut command)?;
     Ok(output(&machine.target())?.join("strongroom"))

@@ -65,7 +65,7 @@ fn make(context: &Context) -> anyhow::Result<Vec<PathBuf>> {
             .env("CARGO", cargo().get_program())
             .env("SOURCE_DATE_EPOCH", source::time()?);
         if delivered.artefact == PROGRAM.artefact {
-            command.args(["--features", "full,static-allocator"]);
+            command.args(["--features", "full"]);
         }
         run_command(&mut command)?;
         let text = fs::read_to_string(folder.join(delivered.written))?;
@@ -87,7 +87,6 @@ fn check(context: &Context) -> anyhow::Result<String> {
         cargo()
             .args(["tree", "--locked", "--package", "strongroom-cli"])
             .args(ALL_FEATURES)
-            .args(["--features", "strongroom-cli/static-allocator"])
             .args(["--target", &musl::X86_64.target()])
             .args(["--edges", "normal", "--prefix", "none", "--format", "{p}"]),
     )?;
