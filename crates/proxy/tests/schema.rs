@@ -263,6 +263,46 @@ fn a_proxy_that_cannot_hear_of_changes_plans_nothing_once_its_lease_has_ended() 
     two.batch_execute(insert).expect("it hears again");
 }
 
+/// It cannot be told of a change, and goes by what it knew: whoever changes the schema waits.
+#[test]
+fn a_proxy_that_was_cut_off_sends_nothing_by_an_old_schema() {
+    const LEASE_SECONDS: u32 = 3;
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let (setup, other, _folder) = with_watches(LEASE_SECONDS);
+    let mut direct = setup.server.connect();
+    let mut watches = || -> Vec<i32> {
+        let text = "SELECT pid FROM pg_stat_activity WHERE application_name = 'strongroom watch'";
+        let rows = direct.query(text, &[]).expect("a superuser");
+        rows.iter().map(|row| row.get(0)).collect()
+    };
+    let mut one = setup.connect();
+    for table in ["note", "shown"] {
+        one.batch_execute(&format!("CREATE TABLE {table} (id integer, text text)"))
+            .expect("created");
+    }
+    let of_one = watches();
+    let mut two = client_of(&other);
+    two.batch_execute("INSERT INTO shown VALUES (1, 'plain')")
+        .expect("it has no rules");
+    // Both have listened for a lease.
+    sleep(Duration::from_secs(u64::from(LEASE_SECONDS) + 2));
+    let of_two = watches();
+    let of_two = of_two.iter().find(|pid| !of_one.contains(pid));
+    let end = "SELECT pg_terminate_backend($1)";
+    let mut direct = setup.server.connect();
+    direct
+        .execute(end, &[of_two.expect("it listens")])
+        .expect("a superuser");
+    // It is back a second after it has seen that.
+    sleep(Duration::from_millis(100));
+    one.batch_execute("DROP TABLE shown; CREATE VIEW shown AS SELECT id, text FROM note")
+        .expect("changed");
+    two.batch_execute("INSERT INTO shown VALUES (1, 'CANARY')")
+        .expect("it is sealed");
+}
+
 /// Any user may notify, and say that a change was seen.
 #[test]
 fn whoever_else_notifies_opens_nothing_and_stops_nobody() {
