@@ -6,30 +6,8 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 
-use crate::command::{cargo, program, run as run_command, run_unless_skipped};
-use crate::workspace::{self, ALL_FEATURES};
-
-/// What the scripts get by environment.
-struct Built {
-    extension: PathBuf,
-    program: PathBuf,
-}
-
-/// Builds the extension and the program as the scripts use them.
-pub fn build() -> anyhow::Result<()> {
-    let packages = [
-        "--package",
-        "strongroom-sqlite-extension",
-        "--package",
-        "strongroom-cli",
-    ];
-    run_command(
-        cargo()
-            .args(["build", "--quiet", "--locked"])
-            .args(packages)
-            .args(ALL_FEATURES),
-    )
-}
+use crate::command::{program, run_unless_skipped};
+use crate::{built, workspace};
 
 /// The status of a script that cannot run here, as it has said; automake's.
 const SKIPPED: i32 = 77;
@@ -57,7 +35,7 @@ pub fn run_with(prefix: &str, variables: &[(&str, &Path)]) -> anyhow::Result<()>
 }
 
 fn run_all(clients: &[PathBuf], variables: &[(&str, &Path)]) -> anyhow::Result<()> {
-    let built = built()?;
+    let built = built::build()?;
     let exchange = emptied(workspace::target_folder()?.join("interop-exchange"))?;
     let mut failed = Vec::new();
     let mut skipped = 0;
@@ -93,25 +71,6 @@ fn run_all(clients: &[PathBuf], variables: &[(&str, &Path)]) -> anyhow::Result<(
         Some(error) => Err(error),
         None => Ok(()),
     }
-}
-
-fn built() -> anyhow::Result<Built> {
-    let folder = workspace::target_folder()?.join("debug");
-    let prefix = std::env::consts::DLL_PREFIX;
-    let suffix = std::env::consts::DLL_SUFFIX;
-    let built = Built {
-        extension: folder.join(format!("{prefix}strongroom{suffix}")),
-        program: folder.join(format!("strongroom{}", std::env::consts::EXE_SUFFIX)),
-    };
-    for path in [&built.extension, &built.program] {
-        if !path.is_file() {
-            bail!(
-                "{} is missing: `cargo xtask test --only build`",
-                path.display()
-            );
-        }
-    }
-    Ok(built)
 }
 
 /// The folder where clients leave files for each other. It stays, to look into what went wrong.

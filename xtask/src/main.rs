@@ -3,6 +3,7 @@
 
 mod bench;
 mod browser;
+mod built;
 mod command;
 mod deny;
 mod disk;

@@ -9,7 +9,7 @@ use anyhow::Context;
 
 use crate::command::{program, run as run_command};
 use crate::executables::Tests;
-use crate::{interop, requirements, workspace};
+use crate::{built, interop, requirements};
 
 /// Names the folder of the server's programs, for `server-testkit` and `interop/postgres.sh`.
 const PROGRAMS: &str = "STRONGROOM_TEST_POSTGRES";
@@ -34,7 +34,7 @@ pub fn run() -> anyhow::Result<()> {
     // It runs as another user where this is the superuser's, who may not enter his folders.
     let home = tempfile::tempdir().context("cannot make a temporary folder")?;
     open_to_all(home.path()).context("cannot open the temporary folder to all")?;
-    let own = workspace::target_folder()?.join("debug/strongroom");
+    let own = built::build()?.program;
     run_command(
         program(&own.to_string_lossy())
             .args(["lab", "install", "postgres"])

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
+use crate::built;
 use crate::command::{program, run as run_command};
 use crate::markdown;
 use crate::page::draw_run;
@@ -218,11 +219,13 @@ fn draw_runs(source: &Path) -> anyhow::Result<()> {
         }
     }
     names.sort();
+    let strongroom = built::build()?.program;
     let mut list = String::from("\n## Pages of these runs\n\n");
     for name in names {
         let folder = source.join(RESULTS).join(&name);
         fs::create_dir_all(&folder)?;
-        draw_run(&Path::new(RESULTS).join(&name), &folder.join("report.html"))?;
+        let page = folder.join("report.html");
+        draw_run(&strongroom, &Path::new(RESULTS).join(&name), &page)?;
         list.push_str(&format!("- [{name}]({name}/report.html)\n"));
     }
     let chapter = source.join(RESULTS).join("README.md");

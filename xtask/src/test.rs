@@ -9,7 +9,8 @@ use crate::command::{cargo, run as run_command};
 use crate::executables::Tests;
 use crate::workspace::ALL_FEATURES;
 use crate::{
-    browser, deny, fuzz, interop, newest, page, requirements, sanitize, suites, tidy, vectors, wasm,
+    browser, built, deny, fuzz, interop, newest, page, requirements, sanitize, suites, tidy,
+    vectors, wasm,
 };
 
 /// Which steps to run; without options all of them.
@@ -79,7 +80,7 @@ impl Step {
                 )
             }
             Step::Vectors => vectors::run(),
-            Step::Build => interop::build(),
+            Step::Build => built::build().map(drop),
             Step::Wasm => wasm::build(false).map(drop),
             Step::Unit => {
                 Tests::default().run()?;

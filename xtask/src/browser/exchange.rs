@@ -7,8 +7,8 @@ use anyhow::{Context, ensure};
 use serde_json::json;
 
 use super::page::Page;
+use crate::built;
 use crate::command::{program, read, run as run_command};
-use crate::workspace;
 
 const CIPHERS: [&str; 4] = [
     "aegis-256x2",
@@ -72,12 +72,7 @@ struct Native<'path> {
 
 impl<'path> Native<'path> {
     fn new(page: &Page, path: &'path Path) -> anyhow::Result<Self> {
-        let program = workspace::target_folder()?.join("debug/strongroom");
-        ensure!(
-            program.is_file(),
-            "{} is missing: `cargo xtask test --only build`",
-            program.display()
-        );
+        let program = built::build()?.program;
         let passphrase = page.exchange.join("passphrase");
         fs::write(&passphrase, PASSPHRASE)?;
         let owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);

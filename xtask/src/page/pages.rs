@@ -5,21 +5,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::command::{cargo, run as run_command};
+use crate::built;
+use crate::command::{program, run as run_command};
+use crate::executables::Tests;
 
 /// Folders of committed runs.
 const RESULTS: &str = "docs/results";
 
 /// Where tests leave the pages that they make up, and the tests that do.
 const VARIABLE: &str = "STRONGROOM_PAGES";
-const TESTS: [&str; 6] = [
-    "test",
-    "--quiet",
-    "--locked",
-    "--package",
-    "strongroom-lab-report",
-    "--test",
-];
 const TEST: &str = "pages";
 
 /// Before the names of made-up pages.
@@ -41,6 +35,7 @@ impl Drawn {
 /// Draws the pages whose names are wanted into the folder.
 pub fn draw(folder: &Path, wanted: impl Fn(&str) -> bool) -> anyhow::Result<Vec<Drawn>> {
     fs::create_dir_all(folder)?;
+    let strongroom = built::build()?.program;
     let mut drawn = Vec::new();
     let of = |name: String| Drawn {
         path: folder.join(format!("{name}.html")),
@@ -49,7 +44,11 @@ pub fn draw(folder: &Path, wanted: impl Fn(&str) -> bool) -> anyhow::Result<Vec<
     for name in names(Path::new(RESULTS))? {
         if wanted(&name) {
             let page = of(name);
-            draw_run(&Path::new(RESULTS).join(&page.name), &page.path)?;
+            draw_run(
+                &strongroom,
+                &Path::new(RESULTS).join(&page.name),
+                &page.path,
+            )?;
             drawn.push(page);
         }
     }
@@ -59,7 +58,12 @@ pub fn draw(folder: &Path, wanted: impl Fn(&str) -> bool) -> anyhow::Result<Vec<
             fs::remove_dir_all(&made_up)?;
         }
         fs::create_dir_all(&made_up)?;
-        run_command(cargo().args(TESTS).arg(TEST).env(VARIABLE, &made_up))?;
+        let tests = Tests {
+            names: &[TEST],
+            environment: &[(VARIABLE, made_up.as_os_str())],
+            ..Tests::default()
+        };
+        tests.run()?;
         for file in names(&made_up)? {
             let name = file.strip_suffix(".html").unwrap_or(&file);
             let page = of(format!("{MADE_UP}{name}"));
@@ -71,12 +75,10 @@ pub fn draw(folder: &Path, wanted: impl Fn(&str) -> bool) -> anyhow::Result<Vec<
 }
 
 /// Has the program draw the page of a run, or of a folder of runs.
-pub fn draw_run(run: &Path, page: &Path) -> anyhow::Result<()> {
-    let how = ["run", "--quiet", "--locked", "--package", "strongroom-cli"];
+pub fn draw_run(strongroom: &Path, run: &Path, page: &Path) -> anyhow::Result<()> {
     run_command(
-        cargo()
-            .args(how)
-            .args(["--", "report"])
+        program(&strongroom.to_string_lossy())
+            .arg("report")
             .arg(run)
             .arg("--out")
             .arg(page),
