@@ -6,6 +6,7 @@ use crypto::secret::Key;
 use crypto::value::{
     DeterministicSealer, PrefixFunction, RandomSealer, VALUE_NONCE_SIZE, ValueNonce,
 };
+use sqlstate::SqlState;
 use subtle::ConstantTimeEq;
 
 use crate::canonical::{self, Class};
@@ -98,11 +99,11 @@ pub enum SealError {
 
 impl SealError {
     /// As PostgreSQL's appendix A has it.
-    pub fn sqlstate(&self) -> &'static str {
+    pub fn sqlstate(&self) -> SqlState {
         match self {
-            Self::Type { .. } => "42804",
-            Self::Range { .. } | Self::FloatRange => "22003",
-            Self::Rounded { .. } | Self::Mode { .. } => "0A000",
+            Self::Type { .. } => SqlState::DATATYPE_MISMATCH,
+            Self::Range { .. } | Self::FloatRange => SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+            Self::Rounded { .. } | Self::Mode { .. } => SqlState::FEATURE_NOT_SUPPORTED,
         }
     }
 }

@@ -318,7 +318,10 @@ fn bounds_that_are_no_values_lie_where_they_belong() {
     assert!(bound(&codec, 0, &Value::Integer(256)) > stored(255));
     assert!(bound(&codec, 0, &Value::Float(f64::NAN)) > stored(255));
     let error = codec.seal_store(0, &Value::Integer(256), || [0; 12], &mut Vec::new());
-    assert_eq!(error.map_err(|error| error.sqlstate()), Err("22003"));
+    assert_eq!(
+        error.map_err(|error| error.sqlstate().as_str()),
+        Err("22003")
+    );
 
     let cents = |text| store(&codec, 1, &numeric(text));
     let beyond = bound(&codec, 1, &numeric("1000"));
@@ -348,7 +351,7 @@ fn numbers_beside_floats_have_a_place_or_none() {
             _ => codec.seal_bound(index, value, &mut out),
         };
         assert!(sealed.is_ok() || out == [1]);
-        sealed.map_err(|error| error.sqlstate())
+        sealed.map_err(|error| error.sqlstate().as_str())
     };
     let numeric = |text| value(text, LogicalType::Numeric(None));
     for index in [0, 1] {

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use bigdecimal::BigDecimal;
 use bigdecimal::num_traits::Zero;
+use sqlstate::SqlState;
 
 use crate::arithmetic::{Arithmetic, check_float, float, in_range};
 use crate::compare::{compare, compare_char};
@@ -203,5 +204,8 @@ fn no_aggregate(function: Aggregation, input: LogicalType) -> ValueError {
         Aggregation::Minimum => "min",
         Aggregation::Maximum => "max",
     };
-    ValueError::new("42883", format!("function {name}({input}) does not exist"))
+    ValueError::new(
+        SqlState::UNDEFINED_FUNCTION,
+        format!("function {name}({input}) does not exist"),
+    )
 }

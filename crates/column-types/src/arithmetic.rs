@@ -3,6 +3,7 @@
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::Sign;
 use bigdecimal::num_traits::Zero;
+use sqlstate::SqlState;
 
 use crate::logical::LogicalType;
 use crate::text::integer_range;
@@ -64,7 +65,7 @@ impl Arithmetic {
         };
         result.ok_or_else(|| {
             let message = format!("operator does not exist: {left} {} {right}", self.sign());
-            ValueError::new("42883", message)
+            ValueError::new(SqlState::UNDEFINED_FUNCTION, message)
         })
     }
 
@@ -167,7 +168,10 @@ impl Arithmetic {
         match (self, left, right) {
             (Self::Subtract, Value::Date(left), Value::Date(right)) => {
                 if is_infinite(*left) || is_infinite(*right) {
-                    return Err(ValueError::new("22008", "cannot subtract infinite dates"));
+                    return Err(ValueError::new(
+                        SqlState::DATETIME_FIELD_OVERFLOW,
+                        "cannot subtract infinite dates",
+                    ));
                 }
                 Ok(Value::Integer(i64::from(*left) - i64::from(*right)))
             }
@@ -179,7 +183,10 @@ impl Arithmetic {
                 let days = if self == Self::Subtract { -days } else { *days };
                 let day = datetime::check_date(i64::from(*day) + days)?;
                 if is_infinite(day) {
-                    return Err(ValueError::new("22008", "date out of range"));
+                    return Err(ValueError::new(
+                        SqlState::DATETIME_FIELD_OVERFLOW,
+                        "date out of range",
+                    ));
                 }
                 Ok(Value::Date(day))
             }
@@ -212,7 +219,10 @@ fn is_integer(logical: LogicalType) -> bool {
 }
 
 pub(crate) fn no_number() -> ValueError {
-    ValueError::new("42883", "operator does not exist for these types")
+    ValueError::new(
+        SqlState::UNDEFINED_FUNCTION,
+        "operator does not exist for these types",
+    )
 }
 
 pub(crate) fn in_range(number: i128, logical: LogicalType) -> Result<Value, ValueError> {
@@ -236,21 +246,33 @@ fn power_type(left: LogicalType, right: LogicalType) -> Option<LogicalType> {
 fn power(base: f64, exponent: f64) -> Result<f64, ValueError> {
     if base == 0.0 && exponent < 0.0 {
         let message = "zero raised to a negative power is undefined";
-        return Err(ValueError::new("2201F", message));
+        return Err(ValueError::new(
+            SqlState::INVALID_ARGUMENT_FOR_POWER_FUNCTION,
+            message,
+        ));
     }
     if base < 0.0 && exponent.floor() != exponent && !exponent.is_nan() {
         let message = "a negative number raised to a non-integer power yields a complex result";
-        return Err(ValueError::new("2201F", message));
+        return Err(ValueError::new(
+            SqlState::INVALID_ARGUMENT_FOR_POWER_FUNCTION,
+            message,
+        ));
     }
     Ok(base.powf(exponent))
 }
 
 pub(crate) fn check_float(number: f64, endless: bool, vanished: bool) -> Result<f64, ValueError> {
     if number.is_infinite() && !endless {
-        return Err(ValueError::new("22003", "value out of range: overflow"));
+        return Err(ValueError::new(
+            SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+            "value out of range: overflow",
+        ));
     }
     if number == 0.0 && vanished {
-        return Err(ValueError::new("22003", "value out of range: underflow"));
+        return Err(ValueError::new(
+            SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+            "value out of range: underflow",
+        ));
     }
     Ok(number)
 }

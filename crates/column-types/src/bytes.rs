@@ -1,5 +1,7 @@
 //! `bytea` and `uuid`: their texts.
 
+use sqlstate::SqlState;
+
 use crate::text::is_space;
 use crate::value::{Value, ValueError};
 
@@ -19,7 +21,7 @@ pub(crate) fn parse_bytea(text: &str) -> Result<Value, ValueError> {
     let Some(hex) = text.strip_prefix("\\x") else {
         return parse_escaped(text.as_bytes());
     };
-    let invalid = |message: &str| ValueError::new("22023", message);
+    let invalid = |message: &str| ValueError::new(SqlState::INVALID_PARAMETER_VALUE, message);
     let mut bytes = Vec::with_capacity(hex.len() / 2);
     let mut rest = hex.bytes();
     while let Some(byte) = rest.next() {

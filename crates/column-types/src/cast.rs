@@ -1,6 +1,7 @@
 //! Values of one type as values of another: on assignment to a column, and by `CAST`.
 
 use bigdecimal::BigDecimal;
+use sqlstate::SqlState;
 
 use crate::logical::LogicalType;
 use crate::text::{TextContext, integer_range};
@@ -110,9 +111,12 @@ fn no_cast(from: LogicalType, to: LogicalType, kind: Cast) -> ValueError {
     match kind {
         Cast::Assignment => {
             let message = format!("column is of type {to} but expression is of type {from}");
-            ValueError::new("42804", message)
+            ValueError::new(SqlState::DATATYPE_MISMATCH, message)
         }
-        Cast::Explicit => ValueError::new("42846", format!("cannot cast type {from} to {to}")),
+        Cast::Explicit => ValueError::new(
+            SqlState::CANNOT_COERCE,
+            format!("cannot cast type {from} to {to}"),
+        ),
     }
 }
 
@@ -127,7 +131,7 @@ fn to_integer(value: &Value, to: LogicalType) -> Result<Value, ValueError> {
                 NumericSpecial::Infinity | NumericSpecial::NegativeInfinity => "infinity",
             };
             let message = format!("cannot convert {what} to {to}");
-            return Err(ValueError::new("0A000", message));
+            return Err(ValueError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
         }
         _ => None,
     };
@@ -165,10 +169,16 @@ fn to_float(value: Value, to: LogicalType) -> Result<Value, ValueError> {
     }
     let narrowed = f64::from(number as f32);
     if narrowed.is_infinite() && number.is_finite() {
-        return Err(ValueError::new("22003", "value out of range: overflow"));
+        return Err(ValueError::new(
+            SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+            "value out of range: overflow",
+        ));
     }
     if narrowed == 0.0 && number != 0.0 {
-        return Err(ValueError::new("22003", "value out of range: underflow"));
+        return Err(ValueError::new(
+            SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+            "value out of range: underflow",
+        ));
     }
     Ok(Value::Float(narrowed))
 }
@@ -250,7 +260,10 @@ fn cut(text: &mut String, length: u32, to: LogicalType, kind: Cast) -> Result<us
     };
     if kind == Cast::Assignment && text[end..].bytes().any(|byte| byte != b' ') {
         let message = format!("value too long for type {to}");
-        return Err(ValueError::new("22001", message));
+        return Err(ValueError::new(
+            SqlState::STRING_DATA_RIGHT_TRUNCATION,
+            message,
+        ));
     }
     text.truncate(end);
     Ok(length)
@@ -282,8 +295,9 @@ fn to_moment(
                 LogicalType::Timestamp => Ok(Value::Timestamp(local)),
                 LogicalType::Date => Ok(Value::Date(datetime::day_of(local))),
                 // The server makes NULL of an infinity here, which no value can be.
-                _ => datetime::time_of(local)
-                    .ok_or_else(|| ValueError::new("22008", "timestamp out of range")),
+                _ => datetime::time_of(local).ok_or_else(|| {
+                    ValueError::new(SqlState::DATETIME_FIELD_OVERFLOW, "timestamp out of range")
+                }),
             }
         }
         (value, _) => by_text(value, from, to, context, kind),

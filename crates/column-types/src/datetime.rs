@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use sqlstate::SqlState;
+
 use crate::civil::{self, DAY_US};
 use crate::value::{Value, ValueError};
 use crate::zone::TimeZone;
@@ -19,7 +21,10 @@ pub(crate) const TIMESTAMP_LAST: i64 = (civil::LAST_TIMESTAMP_DAY + 1) * DAY_US 
 pub(crate) fn check_timestamp(time_us: i64) -> Result<i64, ValueError> {
     match time_us {
         i64::MIN | i64::MAX | TIMESTAMP_FIRST..=TIMESTAMP_LAST => Ok(time_us),
-        _ => Err(ValueError::new("22008", "timestamp out of range")),
+        _ => Err(ValueError::new(
+            SqlState::DATETIME_FIELD_OVERFLOW,
+            "timestamp out of range",
+        )),
     }
 }
 
@@ -28,7 +33,7 @@ pub(crate) fn check_timestamp(time_us: i64) -> Result<i64, ValueError> {
 /// # Errors
 /// 22008
 pub(crate) fn check_date(day: i64) -> Result<i32, ValueError> {
-    let out_of_range = || ValueError::new("22008", "date out of range");
+    let out_of_range = || ValueError::new(SqlState::DATETIME_FIELD_OVERFLOW, "date out of range");
     let day = i32::try_from(day).map_err(|_| out_of_range())?;
     match i64::from(day) {
         civil::FIRST_DAY..=civil::LAST_DAY => Ok(day),
@@ -52,7 +57,10 @@ impl Value {
     /// 22008
     pub fn time(time_us: i64) -> Result<Self, ValueError> {
         if !(0..=DAY_US).contains(&time_us) {
-            return Err(ValueError::new("22008", "time out of range"));
+            return Err(ValueError::new(
+                SqlState::DATETIME_FIELD_OVERFLOW,
+                "time out of range",
+            ));
         }
         Ok(Self::Time(time_us))
     }
@@ -76,7 +84,7 @@ pub(crate) fn midnight(day: i32) -> Result<i64, ValueError> {
         i32::MAX => Ok(i64::MAX),
         _ if i64::from(day) > civil::LAST_TIMESTAMP_DAY => {
             let message = "date out of range for timestamp";
-            Err(ValueError::new("22008", message))
+            Err(ValueError::new(SqlState::DATETIME_FIELD_OVERFLOW, message))
         }
         _ => Ok(i64::from(day) * DAY_US),
     }

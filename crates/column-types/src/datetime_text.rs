@@ -4,6 +4,8 @@
 //! relative to a week, time zones as full POSIX rules. They are refused with 22007, never
 //! misread.
 
+use sqlstate::SqlState;
+
 use crate::civil::{self, DAY_US, Date};
 use crate::datetime;
 use crate::fields::{Fields, Special};
@@ -13,12 +15,15 @@ use crate::value::{Value, ValueError};
 /// `invalid input syntax for type …`
 pub(crate) fn syntax(name: &str) -> ValueError {
     let message = format!("invalid input syntax for type {name}");
-    ValueError::new("22007", message)
+    ValueError::new(SqlState::INVALID_DATETIME_FORMAT, message)
 }
 
 /// 22008
 pub(crate) fn field_overflow() -> ValueError {
-    ValueError::new("22008", "date/time field value out of range")
+    ValueError::new(
+        SqlState::DATETIME_FIELD_OVERFLOW,
+        "date/time field value out of range",
+    )
 }
 
 pub(crate) fn date(text: &str, context: &TextContext) -> Result<Value, ValueError> {
@@ -32,7 +37,10 @@ pub(crate) fn date(text: &str, context: &TextContext) -> Result<Value, ValueErro
     };
     match datetime::check_date(day) {
         Ok(day) if day != i32::MIN && day != i32::MAX => Ok(Value::Date(day)),
-        _ => Err(ValueError::new("22008", "date out of range")),
+        _ => Err(ValueError::new(
+            SqlState::DATETIME_FIELD_OVERFLOW,
+            "date out of range",
+        )),
     }
 }
 
@@ -108,7 +116,7 @@ fn local_moment(fields: &Fields, context: &TextContext, name: &str) -> Result<Mo
     let moment = midnight.and_then(|midnight| midnight.checked_add(fields.time_us.unwrap_or(0)));
     moment.map(Moment::Local).ok_or_else(|| {
         let message = format!("{name} out of range");
-        ValueError::new("22008", message)
+        ValueError::new(SqlState::DATETIME_FIELD_OVERFLOW, message)
     })
 }
 

@@ -4,6 +4,8 @@
 //! First the text is cut into tokens, then each token is given its meaning, in order; numbers get
 //! theirs by what is known already, as the server's own reader does.
 
+use sqlstate::SqlState;
+
 use crate::civil::{self, Date};
 use crate::datetime_text::{field_overflow, syntax, valid_date};
 use crate::text::{DateOrder, is_space};
@@ -149,7 +151,11 @@ impl Reader {
             Token::Word(text) => self.word(text),
             Token::Zone(text) => {
                 let Some(zone) = TimeZone::named(text) else {
-                    return Err(ValueError::new("22023", "time zone not recognized").into());
+                    return Err(ValueError::new(
+                        SqlState::INVALID_PARAMETER_VALUE,
+                        "time zone not recognized",
+                    )
+                    .into());
                 };
                 self.set_zone(Zone::Named(zone))
             }
@@ -374,7 +380,9 @@ impl Reader {
         }
         if hour > 15 || minute > 59 || second > 59 {
             let message = "time zone displacement out of range";
-            return Err(ValueError::new("22009", message).into());
+            return Err(
+                ValueError::new(SqlState::INVALID_TIME_ZONE_DISPLACEMENT_VALUE, message).into(),
+            );
         }
         let offset = (hour * 60 + minute) * 60 + second;
         self.set_zone(Zone::Offset(if negative { -offset } else { offset }))

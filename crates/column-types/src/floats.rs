@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use sqlstate::SqlState;
+
 use crate::value::{Value, ValueError};
 
 /// Reads a `double precision`, or with `single` a `real`.
@@ -28,7 +30,10 @@ pub(crate) fn parse(text: &str, single: bool) -> Result<Value, ValueError> {
     let lost = number == 0.0 && mantissa.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
     if !is_word && (number.is_infinite() || lost) {
         let message = format!("value is out of range for type {name}");
-        return Err(ValueError::new("22003", message));
+        return Err(ValueError::new(
+            SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+            message,
+        ));
     }
     Ok(Value::Float(number))
 }

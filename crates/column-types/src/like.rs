@@ -1,5 +1,7 @@
 //! `LIKE` and `ILIKE`.
 
+use sqlstate::SqlState;
+
 use crate::value::ValueError;
 
 /// A pattern, read once for many texts.
@@ -112,7 +114,7 @@ impl Like {
 
 fn unfinished() -> ValueError {
     let message = "LIKE pattern must not end with escape character";
-    ValueError::new("22025", message)
+    ValueError::new(SqlState::INVALID_ESCAPE_SEQUENCE, message)
 }
 
 /// Lower case where case does not count. A letter whose lower case is several is left.

@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::{BigInt, Sign};
 use bigdecimal::num_traits::{Pow, Signed, ToPrimitive, Zero};
+use sqlstate::SqlState;
 
 use crate::value::{NumericSpecial, Value, ValueError};
 
@@ -27,7 +28,10 @@ const QUOTIENT_SCALE_MAX: i64 = 1000;
 const DIGIT_GROUP: i64 = 4;
 
 fn overflow() -> ValueError {
-    ValueError::new("22003", "value overflows numeric format")
+    ValueError::new(
+        SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+        "value overflows numeric format",
+    )
 }
 
 pub(crate) fn ten_to(exponent: u64) -> BigInt {
@@ -236,7 +240,7 @@ pub(crate) fn divide(left: &BigDecimal, right: &BigDecimal) -> Result<BigDecimal
 }
 
 pub(crate) fn division_by_zero() -> ValueError {
-    ValueError::new("22012", "division by zero")
+    ValueError::new(SqlState::DIVISION_BY_ZERO, "division by zero")
 }
 
 /// The server wants at least 16 significant digits and estimates how long the quotient gets by
@@ -356,5 +360,8 @@ pub(crate) fn limit(
 }
 
 pub(crate) fn field_overflow() -> ValueError {
-    ValueError::new("22003", "numeric field overflow")
+    ValueError::new(
+        SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+        "numeric field overflow",
+    )
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use sqlstate::SqlState;
+
 use crate::logical::LogicalType;
 use crate::value::{Value, ValueError};
 use crate::zone::TimeZone;
@@ -65,7 +67,10 @@ impl Value {
     ) -> Result<Self, ValueError> {
         if text.contains('\0') {
             let message = "invalid byte sequence for encoding \"UTF8\": 0x00";
-            return Err(ValueError::new("22021", message));
+            return Err(ValueError::new(
+                SqlState::CHARACTER_NOT_IN_REPERTOIRE,
+                message,
+            ));
         }
         match logical {
             LogicalType::Boolean => parse_boolean(text),
@@ -177,7 +182,10 @@ fn parse_integer(text: &str, logical: LogicalType) -> Result<Value, ValueError> 
         Ok(number) if integer_range(logical).contains(&number) => Ok(Value::Integer(number)),
         _ => {
             let message = format!("value is out of range for type {logical}");
-            Err(ValueError::new("22003", message))
+            Err(ValueError::new(
+                SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+                message,
+            ))
         }
     }
 }

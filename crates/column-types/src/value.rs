@@ -3,6 +3,7 @@
 use std::fmt;
 
 use bigdecimal::BigDecimal;
+use sqlstate::SqlState;
 
 /// A value of a column. NULL is the absence of a value: `Option<Value>`.
 ///
@@ -102,13 +103,13 @@ impl fmt::Debug for Value {
 #[error("{message}")]
 pub struct ValueError {
     /// SQLSTATE, five characters (PostgreSQL, appendix A).
-    pub sqlstate: &'static str,
+    pub sqlstate: SqlState,
     /// As PostgreSQL words it; never carries the value of a protected column.
     pub message: String,
 }
 
 impl ValueError {
-    pub(crate) fn new(sqlstate: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(sqlstate: SqlState, message: impl Into<String>) -> Self {
         Self {
             sqlstate,
             message: message.into(),
@@ -118,13 +119,16 @@ impl ValueError {
     /// 22P02: the text is none of the type. Unlike the server, it does not repeat the text.
     pub(crate) fn syntax(type_name: &str) -> Self {
         Self::new(
-            "22P02",
+            SqlState::INVALID_TEXT_REPRESENTATION,
             format!("invalid input syntax for type {type_name}"),
         )
     }
 
     /// 22003: `smallint out of range`
     pub(crate) fn out_of_range(type_name: &str) -> Self {
-        Self::new("22003", format!("{type_name} out of range"))
+        Self::new(
+            SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+            format!("{type_name} out of range"),
+        )
     }
 }

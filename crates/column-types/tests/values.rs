@@ -16,7 +16,7 @@ fn logical(name: &str) -> LogicalType {
 }
 
 fn read(text: &str, name: &str) -> Result<Value, &'static str> {
-    Value::from_text(text, logical(name), &context()).map_err(|error| error.sqlstate)
+    Value::from_text(text, logical(name), &context()).map_err(|error| error.sqlstate.as_str())
 }
 
 /// Reads a text, and writes it again or gives the SQLSTATE.
@@ -32,7 +32,7 @@ fn assigned(text: &str, from: &str, to: &str) -> String {
     let value = read(text, from).expect("a valid text");
     match assign(value, logical(from), logical(to), &context()) {
         Ok(value) => value.to_text(logical(to), &context()),
-        Err(error) => error.sqlstate.to_owned(),
+        Err(error) => error.sqlstate.to_string(),
     }
 }
 
@@ -127,10 +127,18 @@ fn numbers_that_no_float_is_near_are_none() {
     for text in ["1e-400", "-1e-400", "1e400", "-1e400"] {
         let number = read(text, "numeric").expect("a number");
         let cast = column_types::cast(number.clone(), numeric, double, &context());
-        assert_eq!(cast.map_err(|error| error.sqlstate), Err("22003"), "{text}");
+        assert_eq!(
+            cast.map_err(|error| error.sqlstate.as_str()),
+            Err("22003"),
+            "{text}"
+        );
         assert_eq!(column_types::compare(&number, &Value::Float(0.0)), None);
         let sum = Arithmetic::Add.calculate(&Value::Float(0.0), &number, double);
-        assert_eq!(sum.map_err(|error| error.sqlstate), Err("22003"), "{text}");
+        assert_eq!(
+            sum.map_err(|error| error.sqlstate.as_str()),
+            Err("22003"),
+            "{text}"
+        );
     }
 }
 
@@ -284,7 +292,7 @@ fn arithmetic_has_the_scales_of_the_server() {
         let value = operator.calculate(&read(left, left_type), &read(right, right_type), result);
         let text = match value {
             Ok(value) => value.to_text(result, &context()),
-            Err(error) => error.sqlstate.to_owned(),
+            Err(error) => error.sqlstate.to_string(),
         };
         assert_eq!(text, expected, "{left} {operator:?} {right}");
     }
@@ -356,7 +364,7 @@ fn patterns_match_as_in_the_server() {
         ("", "", true, Ok(true)),
     ] {
         let like = Like::new(pattern, Some('\\'), case_sensitive);
-        let found = like.matches(text).map_err(|error| error.sqlstate);
+        let found = like.matches(text).map_err(|error| error.sqlstate.as_str());
         assert_eq!(found, expected, "{text:?} LIKE {pattern:?}");
     }
 }

@@ -229,10 +229,7 @@ pub fn run(bytes: &[u8]) {
             oracle::check(&text, &planned, &SCHEMA);
         }
         Err(refusal) => {
-            assert!(
-                refusal.sqlstate.len() == 5 && !refusal.message.is_empty(),
-                "a refusal says what is wrong"
-            );
+            assert!(!refusal.message.is_empty(), "a refusal says what is wrong");
             assert!(
                 !is_of_second_proof(&refusal.message),
                 "planner and second proof disagree: {}",

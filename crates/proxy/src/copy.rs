@@ -19,6 +19,7 @@ use std::fmt;
 
 use column_types::ValueError;
 use sql_rewrite::CopyFormat;
+use sqlstate::SqlState;
 
 use lines::Stray;
 
@@ -55,7 +56,7 @@ pub type Convert<'a> = dyn FnMut(usize, &[u8], &mut Vec<u8>) -> Result<(), Value
 #[error("line {line}: {message}")]
 pub struct CopyError {
     /// As the server's.
-    pub sqlstate: &'static str,
+    pub sqlstate: SqlState,
     /// As the server's, without any content of a field.
     pub message: String,
     /// What to do.
@@ -157,7 +158,7 @@ fn one_byte(character: char) -> Result<u8, ValueError> {
     match u8::try_from(character) {
         Ok(byte) if byte.is_ascii() => Ok(byte),
         _ => Err(ValueError {
-            sqlstate: "0A000",
+            sqlstate: SqlState::FEATURE_NOT_SUPPORTED,
             message: "COPY delimiter, quote and escape must be a single one-byte character"
                 .to_owned(),
         }),
@@ -235,7 +236,7 @@ impl RowState {
         }
         let message = format!("a field of COPY has more than {size_max} bytes");
         Err(CopyError {
-            sqlstate: "54000",
+            sqlstate: SqlState::PROGRAM_LIMIT_EXCEEDED,
             message,
             hint: Some("Raise max_message_bytes in the configuration of the proxy."),
             ..self.bad_format("")
@@ -257,7 +258,7 @@ impl RowState {
     /// 22P04, `bad_copy_file_format`
     fn bad_format(&self, message: &str) -> CopyError {
         CopyError {
-            sqlstate: "22P04",
+            sqlstate: SqlState::BAD_COPY_FILE_FORMAT,
             message: message.to_owned(),
             hint: None,
             line: self.line,

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use sql_rewrite::{ColumnId, Dialect, Objects, Plan, Rules, Schema, SessionFacts};
-use wire_postgres::backend::Failure;
 
 use crate::metrics::{Counters, add};
 use crate::plans::{PlanCache, TextPlan};
 use crate::sealing::{Root, Sealer};
+use crate::statement_error::StatementError;
 use crate::watch::Watch;
 
 mod freshness;
@@ -408,14 +408,14 @@ impl Protection {
         database: &str,
         reading: Reading,
         is_public: bool,
-    ) -> Result<Option<Arc<Loaded>>, Failure> {
+    ) -> Result<Option<Arc<Loaded>>, StatementError> {
         let Reading {
             schema,
             fingerprint,
             forgets,
         } = reading;
         let sealer = self.root.sealer(&schema.protected);
-        let sealer = Arc::new(sealer.map_err(|error| Failure::error("F0000", error.to_string()))?);
+        let sealer = Arc::new(sealer.map_err(|error| StatementError::rules(error.to_string()))?);
         let mut databases = self.lock();
         let known = databases.entry(database.to_owned()).or_default();
         if known.forgets != forgets {
@@ -455,7 +455,7 @@ impl Protection {
     ///
     /// # Errors
     /// It is refused.
-    pub fn plan(&self, loaded: &Arc<Loaded>, text: &str) -> Result<Arc<TextPlan>, Failure> {
+    pub fn plan(&self, loaded: &Arc<Loaded>, text: &str) -> Result<Arc<TextPlan>, StatementError> {
         if let Some(plan) = self.plans.find(loaded.version, text)
             && !plan.is_narrow()
         {
@@ -475,12 +475,8 @@ impl Protection {
         loaded: &Arc<Loaded>,
         text: &str,
         objects: &Objects,
-    ) -> Result<Arc<TextPlan>, Failure> {
-        let planned = sql_rewrite::plan_with(text, &loaded.schema, Dialect::Postgres, objects);
-        let planned = planned.map_err(|refusal| Failure {
-            hint: refusal.hint,
-            ..Failure::error(refusal.sqlstate, refusal.message)
-        })?;
+    ) -> Result<Arc<TextPlan>, StatementError> {
+        let planned = sql_rewrite::plan_with(text, &loaded.schema, Dialect::Postgres, objects)?;
         add(&self.counters.plans, 1);
         for one in &planned {
             loaded.note_increments(&one.plan);

@@ -16,6 +16,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use crypto::mac;
 use crypto::secret::{KEY_SIZE, Key};
+use sqlstate::SqlState;
 use wire_postgres::backend::Failure;
 
 /// The mechanism without channel binding.
@@ -126,22 +127,30 @@ impl ScramError {
     /// What the client is told.
     pub fn failure(&self, user: &str) -> Failure {
         match self {
-            Self::Malformed => Failure::fatal("08P01", self.to_string()),
+            Self::Malformed => Failure::fatal(SqlState::PROTOCOL_VIOLATION, self.to_string()),
             // PostgreSQL's own words.
             Self::WrongPassword => {
                 let message = format!("password authentication failed for user \"{user}\"");
-                Failure::fatal("28P01", message)
+                Failure::fatal(SqlState::INVALID_PASSWORD, message)
             }
-            Self::Downgrade | Self::OtherChannel | Self::WrongServer => {
-                Failure::fatal("28000", self.to_string())
-            }
-            Self::OtherMethod => Failure::fatal("28000", self.to_string()).hint(
+            Self::Downgrade | Self::OtherChannel | Self::WrongServer => Failure::fatal(
+                SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+                self.to_string(),
+            ),
+            Self::OtherMethod => Failure::fatal(
+                SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+                self.to_string(),
+            )
+            .hint(
                 "The proxy has a verifier of the user in its file of logins, so that it knows the \
                  server by it: have pg_hba.conf of the server ask for scram-sha-256, or take the \
                  user out of the file.",
             ),
-            Self::OtherVerifier => Failure::fatal("28000", self.to_string())
-                .hint("The password was changed: write the file of logins of the proxy anew."),
+            Self::OtherVerifier => Failure::fatal(
+                SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+                self.to_string(),
+            )
+            .hint("The password was changed: write the file of logins of the proxy anew."),
         }
     }
 }

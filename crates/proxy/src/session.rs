@@ -11,6 +11,7 @@
 
 use std::sync::Arc;
 
+use sqlstate::SqlState;
 use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend;
 use wire_postgres::{FrameError, Header, Malformed};
@@ -25,6 +26,7 @@ mod constants;
 mod copying;
 mod database;
 mod due;
+mod failure;
 mod finishing;
 mod incoming;
 mod inputs;
@@ -151,7 +153,7 @@ struct End(Failure);
 
 impl From<FrameError> for End {
     fn from(error: FrameError) -> Self {
-        let failure = Failure::fatal("08P01", error.to_string());
+        let failure = Failure::fatal(SqlState::PROTOCOL_VIOLATION, error.to_string());
         Self(match error {
             FrameError::InvalidLength => failure,
             FrameError::TooLarge { .. } => {
@@ -163,7 +165,10 @@ impl From<FrameError> for End {
 
 impl From<Malformed> for End {
     fn from(error: Malformed) -> Self {
-        Self(Failure::fatal("08P01", error.to_string()))
+        Self(Failure::fatal(
+            SqlState::PROTOCOL_VIOLATION,
+            error.to_string(),
+        ))
     }
 }
 
@@ -216,7 +221,7 @@ impl Session {
     pub fn server_closed(&mut self) {
         if self.phase != Phase::Ended {
             let message = "server closed the connection unexpectedly";
-            self.end(&Failure::fatal("08006", message));
+            self.end(&Failure::fatal(SqlState::CONNECTION_FAILURE, message));
         }
     }
 
@@ -226,7 +231,7 @@ impl Session {
         if self.phase != Phase::Ended && (at_once || self.is_between_transactions()) {
             // PostgreSQL's own words, which drivers know.
             let message = "terminating connection due to administrator command";
-            self.end(&Failure::fatal("57P01", message));
+            self.end(&Failure::fatal(SqlState::ADMIN_SHUTDOWN, message));
         }
     }
 
@@ -375,7 +380,7 @@ impl Session {
                     Header::read(&bytes[at..], self.terms.message_size_max)?;
                     if !self.has_begun() && side == Side::Client && header.size > WAITING_MAX {
                         let message = "the message is too long for one before the login has ended";
-                        return Err(End(Failure::fatal("08P01", message)));
+                        return Err(End(Failure::fatal(SqlState::PROTOCOL_VIOLATION, message)));
                     }
                     let Some(message) = bytes.get(at..at + header.size) else {
                         break;

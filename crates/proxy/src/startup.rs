@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sqlstate::SqlState;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout, timeout_at};
 use wire_postgres::backend::Failure;
@@ -110,7 +111,7 @@ fn refused(shared: &Shared, error: &StartError) {
     add(&shared.metrics.connections_refused, 1);
     let is_login = match error {
         // Class 28: who it is was not believed.
-        StartError::Refused(failure) => failure.sqlstate.starts_with("28"),
+        StartError::Refused(failure) => failure.sqlstate.class() == "28",
         StartError::Told => true,
         StartError::Client(_) | StartError::Server(_) => false,
     };
@@ -129,11 +130,14 @@ async fn tell(client: &mut Stream, error: StartError) -> io::Result<()> {
         StartError::Told => return client.shutdown().await,
         // Addresses are for the log and for this machine, not for whoever asks.
         StartError::Server(error) if client.is_of_this_machine() => Failure::fatal(
-            "08006",
+            SqlState::CONNECTION_FAILURE,
             format!("the proxy cannot reach the server: {error}"),
         ),
-        StartError::Server(_) => Failure::fatal("08006", "the proxy cannot reach the server")
-            .hint("The proxy's log says which server, and why."),
+        StartError::Server(_) => Failure::fatal(
+            SqlState::CONNECTION_FAILURE,
+            "the proxy cannot reach the server",
+        )
+        .hint("The proxy's log says which server, and why."),
         StartError::Refused(failure) => failure,
     };
     let mut message = Vec::new();
@@ -219,11 +223,14 @@ async fn read_packet(stream: &mut Stream) -> Result<Vec<u8>, StartError> {
 }
 
 fn malformed() -> StartError {
-    StartError::Refused(Failure::fatal("08P01", "invalid startup packet"))
+    StartError::Refused(Failure::fatal(
+        SqlState::PROTOCOL_VIOLATION,
+        "invalid startup packet",
+    ))
 }
 
 fn unreadable() -> StartError {
-    let failure = Failure::fatal("08P01", "invalid startup packet");
+    let failure = Failure::fatal(SqlState::PROTOCOL_VIOLATION, "invalid startup packet");
     let hint = "It is to be pairs of names and values, and to have no name twice.";
     StartError::Refused(failure.hint(hint))
 }
@@ -251,15 +258,21 @@ async fn begin(
             return Ok(None);
         }
         First::Startup(_) if shared.requires_tls() && !client_tls && !is_local => {
-            let failure = Failure::fatal("28000", "the proxy takes connections by TLS only")
-                .hint("Connect with sslmode=require or better.");
+            let failure = Failure::fatal(
+                SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+                "the proxy takes connections by TLS only",
+            )
+            .hint("Connect with sslmode=require or better.");
             return Err(StartError::Refused(failure));
         }
         First::Startup(startup) => startup,
     };
     let (protection, verifier) = (protection(&startup, shared)?, verifier(&startup, shared));
     let Some(place) = shared.places.enter() else {
-        let failure = Failure::fatal("53300", "sorry, too many clients already");
+        let failure = Failure::fatal(
+            SqlState::TOO_MANY_CONNECTIONS,
+            "sorry, too many clients already",
+        );
         return Err(StartError::Refused(failure));
     };
     let connected = timeout_at(deadline, connect(shared)).await;
@@ -333,7 +346,8 @@ fn protection(
     };
     if startup.parameter("replication").is_some() {
         let message = "replication does not pass a proxy that protects columns";
-        let failure = Failure::fatal("0A000", message).hint("Connect to the server itself.");
+        let failure = Failure::fatal(SqlState::FEATURE_NOT_SUPPORTED, message)
+            .hint("Connect to the server itself.");
         return Err(StartError::Refused(failure));
     }
     let database = Database::named(startup.database().unwrap_or_default());

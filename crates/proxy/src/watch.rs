@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_postgres::SimpleQueryMessage;
-use wire_postgres::backend::Failure;
 
 use crate::server::Shared;
+use crate::statement_error::StatementError;
 
 mod connection;
 mod listeners;
@@ -82,7 +82,7 @@ impl Watch {
     ///
     /// # Errors
     /// The lease has ended.
-    pub(crate) fn check(&self, now: Instant) -> Result<(), Failure> {
+    pub(crate) fn check(&self, now: Instant) -> Result<(), StatementError> {
         let heard = Duration::from_millis(self.heard_ms.load(Ordering::Acquire));
         let silence = now.saturating_duration_since(self.began + heard);
         if silence <= self.lease {
@@ -92,7 +92,7 @@ impl Watch {
                        hear of changes to the schema";
         let hint = "Statements go on when it is back. The proxy's log says what is wrong; see \
                     [proxy.watch] in its configuration.";
-        Err(Failure::error("F0000", message).hint(hint))
+        Err(StatementError::rules(message).hint(hint))
     }
 
     /// Has all proxies told that the schema changed.

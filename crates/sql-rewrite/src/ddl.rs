@@ -13,6 +13,7 @@ use sqlparser::ast::{
 };
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
+use sqlstate::SqlState;
 
 use crate::names::{folded, lower, split};
 use crate::schema::build::names_word;
@@ -126,7 +127,7 @@ fn written(statement: &Statement) -> Result<Plan, Refusal> {
     let again = Parser::parse_sql(&PostgreSqlDialect {}, &forms::for_parser(&text));
     if !again.is_ok_and(|again| again.len() == 1 && again[0] == *statement) {
         return Err(Refusal {
-            sqlstate: "0A000",
+            sqlstate: SqlState::FEATURE_NOT_SUPPORTED,
             message: "the statement on a protected table cannot be written anew for the server"
                 .to_owned(),
             hint: Some("Split it into simpler statements.".to_owned()),
@@ -155,7 +156,7 @@ fn reshaping(mut plan: Plan, table: &Table) -> Plan {
 
 fn unknown(what: &str) -> Refusal {
     Refusal {
-        sqlstate: "0A000",
+        sqlstate: SqlState::FEATURE_NOT_SUPPORTED,
         message: format!("{what} is not supported where columns are protected"),
         hint: None,
     }
@@ -164,7 +165,7 @@ fn unknown(what: &str) -> Refusal {
 /// A refusal that names the place. `subject` is a table, or table and column.
 fn refusal(subject: &str, reason: &str, hint: &str) -> Refusal {
     Refusal {
-        sqlstate: "0A000",
+        sqlstate: SqlState::FEATURE_NOT_SUPPORTED,
         message: format!("{subject}: {reason}"),
         hint: (!hint.is_empty()).then(|| hint.to_owned()),
     }

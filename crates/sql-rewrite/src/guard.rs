@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use sqlstate::SqlState;
+
 use crate::analysis::function::{names_running_text, runs_text};
 use crate::analysis::{refuse, template, unsupported};
 use crate::lexer::Lexeme;
@@ -60,7 +62,7 @@ pub(crate) fn check_folding(text: &str, part: &Part, schema: &Schema) -> Result<
             return Err(refuse(format!(
                 "{own}: some servers take it for the protected name {meant}, and others do not"
             ))
-            .with_state("42P01")
+            .with_state(SqlState::UNDEFINED_TABLE)
             .with_hint("Write the name as the rules have it."));
         }
     }
@@ -74,7 +76,7 @@ pub(crate) fn check_form(statement: &str, part: &Part) -> Result<usize, Refusal>
         return Err(refuse(format!(
             "a statement that names a protected table has at most {STATEMENT_SIZE_MAX} bytes"
         ))
-        .with_state("54000")
+        .with_state(SqlState::PROGRAM_LIMIT_EXCEEDED)
         .with_hint("Split it, pass values as parameters, or use COPY."));
     }
     if statement.contains([template::MARK, forms::MARK]) {
@@ -102,7 +104,7 @@ pub(crate) fn check_form(statement: &str, part: &Part) -> Result<usize, Refusal>
             let reason =
                 "the statement is nested too deeply, or its chains of operators are too long";
             return Err(refuse(reason)
-                .with_state("54001")
+                .with_state(SqlState::STATEMENT_TOO_COMPLEX)
                 .with_hint("Pass long lists as arrays (= ANY($1)), or split the statement."));
         }
         longest = longest.max(sum);
@@ -123,7 +125,7 @@ pub(crate) fn check_depth<'e>(
             "more than {EXPRESSION_DEPTH_MAX} operators within each other that the proxy has to \
              compute"
         ))
-        .with_state("54001")
+        .with_state(SqlState::STATEMENT_TOO_COMPLEX)
         .with_hint("Split the statement, or compute in the program.")),
     }
 }

@@ -10,6 +10,7 @@ use std::fmt;
 use std::ops::Range;
 
 use sqlparser::ast::{DataType, Declare, Ident, Statement};
+use sqlstate::SqlState;
 
 use crate::analysis::{quoted, refuse, unsupported};
 use crate::lexer::Lexeme;
@@ -288,7 +289,7 @@ impl Objects {
                 "wrong number of parameters for prepared statement {name}: {count} instead of \
                  {wanted}"
             ))
-            .with_state("42601"));
+            .with_state(SqlState::SYNTAX_ERROR));
         }
         Ok(Some(meant))
     }

@@ -11,6 +11,7 @@ use std::fmt;
 use std::ops::Range;
 
 use column_types::LogicalType;
+use sqlstate::SqlState;
 
 use crate::{ColumnId, ObjectEffect, Use};
 
@@ -45,7 +46,7 @@ pub enum Plan {
 pub struct Refusal {
     /// SQLSTATE: `0A000` for what is not supported on protected columns, `42601` for what
     /// cannot be parsed.
-    pub sqlstate: &'static str,
+    pub sqlstate: SqlState,
     /// Names table, column and reason.
     pub message: String,
     /// What the user can do.

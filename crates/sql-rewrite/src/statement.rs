@@ -6,6 +6,7 @@ use std::ops::{ControlFlow, Range};
 use sqlparser::ast::{DescribeAlias, Ident, Statement, Visit, Visitor};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
+use sqlstate::SqlState;
 
 use crate::analysis::{Analysis, output_list, refuse, unsupported};
 use crate::lexer::{Lexeme, has_doubtful_words, lexemes, words};
@@ -311,7 +312,7 @@ impl Unread {
     fn refusal(self) -> Refusal {
         match self {
             Self::Syntax => unsupported("SQL that is not understood")
-                .with_state("42601")
+                .with_state(SqlState::SYNTAX_ERROR)
                 .with_hint("Write it in a plainer form: docs/columns.md has what is understood."),
             Self::Binding => unsupported(
                 "an operator that takes other operands to the server than to the proxy (a sign \
@@ -461,7 +462,7 @@ fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
 
 /// What to tell of a statement that neither the server nor the proxy can do.
 fn worse(by_server: Refusal, by_proxy: Refusal) -> Refusal {
-    if by_server.sqlstate != "0A000" {
+    if by_server.sqlstate != SqlState::FEATURE_NOT_SUPPORTED {
         return by_server;
     }
     let message = match by_server.message == by_proxy.message {

@@ -8,6 +8,7 @@ use sqlparser::ast::{
     CopyLegacyCsvOption, CopyLegacyOption, CopyOption, CopySource, CopyTarget, Ident, Query,
     Statement,
 };
+use sqlstate::SqlState;
 
 use crate::analysis::{Analysis, OutColumn, quoted, refuse, unsupported};
 use crate::lexer::{Lexeme, words};
@@ -208,7 +209,10 @@ fn copy_query(query: &Query, format: CopyFormat, schema: &Schema) -> Result<Plan
             }
             (Source::Literal(_), _) => {}
             (Source::Calculated(..), _) if analysis.parameters == 0 => {}
-            _ => return Err(refuse("there is no parameter in COPY").with_state("42P02")),
+            _ => {
+                return Err(refuse("there is no parameter in COPY")
+                    .with_state(SqlState::UNDEFINED_PARAMETER));
+            }
         }
     }
     let effects = Effects {
@@ -297,7 +301,7 @@ fn places(table: &Table, columns: &[Ident]) -> Result<Vec<usize>, Refusal> {
                 "column {name:?} of relation {:?} does not exist",
                 table.name
             ))
-            .with_state("42703")
+            .with_state(SqlState::UNDEFINED_COLUMN)
         })
     };
     columns.iter().map(place).collect()

@@ -29,6 +29,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{CopySource, Expr, Statement, visit_expressions};
+use sqlstate::SqlState;
 
 use crate::statement::parse;
 use crate::{
@@ -48,7 +49,7 @@ const REFUSED: &str = "the second proof refuses the plan of this statement: ";
 impl From<Doubt> for Refusal {
     fn from(doubt: Doubt) -> Self {
         Refusal {
-            sqlstate: "0A000",
+            sqlstate: SqlState::FEATURE_NOT_SUPPORTED,
             message: format!("{REFUSED}{}", doubt.0),
             hint: Some(
                 "Please report the statement: the planner should have refused it, or the proof \

@@ -1,5 +1,7 @@
 //! Messages of the server: readers, and writers for what the proxy says itself.
 
+use sqlstate::SqlState;
+
 use crate::reader::{Malformed, Reader, Values};
 
 /// Kinds of messages that a server sends.
@@ -256,7 +258,7 @@ pub struct Failure {
     /// Whether the connection ends with it.
     pub fatal: bool,
     /// Five characters (PostgreSQL, appendix A).
-    pub sqlstate: &'static str,
+    pub sqlstate: SqlState,
     /// What is wrong.
     pub message: String,
     /// What to do.
@@ -269,7 +271,7 @@ pub struct Failure {
 
 impl Failure {
     /// The end of a connection.
-    pub fn fatal(sqlstate: &'static str, message: impl Into<String>) -> Self {
+    pub fn fatal(sqlstate: SqlState, message: impl Into<String>) -> Self {
         Self {
             fatal: true,
             sqlstate,
@@ -281,7 +283,7 @@ impl Failure {
     }
 
     /// The end of a statement.
-    pub fn error(sqlstate: &'static str, message: impl Into<String>) -> Self {
+    pub fn error(sqlstate: SqlState, message: impl Into<String>) -> Self {
         Self {
             fatal: false,
             ..Self::fatal(sqlstate, message)
@@ -316,7 +318,7 @@ impl Failure {
             for (letter, text) in [
                 (b'S', severity),
                 (b'V', severity),
-                (b'C', self.sqlstate),
+                (b'C', self.sqlstate.as_str()),
                 (b'M', &self.message),
             ] {
                 out.push(letter);
@@ -445,7 +447,7 @@ mod tests {
     #[test]
     fn a_failure_has_its_fields_and_no_text_escapes_its_field() {
         let mut out = Vec::new();
-        Failure::fatal("08006", "gone\0Mforged")
+        Failure::fatal(SqlState::CONNECTION_FAILURE, "gone\0Mforged")
             .hint("reconnect")
             .context("COPY t, line 3")
             .write(&mut out);

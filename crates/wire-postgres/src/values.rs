@@ -7,6 +7,7 @@
 use std::io::Write as _;
 
 use column_types::{LogicalType, NumericSpecial, TextContext, Value, ValueError};
+use sqlstate::SqlState;
 
 mod array;
 mod numeric;
@@ -130,7 +131,7 @@ pub fn modifier(logical: LogicalType) -> i32 {
     }
 }
 
-fn error(sqlstate: &'static str, message: &str) -> ValueError {
+fn error(sqlstate: SqlState, message: &str) -> ValueError {
     ValueError {
         sqlstate,
         message: message.to_owned(),
@@ -138,11 +139,17 @@ fn error(sqlstate: &'static str, message: &str) -> ValueError {
 }
 
 fn too_short() -> ValueError {
-    error("08P01", "insufficient data left in message")
+    error(
+        SqlState::PROTOCOL_VIOLATION,
+        "insufficient data left in message",
+    )
 }
 
 fn malformed() -> ValueError {
-    error("22P03", "incorrect binary data format in bind parameter")
+    error(
+        SqlState::INVALID_BINARY_REPRESENTATION,
+        "incorrect binary data format in bind parameter",
+    )
 }
 
 /// Exactly so many bytes, with the errors of the server.
@@ -157,8 +164,12 @@ fn fixed<const SIZE: usize>(bytes: &[u8]) -> Result<[u8; SIZE], ValueError> {
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str, ValueError> {
-    std::str::from_utf8(bytes)
-        .map_err(|_| error("22021", "invalid byte sequence for encoding \"UTF8\""))
+    std::str::from_utf8(bytes).map_err(|_| {
+        error(
+            SqlState::CHARACTER_NOT_IN_REPERTOIRE,
+            "invalid byte sequence for encoding \"UTF8\"",
+        )
+    })
 }
 
 /// Reads a parameter.
@@ -218,7 +229,12 @@ pub fn write(
 }
 
 fn write_binary(value: &Value, logical: LogicalType, out: &mut Vec<u8>) -> Result<(), ValueError> {
-    let wrong = || error("XX000", "a protected column holds a value of another type");
+    let wrong = || {
+        error(
+            SqlState::INTERNAL_ERROR,
+            "a protected column holds a value of another type",
+        )
+    };
     match value {
         Value::Boolean(truth) => out.push(u8::from(*truth)),
         Value::Integer(number) => match logical {

@@ -4,6 +4,7 @@ use bytes::BytesMut;
 use postgres_protocol::IsNull;
 use postgres_protocol::message::{backend as theirs, frontend as their_writers};
 use proptest::prelude::*;
+use sqlstate::SqlState;
 use wire_postgres::backend::{self, Failure, Field};
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
 use wire_postgres::startup::First;
@@ -139,7 +140,9 @@ fn what_is_written_here_is_read_there() {
     use fallible_iterator::FallibleIterator;
 
     let mut out = Vec::new();
-    Failure::error("0A000", "no").hint("do").write(&mut out);
+    Failure::error(SqlState::FEATURE_NOT_SUPPORTED, "no")
+        .hint("do")
+        .write(&mut out);
     let theirs::Message::ErrorResponse(error) = theirs(&out) else {
         panic!("no error")
     };

@@ -32,10 +32,11 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "shell",
         &["crypto", "page-codec", "keyring", "sqlite-linked", "store"],
     ),
-    ("column-types", &[]),
-    ("column-codec", &["crypto", "column-types"]),
-    ("sql-rewrite", &["column-types"]),
-    ("wire-postgres", &["column-types"]),
+    ("sqlstate", &[]),
+    ("column-types", &["sqlstate"]),
+    ("column-codec", &["crypto", "column-types", "sqlstate"]),
+    ("sql-rewrite", &["column-types", "sqlstate"]),
+    ("wire-postgres", &["column-types", "sqlstate"]),
     (
         "proxy",
         &[
@@ -44,6 +45,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "crypto",
             "keyring",
             "sql-rewrite",
+            "sqlstate",
             "wire-postgres",
         ],
     ),

@@ -10,6 +10,7 @@ const PURE: &[&str] = &[
     "crypto",
     "page-codec",
     "sqlcipher-format",
+    "sqlstate",
     "column-types",
     "column-codec",
     "sql-rewrite",

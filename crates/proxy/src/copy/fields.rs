@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use column_types::{TextContext, ValueError, assign};
 use sql_rewrite::{Copy, CopyFormat, OutputKind, ProtectedColumn, Purpose};
+use sqlstate::SqlState;
 use wire_postgres::values::{self, Format};
 
 use super::{Column, Layout, Stream};
@@ -130,7 +131,7 @@ impl Fields {
 
 fn unopened(column: &ProtectedColumn) -> ValueError {
     ValueError {
-        sqlstate: "XX001",
+        sqlstate: SqlState::DATA_CORRUPTED,
         message: crate::sealing::unopened(column),
     }
 }

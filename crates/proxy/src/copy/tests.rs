@@ -1,5 +1,7 @@
 //! Streams without a server: what is read, and that it does not matter where they are cut.
 
+use sqlstate::SqlState;
+
 use super::*;
 
 fn text() -> CopyFormat {
@@ -37,7 +39,7 @@ fn layout(into_server: bool) -> Layout {
 fn between(_: usize, content: &[u8], out: &mut Vec<u8>) -> Result<(), ValueError> {
     if content == b"bad" {
         return Err(ValueError {
-            sqlstate: "22P02",
+            sqlstate: SqlState::INVALID_TEXT_REPRESENTATION,
             message: "invalid input syntax".to_owned(),
         });
     }
@@ -259,7 +261,7 @@ fn fields_in_binary_are_turned() {
 #[test]
 fn errors_name_line_and_column_as_the_server() {
     let error = failed(&text(), "1\tx\n2\tbad\n");
-    assert_eq!((error.sqlstate, error.line), ("22P02", 2));
+    assert_eq!((error.sqlstate.as_str(), error.line), ("22P02", 2));
     assert_eq!(error.column.as_deref(), Some("b"));
     for (format, stream, message, line) in [
         (text(), "1\tx\n2\n", "missing data for column \"b\"", 2),
@@ -290,7 +292,7 @@ fn errors_name_line_and_column_as_the_server() {
     ] {
         let error = failed(&format, stream);
         assert_eq!(
-            (error.sqlstate, &*error.message),
+            (error.sqlstate.as_str(), &*error.message),
             ("22P04", message),
             "{stream:?}"
         );

@@ -5,7 +5,8 @@ use std::collections::{HashSet, VecDeque};
 use std::fmt;
 
 use column_types::{TextContext, Value, ValueError, compare, compare_char};
-use wire_postgres::backend::{self, Failure, kind, write_value};
+use sqlstate::SqlState;
+use wire_postgres::backend::{self, kind, write_value};
 use wire_postgres::values::{self, Format};
 
 use super::equal;
@@ -13,6 +14,8 @@ use super::evaluate::{Cell, Row};
 use super::expression::{error, known};
 use super::groups::Groups;
 use super::program::{Program, Projected, SortKey};
+
+use crate::statement_error::StatementError;
 
 /// Memory of a row beside its bytes, about.
 const ROW_SIZE: usize = 64;
@@ -93,7 +96,7 @@ impl Answer {
         program: Program,
         limits: Limits,
         context: &TextContext,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, StatementError> {
         let row = Row {
             columns: &[],
             groups: &[],
@@ -104,8 +107,16 @@ impl Answer {
             Some(ready) => bound(ready, &row, sqlstate, name),
             None => Ok(None),
         };
-        let offset = number(&program.offset, "2201X", "OFFSET").map_err(failure)?;
-        let limit = number(&program.limit, "2201W", "LIMIT").map_err(failure)?;
+        let offset = number(
+            &program.offset,
+            SqlState::INVALID_ROW_COUNT_IN_RESULT_OFFSET_CLAUSE,
+            "OFFSET",
+        )?;
+        let limit = number(
+            &program.limit,
+            SqlState::INVALID_ROW_COUNT_IN_LIMIT_CLAUSE,
+            "LIMIT",
+        )?;
         Ok(Self {
             groups: program.is_grouped.then(Groups::default),
             program,
@@ -130,7 +141,7 @@ impl Answer {
     ///
     /// # Errors
     /// There are too many.
-    pub(crate) fn count(&mut self, rows: usize) -> Result<(), Failure> {
+    pub(crate) fn count(&mut self, rows: usize) -> Result<(), StatementError> {
         self.fetched = self.fetched.saturating_add(rows);
         match self.fetched > self.limits.rows_max {
             true => Err(self.too_many_rows()),
@@ -146,7 +157,7 @@ impl Answer {
         &mut self,
         cells: &[Cell<'_>],
         context: &TextContext,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), StatementError> {
         if self.is_satisfied() {
             return Ok(());
         }
@@ -160,7 +171,7 @@ impl Answer {
             aggregates: &[],
             context,
         };
-        self.take_row(&row).map_err(failure)?;
+        self.take_row(&row)?;
         self.check_size()
     }
 
@@ -168,11 +179,11 @@ impl Answer {
     ///
     /// # Errors
     /// As the server, over a group.
-    pub(crate) fn end(&mut self, context: &TextContext) -> Result<(), Failure> {
+    pub(crate) fn end(&mut self, context: &TextContext) -> Result<(), StatementError> {
         if let Some(groups) = self.groups.take() {
             let mut finished = Vec::new();
             for group in groups.finish(&self.program) {
-                finished.push(group.map_err(failure)?);
+                finished.push(group?);
             }
             for (keys, aggregates) in finished {
                 let row = Row {
@@ -181,7 +192,7 @@ impl Answer {
                     aggregates: &aggregates,
                     context,
                 };
-                self.take_group(&row).map_err(failure)?;
+                self.take_group(&row)?;
                 self.check_size()?;
             }
         }
@@ -308,7 +319,7 @@ impl Answer {
             .sort_by(|one, other| order(sorts, &one.keys, &other.keys));
     }
 
-    fn check_size(&self) -> Result<(), Failure> {
+    fn check_size(&self) -> Result<(), StatementError> {
         let groups = self.groups.as_ref().map_or(0, |groups| groups.size);
         if self.size + groups <= self.limits.bytes_max {
             return Ok(());
@@ -319,34 +330,30 @@ impl Answer {
         let message = format!(
             "a query over {subject} keeps more than {bytes_max} bytes in the proxy to be finished"
         );
-        Err(Failure::error("54000", message).hint(
+        Err(StatementError::limit(message).hint(
             "Narrow its conditions on columns that the server can compare, or raise \
              max_finish_bytes.",
         ))
     }
 
-    fn too_many_rows(&self) -> Failure {
+    fn too_many_rows(&self) -> StatementError {
         let Limits {
             rows_max, subject, ..
         } = &self.limits;
         let message = format!(
             "a query over {subject} fetches more than {rows_max} rows to be finished by the proxy"
         );
-        Failure::error("54000", message).hint(
+        StatementError::limit(message).hint(
             "Narrow its conditions on columns that the server can compare, or raise \
              max_finish_rows.",
         )
     }
 }
 
-fn failure(error: ValueError) -> Failure {
-    Failure::error(error.sqlstate, error.message)
-}
-
 fn bound(
     ready: &super::Ready,
     row: &Row<'_>,
-    sqlstate: &'static str,
+    sqlstate: SqlState,
     name: &str,
 ) -> Result<Option<usize>, ValueError> {
     match ready.owned(row)? {
@@ -355,7 +362,10 @@ fn bound(
             Ok(number) => Ok(Some(number)),
             Err(_) => Err(error(sqlstate, format!("{name} must not be negative"))),
         },
-        Some(_) => Err(error("42804", format!("argument of {name} must be bigint"))),
+        Some(_) => Err(error(
+            SqlState::DATATYPE_MISMATCH,
+            format!("argument of {name} must be bigint"),
+        )),
     }
 }
 
@@ -424,7 +434,10 @@ fn write_field(
     let logical = known(projected.value.logical)?;
     let format = Format::of_code(projected.format).ok_or_else(|| {
         let code = projected.format;
-        error("22023", format!("unsupported format code: {code}"))
+        error(
+            SqlState::INVALID_PARAMETER_VALUE,
+            format!("unsupported format code: {code}"),
+        )
     })?;
     values::write(&value, logical, format, row.context, out)?;
     Ok(true)

@@ -1,8 +1,9 @@
 //! Bytes that are equal where values are, for groups and DISTINCT.
 
 use column_types::{LogicalType, Value, ValueError};
+use sqlstate::SqlState;
 
-use super::expression::{error, known};
+use super::expression::{error, known, other_type};
 
 /// The type, if its values can be told apart.
 ///
@@ -12,7 +13,7 @@ pub(super) fn comparable(logical: Option<LogicalType>) -> Result<LogicalType, Va
     match known(logical)? {
         LogicalType::Json => {
             let message = "could not identify an equality operator for type json";
-            Err(error("42883", message))
+            Err(error(SqlState::UNDEFINED_FUNCTION, message))
         }
         logical => Ok(logical),
     }
@@ -32,7 +33,7 @@ pub(super) fn append(
     let start = out.len();
     out.extend([0; 8]);
     if !column_codec::append_equal(value, logical, out) {
-        return Err(error("XX000", "a value is of another type than planned"));
+        return Err(other_type());
     }
     let size = (out.len() - start - 8) as u64;
     out[start..start + 8].copy_from_slice(&size.to_be_bytes());

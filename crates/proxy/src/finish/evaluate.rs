@@ -7,8 +7,9 @@ use column_types::{
     Like, LogicalType, TextContext, Value, ValueError, cast, compare, compare_char, negate,
 };
 use sql_rewrite::{BinaryOperator, ScalarFunction};
+use sqlstate::SqlState;
 
-use super::expression::{Node, Ready, Relation, error};
+use super::expression::{Node, Ready, Relation, error, other_type};
 
 /// A field of a row.
 #[derive(Clone, Debug)]
@@ -173,7 +174,7 @@ impl Node {
                 Some(value) => {
                     let mut bytes = Vec::new();
                     if !column_codec::append_equal(&value, *logical, &mut bytes) {
-                        return Err(error("XX000", "a value is of another type than planned"));
+                        return Err(other_type());
                     }
                     match set.contains(&*bytes) {
                         true => Some(true),
@@ -184,7 +185,12 @@ impl Node {
             _ => match self.value(row)? {
                 Some(value) => match *value {
                     Value::Boolean(truth) => Some(truth),
-                    _ => return Err(error("42804", "a condition must be boolean")),
+                    _ => {
+                        return Err(error(
+                            SqlState::DATATYPE_MISMATCH,
+                            "a condition must be boolean",
+                        ));
+                    }
                 },
                 None => None,
             },
@@ -202,8 +208,12 @@ impl Node {
 impl Relation {
     fn holds(self, left: &Value, right: &Value) -> Result<bool, ValueError> {
         let order = if self.is_char { compare_char } else { compare };
-        let order = order(left, right)
-            .ok_or_else(|| error("42883", "operator does not exist for these types"))?;
+        let order = order(left, right).ok_or_else(|| {
+            error(
+                SqlState::UNDEFINED_FUNCTION,
+                "operator does not exist for these types",
+            )
+        })?;
         Ok(match self.operator {
             BinaryOperator::Equal => order == Ordering::Equal,
             BinaryOperator::NotEqual => order != Ordering::Equal,
@@ -285,11 +295,14 @@ fn both<'a>(
 fn text(value: &Value) -> Result<&str, ValueError> {
     match value {
         Value::Text(text) => Ok(text),
-        _ => Err(error("42883", "operator does not exist for these types")),
+        _ => Err(error(
+            SqlState::UNDEFINED_FUNCTION,
+            "operator does not exist for these types",
+        )),
     }
 }
 
 fn unknown_column() -> ValueError {
     let message = "the proxy cannot compute with a column of this type beside protected ones";
-    error("0A000", message)
+    error(SqlState::FEATURE_NOT_SUPPORTED, message)
 }

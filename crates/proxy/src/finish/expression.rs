@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use column_types::{Arithmetic, Like, LogicalType, TextContext, Value, ValueError, cast};
 use sql_rewrite::{BinaryOperator, Expression, Literal, ScalarFunction, Source, UnaryOperator};
+use sqlstate::SqlState;
 
 /// What an expression may speak of, and what its constants are.
 pub(crate) struct Names<'a> {
@@ -248,7 +249,15 @@ fn of(node: Node, logical: LogicalType) -> Ready {
     }
 }
 
-pub(super) fn error(sqlstate: &'static str, message: impl Into<String>) -> ValueError {
+/// A value that the plan says cannot be there.
+pub(super) fn other_type() -> ValueError {
+    error(
+        SqlState::INTERNAL_ERROR,
+        "a value is of another type than planned",
+    )
+}
+
+pub(super) fn error(sqlstate: SqlState, message: impl Into<String>) -> ValueError {
     ValueError {
         sqlstate,
         message: message.into(),
@@ -258,7 +267,7 @@ pub(super) fn error(sqlstate: &'static str, message: impl Into<String>) -> Value
 /// The type of what is computed with.
 pub(super) fn known(logical: Option<LogicalType>) -> Result<LogicalType, ValueError> {
     let message = "the proxy cannot compute with a column of this type beside protected ones";
-    logical.ok_or_else(|| error("0A000", message))
+    logical.ok_or_else(|| error(SqlState::FEATURE_NOT_SUPPORTED, message))
 }
 
 fn unary(operator: UnaryOperator, inner: Ready) -> Result<Ready, ValueError> {
@@ -461,7 +470,8 @@ fn alike<'e>(
         };
         alike.push((value, logical));
     }
-    let (common, _) = common.ok_or_else(|| error("42601", "an expression without values"))?;
+    let (common, _) =
+        common.ok_or_else(|| error(SqlState::SYNTAX_ERROR, "an expression without values"))?;
     let nodes = alike.into_iter().map(|(value, logical)| {
         let is_other = without_limits(logical) != without_limits(common);
         match is_other && logical.is_number() && common.is_number() {

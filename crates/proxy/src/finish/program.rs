@@ -2,6 +2,7 @@
 
 use column_types::{Accumulator, Aggregation, LogicalType, ValueError};
 use sql_rewrite::{AggregateFunction, ColumnId, Expression, Finish, OutputKind};
+use sqlstate::SqlState;
 use wire_postgres::backend::{self, Field};
 use wire_postgres::values;
 
@@ -370,7 +371,7 @@ impl SortKey {
         let logical = known(value.logical)?;
         if logical == LogicalType::Json {
             let message = "could not identify an ordering operator for type json";
-            return Err(error("42883", message));
+            return Err(error(SqlState::UNDEFINED_FUNCTION, message));
         }
         Ok(Self {
             value,

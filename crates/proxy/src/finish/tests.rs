@@ -9,10 +9,12 @@ use sql_rewrite::{
     Column, ColumnId, Dialect, Finish, Form, Literal, Mode, OutputKind, Plan, ProtectedColumn,
     RelationKind, Schema, Source, Table,
 };
-use wire_postgres::backend::{self, Failure, Field};
+use wire_postgres::backend::{self, Field};
 
 use super::expression::Elements;
 use super::*;
+
+use crate::statement_error::StatementError;
 
 /// Columns of the table `t`. Those without a mode are plain.
 const COLUMNS: &[(&str, &str, Option<Mode>)] = &[
@@ -172,9 +174,9 @@ fn answer(
     given: &[Given],
     rows: &[Vec<Option<String>>],
     (rows_max, bytes_max): (usize, usize),
-) -> Result<Vec<Vec<Option<String>>>, Failure> {
+) -> Result<Vec<Vec<Option<String>>>, StatementError> {
     let context = TextContext::default();
-    let failed = |error: ValueError| Failure::error(error.sqlstate, error.message);
+    let failed = |error: ValueError| StatementError::from(error);
     let program = Program::new(finish, given, &Literals, |_| 0).map_err(failed)?;
     let limits = Limits {
         rows_max,
@@ -231,7 +233,7 @@ fn ask_within(
     columns: &[&str],
     rows: &[&[Option<&str>]],
     limits: (usize, usize),
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<String>, StatementError> {
     let finish = plan(sql).expect("planned").expect("to be finished");
     let schema = schema();
     let places = finish.fetch.outputs.iter().map(|output| match output.kind {

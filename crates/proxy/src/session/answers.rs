@@ -3,13 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use wire_postgres::backend::Failure;
-
 use super::locks::Reading;
 use super::rows::Shape;
 use super::statements::Statement;
 use super::step::Step;
 use crate::plans::At;
+use crate::statement_error::StatementError;
 
 /// The answer to one message of the client, or to one of the proxy's own.
 #[derive(Debug)]
@@ -43,9 +42,9 @@ pub(super) enum Expected {
     /// it.
     Settled,
     /// To a message that makes the server fail, in place of one that the proxy refused.
-    Fail(Failure),
+    Fail(StatementError),
     /// The same in place of a Query: the failure, then ReadyForQuery.
-    FailQuery(Failure),
+    FailQuery(StatementError),
     /// To the messages by which the proxy asks the catalogue one query.
     Load {
         /// Answers to Close that have come.

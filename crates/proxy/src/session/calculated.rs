@@ -2,6 +2,7 @@
 
 use column_types::{LogicalType, TextContext, Value, ValueError};
 use sql_rewrite::{Expression, Source};
+use sqlstate::SqlState;
 
 use super::constants::read_literal;
 use crate::finish::{Constants, Elements, Names, Ready, Row};
@@ -63,7 +64,7 @@ impl Constants for Literals<'_> {
 
 pub(super) fn no_parameter() -> ValueError {
     ValueError {
-        sqlstate: "42P02",
+        sqlstate: SqlState::UNDEFINED_PARAMETER,
         message: "there is no parameter in a simple query".to_owned(),
     }
 }

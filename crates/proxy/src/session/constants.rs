@@ -2,7 +2,8 @@
 
 use column_types::{LogicalType, TextContext, Value, ValueError, assign, cast};
 use sql_rewrite::{ColumnId, Form, Hole, Literal, Plan, Purpose, Source, Template};
-use wire_postgres::backend::{self, Failure};
+use sqlstate::SqlState;
+use wire_postgres::backend;
 
 use super::calculated;
 use super::inputs::Inputs;
@@ -10,6 +11,7 @@ use super::statements::Statement;
 use crate::finish::{Constants, Elements};
 use crate::plans::{TextPlan, write_literal};
 use crate::protection::Loaded;
+use crate::statement_error::StatementError;
 
 /// The constants of a statement that is bound.
 pub(super) struct Bound<'a> {
@@ -73,28 +75,23 @@ pub(super) fn check_size(size: usize) -> Result<(), ValueError> {
         return Ok(());
     }
     Err(ValueError {
-        sqlstate: "54000",
+        sqlstate: SqlState::PROGRAM_LIMIT_EXCEEDED,
         message: "the values of the statement are longer, sealed, than a message to the server \
                   may be: split it, or use COPY"
             .to_owned(),
     })
 }
 
-/// The failure of a statement for the sake of a value.
-pub(super) fn failure(error: ValueError) -> Failure {
-    Failure::error(error.sqlstate, error.message)
-}
-
 pub(super) fn no_type(oid: u32) -> ValueError {
     ValueError {
-        sqlstate: "42804",
+        sqlstate: SqlState::DATATYPE_MISMATCH,
         message: format!("a parameter of type number {oid} meets a protected column: cast it"),
     }
 }
 
 pub(super) fn no_array(oid: u32) -> ValueError {
     ValueError {
-        sqlstate: "42809",
+        sqlstate: SqlState::WRONG_OBJECT_TYPE,
         message: format!(
             "a parameter of type number {oid} is looked through for a protected column: op \
              ANY/ALL (array) requires array on right side"
@@ -177,7 +174,7 @@ fn compared(
             Value::Timestamp(moment) => {
                 let local = context.time_zone.only_local_of(moment);
                 local.map(Value::Timestamp).ok_or_else(|| ValueError {
-                    sqlstate: "0A000",
+                    sqlstate: SqlState::FEATURE_NOT_SUPPORTED,
                     message: format!(
                         "a timestamptz is compared with a column of type {to} as the clock of \
                          TimeZone shows it, and around this moment the clock is changed: compare \
@@ -189,7 +186,7 @@ fn compared(
         },
         (T::Text, T::Char(_)) => match value {
             Value::Text(text) if text.ends_with(' ') => Err(ValueError {
-                sqlstate: "0A000",
+                sqlstate: SqlState::FEATURE_NOT_SUPPORTED,
                 message: format!(
                     "a text that ends with blanks is compared with a column of type {to}, which \
                      has none at its end: leave them out, or pass the value as varchar, beside \
@@ -199,7 +196,7 @@ fn compared(
             value => Ok(value),
         },
         (T::Char(_), T::Varchar(_)) => Err(ValueError {
-            sqlstate: "0A000",
+            sqlstate: SqlState::FEATURE_NOT_SUPPORTED,
             message: format!(
                 "a char is compared with a column of type {to} without the blanks that its values \
                  end with, which are sealed with them: pass the value as text or varchar"
@@ -214,7 +211,7 @@ pub(super) fn render_query(
     text: &str,
     plan: &TextPlan,
     context: &TextContext,
-) -> Result<String, Failure> {
+) -> Result<String, StatementError> {
     let mut out = String::new();
     for one in &plan.planned {
         if !out.is_empty() {
@@ -229,7 +226,7 @@ pub(super) fn render_query(
             }
         };
         out.push_str(&render(&plan.loaded, template, holes, context)?);
-        check_size(out.len()).map_err(failure)?;
+        check_size(out.len())?;
     }
     Ok(out)
 }
@@ -240,12 +237,13 @@ pub(super) fn render(
     template: &Template,
     holes: &[Hole],
     context: &TextContext,
-) -> Result<String, Failure> {
+) -> Result<String, StatementError> {
     let mut failed = None;
     let rendered = template.render(|hole, out| {
         if failed.is_none() {
             let written = write_constant(loaded, &holes[hole], context, out);
-            let written = written.and_then(|()| check_size(out.len()).map_err(failure));
+            let written =
+                written.and_then(|()| check_size(out.len()).map_err(StatementError::from));
             failed = written.err();
         }
     });
@@ -257,7 +255,7 @@ fn write_constant(
     hole: &Hole,
     context: &TextContext,
     out: &mut String,
-) -> Result<(), Failure> {
+) -> Result<(), StatementError> {
     let mut sealed = Vec::new();
     let has_value = match (&hole.source, hole.form) {
         (Source::Literal(literal), Form::Plain) => {
@@ -282,9 +280,9 @@ fn write_constant(
                 (None, _) => Ok(false),
             })
         }
-        _ => return Err(failure(calculated::no_parameter())),
+        _ => return Err(calculated::no_parameter().into()),
     };
-    if !has_value.map_err(failure)? {
+    if !has_value? {
         out.push_str("NULL::bytea");
         return Ok(());
     }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use column_types::TextContext;
 use sql_rewrite::{Copy, Plan};
-use wire_postgres::backend::{self, Failure, kind};
+use wire_postgres::backend::{self, kind};
 use wire_postgres::frontend::write_parse;
 
 use super::constants::render;
 use crate::copy::{CopyError, Fields, Stream};
 use crate::plans::TextPlan;
 use crate::protection::Loaded;
+use crate::statement_error::{Fault, StatementError};
 
 /// A COPY under way.
 #[derive(Debug)]
@@ -59,7 +60,7 @@ pub(super) fn write_copy(
     name: &[u8],
     context: &TextContext,
     out: &mut Vec<u8>,
-) -> Result<(), Failure> {
+) -> Result<(), StatementError> {
     let text = render(loaded, &copy.template, &copy.holes, context)?;
     write_parse(name, text.as_bytes(), std::iter::empty(), out);
     Ok(())
@@ -75,10 +76,10 @@ impl Copying {
         copy: &Copy,
         context: &TextContext,
         limits: (usize, bool),
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, StatementError> {
         let begun = Fields::begin(copy, &plan.loaded, context, limits);
-        let (stream, fields) =
-            begun.map_err(|error| Failure::error(error.sqlstate, error.message))?;
+        let (stream, fields) = begun
+            .map_err(|error| StatementError::new(Fault::Value, error.sqlstate, error.message))?;
         let (piece_size, body_size_max) = match copy.into_server {
             true => (PIECE_SIZE, BODY_SIZE_MAX),
             // Clients are used to a message for each row.
@@ -103,7 +104,7 @@ impl Copier {
     ///
     /// # Errors
     /// A row that cannot go on.
-    pub(super) fn push(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<(), Failure> {
+    pub(super) fn push(&mut self, data: &[u8], out: &mut Vec<u8>) -> Result<(), StatementError> {
         let body_size_max = self.body_size_max;
         for piece in data.chunks(self.piece_size) {
             let Self { stream, fields, .. } = self;
@@ -122,7 +123,7 @@ impl Copier {
     ///
     /// # Errors
     /// The last row cannot go on.
-    pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Result<(), Failure> {
+    pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Result<(), StatementError> {
         let body_size_max = self.body_size_max;
         let Self { stream, fields, .. } = self;
         let mut convert =
@@ -132,14 +133,14 @@ impl Copier {
     }
 
     /// In the words of the server, without any content.
-    fn failure(&self, error: CopyError) -> Failure {
+    fn failure(&self, error: CopyError) -> StatementError {
         let mut context = format!("COPY {}, line {}", self.table, error.line);
         if let Some(column) = &error.column {
             context.push_str(&format!(", column {column}"));
         }
-        Failure {
+        StatementError {
             hint: error.hint.map(str::to_owned),
-            ..Failure::error(error.sqlstate, error.message).context(context)
+            ..StatementError::new(Fault::Value, error.sqlstate, error.message).context(context)
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The database of a session, by its name.
 
 use sql_rewrite::SessionFacts;
-use wire_postgres::backend::Failure;
+
+use crate::statement_error::StatementError;
 
 /// The database that a session asks for.
 ///
@@ -47,7 +48,7 @@ impl Database {
     ///
     /// # Errors
     /// It is, or the server does not say.
-    pub(super) fn check(&self, session: &SessionFacts) -> Result<(), Failure> {
+    pub(super) fn check(&self, session: &SessionFacts) -> Result<(), StatementError> {
         if session.database.as_deref() == Some(&*self.name) {
             return Ok(());
         }
@@ -57,7 +58,7 @@ impl Database {
             String::from_utf8_lossy(&self.name),
             String::from_utf8_lossy(opened)
         );
-        Err(Failure::error("F0000", message).hint("Connect by the exact name of the database."))
+        Err(StatementError::rules(message).hint("Connect by the exact name of the database."))
     }
 }
 

@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use column_types::{Accumulator, TextContext, Value};
 use sql_rewrite::{ColumnId, Finish, OutputKind, Plan};
-use wire_postgres::backend::{self, Failure, kind};
+use wire_postgres::backend::{self, kind};
 use wire_postgres::frontend::Bind;
 use wire_postgres::values::{self, Format};
 
-use super::constants::{Bound, Unbound, failure};
+use super::constants::{Bound, Unbound};
 use super::inputs::Inputs;
-use super::rows::{RowError, other_columns, unopened};
+use super::rows::RowError;
 use super::statements::Statement;
 use crate::finish::{Answer, Cell, Given, Limits, Program, Want, fetch_formats};
 use crate::plans::TextPlan;
+use crate::statement_error::StatementError;
 
 /// A query that takes steps: the columns of its fetch, then their rows.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ pub(super) enum State {
     Begun,
     Running(Box<Answer>, Vec<Given>),
     /// What went wrong first; the rows that still come go nowhere.
-    Failed(Failure),
+    Failed(StatementError),
 }
 
 /// The query at a place of a text.
@@ -89,7 +90,7 @@ impl Finishing {
     ) -> Result<(), RowError> {
         match self.begin(body, context, out) {
             Ok((answer, given)) => self.state = State::Running(Box::new(answer), given),
-            Err(RowError::Failure(failure)) if !failure.fatal => {
+            Err(RowError::Statement(failure)) if !failure.ends_session => {
                 self.state = State::Failed(failure);
             }
             Err(error) => return Err(error),
@@ -105,7 +106,8 @@ impl Finishing {
     ) -> Result<(Answer, Vec<Given>), RowError> {
         let bind = Bind::read(&self.bind)?;
         let inputs = Inputs::new(self.place, &bind, context);
-        let finish = finish_at(&self.statement.plan, self.place).ok_or_else(other_plan)?;
+        let finish =
+            finish_at(&self.statement.plan, self.place).ok_or_else(StatementError::other_plan)?;
         let given = given(&self.statement.plan, finish, body, &formats(finish, &bind))?;
         let statement = &self.statement;
         let constants = Bound {
@@ -113,7 +115,7 @@ impl Finishing {
             inputs: &inputs,
         };
         let wanted = |place| bind.result_formats.of(place);
-        let program = Program::new(finish, &given, &constants, wanted).map_err(failure)?;
+        let program = Program::new(finish, &given, &constants, wanted)?;
         if self.is_described {
             program.write_description(out);
         }
@@ -141,7 +143,7 @@ impl Finishing {
         match pushed {
             Ok(()) if self.rows_max.is_none() => self.sent += answer.take(None, out).rows,
             Ok(()) => {}
-            Err(RowError::Failure(failure)) if !failure.fatal => {
+            Err(RowError::Statement(failure)) if !failure.ends_session => {
                 self.state = State::Failed(failure);
             }
             Err(error) => return Err(error),
@@ -157,10 +159,9 @@ impl Finishing {
         self,
         context: &TextContext,
         out: &mut Vec<u8>,
-    ) -> Result<Box<Answer>, Failure> {
+    ) -> Result<Box<Answer>, StatementError> {
         match self.state {
-            State::Begun => Err(Failure::error(
-                "XX000",
+            State::Begun => Err(StatementError::defect(
                 "the columns of a query did not come",
             )),
             State::Failed(failure) => Err(failure),
@@ -195,14 +196,14 @@ pub(super) fn write_description(
     out: &mut Vec<u8>,
 ) -> Result<(), RowError> {
     let plan = &statement.plan;
-    let finish = finish_at(plan, place).ok_or_else(other_plan)?;
+    let finish = finish_at(plan, place).ok_or_else(StatementError::other_plan)?;
     let wanted = |place: usize| match wanted {
         [] => 0,
         [one] => *one,
         many => many.get(place).copied().unwrap_or(0),
     };
     let given = given(plan, finish, body, &fetch_formats(finish, wanted))?;
-    let program = Program::new(finish, &given, &Unbound(statement), wanted).map_err(failure)?;
+    let program = Program::new(finish, &given, &Unbound(statement), wanted)?;
     program.write_description(out);
     Ok(())
 }
@@ -217,7 +218,7 @@ fn given(
     let fields = backend::read_row_description(body)?;
     let outputs = &finish.fetch.outputs;
     if fields.len() != outputs.len() {
-        return Err(RowError::Failure(other_columns()));
+        return Err(StatementError::other_columns().into());
     }
     let columns = fields.iter().zip(outputs).zip(formats);
     let columns = columns.map(|((field, output), format)| {
@@ -225,9 +226,7 @@ fn given(
         Ok(match output.kind {
             OutputKind::Plain => Given::plain(field, *format),
             OutputKind::Sealed(id) => Given::sealed(field, id, logical(id)),
-            OutputKind::Gathered(id, function) => {
-                Given::gathered(id, logical(id), function).map_err(failure)?
-            }
+            OutputKind::Gathered(id, function) => Given::gathered(id, logical(id), function)?,
         })
     });
     columns.collect()
@@ -243,7 +242,7 @@ fn cells<'a>(
 ) -> Result<(Vec<Cell<'a>>, usize), RowError> {
     let row = backend::read_data_row(body)?;
     if row.count() != given.len() {
-        return Err(RowError::Failure(other_columns()));
+        return Err(StatementError::other_columns().into());
     }
     let mut cells = Vec::with_capacity(given.len());
     let mut gathered = 0;
@@ -261,13 +260,13 @@ fn cells<'a>(
             (Want::Raw, ..) | (_, None, None) => Cell::Raw(bytes),
             (Want::Value, Some(id), _) => {
                 let value = plan.loaded.sealer.open(id, bytes);
-                let column = || unopened(plan.loaded.schema.column(id));
+                let column = || StatementError::unopened(plan.loaded.schema.column(id));
                 Cell::Value(value.ok_or_else(column)?)
             }
             (Want::Value, None, Some(logical)) => {
                 let format = Format::of_code(given.format).unwrap_or(Format::Text);
                 let value = values::read(bytes, logical, format, context);
-                Cell::Value(value.map_err(failure)?)
+                Cell::Value(value?)
             }
         });
     }
@@ -282,24 +281,14 @@ fn total(
     array: &[u8],
     gathered: &mut usize,
 ) -> Result<Option<Value>, RowError> {
-    let unopened = || unopened(plan.loaded.schema.column(id));
+    let unopened = || StatementError::unopened(plan.loaded.schema.column(id));
     for element in values::array_elements(array).ok_or_else(unopened)? {
         let Some(sealed) = element.map_err(|_| unopened())? else {
             continue;
         };
         let value = plan.loaded.sealer.open(id, sealed).ok_or_else(unopened)?;
-        aggregate.add(Some(&value)).map_err(failure)?;
+        aggregate.add(Some(&value))?;
         *gathered += 1;
     }
-    aggregate.finish().map_err(|error| failure(error).into())
-}
-
-fn other_plan() -> RowError {
-    RowError::Failure(Failure::error("XX000", "the plan is another"))
-}
-
-impl From<Failure> for RowError {
-    fn from(failure: Failure) -> Self {
-        Self::Failure(failure)
-    }
+    aggregate.finish().map_err(RowError::from)
 }

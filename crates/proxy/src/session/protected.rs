@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use column_types::TextContext;
 use sql_rewrite::{Objects, Output, TransactionEffect, may_fetch};
+use sqlstate::SqlState;
 use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
@@ -32,6 +33,7 @@ use super::{End, Way};
 use crate::metrics::add;
 use crate::plans::TextPlan;
 use crate::protection::{Freshness, Loaded, Protection};
+use crate::statement_error::StatementError;
 use crate::watch::{Announced, Watch};
 
 mod copies;
@@ -126,9 +128,9 @@ pub(super) struct Protected {
     /// A COPY is under way.
     copying: Option<Copying>,
     /// What the client is told in place of the server's error about it.
-    copy_failure: Option<Failure>,
+    copy_failure: Option<StatementError>,
     /// Why the schema is not known: told to the next statement.
-    load_failure: Option<Failure>,
+    load_failure: Option<StatementError>,
     /// As the last ReadyForQuery said.
     status: u8,
     /// A statement under way ends the transaction, or a part of it.
@@ -263,16 +265,20 @@ impl Protected {
     }
 
     /// The plan of a text.
-    fn plan(&mut self, text: &[u8]) -> Result<(Arc<TextPlan>, Box<str>), Failure> {
+    fn plan(&mut self, text: &[u8]) -> Result<(Arc<TextPlan>, Box<str>), StatementError> {
         if let Some(failure) = self.load_failure.take() {
             return Err(failure);
         }
         self.encoding.check()?;
-        let text = std::str::from_utf8(text)
-            .map_err(|_| Failure::error("22021", "invalid byte sequence for encoding \"UTF8\""))?;
+        let text = std::str::from_utf8(text).map_err(|_| {
+            StatementError::statement(
+                SqlState::CHARACTER_NOT_IN_REPERTOIRE,
+                "invalid byte sequence for encoding \"UTF8\"",
+            )
+        })?;
         let loaded = self.loaded.as_ref().ok_or_else(|| {
-            Failure::error(
-                "25P02",
+            StatementError::statement(
+                SqlState::IN_FAILED_SQL_TRANSACTION,
                 "the schema cannot be read in a transaction that has failed",
             )
         })?;
@@ -367,7 +373,7 @@ impl Protected {
             kind::QUERY => self.query(frontend::read_query(body)?, message, ways)?,
             _ => {
                 let message = "a message of this kind is refused before protected columns";
-                let failure = Failure::fatal("0A000", message);
+                let failure = Failure::fatal(SqlState::FEATURE_NOT_SUPPORTED, message);
                 return Err(End(failure.hint(
                     "Large objects by function calls need a direct \
                                              connection.",
@@ -384,7 +390,7 @@ impl Protected {
     }
 
     /// Makes the server fail in place of a message of the extended protocol.
-    fn fail(&mut self, failure: Failure, ways: &mut Ways<'_>) {
+    fn fail(&mut self, failure: StatementError, ways: &mut Ways<'_>) {
         self.refuse(failure, ways);
         if self.script.take().is_some() {
             self.end_script(ways);
@@ -394,15 +400,15 @@ impl Protected {
     }
 
     /// Sends what the server fails on, and what the client is told for it.
-    fn refuse(&mut self, failure: Failure, ways: &mut Ways<'_>) {
+    fn refuse(&mut self, failure: StatementError, ways: &mut Ways<'_>) {
         frontend::write_parse(REFUSED, REFUSED_TEXT, std::iter::empty(), ways.to_server);
         self.note_refusal(&failure);
         self.answers.push(Expected::Fail(failure));
     }
 
     /// Counts a refusal. The operator is told where rules and database do not fit.
-    fn note_refusal(&mut self, failure: &Failure) {
-        if failure.sqlstate == "F0000" && !self.is_of_closed(failure) {
+    fn note_refusal(&mut self, failure: &StatementError) {
+        if failure.sqlstate == SqlState::CONFIG_FILE_ERROR && !self.is_of_closed(failure) {
             self.warn(format!("a statement is refused: {}", failure.message));
         }
         if sql_rewrite::is_of_second_proof(&failure.message) {
@@ -415,7 +421,7 @@ impl Protected {
 
     /// The session ends by a failure.
     pub(super) fn note_end(&self, failure: &Failure) {
-        if failure.sqlstate == "XX001" {
+        if failure.sqlstate == SqlState::DATA_CORRUPTED {
             add(&self.shared.counters().values_damaged, 1);
             tracing::warn!(database = self.database.as_str(), "{}", failure.message);
         }

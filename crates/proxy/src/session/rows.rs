@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use column_types::{TextContext, ValueError};
 use sql_rewrite::{ColumnId, Copy, Output, OutputKind};
-use wire_postgres::backend::{self, Failure, Field, kind, write_value};
+use sqlstate::SqlState;
+use wire_postgres::backend::{self, Field, kind, write_value};
 use wire_postgres::values::{self, Format};
 use wire_postgres::{Formats, Malformed};
 
 use super::copying::copy_at;
 use super::locks::Reading;
 use crate::plans::{At, Role, TextPlan};
+use crate::statement_error::StatementError;
 
 /// How rows of a statement come back, and go on.
 #[derive(Debug)]
@@ -30,7 +32,19 @@ pub(super) enum RowError {
     /// The server's message is malformed.
     Malformed(Malformed),
     /// A value does not open, or the server gives other columns than were planned for.
-    Failure(Failure),
+    Statement(StatementError),
+}
+
+impl From<StatementError> for RowError {
+    fn from(error: StatementError) -> Self {
+        Self::Statement(error)
+    }
+}
+
+impl From<ValueError> for RowError {
+    fn from(error: ValueError) -> Self {
+        Self::Statement(error.into())
+    }
 }
 
 impl From<Malformed> for RowError {
@@ -137,7 +151,7 @@ impl Shape {
         let row = backend::read_data_row(body)?;
         let outputs = self.outputs();
         if row.count() != outputs.len() {
-            return Err(RowError::Failure(other_columns()));
+            return Err(StatementError::other_columns().into());
         }
         let start = out.len();
         let mut result = Ok(());
@@ -157,7 +171,7 @@ impl Shape {
                         out.extend_from_slice(bytes);
                         Ok(true)
                     }
-                    (Some(_), OutputKind::Gathered(..)) => Err(other_columns()),
+                    (Some(_), OutputKind::Gathered(..)) => Err(StatementError::other_columns()),
                     (Some(bytes), OutputKind::Sealed(column)) => self
                         .open(column, bytes, format, context, out)
                         .map(|()| true),
@@ -170,7 +184,7 @@ impl Shape {
         });
         result.map_err(|failure| {
             out.truncate(start);
-            RowError::Failure(failure)
+            RowError::Statement(failure)
         })
     }
 
@@ -181,23 +195,23 @@ impl Shape {
         format: i16,
         context: &TextContext,
         out: &mut Vec<u8>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), StatementError> {
         let loaded = &*self.plan.loaded;
         let column = loaded.schema.column(column);
         let mut of_text = Vec::new();
         let sealed = if self.sealed_as_text {
             if !values::read_bytea(bytes, &mut of_text) {
-                return Err(unopened(column));
+                return Err(StatementError::unopened(column));
             }
             &of_text
         } else {
             bytes
         };
         let value = loaded.sealer.open(column.id, sealed);
-        let value = value.ok_or_else(|| unopened(column))?;
+        let value = value.ok_or_else(|| StatementError::unopened(column))?;
         self::format(format)
             .and_then(|format| values::write(&value, column.logical, format, context, out))
-            .map_err(|error| Failure::error(error.sqlstate, error.message))
+            .map_err(StatementError::from)
     }
 }
 
@@ -212,7 +226,7 @@ pub(super) fn write_description(
     let mut fields = backend::read_row_description(body)?;
     let outputs = plan.outputs(at);
     if fields.len() != outputs.len() {
-        return Err(RowError::Failure(other_columns()));
+        return Err(StatementError::other_columns().into());
     }
     let mut visible = 0;
     for (field, output) in fields.iter_mut().zip(outputs) {
@@ -258,17 +272,7 @@ pub(super) fn write_plain_description(
 /// The format of a code in Bind.
 pub(super) fn format(code: i16) -> Result<Format, ValueError> {
     Format::of_code(code).ok_or_else(|| ValueError {
-        sqlstate: "22023",
+        sqlstate: SqlState::INVALID_PARAMETER_VALUE,
         message: format!("unsupported format code: {code}"),
     })
-}
-
-pub(super) fn other_columns() -> Failure {
-    let message = "the server gives other columns than the statement was planned for";
-    Failure::error("0A000", message).hint("Prepare the statement again.")
-}
-
-/// A value is none of its column's.
-pub(super) fn unopened(column: &sql_rewrite::ProtectedColumn) -> Failure {
-    Failure::fatal("XX001", crate::sealing::unopened(column))
 }

@@ -1,7 +1,8 @@
 //! Settings of a session that texts of values depend on.
 
 use column_types::{DateOrder, TextContext, TimeZone};
-use wire_postgres::backend::Failure;
+
+use crate::statement_error::StatementError;
 
 /// The first version whose COPY takes a line `\.` of CSV for data, as CSV has it.
 const CSV_WITHOUT_MARKER: u32 = 18;
@@ -37,7 +38,7 @@ impl Encoding {
 
     /// # Errors
     /// Texts would be read otherwise than they are meant.
-    pub(super) fn check(&self) -> Result<(), Failure> {
+    pub(super) fn check(&self) -> Result<(), StatementError> {
         let (what, hint) = if !self.is_utf8 {
             (
                 "client_encoding other than UTF8",
@@ -59,7 +60,7 @@ impl Encoding {
             return Ok(());
         };
         let message = format!("{what} is not supported before protected columns");
-        Err(Failure::error("0A000", message).hint(format!("{hint} when connecting.")))
+        Err(StatementError::unsupported(message).hint(format!("{hint} when connecting.")))
     }
 }
 

@@ -1,5 +1,6 @@
 //! From the first word of the server until it is ready: who the client is.
 
+use sqlstate::SqlState;
 use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Authentication, BackendKeyData, Failure};
 use wire_postgres::frontend::SaslInitialResponse;
@@ -12,7 +13,7 @@ impl Session {
         if self.phase != Phase::Ended {
             // PostgreSQL's own words.
             let message = "canceling authentication due to timeout";
-            self.end(&Failure::fatal("57014", message));
+            self.end(&Failure::fatal(SqlState::QUERY_CANCELED, message));
         }
     }
 
@@ -32,7 +33,11 @@ impl Session {
                 let hint = "Let `local` lines of pg_hba.conf ask for scram-sha-256 in place of \
                             peer, ident or trust, or connect the proxy by a port; or say \
                             accept_peer = true below [proxy].";
-                return Err(End(Failure::fatal("28000", message).hint(hint)));
+                return Err(End(Failure::fatal(
+                    SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+                    message,
+                )
+                .hint(hint)));
             }
             Authentication::Ok => {
                 self.phase = Phase::Starting;
@@ -90,7 +95,11 @@ impl Session {
             let message = "SCRAM with channel binding cannot pass a proxy that ends TLS";
             let hint = "Set logins in the configuration of the proxy, or connect with \
                         channel_binding=disable (PGCHANNELBINDING=disable).";
-            return Err(End(Failure::fatal("28000", message).hint(hint)));
+            return Err(End(Failure::fatal(
+                SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+                message,
+            )
+            .hint(hint)));
         }
         Ok(())
     }

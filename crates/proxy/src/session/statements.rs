@@ -8,20 +8,20 @@ use column_types::{LogicalType, Value, ValueError};
 use sql_rewrite::{
     ColumnId, Form, Hole, Literal, NAME_SIZE_MAX, OutputKind, ParameterType, Purpose, Source,
 };
+use sqlstate::SqlState;
 use wire_postgres::Formats;
-use wire_postgres::backend::{Failure, write_value};
+use wire_postgres::backend::write_value;
 use wire_postgres::frontend::{Bind, write_bind, write_parse};
 use wire_postgres::values;
 
 use super::calculated;
-use super::constants::{
-    Bound, check_size, failure, no_array, no_type, read_literal, seal, seal_literal,
-};
+use super::constants::{Bound, check_size, no_array, no_type, read_literal, seal, seal_literal};
 use super::inputs::{Inputs, SealedKeys};
 use super::locks::RowName;
 use super::rows::{self, Shape};
 use crate::finish::{Answer, Elements};
 use crate::plans::{At, TextPlan};
+use crate::statement_error::StatementError;
 
 /// What the server keeps of a name: of names that begin alike it has one (`hash_search` with names
 /// for keys).
@@ -214,7 +214,7 @@ impl Statement {
     ///
     /// # Errors
     /// It has not.
-    pub(super) fn check_bind(&self, place: usize, bind: &Bind<'_>) -> Result<(), Failure> {
+    pub(super) fn check_bind(&self, place: usize, bind: &Bind<'_>) -> Result<(), StatementError> {
         let wanted = self.parameters_wanted(place).max(self.types.len());
         let count = bind.parameters.count();
         if count != wanted {
@@ -222,11 +222,17 @@ impl Statement {
                 "bind message supplies {count} parameters, but the prepared statement requires \
                  {wanted}"
             );
-            return Err(Failure::error("08P01", message));
+            return Err(StatementError::statement(
+                SqlState::PROTOCOL_VIOLATION,
+                message,
+            ));
         }
         if !bind.formats.fit(count) {
             let message = "bind message has another number of formats than of parameters";
-            return Err(Failure::error("08P01", message));
+            return Err(StatementError::statement(
+                SqlState::PROTOCOL_VIOLATION,
+                message,
+            ));
         }
         Ok(())
     }
@@ -265,7 +271,7 @@ impl Statement {
         inputs: &Inputs<'_>,
         results: &[i16],
         out: &mut Vec<u8>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), StatementError> {
         let formats = self.holes(at).map(|hole| match (hole.form, &hole.source) {
             (Form::Plain, Source::Parameter(number)) => inputs.formats.of(*number),
             _ => 1,
@@ -274,9 +280,7 @@ impl Statement {
         let write_values = |out: &mut Vec<u8>| {
             for hole in self.holes(at) {
                 let filled = write_value(out, |out| self.fill(hole, inputs, out));
-                filled
-                    .and_then(|()| check_size(out.len() - start))
-                    .map_err(failure)?;
+                filled.and_then(|()| check_size(out.len() - start))?;
             }
             Ok(())
         };

@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
-use column_types::{LogicalType, TextContext, assign};
+use column_types::{LogicalType, TextContext, ValueError, assign};
 use sql_rewrite::{ColumnId, Current, Plan, Purpose, ReadModifyWrite};
-use wire_postgres::backend::{self, Failure};
+use wire_postgres::backend;
 use wire_postgres::values::{self, Format};
 
-use super::constants::{Bound, failure};
+use super::constants::Bound;
 use super::finishing::Finishing;
 use super::inputs::Inputs;
 use super::locks::RowName;
-use super::rows::{RowError, unopened};
+use super::rows::RowError;
 use super::statements::Statement;
 use crate::finish::{Cell, Names, Ready, Row};
 use crate::plans::TextPlan;
 use crate::protection::Loaded;
+use crate::statement_error::StatementError;
 
 /// A statement that takes steps, while its rows come.
 #[derive(Debug)]
@@ -69,7 +70,7 @@ impl Computation {
         statement: &Statement,
         modify: &ReadModifyWrite,
         inputs: &Inputs<'_>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, StatementError> {
         let schema = &statement.plan.loaded.schema;
         let current = modify.current.iter();
         let current = current.map(|current| match current {
@@ -88,8 +89,8 @@ impl Computation {
             let ready = Ready::new(&assignment.value, &names)?;
             Ok((ready, assignment.column))
         });
-        let values = values.collect::<Result<_, _>>();
-        values.map(|values| Self { values }).map_err(failure)
+        let values = values.collect::<Result<_, ValueError>>();
+        Ok(Self { values: values? })
     }
 
     /// The new values over the old ones, sealed both.
@@ -98,18 +99,22 @@ impl Computation {
         loaded: &Loaded,
         current: impl Iterator<Item = (Current, Option<&'v [u8]>)>,
         context: &TextContext,
-    ) -> Result<Sealed, Failure> {
+    ) -> Result<Sealed, StatementError> {
         let mut cells = vec![Cell::Null; LOCATORS];
         for (current, bytes) in current {
             cells.push(match (current, bytes) {
                 (_, None) => Cell::Null,
                 (Current::Sealed(column), Some(sealed)) => {
                     let value = loaded.sealer.open(column, sealed);
-                    Cell::Value(value.ok_or_else(|| unopened(loaded.schema.column(column)))?)
+                    Cell::Value(
+                        value.ok_or_else(|| {
+                            StatementError::unopened(loaded.schema.column(column))
+                        })?,
+                    )
                 }
                 (Current::Plain(logical), Some(bytes)) => {
                     let value = values::read(bytes, logical, Format::Binary, context);
-                    Cell::Value(value.map_err(failure)?)
+                    Cell::Value(value?)
                 }
             });
         }
@@ -131,7 +136,7 @@ impl Computation {
                 .seal(*column, Purpose::Store, &value, &mut sealed)?;
             Ok(Some(sealed.into_boxed_slice()))
         });
-        values.collect::<Result<_, _>>().map_err(failure)
+        Ok(values.collect::<Result<_, ValueError>>()?)
     }
 
     /// The columns that are computed, with values.
@@ -164,7 +169,7 @@ pub(super) struct Modify {
     /// What was computed.
     pub changed: Vec<Changed>,
     /// What went wrong first.
-    pub failure: Option<Failure>,
+    pub failure: Option<StatementError>,
     /// The client's Sync was sent behind it.
     pub is_synced: bool,
 }
@@ -189,7 +194,7 @@ impl Modify {
                 self.bytes += changed.size();
                 self.changed.push(changed);
             }
-            Err(failure) if failure.fatal => return Err(RowError::Failure(failure)),
+            Err(failure) if failure.ends_session => return Err(RowError::Statement(failure)),
             Err(failure) => {
                 self.changed = Vec::new();
                 self.bytes = 0;
@@ -199,14 +204,18 @@ impl Modify {
         Ok(())
     }
 
-    fn compute(&self, values: &[Option<&[u8]>], context: &TextContext) -> Result<Changed, Failure> {
+    fn compute(
+        &self,
+        values: &[Option<&[u8]>],
+        context: &TextContext,
+    ) -> Result<Changed, StatementError> {
         let (plan, loaded) = (&self.statement.plan, &self.statement.plan.loaded);
         let Some(modify) = modification(plan, self.place) else {
-            return Err(Failure::error("XX000", "the plan is another"));
+            return Err(StatementError::defect("the plan is another"));
         };
         if values.len() != modify.current.len() + LOCATORS {
             let message = "the server gives other columns than the statement was planned for";
-            return Err(Failure::error("0A000", message));
+            return Err(StatementError::unsupported(message));
         }
         if self.changed.len() >= self.rows_max {
             let hint =
@@ -242,19 +251,19 @@ impl Changed {
 }
 
 /// Its rows would take more memory than they may.
-pub(super) fn too_many_bytes(step: &Modify) -> Failure {
+pub(super) fn too_many_bytes(step: &Modify) -> StatementError {
     let Some(modify) = modification(&step.statement.plan, step.place) else {
-        return Failure::error("XX000", "the plan is another");
+        return StatementError::other_plan();
     };
     let hint = "Narrow the condition, or raise max_finish_bytes in the proxy's configuration.";
     too_much(&format!("more than {} bytes", step.bytes_max), modify, hint)
 }
 
-fn too_much(what: &str, modify: &ReadModifyWrite, hint: &'static str) -> Failure {
+fn too_much(what: &str, modify: &ReadModifyWrite, hint: &'static str) -> StatementError {
     let table = modify.effects.writes.as_ref();
     let table = table.map_or("a table", |(_, table)| table);
     let message = format!("the proxy would have to compute new values of {what} of {table}");
-    Failure::error("54000", message).hint(hint)
+    StatementError::limit(message).hint(hint)
 }
 
 /// What computes new values at a place of a text.

@@ -1,6 +1,7 @@
 //! Comparisons: what may be compared with what on ciphertext.
 
 use sqlparser::ast::{Expr, Query};
+use sqlstate::SqlState;
 
 use super::{Analysis, Clear, Constant, Scope, refuse, unsupported};
 use crate::{ColumnId, Mode, ProtectedColumn, Purpose, Refusal, Schema, Use};
@@ -63,9 +64,8 @@ impl Analysis<'_> {
     ) -> Result<(), Refusal> {
         if let (Expr::Tuple(lefts), Expr::Tuple(rights)) = (&mut *left, &mut *right) {
             if lefts.len() != rights.len() {
-                return Err(
-                    refuse("unequal number of entries in row expressions").with_state("42601")
-                );
+                return Err(refuse("unequal number of entries in row expressions")
+                    .with_state(SqlState::SYNTAX_ERROR));
             }
             for (left, right) in lefts.iter_mut().zip(rights) {
                 match comparison {
@@ -274,7 +274,8 @@ impl Analysis<'_> {
                 .try_for_each(|part| self.plain(part, scope));
         };
         if outputs.len() != operands.len() {
-            return Err(refuse("the subquery has another number of columns").with_state("42601"));
+            return Err(refuse("the subquery has another number of columns")
+                .with_state(SqlState::SYNTAX_ERROR));
         }
         for (part, output) in operands.into_iter().zip(outputs) {
             match (Constant::of(part)?, output.sealed) {

@@ -2,6 +2,7 @@
 
 use column_types::{LogicalType, Value as Constantly};
 use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator, Value};
+use sqlstate::SqlState;
 
 use super::{refuse, unsupported};
 use crate::{Literal, ProtectedColumn, Purpose, Refusal, Source};
@@ -21,7 +22,8 @@ pub(crate) fn parameter_number(name: &str) -> Result<usize, Refusal> {
     match number {
         // PostgreSQL's Bind carries the count in 16 bits.
         Some(number @ 1..=65535) => Ok(number - 1),
-        _ => Err(refuse(format!("there is no parameter {name}")).with_state("42P02")),
+        _ => Err(refuse(format!("there is no parameter {name}"))
+            .with_state(SqlState::UNDEFINED_PARAMETER)),
     }
 }
 
@@ -144,7 +146,7 @@ impl Constant {
                 "operator does not exist between {logical} and this constant (column {}.{})",
                 column.table, column.column
             ))
-            .with_state("42883")
+            .with_state(SqlState::UNDEFINED_FUNCTION)
             .with_hint("Cast the constant, or write it in quotes."));
         }
         Ok(self.source)

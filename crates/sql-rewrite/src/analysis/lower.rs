@@ -5,6 +5,7 @@ use sqlparser::ast::{
     BinaryOperator as B, CastKind, Expr, Function, FunctionArguments, TrimWhereField,
     UnaryOperator as U,
 };
+use sqlstate::SqlState;
 
 mod forms;
 
@@ -156,9 +157,8 @@ impl Lowering<'_, '_> {
         let (lowered, logical) = self.lower(expression, Some(LogicalType::Boolean))?;
         match logical {
             Some(LogicalType::Boolean) | None => Ok(lowered),
-            Some(other) => {
-                Err(refuse(format!("a condition must be boolean, not {other}")).with_state("42804"))
-            }
+            Some(other) => Err(refuse(format!("a condition must be boolean, not {other}"))
+                .with_state(SqlState::DATATYPE_MISMATCH)),
         }
     }
 
@@ -413,7 +413,7 @@ fn compare(left: Typed, operator: BinaryOperator, right: Typed) -> Result<Typed,
         return Err(refuse(format!(
             "operator does not exist: {left_type} and {right_type}"
         ))
-        .with_state("42883"));
+        .with_state(SqlState::UNDEFINED_FUNCTION));
     }
     Ok((both(operator, left.0, right.0), Some(LogicalType::Boolean)))
 }
@@ -422,7 +422,8 @@ fn join(left: Typed, operator: BinaryOperator, right: Typed) -> Result<Typed, Re
     for logical in [left.1, right.1].into_iter().flatten() {
         if logical != LogicalType::Boolean {
             return Err(
-                refuse(format!("a condition must be boolean, not {logical}")).with_state("42804"),
+                refuse(format!("a condition must be boolean, not {logical}"))
+                    .with_state(SqlState::DATATYPE_MISMATCH),
             );
         }
     }

@@ -1,11 +1,13 @@
 //! Refusals of the analysis.
 
+use sqlstate::SqlState;
+
 use crate::Refusal;
 
 /// What is not supported on protected columns.
 pub(crate) fn refuse(message: impl Into<String>) -> Refusal {
     Refusal {
-        sqlstate: "0A000",
+        sqlstate: SqlState::FEATURE_NOT_SUPPORTED,
         message: message.into(),
         hint: None,
     }
@@ -34,10 +36,10 @@ impl Refusal {
         if self.message.contains(SOME_TABLE) {
             let table = format!("protected table {name}");
             self.message = self.message.replace(SOME_TABLE, &table);
-        } else if self.sqlstate == "0A000" && !self.message.contains(name) {
+        } else if self.sqlstate == SqlState::FEATURE_NOT_SUPPORTED && !self.message.contains(name) {
             self.message = format!("protected table {name}: {}", self.message);
         }
-        if self.sqlstate == "0A000" && self.hint.is_none() {
+        if self.sqlstate == SqlState::FEATURE_NOT_SUPPORTED && self.hint.is_none() {
             self.hint = Some(USUAL_HINT.to_owned());
         }
         self
@@ -48,7 +50,7 @@ impl Refusal {
         self
     }
 
-    pub(crate) fn with_state(mut self, sqlstate: &'static str) -> Self {
+    pub(crate) fn with_state(mut self, sqlstate: SqlState) -> Self {
         self.sqlstate = sqlstate;
         self
     }

@@ -10,6 +10,7 @@ use sqlparser::ast::{
     Distinct, Expr, Fetch, GroupByExpr, LimitClause, LockClause, OrderBy, Query, Select,
     SelectFlavor, SetExpr, SetOperator, SetQuantifier, Statement, Value, Values,
 };
+use sqlstate::SqlState;
 
 use super::function::sort_keys;
 use super::scope::common_type;
@@ -183,7 +184,7 @@ impl Analysis<'_> {
             return Err(refuse(
                 "each query of a set operation must have the same number of columns",
             )
-            .with_state("42601"));
+            .with_state(SqlState::SYNTAX_ERROR));
         }
         for (left, right) in lefts.iter().zip(rights) {
             super::gather::refuse_gathered([left, right], self.schema)?;
@@ -225,9 +226,8 @@ impl Analysis<'_> {
             let row = &mut row.content;
             columns = row.len();
             if targets.is_some_and(|targets| targets.len() < columns) {
-                return Err(
-                    refuse("INSERT has more expressions than target columns").with_state("42601")
-                );
+                return Err(refuse("INSERT has more expressions than target columns")
+                    .with_state(SqlState::SYNTAX_ERROR));
             }
             for (place, value) in row.iter_mut().enumerate() {
                 match targets {
@@ -432,7 +432,7 @@ impl Analysis<'_> {
         match self.value(key, scope) {
             Ok(Some(column)) => self.group(column, operation),
             Ok(None) => Ok(()),
-            Err(refusal) if named && refusal.sqlstate == "42703" => Ok(()),
+            Err(refusal) if named && refusal.sqlstate == SqlState::UNDEFINED_COLUMN => Ok(()),
             Err(refusal) => Err(refusal),
         }
     }

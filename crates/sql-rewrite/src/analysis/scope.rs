@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use column_types::LogicalType;
 use sqlparser::ast::{Expr, Ident};
+use sqlstate::SqlState;
 
 use super::refuse;
 use crate::names::{FUNCTION_WORDS, SYSTEM_COLUMNS, folded};
@@ -206,7 +207,7 @@ impl Scope<'_> {
                 }
                 if found.is_some() {
                     return Err(refuse(format!("column reference {name:?} is ambiguous"))
-                        .with_state("42702"));
+                        .with_state(SqlState::AMBIGUOUS_COLUMN));
                 }
                 found = Some(relation.resolved(column));
             }
@@ -238,7 +239,8 @@ impl Scope<'_> {
         if unknown_relation {
             return Ok(Resolved { is_free, ..PLAIN });
         }
-        Err(refuse(format!("column {name:?} does not exist")).with_state("42703"))
+        Err(refuse(format!("column {name:?} does not exist"))
+            .with_state(SqlState::UNDEFINED_COLUMN))
     }
 
     fn resolve_qualified(
@@ -250,7 +252,7 @@ impl Scope<'_> {
         let Some(found) = self.relation(schema, relation) else {
             return Err(
                 refuse(format!("missing FROM-clause entry for table {relation:?}"))
-                    .with_state("42P01"),
+                    .with_state(SqlState::UNDEFINED_TABLE),
             );
         };
         if let Some(known) = found.find(column) {
@@ -263,7 +265,8 @@ impl Scope<'_> {
             });
         }
         // `relation.function` would call it on the whole row.
-        Err(refuse(format!("column {relation}.{column} does not exist")).with_state("42703"))
+        Err(refuse(format!("column {relation}.{column} does not exist"))
+            .with_state(SqlState::UNDEFINED_COLUMN))
     }
 
     /// A relation by its name, from the nearest scope that has one.
@@ -402,7 +405,7 @@ impl Scope<'_> {
                 return Err(refuse(format!(
                     "column {name:?} of USING is not on both sides, once on each"
                 ))
-                .with_state("42703"));
+                .with_state(SqlState::UNDEFINED_COLUMN));
             };
             super::gather::refuse_gathered([&left.column, &right.column], schema)?;
             super::comparison::joinable(schema, left.column.sealed, right.column.sealed)?;

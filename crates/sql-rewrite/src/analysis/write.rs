@@ -7,6 +7,7 @@ use sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, ObjectName, SelectItem, TableAlias,
     TableFactor, TableWithJoins, Update, UpdateTableFromKind,
 };
+use sqlstate::SqlState;
 
 use super::query::{
     Outputs, check_relation_name, check_simple_alias, explicit_name, make_explicit,
@@ -175,8 +176,10 @@ impl<'s> Analysis<'s> {
         targets: &[Option<ColumnId>],
         scope: &Scope,
     ) -> Result<(), Refusal> {
-        let mismatch =
-            || refuse("the row assigned has another number of columns").with_state("42601");
+        let mismatch = || {
+            refuse("the row assigned has another number of columns")
+                .with_state(SqlState::SYNTAX_ERROR)
+        };
         match value {
             Expr::Tuple(values) if values.len() == targets.len() => values
                 .iter_mut()
@@ -277,7 +280,7 @@ pub(crate) fn target_column(
             "column {column:?} of relation {:?} does not exist",
             table.name
         ))
-        .with_state("42703"));
+        .with_state(SqlState::UNDEFINED_COLUMN));
     };
     Ok(table.columns[place].protected)
 }

@@ -5,6 +5,7 @@ use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::{BigInt, BigUint, Sign};
 use bigdecimal::num_traits::{ToPrimitive, Zero};
 use column_types::{NumericSpecial, Value, ValueError};
+use sqlstate::SqlState;
 
 use super::{error, malformed, special_of_sign, too_short};
 
@@ -17,7 +18,7 @@ const GROUP: i64 = 4;
 
 fn invalid(what: &str) -> ValueError {
     error(
-        "22P03",
+        SqlState::INVALID_BINARY_REPRESENTATION,
         &format!("invalid {what} in external \"numeric\" value"),
     )
 }

@@ -1,6 +1,7 @@
 //! Arrays: numbers of their types, and their forms in messages.
 
 use column_types::{LogicalType, TextContext, Value, ValueError, array_elements};
+use sqlstate::SqlState;
 
 use super::{Format, error, fixed, malformed, oid, read, too_short, utf8};
 
@@ -60,8 +61,12 @@ pub fn read_array(
 ) -> Result<Vec<Option<Value>>, ValueError> {
     let values = match format {
         Format::Text => {
-            let elements = array_elements(utf8(bytes)?)
-                .ok_or_else(|| error("22P02", "malformed array literal"))?;
+            let elements = array_elements(utf8(bytes)?).ok_or_else(|| {
+                error(
+                    SqlState::INVALID_TEXT_REPRESENTATION,
+                    "malformed array literal",
+                )
+            })?;
             check_count(elements.len())?;
             let values = elements.into_iter().map(|element| {
                 let value = |text: String| Value::from_text(&text, logical, context);
@@ -79,7 +84,7 @@ fn check_count(count: usize) -> Result<(), ValueError> {
         return Ok(());
     }
     Err(ValueError {
-        sqlstate: "54000",
+        sqlstate: SqlState::PROGRAM_LIMIT_EXCEEDED,
         message: format!(
             "an array beside a protected column has at most {ARRAY_ELEMENTS_MAX} elements"
         ),
@@ -97,12 +102,15 @@ fn read_binary(
     let dimensions = take_number(&mut rest)?;
     let dimensions = usize::try_from(dimensions).map_err(|_| malformed())?;
     if dimensions > DIMENSIONS_MAX {
-        return Err(error("54000", "number of array dimensions exceeds 6"));
+        return Err(error(
+            SqlState::PROGRAM_LIMIT_EXCEEDED,
+            "number of array dimensions exceeds 6",
+        ));
     }
     let _has_null = take_number(&mut rest)?;
     let own_type = take_number(&mut rest)? as u32;
     if own_type != oid(logical) {
-        return Err(error("42804", "wrong element type"));
+        return Err(error(SqlState::DATATYPE_MISMATCH, "wrong element type"));
     }
     let mut count = usize::from(dimensions > 0);
     for _ in 0..dimensions {
@@ -187,7 +195,7 @@ mod tests {
 
     fn read_integers(bytes: &[u8], format: Format) -> Result<Vec<Option<Value>>, &'static str> {
         let read = read_array(bytes, LogicalType::Integer, format, &TextContext::default());
-        read.map_err(|error| error.sqlstate)
+        read.map_err(|error| error.sqlstate.as_str())
     }
 
     #[test]

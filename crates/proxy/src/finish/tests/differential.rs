@@ -7,6 +7,8 @@ use postgres::{Client, SimpleQueryMessage};
 
 use super::*;
 
+use crate::statement_error::StatementError;
+
 /// SplitMix64, so that a seed draws the same cases everywhere.
 struct Draw(u64);
 
@@ -250,7 +252,7 @@ fn rows_of(client: &mut Client, sql: &str) -> Result<Rows, String> {
 }
 
 fn ours(client: &mut Client, finish: &Finish) -> Result<(Vec<u32>, Rows), String> {
-    let failed = |failure: Failure| failure.sqlstate.to_owned();
+    let failed = |failure: StatementError| failure.sqlstate.to_string();
     let fetch = write_plain(finish);
     let fetched = rows_of(client, &fetch).expect("the server can do the fetch");
     let statement = client.prepare(&fetch).expect("it was just run");
@@ -259,7 +261,7 @@ fn ours(client: &mut Client, finish: &Finish) -> Result<(Vec<u32>, Rows), String
     let given = given_of(finish, &schema(), &types);
     let rows = answer(finish, &given, &fetched, LIMITS).map_err(failed)?;
     let program = Program::new(finish, &given, &Literals, |_| 0);
-    let program = program.map_err(|error| error.sqlstate.to_owned())?;
+    let program = program.map_err(|error| error.sqlstate.to_string())?;
     let mut out = Vec::new();
     program.write_description(&mut out);
     let fields = backend::read_row_description(&out[5..]).expect("well formed");

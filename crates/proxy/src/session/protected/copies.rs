@@ -9,6 +9,7 @@ use super::{Protected, Ways};
 use crate::session::answers::Expected;
 use crate::session::copying::Copying;
 use crate::session::{End, Way};
+use crate::statement_error::StatementError;
 
 impl Protected {
     /// What to do with a message of the client that belongs to a COPY.
@@ -63,7 +64,7 @@ impl Protected {
         }
     }
 
-    fn refuse_copy(&mut self, failure: Failure, ways: &mut Ways<'_>) {
+    fn refuse_copy(&mut self, failure: StatementError, ways: &mut Ways<'_>) {
         write_fail("a row was refused", ways);
         self.copy_failure = Some(failure);
     }
@@ -121,17 +122,17 @@ impl Protected {
 
     /// The server has failed, or is ready. Gives what the client is told in place of the server's
     /// error.
-    pub(super) fn end_copy(&mut self) -> Option<Failure> {
+    pub(super) fn end_copy(&mut self) -> Option<StatementError> {
         self.copying = None;
         self.copy_failure.take()
     }
 }
 
 /// Rows that have been given to the client cannot be taken back.
-fn ended(failure: Failure) -> End {
+fn ended(error: StatementError) -> End {
     End(Failure {
         fatal: true,
-        ..failure
+        ..error.into()
     })
 }
 

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use sql_rewrite::{Form, NAME_SIZE_MAX, Source};
-use wire_postgres::backend::{self, Failure};
+use sqlstate::SqlState;
+use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target, write_target};
 
 use super::late::rolls_back;
@@ -18,6 +19,7 @@ use crate::session::locks::RowName;
 use crate::session::own::{self, Found};
 use crate::session::rows::Shape;
 use crate::session::statements::{Portal, PortalState, Statement, kept};
+use crate::statement_error::StatementError;
 
 impl Protected {
     pub(super) fn parse(&mut self, parse: &Parse<'_>, message: &[u8], ways: &mut Ways<'_>) {
@@ -25,7 +27,7 @@ impl Protected {
         let planned = planned.and_then(|(plan, text)| {
             if plan.planned.len() > 1 {
                 let message = "cannot insert multiple commands into a prepared statement";
-                return Err(Failure::error("42601", message));
+                return Err(StatementError::statement(SqlState::SYNTAX_ERROR, message));
             }
             check_length(&plan)?;
             Ok((plan, text))
@@ -113,7 +115,7 @@ impl Protected {
     }
 
     /// Refuses to keep a Bind where the portals of the session hold too much.
-    fn check_kept(&self, name: &[u8], body: &[u8]) -> Result<(), Failure> {
+    fn check_kept(&self, name: &[u8], body: &[u8]) -> Result<(), StatementError> {
         if name.is_empty() {
             return Ok(());
         }
@@ -128,7 +130,7 @@ impl Protected {
         }
         let message = format!("the portals of the session hold more than {bytes_max} bytes");
         let hint = "Close portals, or raise max_finish_bytes in the proxy's configuration.";
-        Err(Failure::error("54000", message).hint(hint))
+        Err(StatementError::limit(message).hint(hint))
     }
 
     /// The statement of a name, if its plan still holds.
@@ -136,11 +138,11 @@ impl Protected {
         &mut self,
         name: &[u8],
         ways: &mut Ways<'_>,
-    ) -> Result<Arc<Statement>, Failure> {
+    ) -> Result<Arc<Statement>, StatementError> {
         let statement = self.statements.get(name).cloned().ok_or_else(|| {
             let name = String::from_utf8_lossy(name);
             let message = format!("prepared statement \"{name}\" does not exist");
-            Failure::error("26000", message)
+            StatementError::statement(SqlState::INVALID_SQL_STATEMENT_NAME, message)
         })?;
         let names_objects = statement.plan.may_name_objects
             && (self.objects.concern(&statement.text)
@@ -197,7 +199,7 @@ impl Protected {
                     return self.describe_steps(statement, message, ways);
                 }
                 Some(statement) => Ok(Expected::DescribeStatement(statement)),
-                None => Err(("26000", name)),
+                None => Err((SqlState::INVALID_SQL_STATEMENT_NAME, name)),
             },
             Target::Portal(name) => match self.portals.get(name) {
                 Some(portal) => match &portal.state {
@@ -211,7 +213,7 @@ impl Protected {
                         answer.program().write_description(&mut said);
                         return self.answers.push(Expected::Own(said));
                     }
-                    PortalState::Done => Err(("34000", name)),
+                    PortalState::Done => Err((SqlState::INVALID_CURSOR_NAME, name)),
                 },
                 None => match self.shape_of_cursor(name) {
                     Ok(shape) => Ok(Expected::DescribePortal(shape)),
@@ -224,14 +226,14 @@ impl Protected {
             Err((sqlstate, name)) => {
                 let name = String::from_utf8_lossy(name);
                 let message = format!("\"{name}\" does not exist");
-                self.fail(Failure::error(sqlstate, message), ways);
+                self.fail(StatementError::statement(sqlstate, message), ways);
             }
         }
     }
 
     /// The columns of a cursor that SQL declared: to the server it is a portal, and drivers ask for
     /// it as for one. None: it has no sealed ones, or the server knows that there is none.
-    fn shape_of_cursor(&mut self, name: &[u8]) -> Result<Option<Arc<Shape>>, Failure> {
+    fn shape_of_cursor(&mut self, name: &[u8]) -> Result<Option<Arc<Shape>>, StatementError> {
         let name = String::from_utf8_lossy(name);
         if !self.objects.has_cursor(&name) {
             return Ok(None);
@@ -246,7 +248,7 @@ impl Protected {
         let (Some(front), Some(answering)) = (statement.plan.front(0), statement.plan.answering(0))
         else {
             let message = "a statement of this kind cannot be described";
-            return self.fail(Failure::error("0A000", message), ways);
+            return self.fail(StatementError::unsupported(message), ways);
         };
         let mut parts: Vec<At> = parts_to_describe(&statement, front, answering);
         let last = parts.pop().unwrap_or(front);
@@ -286,7 +288,7 @@ impl Protected {
         }
         let (Some(at), Ok(bind)) = (statement.plan.answering(0), bind) else {
             let message = "a statement of this kind cannot be described";
-            return self.fail(Failure::error("0A000", message), ways);
+            return self.fail(StatementError::unsupported(message), ways);
         };
         if !may_return_rows(statement, at) {
             let mut said = Vec::new();
@@ -342,20 +344,26 @@ impl Protected {
     ) -> Result<(), End> {
         let missing = |sqlstate, what| {
             let name = String::from_utf8_lossy(execute.portal);
-            Failure::error(sqlstate, format!("portal \"{name}\" {what}"))
+            StatementError::statement(sqlstate, format!("portal \"{name}\" {what}"))
         };
         if self.give_answer(execute) {
             return Ok(());
         }
         let Some(portal) = self.portals.get_mut(execute.portal) else {
-            self.fail(missing("34000", "does not exist"), ways);
+            self.fail(
+                missing(SqlState::INVALID_CURSOR_NAME, "does not exist"),
+                ways,
+            );
             return Ok(());
         };
         let statement = Arc::clone(&portal.statement);
         let (shape, row) = match &portal.state {
             PortalState::Bound { shape, row } => (shape.clone(), row.clone()),
             PortalState::Answer(_) | PortalState::Done => {
-                self.fail(missing("55000", "cannot be run"), ways);
+                self.fail(
+                    missing(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, "cannot be run"),
+                    ways,
+                );
                 return Ok(());
             }
             PortalState::Kept(_) => {
@@ -377,29 +385,30 @@ impl Protected {
 
 /// Refuses a name of which the proxy cannot tell what the server keeps: in another encoding it is
 /// cut elsewhere, and SQL cuts it at a whole character.
-fn check_name(name: &[u8]) -> Result<(), Failure> {
+fn check_name(name: &[u8]) -> Result<(), StatementError> {
     let start = kept(name);
     if start.len() == name.len() || start.is_ascii() {
         return Ok(());
     }
     let message = format!("a name of more than {NAME_SIZE_MAX} bytes has to be in ASCII");
-    Err(Failure::error("42622", message))
+    Err(StatementError::statement(SqlState::NAME_TOO_LONG, message))
 }
 
-/// Drivers that prepare statements by themselves know it by the server's routine, and do it again.
-fn means_another(message: &'static str) -> Failure {
-    Failure::error("0A000", message)
-        .hint("Prepare it again.")
-        .routine("RevalidateCachedQuery")
+/// A prepared statement that has another meaning by now.
+fn means_another(message: &'static str) -> StatementError {
+    StatementError {
+        wants_preparing: true,
+        ..StatementError::unsupported(message).hint("Prepare it again.")
+    }
 }
 
 /// Refuses a statement with more values than a message can carry.
-pub(super) fn check_length(plan: &TextPlan) -> Result<(), Failure> {
+pub(super) fn check_length(plan: &TextPlan) -> Result<(), StatementError> {
     if !plan.is_too_long() {
         return Ok(());
     }
     let message = "the statement has more than 65535 values for protected columns";
-    Err(Failure::error("54000", message)
+    Err(StatementError::limit(message)
         .hint("Pass an array as one parameter, split the statement, or use COPY."))
 }
 

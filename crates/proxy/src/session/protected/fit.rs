@@ -1,17 +1,17 @@
 //! Whether rules and database fit.
 
 use sql_rewrite::{Answer, Schema, SchemaError};
-use wire_postgres::backend::Failure;
 
 use super::Protected;
 use crate::plans::TextPlan;
+use crate::statement_error::StatementError;
 
 impl Protected {
     /// The schema of the database.
     ///
     /// # Errors
     /// The rules do not fit it, so that no statement is safe.
-    pub(super) fn fit(&self, answers: &[Answer]) -> Result<Schema, Failure> {
+    pub(super) fn fit(&self, answers: &[Answer]) -> Result<Schema, StatementError> {
         let seen = self.shared.seen(&self.database);
         let schema = Schema::build_with_unfit(self.shared.rules(), answers, &seen);
         let schema = schema.map_err(|errors| {
@@ -35,7 +35,7 @@ impl Protected {
     }
 
     /// Refuses what touches protected columns while one with a rule is in clear.
-    pub(super) fn check_fit(&mut self, plan: &TextPlan) -> Result<(), Failure> {
+    pub(super) fn check_fit(&mut self, plan: &TextPlan) -> Result<(), StatementError> {
         let errors = &plan.loaded.schema.unfit;
         if errors.is_empty() || plan.passes() {
             return Ok(());
@@ -47,7 +47,7 @@ impl Protected {
 
     /// Whether a refusal is about a table that lost a column. The log has it by then; the database
     /// is looked at again, since what was mended at the server itself tells nobody.
-    pub(super) fn is_of_closed(&mut self, failure: &Failure) -> bool {
+    pub(super) fn is_of_closed(&mut self, failure: &StatementError) -> bool {
         let mut schemas = self.loaded.iter().map(|loaded| &loaded.schema);
         let is_of_closed = schemas.any(|schema| {
             let mut texts = schema.closed.values();
@@ -62,7 +62,7 @@ impl Protected {
     }
 }
 
-fn unfit(errors: &[SchemaError]) -> Failure {
+fn unfit(errors: &[SchemaError]) -> StatementError {
     let first = errors.first().map(ToString::to_string).unwrap_or_default();
     let more = match errors.len().saturating_sub(1) {
         0 => String::new(),
@@ -70,5 +70,5 @@ fn unfit(errors: &[SchemaError]) -> Failure {
     };
     let message = format!("rules and database do not fit: {first}{more}");
     let hint = "Run `strongroom columns check`. What it names is mended at the server itself.";
-    Failure::error("F0000", message).hint(hint)
+    StatementError::rules(message).hint(hint)
 }

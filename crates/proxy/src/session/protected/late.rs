@@ -15,7 +15,7 @@
 //! 4. Should it write another number of rows than the client was told, the session ends.
 
 use sql_rewrite::TransactionEffect;
-use wire_postgres::backend::{self, Failure};
+use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind};
 use wire_postgres::{HEADER_SIZE, Header};
 
@@ -23,6 +23,7 @@ use super::{Protected, Ways};
 use crate::session::answers::{Expected, Unseen, Writes};
 use crate::session::statements::Statement;
 use crate::session::step::Step;
+use crate::statement_error::StatementError;
 
 /// More bytes than these are not kept back.
 const SIZE_MAX: usize = 64 * 1024;
@@ -173,7 +174,7 @@ impl Protected {
     }
 
     /// Makes the server fail in place of a step behind which Sync was sent.
-    pub(super) fn fail_synced(&mut self, failure: Failure, ways: &mut Ways<'_>) {
+    pub(super) fn fail_synced(&mut self, failure: StatementError, ways: &mut Ways<'_>) {
         self.reopen();
         self.refuse(failure, ways);
         self.sync_again(ways);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wire_postgres::backend::{self, Failure};
+use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, Target, write_execute, write_target};
 
 use super::{Protected, Ways};
@@ -14,6 +14,7 @@ use crate::session::finishing::{self, Finishing, State, finish_at, give};
 use crate::session::inputs::Inputs;
 use crate::session::statements::{PortalState, Statement};
 use crate::session::step::Step;
+use crate::statement_error::StatementError;
 
 impl Protected {
     /// Fetches the rows of a query. `body` is that of its Bind.
@@ -24,10 +25,10 @@ impl Protected {
         body: Box<[u8]>,
         execute: Execute<'_>,
         ways: &mut Ways<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), StatementError> {
         let plan = Arc::clone(&statement.plan);
         let (Some(finish), Ok(bind)) = (finish_at(&plan, place), Bind::read(&body)) else {
-            return Err(Failure::error("XX000", "the plan is another"));
+            return Err(StatementError::defect("the plan is another"));
         };
         self.write_late(ways);
         self.apply_effects(&plan, place);
@@ -84,7 +85,7 @@ impl Protected {
         &mut self,
         finishing: Finishing,
         ways: &mut Ways<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), StatementError> {
         let counters = self.shared.counters();
         add(&counters.queries_finished, 1);
         add(&counters.rows_finished, finishing.fetched);

@@ -1,5 +1,6 @@
 //! The server's answers, in the order in which they are expected.
 
+use sqlstate::SqlState;
 use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};
 
@@ -9,6 +10,7 @@ use crate::session::answers::{DescribeFinish, Expected, Unseen, is_query};
 use crate::session::finishing;
 use crate::session::prepared::By;
 use crate::session::rows::{self, RowError};
+use crate::statement_error::StatementError;
 
 impl Protected {
     /// Takes a message of the server. ParameterStatus was noted before.
@@ -175,7 +177,7 @@ impl Protected {
                 let written = finishing::write_description(statement, 0, body, formats, out);
                 self.is_waiting = false;
                 match written {
-                    Err(RowError::Failure(failure)) if !failure.fatal => {
+                    Err(RowError::Statement(failure)) if !failure.ends_session => {
                         self.answers.pop();
                         self.fail(failure, ways);
                         return Ok(false);
@@ -282,7 +284,7 @@ impl Protected {
                 }
                 if writes.is_said && count != 1 {
                     let message = "the server did not write a row that the transaction had locked";
-                    return Err(End(Failure::fatal("XX000", message)));
+                    return Err(End(Failure::fatal(SqlState::INTERNAL_ERROR, message)));
                 }
                 if left == 0 && writes.is_said {
                     return Ok(true);
@@ -453,7 +455,7 @@ impl Protected {
         self.status = status;
         if status != b'T' && !self.late.is_empty() {
             let message = "the transaction ended before all was written that it had computed";
-            return Err(End(Failure::fatal("XX000", message)));
+            return Err(End(Failure::fatal(SqlState::INTERNAL_ERROR, message)));
         }
         self.end_copy();
         self.say_own(ways);
@@ -508,9 +510,9 @@ impl From<RowError> for End {
             RowError::Malformed(error) => error.into(),
             // The rest of the rows would have to be swallowed; a value that does not open is a
             // matter for somebody to look at.
-            RowError::Failure(failure) => Self(Failure {
+            RowError::Statement(error) => Self(Failure {
                 fatal: true,
-                ..failure
+                ..error.into()
             }),
         }
     }
@@ -518,7 +520,7 @@ impl From<RowError> for End {
 
 pub(super) fn unexpected() -> End {
     let message = "the server gave an answer that was not expected";
-    End(Failure::fatal("08P01", message))
+    End(Failure::fatal(SqlState::PROTOCOL_VIOLATION, message))
 }
 
 /// How many rows a tag of CommandComplete counts: `UPDATE 5`.
@@ -537,11 +539,17 @@ pub(in crate::session) fn is_fatal(body: &[u8]) -> Result<bool, Malformed> {
 }
 
 /// Codes by which clients decide whether to try again, and which say nothing of the catalogues.
-const KEPT_CODES: [&str; 7] = [
-    "25P02", "40001", "40P01", "53200", "55P03", "57014", "57P01",
+const KEPT_CODES: [SqlState; 7] = [
+    SqlState::IN_FAILED_SQL_TRANSACTION,
+    SqlState::SERIALIZATION_FAILURE,
+    SqlState::DEADLOCK_DETECTED,
+    SqlState::OUT_OF_MEMORY,
+    SqlState::LOCK_NOT_AVAILABLE,
+    SqlState::QUERY_CANCELED,
+    SqlState::ADMIN_SHUTDOWN,
 ];
 
-fn load_failed(body: &[u8]) -> Result<Failure, End> {
+fn load_failed(body: &[u8]) -> Result<StatementError, End> {
     let fields = backend::read_fields(body)?;
     let of = |wanted: u8| fields.iter().find(|(letter, _)| *letter == wanted);
     let reason = of(b'M').map(|(_, text)| String::from_utf8_lossy(text));
@@ -549,9 +557,13 @@ fn load_failed(body: &[u8]) -> Result<Failure, End> {
         "the proxy cannot read the catalogues: {}",
         reason.unwrap_or_default()
     );
-    let is_code = |code: &&str| of(b'C').is_some_and(|(_, text)| *text == code.as_bytes());
-    let code = KEPT_CODES.into_iter().find(is_code).unwrap_or("F0000");
-    Ok(Failure::error(code, message))
+    let is_code =
+        |code: &SqlState| of(b'C').is_some_and(|(_, text)| *text == code.as_str().as_bytes());
+    let code = KEPT_CODES
+        .into_iter()
+        .find(is_code)
+        .unwrap_or(SqlState::CONFIG_FILE_ERROR);
+    Ok(StatementError::statement(code, message))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use sql_rewrite::{Effects, SessionFacts};
-use wire_postgres::backend::Failure;
+use sqlstate::SqlState;
 
 use super::{Protected, Stale, Ways};
 use crate::plans::TextPlan;
@@ -12,6 +12,7 @@ use crate::protection::{Loaded, Reading};
 use crate::session::answers::{Expected, Unseen};
 use crate::session::load::{Extent, Load};
 use crate::session::settings;
+use crate::statement_error::StatementError;
 
 impl Protected {
     pub(super) fn must_load(&mut self) -> bool {
@@ -121,7 +122,7 @@ impl Protected {
         &self,
         load: Load,
         session: &SessionFacts,
-    ) -> Result<Option<Arc<Loaded>>, Failure> {
+    ) -> Result<Option<Arc<Loaded>>, StatementError> {
         if load.extent != Extent::Whole {
             let own = self.loaded.as_ref();
             return Ok(self.shared.adopt(&self.database, session, own));
@@ -154,14 +155,17 @@ impl Protected {
 
     /// Refuses catalogues as a transaction saw them before another session changed them: the
     /// server finds names by those of now.
-    fn check_snapshot(&self, load: &Load, session: &SessionFacts) -> Result<(), Failure> {
+    fn check_snapshot(&self, load: &Load, session: &SessionFacts) -> Result<(), StatementError> {
         let is_whole = load.extent == Extent::Whole;
         let may_be_old = is_whole && self.is_in_transaction() && sees_one_moment(session);
         if !may_be_old || self.loaded.is_none() || self.forgets == load.forgets {
             return Ok(());
         }
         let message = "could not serialize access: another session has changed the schema";
-        Err(Failure::error("40001", message).hint("The transaction might succeed if retried."))
+        Err(
+            StatementError::statement(SqlState::SERIALIZATION_FAILURE, message)
+                .hint("The transaction might succeed if retried."),
+        )
     }
 
     fn is_in_transaction(&self) -> bool {
@@ -194,7 +198,7 @@ impl Protected {
 
     /// Refuses to go by what is known where the watch over the database has gone silent. What
     /// begins and ends transactions goes by nothing.
-    pub(super) fn check_lease(&self, plan: &TextPlan) -> Result<(), Failure> {
+    pub(super) fn check_lease(&self, plan: &TextPlan) -> Result<(), StatementError> {
         match &self.watch {
             Some(watch) if !plan.only_frames() => watch.check(Instant::now()),
             _ => Ok(()),

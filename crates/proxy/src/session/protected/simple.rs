@@ -5,7 +5,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use sql_rewrite::Plan;
-use wire_postgres::backend::{self, Failure};
+use sqlstate::SqlState;
+use wire_postgres::backend;
 use wire_postgres::frontend::{
     self, Bind, Execute, Target, write_bind, write_execute, write_parse, write_target,
 };
@@ -20,6 +21,7 @@ use crate::session::inputs::Inputs;
 use crate::session::locks::RowName;
 use crate::session::rows::Shape;
 use crate::session::statements::Statement;
+use crate::statement_error::StatementError;
 
 /// The body of a Bind without a name, a value, or a format.
 pub(super) const EMPTY_BIND: &[u8] = &[0; 8];
@@ -90,16 +92,16 @@ impl Protected {
 
     /// Refuses what stands behind the end of a transaction, in one text, where it changed what
     /// names mean: the text was planned by those names.
-    fn check_end(&self, plan: &TextPlan) -> Result<(), Failure> {
+    fn check_end(&self, plan: &TextPlan) -> Result<(), StatementError> {
         if !(self.touched.schema || self.touched.path) || !plan.goes_on_behind_an_end() {
             return Ok(());
         }
         let message = "a statement behind the end of a transaction that has changed the schema \
                        or settings, in one text, is not supported before protected columns";
-        Err(Failure::error("0A000", message).hint("Send the statements one by one."))
+        Err(StatementError::unsupported(message).hint("Send the statements one by one."))
     }
 
-    fn fail_query(&mut self, failure: Failure, ways: &mut Ways<'_>) {
+    fn fail_query(&mut self, failure: StatementError, ways: &mut Ways<'_>) {
         frontend::write_query(REFUSED_TEXT, ways.to_server);
         self.note_refusal(&failure);
         self.answers.push(Expected::FailQuery(failure));
@@ -138,7 +140,7 @@ impl Protected {
         });
         if copies {
             let message = "COPY beside a statement that the proxy computes for is not supported";
-            let failure = Failure::error("0A000", message);
+            let failure = StatementError::unsupported(message);
             let failure = failure.hint("Send the statements one by one.");
             self.fail_query(failure, ways);
             return Ok(());
@@ -176,14 +178,17 @@ impl Protected {
             };
             if statement.parameters_wanted(place) > 0 {
                 let message = "there is no parameter in a simple query";
-                self.fail(Failure::error("42P02", message), ways);
+                self.fail(
+                    StatementError::statement(SqlState::UNDEFINED_PARAMETER, message),
+                    ways,
+                );
                 return Ok(());
             }
             match one.plan {
                 Plan::Copy(_) => {
                     let message = "COPY beside a statement that the proxy computes for";
                     let message = format!("{message} is not supported");
-                    self.fail(Failure::error("0A000", message), ways);
+                    self.fail(StatementError::unsupported(message), ways);
                 }
                 Plan::Pass(_) | Plan::One(..) => {
                     if let Err(failure) = self.send_of_script(&statement, place, ways) {
@@ -208,7 +213,7 @@ impl Protected {
         statement: &Arc<Statement>,
         place: usize,
         ways: &mut Ways<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), StatementError> {
         let plan = &statement.plan;
         let Some(front) = plan.front(place) else {
             let text = &statement.text[plan.planned[place].span.clone()];
@@ -222,7 +227,7 @@ impl Protected {
             return Ok(());
         };
         let context = self.note_time();
-        let bind = Bind::read(EMPTY_BIND).map_err(|_| Failure::error("XX000", "no Bind"))?;
+        let bind = Bind::read(EMPTY_BIND).map_err(|_| StatementError::defect("no Bind"))?;
         let inputs = Inputs::new(place, &bind, &context);
         statement.write_parse(front, b"", ways.to_server);
         let results = statement.result_formats(front, bind.result_formats);

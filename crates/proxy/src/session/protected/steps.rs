@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use column_types::TextContext;
 use sql_rewrite::{Plan, ReadModifyWrite};
-use wire_postgres::backend::{self, Failure};
+use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, Target, write_execute, write_target};
 
 use super::extended::may_return_rows;
@@ -23,6 +23,7 @@ use crate::session::locks::{RowName, may_change_all};
 use crate::session::rows::Shape;
 use crate::session::statements::Statement;
 use crate::session::step::{Computation, Modify, Step, modification, too_many_bytes};
+use crate::statement_error::StatementError;
 
 impl Protected {
     /// Executes a portal that is kept here: `bind` is the body of its Bind.
@@ -41,11 +42,11 @@ impl Protected {
             Some(Plan::Finish(_)) => self.begin_finish(statement, place, bind, execute, ways),
             _ => {
                 let message = "this statement takes steps that are not supported";
-                Err(Failure::error("0A000", message))
+                Err(StatementError::unsupported(message))
             }
         };
         match begun {
-            Err(failure) if failure.fatal => return Err(End(failure)),
+            Err(failure) if failure.ends_session => return Err(End(failure.into())),
             Err(failure) => self.fail(failure, ways),
             Ok(()) => {}
         }
@@ -66,7 +67,7 @@ impl Protected {
             Step::Finish(finishing) => self.end_finish(finishing, ways),
         };
         match ended {
-            Err(failure) if failure.fatal => return Err(End(failure)),
+            Err(failure) if failure.ends_session => return Err(End(failure.into())),
             Err(failure) if is_synced => self.fail_synced(failure, ways),
             Err(failure) => self.fail(failure, ways),
             Ok(()) => {}
@@ -94,16 +95,16 @@ impl Protected {
         body: Box<[u8]>,
         execute: Execute<'_>,
         ways: &mut Ways<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), StatementError> {
         let plan = &statement.plan;
         let (Some(modify), Ok(bind)) = (modification(plan, place), Bind::read(&body)) else {
-            return Err(Failure::error("XX000", "the plan is another"));
+            return Err(StatementError::defect("the plan is another"));
         };
         let role = |role| At { place, role };
         if execute.rows_max > 0 && may_return_rows(statement, role(Role::Write)) {
             let message = "RETURNING in portions is not supported for a statement that computes \
                            protected columns";
-            let failure = Failure::error("0A000", message);
+            let failure = StatementError::unsupported(message);
             return Err(failure.hint("Execute it without a limit of rows (fetch size)."));
         }
         let context = self.note_time();
@@ -162,7 +163,7 @@ impl Protected {
         place: usize,
         (bind, inputs, computation, row): (&Bind<'_>, &Inputs<'_>, &Computation, Option<&RowName>),
         ways: &mut Ways<'_>,
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, StatementError> {
         let at = At {
             place,
             role: Role::WriteByKey,
@@ -235,7 +236,7 @@ impl Protected {
         front.map_or_else(Vec::new, |front| self.prepare(statement, front, ways))
     }
 
-    fn end_modify(&mut self, step: Modify, ways: &mut Ways<'_>) -> Result<(), Failure> {
+    fn end_modify(&mut self, step: Modify, ways: &mut Ways<'_>) -> Result<(), StatementError> {
         if let Some(failure) = step.failure {
             return Err(failure);
         }
@@ -245,7 +246,7 @@ impl Protected {
             role: Role::Write,
         };
         let Ok(bind) = Bind::read(&step.bind) else {
-            return Err(Failure::error("XX000", "the plan is another"));
+            return Err(StatementError::defect("the plan is another"));
         };
         let shape = Shape::of_portal(plan, at, bind.result_formats);
         let left = step.changed.len();
@@ -284,7 +285,7 @@ impl Protected {
         step: &Modify,
         (bind, at): (&Bind<'_>, At),
         ways: &mut Ways<'_>,
-    ) -> Result<bool, Failure> {
+    ) -> Result<bool, StatementError> {
         let rows = step.changed.len();
         if rows > 0 {
             let start = ways.to_server.len();
@@ -347,7 +348,7 @@ fn write_rows(
     (bind, context): (&Bind<'_>, &TextContext),
     (at, name): (At, &[u8]),
     ways: &mut Ways<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), StatementError> {
     let statement = &step.statement;
     let start = ways.to_server.len();
     let results = statement.result_formats(at, bind.result_formats);

@@ -4,6 +4,7 @@ use column_types::LogicalType;
 use sqlparser::ast::{
     BinaryOperator as B, CaseWhen, Expr, Function, FunctionArguments, UnaryOperator as U, Value,
 };
+use sqlstate::SqlState;
 
 use super::{Lowering, Typed, as_read, both, compare, known, shape, truth, without_limits};
 use crate::analysis::any::{Listed, not_listed};
@@ -134,7 +135,8 @@ impl Lowering<'_, '_> {
             return Err(unsupported("a row that is compared with another value"));
         };
         if lefts.len() != rights.len() {
-            return Err(refuse("unequal number of entries in row expressions").with_state("42601"));
+            return Err(refuse("unequal number of entries in row expressions")
+                .with_state(SqlState::SYNTAX_ERROR));
         }
         let mut equal = Vec::new();
         for (left, right) in lefts.iter().zip(rights) {

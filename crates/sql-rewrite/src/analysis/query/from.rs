@@ -4,6 +4,7 @@ use sqlparser::ast::{
     Distinct, FunctionArg, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Query, SetExpr,
     TableAlias, TableFactor, TableFunctionArgs, TableWithJoins,
 };
+use sqlstate::SqlState;
 
 use super::super::function::argument_expression;
 use super::super::meeting::has_constant;
@@ -268,10 +269,12 @@ impl Analysis<'_> {
         };
         let own = (found.schema.clone(), found.name.clone());
         if let Some(text) = self.schema.closed.get(&own) {
-            return Err(refuse(text.clone()).with_state("F0000").with_hint(
-                "Give the column its name back at the server, or mend the rules and start the \
+            return Err(refuse(text.clone())
+                .with_state(SqlState::CONFIG_FILE_ERROR)
+                .with_hint(
+                    "Give the column its name back at the server, or mend the rules and start the \
                  proxy anew.",
-            ));
+                ));
         }
         if found.opaque {
             return Err(refuse(format!(
@@ -285,7 +288,7 @@ impl Analysis<'_> {
                  a protected relation has the same name",
                 found.schema, found.name
             ))
-            .with_state("F0000")
+            .with_state(SqlState::CONFIG_FILE_ERROR)
             .with_hint("Qualify the name with the schema that is meant."));
         }
         if found.kind == RelationKind::Foreign && self.schema.has_protected(name) {
@@ -311,7 +314,7 @@ impl Analysis<'_> {
             None => name.to_owned(),
         };
         Err(refuse(format!("relation {title:?} does not exist"))
-            .with_state("42P01")
+            .with_state(SqlState::UNDEFINED_TABLE)
             .with_hint("Qualify the name with its schema, as the rules have it."))
     }
 }
@@ -367,7 +370,8 @@ pub(crate) fn rename(columns: &mut [OutColumn], alias: &TableAlias) -> Result<()
         return Err(unsupported("an alias of this form"));
     };
     if names.len() > columns.len() {
-        return Err(refuse("an alias names more columns than there are").with_state("42P10"));
+        return Err(refuse("an alias names more columns than there are")
+            .with_state(SqlState::INVALID_COLUMN_REFERENCE));
     }
     for (column, definition) in columns.iter_mut().zip(names) {
         if definition.data_type.is_some() {

@@ -3,6 +3,7 @@
 use sqlparser::ast::{
     Expr, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
 };
+use sqlstate::SqlState;
 
 use super::super::{Analysis, OutColumn, Scope, refuse, unsupported};
 use super::naming::output_name;
@@ -35,7 +36,7 @@ impl Analysis<'_> {
                         None => None,
                         Some(targets) => Some(*targets.get(outputs.len()).ok_or_else(|| {
                             refuse("INSERT has more expressions than target columns")
-                                .with_state("42601")
+                                .with_state(SqlState::SYNTAX_ERROR)
                         })?),
                     };
                     outputs.push(self.item(&mut item, scope, target)?);
@@ -123,7 +124,8 @@ pub(crate) fn expand_relation(
     };
     let (schema, name) = split(name).ok_or_else(|| unsupported("a computed name"))?;
     let relation = scope.relation(schema.as_deref(), &name).ok_or_else(|| {
-        refuse(format!("missing FROM-clause entry for table {name:?}")).with_state("42P01")
+        refuse(format!("missing FROM-clause entry for table {name:?}"))
+            .with_state(SqlState::UNDEFINED_TABLE)
     })?;
     scope.expand(Some(relation))
 }

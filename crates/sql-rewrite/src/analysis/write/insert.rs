@@ -6,6 +6,7 @@ use sqlparser::ast::{
     ConflictTarget, DoUpdate, Expr, Insert, ObjectName, OnConflict, OnConflictAction, OnInsert,
     Query, SelectItem, SetExpr, TableAlias, TableObject, Values,
 };
+use sqlstate::SqlState;
 
 use super::super::query::Outputs;
 use super::super::scope::quoted;
@@ -34,7 +35,9 @@ impl Analysis<'_> {
         };
         if table_alias.as_ref().is_some_and(|alias| !alias.explicit) {
             // To the server an alias of INSERT needs AS.
-            return Err(unsupported("INSERT with an alias without AS").with_state("42601"));
+            return Err(
+                unsupported("INSERT with an alias without AS").with_state(SqlState::SYNTAX_ERROR)
+            );
         }
         let alias = table_alias.as_ref().map(|alias| TableAlias {
             explicit: true,
@@ -100,9 +103,8 @@ impl Analysis<'_> {
             };
         };
         if table.is_some() && outputs.len() > targets.len() {
-            return Err(
-                refuse("INSERT has more expressions than target columns").with_state("42601")
-            );
+            return Err(refuse("INSERT has more expressions than target columns")
+                .with_state(SqlState::SYNTAX_ERROR));
         }
         for (place, output) in outputs.iter().enumerate() {
             self.check_stored(output.sealed, targets.get(place).copied().flatten())?;
