@@ -28,7 +28,6 @@ mod statement_error;
 mod stream;
 mod tls;
 mod watch;
-mod words;
 
 pub use config::{Config, ConfigError};
 pub use logins::{LineError, LoginsError};

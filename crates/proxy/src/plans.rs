@@ -9,7 +9,6 @@ use sql_rewrite::{
 };
 
 use crate::protection::Loaded;
-use crate::words;
 
 /// What cached texts may have together, in bytes. A plan takes a few times its text.
 const TEXTS_SIZE_MAX: usize = 4 << 20;
@@ -48,9 +47,6 @@ pub struct TextPlan {
     /// The statements of the server, where they are bound: those of a text that is one statement,
     /// or of which one takes steps.
     bound: Vec<(At, Bound)>,
-    /// By place: whether no row that is locked can be another afterwards, as far as the text
-    /// tells.
-    keeps_locks: Vec<bool>,
     /// Whether prepared statements may be gone afterwards.
     pub forgets_statements: bool,
     /// Whether the text may name what sessions give names to: looked for once, not at each Bind.
@@ -93,13 +89,12 @@ impl TextPlan {
                 bound.extend(parts.map(|(role, part)| (At { place, role }, Bound::new(part))));
             }
         }
-        let texts = planned.iter().map(|one| &text[one.span.clone()]);
-        let keeps_locks = texts.clone().map(words::keeps_locks).collect();
         Self {
             loaded: Arc::clone(loaded),
             bound,
-            keeps_locks,
-            forgets_statements: texts.clone().any(words::forgets_statements),
+            forgets_statements: planned
+                .iter()
+                .any(|one| one.plan.effects().forgets_statements),
             may_name_objects: sql_rewrite::may_name_objects(text),
             planned,
             widened,
@@ -132,11 +127,6 @@ impl TextPlan {
             _ => None,
         });
         locks.is_some_and(|locks| self.loaded.incremented_count(&locks.table) > self.widened)
-    }
-
-    /// Whether a statement leaves locked rows as they are, as far as its text tells.
-    pub fn keeps_locks(&self, place: usize) -> bool {
-        self.keeps_locks.get(place).copied().unwrap_or(false)
     }
 
     /// What a statement of the client's becomes on the server under the client's own name. None:
@@ -210,12 +200,7 @@ impl TextPlan {
 
     /// What a statement changes.
     pub fn effects(&self, place: usize) -> Option<&Effects> {
-        Some(match &self.planned.get(place)?.plan {
-            Plan::Pass(effects) | Plan::One(_, effects) => effects,
-            Plan::ReadModifyWrite(modify) => &modify.effects,
-            Plan::Finish(finish) => &finish.effects,
-            Plan::Copy(copy) => &copy.effects,
-        })
+        Some(self.planned.get(place)?.plan.effects())
     }
 }
 

@@ -1,6 +1,60 @@
-//! What a statement without protected tables changes beside rows, by its first words.
+//! What a statement changes beside rows; without protected tables, by its first words.
 
-use crate::{Effects, Schema, TransactionEffect};
+use std::collections::BTreeSet;
+
+use crate::{ColumnId, ObjectEffect, Schema, Use};
+
+mod session;
+
+/// What a statement changes beside rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Effects {
+    /// The transaction.
+    pub transaction: Option<TransactionEffect>,
+    /// The schema may be another afterwards: load it anew.
+    pub changes_schema: bool,
+    /// Tables with rules, as (schema, table), that the statement may take such columns from, or
+    /// make anew without them.
+    pub reshapes: Vec<(String, String)>,
+    /// Rows of unknown tables may be written: forget what is known of locked rows.
+    pub forgets_locks: bool,
+    /// The text shows that no locked row changes: the statement reads, or adds rows.
+    pub keeps_locked_rows: bool,
+    /// Statements that were prepared under names of the proxy's may be gone.
+    pub forgets_statements: bool,
+    /// The table that the statement writes, as (schema, table): its locked rows are forgotten.
+    pub writes: Option<(String, String)>,
+    /// A setting that changes how texts are read (`search_path`, `DateStyle`, …): look at
+    /// ParameterStatus.
+    pub changes_settings: bool,
+    /// A setting by which texts of values are written and read may be another afterwards:
+    /// `TimeZone`, `DateStyle`, `IntervalStyle`, `client_encoding`, `standard_conforming_strings`,
+    /// `bytea_output`, `extra_float_digits`. The server tells of it no sooner than before
+    /// ReadyForQuery, and of the last two only who asks. The end of a transaction may take such a
+    /// change back.
+    pub changes_texts: bool,
+    /// Names that the session gives or takes back: for [`crate::Objects::note`].
+    pub objects: Vec<ObjectEffect>,
+    /// What the server does with protected columns, beside what holes and outputs tell.
+    pub uses: BTreeSet<(ColumnId, Use)>,
+}
+
+/// How a transaction goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TransactionEffect {
+    /// `BEGIN`
+    Begin,
+    /// `COMMIT`, `ROLLBACK`, `PREPARE TRANSACTION`
+    End,
+    /// `ROLLBACK TO`: what was read and written since is void.
+    RollbackTo,
+}
+
+/// Notes what the text of a statement tells, whatever its plan is.
+pub(crate) fn note_text(effects: &mut Effects, statement: &str) {
+    effects.keeps_locked_rows = session::keeps_locked_rows(statement);
+    effects.forgets_statements = session::forgets_statements(statement);
+}
 
 /// The effects of a statement whose words (in small letters, comments left out) are given.
 pub(crate) fn of_words(words: &[String], schema: &Schema) -> Effects {

@@ -34,13 +34,14 @@ mod utility;
 mod verify;
 mod widen;
 
+pub use effects::{Effects, TransactionEffect};
 pub use names::NAME_SIZE_MAX;
 pub use objects::{ObjectEffect, Objects, may_fetch, may_name_objects};
 pub use plan::{
-    Aggregate, AggregateFunction, Assignment, BinaryOperator, Copy, CopyFormat, Current, Effects,
+    Aggregate, AggregateFunction, Assignment, BinaryOperator, Copy, CopyFormat, Current,
     Expression, Finish, Form, GroupKey, Hole, Literal, LockKey, LockedColumn, Output, OutputKind,
     ParameterType, Piece, Plan, Planned, Purpose, ReadModifyWrite, Refusal, ScalarFunction, Sort,
-    Source, Template, TransactionEffect, Translated, UnaryOperator,
+    Source, Template, Translated, UnaryOperator,
 };
 pub use rules::{ColumnRule, DEFAULT_SCHEMA, Mode, Rules, RulesError};
 pub use schema::{

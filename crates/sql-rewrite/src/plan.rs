@@ -6,14 +6,13 @@
 //! literal in its place. So a sealed literal is sealed anew each time, and no plan holds a
 //! ciphertext.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
 use column_types::LogicalType;
 use sqlstate::SqlState;
 
-use crate::{ColumnId, ObjectEffect, Use};
+use crate::{ColumnId, Effects};
 
 /// One statement of a text, and what to do for it.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +39,27 @@ pub enum Plan {
     Copy(Box<Copy>),
 }
 
+impl Plan {
+    /// What the statement changes beside rows.
+    pub fn effects(&self) -> &Effects {
+        match self {
+            Self::Pass(effects) | Self::One(_, effects) => effects,
+            Self::ReadModifyWrite(modify) => &modify.effects,
+            Self::Finish(finish) => &finish.effects,
+            Self::Copy(copy) => &copy.effects,
+        }
+    }
+
+    pub(crate) fn effects_mut(&mut self) -> &mut Effects {
+        match self {
+            Self::Pass(effects) | Self::One(_, effects) => effects,
+            Self::ReadModifyWrite(modify) => &mut modify.effects,
+            Self::Finish(finish) => &mut finish.effects,
+            Self::Copy(copy) => &mut copy.effects,
+        }
+    }
+}
+
 /// A statement that is not executed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -51,46 +71,6 @@ pub struct Refusal {
     pub message: String,
     /// What the user can do.
     pub hint: Option<String>,
-}
-
-/// What a statement changes beside rows.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Effects {
-    /// The transaction.
-    pub transaction: Option<TransactionEffect>,
-    /// The schema may be another afterwards: load it anew.
-    pub changes_schema: bool,
-    /// Tables with rules, as (schema, table), that the statement may take such columns from, or
-    /// make anew without them.
-    pub reshapes: Vec<(String, String)>,
-    /// Rows of unknown tables may be written: forget what is known of locked rows.
-    pub forgets_locks: bool,
-    /// The table that the statement writes, as (schema, table): its locked rows are forgotten.
-    pub writes: Option<(String, String)>,
-    /// A setting that changes how texts are read (`search_path`, `DateStyle`, …): look at
-    /// ParameterStatus.
-    pub changes_settings: bool,
-    /// A setting by which texts of values are written and read may be another afterwards:
-    /// `TimeZone`, `DateStyle`, `IntervalStyle`, `client_encoding`, `standard_conforming_strings`,
-    /// `bytea_output`, `extra_float_digits`. The server tells of it no sooner than before
-    /// ReadyForQuery, and of the last two only who asks. The end of a transaction may take such a
-    /// change back.
-    pub changes_texts: bool,
-    /// Names that the session gives or takes back: for [`crate::Objects::note`].
-    pub objects: Vec<ObjectEffect>,
-    /// What the server does with protected columns, beside what holes and outputs tell.
-    pub uses: BTreeSet<(ColumnId, Use)>,
-}
-
-/// How a transaction goes on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TransactionEffect {
-    /// `BEGIN`
-    Begin,
-    /// `COMMIT`, `ROLLBACK`, `PREPARE TRANSACTION`
-    End,
-    /// `ROLLBACK TO`: what was read and written since is void.
-    RollbackTo,
 }
 
 /// A statement for the server.

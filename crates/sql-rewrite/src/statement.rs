@@ -104,7 +104,8 @@ impl Planning<'_> {
         let span = first.start..last.end.min(text.len());
         let statement = &text[span.clone()];
         let words = words(text, part);
-        let planned = |plan| {
+        let planned = |mut plan: Plan| {
+            effects::note_text(plan.effects_mut(), statement);
             Ok(Some(Planned {
                 span: span.clone(),
                 plan,

@@ -268,7 +268,7 @@ impl Locks {
                 self.in_block = false;
             }
             Some(TransactionEffect::RollbackTo) => self.forget(),
-            None if !plan.keeps_locks(place) || may_change_all(effects) => self.forget(),
+            None if !effects.keeps_locked_rows || may_change_all(effects) => self.forget(),
             None => match (&one.plan, &effects.writes) {
                 (Plan::Pass(_) | Plan::One(..), Some(table)) => {
                     self.write_table(&plan.loaded.schema, table);

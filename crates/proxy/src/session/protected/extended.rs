@@ -376,7 +376,8 @@ impl Protected {
         };
         self.end_late(&statement, ways);
         self.apply_effects(&statement.plan, 0);
-        let row = row.filter(|_| statement.plan.keeps_locks(0));
+        let effects = statement.plan.effects(0);
+        let row = row.filter(|_| effects.is_some_and(|effects| effects.keeps_locked_rows));
         let reading = row.map(|row| Box::new(self.locks.begin_reading(row)));
         self.send(message, Expected::Execute(shape, reading), ways);
         Ok(())

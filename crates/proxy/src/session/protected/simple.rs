@@ -110,7 +110,7 @@ impl Protected {
     /// The row that a text of one statement locks.
     fn row_of_query(&self, plan: &Arc<TextPlan>) -> Option<RowName> {
         let front = plan.front(0).filter(|_| plan.planned.len() == 1)?;
-        if !plan.keeps_locks(0) {
+        if !plan.planned[0].plan.effects().keeps_locked_rows {
             return None;
         }
         let lock = plan.translated(front)?.locks.as_ref()?;

@@ -1,5 +1,6 @@
-//! What the words of a statement tell of its effects, where its plan does not. In doubt they tell
-//! the worse.
+//! What a statement does to what its session has at the server: rows that it has locked,
+//! statements that were prepared. Read from the words of its text; when unsure, assume that the
+//! statement changes them.
 
 /// What may stand before a parenthesis, and is no function that somebody made.
 const HARMLESS: &[&str] = &[
@@ -49,7 +50,7 @@ const HARMLESS: &[&str] = &[
 
 /// Whether no row that the transaction has locked can be another after a statement: it reads, or
 /// adds rows, and calls no function that may write.
-pub fn keeps_locks(statement: &str) -> bool {
+pub(crate) fn keeps_locked_rows(statement: &str) -> bool {
     let mut words = words(statement);
     match words.next().unwrap_or_default().as_str() {
         "" | "begin" | "start" | "savepoint" | "release" | "show" | "set" | "listen"
@@ -67,7 +68,7 @@ pub fn keeps_locks(statement: &str) -> bool {
 
 /// Whether statements that the proxy has prepared for itself may be gone after a statement. One
 /// of another name leaves them alone: drivers drop what they have not used for long.
-pub fn forgets_statements(statement: &str) -> bool {
+pub(crate) fn forgets_statements(statement: &str) -> bool {
     let words: Vec<String> = words(statement).collect();
     let last = words.last().map_or("", String::as_str);
     match words.first().map(String::as_str) {
@@ -144,7 +145,7 @@ fn calls(text: &str, free: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{forgets_statements, keeps_locks};
+    use super::{forgets_statements, keeps_locked_rows};
 
     #[test]
     fn what_reads_or_adds_keeps_locks() {
@@ -156,7 +157,7 @@ mod tests {
             "insert into t values (1)",
             "SAVEPOINT a",
         ] {
-            assert!(keeps_locks(text), "{text}");
+            assert!(keeps_locked_rows(text), "{text}");
         }
     }
 
@@ -186,7 +187,7 @@ mod tests {
             "COPY t FROM STDIN",
             "DO $$ BEGIN END $$",
         ] {
-            assert!(!keeps_locks(text), "{text}");
+            assert!(!keeps_locked_rows(text), "{text}");
         }
     }
 
