@@ -3,6 +3,7 @@
 
 mod allow;
 mod budget;
+mod circles;
 mod edges;
 mod ignored;
 mod layout;
@@ -16,6 +17,7 @@ mod tree;
 mod unused_vectors;
 mod words;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use anyhow::{Context, bail};
@@ -73,6 +75,7 @@ fn violations(tree: &Tree) -> anyhow::Result<Vec<Violation>> {
     let allowances = allow::parse(allow)?;
     let mut violations = Vec::new();
     let mut measured = Vec::new();
+    let mut crates: BTreeMap<String, circles::Modules> = BTreeMap::new();
     for file in tree.rust_files() {
         match tokens::Source::parse(file) {
             Ok(source) => {
@@ -81,12 +84,15 @@ fn violations(tree: &Tree) -> anyhow::Result<Vec<Violation>> {
                 violations.extend(pure::check(&source));
                 violations.extend(secrets::check(&source));
                 violations.extend(ignored::check(&source));
+                let modules = crates.entry(source.crate_name().to_owned());
+                modules.or_default().add(&source);
             }
             Err(violation) => violations.push(violation),
         }
         violations.extend(budget::check_head_and_width(file));
     }
     violations.extend(allow::judge(&measured, &allowances));
+    violations.extend(circles::check(&crates));
     violations.extend(edges::check(&workspace::metadata()?));
     violations.extend(words::check(tree));
     violations.extend(links::check(tree));

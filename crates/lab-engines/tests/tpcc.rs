@@ -67,6 +67,28 @@ fn step(terminals: u32, isolation: Isolation) -> Step {
     }
 }
 
+/// Runs a step; for longer where nothing was committed while it was measured, as on a machine that
+/// has much else to do.
+fn run_until_committed(
+    (engine, folder): (&dyn Engine, &Path),
+    step: Step,
+    acknowledged: &mut Acknowledged,
+    number: u32,
+) -> (Step, TestSample) {
+    for seconds in [step.seconds, 8, 32] {
+        let step = Step {
+            seconds,
+            ..step.clone()
+        };
+        let mut sample = sample(number);
+        run_step(engine, folder, &step, acknowledged, &mut sample).unwrap();
+        if sample.terminals().is_some_and(|run| run.committed > 0) {
+            return (step, sample);
+        }
+    }
+    panic!("six terminals committed nothing in 32 seconds");
+}
+
 #[test]
 fn what_terminals_leave_is_consistent() {
     let Some((engine, folder)) = filled() else {
@@ -75,16 +97,8 @@ fn what_terminals_leave_is_consistent() {
     let mut acknowledged = Acknowledged::default();
     for (number, isolation) in [(2, Isolation::Serializable), (3, Isolation::ReadCommitted)] {
         let before = acknowledged;
-        let mut sample = sample(number);
-        let step = step(6, isolation);
-        run_step(
-            engine.as_ref(),
-            folder.path(),
-            &step,
-            &mut acknowledged,
-            &mut sample,
-        )
-        .unwrap();
+        let at = (engine.as_ref(), folder.path());
+        let (step, sample) = run_until_committed(at, step(6, isolation), &mut acknowledged, number);
         assert_eq!(sample.contradiction, None);
         assert!(acknowledged.orders > before.orders && acknowledged.payments > before.payments);
         let run = sample.terminals().unwrap();
@@ -97,7 +111,7 @@ fn what_terminals_leave_is_consistent() {
             run.kinds.iter().map(|kind| kind.committed).sum::<u64>()
         );
         // Each kind has several; which of them get through is chance.
-        assert!(run.committed > 0 && run.statements > 2 * run.committed);
+        assert!(run.statements > 2 * run.committed);
         assert!(run.latency.p50_ns <= run.latency.p99_ns);
         assert_eq!(run.proxy_cpu_ns, None);
         assert!(sample.sample.cpu_ns().unwrap() > sample.sample.client_cpu_ns());
