@@ -15,11 +15,12 @@ mod calculated;
 mod comparison;
 mod constant;
 mod expression;
+pub(crate) mod fetched;
 pub(crate) mod function;
 mod gather;
+pub(crate) mod joinable;
 pub(crate) mod lower;
 pub(crate) mod meeting;
-mod outcome;
 mod query;
 mod scope;
 pub(crate) mod template;
@@ -30,17 +31,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use column_types::LogicalType;
 use sqlparser::ast::{Expr, Value};
 
+use crate::refusal::refuse;
 use crate::{
     ColumnId, Expression, Form, Hole, Literal, Mode, Output, OutputKind, ParameterType,
     ProtectedColumn, Purpose, Refusal, Schema, Source, Use,
 };
 
 pub(crate) use constant::Constant;
-pub(crate) use outcome::{refuse, unsupported};
-pub(crate) use query::{
-    Outputs, check_dialect, expand_relation, look_alike, output_name, output_of,
-};
-pub(crate) use scope::{Gathered, OutColumn, Relation, Scope, quoted};
+pub(crate) use query::Outputs;
+pub(crate) use query::check_dialect;
+pub(crate) use query::expand_relation;
+pub(crate) use query::output_name;
+pub(crate) use query::output_of;
+pub(crate) use scope::Gathered;
+pub(crate) use scope::OutColumn;
+pub(crate) use scope::Relation;
+pub(crate) use scope::Scope;
 
 /// How a parameter is used in clear.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

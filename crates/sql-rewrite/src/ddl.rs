@@ -15,8 +15,8 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 use sqlstate::SqlState;
 
-use crate::names::{folded, lower, split};
-use crate::schema::build::names_word;
+use crate::names::{folded, lower, quoted, split};
+use crate::running_texts::names_word;
 use crate::schema::is_of_temporaries;
 use crate::schema::views::{View, shown_by_query};
 use crate::{
@@ -225,7 +225,7 @@ fn find_known<'a>(
 fn put_schema(name: &mut ObjectName, own_schema: &str) {
     let mark = usize::from(forms::is_marked(name));
     if name.0.len() == mark + 1 {
-        let own_schema = crate::analysis::quoted(own_schema);
+        let own_schema = quoted(own_schema);
         name.0.insert(mark, ObjectNamePart::Identifier(own_schema));
     }
 }

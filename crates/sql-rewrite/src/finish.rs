@@ -10,13 +10,14 @@ use sqlparser::ast::{
     Value,
 };
 
+use crate::analysis::fetched::Fetched;
 use crate::analysis::function::{check_sort_options, sort_keys};
 use crate::analysis::lower::{Lowering, Typed, balanced, has_aggregate};
 use crate::analysis::meeting::Meetings;
 use crate::analysis::{
-    Analysis, Constant, OutColumn, Scope, expand_relation, output_name, output_of, refuse,
-    unsupported,
+    Analysis, Constant, OutColumn, Scope, expand_relation, output_name, output_of,
 };
+use crate::refusal::{refuse, unsupported};
 use crate::{
     Aggregate, BinaryOperator, Effects, Expression, Finish, GroupKey, Output, OutputKind, Plan,
     Refusal, ScalarFunction as Scalar, Schema, Sort, Template, Translated, guard,
@@ -494,7 +495,7 @@ fn limits(query: &mut Query, lowering: &mut Lowering) -> Result<Bounds, Refusal>
 /// The query that fetches, out of parts that are analysed.
 fn fetch(
     mut query: Query,
-    fetched: Vec<crate::analysis::lower::Fetched>,
+    fetched: Vec<Fetched>,
     analysis: &mut Analysis,
 ) -> Result<Translated, Refusal> {
     let SetExpr::Select(select) = &mut *query.body else {

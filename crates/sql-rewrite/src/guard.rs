@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use sqlstate::SqlState;
 
-use crate::analysis::function::{names_running_text, runs_text};
-use crate::analysis::{refuse, template, unsupported};
+use crate::analysis::template;
 use crate::lexer::Lexeme;
 use crate::names::{cut, lower};
-use crate::schema::build::names_word;
+use crate::refusal::{refuse, unsupported};
+use crate::running_texts::{runs_text, runs_texts};
 use crate::schema::is_of_temporaries;
 use crate::{Expression, Refusal, Schema, forms};
 
@@ -277,14 +277,6 @@ fn is_static(text: &str, part: &Part, languages: &[&str]) -> bool {
     };
     let is_known = language.is_none_or(|language| languages.contains(&language.as_str()));
     is_known && !runs_texts(&lower(whole))
-}
-
-/// Whether the text of a function or block, in small letters, runs other texts as SQL.
-pub(crate) fn runs_texts(body: &str) -> bool {
-    names_word(body, "execute")
-        || body.contains("spi_")
-        || body.contains("plpy.")
-        || names_running_text(body)
 }
 
 /// Rules name the schema of their table: under another name it would have none.

@@ -10,10 +10,12 @@ use sqlparser::ast::{
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
-use crate::analysis::lower::{Fetched, Lowering};
+use crate::analysis::fetched::Fetched;
+use crate::analysis::lower::Lowering;
 use crate::analysis::meeting::Meetings;
-use crate::analysis::{Analysis, Relation, Scope, output_list, quoted, unsupported};
-use crate::names::{folded, split};
+use crate::analysis::{Analysis, Relation, Scope, output_list};
+use crate::names::{folded, quoted, split};
+use crate::refusal::unsupported;
 use crate::{
     Assignment, ColumnId, Current, Effects, Form, LockKey, Output, OutputKind, Piece, Plan,
     Purpose, ReadModifyWrite, Refusal, RelationKind, Schema, Source, Table, Template, Translated,

@@ -10,10 +10,12 @@
 mod analysis;
 mod binding;
 pub mod catalogue;
+mod column_id;
 pub mod ddl;
 mod describe;
 mod effects;
 pub mod explain;
+mod expression;
 mod finish;
 mod forms;
 mod guard;
@@ -24,32 +26,44 @@ mod locks;
 mod mention;
 mod names;
 mod objects;
+mod parse;
 mod plan;
+mod refusal;
 mod rules;
+mod running_texts;
 mod schema;
 mod statement;
 mod table_guard;
+mod translated;
+mod type_limits;
 mod uses;
 mod utility;
 mod verify;
 mod widen;
 
-pub use effects::{Effects, TransactionEffect};
-pub use names::NAME_SIZE_MAX;
-pub use objects::{ObjectEffect, Objects, may_fetch, may_name_objects};
-pub use plan::{
-    Aggregate, AggregateFunction, Assignment, BinaryOperator, Copy, CopyFormat, Current,
-    Expression, Finish, Form, GroupKey, Hole, Literal, LockKey, LockedColumn, Output, OutputKind,
-    ParameterType, Piece, Plan, Planned, Purpose, ReadModifyWrite, Refusal, ScalarFunction, Sort,
-    Source, Template, Translated, UnaryOperator,
+pub use column_id::ColumnId;
+pub use effects::{Effects, ObjectEffect, TransactionEffect, Use};
+pub use expression::{
+    AggregateFunction, BinaryOperator, Expression, Literal, ScalarFunction, Source, UnaryOperator,
 };
+pub use names::NAME_SIZE_MAX;
+pub use objects::{Objects, may_fetch, may_name_objects};
+pub use parse::Dialect;
+pub use plan::{
+    Aggregate, Assignment, Copy, CopyFormat, Current, Finish, GroupKey, Plan, Planned,
+    ReadModifyWrite, Sort,
+};
+pub use refusal::Refusal;
 pub use rules::{ColumnRule, DEFAULT_SCHEMA, Mode, Rules, RulesError};
 pub use schema::{
-    ASKED, Answer, CHECKED, CatalogueFacts, Column, ColumnId, Guard, GuardsDue, ProtectedColumn,
-    QUERIES, RelationKind, Schema, SchemaError, SeenColumns, SessionFacts, Shared, Table,
-    answers_of, fingerprint_of,
+    ASKED, Answer, CHECKED, CatalogueFacts, Column, Guard, GuardsDue, ProtectedColumn, QUERIES,
+    RelationKind, Schema, SchemaError, SeenColumns, SessionFacts, Shared, Table, answers_of,
+    fingerprint_of,
 };
-pub use statement::{Dialect, plan, plan_with};
-pub use uses::Use;
+pub use statement::{plan, plan_with};
+pub use translated::{
+    Form, Hole, LockKey, LockedColumn, Output, OutputKind, ParameterType, Piece, Purpose, Template,
+    Translated,
+};
 pub use verify::is_of_second_proof;
 pub use widen::widen;

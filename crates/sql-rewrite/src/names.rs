@@ -87,3 +87,24 @@ pub(crate) fn builtin(name: &ObjectName) -> Option<String> {
         .is_none_or(|schema| schema == "pg_catalog")
         .then_some(name)
 }
+
+/// A name in quotes, which means the same whatever word it is.
+pub(crate) fn quoted(name: &str) -> Ident {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let starts_well = name
+        .bytes()
+        .next()
+        .is_some_and(|byte| byte.is_ascii_lowercase());
+    if starts_well && name.bytes().all(plain) && !is_reserved(name) {
+        Ident::new(name)
+    } else {
+        Ident::with_quote('"', name)
+    }
+}
+
+fn is_reserved(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    sqlparser::keywords::ALL_KEYWORDS
+        .binary_search(&upper.as_str())
+        .is_ok()
+}

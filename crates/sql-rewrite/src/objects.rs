@@ -12,57 +12,16 @@ use std::ops::Range;
 use sqlparser::ast::{DataType, Declare, Ident, Statement};
 use sqlstate::SqlState;
 
-use crate::analysis::{quoted, refuse, unsupported};
 use crate::lexer::Lexeme;
-use crate::names::{cut, folded};
-use crate::{Dialect, Effects, Output, Piece, Plan, Refusal, Template, Translated};
+use crate::names::{cut, folded, quoted};
+use crate::parse::parse;
+use crate::refusal::{refuse, unsupported};
+use crate::{Dialect, Effects, ObjectEffect, Output, Piece, Plan, Refusal, Template, Translated};
 
 mod arguments;
 
 /// Fails when it is executed, and is no part of a transaction: the proxy knows what was meant.
 const PLACEHOLDER: &str = "SELECT pg_catalog.current_setting('strongroom.prepared')";
-
-/// What a statement does to the names that its session has given.
-#[derive(Clone, PartialEq, Eq)]
-pub enum ObjectEffect {
-    /// `PREPARE` over a protected table.
-    Prepares {
-        /// The statement's name.
-        name: String,
-        /// The types that its parameters are given, as SQL.
-        types: Vec<String>,
-        /// What is prepared.
-        text: String,
-    },
-    /// `PREPARE` over no protected table, of a statement by its name.
-    PreparesPlain(String),
-    /// `DEALLOCATE`; None: of all.
-    Deallocates(Option<String>),
-    /// `DECLARE`: columns of the cursor, as of [`Translated::outputs`].
-    Declares {
-        /// The cursor's name.
-        name: String,
-        /// What its columns are; empty: nothing is sealed.
-        outputs: Vec<Output>,
-        /// Whether it outlives a transaction that is committed.
-        hold: bool,
-    },
-    /// `CLOSE`; None: of all.
-    Closes(Option<String>),
-}
-
-/// What is prepared may hold confidential constants.
-impl fmt::Debug for ObjectEffect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Prepares { name, .. } => write!(f, "Prepares({name:?}, …)"),
-            Self::Deallocates(name) => write!(f, "Deallocates({name:?})"),
-            Self::PreparesPlain(name) => write!(f, "PreparesPlain({name:?})"),
-            Self::Declares { name, outputs, .. } => write!(f, "Declares({name:?}, {outputs:?})"),
-            Self::Closes(name) => write!(f, "Closes({name:?})"),
-        }
-    }
-}
 
 /// Prepared statements and cursors over protected tables, by the names that a session gave them.
 #[derive(Clone, Default)]
@@ -276,11 +235,11 @@ impl Objects {
                 .with_hint("Send the statement itself.")),
             };
         };
-        let parsed = crate::statement::parse(&text[first.1.start..last.1.end], dialect);
+        let parsed = parse(&text[first.1.start..last.1.end], dialect);
         let Ok(Statement::Execute { parameters, .. }) = parsed else {
             return Err(unsupported("EXECUTE of this form"));
         };
-        let mut meant = crate::statement::parse(&own.text, dialect)
+        let mut meant = parse(&own.text, dialect)
             .map_err(|_| refuse("the prepared statement cannot be read again"))?;
         let count = parameters.len();
         let wanted = arguments::put(parameters, &own.types, dialect, &mut meant)?;

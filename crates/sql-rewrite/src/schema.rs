@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use column_types::LogicalType;
 
-use crate::Mode;
 use crate::names::lower;
+use crate::{ColumnId, Mode};
 
 pub(crate) mod build;
 mod guards;
@@ -19,10 +19,6 @@ pub use guards::{Guard, GuardsDue};
 pub use queries::{ASKED, Answer, CHECKED, QUERIES, answers_of, fingerprint_of};
 pub use session::SessionFacts;
 pub use shared::Shared;
-
-/// A protected column, by its place in [`Schema::protected`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ColumnId(pub u32);
 
 /// All that plan and codec need to know of a protected column.
 #[derive(Clone, Debug, PartialEq, Eq)]

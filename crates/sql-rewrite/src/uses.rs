@@ -3,30 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{ColumnId, Form, Hole, ObjectEffect, OutputKind, Plan, Purpose, Translated};
-
-/// What the server does with values of a protected column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Use {
-    /// Stores new ones.
-    Written,
-    /// Finds rows that have a value.
-    Matched,
-    /// Finds rows beyond a bound, or within two.
-    Bounded,
-    /// Compares them with those of a column.
-    Paired,
-    /// Puts equal ones together: `GROUP BY`, `DISTINCT`.
-    Grouped,
-    /// Sorts by them: `ORDER BY`, `MIN`, `MAX`.
-    Sorted,
-    /// Finds rows that have none, or counts those that have one.
-    NullTested,
-    /// Gives them for the client.
-    Returned,
-    /// Gives them to the proxy, which computes with them.
-    Fetched,
-}
+use crate::{ColumnId, Form, Hole, ObjectEffect, OutputKind, Plan, Purpose, Translated, Use};
 
 /// What the server does with protected columns for a plan.
 pub(crate) fn of_plan(plan: &Plan) -> BTreeSet<(ColumnId, Use)> {

@@ -10,9 +10,10 @@ use sqlparser::ast::{
 };
 use sqlstate::SqlState;
 
-use crate::analysis::{Analysis, OutColumn, quoted, refuse, unsupported};
+use crate::analysis::{Analysis, OutColumn};
 use crate::lexer::{Lexeme, words};
-use crate::names::{folded, split};
+use crate::names::{folded, quoted, split};
+use crate::refusal::{refuse, unsupported};
 use crate::{
     Copy, CopyFormat, Effects, Form, OutputKind, Piece, Plan, Purpose, Refusal, Schema, Source,
     Table, Template, effects,

@@ -31,7 +31,7 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{CopySource, Expr, Statement, visit_expressions};
 use sqlstate::SqlState;
 
-use crate::statement::parse;
+use crate::parse::parse;
 use crate::{
     Assignment, Copy, Dialect, Form, Hole, Output, OutputKind, Plan, ReadModifyWrite, Refusal,
     Schema, Source, Template, Translated,

@@ -6,8 +6,9 @@ use sqlparser::ast::{
     Expr, SelectItem, SetExpr, Statement, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
 
-use crate::analysis::{quoted, template};
-use crate::statement::parse;
+use crate::analysis::template;
+use crate::names::quoted;
+use crate::parse::parse;
 use crate::{
     ColumnId, Dialect, LockedColumn, Output, OutputKind, Schema, Template, Translated, guard,
     verify,

@@ -22,7 +22,6 @@ const KNOWN: &[(&str, usize)] = &[
     ("lab-engines", 12),
     ("proxy", 37),
     ("shell", 9),
-    ("sql-rewrite", 53),
     ("sqlite-api", 2),
     ("store", 3),
     ("testkit", 2),

@@ -3,7 +3,8 @@
 use column_types::{LogicalType, array_elements};
 use sqlparser::ast::{Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, Value};
 
-use super::{Analysis, Constant, Scope, constant, refuse, template};
+use super::{Analysis, Constant, Scope, constant, template};
+use crate::refusal::refuse;
 use crate::{ColumnId, Form, Literal, Mode, ParameterType, Purpose, Refusal, Source};
 
 impl Analysis<'_> {

@@ -3,8 +3,10 @@
 use sqlparser::ast::{Expr, Query};
 use sqlstate::SqlState;
 
-use super::{Analysis, Clear, Constant, Scope, refuse, unsupported};
-use crate::{ColumnId, Mode, ProtectedColumn, Purpose, Refusal, Schema, Use};
+use super::{Analysis, Clear, Constant, Scope};
+use crate::analysis::joinable::joinable;
+use crate::refusal::{refuse, unsupported};
+use crate::{ColumnId, Mode, Purpose, Refusal, Use};
 
 /// What a comparison asks of the ciphertext.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,35 +22,6 @@ impl Comparison {
         match self {
             Self::Equality => Purpose::Match,
             Self::Order => Purpose::Bound,
-        }
-    }
-}
-
-/// Whether two columns can be compared with each other.
-pub(crate) fn joinable(
-    schema: &Schema,
-    left: Option<ColumnId>,
-    right: Option<ColumnId>,
-) -> Result<(), Refusal> {
-    let title = |column: &ProtectedColumn| format!("{}.{}", column.table, column.column);
-    match (left, right) {
-        (None, None) => Ok(()),
-        (Some(one), None) | (None, Some(one)) => Err(refuse(format!(
-            "protected column {} is compared with a value that is not protected and no constant",
-            title(schema.column(one))
-        ))),
-        (Some(left), Some(right)) => {
-            let (left, right) = (schema.column(left), schema.column(right));
-            let comparable = left.mode == right.mode && left.mode != Mode::Random;
-            if comparable && left.domain == right.domain {
-                return Ok(());
-            }
-            Err(refuse(format!(
-                "protected columns {} and {} cannot be compared by the server",
-                title(left),
-                title(right)
-            ))
-            .with_hint("Give both the same domain, and the same mode, equality or order."))
         }
     }
 }

@@ -4,7 +4,7 @@ use column_types::{LogicalType, Value as Constantly};
 use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator, Value};
 use sqlstate::SqlState;
 
-use super::{refuse, unsupported};
+use crate::refusal::{refuse, unsupported};
 use crate::{Literal, ProtectedColumn, Purpose, Refusal, Source};
 
 /// A constant or parameter, and the type that it is cast to, if any.

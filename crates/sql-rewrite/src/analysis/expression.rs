@@ -6,7 +6,9 @@ use sqlparser::ast::{
 };
 
 use super::comparison::Comparison;
-use super::{Analysis, Clear, Constant, Scope, constant, refuse, unsupported};
+use super::{Analysis, Clear, Constant, Scope, constant};
+use crate::analysis::joinable::joinable;
+use crate::refusal::{refuse, unsupported};
 use crate::{ColumnId, Mode, Refusal, Use};
 
 impl Analysis<'_> {
@@ -425,7 +427,7 @@ impl Analysis<'_> {
                     if self.column(one).logical == self.column(other).logical
                         && self.column(one).mode != Mode::Random =>
                 {
-                    super::comparison::joinable(self.schema, Some(one), Some(other))?;
+                    joinable(self.schema, Some(one), Some(other))?;
                 }
                 (Some(Some(column)), _) | (Some(None), Some(column)) => {
                     return Err(refuse(format!(

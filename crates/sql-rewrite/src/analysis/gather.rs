@@ -10,9 +10,12 @@ use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
 };
 
-use super::{Analysis, Gathered, OutColumn, Scope, refuse};
+use super::{Analysis, Gathered, OutColumn, Scope};
+use crate::analysis::scope::{misused, refuse_gathered};
 use crate::names::builtin;
-use crate::{AggregateFunction, ColumnId, Mode, Refusal, Schema};
+use crate::refusal::refuse;
+use crate::type_limits::without_limits;
+use crate::{AggregateFunction, ColumnId, Mode, Refusal};
 
 impl Analysis<'_> {
     /// What a column name has; arrays of sealed values are not for the server.
@@ -157,7 +160,7 @@ impl Analysis<'_> {
         };
         let accumulator = Accumulator::new(aggregation, self.column(column).logical)
             .map_err(|error| refuse(error.message).with_state(error.sqlstate))?;
-        Ok(super::lower::without_limits(accumulator.result_type()))
+        Ok(without_limits(accumulator.result_type()))
     }
 }
 
@@ -171,24 +174,4 @@ pub(crate) fn aggregate(name: &str) -> Option<Aggregation> {
         "max" => Some(Aggregation::Maximum),
         _ => None,
     }
-}
-
-/// Refuses what would be done with an array of sealed values.
-pub(crate) fn refuse_gathered<'c>(
-    columns: impl IntoIterator<Item = &'c OutColumn>,
-    schema: &Schema,
-) -> Result<(), Refusal> {
-    match columns.into_iter().find_map(|column| column.gathered) {
-        None => Ok(()),
-        Some((column, _)) => Err(misused(column, schema)),
-    }
-}
-
-fn misused(column: ColumnId, schema: &Schema) -> Refusal {
-    let column = schema.column(column);
-    refuse(format!(
-        "an operation on an aggregate of protected column {}.{} that the server cannot do on \
-         ciphertext",
-        column.table, column.column
-    ))
 }

@@ -13,37 +13,15 @@ pub(crate) use forms::{balanced, plain_arguments};
 
 use super::function::argument_expression;
 use super::meeting::has_constant;
-use super::{Analysis, Constant, Gathered, Scope, constant, refuse, unsupported};
+use super::{Analysis, Constant, Scope, constant};
+use crate::analysis::fetched::Fetched;
 use crate::names::{builtin, split};
-use crate::{
-    BinaryOperator, ColumnId, Expression, Literal, OutputKind, Refusal, ScalarFunction, Source,
-    UnaryOperator,
-};
+use crate::refusal::{refuse, unsupported};
+use crate::type_limits::without_limits;
+use crate::{BinaryOperator, Expression, Literal, Refusal, ScalarFunction, Source, UnaryOperator};
 
 /// An expression with its type; None: that of the fetched column, which only the server knows.
 pub(crate) type Typed = (Expression, Option<LogicalType>);
-
-/// What the server is asked for.
-#[derive(Clone)]
-pub(crate) struct Fetched {
-    /// As it is sent.
-    pub expression: Expr,
-    pub sealed: Option<ColumnId>,
-    pub gathered: Option<Gathered>,
-    pub logical: Option<LogicalType>,
-    /// It is made of constants or parameters, which go to the server in clear.
-    pub is_free: bool,
-}
-
-impl Fetched {
-    pub fn kind(&self) -> OutputKind {
-        match (self.gathered, self.sealed) {
-            (Some((column, function)), _) => OutputKind::Gathered(column, function),
-            (None, Some(column)) => OutputKind::Sealed(column),
-            (None, None) => OutputKind::Plain,
-        }
-    }
-}
 
 /// Turns expressions of one query into those of the proxy.
 pub(crate) struct Lowering<'a, 's> {
@@ -468,15 +446,6 @@ fn truth(negated: bool, condition: Expression) -> Typed {
         false => condition,
     };
     (condition, Some(LogicalType::Boolean))
-}
-
-/// The type of a computed value: it has no length, precision or scale.
-pub(crate) fn without_limits(logical: LogicalType) -> LogicalType {
-    match logical {
-        LogicalType::Numeric(_) => LogicalType::Numeric(None),
-        LogicalType::Varchar(_) => LogicalType::Text,
-        other => other,
-    }
 }
 
 /// The type that a text or a parameter is read as before it is cast: reading keeps to no limits,

@@ -11,8 +11,9 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Value, Visit};
 
-use super::lower::Fetched;
-use super::{Analysis, Scope, refuse};
+use super::{Analysis, Scope};
+use crate::analysis::fetched::Fetched;
+use crate::refusal::refuse;
 use crate::{Aggregate, BinaryOperator, ColumnId, Expression, Refusal, UnaryOperator};
 
 /// Whether a constant or parameter stands anywhere in a part of a statement, but for truths.

@@ -5,7 +5,6 @@ mod naming;
 mod projection;
 mod with;
 
-use column_types::LogicalType;
 use sqlparser::ast::{
     Distinct, Expr, Fetch, GroupByExpr, LimitClause, LockClause, OrderBy, Query, Select,
     SelectFlavor, SetExpr, SetOperator, SetQuantifier, Statement, Value, Values,
@@ -14,10 +13,12 @@ use sqlstate::SqlState;
 
 use super::function::sort_keys;
 use super::scope::common_type;
-use super::{
-    Analysis, Clear, Constant, OutColumn, Scope, comparison, refuse, template, unsupported,
-};
+use super::{Analysis, Clear, Constant, OutColumn, Scope, template};
+use crate::analysis::joinable::joinable;
+use crate::analysis::scope::refuse_gathered;
 use crate::names::folded;
+use crate::refusal::{refuse, unsupported};
+use crate::type_limits::look_alike;
 use crate::{ColumnId, Purpose, Refusal, Use};
 
 pub(crate) use from::{check_relation_name, check_simple_alias, explicit_name, make_explicit};
@@ -38,7 +39,7 @@ impl Analysis<'_> {
         targets: Targets,
     ) -> Result<Outputs, Refusal> {
         let outputs = self.query_gathering(query, outer, targets)?;
-        super::gather::refuse_gathered(outputs.iter().flatten(), self.schema)?;
+        refuse_gathered(outputs.iter().flatten(), self.schema)?;
         Ok(outputs)
     }
 
@@ -187,7 +188,7 @@ impl Analysis<'_> {
             .with_state(SqlState::SYNTAX_ERROR));
         }
         for (left, right) in lefts.iter().zip(rights) {
-            super::gather::refuse_gathered([left, right], self.schema)?;
+            refuse_gathered([left, right], self.schema)?;
             if all && left.sealed == right.sealed {
                 continue;
             }
@@ -295,7 +296,7 @@ impl Analysis<'_> {
             (None, None) => Ok(()),
             (Some(value), Some(target)) if value == target => Ok(()),
             (Some(value), Some(target)) => {
-                comparison::joinable(self.schema, Some(value), Some(target))?;
+                joinable(self.schema, Some(value), Some(target))?;
                 if self.column(value).logical == self.column(target).logical {
                     return Ok(());
                 }
@@ -341,7 +342,7 @@ impl Analysis<'_> {
         match &mut select.distinct {
             None | Some(Distinct::All) => {}
             Some(Distinct::Distinct) => {
-                super::gather::refuse_gathered(outputs.iter().flatten(), self.schema)?;
+                refuse_gathered(outputs.iter().flatten(), self.schema)?;
                 for column in outputs.iter().flatten().filter_map(|column| column.sealed) {
                     self.group(column, "DISTINCT")?;
                 }
@@ -385,7 +386,7 @@ impl Analysis<'_> {
             match output_of(&key.expr, outputs) {
                 Some(output) => {
                     super::function::check_sort_options(&key.options)?;
-                    super::gather::refuse_gathered([output], self.schema)?;
+                    refuse_gathered([output], self.schema)?;
                     if let Some(column) = output.sealed {
                         self.sort_by(column, "ORDER BY")?;
                     }
@@ -420,7 +421,7 @@ impl Analysis<'_> {
         operation: &str,
     ) -> Result<(), Refusal> {
         let output = output_of(key, outputs);
-        super::gather::refuse_gathered(output, self.schema)?;
+        refuse_gathered(output, self.schema)?;
         if let Some(column) = output.and_then(|output| output.sealed) {
             self.group(column, operation)?;
         }
@@ -536,11 +537,4 @@ pub(crate) fn check_dialect(select: &Select) -> Result<(), Refusal> {
         true => Ok(()),
         false => Err(unsupported("a clause of another dialect")),
     }
-}
-
-/// Whether a value of one type is written as one of the other: a length that it keeps does not
-/// show.
-pub(crate) fn look_alike(one: LogicalType, other: LogicalType) -> bool {
-    let is_text = |own| matches!(own, LogicalType::Text | LogicalType::Varchar(_));
-    one == other || (is_text(one) && is_text(other))
 }

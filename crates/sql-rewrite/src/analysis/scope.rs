@@ -6,8 +6,10 @@ use column_types::LogicalType;
 use sqlparser::ast::{Expr, Ident};
 use sqlstate::SqlState;
 
-use super::refuse;
-use crate::names::{FUNCTION_WORDS, SYSTEM_COLUMNS, folded};
+use crate::analysis::joinable::joinable;
+use crate::names::{FUNCTION_WORDS, SYSTEM_COLUMNS, folded, quoted};
+use crate::refusal::{refuse, unsupported};
+use crate::type_limits::look_alike;
 use crate::{AggregateFunction, ColumnId, Refusal, Schema, Table};
 
 /// A column of what a query or relation gives.
@@ -407,8 +409,8 @@ impl Scope<'_> {
                 ))
                 .with_state(SqlState::UNDEFINED_COLUMN));
             };
-            super::gather::refuse_gathered([&left.column, &right.column], schema)?;
-            super::comparison::joinable(schema, left.column.sealed, right.column.sealed)?;
+            refuse_gathered([&left.column, &right.column], schema)?;
+            joinable(schema, left.column.sealed, right.column.sealed)?;
             check_alike(schema, left.column.sealed, right.column.sealed)?;
             paired.extend(left.column.sealed.into_iter().chain(right.column.sealed));
             for relation in &mut self.relations[sides.right..] {
@@ -450,9 +452,7 @@ impl Scope<'_> {
     pub fn common_names(&self, sides: Sides) -> Result<Vec<String>, Refusal> {
         let places = sides.left..self.relations.len();
         if !self.is_known(places.clone()) {
-            return Err(super::unsupported(
-                "NATURAL JOIN with a table that is not known",
-            ));
+            return Err(unsupported("NATURAL JOIN with a table that is not known"));
         }
         let rights = self.shown(sides.right..places.end);
         let names = self.shown(sides.left..sides.right).into_iter();
@@ -479,7 +479,7 @@ fn check_alike(
         return Ok(());
     };
     let (left, right) = (schema.column(left), schema.column(right));
-    if super::query::look_alike(left.logical, right.logical) {
+    if look_alike(left.logical, right.logical) {
         return Ok(());
     }
     Err(refuse(format!(
@@ -510,23 +510,22 @@ pub(crate) fn common_type(
     }
 }
 
-/// A name in quotes, which means the same whatever word it is.
-pub(crate) fn quoted(name: &str) -> Ident {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    let starts_well = name
-        .bytes()
-        .next()
-        .is_some_and(|byte| byte.is_ascii_lowercase());
-    if starts_well && name.bytes().all(plain) && !is_reserved(name) {
-        Ident::new(name)
-    } else {
-        Ident::with_quote('"', name)
+/// Refuses what would be done with an array of sealed values.
+pub(crate) fn refuse_gathered<'c>(
+    columns: impl IntoIterator<Item = &'c OutColumn>,
+    schema: &Schema,
+) -> Result<(), Refusal> {
+    match columns.into_iter().find_map(|column| column.gathered) {
+        None => Ok(()),
+        Some((column, _)) => Err(misused(column, schema)),
     }
 }
 
-fn is_reserved(name: &str) -> bool {
-    let upper = name.to_ascii_uppercase();
-    sqlparser::keywords::ALL_KEYWORDS
-        .binary_search(&upper.as_str())
-        .is_ok()
+pub(crate) fn misused(column: ColumnId, schema: &Schema) -> Refusal {
+    let column = schema.column(column);
+    refuse(format!(
+        "an operation on an aggregate of protected column {}.{} that the server cannot do on \
+         ciphertext",
+        column.table, column.column
+    ))
 }

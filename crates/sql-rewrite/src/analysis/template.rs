@@ -7,7 +7,7 @@ use sqlparser::ast::{Expr, Statement, Value, ValueWithSpan, VisitMut, VisitorMut
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
-use super::{refuse, unsupported};
+use crate::refusal::{refuse, unsupported};
 use crate::{Hole, Piece, Refusal, Template, forms};
 
 /// Stands around the number of a hole. A text of a client that has it is refused.

@@ -12,8 +12,9 @@ use sqlstate::SqlState;
 use super::query::{
     Outputs, check_relation_name, check_simple_alias, explicit_name, make_explicit,
 };
-use super::{Analysis, Relation, Scope, refuse, unsupported};
+use super::{Analysis, Relation, Scope};
 use crate::names::split;
+use crate::refusal::{refuse, unsupported};
 use crate::{ColumnId, Refusal, RelationKind, Table, forms};
 
 impl<'s> Analysis<'s> {

@@ -11,7 +11,7 @@ use sqlparser::parser::Parser;
 
 use crate::Dialect;
 use crate::forms::for_parser;
-use crate::statement::parse;
+use crate::parse::parse;
 
 const OPERANDS: &[&str] = &[
     "a",

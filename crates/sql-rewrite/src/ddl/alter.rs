@@ -9,8 +9,7 @@ use super::{
     constraint, create, find_known, guarded, pass, place, put_schema, refusal, refuse_named,
     refuse_reading, reshaping, written,
 };
-use crate::analysis::quoted;
-use crate::names::{folded, split};
+use crate::names::{folded, quoted, split};
 use crate::{Plan, Refusal, Schema, Table};
 
 pub(super) fn plan(alter: &AlterTable, schema: &Schema) -> Result<Plan, Refusal> {

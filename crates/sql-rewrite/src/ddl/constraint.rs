@@ -248,7 +248,7 @@ pub(super) fn check_partition_key(
         let Some(id) = column.protected else {
             continue;
         };
-        let named = crate::schema::build::names_word(&text, &column.name.to_lowercase());
+        let named = crate::running_texts::names_word(&text, &column.name.to_lowercase());
         if named && !(by_hash && schema.column(id).mode != Mode::Random) {
             return Err(refusal(
                 &place(table, &column.name),

@@ -7,10 +7,12 @@ use sqlparser::ast::{
 };
 
 use super::{Key, Shape, check_collation};
+use crate::analysis::Constant;
 use crate::analysis::function::argument_expression;
-use crate::analysis::lower::{Lowering, Typed, combine, plain_arguments, without_limits};
-use crate::analysis::{Constant, refuse, unsupported};
+use crate::analysis::lower::{Lowering, Typed, combine, plain_arguments};
 use crate::names::{builtin, split};
+use crate::refusal::{refuse, unsupported};
+use crate::type_limits::without_limits;
 use crate::{Aggregate, AggregateFunction, Expression, Refusal};
 
 impl Shape {

@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{CastKind, DataType, Expr, Statement, Value, VisitMut, VisitorMut};
 
-use crate::analysis::{Constant, unsupported};
+use crate::analysis::Constant;
+use crate::parse::parse;
+use crate::refusal::unsupported;
 use crate::{Dialect, Refusal};
 
 /// Puts the arguments of `EXECUTE` into the statement that it means, with the types of their
@@ -90,7 +92,7 @@ fn typed(parameters: Vec<Expr>, types: &[String], dialect: Dialect) -> Result<Ve
 }
 
 fn type_of(text: &str, dialect: Dialect) -> Option<DataType> {
-    let parsed = crate::statement::parse(&format!("SELECT CAST(1 AS {text})"), dialect).ok()?;
+    let parsed = parse(&format!("SELECT CAST(1 AS {text})"), dialect).ok()?;
     let Statement::Query(query) = parsed else {
         return None;
     };

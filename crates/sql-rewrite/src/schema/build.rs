@@ -4,13 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::queries::QUERIES;
 use super::{
-    Answer, Column, ColumnId, ProtectedColumn, RelationKind, Schema, SchemaError, SessionFacts,
-    Table, views,
+    Answer, Column, ProtectedColumn, RelationKind, Schema, SchemaError, SessionFacts, Table, views,
 };
-use crate::guard::runs_texts;
 use crate::names::lower;
 use crate::rules::parse_default;
-use crate::{ColumnRule, Rules};
+use crate::running_texts::{names_word, runs_texts};
+use crate::{ColumnId, ColumnRule, Rules};
 
 mod closed;
 pub(crate) mod fitting;
@@ -515,17 +514,6 @@ impl<'a> Building<'a> {
         suspects.dedup();
         suspects
     }
-}
-
-/// Whether `word` stands in `text` as a whole word. Both are in lower case.
-pub(crate) fn names_word(text: &str, word: &str) -> bool {
-    // `$` can stand in a name, and around one (`$function$SELECT … FROM people$function$`).
-    let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    !word.is_empty()
-        && text.match_indices(word).any(|(at, _)| {
-            !inside(text[..at].chars().next_back())
-                && !inside(text[at + word.len()..].chars().next())
-        })
 }
 
 fn not_yet(name: &Name) -> Table {

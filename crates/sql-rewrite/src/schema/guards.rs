@@ -1,7 +1,7 @@
 //! Guards that the server has, and those that it lacks.
 
 use super::{ProtectedColumn, Schema, Table};
-use crate::analysis::quoted;
+use crate::names::quoted;
 use crate::table_guard::{GuardedColumn, TableGuard};
 
 /// A check by which the server itself refuses plaintext in columns of a table.

@@ -14,10 +14,11 @@ use sqlparser::ast::{
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
-use super::{ColumnId, Schema, Table};
-use crate::Mode;
-use crate::analysis::{Constant, look_alike};
+use super::{Schema, Table};
+use crate::analysis::Constant;
 use crate::names::{folded, split};
+use crate::type_limits::look_alike;
+use crate::{ColumnId, Mode};
 
 /// For each column of the view that `definition` selects the protected column that it is. None:
 /// nothing can be said for sure.

@@ -1,8 +1,7 @@
 //! What a value of a statement is made of, and which values may meet.
 
-use crate::{ColumnId, Literal, Schema, Source};
-
 use super::Doubt;
+use crate::{ColumnId, Literal, Schema, Source};
 
 /// What a value is made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,11 +6,12 @@ use sqlparser::ast::{
 };
 use sqlstate::SqlState;
 
-use super::{Lowering, Typed, as_read, both, compare, known, shape, truth, without_limits};
+use super::{Lowering, Typed, as_read, both, compare, known, shape, truth};
 use crate::analysis::any::{Listed, not_listed};
 use crate::analysis::function::argument_expression;
-use crate::analysis::{refuse, unsupported};
 use crate::names::{builtin, split};
+use crate::refusal::{refuse, unsupported};
+use crate::type_limits::without_limits;
 use crate::{
     BinaryOperator, Expression, Literal, ParameterType, Refusal, ScalarFunction, Source,
     UnaryOperator,

@@ -8,11 +8,12 @@ use sqlstate::SqlState;
 
 use super::super::function::argument_expression;
 use super::super::meeting::has_constant;
-use super::super::scope::{Sides, quoted};
-use super::super::{Analysis, OutColumn, Relation, Scope, refuse, unsupported};
+use super::super::scope::Sides;
+use super::super::{Analysis, OutColumn, Relation, Scope};
 use super::Outputs;
 use super::naming::name_columns;
-use crate::names::{folded, split};
+use crate::names::{folded, quoted, split};
+use crate::refusal::{refuse, unsupported};
 use crate::{Refusal, RelationKind, Table, Use, forms};
 
 impl Analysis<'_> {

@@ -8,8 +8,8 @@ use sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, DataType, Expr, SelectItem, SetExpr, Statement, TrimWhereField,
 };
 
-use super::super::scope::{UNNAMED, quoted};
-use crate::names::{folded, split};
+use super::super::scope::UNNAMED;
+use crate::names::{folded, quoted, split};
 
 /// Gives the columns of a query the names that they have.
 pub(super) fn name_columns(body: &mut SetExpr) {

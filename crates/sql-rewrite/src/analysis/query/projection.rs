@@ -5,11 +5,12 @@ use sqlparser::ast::{
 };
 use sqlstate::SqlState;
 
-use super::super::{Analysis, OutColumn, Scope, refuse, unsupported};
+use super::super::{Analysis, OutColumn, Scope};
 use super::naming::output_name;
 use super::{Outputs, Targets};
-use crate::Refusal;
-use crate::names::{folded, split};
+use crate::names::{folded, quoted, split};
+use crate::refusal::{refuse, unsupported};
+use crate::{ColumnId, Refusal};
 
 impl Analysis<'_> {
     pub fn projection(
@@ -77,7 +78,7 @@ impl Analysis<'_> {
         &mut self,
         item: &mut SelectItem,
         scope: &Scope,
-        target: Option<Option<crate::ColumnId>>,
+        target: Option<Option<ColumnId>>,
     ) -> Result<OutColumn, Refusal> {
         let (expression, alias) = match item {
             SelectItem::UnnamedExpr(expression) => (expression, None),
@@ -101,7 +102,7 @@ impl Analysis<'_> {
         {
             *item = SelectItem::ExprWithAlias {
                 expr: expression.clone(),
-                alias: super::super::scope::quoted(had),
+                alias: quoted(had),
             };
         }
         Ok(OutColumn {

@@ -2,11 +2,13 @@
 
 use sqlparser::ast::{Cte, Query, SetExpr, SetOperator, With};
 
-use super::super::{Analysis, OutColumn, Scope, refuse, unsupported};
+use super::super::{Analysis, OutColumn, Scope};
 use super::naming::name_columns;
 use super::{Outputs, from};
 use crate::Refusal;
+use crate::analysis::scope::refuse_gathered;
 use crate::names::folded;
+use crate::refusal::{refuse, unsupported};
 
 impl Analysis<'_> {
     pub fn with(&mut self, with: &mut With, outer: Option<&Scope>) -> Result<(), Refusal> {
@@ -69,7 +71,7 @@ impl Analysis<'_> {
             return Err(unsupported("WITH RECURSIVE of this form"));
         };
         let first = attempt.body(left, outer, None)?;
-        super::super::gather::refuse_gathered(first.iter().flatten(), self.schema)?;
+        refuse_gathered(first.iter().flatten(), self.schema)?;
         let columns = named(first, &cte.alias)?;
         let place = self.pending_ctes.iter().rposition(|one| *one == name);
         if let Some(place) = place {

@@ -9,9 +9,10 @@ use sqlparser::ast::{
 use sqlstate::SqlState;
 
 use super::super::query::Outputs;
-use super::super::scope::quoted;
-use super::super::{Analysis, Relation, Scope, refuse, unsupported};
+use super::super::{Analysis, Relation, Scope};
 use super::target_column;
+use crate::names::quoted;
+use crate::refusal::{refuse, unsupported};
 use crate::{ColumnId, Mode, Refusal, Table};
 
 impl Analysis<'_> {

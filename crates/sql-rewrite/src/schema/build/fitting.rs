@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::{Answer, Building, Name, number, numbers, text, truth};
-use crate::schema::{Column, ColumnId};
+use crate::schema::Column;
 use crate::table_guard::PREFIX;
-use crate::{Mode, ProtectedColumn};
+use crate::{ColumnId, Mode, ProtectedColumn};
 
 impl Building<'_> {
     fn name(&self, oid: u32) -> Option<Name> {

@@ -1,8 +1,19 @@
-//! Refusals of the analysis.
+//! Refusals: statements that are not executed, and why.
 
 use sqlstate::SqlState;
 
-use crate::Refusal;
+/// A statement that is not executed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// SQLSTATE: `0A000` for what is not supported on protected columns, `42601` for what
+    /// cannot be parsed.
+    pub sqlstate: SqlState,
+    /// Names table, column and reason.
+    pub message: String,
+    /// What the user can do.
+    pub hint: Option<String>,
+}
 
 /// What is not supported on protected columns.
 pub(crate) fn refuse(message: impl Into<String>) -> Refusal {

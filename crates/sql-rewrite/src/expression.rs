@@ -1,0 +1,199 @@
+//! What the proxy computes: expressions over rows, constants and parameters.
+
+use std::fmt;
+
+use column_types::LogicalType;
+
+/// Where a value is from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// The client's parameter, from 0 (`$1`).
+    Parameter(usize),
+    /// A constant of the text.
+    Literal(Literal),
+    /// What the proxy computes from parameters and constants alone, a value of this type.
+    Calculated(Box<Expression>, LogicalType),
+    /// [`ReadModifyWrite::assignments`], by place.
+    Computed(usize),
+    /// [`ReadModifyWrite`]: where the row lies, as it was read; place among the outputs of
+    /// `read`: 0 is `ctid`, 1 is `tableoid` (partitions of one table number their rows alike).
+    Locator(usize),
+}
+
+/// A constant. Its `Debug` does not show the content: it may be meant for a protected column.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Literal {
+    /// `NULL`
+    Null,
+    /// `TRUE`, `FALSE`
+    Boolean(bool),
+    /// Digits as they were written, with sign.
+    Number(String),
+    /// A quoted text, without quotes; of whatever type its place asks for.
+    Text(String),
+    /// Time of the transaction's start (`CURRENT_TIMESTAMP`, `now()`).
+    TransactionTime,
+}
+
+impl fmt::Debug for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Null => "Null",
+            Self::Boolean(_) => "Boolean(…)",
+            Self::Number(_) => "Number(…)",
+            Self::Text(_) => "Text(…)",
+            Self::TransactionTime => "TransactionTime",
+        })
+    }
+}
+
+/// What the proxy computes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expression {
+    /// A column of the fetched row, by place among the outputs.
+    Column(usize),
+    /// A constant or parameter, taken for a value of the type.
+    Value(Source, LogicalType),
+    /// An aggregate, by place in [`Finish::aggregates`].
+    Aggregate(usize),
+    /// A group key, by place in [`Finish::group_by`].
+    Group(usize),
+    /// One operand.
+    Unary(UnaryOperator, Box<Expression>),
+    /// Two operands.
+    Binary(BinaryOperator, Box<Expression>, Box<Expression>),
+    /// `LIKE`, `ILIKE`: operand, pattern, escape character, whether case counts.
+    Like {
+        /// What is looked at.
+        operand: Box<Expression>,
+        /// The pattern.
+        pattern: Box<Expression>,
+        /// Escape character; None: backslash.
+        escape: Option<char>,
+        /// Whether case counts (`LIKE`).
+        case_sensitive: bool,
+    },
+    /// `IN (…)`
+    In(Box<Expression>, Vec<Expression>),
+    /// `= ANY (…)`: an array of values of the type.
+    InArray(Box<Expression>, Source, LogicalType),
+    /// `COALESCE(…)`
+    Coalesce(Vec<Expression>),
+    /// `CASE WHEN … THEN … ELSE … END`
+    Case(Vec<(Expression, Expression)>, Option<Box<Expression>>),
+    /// `CAST(… AS type)`
+    Cast(Box<Expression>, LogicalType),
+    /// A function of one value.
+    Call(ScalarFunction, Box<Expression>),
+}
+
+impl Expression {
+    /// How many expressions are within each other.
+    pub fn depth(&self) -> usize {
+        let mut deepest = 0;
+        let mut rest = vec![(self, 1)];
+        while let Some((expression, depth)) = rest.pop() {
+            deepest = deepest.max(depth);
+            let inner = expression.parts();
+            rest.extend(inner.into_iter().map(|inner| (inner, depth + 1)));
+        }
+        deepest
+    }
+
+    pub(crate) fn parts(&self) -> Vec<&Self> {
+        match self {
+            Self::Column(_) | Self::Value(..) | Self::Aggregate(_) | Self::Group(_) => Vec::new(),
+            Self::Unary(_, inner)
+            | Self::InArray(inner, ..)
+            | Self::Cast(inner, _)
+            | Self::Call(_, inner) => vec![inner],
+            Self::Binary(_, left, right) => vec![left, right],
+            Self::Like {
+                operand, pattern, ..
+            } => vec![operand, pattern],
+            Self::In(operand, values) => values.iter().chain([&**operand]).collect(),
+            Self::Coalesce(values) => values.iter().collect(),
+            Self::Case(whens, otherwise) => whens
+                .iter()
+                .flat_map(|(when, then)| [when, then])
+                .chain(otherwise.as_deref())
+                .collect(),
+        }
+    }
+}
+
+/// Functions of one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScalarFunction {
+    /// `lower`, by Unicode
+    Lower,
+    /// `upper`, by Unicode
+    Upper,
+    /// `length`, `char_length`: characters of a text
+    Length,
+    /// `trim`, `btrim` of blanks
+    Trim,
+    /// `abs`
+    Absolute,
+}
+
+/// Operators on one operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnaryOperator {
+    /// `-x`
+    Negate,
+    /// `NOT x`
+    Not,
+    /// `x IS NULL`
+    IsNull,
+    /// `x IS NOT NULL`
+    IsNotNull,
+}
+
+/// Operators on two operands, with SQL's three-valued logic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinaryOperator {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`
+    Divide,
+    /// `^`, `power(…)`
+    Power,
+    /// `||`
+    Concatenate,
+    /// `=`
+    Equal,
+    /// `<>`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+    /// `AND`
+    And,
+    /// `OR`
+    Or,
+}
+
+/// Aggregates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AggregateFunction {
+    /// `COUNT`
+    Count,
+    /// `SUM`
+    Sum,
+    /// `AVG`
+    Average,
+    /// `MIN`
+    Minimum,
+    /// `MAX`
+    Maximum,
+}
