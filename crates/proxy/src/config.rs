@@ -16,6 +16,10 @@ use sql_rewrite::Rules;
 use crate::protection::Protection;
 use crate::sealing::KeysError;
 
+mod keys;
+
+pub use keys::KeysConfig;
+
 /// What `strongroom proxy` is told.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,21 +44,6 @@ pub struct Parts {
     /// See [`Config::columns`].
     #[serde(default)]
     pub columns: Rules,
-}
-
-/// `[keys]`: exactly one of the sources.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct KeysConfig {
-    /// A file of `strongroom columns create-key`.
-    pub file: Option<PathBuf>,
-    /// A variable of the environment.
-    pub environment: Option<String>,
-    /// A command that prints the key.
-    pub command: Option<String>,
-    /// A descriptor that the program has given itself.
-    #[serde(skip)]
-    pub descriptor: Option<i32>,
 }
 
 /// `[proxy]`

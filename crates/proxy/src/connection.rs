@@ -16,11 +16,12 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::futures::OwnedNotified;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::metrics::{OpenSession, add};
+use crate::counters::{OpenSession, add};
 use crate::outbox::Outbox;
-use crate::server::Shared;
 use crate::session::Session;
+use crate::shared::Shared;
 use crate::stream::Stream;
+use crate::watch;
 use crate::watch::Watching;
 
 /// What one read takes at most.
@@ -164,7 +165,7 @@ impl Connection {
     fn note_watch(&mut self) {
         if self.watching.is_none() {
             let watch = self.session.watch();
-            self.watching = watch.map(|watch| watch.begin(&self.shared));
+            self.watching = watch.map(|watch| watch::connection::begin(watch, &self.shared));
         }
         for announced in self.session.take_announced() {
             self.announced.push(Box::pin(announced.wait()));

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sql_rewrite::{
-    Effects, Form, Literal, Output, Plan, Planned, Source, TransactionEffect, Translated,
+    Copy, Effects, Form, Literal, Output, Plan, Planned, Source, TransactionEffect, Translated,
 };
 
-use crate::protection::Loaded;
+use crate::loaded::Loaded;
 
 /// What cached texts may have together, in bytes. A plan takes a few times its text.
 const TEXTS_SIZE_MAX: usize = 4 << 20;
@@ -138,6 +138,14 @@ impl TextPlan {
             Plan::ReadModifyWrite(_) | Plan::Finish(_) => Role::Read,
         };
         Some(At { place, role })
+    }
+
+    /// The COPY at a place of a text.
+    pub fn copy(&self, place: usize) -> Option<&Copy> {
+        match &self.planned.get(place)?.plan {
+            Plan::Copy(copy) => Some(copy),
+            _ => None,
+        }
     }
 
     /// The statement of the server whose rows are the client's. None: as [`Self::front`], or none

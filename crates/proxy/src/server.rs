@@ -12,69 +12,25 @@ use std::time::{Duration, SystemTime};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sql_rewrite::RulesError;
 use tokio::net::TcpListener;
-use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::{Notify, mpsc};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::cancel::CancelRegistry;
 use crate::config::{Config, ProxyConfig, socket_path};
+use crate::counters::{Metrics, add, subtract};
 use crate::listener::{self, Arrival, Listener, LocalListener};
 use crate::logins::{Logins, LoginsError};
-use crate::metrics::{self, Metrics, add, subtract};
 use crate::places::Places;
 use crate::protection::Protection;
 use crate::sealing::{KeysError, Root, warn_if_exposed};
-use crate::startup;
+use crate::shared::Shared;
 use crate::stream::Stream;
-use crate::tls::{self, ClientAcceptor, ServerConnector, TlsError};
+use crate::tls::{self, ServerConnector, TlsError};
+use crate::{metrics, startup, upstream};
 
 /// Pause after an accept that failed, as it does when descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// What all sessions know.
-pub struct Shared {
-    /// Limits and the server.
-    pub config: ProxyConfig,
-    /// Counters.
-    pub metrics: Arc<Metrics>,
-    /// How many clients there may be.
-    pub places: Arc<Places>,
-    /// Whom requests to cancel mean.
-    pub cancels: CancelRegistry,
-    /// TLS towards clients.
-    pub acceptor: Option<ClientAcceptor>,
-    /// TLS towards the server.
-    pub connector: Option<ServerConnector>,
-    /// Whom the proxy logs in by itself.
-    pub logins: Option<Logins>,
-    /// Rules and what goes with them. None: everything passes.
-    pub protection: Option<Arc<Protection>>,
-    /// The runtime beside the workers', for what belongs to no session.
-    pub main: Handle,
-    /// Wakes sessions when [`Self::stop_level`] rises.
-    pub stop: Arc<Notify>,
-    stop_level: AtomicU8,
-}
-
-impl Shared {
-    /// 0: go on; 1: end between transactions; 2: end.
-    pub fn stop_level(&self) -> u8 {
-        self.stop_level.load(Ordering::Acquire)
-    }
-
-    /// Whether clients must come by TLS.
-    pub fn requires_tls(&self) -> bool {
-        self.config
-            .client_tls
-            .as_ref()
-            .is_some_and(|tls| tls.required)
-    }
-
-    fn rise_stop_level(&self, level: u8) {
-        self.stop_level.store(level, Ordering::Release);
-        self.stop.notify_waiters();
-    }
-}
 
 /// A proxy that cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -238,7 +194,7 @@ impl Server {
 
     /// Looks for the server that it stands before, while it runs, and warns where it is not there.
     pub fn look_for_server(&self) {
-        let look = startup::look_for_server(Arc::clone(&self.shared));
+        let look = upstream::look_for_server(Arc::clone(&self.shared));
         self.runtime.spawn(look);
     }
 

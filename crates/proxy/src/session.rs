@@ -32,7 +32,9 @@ mod incoming;
 mod inputs;
 mod load;
 mod locks;
+mod names;
 mod own;
+mod portals;
 mod prepared;
 mod protected;
 mod rows;
@@ -40,6 +42,7 @@ mod settings;
 mod starting;
 mod statements;
 mod step;
+mod texts;
 
 pub use database::Database;
 use due::Due;

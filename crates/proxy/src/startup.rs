@@ -8,18 +8,18 @@ use sqlstate::SqlState;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout, timeout_at};
 use wire_postgres::backend::Failure;
-use wire_postgres::startup::{self, First, Startup, TLS_REQUEST};
+use wire_postgres::startup::{self, First, Startup};
 
 use crate::config::Upstream;
 use crate::connection::Connection;
-use crate::metrics::add;
+use crate::counters::add;
 use crate::places::ClientPlace;
 use crate::protection::Protection;
 use crate::scram::Verifier;
-use crate::server::Shared;
 use crate::session::{Database, ServerKey, Session, Terms};
-use crate::stream::{self, LocalStream, Stream};
-use crate::tls;
+use crate::shared::Shared;
+use crate::stream::Stream;
+use crate::{tls, upstream};
 
 mod login;
 
@@ -275,7 +275,7 @@ async fn begin(
         );
         return Err(StartError::Refused(failure));
     };
-    let connected = timeout_at(deadline, connect(shared)).await;
+    let connected = timeout_at(deadline, upstream::connect(shared)).await;
     let mut server = connected
         .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
         .map_err(StartError::Server)?;
@@ -365,56 +365,9 @@ fn verifier(startup: &Startup<'_>, shared: &Shared) -> Option<(String, Option<Ar
     is_ours.then(|| (String::from_utf8_lossy(user).into_owned(), verifier))
 }
 
-/// A socket of the server, by TLS where that is configured.
-pub(crate) async fn connect(shared: &Shared) -> io::Result<Stream> {
-    let upstream = &shared.config.upstream;
-    let connected = connect_to(upstream, shared).await;
-    connected.map_err(|error| io::Error::new(error.kind(), format!("{upstream}: {error}")))
-}
-
-async fn connect_to(upstream: &Upstream, shared: &Shared) -> io::Result<Stream> {
-    let mut socket = match reach(upstream).await? {
-        Stream::Tcp(socket) => socket,
-        other => return Ok(other),
-    };
-    let Some(connector) = &shared.connector else {
-        return Ok(Stream::Tcp(socket));
-    };
-    socket.write_all(&TLS_REQUEST).await?;
-    let mut answer = [0];
-    socket.read_exact(&mut answer).await?;
-    if answer != *b"S" {
-        return Err(io::Error::other(
-            "it offers no TLS, which [proxy.server_tls] asks for",
-        ));
-    }
-    connector.connect(socket).await
-}
-
-/// A socket of the server, with nothing said on it.
-async fn reach(upstream: &Upstream) -> io::Result<Stream> {
-    match upstream {
-        Upstream::Unix(path) => LocalStream::connect(path).await.map(Stream::Unix),
-        Upstream::Tcp(host, port) => stream::connect(host, *port).await.map(Stream::Tcp),
-    }
-}
-
-/// How long the server is waited for before the first session.
-const LOOK_TIME: Duration = Duration::from_secs(5);
-
-/// Warns of a server that cannot be reached, before the first client finds that out.
-pub(crate) async fn look_for_server(shared: Arc<Shared>) {
-    let upstream = &shared.config.upstream;
-    // No TLS: the server would log a connection that says nothing behind it.
-    let reached = timeout(LOOK_TIME, reach(upstream)).await;
-    if let Err(error) = reached.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
-        tracing::warn!(server = %upstream, %error, "the server cannot be reached yet");
-    }
-}
-
 /// Passes a request to cancel on. The end of the connection says that the server has taken it.
 async fn cancel(key: &ServerKey, shared: &Shared) -> io::Result<()> {
-    let mut server = connect(shared).await?;
+    let mut server = upstream::connect(shared).await?;
     let mut packet = Vec::new();
     startup::write_cancel(key.process_id, &key.key, &mut packet);
     server.write_all(&packet).await?;

@@ -13,10 +13,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_postgres::SimpleQueryMessage;
 
-use crate::server::Shared;
 use crate::statement_error::StatementError;
 
-mod connection;
+pub(crate) mod connection;
 mod listeners;
 mod login;
 
@@ -111,18 +110,6 @@ impl Watch {
         let since = asked.saturating_duration_since(self.began);
         let since_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
         self.heard_ms.fetch_max(since_ms, Ordering::Release);
-    }
-
-    /// A session of the database begins: its watch runs until the last has ended.
-    pub(crate) fn begin(self: Arc<Self>, shared: &Arc<Shared>) -> Watching {
-        self.sessions.fetch_add(1, Ordering::SeqCst);
-        if let Some(requests) = self.take_requests() {
-            // Nobody listened, and nobody went by what was known: a session looks first.
-            self.note_heard(Instant::now());
-            let (watch, all) = (Arc::clone(&self), Arc::clone(shared));
-            shared.main.spawn(connection::run(watch, all, requests));
-        }
-        Watching(self)
     }
 
     fn take_requests(&self) -> Option<Requests> {

@@ -20,7 +20,6 @@ const KNOWN: &[(&str, usize)] = &[
     ("keyring", 3),
     ("lab", 8),
     ("lab-engines", 12),
-    ("proxy", 37),
     ("shell", 9),
     ("sqlite-api", 2),
     ("store", 3),

@@ -9,7 +9,7 @@ use sqlstate::SqlState;
 use wire_postgres::values::{self, Format};
 
 use super::{Column, Layout, Stream};
-use crate::protection::Loaded;
+use crate::loaded::Loaded;
 
 /// What turns the fields of one COPY. Its `Debug` shows no content.
 pub(crate) struct Fields {

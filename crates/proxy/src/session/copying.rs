@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use column_types::TextContext;
-use sql_rewrite::{Copy, Plan};
+use sql_rewrite::Copy;
 use wire_postgres::backend::{self, kind};
 use wire_postgres::frontend::write_parse;
 
-use super::constants::render;
 use crate::copy::{CopyError, Fields, Stream};
+use crate::loaded::Loaded;
 use crate::plans::TextPlan;
-use crate::protection::Loaded;
+use crate::session::texts::render;
 use crate::statement_error::{Fault, StatementError};
 
 /// A COPY under way.
@@ -41,14 +41,6 @@ pub(super) struct Copier {
     table: String,
     piece_size: usize,
     body_size_max: usize,
-}
-
-/// The COPY at a place of a text.
-pub(super) fn copy_at(plan: &TextPlan, place: usize) -> Option<&Copy> {
-    match &plan.planned.get(place)?.plan {
-        Plan::Copy(copy) => Some(copy),
-        _ => None,
-    }
 }
 
 /// Writes Parse of a COPY.

@@ -8,12 +8,12 @@ use wire_postgres::backend::{self, kind};
 use wire_postgres::frontend::Bind;
 use wire_postgres::values::{self, Format};
 
-use super::constants::{Bound, Unbound};
 use super::inputs::Inputs;
 use super::rows::RowError;
 use super::statements::Statement;
 use crate::finish::{Answer, Cell, Given, Limits, Program, Want, fetch_formats};
 use crate::plans::TextPlan;
+use crate::session::statements::{BoundConstants, UnboundConstants};
 use crate::statement_error::StatementError;
 
 /// A query that takes steps: the columns of its fetch, then their rows.
@@ -110,7 +110,7 @@ impl Finishing {
             finish_at(&self.statement.plan, self.place).ok_or_else(StatementError::other_plan)?;
         let given = given(&self.statement.plan, finish, body, &formats(finish, &bind))?;
         let statement = &self.statement;
-        let constants = Bound {
+        let constants = BoundConstants {
             statement,
             inputs: &inputs,
         };
@@ -203,7 +203,7 @@ pub(super) fn write_description(
         many => many.get(place).copied().unwrap_or(0),
     };
     let given = given(plan, finish, body, &fetch_formats(finish, wanted))?;
-    let program = Program::new(finish, &given, &Unbound(statement), wanted)?;
+    let program = Program::new(finish, &given, &UnboundConstants(statement), wanted)?;
     program.write_description(out);
     Ok(())
 }

@@ -7,6 +7,10 @@ use sql_rewrite::ColumnId;
 use wire_postgres::Formats;
 use wire_postgres::frontend::Bind;
 
+use column_types::ValueError;
+use sqlstate::SqlState;
+use wire_postgres::values::Format;
+
 /// What holes are filled with.
 pub(super) struct Inputs<'a> {
     /// Which statement of the text it is for.
@@ -93,4 +97,12 @@ impl<'a> Inputs<'a> {
             keys: self.keys,
         }
     }
+}
+
+/// The format of a code in Bind.
+pub(super) fn format(code: i16) -> Result<Format, ValueError> {
+    Format::of_code(code).ok_or_else(|| ValueError {
+        sqlstate: SqlState::INVALID_PARAMETER_VALUE,
+        message: format!("unsupported format code: {code}"),
+    })
 }

@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use sql_rewrite::ObjectEffect;
 
-use super::statements::{Names, Statement, kept};
+use super::statements::Statement;
+use crate::session::names::{Names, kept};
 
 /// What a name stands for. What SQL prepared over no protected table is not known.
 #[derive(Debug)]

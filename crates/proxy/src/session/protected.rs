@@ -28,11 +28,13 @@ use super::locks::Locks;
 use super::own::OwnStatements;
 use super::prepared::Statements;
 use super::settings::{self, Encoding};
-use super::statements::{Names, Portal, PortalState};
 use super::{End, Way};
-use crate::metrics::add;
+use crate::counters::add;
+use crate::loaded::Loaded;
 use crate::plans::TextPlan;
-use crate::protection::{Freshness, Loaded, Protection};
+use crate::protection::{Freshness, Protection};
+use crate::session::names::Names;
+use crate::session::portals::{Portal, PortalState};
 use crate::statement_error::StatementError;
 use crate::watch::{Announced, Watch};
 

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use column_types::{TextContext, ValueError};
 use sql_rewrite::{ColumnId, Copy, Output, OutputKind};
-use sqlstate::SqlState;
 use wire_postgres::backend::{self, Field, kind, write_value};
-use wire_postgres::values::{self, Format};
+use wire_postgres::values;
 use wire_postgres::{Formats, Malformed};
 
-use super::copying::copy_at;
 use super::locks::Reading;
 use crate::plans::{At, Role, TextPlan};
+use crate::session::inputs;
 use crate::statement_error::StatementError;
 
 /// How rows of a statement come back, and go on.
@@ -73,7 +72,7 @@ impl Shape {
 
     /// Of the statement at a place of a simple query.
     pub(super) fn of_query(plan: &Arc<TextPlan>, place: usize) -> Option<Arc<Self>> {
-        if copy_at(plan, place).is_some() {
+        if plan.copy(place).is_some() {
             return Self::of_copy(plan, place);
         }
         let at = plan.front(place)?;
@@ -90,7 +89,7 @@ impl Shape {
 
     /// Of a COPY. None: it is none.
     pub(super) fn of_copy(plan: &Arc<TextPlan>, place: usize) -> Option<Arc<Self>> {
-        copy_at(plan, place)?;
+        plan.copy(place)?;
         let role = Role::Only;
         Some(Arc::new(Self {
             plan: Arc::clone(plan),
@@ -102,7 +101,7 @@ impl Shape {
 
     /// The COPY, and the plan that it is of.
     pub(super) fn copy(&self) -> Option<(&Arc<TextPlan>, &Copy)> {
-        Some((&self.plan, copy_at(&self.plan, self.at.place)?))
+        Some((&self.plan, self.plan.copy(self.at.place)?))
     }
 
     pub(super) fn outputs(&self) -> &[Output] {
@@ -209,7 +208,7 @@ impl Shape {
         };
         let value = loaded.sealer.open(column.id, sealed);
         let value = value.ok_or_else(|| StatementError::unopened(column))?;
-        self::format(format)
+        inputs::format(format)
             .and_then(|format| values::write(&value, column.logical, format, context, out))
             .map_err(StatementError::from)
     }
@@ -267,12 +266,4 @@ pub(super) fn write_plain_description(
     }
     backend::write_row_description(&fields, out);
     Ok(())
-}
-
-/// The format of a code in Bind.
-pub(super) fn format(code: i16) -> Result<Format, ValueError> {
-    Format::of_code(code).ok_or_else(|| ValueError {
-        sqlstate: SqlState::INVALID_PARAMETER_VALUE,
-        message: format!("unsupported format code: {code}"),
-    })
 }

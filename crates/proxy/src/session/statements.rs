@@ -1,13 +1,10 @@
-//! Statements and portals of a session, by their names; and texts with their holes filled.
+//! Prepared statements of a session, and their texts with holes filled.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use column_types::{LogicalType, Value, ValueError};
-use sql_rewrite::{
-    ColumnId, Form, Hole, Literal, NAME_SIZE_MAX, OutputKind, ParameterType, Purpose, Source,
-};
+use sql_rewrite::{ColumnId, Form, Hole, Literal, OutputKind, ParameterType, Purpose, Source};
 use sqlstate::SqlState;
 use wire_postgres::Formats;
 use wire_postgres::backend::write_value;
@@ -15,107 +12,11 @@ use wire_postgres::frontend::{Bind, write_bind, write_parse};
 use wire_postgres::values;
 
 use super::calculated;
-use super::constants::{Bound, check_size, no_array, no_type, read_literal, seal, seal_literal};
-use super::inputs::{Inputs, SealedKeys};
-use super::locks::RowName;
-use super::rows::{self, Shape};
-use crate::finish::{Answer, Elements};
+use super::constants::{check_size, no_array, no_type, read_literal, seal, seal_literal};
+use super::inputs::{Inputs, SealedKeys, format};
+use crate::finish::{Constants, Elements};
 use crate::plans::{At, TextPlan};
 use crate::statement_error::StatementError;
-
-/// What the server keeps of a name: of names that begin alike it has one (`hash_search` with names
-/// for keys).
-pub(super) fn kept(name: &[u8]) -> &[u8] {
-    &name[..name.len().min(NAME_SIZE_MAX)]
-}
-
-/// Things by name; the one without a name is replaced without being closed. Each is known by the
-/// batch of messages that made it ([`Answers::batch_sent`](super::answers::Answers::batch_sent)):
-/// an answer to an earlier batch is none to it.
-#[derive(Debug)]
-pub(super) struct Names<T> {
-    unnamed: Option<(u64, T)>,
-    named: HashMap<Box<[u8]>, (u64, T)>,
-}
-
-impl<T> Default for Names<T> {
-    fn default() -> Self {
-        Self {
-            unnamed: None,
-            named: HashMap::new(),
-        }
-    }
-}
-
-impl<T> Names<T> {
-    /// Those that have names.
-    pub(super) fn named(&self) -> impl Iterator<Item = (&[u8], &T)> {
-        let named = self.named.iter();
-        named.map(|(name, (_, thing))| (&**name, thing))
-    }
-
-    pub(super) fn get(&self, name: &[u8]) -> Option<&T> {
-        match name {
-            [] => self.unnamed.as_ref(),
-            name => self.named.get(kept(name)),
-        }
-        .map(|(_, thing)| thing)
-    }
-
-    pub(super) fn get_mut(&mut self, name: &[u8]) -> Option<&mut T> {
-        match name {
-            [] => self.unnamed.as_mut(),
-            name => self.named.get_mut(kept(name)),
-        }
-        .map(|(_, thing)| thing)
-    }
-
-    pub(super) fn insert(&mut self, name: &[u8], batch: u64, thing: T) {
-        match name {
-            [] => self.unnamed = Some((batch, thing)),
-            name => drop(self.named.insert(kept(name).into(), (batch, thing))),
-        }
-    }
-
-    /// Removes what was made by this batch or before.
-    pub(super) fn remove_of(&mut self, name: &[u8], batch: u64) {
-        let known = match name {
-            [] => self.unnamed.as_ref(),
-            name => self.named.get(kept(name)),
-        };
-        let is_newer = known.is_some_and(|(own, _)| *own > batch);
-        if !is_newer {
-            self.remove(name);
-        }
-    }
-
-    /// Removes all that was made by this batch or before.
-    pub(super) fn clear_of(&mut self, batch: u64) {
-        self.unnamed.take_if(|(own, _)| *own <= batch);
-        self.named.retain(|_, (own, _)| *own > batch);
-        if self.named.is_empty() && self.named.capacity() > 0 {
-            self.named = HashMap::new();
-        }
-    }
-
-    pub(super) fn remove(&mut self, name: &[u8]) {
-        self.take(name);
-    }
-
-    pub(super) fn take(&mut self, name: &[u8]) -> Option<T> {
-        match name {
-            [] => self.unnamed.take(),
-            name => self.named.remove(kept(name)),
-        }
-        .map(|(_, thing)| thing)
-    }
-
-    /// Takes those that have names.
-    pub(super) fn take_named(&mut self) -> impl Iterator<Item = (Box<[u8]>, T)> + use<T> {
-        let named = std::mem::take(&mut self.named).into_iter();
-        named.map(|(name, (_, thing))| (name, thing))
-    }
-}
 
 /// A prepared statement.
 #[derive(Debug)]
@@ -126,31 +27,6 @@ pub(super) struct Statement {
     pub types: Box<[u32]>,
     /// The plan that the server's statement was made by.
     pub plan: Arc<TextPlan>,
-}
-
-/// A portal.
-#[derive(Debug)]
-pub(super) struct Portal {
-    pub statement: Arc<Statement>,
-    pub state: PortalState,
-}
-
-/// Where a portal is.
-#[derive(Debug)]
-pub(super) enum PortalState {
-    /// At the server.
-    Bound {
-        /// None: rows go on as they are.
-        shape: Option<Arc<Shape>>,
-        /// The row that it locks.
-        row: Option<RowName>,
-    },
-    /// Here: its statement takes steps. The body of Bind.
-    Kept(Box<[u8]>),
-    /// Rows of the answer that the client has not taken.
-    Answer(Box<Answer>),
-    /// Its steps were taken.
-    Done,
 }
 
 impl Statement {
@@ -316,7 +192,7 @@ impl Statement {
                 seal_literal(loaded, literal, (column, purpose), inputs.context, out)
             }
             (Source::Calculated(value, _), Form::Sealed(column, purpose)) => {
-                let constants = Bound {
+                let constants = BoundConstants {
                     statement: self,
                     inputs,
                 };
@@ -442,7 +318,7 @@ impl Statement {
         let Some(bytes) = inputs.parameters.get(number).copied().flatten() else {
             return Ok((None, logical));
         };
-        let format = rows::format(inputs.formats.of(number))?;
+        let format = format(inputs.formats.of(number))?;
         let value = values::read(bytes, logical, format, inputs.context)?;
         Ok((Some(value), logical))
     }
@@ -513,7 +389,7 @@ impl Statement {
         let (bytes, format) = match source {
             Source::Parameter(number) => {
                 let bytes = inputs.parameters.get(*number).copied().flatten();
-                (bytes, rows::format(inputs.formats.of(*number))?)
+                (bytes, format(inputs.formats.of(*number))?)
             }
             Source::Literal(Literal::Text(text)) => (Some(text.as_bytes()), values::Format::Text),
             _ => (None, values::Format::Text),
@@ -541,5 +417,50 @@ impl Statement {
             Value::Integer(number) if is_whole(logical) && is_whole(physical) => Some(number),
             _ => None,
         }
+    }
+}
+
+/// The constants of a statement that is bound.
+pub(super) struct BoundConstants<'a> {
+    pub statement: &'a Statement,
+    pub inputs: &'a Inputs<'a>,
+}
+
+impl Constants for BoundConstants<'_> {
+    fn one(
+        &self,
+        source: &Source,
+        logical: LogicalType,
+    ) -> Result<(Option<Value>, LogicalType), ValueError> {
+        self.statement.constant(source, logical, self.inputs)
+    }
+
+    fn array(
+        &self,
+        source: &Source,
+        logical: LogicalType,
+    ) -> Result<(Option<Elements>, LogicalType), ValueError> {
+        self.statement.array(source, logical, self.inputs)
+    }
+}
+
+/// Those of one that is only described: their types are known.
+pub(super) struct UnboundConstants<'a>(pub &'a Statement);
+
+impl Constants for UnboundConstants<'_> {
+    fn one(
+        &self,
+        source: &Source,
+        logical: LogicalType,
+    ) -> Result<(Option<Value>, LogicalType), ValueError> {
+        Ok((None, self.0.type_of(source, logical)?))
+    }
+
+    fn array(
+        &self,
+        source: &Source,
+        logical: LogicalType,
+    ) -> Result<(Option<Elements>, LogicalType), ValueError> {
+        Ok((None, self.0.element_type(source, logical)?))
     }
 }

@@ -7,15 +7,15 @@ use sql_rewrite::{ColumnId, Current, Plan, Purpose, ReadModifyWrite};
 use wire_postgres::backend;
 use wire_postgres::values::{self, Format};
 
-use super::constants::Bound;
 use super::finishing::Finishing;
 use super::inputs::Inputs;
 use super::locks::RowName;
 use super::rows::RowError;
 use super::statements::Statement;
 use crate::finish::{Cell, Names, Ready, Row};
+use crate::loaded::Loaded;
 use crate::plans::TextPlan;
-use crate::protection::Loaded;
+use crate::session::statements::BoundConstants;
 use crate::statement_error::StatementError;
 
 /// A statement that takes steps, while its rows come.
@@ -83,7 +83,7 @@ impl Computation {
             columns: &columns,
             groups: &[],
             aggregates: &[],
-            constants: &Bound { statement, inputs },
+            constants: &BoundConstants { statement, inputs },
         };
         let values = modify.assignments.iter().map(|assignment| {
             let ready = Ready::new(&assignment.value, &names)?;

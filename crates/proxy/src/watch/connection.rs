@@ -20,11 +20,13 @@ use tokio_postgres::{AsyncMessage, Client, Config, NoTls};
 use super::listeners::Listeners;
 use super::login::Guarded;
 use super::{Requests, Watch, rows_of};
-use crate::metrics::add;
+use crate::counters::add;
 use crate::protection::Protection;
 use crate::sealing::KeysError;
-use crate::server::Shared;
-use crate::startup;
+use crate::shared::Shared;
+use crate::upstream;
+use crate::watch::Watching;
+use std::sync::atomic::Ordering;
 
 const CHANNEL: &str = "strongroom_schema";
 /// The first number of the advisory locks of proxies that listen; the second is the proxy's own.
@@ -62,8 +64,20 @@ fn in_words(error: &tokio_postgres::Error) -> String {
     said.unwrap_or_else(|| error.to_string())
 }
 
+/// A session of the database begins: its watch runs until the last has ended.
+pub(crate) fn begin(watch: Arc<Watch>, shared: &Arc<Shared>) -> Watching {
+    watch.sessions.fetch_add(1, Ordering::SeqCst);
+    if let Some(requests) = watch.take_requests() {
+        // Nobody listened, and nobody went by what was known: a session looks first.
+        watch.note_heard(Instant::now());
+        let (own, all) = (Arc::clone(&watch), Arc::clone(shared));
+        shared.main.spawn(run(own, all, requests));
+    }
+    Watching(watch)
+}
+
 /// Keeps the connection while there are sessions.
-pub(super) async fn run(watch: Arc<Watch>, shared: Arc<Shared>, mut requests: Requests) {
+async fn run(watch: Arc<Watch>, shared: Arc<Shared>, mut requests: Requests) {
     let Some(protection) = shared.protection.clone() else {
         return;
     };
@@ -160,7 +174,7 @@ struct Open {
 impl Open {
     async fn new(watch: &Watch, shared: &Shared) -> Result<Self, WatchError> {
         let config = config(watch, shared)?;
-        let stream = startup::connect(shared)
+        let stream = upstream::connect(shared)
             .await
             .map_err(WatchError::Connect)?;
         let (client, mut connection) = config.connect_raw(Guarded::new(stream), NoTls).await?;

@@ -13,12 +13,14 @@ use super::{Protected, Ways};
 use crate::plans::{At, Role, TextPlan};
 use crate::session::End;
 use crate::session::answers::{DescribePart, Expected, Unseen};
-use crate::session::copying::{copy_at, write_copy};
+use crate::session::copying::write_copy;
 use crate::session::inputs::Inputs;
 use crate::session::locks::RowName;
+use crate::session::names::kept;
 use crate::session::own::{self, Found};
+use crate::session::portals::{Portal, PortalState};
 use crate::session::rows::Shape;
-use crate::session::statements::{Portal, PortalState, Statement, kept};
+use crate::session::statements::Statement;
 use crate::statement_error::StatementError;
 
 impl Protected {
@@ -39,7 +41,7 @@ impl Protected {
         let types = parse.types().collect();
         let statement = Statement { text, types, plan };
         match statement.plan.front(0) {
-            None => match copy_at(&statement.plan, 0) {
+            None => match statement.plan.copy(0) {
                 Some(copy) => {
                     let context = self.note_time();
                     let copy = (&*statement.plan.loaded, copy);

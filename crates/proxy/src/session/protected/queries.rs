@@ -6,13 +6,14 @@ use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, Target, write_execute, write_target};
 
 use super::{Protected, Ways};
+use crate::counters::add;
 use crate::finish::Limits;
-use crate::metrics::add;
 use crate::plans::{At, Role};
 use crate::session::answers::{DescribeFinish, Expected, Unseen};
 use crate::session::finishing::{self, Finishing, State, finish_at, give};
 use crate::session::inputs::Inputs;
-use crate::session::statements::{PortalState, Statement};
+use crate::session::portals::PortalState;
+use crate::session::statements::Statement;
 use crate::session::step::Step;
 use crate::statement_error::StatementError;
 

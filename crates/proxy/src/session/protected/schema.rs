@@ -7,8 +7,9 @@ use sql_rewrite::{Effects, SessionFacts};
 use sqlstate::SqlState;
 
 use super::{Protected, Stale, Ways};
+use crate::loaded::Loaded;
 use crate::plans::TextPlan;
-use crate::protection::{Loaded, Reading};
+use crate::protection::Reading;
 use crate::session::answers::{Expected, Unseen};
 use crate::session::load::{Extent, Load};
 use crate::session::settings;

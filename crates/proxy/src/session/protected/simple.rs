@@ -16,11 +16,11 @@ use super::{Protected, REFUSED_TEXT, Ways};
 use crate::plans::TextPlan;
 use crate::session::End;
 use crate::session::answers::{Expected, Unseen};
-use crate::session::constants::render_query;
 use crate::session::inputs::Inputs;
 use crate::session::locks::RowName;
 use crate::session::rows::Shape;
 use crate::session::statements::Statement;
+use crate::session::texts::render_query;
 use crate::statement_error::StatementError;
 
 /// The body of a Bind without a name, a value, or a format.

@@ -1,0 +1,60 @@
+//! What all sessions of a proxy have in common.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+
+use crate::cancel::CancelRegistry;
+use crate::config::ProxyConfig;
+use crate::counters::Metrics;
+use crate::logins::Logins;
+use crate::places::Places;
+use crate::protection::Protection;
+use crate::tls::{ClientAcceptor, ServerConnector};
+
+/// What all sessions know.
+pub struct Shared {
+    /// Limits and the server.
+    pub config: ProxyConfig,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+    /// How many clients there may be.
+    pub places: Arc<Places>,
+    /// Whom requests to cancel mean.
+    pub cancels: CancelRegistry,
+    /// TLS towards clients.
+    pub acceptor: Option<ClientAcceptor>,
+    /// TLS towards the server.
+    pub connector: Option<ServerConnector>,
+    /// Whom the proxy logs in by itself.
+    pub logins: Option<Logins>,
+    /// Rules and what goes with them. None: everything passes.
+    pub protection: Option<Arc<Protection>>,
+    /// The runtime beside the workers', for what belongs to no session.
+    pub main: Handle,
+    /// Wakes sessions when [`Self::stop_level`] rises.
+    pub stop: Arc<Notify>,
+    pub(crate) stop_level: AtomicU8,
+}
+
+impl Shared {
+    /// 0: go on; 1: end between transactions; 2: end.
+    pub fn stop_level(&self) -> u8 {
+        self.stop_level.load(Ordering::Acquire)
+    }
+
+    /// Whether clients must come by TLS.
+    pub fn requires_tls(&self) -> bool {
+        self.config
+            .client_tls
+            .as_ref()
+            .is_some_and(|tls| tls.required)
+    }
+
+    pub(crate) fn rise_stop_level(&self, level: u8) {
+        self.stop_level.store(level, Ordering::Release);
+        self.stop.notify_waiters();
+    }
+}
