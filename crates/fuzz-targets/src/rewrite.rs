@@ -527,7 +527,6 @@ fn schema() -> Schema {
             },
             opaque: false,
             has_triggers: false,
-            free_columns: Vec::new(),
         };
         for (column, number) in columns.split(' ').zip(1..) {
             let mut parts = column.split(':');

@@ -38,11 +38,13 @@ mod portals;
 mod prepared;
 mod protected;
 mod rows;
+mod schema_view;
 mod settings;
 mod starting;
 mod statements;
 mod step;
 mod texts;
+mod transaction;
 
 pub use database::Database;
 use due::Due;

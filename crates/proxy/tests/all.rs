@@ -17,7 +17,7 @@ mod finish;
 mod folded;
 mod guards;
 mod hostile;
-mod late;
+mod increments;
 mod logins;
 mod meanings;
 mod names;

@@ -88,24 +88,8 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
             key,
             read: Vec::new(),
         }),
-        is_certain: is_certain(update, table),
         effects: effects(table, analysis),
     })
-}
-
-/// Whether nothing of the server can object to what is written, nor is anything asked of it. Plain
-/// columns are of a type that may refuse a value.
-fn is_certain(update: &Update, table: &Table) -> bool {
-    let is_free = |assignment: &Set| {
-        let AssignmentTarget::ColumnName(name) = &assignment.target else {
-            return false;
-        };
-        let place = split(name).and_then(|(_, column)| table.position(&column));
-        place.is_some_and(|place| {
-            table.columns[place].protected.is_some() && table.free_columns.contains(&place)
-        })
-    };
-    update.returning.is_none() && update.assignments.iter().all(is_free)
 }
 
 /// Whether the row may be found by another key afterwards, as far as the statement tells.

@@ -73,9 +73,6 @@ pub struct ReadModifyWrite {
     /// The key of the row, where it is one: whether the cache may know it. Its holes are those
     /// of `read`, and so are the values that `write_by_key` compares with.
     pub locks: Option<LockKey>,
-    /// Whether the server cannot but write the rows that were read, as long as no value is NULL:
-    /// the outcome is known before it has.
-    pub is_certain: bool,
     /// Effects.
     pub effects: Effects,
 }

@@ -107,10 +107,6 @@ pub struct Table {
     /// Whether triggers fire on it, or rules of the server rewrite what is done to it: they see
     /// and may write ciphertext.
     pub has_triggers: bool,
-    /// Places of the columns that nothing of the server looks at when a row is written: no
-    /// trigger, rule, policy, constraint, index, partition or publication, nor a privilege on a
-    /// single column. A row that is locked takes any value but NULL there.
-    pub free_columns: Vec<usize>,
 }
 
 impl Table {

@@ -77,7 +77,6 @@ fn schema() -> Schema {
         unique_keys: vec![vec![0]],
         opaque: false,
         has_triggers: false,
-        free_columns: Vec::new(),
     };
     let name = ("public".to_owned(), "t".to_owned());
     Schema {

@@ -38,9 +38,6 @@ pub(super) enum Expected {
     Query(VecDeque<Option<Arc<Shape>>>, Option<Box<Reading>>),
     /// To Sync.
     Sync,
-    /// To the proxy's own Sync, by which the outcome of what was late is known: a Query waits for
-    /// it.
-    Settled,
     /// To a message that makes the server fail, in place of one that the proxy refused.
     Fail(StatementError),
     /// The same in place of a Query: the failure, then ReadyForQuery.
@@ -109,8 +106,6 @@ pub(super) struct Writes {
     /// Rows that were written.
     pub count: u64,
     pub shape: Option<Arc<Shape>>,
-    /// Whether the client was told before that it is `left` rows.
-    pub is_said: bool,
 }
 
 /// Answers that may be under way until the client is not read any more: a server that is told many
@@ -224,6 +219,6 @@ pub(super) fn is_query(expected: &Expected) -> bool {
 fn is_sync(expected: &Expected) -> bool {
     matches!(
         expected,
-        Expected::Sync | Expected::LoadSync | Expected::Settled | Expected::Unseen(Unseen::Sync)
+        Expected::Sync | Expected::LoadSync | Expected::Unseen(Unseen::Sync)
     )
 }

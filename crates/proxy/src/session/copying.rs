@@ -43,6 +43,15 @@ pub(super) struct Copier {
     body_size_max: usize,
 }
 
+/// The COPY of a session.
+#[derive(Debug, Default)]
+pub(super) struct CopyState {
+    /// What is under way.
+    pub under_way: Option<Copying>,
+    /// What the client is told in place of the server's error about it.
+    pub failure: Option<StatementError>,
+}
+
 /// Writes Parse of a COPY.
 ///
 /// # Errors

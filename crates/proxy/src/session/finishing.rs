@@ -35,7 +35,7 @@ pub(super) struct Finishing {
     pub fetched: u64,
     /// Rows that the client has been sent.
     pub sent: u64,
-    /// The client's Sync has gone with it.
+    /// The client's Sync was sent behind it.
     pub is_synced: bool,
 }
 

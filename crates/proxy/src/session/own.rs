@@ -77,11 +77,6 @@ impl OwnStatements {
         Found::New(self.number, closed)
     }
 
-    /// Whether the server has a statement.
-    pub(super) fn has(&self, statement: &Arc<Statement>, at: At) -> bool {
-        self.statements.iter().any(|own| own.is(statement, at))
-    }
-
     /// The server does not have a statement.
     pub(super) fn forget(&mut self, number: u32) {
         self.statements.retain(|own| own.number != number);

@@ -20,19 +20,19 @@ use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
 
-use super::answers::{Answers, Expected};
-use super::copying::Copying;
+use super::answers::{Answers, Expected, Unseen};
+use super::copying::CopyState;
 use super::database::Database;
-use super::load::Load;
 use super::locks::Locks;
 use super::own::OwnStatements;
 use super::prepared::Statements;
-use super::settings::{self, Encoding};
+use super::schema_view::SchemaView;
+use super::settings::Settings;
+use super::transaction::Transaction;
 use super::{End, Way};
 use crate::counters::add;
-use crate::loaded::Loaded;
 use crate::plans::TextPlan;
-use crate::protection::{Freshness, Protection};
+use crate::protection::Protection;
 use crate::session::names::Names;
 use crate::session::portals::{Portal, PortalState};
 use crate::statement_error::StatementError;
@@ -40,17 +40,14 @@ use crate::watch::{Announced, Watch};
 
 mod copies;
 mod extended;
-mod fit;
 mod given;
-mod late;
 mod queries;
 mod reply;
-mod schema;
 mod simple;
 mod steps;
+mod synced;
 
 use given::Ending;
-use late::Late;
 use simple::Script;
 
 pub(super) use reply::is_fatal;
@@ -59,15 +56,6 @@ pub(super) use reply::is_fatal;
 const REFUSED: &[u8] = b"strongroom_refused";
 /// What the server fails on: no SQL, and free of anything of the client's.
 const REFUSED_TEXT: &[u8] = b"strongroom refused the statement that stood here";
-
-/// What must be asked again before the next plan.
-#[derive(Clone, Copy, Debug, Default)]
-struct Stale {
-    schema: bool,
-    path: bool,
-    /// Somebody else may have changed the catalogues.
-    check: bool,
-}
 
 /// Where messages go.
 pub(super) struct Ways<'a> {
@@ -78,147 +66,93 @@ pub(super) struct Ways<'a> {
 /// The state of a session with protected columns.
 #[derive(Debug)]
 pub(super) struct Protected {
-    shared: Arc<Protection>,
-    /// By what its schema is known.
-    database: String,
-    /// The same as the client asked for it.
-    asked: Database,
-    loaded: Option<Arc<Loaded>>,
-    /// What [`Protection::forgets`] was when that was asked for.
-    forgets: u64,
-    freshness: Option<Arc<Freshness>>,
-    watch: Option<Arc<Watch>>,
-    /// Other proxies are told that the schema changed: the client waits until they know.
-    announced: Vec<Announced>,
-    /// A statement of the transaction was executed that the server took a snapshot for.
-    has_snapshot: bool,
-    /// While [`Protection::changes`] is this, what is loaded holds: most messages need not ask,
-    /// which all sessions would do one after the other.
-    unchanged: Option<u64>,
-    stale: Stale,
-    /// What the transaction made stale: its end does so again.
-    touched: Stale,
-    context: Arc<TextContext>,
-    /// When the transaction began, once that was asked: microseconds since 2000-01-01.
-    began: Option<i64>,
-    encoding: Encoding,
+    schema: SchemaView,
+    transaction: Transaction,
+    settings: Settings,
+    named: Named,
+    locks: Locks,
+    answers: Answers,
+    pipeline: Pipeline,
+    /// The rest of a Query of which a statement takes steps.
+    script: Option<Script>,
+    copy: CopyState,
+}
+
+/// What clients and the proxy give names to.
+#[derive(Debug, Default)]
+struct Named {
     statements: Statements,
     portals: Names<Portal>,
     /// What was declared by SQL.
     objects: Objects,
     ending: Ending,
+    /// Statements that the proxy has prepared for itself.
     own: OwnStatements,
-    locks: Locks,
-    answers: Answers,
+}
+
+/// How far the messages are that were sent and not answered.
+#[derive(Debug, Default)]
+struct Pipeline {
     /// Rows are awaited that decide what is sent next.
     is_waiting: bool,
-    /// The rest of a Query of which a statement takes steps.
-    script: Option<Script>,
-    /// Types of parameters, while the parts of a statement are described.
-    described: Vec<u32>,
     /// The server leaves out everything up to the next Sync.
     is_skipping: bool,
-    /// Messages of the extended protocol came since the last Sync.
-    in_pipeline: bool,
+    /// A step was sent without Flush: the client's Sync is expected, which makes the server answer
+    /// as well.
+    awaits_sync: bool,
     /// There were many answers under way when the last message was sent.
     was_crowded: bool,
-    /// Messages of it went to the server since the last Sync there.
-    is_unsynced: bool,
-    /// Writes that wait for the client's next message.
-    late: Late,
-    load: Option<Load>,
-    /// A COPY is under way.
-    copying: Option<Copying>,
-    /// What the client is told in place of the server's error about it.
-    copy_failure: Option<StatementError>,
-    /// Why the schema is not known: told to the next statement.
-    load_failure: Option<StatementError>,
-    /// As the last ReadyForQuery said.
-    status: u8,
-    /// A statement under way ends the transaction, or a part of it.
-    goes_back: bool,
-    /// Tables that the transaction may have taken columns with rules from.
-    reshaped: Vec<(String, String)>,
+    /// Types of parameters, while the parts of a statement are described.
+    described: Vec<u32>,
 }
 
 impl Protected {
-    pub(super) fn new(shared: Arc<Protection>, asked: Database) -> Self {
+    pub(super) fn new(shared: Arc<Protection>, database: Database) -> Self {
         Self {
-            shared,
-            database: asked.known_as().to_owned(),
-            asked,
-            loaded: None,
-            forgets: 0,
-            freshness: None,
-            watch: None,
-            announced: Vec::new(),
-            has_snapshot: false,
-            unchanged: None,
-            stale: Stale {
-                path: true,
-                ..Stale::default()
-            },
-            touched: Stale::default(),
-            context: Arc::default(),
-            began: None,
-            encoding: Encoding::default(),
-            statements: Statements::default(),
-            portals: Names::default(),
-            objects: Objects::default(),
-            ending: Ending::default(),
-            own: OwnStatements::default(),
+            schema: SchemaView::new(shared, database),
+            transaction: Transaction::default(),
+            settings: Settings::default(),
+            named: Named::default(),
             locks: Locks::default(),
             answers: Answers::default(),
-            is_waiting: false,
+            pipeline: Pipeline::default(),
             script: None,
-            described: Vec::new(),
-            is_skipping: false,
-            in_pipeline: false,
-            was_crowded: false,
-            is_unsynced: false,
-            late: Late::default(),
-            load: None,
-            copying: None,
-            copy_failure: None,
-            load_failure: None,
-            status: b'I',
-            goes_back: false,
-            reshaped: Vec::new(),
+            copy: CopyState::default(),
         }
     }
 
     /// The watch over its database, once that is known.
     pub(super) fn watch(&self) -> Option<&Arc<Watch>> {
-        self.watch.as_ref()
+        self.schema.watch()
     }
 
     /// See [`Session::take_announced`](super::Session::take_announced).
     pub(super) fn take_announced(&mut self) -> Vec<Announced> {
-        std::mem::take(&mut self.announced)
+        self.schema.take_announced()
     }
 
     /// A setting that the server reports.
     pub(super) fn note_setting(&mut self, body: &[u8]) -> Result<(), Malformed> {
         let (name, value) = backend::read_parameter_status(body)?;
-        let context = Arc::make_mut(&mut self.context);
-        settings::note(name, value, context, &mut self.encoding);
+        self.settings.note(name, value);
         Ok(())
     }
 
     /// What to do with a message of the client.
     pub(super) fn client_way(&mut self, kind: u8) -> Way {
         use frontend::kind;
-        if self.load.is_some() || self.is_waiting {
+        if self.schema.is_loading() || self.pipeline.is_waiting {
             return Way::Wait;
         }
         match kind {
             kind::TERMINATE => Way::Pass,
-            _ if self.late.awaits_sync && kind != kind::SYNC => Way::Ask,
+            _ if self.pipeline.awaits_sync && kind != kind::SYNC => Way::Ask,
             kind::SYNC | kind::FLUSH if self.copies_in() => Way::Drop,
             kind::SYNC => Way::Read,
-            _ if self.is_skipping => Way::Drop,
-            kind::PARSE | kind::BIND | kind::QUERY if self.must_load() => Way::Ask,
-            kind::QUERY if !self.late.is_empty() => Way::Ask,
+            _ if self.pipeline.is_skipping => Way::Drop,
+            kind::PARSE | kind::BIND | kind::QUERY if self.schema.must_load(&self.transaction) => {
+                Way::Ask
+            }
             kind::COPY_DATA | kind::COPY_DONE | kind::COPY_FAIL => self.copy_way(kind),
             _ => Way::Read,
         }
@@ -243,57 +177,68 @@ impl Protected {
     /// then: it may be waiting for a Sync that the client has not sent.
     fn flush_crowd(&mut self, ways: &mut Ways<'_>) {
         let is_crowded = self.answers.are_crowded();
-        if is_crowded && !self.was_crowded {
+        if is_crowded && !self.pipeline.was_crowded {
             backend::write_empty(frontend::kind::FLUSH, ways.to_server);
             self.say_own(ways);
         }
-        self.was_crowded = is_crowded;
+        self.pipeline.was_crowded = is_crowded;
     }
 
     /// Whether the server owes nothing.
     pub(super) fn is_idle(&self) -> bool {
-        self.answers.is_empty() && !self.in_pipeline && self.script.is_none()
+        self.answers.is_empty() && !self.transaction.in_pipeline() && self.script.is_none()
     }
 
     /// Asks the server what must be known before the client's next message, which waits.
     pub(super) fn ask_first(&mut self, ways: &mut Ways<'_>) {
-        if self.late.awaits_sync {
+        if self.pipeline.awaits_sync {
             self.await_step(ways);
-        } else if self.must_load() {
-            self.begin_load(ways);
         } else {
-            self.settle(ways);
+            self.begin_load(ways);
         }
+    }
+
+    /// Asks the catalogues.
+    fn begin_load(&mut self, ways: &mut Ways<'_>) {
+        let load = self.schema.begin_load(&self.transaction, ways.to_server);
+        self.answers.push(Expected::Unseen(Unseen::Close));
+        for _ in load.queries() {
+            self.answers.push(Expected::Load { closed: 0 });
+        }
+        if load.has_sync {
+            self.answers.push(Expected::LoadSync);
+        }
+    }
+
+    /// The catalogues have answered.
+    fn end_load(&mut self) {
+        self.schema.end_load(&self.transaction, &mut self.settings);
     }
 
     /// The plan of a text.
     fn plan(&mut self, text: &[u8]) -> Result<(Arc<TextPlan>, Box<str>), StatementError> {
-        if let Some(failure) = self.load_failure.take() {
-            return Err(failure);
-        }
-        self.encoding.check()?;
+        self.schema.check_load()?;
+        self.settings.encoding().check()?;
         let text = std::str::from_utf8(text).map_err(|_| {
             StatementError::statement(
                 SqlState::CHARACTER_NOT_IN_REPERTOIRE,
                 "invalid byte sequence for encoding \"UTF8\"",
             )
         })?;
-        let loaded = self.loaded.as_ref().ok_or_else(|| {
-            StatementError::statement(
-                SqlState::IN_FAILED_SQL_TRANSACTION,
-                "the schema cannot be read in a transaction that has failed",
-            )
-        })?;
+        let loaded = Arc::clone(self.schema.loaded()?);
         let portals = self.portals_of(text);
-        let plan = if self.objects.concern(text) || !portals.is_empty() {
-            let mut objects = self.objects.including(self.statements.effects());
+        let plan = if self.named.objects.concern(text) || !portals.is_empty() {
+            let mut objects = self
+                .named
+                .objects
+                .including(self.named.statements.effects());
             objects.note_portals(portals);
-            self.shared.plan_with(loaded, text, &objects)?
+            self.schema.shared().plan_with(&loaded, text, &objects)?
         } else {
-            self.shared.plan(loaded, text)?
+            self.schema.shared().plan(&loaded, text)?
         };
-        self.check_fit(&plan)?;
-        self.check_lease(&plan)?;
+        self.schema.check_fit(&plan)?;
+        self.schema.check_lease(&plan)?;
         Ok((plan, text.into()))
     }
 
@@ -303,7 +248,7 @@ impl Protected {
         if !may_fetch(text) {
             return Vec::new();
         }
-        let sealed = self.portals.named().filter_map(|(name, portal)| {
+        let sealed = self.named.portals.named().filter_map(|(name, portal)| {
             let PortalState::Bound { shape, .. } = &portal.state else {
                 return None;
             };
@@ -334,9 +279,8 @@ impl Protected {
             return Ok(());
         }
         if !matches!(kind, kind::SYNC | kind::QUERY) {
-            self.in_pipeline = true;
+            self.transaction.set_in_pipeline(true);
         }
-        let sent = ways.to_server.len();
         match kind {
             kind::PARSE => self.parse(&Parse::read(body)?, message, ways),
             kind::BIND => self.bind(&Bind::read(body)?, message, ways),
@@ -347,30 +291,24 @@ impl Protected {
                 self.say_own(ways);
             }
             kind::CLOSE => {
-                self.write_late(ways);
                 let expected = match Target::read(body)? {
                     Target::Statement(name) => {
-                        self.statements.close(name, self.answers.batch_sent());
+                        self.named.statements.close(name, self.answers.batch_sent());
                         Expected::CloseStatement
                     }
                     Target::Portal(name) => {
-                        self.portals.remove(name);
+                        self.named.portals.remove(name);
                         Expected::Close
                     }
                 };
                 self.send(message, expected, ways);
             }
             kind::SYNC => {
-                self.is_skipping = false;
-                self.in_pipeline = false;
+                self.pipeline.is_skipping = false;
+                self.transaction.set_in_pipeline(false);
                 self.note_sync();
-                if !self.answer_sync(ways) {
-                    self.write_late(ways);
-                    self.sync_step();
-                    self.send(message, Expected::Sync, ways);
-                }
-                self.is_unsynced = false;
-                return Ok(());
+                self.sync_step();
+                self.send(message, Expected::Sync, ways);
             }
             kind::QUERY => self.query(frontend::read_query(body)?, message, ways)?,
             _ => {
@@ -382,7 +320,6 @@ impl Protected {
                 )));
             }
         }
-        self.is_unsynced |= kind != kind::QUERY && ways.to_server.len() > sent;
         Ok(())
     }
 
@@ -397,7 +334,7 @@ impl Protected {
         if self.script.take().is_some() {
             self.end_script(ways);
         } else {
-            self.is_skipping = true;
+            self.pipeline.is_skipping = true;
         }
     }
 
@@ -410,30 +347,24 @@ impl Protected {
 
     /// Counts a refusal. The operator is told where rules and database do not fit.
     fn note_refusal(&mut self, failure: &StatementError) {
-        if failure.sqlstate == SqlState::CONFIG_FILE_ERROR && !self.is_of_closed(failure) {
-            self.warn(format!("a statement is refused: {}", failure.message));
+        if failure.sqlstate == SqlState::CONFIG_FILE_ERROR && !self.schema.is_of_closed(failure) {
+            self.schema
+                .warn(format!("a statement is refused: {}", failure.message));
         }
         if sql_rewrite::is_of_second_proof(&failure.message) {
-            add(&self.shared.counters().plans_unproved, 1);
-            self.warn(failure.message.clone());
+            add(&self.schema.shared().counters().plans_unproved, 1);
+            self.schema.warn(failure.message.clone());
         }
-        add(&self.shared.counters().statements_refused, 1);
+        add(&self.schema.shared().counters().statements_refused, 1);
         self.locks.note_error();
     }
 
     /// The session ends by a failure.
     pub(super) fn note_end(&self, failure: &Failure) {
         if failure.sqlstate == SqlState::DATA_CORRUPTED {
-            add(&self.shared.counters().values_damaged, 1);
-            tracing::warn!(database = self.database.as_str(), "{}", failure.message);
+            add(&self.schema.shared().counters().values_damaged, 1);
+            tracing::warn!(database = self.schema.database(), "{}", failure.message);
         }
-    }
-
-    /// Says ReadyForQuery as the server did last.
-    fn say_ready(&self, ways: &mut Ways<'_>) {
-        backend::write(backend::kind::READY_FOR_QUERY, ways.to_client, |out| {
-            out.push(self.status);
-        });
     }
 
     /// Says what is the proxy's to say next.
@@ -453,19 +384,13 @@ impl Protected {
     /// A statement of a text is sent.
     fn apply_effects(&mut self, plan: &TextPlan, place: usize) {
         if let Some(effects) = plan.effects(place) {
-            self.stale.schema |= effects.changes_schema;
-            self.stale.path |= effects.changes_settings;
-            self.touched.schema |= effects.changes_schema;
-            self.touched.path |= effects.changes_settings;
-            self.begin_reshaping(effects);
+            self.schema.note_effects(effects);
             if matches!(
                 effects.transaction,
                 Some(TransactionEffect::RollbackTo | TransactionEffect::End)
             ) {
-                // What it changed may be undone by now; SET LOCAL surely is.
-                self.stale.schema |= self.touched.schema;
-                self.stale.path |= self.touched.path;
-                self.goes_back = true;
+                self.schema.doubt_changes();
+                self.transaction.note_ending();
             }
             self.note_objects(effects);
         }
@@ -473,36 +398,25 @@ impl Protected {
         let effects = plan.effects(place);
         match effects.and_then(|effects| effects.transaction.as_ref()) {
             Some(TransactionEffect::Begin) => drop(self.note_time()),
-            Some(TransactionEffect::End) => self.began = None,
+            Some(TransactionEffect::End) => self.settings.end_transaction(),
             Some(TransactionEffect::RollbackTo) | None => {}
         }
         if plan.forgets_statements {
-            self.own.forget_all();
+            self.named.own.forget_all();
         }
     }
 
     /// When the transaction began, for those messages that are sent next.
     fn note_time(&mut self) -> Arc<TextContext> {
-        let now = *self.began.get_or_insert_with(|| self.shared.now());
-        if self.context.now != now {
-            Arc::make_mut(&mut self.context).now = now;
-        }
-        Arc::clone(&self.context)
+        let shared = self.schema.shared();
+        self.settings.context_now(|| shared.now())
     }
 
     /// Sync is sent, or the end of a Query.
     fn note_sync(&mut self) {
         self.locks.note_sync();
-        if self.status == b'I' && !self.locks.is_in_block() {
-            self.began = None;
+        if self.transaction.is_outside_block() && !self.locks.is_in_block() {
+            self.settings.end_transaction();
         }
-    }
-}
-
-impl Drop for Protected {
-    fn drop(&mut self) {
-        // The server may have committed without that its answer was seen.
-        self.publish_changes();
-        self.go_by(None);
     }
 }

@@ -1,5 +1,7 @@
 //! Settings of a session that texts of values depend on.
 
+use std::sync::Arc;
+
 use column_types::{DateOrder, TextContext, TimeZone};
 
 use crate::statement_error::StatementError;
@@ -64,9 +66,53 @@ impl Encoding {
     }
 }
 
+/// Settings by which the texts of values are written and read.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    context: Arc<TextContext>,
+    encoding: Encoding,
+    /// When the transaction began, once that was asked: microseconds since 2000-01-01.
+    began: Option<i64>,
+}
+
+impl Settings {
+    /// Notes a setting, of which the server has told by a ParameterStatus or because it was asked.
+    pub(super) fn note(&mut self, name: &[u8], value: &[u8]) {
+        note(
+            name,
+            value,
+            Arc::make_mut(&mut self.context),
+            &mut self.encoding,
+        );
+    }
+
+    /// As they are, with the time that was asked for last.
+    pub(super) fn context(&self) -> &TextContext {
+        &self.context
+    }
+
+    /// The same for messages that are sent next; `now` is asked for once in a transaction.
+    pub(super) fn context_now(&mut self, now: impl FnOnce() -> i64) -> Arc<TextContext> {
+        let now = *self.began.get_or_insert_with(now);
+        if self.context.now != now {
+            Arc::make_mut(&mut self.context).now = now;
+        }
+        Arc::clone(&self.context)
+    }
+
+    /// The transaction has ended: the next one has a time of its own.
+    pub(super) fn end_transaction(&mut self) {
+        self.began = None;
+    }
+
+    pub(super) fn encoding(&self) -> &Encoding {
+        &self.encoding
+    }
+}
+
 /// Notes a setting, of which the server has told by a ParameterStatus or because it was asked. Of
 /// `bytea_output` and `extra_float_digits` it only tells who asks.
-pub(super) fn note(name: &[u8], value: &[u8], context: &mut TextContext, encoding: &mut Encoding) {
+fn note(name: &[u8], value: &[u8], context: &mut TextContext, encoding: &mut Encoding) {
     let value = String::from_utf8_lossy(value);
     match name {
         b"client_encoding" => {

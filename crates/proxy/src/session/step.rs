@@ -170,8 +170,6 @@ pub(super) struct Modify {
     pub changed: Vec<Changed>,
     /// What went wrong first.
     pub failure: Option<StatementError>,
-    /// The client's Sync was sent behind it.
-    pub is_synced: bool,
 }
 
 /// A row to be written.

@@ -1,7 +1,7 @@
 //! The session without sockets: bytes in, bytes out.
 
 mod batches;
-mod late;
+mod increments;
 mod server;
 mod steps;
 

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::Word;
-use super::shown::{constant, separate};
+use super::shown::{constant, quoted, separate};
 use crate::Schema;
-use crate::names::quoted;
 use crate::schema::Guard;
 
 /// Columns that every catalogue has, and `*` does not name.

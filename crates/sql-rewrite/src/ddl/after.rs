@@ -108,7 +108,6 @@ fn described_view(view: &CreateView, schema: &Schema) -> Option<Table> {
         columns,
         unique_keys: Vec::new(),
         has_triggers: false,
-        free_columns: Vec::new(),
     })
 }
 

@@ -93,7 +93,6 @@ pub(super) fn described(create: &CreateTable, schema: &Schema) -> Option<Table> 
         unique_keys: Vec::new(),
         opaque: false,
         has_triggers: false,
-        free_columns: Vec::new(),
     };
     table.unique_keys = primary_key(create, &table).into_iter().collect();
     Some(table)

@@ -1,6 +1,6 @@
 //! Answers of the catalogue and the rules to a [`Schema`].
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::queries::QUERIES;
 use super::{
@@ -75,7 +75,6 @@ impl Schema {
         building.read_guards(&answers[5]);
         building.check_constraints(&answers[5]);
         building.check_partitions(&answers[1]);
-        building.find_free_columns(&answers[3], &answers[5]);
         let dependencies = building.check_dependencies(&answers[6]);
         let session = SessionFacts::read(&answers[0]);
         building.schema.search_path = session.search_path;
@@ -103,9 +102,6 @@ struct Building<'a> {
     names: HashMap<u32, Name>,
     definitions: HashMap<u32, String>,
     parents: BTreeMap<u32, Vec<u32>>,
-    /// Tables whose rows are their own, without triggers, rules, policies, privileges on single
-    /// columns and publications.
-    unwatched: BTreeSet<u32>,
     /// Columns that have a rule and are not sealed, by their tables.
     in_clear: HashSet<(Name, String)>,
     errors: Vec<SchemaError>,
@@ -142,7 +138,6 @@ impl<'a> Building<'a> {
             names: HashMap::new(),
             definitions: HashMap::new(),
             parents: BTreeMap::new(),
-            unwatched: BTreeSet::new(),
             in_clear: HashSet::new(),
             errors: Vec::new(),
         }
@@ -197,11 +192,7 @@ impl<'a> Building<'a> {
                 unique_keys: Vec::new(),
                 opaque: false,
                 has_triggers: truth(row, 4),
-                free_columns: Vec::new(),
             };
-            if truth(row, 8) && !table.has_triggers {
-                self.unwatched.insert(oid);
-            }
             self.schema.tables.insert(name, table);
         }
     }
@@ -526,6 +517,5 @@ fn not_yet(name: &Name) -> Table {
         unique_keys: Vec::new(),
         opaque: false,
         has_triggers: false,
-        free_columns: Vec::new(),
     }
 }

@@ -179,10 +179,7 @@ SELECT pg_catalog.set_config('search_path',
                                'strongroom.quote_all_identifiers'), true)";
 
 /// Relations of users: number, schema, name, kind, whether triggers fire or rules rewrite, text
-/// of a view, how and by which columns it is partitioned, whether all of its rows are its own and
-/// nothing else asks who may write them: no policy, no privilege on a single column, and no
-/// publication, which refuses what it could not tell its subscribers. Those of whole schemas
-/// (PostgreSQL 15) are found by what depends on the schema.
+/// of a view, how and by which columns it is partitioned.
 const RELATIONS: &str = "\
 SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog.text,
        c.relkind::pg_catalog.text,
@@ -193,21 +190,7 @@ SELECT c.oid::pg_catalog.text, n.nspname::pg_catalog.text, c.relname::pg_catalog
                       AND r.rulename OPERATOR(pg_catalog.<>) '_RETURN'))::pg_catalog.text,
        CASE WHEN c.relkind OPERATOR(pg_catalog.=) ANY ('{v,m}'::pg_catalog.\"char\"[])
             THEN pg_catalog.pg_get_viewdef(c.oid) END,
-       p.partstrat::pg_catalog.text, p.partattrs::pg_catalog.text,
-       (c.relkind OPERATOR(pg_catalog.=) 'r' AND NOT c.relhassubclass AND NOT c.relispartition
-        AND NOT c.relrowsecurity
-        AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_attribute a
-                         WHERE a.attrelid OPERATOR(pg_catalog.=) c.oid AND a.attacl IS NOT NULL)
-        AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_publication u WHERE u.puballtables)
-        AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_publication_rel u
-                         WHERE u.prrelid OPERATOR(pg_catalog.=) c.oid)
-        AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_depend d
-                         WHERE d.refclassid OPERATOR(pg_catalog.=)
-                               'pg_catalog.pg_namespace'::pg_catalog.regclass
-                           AND d.refobjid OPERATOR(pg_catalog.=) c.relnamespace
-                           AND d.classid OPERATOR(pg_catalog.=)
-                               pg_catalog.to_regclass('pg_catalog.pg_publication_namespace'))
-       )::pg_catalog.text
+       p.partstrat::pg_catalog.text, p.partattrs::pg_catalog.text
   FROM pg_catalog.pg_class c
   JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
   LEFT JOIN pg_catalog.pg_partitioned_table p ON p.partrelid OPERATOR(pg_catalog.=) c.oid

@@ -46,7 +46,6 @@ fn table(name: &str, columns: &[(&str, Option<ColumnId>)]) -> Table {
         unique_keys: Vec::new(),
         opaque: false,
         has_triggers: false,
-        free_columns: Vec::new(),
     }
 }
 

@@ -147,7 +147,6 @@ fn build(name: &str, rules: &Rules, tables: &[(&str, &str, &[&str])]) -> Schema 
             unique_keys: keys.iter().map(places).collect(),
             opaque: false,
             has_triggers: false,
-            free_columns: Vec::new(),
         };
         schema
             .tables

@@ -15,7 +15,7 @@ impl Protected {
     /// What to do with a message of the client that belongs to a COPY.
     pub(super) fn copy_way(&self, kind: u8) -> Way {
         let is_data = kind == frontend::kind::COPY_DATA;
-        match &self.copying {
+        match &self.copy.under_way {
             Some(Copying::Plain) if is_data => Way::Pass,
             Some(Copying::Refused) if is_data => Way::Drop,
             Some(Copying::In(_)) if is_data => Way::Copy,
@@ -29,28 +29,28 @@ impl Protected {
 
     /// Whether the client sends rows. The server leaves out a Sync among them.
     pub(super) fn copies_in(&self) -> bool {
-        let copying = self.copying.as_ref();
+        let copying = self.copy.under_way.as_ref();
         copying.is_some_and(|copying| !matches!(copying, Copying::Out(_)))
     }
 
     /// Whether rows of the server are read.
     pub(super) fn copies_out(&self) -> bool {
-        matches!(self.copying, Some(Copying::Out(_)))
+        matches!(self.copy.under_way, Some(Copying::Out(_)))
     }
 
     /// Takes a piece of the rows that the client sends. What comes behind a failure goes nowhere.
     pub(in crate::session) fn copy_data(&mut self, data: &[u8], ways: &mut Ways<'_>) {
-        if let Some(Copying::In(copier)) = &mut self.copying
+        if let Some(Copying::In(copier)) = &mut self.copy.under_way
             && let Err(failure) = copier.push(data, ways.to_server)
         {
-            self.copying = Some(Copying::Refused);
+            self.copy.under_way = Some(Copying::Refused);
             self.refuse_copy(failure, ways);
         }
     }
 
     /// Takes the message of the client that ends its rows.
     pub(super) fn end_rows(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) {
-        match self.copying.take() {
+        match self.copy.under_way.take() {
             Some(Copying::In(mut copier)) if kind == frontend::kind::COPY_DONE => {
                 match copier.end(ways.to_server) {
                     Ok(()) => ways.to_server.extend_from_slice(message),
@@ -66,7 +66,7 @@ impl Protected {
 
     fn refuse_copy(&mut self, failure: StatementError, ways: &mut Ways<'_>) {
         write_fail("a row was refused", ways);
-        self.copy_failure = Some(failure);
+        self.copy.failure = Some(failure);
     }
 
     /// Takes a message of the server that belongs to a COPY.
@@ -78,7 +78,7 @@ impl Protected {
     ) -> Result<(), End> {
         use backend::kind as k;
         let body = &message[wire_postgres::HEADER_SIZE..];
-        match (kind, &mut self.copying) {
+        match (kind, &mut self.copy.under_way) {
             (k::COPY_IN | k::COPY_OUT, _) => {
                 self.begin_copy(kind)?;
                 ways.to_client.extend_from_slice(message);
@@ -88,7 +88,7 @@ impl Protected {
             }
             (k::COPY_DONE, Some(Copying::Out(copier))) => {
                 copier.end(ways.to_client).map_err(ended)?;
-                self.copying = None;
+                self.copy.under_way = None;
                 ways.to_client.extend_from_slice(message);
             }
             _ => ways.to_client.extend_from_slice(message),
@@ -103,13 +103,13 @@ impl Protected {
             _ => return Err(unexpected()),
         };
         let is_in = kind == backend::kind::COPY_IN;
-        self.copying = match shape.as_ref().map(|shape| shape.copy()) {
+        self.copy.under_way = match shape.as_ref().map(|shape| shape.copy()) {
             None if is_in => Some(Copying::Plain),
             None => None,
             Some(Some((plan, copy))) if copy.into_server == is_in => {
-                let marker_ends_csv = self.encoding.marker_ends_csv();
-                let limits = (self.shared.field_size_max(), marker_ends_csv);
-                let begun = Copying::begin(plan, copy, &self.context, limits);
+                let marker_ends_csv = self.settings.encoding().marker_ends_csv();
+                let limits = (self.schema.shared().field_size_max(), marker_ends_csv);
+                let begun = Copying::begin(plan, copy, self.settings.context(), limits);
                 Some(begun.map_err(ended)?)
             }
             Some(_) => return Err(unexpected()),
@@ -123,8 +123,8 @@ impl Protected {
     /// The server has failed, or is ready. Gives what the client is told in place of the server's
     /// error.
     pub(super) fn end_copy(&mut self) -> Option<StatementError> {
-        self.copying = None;
-        self.copy_failure.take()
+        self.copy.under_way = None;
+        self.copy.failure.take()
     }
 }
 

@@ -8,7 +8,6 @@ use sqlstate::SqlState;
 use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target, write_target};
 
-use super::late::rolls_back;
 use super::{Protected, Ways};
 use crate::plans::{At, Role, TextPlan};
 use crate::session::End;
@@ -57,7 +56,9 @@ impl Protected {
         self.answers.push(Expected::Parse);
         let batch = self.answers.batch_sent();
         let statement = Arc::new(statement);
-        self.statements.parse(parse.statement, batch, statement);
+        self.named
+            .statements
+            .parse(parse.statement, batch, statement);
     }
 
     pub(super) fn bind(&mut self, bind: &Bind<'_>, message: &[u8], ways: &mut Ways<'_>) {
@@ -68,9 +69,6 @@ impl Protected {
             Err(failure) => return self.fail(failure, ways),
         };
         let plan = Arc::clone(&statement.plan);
-        if !plan.takes_steps() && !rolls_back(&statement) {
-            self.write_late(ways);
-        }
         let Some(front) = plan.front(0) else {
             ways.to_server.extend_from_slice(message);
             self.answers.push(Expected::Bind(bind.portal.into()));
@@ -113,7 +111,7 @@ impl Protected {
 
     fn enter_portal(&mut self, name: &[u8], portal: Portal) {
         let batch = self.answers.batch_sent();
-        self.portals.insert(name, batch, portal);
+        self.named.portals.insert(name, batch, portal);
     }
 
     /// Refuses to keep a Bind where the portals of the session hold too much.
@@ -121,12 +119,16 @@ impl Protected {
         if name.is_empty() {
             return Ok(());
         }
-        let kept = self.portals.named().map(|(_, portal)| match &portal.state {
-            PortalState::Kept(body) => body.len(),
-            PortalState::Answer(answer) => answer.size(),
-            PortalState::Bound { .. } | PortalState::Done => 0,
-        });
-        let bytes_max = self.shared.finish_bytes_max();
+        let kept = self
+            .named
+            .portals
+            .named()
+            .map(|(_, portal)| match &portal.state {
+                PortalState::Kept(body) => body.len(),
+                PortalState::Answer(answer) => answer.size(),
+                PortalState::Bound { .. } | PortalState::Done => 0,
+            });
+        let bytes_max = self.schema.shared().finish_bytes_max();
         if kept.sum::<usize>() + body.len() <= bytes_max {
             return Ok(());
         }
@@ -141,13 +143,13 @@ impl Protected {
         name: &[u8],
         ways: &mut Ways<'_>,
     ) -> Result<Arc<Statement>, StatementError> {
-        let statement = self.statements.get(name).cloned().ok_or_else(|| {
+        let statement = self.named.statements.get(name).cloned().ok_or_else(|| {
             let name = String::from_utf8_lossy(name);
             let message = format!("prepared statement \"{name}\" does not exist");
             StatementError::statement(SqlState::INVALID_SQL_STATEMENT_NAME, message)
         })?;
         let names_objects = statement.plan.may_name_objects
-            && (self.objects.concern(&statement.text)
+            && (self.named.objects.concern(&statement.text)
                 || !self.portals_of(&statement.text).is_empty());
         if names_objects {
             let (plan, _) = self.plan(statement.text.as_bytes())?;
@@ -158,10 +160,10 @@ impl Protected {
                 ));
             }
         }
-        let version = self.loaded.as_ref().map(|loaded| loaded.version);
+        let version = self.schema.version();
         let is_old = version != Some(statement.plan.loaded.version);
         if !is_old && !statement.plan.is_narrow() {
-            self.check_lease(&statement.plan)?;
+            self.schema.check_lease(&statement.plan)?;
             return Ok(statement);
         }
         let (plan, text) = self.plan(statement.text.as_bytes())?;
@@ -183,17 +185,18 @@ impl Protected {
             renewed.write_parse(front, name, ways.to_server);
             self.answers.push(Expected::Unseen(Unseen::ParseAgain));
             let statement = Arc::clone(&renewed);
-            self.statements.parse_again(name, batch, statement);
+            self.named.statements.parse_again(name, batch, statement);
         } else {
-            self.statements.renew(name, batch, Arc::clone(&renewed));
+            self.named
+                .statements
+                .renew(name, batch, Arc::clone(&renewed));
         }
         Ok(renewed)
     }
 
     pub(super) fn describe(&mut self, target: Target<'_>, message: &[u8], ways: &mut Ways<'_>) {
-        self.write_late(ways);
         let found = match target {
-            Target::Statement(name) => match self.statements.get(name).cloned() {
+            Target::Statement(name) => match self.named.statements.get(name).cloned() {
                 Some(statement) if statement.plan.takes_steps() => {
                     if self.describe_finish(&statement, message, ways) {
                         return;
@@ -203,7 +206,7 @@ impl Protected {
                 Some(statement) => Ok(Expected::DescribeStatement(statement)),
                 None => Err((SqlState::INVALID_SQL_STATEMENT_NAME, name)),
             },
-            Target::Portal(name) => match self.portals.get(name) {
+            Target::Portal(name) => match self.named.portals.get(name) {
                 Some(portal) => match &portal.state {
                     PortalState::Bound { shape, .. } => Ok(Expected::DescribePortal(shape.clone())),
                     PortalState::Kept(bind) => {
@@ -237,7 +240,7 @@ impl Protected {
     /// it as for one. None: it has no sealed ones, or the server knows that there is none.
     fn shape_of_cursor(&mut self, name: &[u8]) -> Result<Option<Arc<Shape>>, StatementError> {
         let name = String::from_utf8_lossy(name);
-        if !self.objects.has_cursor(&name) {
+        if !self.named.objects.has_cursor(&name) {
             return Ok(None);
         }
         let fetch = format!("FETCH FROM \"{}\"", name.replace('"', "\"\""));
@@ -320,7 +323,7 @@ impl Protected {
             // Its text is rarely the same again: it gets no name.
             Found::New(0, None)
         } else {
-            self.own.find(statement, at)
+            self.named.own.find(statement, at)
         };
         let (number, closed) = match number {
             Found::Known(number) => return own::name(number),
@@ -351,7 +354,7 @@ impl Protected {
         if self.give_answer(execute) {
             return Ok(());
         }
-        let Some(portal) = self.portals.get_mut(execute.portal) else {
+        let Some(portal) = self.named.portals.get_mut(execute.portal) else {
             self.fail(
                 missing(SqlState::INVALID_CURSOR_NAME, "does not exist"),
                 ways,
@@ -376,7 +379,6 @@ impl Protected {
                 return self.take_steps(&statement, 0, bind, execute, ways);
             }
         };
-        self.end_late(&statement, ways);
         self.apply_effects(&statement.plan, 0);
         let effects = statement.plan.effects(0);
         let row = row.filter(|_| effects.is_some_and(|effects| effects.keeps_locked_rows));

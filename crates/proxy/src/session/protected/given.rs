@@ -39,9 +39,9 @@ impl Protected {
             match effect {
                 ObjectEffect::Prepares { .. }
                 | ObjectEffect::PreparesPlain(_)
-                | ObjectEffect::Deallocates(_) => self.statements.note(effect, batch),
+                | ObjectEffect::Deallocates(_) => self.named.statements.note(effect, batch),
                 ObjectEffect::Declares { .. } | ObjectEffect::Closes(_) => {
-                    self.objects.note_effect(effect);
+                    self.named.objects.note_effect(effect);
                 }
             }
         }
@@ -50,20 +50,17 @@ impl Protected {
     /// A statement was executed.
     pub(super) fn note_tag(&mut self, body: &[u8]) {
         let tag = body.strip_suffix(b"\0").unwrap_or(body);
-        self.ending.note_tag(tag);
-        match tag.split(|byte| *byte == b' ').next().unwrap_or_default() {
-            b"SELECT" | b"INSERT" | b"UPDATE" | b"DELETE" | b"COPY" => self.has_snapshot = true,
-            b"BEGIN" | b"START" | b"COMMIT" | b"ROLLBACK" => self.has_snapshot = false,
-            _ => {}
-        }
+        self.named.ending.note_tag(tag);
+        let word = tag.split(|byte| *byte == b' ').next();
+        self.transaction.note_tag(word.unwrap_or_default());
         match tag {
             // Clients go on before ReadyForQuery says so.
-            b"COMMIT" => self.publish_changes(),
-            b"PREPARE" => self.statements.confirm(By::Prepare),
-            b"DEALLOCATE" => self.statements.confirm(By::Deallocate),
+            b"COMMIT" => self.schema.publish_changes(),
+            b"PREPARE" => self.named.statements.confirm(By::Prepare),
+            b"DEALLOCATE" => self.named.statements.confirm(By::Deallocate),
             b"DEALLOCATE ALL" | b"DISCARD ALL" => {
-                self.statements.confirm(By::Deallocate);
-                self.own.forget_all();
+                self.named.statements.confirm(By::Deallocate);
+                self.named.own.forget_all();
             }
             _ => {}
         }
@@ -71,17 +68,17 @@ impl Protected {
 
     /// What was sent is done, and the client is told. True: that was all.
     pub(super) fn confirm(&mut self, by: By, message: &[u8], ways: &mut Ways<'_>) -> bool {
-        self.statements.confirm(by);
+        self.named.statements.confirm(by);
         ways.to_client.extend_from_slice(message);
         true
     }
 
     /// The server is ready, and no transaction is open.
     pub(super) fn end_transaction(&mut self, was_in_block: bool, is_query: bool) {
-        self.ending.note_end(was_in_block, is_query);
+        self.named.ending.note_end(was_in_block, is_query);
         if self.is_idle() {
-            let ending = std::mem::take(&mut self.ending);
-            self.objects.end_transactions(!ending.may_stay);
+            let ending = std::mem::take(&mut self.named.ending);
+            self.named.objects.end_transactions(!ending.may_stay);
         }
     }
 }

@@ -31,7 +31,6 @@ impl Protected {
         let (Some(finish), Ok(bind)) = (finish_at(&plan, place), Bind::read(&body)) else {
             return Err(StatementError::defect("the plan is another"));
         };
-        self.write_late(ways);
         self.apply_effects(&plan, place);
         let context = self.note_time();
         let inputs = Inputs::new(place, &bind, &context);
@@ -56,8 +55,8 @@ impl Protected {
                 .filter(|&rows| rows > 0),
             is_described: self.script.is_some(),
             limits: Limits {
-                rows_max: self.shared.finish_rows_max(),
-                bytes_max: self.shared.finish_bytes_max(),
+                rows_max: self.schema.shared().finish_rows_max(),
+                bytes_max: self.schema.shared().finish_bytes_max(),
                 subject: finishing::subject(&plan, finish),
             },
             state: State::Begun,
@@ -77,7 +76,7 @@ impl Protected {
     /// What the server is asked for at most: one row more than may be tells that there are too
     /// many, and the server need not lock and send all.
     pub(super) fn fetched_max(&self) -> i32 {
-        let rows_max = self.shared.finish_rows_max();
+        let rows_max = self.schema.shared().finish_rows_max();
         i32::try_from(rows_max.saturating_add(1)).unwrap_or(0)
     }
 
@@ -87,12 +86,12 @@ impl Protected {
         finishing: Finishing,
         ways: &mut Ways<'_>,
     ) -> Result<(), StatementError> {
-        let counters = self.shared.counters();
+        let counters = self.schema.shared().counters();
         add(&counters.queries_finished, 1);
         add(&counters.rows_finished, finishing.fetched);
         let name = finishing.portal.clone();
-        let answer = finishing.end(&self.context, ways.to_client)?;
-        if let Some(portal) = self.portals.get_mut(&name)
+        let answer = finishing.end(self.settings.context(), ways.to_client)?;
+        if let Some(portal) = self.named.portals.get_mut(&name)
             && matches!(portal.state, PortalState::Done)
         {
             portal.state = PortalState::Answer(answer);
@@ -102,7 +101,7 @@ impl Protected {
 
     /// Gives the next rows of an answer that is there. False: there is none.
     pub(super) fn give_answer(&mut self, execute: Execute<'_>) -> bool {
-        let portal = self.portals.get_mut(execute.portal);
+        let portal = self.named.portals.get_mut(execute.portal);
         let Some(PortalState::Answer(answer)) = portal.map(|portal| &mut portal.state) else {
             return false;
         };
@@ -160,6 +159,6 @@ impl Protected {
     fn wait_for_columns(&mut self, described: DescribeFinish, ways: &mut Ways<'_>) {
         backend::write_empty(frontend::kind::FLUSH, ways.to_server);
         self.answers.push(Expected::DescribeFinish(described));
-        self.is_waiting = true;
+        self.pipeline.is_waiting = true;
     }
 }

@@ -4,7 +4,7 @@ use sqlstate::SqlState;
 use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};
 
-use super::{Protected, Stale, Ways};
+use super::{Protected, Ways};
 use crate::session::End;
 use crate::session::answers::{DescribeFinish, Expected, Unseen, is_query};
 use crate::session::finishing;
@@ -49,11 +49,11 @@ impl Protected {
             (Expected::Writes(_), _) => self.write_answer(kind, message, ways)?,
             (Expected::DescribeFinish(_), _) => self.finish_answer(kind, body, ways)?,
             (Expected::Step(step), k::DATA_ROW) => {
-                step.row(body, &self.context, ways.to_client)?;
+                step.row(body, self.settings.context(), ways.to_client)?;
                 false
             }
             (Expected::Step(step), k::ROW_DESCRIPTION) => {
-                step.columns(body, &self.context, ways.to_client)?;
+                step.columns(body, self.settings.context(), ways.to_client)?;
                 false
             }
             (Expected::Step(_), k::COMMAND_COMPLETE | k::PORTAL_SUSPENDED) => {
@@ -86,7 +86,7 @@ impl Protected {
                 false
             }
             (Expected::Execute(Some(shape), reading), k::DATA_ROW) => {
-                shape.write_row(body, &self.context, ways.to_client)?;
+                shape.write_row(body, self.settings.context(), ways.to_client)?;
                 if let Some(reading) = reading {
                     shape.note_locked(body, reading)?;
                 }
@@ -175,7 +175,7 @@ impl Protected {
             k::ROW_DESCRIPTION => {
                 let out = &mut *ways.to_client;
                 let written = finishing::write_description(statement, 0, body, formats, out);
-                self.is_waiting = false;
+                self.pipeline.is_waiting = false;
                 match written {
                     Err(RowError::Statement(failure)) if !failure.ends_session => {
                         self.answers.pop();
@@ -203,9 +203,9 @@ impl Protected {
             k::PARAMETER_DESCRIPTION => {
                 let server = backend::read_parameter_description(body)?;
                 let statement = &part.statement;
-                statement.note_types(part.at, &server, &mut self.described);
+                statement.note_types(part.at, &server, &mut self.pipeline.described);
                 if part.is_last {
-                    let types = std::mem::take(&mut self.described);
+                    let types = std::mem::take(&mut self.pipeline.described);
                     let types = statement.parameter_types(part.at, types);
                     backend::write_parameter_description(&types, ways.to_client);
                 }
@@ -241,7 +241,7 @@ impl Protected {
         };
         match (unseen, kind) {
             (Unseen::ParseAgain, k::PARSE_COMPLETE) => {
-                self.statements.confirm(By::Parse);
+                self.named.statements.confirm(By::Parse);
                 Ok(true)
             }
             (Unseen::Parse(_), k::PARSE_COMPLETE)
@@ -270,7 +270,7 @@ impl Protected {
         match kind {
             k::BIND_COMPLETE | k::CLOSE_COMPLETE => {}
             k::DATA_ROW => match &writes.shape {
-                Some(shape) => shape.write_row(body, &self.context, ways.to_client)?,
+                Some(shape) => shape.write_row(body, self.settings.context(), ways.to_client)?,
                 None => ways.to_client.extend_from_slice(message),
             },
             k::COMMAND_COMPLETE => {
@@ -281,13 +281,6 @@ impl Protected {
                 if count != 1 {
                     // Something kept the server from writing what was computed.
                     self.locks.forget();
-                }
-                if writes.is_said && count != 1 {
-                    let message = "the server did not write a row that the transaction had locked";
-                    return Err(End(Failure::fatal(SqlState::INTERNAL_ERROR, message)));
-                }
-                if left == 0 && writes.is_said {
-                    return Ok(true);
                 }
                 if left == 0 {
                     backend::write_command_complete(&format!("UPDATE {total}"), ways.to_client);
@@ -313,7 +306,7 @@ impl Protected {
                 shape.write_description(body, ways.to_client)?;
             }
             (k::DATA_ROW, Some(Some(shape))) => {
-                shape.write_row(body, &self.context, ways.to_client)?;
+                shape.write_row(body, self.settings.context(), ways.to_client)?;
                 if let Some(reading) = reading {
                     shape.note_locked(body, reading)?;
                 }
@@ -338,7 +331,8 @@ impl Protected {
 
     fn load_answer(&mut self, kind: u8, body: &[u8]) -> Result<(), End> {
         use backend::kind as k;
-        let (Some(Expected::Load { closed }), Some(load)) = (self.answers.front(), &mut self.load)
+        let (Some(Expected::Load { closed }), Some(load)) =
+            (self.answers.front(), self.schema.load_mut())
         else {
             return Err(unexpected());
         };
@@ -370,24 +364,16 @@ impl Protected {
         }
         self.say_own(ways);
         self.locks.note_error();
-        self.ending.note_error();
-        if self.status == b'T' {
-            // Clients go on before ReadyForQuery says so.
-            self.status = b'E';
-        }
-        self.drop_late();
+        self.named.ending.note_error();
+        self.transaction.note_error();
         let refused = self.end_copy();
-        let is_for_later = self.note_late_failure(message);
         match self.answers.front() {
-            _ if is_for_later => {}
             Some(Expected::Fail(failure) | Expected::FailQuery(failure)) => {
                 failure.write(ways.to_client);
             }
             Some(Expected::Load { .. }) => {
                 let failure = load_failed(body)?;
-                if self.load.take().is_some_and(|load| load.has_sync) {
-                    self.load_failure = Some(failure);
-                } else {
+                if let Some(failure) = self.schema.fail_load(failure) {
                     failure.write(ways.to_client);
                 }
             }
@@ -398,11 +384,10 @@ impl Protected {
         }
         if matches!(
             self.answers.front(),
-            Some(Expected::Query(..) | Expected::FailQuery(_) | Expected::Sync | Expected::Settled)
-                | None
+            Some(Expected::Query(..) | Expected::FailQuery(_) | Expected::Sync) | None
         ) {
             // Of a Query, what stands behind.
-            self.statements.undo(self.answers.batch_answered());
+            self.named.statements.undo(self.answers.batch_answered());
             return Ok(());
         }
         self.skip(ways);
@@ -415,12 +400,12 @@ impl Protected {
         for (place, skipped) in skipped.into_iter().enumerate() {
             self.note_skipped(skipped, place == 0);
         }
-        self.statements.undo(self.answers.batch_answered());
+        self.named.statements.undo(self.answers.batch_answered());
         if !self.answers.has_sync() {
             if self.script.take().is_some() {
                 self.end_script(ways);
             } else {
-                self.is_skipping = true;
+                self.pipeline.is_skipping = true;
             }
         }
     }
@@ -430,18 +415,18 @@ impl Protected {
         let batch = self.answers.batch_answered();
         match skipped {
             Expected::Bind(name) | Expected::OwnBind(name) => {
-                self.portals.remove_of(&name, batch);
+                self.named.portals.remove_of(&name, batch);
             }
-            Expected::Load { .. } => self.load = None,
+            Expected::Load { .. } => self.schema.drop_load(),
             Expected::Step(_) => {
-                self.is_waiting = false;
-                self.late.awaits_sync = false;
+                self.pipeline.is_waiting = false;
+                self.pipeline.awaits_sync = false;
             }
-            Expected::DescribeFinish(_) => self.is_waiting = false,
-            Expected::DescribePart(_) => self.described.clear(),
-            Expected::Unseen(Unseen::Parse(number)) => self.own.forget(number),
+            Expected::DescribeFinish(_) => self.pipeline.is_waiting = false,
+            Expected::DescribePart(_) => self.pipeline.described.clear(),
+            Expected::Unseen(Unseen::Parse(number)) => self.named.own.forget(number),
             Expected::Unseen(Unseen::ParseAgain) if has_failed => {
-                self.statements.fail_behind_close();
+                self.named.statements.fail_behind_close();
             }
             _ => {}
         }
@@ -451,28 +436,23 @@ impl Protected {
         let [status] = *body else {
             return Err(Malformed.into());
         };
-        let was_in_block = self.status != b'I';
-        self.status = status;
-        if status != b'T' && !self.late.is_empty() {
-            let message = "the transaction ended before all was written that it had computed";
-            return Err(End(Failure::fatal(SqlState::INTERNAL_ERROR, message)));
-        }
+        let was_in_block = !self.transaction.is_outside_block();
+        self.transaction.note_ready(status);
         self.end_copy();
         self.say_own(ways);
         let batch = self.answers.batch_answered();
-        self.statements.undo(batch);
+        self.named.statements.undo(batch);
         self.answers.end_batch();
-        if status == b'I' || self.goes_back {
+        if status == b'I' || self.transaction.is_ending() {
             // AND CHAIN ends a transaction, too.
-            self.publish_changes();
-            self.stale.schema |= self.touched.schema;
-            self.stale.path |= self.touched.path;
+            self.schema.publish_changes();
+            self.schema.doubt_changes();
         }
         if status == b'I' {
-            self.portals.clear_of(batch);
-            self.drop_own_schema();
-            if !self.locks.is_in_block() && !self.in_pipeline {
-                self.began = None;
+            self.named.portals.clear_of(batch);
+            self.schema.drop_own_schema();
+            if !self.locks.is_in_block() && !self.transaction.in_pipeline() {
+                self.settings.end_transaction();
             }
         }
         let answered = self.answers.pop();
@@ -482,7 +462,6 @@ impl Protected {
                 ways.to_client.extend_from_slice(message);
             }
             Some(Expected::LoadSync) => self.end_load(),
-            Some(Expected::Settled) => self.is_waiting = false,
             Some(Expected::Unseen(Unseen::Sync)) => {}
             _ => return Err(unexpected()),
         }
@@ -490,11 +469,11 @@ impl Protected {
         // that.
         self.say_own(ways);
         self.locks.note_ready(status, self.answers.is_empty());
-        if self.answers.is_empty() && !self.in_pipeline {
+        if self.answers.is_empty() && !self.transaction.in_pipeline() {
             // Of what was sent nothing is under way.
-            self.goes_back = false;
+            self.transaction.note_nothing_under_way();
             if status == b'I' {
-                self.touched = Stale::default();
+                self.schema.settle_changes();
             }
         }
         if status == b'I' {

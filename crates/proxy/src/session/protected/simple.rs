@@ -41,10 +41,7 @@ impl Protected {
         message: &[u8],
         ways: &mut Ways<'_>,
     ) -> Result<(), End> {
-        self.in_pipeline = false;
-        if self.answer_by_failure(text, ways) {
-            return Ok(());
-        }
+        self.transaction.set_in_pipeline(false);
         let planned = self.plan(text).and_then(|planned| {
             self.check_end(&planned.0)?;
             Ok(planned)
@@ -93,7 +90,7 @@ impl Protected {
     /// Refuses what stands behind the end of a transaction, in one text, where it changed what
     /// names mean: the text was planned by those names.
     fn check_end(&self, plan: &TextPlan) -> Result<(), StatementError> {
-        if !(self.touched.schema || self.touched.path) || !plan.goes_on_behind_an_end() {
+        if !self.schema.has_changes() || !plan.goes_on_behind_an_end() {
             return Ok(());
         }
         let message = "a statement behind the end of a transaction that has changed the schema \
@@ -124,7 +121,7 @@ impl Protected {
             &statement,
             front,
             lock,
-            &Inputs::new(0, &bind, &self.context),
+            &Inputs::new(0, &bind, self.settings.context()),
         )
     }
 
@@ -150,8 +147,8 @@ impl Protected {
             return Ok(());
         }
         // As with any Query, what has no name is gone.
-        self.statements.forget_unnamed();
-        self.portals.remove(b"");
+        self.named.statements.forget_unnamed();
+        self.named.portals.remove(b"");
         let statement = Statement {
             text: text.into(),
             types: Box::default(),
@@ -166,7 +163,7 @@ impl Protected {
 
     /// Sends statements of a Query until one has to be waited for.
     pub(super) fn go_on_with_script(&mut self, ways: &mut Ways<'_>) -> Result<(), End> {
-        while !self.is_waiting
+        while !self.pipeline.is_waiting
             && let Some(script) = &mut self.script
         {
             let (statement, place) = (Arc::clone(&script.statement), script.next);
@@ -256,7 +253,7 @@ impl Protected {
     /// Ends a Query that was sent in messages of the extended protocol.
     pub(super) fn end_script(&mut self, ways: &mut Ways<'_>) {
         backend::write_empty(frontend::kind::SYNC, ways.to_server);
-        self.in_pipeline = false;
+        self.transaction.set_in_pipeline(false);
         self.note_sync();
         self.answers.push(Expected::Sync);
     }

@@ -55,13 +55,10 @@ impl Protected {
 
     /// The rows of a step are all there.
     pub(super) fn end_step(&mut self, step: Step, ways: &mut Ways<'_>) -> Result<(), End> {
-        self.is_waiting = false;
+        self.pipeline.is_waiting = false;
         // The server may say what it has before it is asked to.
-        self.late.awaits_sync = false;
-        let is_synced = match &step {
-            Step::Modify(modify) => modify.is_synced,
-            Step::Finish(finishing) => finishing.is_synced,
-        };
+        self.pipeline.awaits_sync = false;
+        let is_synced = matches!(&step, Step::Finish(finishing) if finishing.is_synced);
         let ended = match step {
             Step::Modify(modify) => self.end_modify(modify, ways),
             Step::Finish(finishing) => self.end_finish(finishing, ways),
@@ -79,13 +76,7 @@ impl Protected {
     pub(super) fn wait(&mut self, step: Step, ways: &mut Ways<'_>) {
         backend::write_empty(frontend::kind::FLUSH, ways.to_server);
         self.answers.push(Expected::Step(Box::new(step)));
-        self.is_waiting = true;
-    }
-
-    /// The same, where the client's Sync may go with it: then it costs no round trip of its own.
-    pub(super) fn wait_with_sync(&mut self, step: Step) {
-        self.answers.push(Expected::Step(Box::new(step)));
-        self.late.awaits_sync = true;
+        self.pipeline.is_waiting = true;
     }
 
     fn begin_modify(
@@ -122,12 +113,6 @@ impl Protected {
             return Ok(());
         }
         self.note_writing(modify, row.as_ref());
-        self.write_late(ways);
-        let may_be_late = self.may_be_late(modify);
-        if may_be_late {
-            // What is late is not prepared first.
-            self.prepare(statement, role(Role::Write), ways);
-        }
         let name = self.name_of_front(statement, place, &bind, ways);
         let read = role(Role::Read);
         let names = (execute.portal, name.as_slice());
@@ -140,19 +125,14 @@ impl Protected {
             portal: execute.portal.into(),
             row,
             computation,
-            rows_max: self.shared.finish_rows_max(),
-            bytes_max: self.shared.finish_bytes_max(),
+            rows_max: self.schema.shared().finish_rows_max(),
+            bytes_max: self.schema.shared().finish_bytes_max(),
             bytes: 0,
             changed: Vec::new(),
             failure: None,
-            is_synced: false,
             bind: body.clone(),
         };
-        if may_be_late {
-            self.wait_with_sync(Step::Modify(step));
-        } else {
-            self.wait(Step::Modify(step), ways);
-        }
+        self.wait(Step::Modify(step), ways);
         Ok(())
     }
 
@@ -182,31 +162,19 @@ impl Protected {
         };
         let current = modify.current.iter().copied().zip(known);
         let computed = computation.compute(&plan.loaded, current, inputs.context)?;
-        let may_be_late = self.may_be_late(modify) && self.own.has(statement, at);
-        if !may_be_late {
-            self.write_late(ways);
-        }
         let name = self.prepare(statement, at, ways);
         let inputs = inputs.of_row(&computed, &[]);
         let results = statement.result_formats(at, bind.result_formats);
         let shape = Shape::of_portal(plan, at, bind.result_formats);
         self.describe_of_script(statement, at, &name, shape.clone(), ways);
         let names = (bind.portal, name.as_slice());
-        let start = ways.to_server.len();
         statement.write_bind(at, names, &inputs, &results, ways.to_server)?;
         write_execute(bind.portal, 0, ways.to_server);
-        if may_be_late && self.keep_back(start, 1, ways) {
-            let mut said = Vec::new();
-            backend::write_command_complete("UPDATE 1", &mut said);
-            self.answers.push(Expected::Own(said));
-        } else {
-            self.answers.push(Expected::Writes(Writes {
-                left: 1,
-                count: 0,
-                shape,
-                is_said: false,
-            }));
-        }
+        self.answers.push(Expected::Writes(Writes {
+            left: 1,
+            count: 0,
+            shape,
+        }));
         self.locks.write_row(row, computation.columns(computed));
         Ok(true)
     }
@@ -228,7 +196,7 @@ impl Protected {
         bind: &Bind<'_>,
         ways: &mut Ways<'_>,
     ) -> Vec<u8> {
-        let known = self.statements.get(bind.statement);
+        let known = self.named.statements.get(bind.statement);
         if self.script.is_none() && known.is_some_and(|known| Arc::ptr_eq(known, statement)) {
             return bind.statement.to_vec();
         }
@@ -250,14 +218,10 @@ impl Protected {
         };
         let shape = Shape::of_portal(plan, at, bind.result_formats);
         let left = step.changed.len();
-        if step.is_synced && !self.end_synced(&step, (&bind, at), ways)? {
-            self.note_written(step);
-            return Ok(());
-        }
         if left > 0 || self.script.is_some() {
             let name = self.prepare(&step.statement, at, ways);
             self.describe_of_script(&step.statement, at, &name, shape.clone(), ways);
-            write_rows(&step, (&bind, &self.context), (at, &name), ways)?;
+            write_rows(&step, (&bind, self.settings.context()), (at, &name), ways)?;
         }
         if left == 0 {
             let mut said = Vec::new();
@@ -269,39 +233,9 @@ impl Protected {
             left,
             count: 0,
             shape,
-            is_said: false,
         }));
-        if step.is_synced {
-            self.sync_again(ways);
-        }
         self.note_written(step);
         Ok(())
-    }
-
-    /// Ends a step behind which the client's Sync was sent, where that can be done without the
-    /// server. False: it is done.
-    fn end_synced(
-        &mut self,
-        step: &Modify,
-        (bind, at): (&Bind<'_>, At),
-        ways: &mut Ways<'_>,
-    ) -> Result<bool, StatementError> {
-        let rows = step.changed.len();
-        if rows > 0 {
-            let start = ways.to_server.len();
-            let is_prepared = self.own.has(&step.statement, at);
-            let name = is_prepared.then(|| self.prepare(&step.statement, at, ways));
-            if let Some(name) = name {
-                write_rows(step, (bind, &self.context), (at, &name), ways)?;
-            }
-            if !is_prepared || !self.keep_back(start, rows, ways) {
-                ways.to_server.truncate(start);
-                self.reopen();
-                return Ok(true);
-            }
-        }
-        backend::write_command_complete(&format!("UPDATE {rows}"), ways.to_client);
-        Ok(false)
     }
 
     /// Rows are written, or will be.
@@ -315,14 +249,6 @@ impl Protected {
             let columns = step.computation.columns(changed.computed);
             self.locks.write_row(row, columns);
         }
-    }
-
-    /// Whether the outcome of writing locked rows may be told before they are written. A batch
-    /// that is not answered may have failed, and the server leaves them out then.
-    fn may_be_late(&self, modify: &ReadModifyWrite) -> bool {
-        let is_certain = modify.is_certain && !may_change_all(&modify.effects);
-        let is_first = self.answers.batch_sent() == self.answers.batch_answered();
-        is_certain && is_first && self.script.is_none() && self.locks.is_in_block()
     }
 
     /// In a Query, the columns of the rows to come.

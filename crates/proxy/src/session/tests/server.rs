@@ -53,12 +53,7 @@ pub(super) struct Both {
 
 impl Both {
     pub(super) fn begin() -> Self {
-        Self::begin_with(&[])
-    }
-
-    /// Nothing of the server looks at these columns of `counter`.
-    pub(super) fn begin_with(free_columns: &[usize]) -> Self {
-        let protection = Arc::new(protection(free_columns));
+        let protection = Arc::new(protection());
         let mut session = Session::new(Terms {
             client_tls: false,
             server_tls: false,
@@ -490,13 +485,13 @@ fn parameter(text: &str, values: &[Value]) -> Value {
     Some(digits.as_bytes().chunks(2).map(byte).collect())
 }
 
-fn protection(free_columns: &[usize]) -> Protection {
+fn protection() -> Protection {
     let root = Root::new(Key::from_bytes([7; 32]));
     let protection = Protection::new(Rules::default(), root, || 0).with_finish_rows_max(3);
     let entered = protection.enter(
         "base",
         Reading {
-            schema: schema(free_columns),
+            schema: schema(),
             fingerprint: String::new(),
             forgets: 0,
         },
@@ -506,7 +501,7 @@ fn protection(free_columns: &[usize]) -> Protection {
     protection
 }
 
-fn schema(free_columns: &[usize]) -> Schema {
+fn schema() -> Schema {
     let protected: Vec<ProtectedColumn> = [
         ("id", "integer", Mode::Equality),
         ("c", "integer", Mode::Random),
@@ -548,7 +543,6 @@ fn schema(free_columns: &[usize]) -> Schema {
         unique_keys: vec![vec![0]],
         opaque: false,
         has_triggers: false,
-        free_columns: free_columns.to_vec(),
     };
     let name = ("public".to_owned(), "counter".to_owned());
     Schema {

@@ -110,39 +110,6 @@ impl Building<'_> {
         }
     }
 
-    /// Columns that no index and no constraint looks at, of tables that nothing else looks at.
-    pub(super) fn find_free_columns(&mut self, indexes: &Answer, constraints: &Answer) {
-        /// Stands for every column, as the catalogue's number of an expression does.
-        const ALL: i16 = 0;
-        let mut watched: BTreeMap<u32, HashSet<i16>> = BTreeMap::new();
-        for row in indexes {
-            let columns = watched.entry(number(row, 2)).or_default();
-            columns.extend(numbers(row, 3));
-            if !truth(row, 6) {
-                columns.insert(ALL);
-            }
-        }
-        // A guard takes every sealed value.
-        for row in constraints.iter().filter(|row| !self.is_guard(row)) {
-            let columns = watched.entry(number(row, 2)).or_default();
-            columns.extend(numbers(row, 3));
-            if text(row, 1) != "f" {
-                columns.insert(ALL);
-            }
-        }
-        for oid in std::mem::take(&mut self.unwatched) {
-            let watched = watched.remove(&oid).unwrap_or_default();
-            let Some(table) = self.table_mut(oid).filter(|_| !watched.contains(&ALL)) else {
-                continue;
-            };
-            let columns = table.columns.iter().enumerate();
-            table.free_columns = columns
-                .filter(|(_, column)| !watched.contains(&column.number))
-                .map(|(place, _)| place)
-                .collect();
-        }
-    }
-
     fn column_name(&self, relation: u32, number: i16) -> String {
         let columns = self.table(relation).map(|table| table.columns.as_slice());
         let found = |columns: &[Column]| {
