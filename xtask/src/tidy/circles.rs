@@ -21,7 +21,6 @@ const KNOWN: &[(&str, usize)] = &[
     ("lab", 8),
     ("lab-engines", 12),
     ("shell", 9),
-    ("sqlite-api", 2),
     ("store", 3),
     ("testkit", 2),
     ("vfs", 26),
