@@ -22,7 +22,6 @@ const KNOWN: &[(&str, usize)] = &[
     ("lab-engines", 12),
     ("shell", 9),
     ("store", 3),
-    ("testkit", 2),
     ("vfs", 26),
     ("xtask", 13),
 ];
