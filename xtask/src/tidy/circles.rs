@@ -21,7 +21,6 @@ const KNOWN: &[(&str, usize)] = &[
     ("lab", 8),
     ("lab-engines", 12),
     ("shell", 9),
-    ("store", 3),
     ("vfs", 26),
     ("xtask", 13),
 ];
