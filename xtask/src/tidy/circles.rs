@@ -18,7 +18,6 @@ use super::tokens::{Source, inside, is_ident, is_punct, walk};
 const KNOWN: &[(&str, usize)] = &[
     ("lab", 8),
     ("lab-engines", 12),
-    ("shell", 9),
     ("vfs", 26),
     ("xtask", 13),
 ];
