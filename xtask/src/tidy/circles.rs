@@ -16,7 +16,7 @@ use super::tokens::{Source, inside, is_ident, is_punct, walk};
 
 /// Crates that still have circles, and how many files are in them. The number may only fall.
 const KNOWN: &[(&str, usize)] = &[
-    ("vfs", 26),
+    ("vfs", 17),
 ];
 
 type Path = Vec<String>;
