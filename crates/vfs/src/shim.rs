@@ -15,15 +15,15 @@ use crate::credentials::{FileName, Request, request};
 use crate::database::{Database, Failure, Shared, State, lock};
 use crate::error::{Code, Outcome, code, guarded};
 use crate::foreign_file::{ForeignFile, asked_source};
-use crate::freshness::Stamps;
 use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
+use crate::known_page_one::KnownPageOne;
 use crate::map::Map;
 use crate::methods::{BASE_OFFSET, Body, base_pointer, install};
 use crate::nonces::Nonces;
 use crate::open_files::{self, Companion, Owner};
+use crate::stamps::Stamps;
 use crate::temporary_file::TemporaryFile;
-use crate::version_fields::KnownPageOne;
 use crate::wal_file::WalFile;
 
 /// How a VFS is to be registered.
