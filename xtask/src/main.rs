@@ -1,6 +1,7 @@
 //! Automation: test, tidy, bench, dist, faults, fuzz, page, peers, sanitize, site, storm,
 //! suites, vectors, wasm.
 
+mod apt;
 mod bench;
 mod browser;
 mod built;

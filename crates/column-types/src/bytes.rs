@@ -2,7 +2,7 @@
 
 use sqlstate::SqlState;
 
-use crate::text::is_space;
+use crate::space::is_space;
 use crate::value::{Value, ValueError};
 
 const HEX: &[u8; 16] = b"0123456789abcdef";

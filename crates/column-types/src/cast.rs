@@ -3,8 +3,9 @@
 use bigdecimal::BigDecimal;
 use sqlstate::SqlState;
 
+use crate::context::TextContext;
 use crate::logical::LogicalType;
-use crate::text::{TextContext, integer_range};
+use crate::text::integer_range;
 use crate::value::{NumericSpecial, Value, ValueError};
 use crate::{datetime, numeric};
 

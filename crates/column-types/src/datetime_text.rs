@@ -6,25 +6,12 @@
 
 use sqlstate::SqlState;
 
-use crate::civil::{self, DAY_US, Date};
+use crate::civil::{self, DAY_US};
+use crate::context::TextContext;
 use crate::datetime;
-use crate::fields::{Fields, Special};
-use crate::text::TextContext;
+use crate::fields::{Fields, syntax};
 use crate::value::{Value, ValueError};
-
-/// `invalid input syntax for type …`
-pub(crate) fn syntax(name: &str) -> ValueError {
-    let message = format!("invalid input syntax for type {name}");
-    ValueError::new(SqlState::INVALID_DATETIME_FORMAT, message)
-}
-
-/// 22008
-pub(crate) fn field_overflow() -> ValueError {
-    ValueError::new(
-        SqlState::DATETIME_FIELD_OVERFLOW,
-        "date/time field value out of range",
-    )
-}
+use crate::words::Special;
 
 pub(crate) fn date(text: &str, context: &TextContext) -> Result<Value, ValueError> {
     let fields = Fields::read(text, context.date_order, "date")?;
@@ -118,15 +105,4 @@ fn local_moment(fields: &Fields, context: &TextContext, name: &str) -> Result<Mo
         let message = format!("{name} out of range");
         ValueError::new(SqlState::DATETIME_FIELD_OVERFLOW, message)
     })
-}
-
-/// The date, where there is such a day.
-///
-/// # Errors
-/// 22008
-pub(crate) fn valid_date(date: Date) -> Result<Date, ValueError> {
-    let exists = (1..=12).contains(&date.month)
-        && (1..=civil::days_of_month(date.year, date.month)).contains(&date.day)
-        && (-4713..=5_874_897).contains(&date.year);
-    exists.then_some(date).ok_or_else(field_overflow)
 }

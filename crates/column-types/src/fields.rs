@@ -7,35 +7,12 @@
 use sqlstate::SqlState;
 
 use crate::civil::{self, Date};
-use crate::datetime_text::{field_overflow, syntax, valid_date};
-use crate::text::{DateOrder, is_space};
+use crate::context::DateOrder;
+use crate::space::is_space;
 use crate::tokens::{Token, tokens};
 use crate::value::ValueError;
-use crate::words::{Word, word};
+use crate::words::{Special, Word, word};
 use crate::zone::TimeZone;
-
-/// A word that stands for a day or a moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Special {
-    Now,
-    Today,
-    Tomorrow,
-    Yesterday,
-    Epoch,
-    Infinity,
-    NegativeInfinity,
-}
-
-impl Special {
-    /// Days from today.
-    pub(crate) fn days(self) -> i64 {
-        match self {
-            Self::Tomorrow => 1,
-            Self::Yesterday => -1,
-            _ => 0,
-        }
-    }
-}
 
 /// The zone of a text.
 #[derive(Debug)]
@@ -494,4 +471,29 @@ fn microseconds(digits: &str) -> Result<i64, Fault> {
     }
     let seconds: f64 = format!("0.{digits}").parse().map_err(|_| Fault::Syntax)?;
     Ok((seconds * 1_000_000.0).round_ties_even() as i64)
+}
+
+/// `invalid input syntax for type …`
+pub(crate) fn syntax(name: &str) -> ValueError {
+    let message = format!("invalid input syntax for type {name}");
+    ValueError::new(SqlState::INVALID_DATETIME_FORMAT, message)
+}
+
+/// 22008
+fn field_overflow() -> ValueError {
+    ValueError::new(
+        SqlState::DATETIME_FIELD_OVERFLOW,
+        "date/time field value out of range",
+    )
+}
+
+/// The date, where there is such a day.
+///
+/// # Errors
+/// 22008
+fn valid_date(date: Date) -> Result<Date, ValueError> {
+    let exists = (1..=12).contains(&date.month)
+        && (1..=civil::days_of_month(date.year, date.month)).contains(&date.day)
+        && (-4713..=5_874_897).contains(&date.year);
+    exists.then_some(date).ok_or_else(field_overflow)
 }

@@ -12,7 +12,7 @@ use crate::value::{Value, ValueError};
 /// 22P02: no number. 22003: too large, or too small to be told from 0.
 pub(crate) fn parse(text: &str, single: bool) -> Result<Value, ValueError> {
     let name = if single { "real" } else { "double precision" };
-    let text = text.trim_matches(crate::text::is_space);
+    let text = text.trim_matches(crate::space::is_space);
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_word = ["nan", "inf", "infinity"]
         .iter()

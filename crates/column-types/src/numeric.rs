@@ -47,7 +47,7 @@ pub(crate) fn ten_to(exponent: u64) -> BigInt {
 /// 22P02: no number. 22003: beyond what the server can store.
 pub(crate) fn parse(text: &str) -> Result<Value, ValueError> {
     let syntax = || ValueError::syntax("numeric");
-    let text = text.trim_matches(crate::text::is_space);
+    let text = text.trim_matches(crate::space::is_space);
     let (negative, unsigned) = match text.as_bytes() {
         [b'-', ..] => (true, &text[1..]),
         [b'+', ..] => (false, &text[1..]),

@@ -4,55 +4,11 @@ use std::fmt::Write as _;
 
 use sqlstate::SqlState;
 
+use crate::context::TextContext;
 use crate::logical::LogicalType;
+use crate::space::is_space;
 use crate::value::{Value, ValueError};
-use crate::zone::TimeZone;
 use crate::{bytes, datetime, datetime_text, floats, numeric};
-
-/// Settings of a session that texts depend on.
-#[derive(Clone, Debug)]
-pub struct TextContext {
-    /// `DateStyle`, its second word.
-    pub date_order: DateOrder,
-    /// `TimeZone`
-    pub time_zone: TimeZone,
-    /// Start of the transaction, in microseconds since 2000-01-01 in UTC: what `now` and `today`
-    /// mean.
-    pub now: i64,
-    /// `bytea_output` is `escape`: only what is written depends on it.
-    pub escapes_bytes: bool,
-    /// `extra_float_digits`: above 0, numbers are written so that they are read back as the same.
-    pub extra_float_digits: i32,
-}
-
-impl Default for TextContext {
-    fn default() -> Self {
-        Self {
-            date_order: DateOrder::MonthDayYear,
-            time_zone: TimeZone::utc(),
-            now: 0,
-            escapes_bytes: false,
-            extra_float_digits: 1,
-        }
-    }
-}
-
-/// What `01/02/03` means.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DateOrder {
-    /// `MDY`
-    #[default]
-    MonthDayYear,
-    /// `DMY`
-    DayMonthYear,
-    /// `YMD`
-    YearMonthDay,
-}
-
-/// What C calls a space.
-pub(crate) fn is_space(character: char) -> bool {
-    matches!(character, ' ' | '\t'..='\r')
-}
 
 impl Value {
     /// Reads a text as the input function of the type does. Lengths, precision and scale are not

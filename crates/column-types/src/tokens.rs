@@ -1,6 +1,6 @@
 //! Cuts a text that holds a date or a time into tokens.
 
-use crate::text::is_space;
+use crate::space::is_space;
 use crate::words::{Word, word};
 
 /// A piece of the text, in lower case.

@@ -1,7 +1,5 @@
 //! Words that a date or a time may hold.
 
-use crate::fields::Special;
-
 /// What a word means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
@@ -25,6 +23,29 @@ pub(crate) enum Word {
     TimeFollows,
     /// `J` before a Julian day
     JulianFollows,
+}
+
+/// A word that stands for a day or a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Special {
+    Now,
+    Today,
+    Tomorrow,
+    Yesterday,
+    Epoch,
+    Infinity,
+    NegativeInfinity,
+}
+
+impl Special {
+    /// Days from today.
+    pub(crate) fn days(self) -> i64 {
+        match self {
+            Self::Tomorrow => 1,
+            Self::Yesterday => -1,
+            _ => 0,
+        }
+    }
 }
 
 const MONTHS: [&str; 12] = [

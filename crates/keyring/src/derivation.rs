@@ -11,7 +11,7 @@ use crypto::kdf::Argon2idParameters;
 use crypto::secret::Key;
 
 use crate::Credential;
-use crate::slots::UnlockError;
+use crate::unlocked::UnlockError;
 
 static STRETCHED: AtomicU64 = AtomicU64::new(0);
 

@@ -9,7 +9,9 @@ pub mod rotation;
 pub mod slots;
 pub mod source;
 mod unlock;
+mod unlocked;
 pub mod work;
+mod wrapping;
 
 pub use credential::Credential;
 use crypto::secret::Key;

@@ -3,10 +3,9 @@
 use page_codec::header::{Header, SLOT_COUNT};
 use page_codec::page::EpochKey;
 
-use crate::slots::{
-    SlotError, UnlockError, Unlocked, authenticate, fill_slot, is_tagged_by, open_header,
-    open_slot, wrapped_epoch,
-};
+use crate::slots::SlotError;
+use crate::unlocked::{UnlockError, Unlocked, open_header};
+use crate::wrapping::{authenticate, fill_slot, is_tagged_by, open_slot, wrapped_epoch};
 use crate::{random_array, random_key};
 
 /// Makes a new data key, under which pages are sealed from now on. The former one stays until

@@ -6,119 +6,17 @@
 use crypto::cipher::Cipher;
 use crypto::kdf::Argon2idParameters;
 use crypto::secret::Key;
-use page_codec::header::{EPOCH_COUNT, EpochEntry, Header, SLOT_COUNT, Slot, SlotKind, UNFINISHED};
+use page_codec::header::{EPOCH_COUNT, Header, SLOT_COUNT, Slot, SlotKind, UNFINISHED};
 use page_codec::page::EpochKey;
 use thiserror::Error;
 
 pub use crate::derivation::passphrases_stretched;
 use crate::derivation::{cost_for, slot_key};
 pub use crate::unlock::{unlock, unlock_inherited, unlock_within};
+pub use crate::unlocked::{InheritedSlot, UnlockError, Unlocked};
 use crate::work::{WorkLimit, work_of};
+use crate::wrapping::{authenticate, fill_slot, wrapped_epoch};
 use crate::{Credential, EntropyError, cache, random_array, random_key};
-
-/// The keys of a file, out of its header.
-pub struct Unlocked {
-    pub(crate) master: Key,
-    pub(crate) slot: usize,
-    pub(crate) kek: Key,
-    /// Data keys, the current one among them.
-    pub epochs: Vec<EpochKey>,
-    /// Keeps derived keys cached; the last one dropped wipes them.
-    pub lease: cache::Lease,
-}
-
-impl Unlocked {
-    /// The slot that opened the file.
-    pub fn slot(&self) -> usize {
-        self.slot
-    }
-
-    /// The same keys once more, for a change that may fail half-way.
-    pub fn duplicate(&self) -> Unlocked {
-        let epochs = self.epochs.iter().map(|key| EpochKey {
-            epoch: key.epoch,
-            data_key: key.data_key.duplicate(),
-            versioned: key.versioned,
-        });
-        Unlocked {
-            master: self.master.duplicate(),
-            slot: self.slot,
-            kek: self.kek.duplicate(),
-            epochs: epochs.collect(),
-            lease: self.lease.another(),
-        }
-    }
-
-    /// The slot that opened the file, while it still does: another connection may have put another
-    /// secret into it, and what is wrapped under this key in that slot opens for nobody.
-    pub(crate) fn own_slot<'a>(&self, header: &'a Header) -> Option<&'a Slot> {
-        let slot = header.slots[self.slot].as_ref()?;
-        open_slot(header, self.slot, slot, &self.kek).map(|_| slot)
-    }
-
-    /// The slot that opened `from`, for the header of a new file: whoever opens the one opens the
-    /// other, and no secret is asked for twice. `None` when the slot holds another secret by now.
-    pub fn inherited(&self, from: &Header) -> Option<InheritedSlot> {
-        let slot = self.own_slot(from)?;
-        let (kind, kdf, salt) = (slot.kind, slot.kdf, slot.salt);
-        Some(InheritedSlot {
-            kind,
-            kdf,
-            salt,
-            kek: self.kek.duplicate(),
-        })
-    }
-}
-
-/// What a new file takes over from the slot of another.
-pub struct InheritedSlot {
-    pub(crate) kind: SlotKind,
-    pub(crate) kdf: Option<Argon2idParameters>,
-    pub(crate) salt: [u8; 16],
-    pub(crate) kek: Key,
-}
-
-/// Why a header does not open.
-#[derive(Debug, Error)]
-pub enum UnlockError {
-    /// No slot answers to the secret.
-    #[error("wrong key: none of this file's key slots opens with it")]
-    WrongKey,
-    /// There is no slot of this kind at all.
-    #[error("wrong key: this file has no key slot for a {0}")]
-    NoSlotOfKind(&'static str),
-    /// What is left to try takes longer than a header may ask for.
-    #[error(
-        "the key is wrong, or its slot takes more work than is done for a header that may be \
-         forged: all its slots take {wanted} times that of one passphrase at the default cost, and \
-         {limit} times are allowed. If they are your own, say unlock_work={wanted} in the URI, \
-         --unlock-work {wanted}, or STRONGROOM_UNLOCK_WORK={wanted}"
-    )]
-    TooMuchWork {
-        /// Times the work of one derivation at the default cost that all slots take.
-        wanted: u64,
-        /// Times that are allowed.
-        limit: u32,
-    },
-    /// A slot opened, yet the header is not what the key's owner wrote.
-    #[error(
-        "the key is right, but the header of this file was altered; restore its first 8,192 bytes \
-         from a backup"
-    )]
-    HeaderAltered,
-    /// The header changed while the file was open, and the secret given opens it no more.
-    #[error(
-        "the keys of this file were replaced since it was opened, or its header was altered; close \
-         it and open it with a key that it has now"
-    )]
-    Replaced,
-    /// The derivation failed, as when memory is short.
-    #[error("the key derivation failed: {0}")]
-    Derivation(#[from] crypto::kdf::KdfError),
-    /// No random bytes.
-    #[error(transparent)]
-    Entropy(#[from] EntropyError),
-}
 
 /// Why slots cannot be changed.
 #[derive(Debug, Error)]
@@ -390,95 +288,6 @@ fn shared_derivation(
         })
         .find(|(_, slot)| bounds.contains(&work_of(slot.kdf)))
         .map(|(_, slot)| (slot.kdf, slot.salt))
-}
-
-pub(crate) fn wrapped_epoch(
-    master: &Key,
-    file_id: &[u8; 16],
-    epoch: u32,
-    data_key: &Key,
-    versioned: bool,
-) -> Result<EpochEntry, EntropyError> {
-    let nonce = random_array()?;
-    let associated = EpochEntry::associated_data(file_id, epoch);
-    let kek = epoch_kek(master, file_id);
-    let wrapped = crypto::wrap::wrap_key(&kek, &nonce, &associated, data_key);
-    Ok(EpochEntry {
-        epoch,
-        nonce,
-        wrapped,
-        versioned,
-    })
-}
-
-pub(crate) fn fill_slot(
-    header: &mut Header,
-    index: usize,
-    mut slot: Slot,
-    kek: &Key,
-    master: &Key,
-) {
-    let associated = slot.associated_data(&header.file_id, index);
-    slot.wrapped = crypto::wrap::wrap_key(kek, &slot.nonce, &associated, master);
-    header.slots[index] = Some(slot);
-}
-
-pub(crate) fn open_slot(header: &Header, index: usize, slot: &Slot, kek: &Key) -> Option<Key> {
-    let associated = slot.associated_data(&header.file_id, index);
-    crypto::wrap::unwrap_key(kek, &slot.nonce, &associated, &slot.wrapped).ok()
-}
-
-pub(crate) fn open_header(
-    header: &Header,
-    master: Key,
-    slot: usize,
-    kek: Key,
-    lease: cache::Lease,
-) -> Result<Unlocked, UnlockError> {
-    if !is_tagged_by(header, &master) {
-        return Err(UnlockError::HeaderAltered);
-    }
-    let epoch_kek = epoch_kek(&master, &header.file_id);
-    let mut epochs = Vec::with_capacity(EPOCH_COUNT);
-    for entry in header.epochs.iter().flatten() {
-        let associated = EpochEntry::associated_data(&header.file_id, entry.epoch);
-        let data_key =
-            crypto::wrap::unwrap_key(&epoch_kek, &entry.nonce, &associated, &entry.wrapped)
-                .map_err(|_| UnlockError::HeaderAltered)?;
-        epochs.push(EpochKey {
-            epoch: entry.epoch,
-            data_key,
-            versioned: entry.versioned,
-        });
-    }
-    if !epochs.iter().any(|key| key.epoch == header.current_epoch) {
-        return Err(UnlockError::HeaderAltered);
-    }
-    Ok(Unlocked {
-        master,
-        slot,
-        kek,
-        epochs,
-        lease,
-    })
-}
-
-fn epoch_kek(master: &Key, file_id: &[u8; 16]) -> Key {
-    crypto::kdf::derive_key(master, file_id, b"strongroom data key wrap 1")
-}
-
-fn header_key(master: &Key, file_id: &[u8; 16]) -> Key {
-    crypto::kdf::derive_key(master, file_id, b"strongroom header tag 1")
-}
-
-pub(crate) fn authenticate(header: &mut Header, master: &Key) {
-    let key = header_key(master, &header.file_id);
-    header.tag = crypto::mac::authenticate(&key, &header.authenticated_bytes());
-}
-
-pub(crate) fn is_tagged_by(header: &Header, master: &Key) -> bool {
-    let key = header_key(master, &header.file_id);
-    crypto::mac::verify(&key, &header.authenticated_bytes(), &header.tag)
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use page_codec::header::{Header, Slot};
 
 use crate::derivation::slot_key;
-use crate::slots::{InheritedSlot, UnlockError, Unlocked, open_header, open_slot};
+use crate::unlocked::{InheritedSlot, UnlockError, Unlocked, open_header};
 use crate::work::{WorkLimit, times_for, work_of};
+use crate::wrapping::open_slot;
 use crate::{Credential, cache};
 
 /// Slots that one derivation may open: those of one salt and cost.

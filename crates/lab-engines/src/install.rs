@@ -20,20 +20,17 @@ mod strongroom_wasm;
 mod system;
 mod wasmfs;
 
-use std::env;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+pub use crate::home::{HOME_VARIABLE, home};
 pub(crate) use browser::{QT, SQLITE_WASM, SQLITE3MC_WASM};
 pub use commands::CommandError;
 pub(crate) use compile::HOW_FILE;
 pub(crate) use strongroom_wasm::NAME as STRONGROOM_WASM;
 pub use system::SystemPackages;
 pub(crate) use wasmfs::NAME as WASMFS;
-
-/// Names the home of the lab.
-pub const HOME_VARIABLE: &str = "STRONGROOM_LAB_HOME";
 
 /// Something that can be installed.
 pub struct Installable {
@@ -159,19 +156,6 @@ pub enum InstallError {
     /// Nobody reads what is told.
     #[error("cannot write to standard output")]
     Output(#[from] io::Error),
-}
-
-/// The home of the lab.
-pub fn home() -> Option<PathBuf> {
-    let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
-    if let Some(home) = folder(HOME_VARIABLE) {
-        return Some(PathBuf::from(home));
-    }
-    let data = folder("XDG_DATA_HOME").map(PathBuf::from).or_else(|| {
-        let home = folder("HOME").or_else(|| folder("USERPROFILE"))?;
-        Some(PathBuf::from(home).join(".local/share"))
-    })?;
-    Some(data.join("strongroom/lab"))
 }
 
 /// The installable thing of that name.

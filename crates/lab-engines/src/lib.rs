@@ -15,6 +15,7 @@ mod browser;
 mod connection;
 mod described;
 mod engine;
+mod home;
 #[cfg(feature = "servers")]
 mod in_process;
 pub mod install;

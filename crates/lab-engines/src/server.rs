@@ -27,6 +27,7 @@ use workloads::tpcc::Isolation;
 
 mod place;
 
+use crate::home::home;
 use place::Account;
 pub(crate) use place::Place;
 #[cfg(feature = "servers")]
@@ -365,7 +366,7 @@ pub(crate) fn find(names: &[&str], folders: &[PathBuf]) -> Option<PathBuf> {
 
 /// Folders of a product in the home of the lab; `*` stands for a whole name.
 pub(crate) fn installed(product: &str, within: &str) -> Vec<PathBuf> {
-    let Some(home) = crate::install::home() else {
+    let Some(home) = home() else {
         return vec![];
     };
     let mut folders = vec![home.join(product)];

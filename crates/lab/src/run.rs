@@ -1,5 +1,8 @@
 //! The run: rounds, passes, and the file they are appended to.
 
+mod error;
+mod plan;
+
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -9,48 +12,19 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use sha2::{Digest, Sha256};
 
 use crate::answer::{Answer, hexadecimal};
-use crate::engine::EngineOptions;
 use crate::machine::{Ticks, clock_mhz, load_one_minute};
 use crate::probe::Probe;
-use crate::results::{Header, Moment, Pass, Program, ReadError, Record, Results};
+use crate::results::{Moment, Pass, Program, Record, Results};
 use crate::schedule;
 use crate::worker::{Reply, Task};
 use crate::worker_process::WorkerProcess;
 
+pub use error::RunError;
+pub(crate) use error::at;
+pub use plan::{Existing, Plan};
+
 /// Name of the results file in the folder of a run.
 pub const RESULTS_FILE: &str = "results.jsonl";
-
-/// What is to be run.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    /// The first line of the results file.
-    pub header: Header,
-    /// Engines that the user described.
-    pub options: EngineOptions,
-    /// How many rounds there shall be.
-    pub rounds: u32,
-    /// Folder of the results file and of the databases.
-    pub folder: PathBuf,
-    /// The program that becomes a worker, and its arguments; or a keeper's, and after them those
-    /// of the worker.
-    pub worker: Vec<PathBuf>,
-    /// Look first what each engine does for durability and secrecy.
-    pub probe: bool,
-    /// What is to become of a results file that is there.
-    pub existing: Existing,
-}
-
-/// What is to become of a results file that is in the folder of a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Existing {
-    /// It is continued if it is of the same experiment and lacks something, else set aside.
-    #[default]
-    Either,
-    /// It is continued; that it cannot be is an error.
-    Continued,
-    /// It is set aside.
-    SetAside,
-}
 
 /// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -80,62 +54,6 @@ pub struct Outcome {
     pub passes_resumed: usize,
     /// Where an older results file went, and why it was not continued.
     pub set_aside: Option<(PathBuf, String)>,
-}
-
-/// Why a run cannot go on. A failing engine is not among these: it is a result.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// A file or folder of the run cannot be used.
-    #[error(
-        "cannot use {path}; choose another folder with --out or free some space",
-        path = .path.display()
-    )]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// Somebody else writes there.
-    #[error(
-        "another run writes to {path}; wait for it or choose another folder with --out",
-        path = .path.display()
-    )]
-    Busy {
-        /// The results file.
-        path: PathBuf,
-    },
-    /// There is no run to continue.
-    #[error(
-        "there is no run to continue in {path}; leave out --resume to begin one",
-        path = .path.display()
-    )]
-    NothingToContinue {
-        /// The results file that is missing.
-        path: PathBuf,
-    },
-    /// The run that is there is another one.
-    #[error(
-        "the run in {path} cannot be continued: {why}; leave out --resume to begin anew",
-        path = .path.display()
-    )]
-    Another {
-        /// The results file.
-        path: PathBuf,
-        /// What keeps it from being continued.
-        why: String,
-    },
-    /// The results file was damaged.
-    #[error("cannot continue from {path}", path = .path.display())]
-    Results {
-        /// The results file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: ReadError,
-    },
-    /// The program cannot start itself again.
-    #[error("cannot start a worker process; was the program's file replaced or removed?")]
-    Worker(#[source] io::Error),
 }
 
 /// Runs what is missing and returns everything.
@@ -223,13 +141,6 @@ fn run_probe(plan: &Plan, engine: &str) -> Result<Probe, RunError> {
         let failure = format!("the worker ended early ({how}) {}", end.said);
         Probe::failed(engine, failure)
     }))
-}
-
-pub(crate) fn at(path: &Path, source: io::Error) -> RunError {
-    RunError::File {
-        path: path.to_owned(),
-        source,
-    }
 }
 
 /// Now, and how busy the machine is.

@@ -6,17 +6,8 @@ use crate::commands::{self, Takes};
 use crate::keywords;
 use crate::quote;
 use crate::scanner::{Inside, Piece, PieceKind, pieces};
+use crate::schema_names::Names;
 use std::collections::HashSet;
-
-/// The names of the open database.
-pub trait Names {
-    /// The databases: `main` and those that are attached.
-    fn databases(&self) -> Vec<String>;
-    /// Tables and views, of one database or of all.
-    fn tables(&self, database: Option<&str>) -> Vec<String>;
-    /// The columns of a table or view; none when there is no such table.
-    fn columns(&self, table: &str) -> Vec<String>;
-}
 
 /// What may stand in place of the word before the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,11 +3,20 @@
 //! Nothing is asked for and nothing waited for: of a database that is locked, or that another
 //! program holds just now, there are no names.
 
-use crate::completion::Names;
 use rusqlite::{Connection, Params};
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
+
+/// The names of the open database.
+pub trait Names {
+    /// The databases: `main` and those that are attached.
+    fn databases(&self) -> Vec<String>;
+    /// Tables and views, of one database or of all.
+    fn tables(&self, database: Option<&str>) -> Vec<String>;
+    /// The columns of a table or view; none when there is no such table.
+    fn columns(&self, table: &str) -> Vec<String>;
+}
 
 /// Reads names from the database that is open at that moment. Does not keep it open.
 #[derive(Clone, Default)]

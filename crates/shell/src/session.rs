@@ -1,13 +1,13 @@
-//! A session: lines to statements and dot commands, results to the output, failures counted.
+//! A session: its state, and statements with their results to the output.
 
-use crate::commands;
-use crate::console::{Console, LineSource, NamedKey, Next, Screen, Text};
+mod lines;
+
+use crate::console::{Console, NamedKey, Screen};
 use crate::database::Database;
 use crate::error::{ShellError, StateError};
 use crate::key_pragma::{KeyPragma, key_pragma};
 use crate::output::Output;
 use crate::parameters::Parameters;
-use crate::pending::{Pending, wipe};
 use crate::render;
 use crate::scanner::{Inside, PieceKind, pieces};
 use crate::schema_names::SchemaNames;
@@ -19,7 +19,7 @@ use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::types::ValueRef;
 use rusqlite::{Batch, ErrorCode, InterruptHandle, Statement};
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use store::database::Access;
 
@@ -171,171 +171,6 @@ impl Shell {
     /// The open database.
     pub fn database(&self) -> &Database {
         &self.database
-    }
-
-    /// Runs all lines of a source and finishes the output. Yields the exit status: 0, or 1 when
-    /// anything failed, or what `.exit CODE` said.
-    ///
-    /// # Errors
-    /// When the input cannot be read or the output not be written.
-    pub fn run(&mut self, lines: &mut dyn LineSource) -> io::Result<u8> {
-        self.run_lines(lines, None)?;
-        self.finish()
-    }
-
-    fn finish(&mut self) -> io::Result<u8> {
-        self.output.back()?;
-        self.output.flush()?;
-        let failed = self.failures > 0 && !self.interactive;
-        Ok(self.exit_status.unwrap_or(u8::from(failed)))
-    }
-
-    /// Runs arguments of the command line, each a text of its own: its last statement ends with
-    /// it. Yields the exit status as [`Shell::run`] does.
-    ///
-    /// # Errors
-    /// When the output cannot be written.
-    pub fn run_arguments(&mut self, arguments: &[String]) -> io::Result<u8> {
-        for (index, argument) in arguments.iter().enumerate() {
-            let name = format!("argument {}", index + 1);
-            let name = (arguments.len() > 1).then_some(name.as_str());
-            if self.run_lines(&mut Text(argument.lines()), name)? == Flow::Quit {
-                break;
-            }
-        }
-        self.finish()
-    }
-
-    /// Runs all lines of a source; `name` is where they come from.
-    pub(crate) fn run_lines(
-        &mut self,
-        lines: &mut dyn LineSource,
-        name: Option<&str>,
-    ) -> io::Result<Flow> {
-        let mut pending = Pending::new();
-        let mut line = String::new();
-        let mut number = 0;
-        loop {
-            wipe(&mut line);
-            match lines.next_line(!pending.scanner.at_rest(), &mut line) {
-                Ok(Next::Line) => number += 1,
-                Ok(Next::Abandoned) => {
-                    pending.clear(number + 1);
-                    continue;
-                }
-                Ok(Next::End) => break,
-                Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                    number += 1;
-                    let flow = self.settle(Err(ShellError::NotUnicode), name, number)?;
-                    if flow == Flow::Quit {
-                        return Ok(flow);
-                    }
-                    continue;
-                }
-                Err(error) => return Err(error),
-            }
-            if self.run_line(&mut pending, &line, name, number)? == Flow::Quit {
-                return Ok(Flow::Quit);
-            }
-        }
-        self.run_rest(&mut pending, name)
-    }
-
-    fn run_line(
-        &mut self,
-        pending: &mut Pending,
-        line: &str,
-        name: Option<&str>,
-        number: u64,
-    ) -> io::Result<Flow> {
-        if pending.scanner.at_rest() {
-            if line.starts_with('.') {
-                pending.clear(number + 1);
-                let result = self.dot_command(line);
-                return self.settle(result, name, number);
-            }
-            if line.starts_with('#') {
-                return Ok(Flow::Continue);
-            }
-            if pending.text.is_empty() {
-                pending.first_line = number;
-            }
-        }
-        pending.text.push_str(line);
-        pending.text.push('\n');
-        let mut start = 0;
-        while let Some(span) = pending.scanner.next_statement(&pending.text) {
-            let result = self
-                .statement(&pending.text[start..span.end])
-                .map(|()| Flow::Continue);
-            if self.settle(result, name, pending.line_of(span.first_code))? == Flow::Quit {
-                return Ok(Flow::Quit);
-            }
-            start = span.end;
-        }
-        if pending.scanner.at_rest() {
-            pending.clear(number + 1);
-        } else if start > 0 {
-            // What is left starts on this line; its scanner has read it already.
-            let rest = pending.text.split_off(start);
-            pending.clear(number);
-            pending.text = rest;
-            pending.scanner.next_statement(&pending.text);
-        }
-        Ok(Flow::Continue)
-    }
-
-    /// The last statement may do without its semicolon.
-    fn run_rest(&mut self, pending: &mut Pending, name: Option<&str>) -> io::Result<Flow> {
-        let Some(start) = pending.scanner.pending_start() else {
-            return Ok(Flow::Continue);
-        };
-        if self.interactive && name.is_none() {
-            return Ok(Flow::Continue);
-        }
-        let text = std::mem::take(&mut pending.text);
-        let result = self.statement(&text).map(|()| Flow::Continue);
-        pending.text = text;
-        self.settle(result, name, pending.line_of(start))
-    }
-
-    fn dot_command(&mut self, line: &str) -> Result<Flow, ShellError> {
-        if self.settings.echo && secrecy::may_be_remembered(line) {
-            writeln!(self.output, "{line}")?;
-        }
-        commands::run(self, line).map_err(|error| self.explain(error))
-    }
-
-    /// Writes down a failure and decides whether to go on.
-    fn settle(
-        &mut self,
-        result: Result<Flow, ShellError>,
-        name: Option<&str>,
-        line: u64,
-    ) -> io::Result<Flow> {
-        if self.interactive {
-            self.output.flush()?;
-        }
-        let error = match result {
-            Ok(flow) => return Ok(flow),
-            Err(ShellError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
-                return Err(error);
-            }
-            // A person sees what happened and decides.
-            Err(ShellError::KeyNotTaken(error)) if self.interactive && name.is_none() => *error,
-            Err(error) => error,
-        };
-        self.failures += 1;
-        self.output.flush()?;
-        match (name, self.interactive) {
-            (Some(name), _) => writeln!(self.messages, "Error: {name}: near line {line}: {error}")?,
-            (None, true) => writeln!(self.messages, "Error: {error}")?,
-            (None, false) => writeln!(self.messages, "Error: near line {line}: {error}")?,
-        }
-        self.messages.flush()?;
-        let final_failure = matches!(error, ShellError::KeyNotTaken(_));
-        let stop = final_failure || (self.settings.bail && (!self.interactive || name.is_some()));
-        Ok(if stop { Flow::Quit } else { Flow::Continue })
     }
 
     /// Whether a person sits before it.

@@ -1,37 +1,24 @@
 //! An open database.
 
 use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CString, c_int};
 use std::ptr;
 use std::time::Duration;
 
 use libsqlite3_sys as codes;
 
-use crate::functions::Functions;
+use crate::error::Error;
+use crate::handle::Handle;
 use crate::library::Library;
 use crate::script::Script;
 use crate::statement::Statement;
 
-/// What SQLite says of a failure.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message} (code {code})")]
-pub struct Error {
-    /// SQLite's extended result code; its low eight bits are the primary one.
-    pub code: c_int,
-    /// SQLite's message. It may quote the statement.
-    pub message: String,
-}
-
 /// An open database.
 pub struct Connection {
-    functions: &'static Functions,
-    raw: *mut codes::sqlite3,
+    handle: Handle,
     /// Holds each statement while it is prepared.
     statement: RefCell<Script>,
 }
-
-// SAFETY: invariant 2: SQLite was built with mutexes, and `Connection` is not `Sync`.
-unsafe impl Send for Connection {}
 
 impl Library {
     /// Opens a database file, or makes it. `uri` may be a URI with parameters.
@@ -40,66 +27,26 @@ impl Library {
     /// When SQLite refuses. That a file is damaged or sealed shows when it is first read.
     pub fn open(&'static self, uri: &str) -> Result<Connection, Error> {
         let functions = self.functions();
-        let uri = CString::new(uri).map_err(|_| misuse("the path has a zero byte in it"))?;
+        let uri = CString::new(uri).map_err(|_| Error::misuse("the path has a zero byte in it"))?;
         let flags = codes::SQLITE_OPEN_READWRITE
             | codes::SQLITE_OPEN_CREATE
             | codes::SQLITE_OPEN_URI
             | codes::SQLITE_OPEN_NOMUTEX;
-        let mut raw = ptr::null_mut();
-        // SAFETY: a text that ends in zero, a place for the handle, no name of a VFS.
-        let code = unsafe { (functions.open)(uri.as_ptr(), &raw mut raw, flags, ptr::null()) };
-        if raw.is_null() {
-            return Err(functions.error_of(code));
-        }
-        // From here on the handle is closed when this is dropped, as it must be even on failure.
-        let connection = Connection {
-            functions,
-            raw,
+        Ok(Connection {
+            handle: Handle::open(functions, &uri, flags)?,
             statement: RefCell::default(),
-        };
-        if code == codes::SQLITE_OK {
-            Ok(connection)
-        } else {
-            Err(connection.error())
-        }
-    }
-}
-
-impl Functions {
-    /// SQLite's general words for a code.
-    pub(crate) fn error_of(&self, code: c_int) -> Error {
-        // SAFETY: SQLite returns a text that it never frees, for any number.
-        let message = unsafe { CStr::from_ptr((self.errstr)(code)) };
-        Error {
-            code,
-            message: message.to_string_lossy().into_owned(),
-        }
-    }
-}
-
-fn misuse(message: &str) -> Error {
-    Error {
-        code: codes::SQLITE_MISUSE,
-        message: message.to_owned(),
+        })
     }
 }
 
 impl Connection {
-    pub(crate) fn functions(&self) -> &'static Functions {
-        self.functions
-    }
-
     /// How long SQLite waits for another connection that holds a lock.
     ///
     /// # Errors
     /// When SQLite refuses.
     pub fn set_busy_timeout(&self, timeout: Duration) -> Result<(), Error> {
         let milliseconds = c_int::try_from(timeout.as_millis()).unwrap_or(c_int::MAX);
-        // SAFETY: the handle is open.
-        match unsafe { (self.functions.busy_timeout)(self.raw, milliseconds) } {
-            codes::SQLITE_OK => Ok(()),
-            _ => Err(self.error()),
-        }
+        self.handle.set_busy_timeout(milliseconds)
     }
 
     /// Prepares one statement; none where the text holds only comments.
@@ -114,7 +61,7 @@ impl Connection {
         // A comment may follow, a statement may not.
         match self.prepare_next(&script, &mut offset)? {
             None => Ok(prepared),
-            Some(_) => Err(misuse("the text has more than one statement")),
+            Some(_) => Err(Error::misuse("the text has more than one statement")),
         }
     }
 
@@ -135,7 +82,7 @@ impl Connection {
                 return Ok(statement);
             }
             if size == 0 {
-                return Err(misuse("the text has a zero byte in it"));
+                return Err(Error::misuse("the text has a zero byte in it"));
             }
         }
         Ok(None)
@@ -148,13 +95,19 @@ impl Connection {
         // places take what SQLite returns.
         let code = unsafe {
             let text = text.as_ptr().cast();
-            (self.functions.prepare)(self.raw, text, -1, &raw mut raw, &raw mut tail)
+            (self.handle.functions().prepare)(
+                self.handle.raw(),
+                text,
+                -1,
+                &raw mut raw,
+                &raw mut tail,
+            )
         };
         if code != codes::SQLITE_OK {
-            return Err(self.error());
+            return Err(self.handle.error());
         }
         // SAFETY: SQLite made the statement for this connection just now.
-        let statement = unsafe { Statement::new(self, raw) };
+        let statement = unsafe { Statement::new(&self.handle, raw) };
         Ok((statement, tail.addr() - text.as_ptr().addr()))
     }
 
@@ -204,40 +157,14 @@ impl Connection {
     /// An error without SQLite's own message, which may quote the statement: for statements that
     /// hold a secret.
     pub fn without_words(&self, error: &Error) -> Error {
-        self.functions.error_of(error.code)
+        self.handle.functions().error_of(error.code)
     }
 
     /// Closes the database.
     ///
     /// # Errors
     /// When SQLite refuses, as it does while a statement lives.
-    pub fn close(mut self) -> Result<(), Error> {
-        // SAFETY: the handle is open.
-        let code = unsafe { (self.functions.close)(self.raw) };
-        if code != codes::SQLITE_OK {
-            return Err(self.error());
-        }
-        // It is gone: nothing is left to drop.
-        self.raw = ptr::null_mut();
-        Ok(())
-    }
-
-    /// What SQLite says of its last failure.
-    pub(crate) fn error(&self) -> Error {
-        // SAFETY: the handle is open; the text is copied before another call could replace it.
-        unsafe {
-            let message = CStr::from_ptr((self.functions.errmsg)(self.raw));
-            Error {
-                code: (self.functions.extended_errcode)(self.raw),
-                message: message.to_string_lossy().into_owned(),
-            }
-        }
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        // SAFETY: the handle is open, or null after `close`, which SQLite ignores.
-        unsafe { (self.functions.close)(self.raw) };
+    pub fn close(self) -> Result<(), Error> {
+        self.handle.close()
     }
 }

@@ -17,12 +17,15 @@
 )]
 
 mod connection;
+mod error;
 mod functions;
+mod handle;
 mod library;
 mod script;
 mod statement;
 
-pub use connection::{Connection, Error};
+pub use connection::Connection;
+pub use error::Error;
 pub use library::{Library, LoadError};
 pub use script::Script;
 pub use statement::{Statement, Value};

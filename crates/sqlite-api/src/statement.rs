@@ -7,11 +7,12 @@ use std::slice;
 
 use libsqlite3_sys as codes;
 
-use crate::connection::{Connection, Error};
+use crate::error::Error;
+use crate::handle::Handle;
 
 /// A prepared statement; finalised when it is dropped.
 pub struct Statement<'c> {
-    connection: &'c Connection,
+    handle: &'c Handle,
     raw: NonNull<codes::sqlite3_stmt>,
     columns: c_int,
     /// Not to be sent to another thread while its connection stays.
@@ -36,15 +37,12 @@ pub enum Value<'r> {
 impl<'c> Statement<'c> {
     /// # Safety
     /// `raw` is null, or a statement of this connection that nobody else finalises.
-    pub(crate) unsafe fn new(
-        connection: &'c Connection,
-        raw: *mut codes::sqlite3_stmt,
-    ) -> Option<Self> {
+    pub(crate) unsafe fn new(handle: &'c Handle, raw: *mut codes::sqlite3_stmt) -> Option<Self> {
         let raw = NonNull::new(raw)?;
         // SAFETY: the statement lives.
-        let columns = unsafe { (connection.functions().column_count)(raw.as_ptr()) };
+        let columns = unsafe { (handle.functions().column_count)(raw.as_ptr()) };
         Some(Self {
-            connection,
+            handle,
             raw,
             columns,
             thread: PhantomData,
@@ -62,16 +60,16 @@ impl<'c> Statement<'c> {
     /// When the statement fails.
     pub fn step(&mut self) -> Result<bool, Error> {
         // SAFETY: the statement lives; values of the row before borrowed it and are gone.
-        match unsafe { (self.connection.functions().step)(self.raw.as_ptr()) } {
+        match unsafe { (self.handle.functions().step)(self.raw.as_ptr()) } {
             codes::SQLITE_ROW => Ok(true),
             codes::SQLITE_DONE => Ok(false),
-            _ => Err(self.connection.error()),
+            _ => Err(self.handle.error()),
         }
     }
 
     /// The value of a column, from 0, of the row; NULL where there is no such column.
     pub fn value(&self, column: usize) -> Value<'_> {
-        let functions = self.connection.functions();
+        let functions = self.handle.functions();
         let raw = self.raw.as_ptr();
         let Some(column) = self.column(column) else {
             return Value::Null;
@@ -96,7 +94,7 @@ impl<'c> Statement<'c> {
 
     /// The value of a column as SQLite writes it in text; none where it is NULL.
     pub fn text(&self, column: usize) -> Option<&[u8]> {
-        let functions = self.connection.functions();
+        let functions = self.handle.functions();
         let raw = self.raw.as_ptr();
         let column = self.column(column)?;
         // SAFETY: the statement lives, and SQLite has this column.
@@ -114,12 +112,12 @@ impl<'c> Statement<'c> {
     /// # Errors
     /// That of its last step, once more.
     pub fn finalize(self) -> Result<(), Error> {
-        let (connection, raw) = (self.connection, self.raw.as_ptr());
+        let (handle, raw) = (self.handle, self.raw.as_ptr());
         std::mem::forget(self);
         // SAFETY: the statement lives, and `self`, which would do it again, is forgotten.
-        match unsafe { (connection.functions().finalize)(raw) } {
+        match unsafe { (handle.functions().finalize)(raw) } {
             codes::SQLITE_OK => Ok(()),
-            _ => Err(connection.error()),
+            _ => Err(handle.error()),
         }
     }
 
@@ -131,7 +129,7 @@ impl<'c> Statement<'c> {
     /// # Safety
     /// `start` was returned just now for that column of the row.
     unsafe fn bytes(&self, start: *const u8, column: c_int) -> &[u8] {
-        let functions = self.connection.functions();
+        let functions = self.handle.functions();
         // SAFETY: the statement lives.
         let size = unsafe { (functions.column_bytes)(self.raw.as_ptr(), column) };
         // No bytes have no place; nor has a text for which there is no memory.
@@ -146,6 +144,6 @@ impl<'c> Statement<'c> {
 impl Drop for Statement<'_> {
     fn drop(&mut self) {
         // SAFETY: the statement lives, and nobody can use it after this.
-        unsafe { (self.connection.functions().finalize)(self.raw.as_ptr()) };
+        unsafe { (self.handle.functions().finalize)(self.raw.as_ptr()) };
     }
 }

@@ -6,10 +6,12 @@
 
 use crate::KeyToken;
 use crate::convert::{
-    ConvertError, beside, check_names, check_pages, check_structure, check_target,
-    expect_encrypted, file_error, settle, vacuum_into, with_room,
+    ConvertError, beside, check_names, check_pages, check_structure, check_target, file_error,
+    settle, vacuum_into, with_room,
 };
-use crate::database::{Access, encrypted_uri, last_error, open_encrypted, open_plain, status};
+use crate::database::{
+    Access, encrypted_uri, expect_encrypted, last_error, open_encrypted, open_plain, status,
+};
 use crate::progress::{Decision, Phase, Progress, Step};
 use crate::replace::{Overwrite, copy_permissions};
 use crate::verify::{begin, end};

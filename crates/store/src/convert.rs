@@ -5,15 +5,14 @@
 
 use crate::KeyToken;
 use crate::database::{
-    Access, FileKind, OpenError, encrypted_uri, file_kind, open_encrypted, open_plain, plain_uri,
-    uri,
+    Access, FileKind, OpenError, encrypted_uri, expect_encrypted, file_kind, open_encrypted,
+    open_plain, plain_uri, uri,
 };
 use crate::progress::{Decision, Phase, Progress, Step};
 use crate::replace::{FileBeside, copy_permissions};
 use crate::uri::FileUri;
 use crate::verify::{VerifyError, verify_connection};
 use crypto::cipher::Cipher;
-use page_codec::header::HeaderError;
 use rusqlite::{Connection, ErrorCode};
 use std::fs;
 use std::io;
@@ -215,21 +214,6 @@ pub(crate) fn open_existing_plain(path: &Path) -> Result<Connection, ConvertErro
         FileKind::Other(source) => OpenError::Header { path, source },
     }
     .into())
-}
-
-/// Fails unless there is an encrypted database.
-pub(crate) fn expect_encrypted(path: &Path) -> Result<(), OpenError> {
-    let path = path.to_owned();
-    Err(match file_kind(&path)? {
-        FileKind::Encrypted(_) => return Ok(()),
-        FileKind::Missing => OpenError::Missing(path),
-        FileKind::Empty => OpenError::Empty(path),
-        FileKind::Plain => OpenError::Header {
-            path,
-            source: HeaderError::PlainSqlite,
-        },
-        FileKind::Other(source) => OpenError::Header { path, source },
-    })
 }
 
 /// Takes the database for this connection alone; yields its journal mode. In the log of WAL mode

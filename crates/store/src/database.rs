@@ -144,6 +144,21 @@ pub fn file_kind(path: &Path) -> Result<FileKind, OpenError> {
     })
 }
 
+/// Fails unless there is an encrypted database.
+pub(crate) fn expect_encrypted(path: &Path) -> Result<(), OpenError> {
+    let path = path.to_owned();
+    Err(match file_kind(&path)? {
+        FileKind::Encrypted(_) => return Ok(()),
+        FileKind::Missing => OpenError::Missing(path),
+        FileKind::Empty => OpenError::Empty(path),
+        FileKind::Plain => OpenError::Header {
+            path,
+            source: HeaderError::PlainSqlite,
+        },
+        FileKind::Other(source) => OpenError::Header { path, source },
+    })
+}
+
 /// Opens a database through SQLite's ordinary file layer; a name of `None` is a database in
 /// memory.
 ///

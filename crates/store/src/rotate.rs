@@ -1,8 +1,7 @@
 //! A new data key for a database in use, step by step.
 
 use crate::KeyToken;
-use crate::convert::expect_encrypted;
-use crate::database::{Access, OpenError, last_error, open_for_key_changes};
+use crate::database::{Access, OpenError, expect_encrypted, last_error, open_for_key_changes};
 use crate::progress::{Decision, Phase, Progress, Step};
 use rusqlite::{Connection, ErrorCode};
 use serde::Deserialize;

@@ -8,8 +8,7 @@
 mod pages;
 
 use crate::KeyToken;
-use crate::convert::expect_encrypted;
-use crate::database::{Access, OpenError, last_error, open_for_check};
+use crate::database::{Access, OpenError, expect_encrypted, last_error, open_for_check};
 use crate::progress::Progress;
 use page_codec::fingerprint::Fingerprint;
 use page_codec::header::COPY_SIZE;

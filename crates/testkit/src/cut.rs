@@ -7,8 +7,8 @@ use rusqlite::Connection;
 
 use crate::case::{Case, Scenario};
 use crate::database::{KEYS, check, run, text};
-use crate::disk::{Device, Disk};
-use crate::power::{Image, Replay};
+use crate::disk::{Device, Disk, Image};
+use crate::power::Replay;
 use crate::random::Random;
 use crate::record::{Recorded, drain, open_case, record};
 

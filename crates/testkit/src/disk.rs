@@ -15,7 +15,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use libsqlite3_sys as c;
 
 use crate::fault::{Call, Fault, Gate, Kind};
-use crate::power::Image;
 
 /// What the device says of itself, and keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +74,13 @@ pub enum Effect {
     },
     /// All names that came or went before are durable.
     SyncDirectory,
+}
+
+/// Files by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Image {
+    /// Name and content.
+    pub files: BTreeMap<String, Vec<u8>>,
 }
 
 /// Shared memory of a write-ahead log.

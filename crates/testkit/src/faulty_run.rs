@@ -4,8 +4,8 @@ use rusqlite::Connection;
 
 use crate::allocator;
 use crate::database::{Side, check, digest, key_token, open, run, text};
-use crate::disk::{Device, Disk};
-use crate::power::{Image, Replay};
+use crate::disk::{Device, Disk, Image};
+use crate::power::Replay;
 use crate::random::Random;
 use crate::record::{MAIN, drain};
 

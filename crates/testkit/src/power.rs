@@ -17,15 +17,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::disk::{Device, Effect};
+use crate::disk::{Device, Effect, Image};
 use crate::random::Random;
-
-/// Files by name.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Image {
-    /// Name and content.
-    pub files: BTreeMap<String, Vec<u8>>,
-}
 
 /// Goes through a log of effects and tells, at each point, what a power cut may leave.
 pub struct Replay<'a> {

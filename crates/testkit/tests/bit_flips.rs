@@ -5,8 +5,7 @@
 
 use rusqlite::Connection;
 use testkit::database::{Side, digest, open, run};
-use testkit::disk::{Device, Disk};
-use testkit::power::Image;
+use testkit::disk::{Device, Disk, Image};
 use testkit::random::{Random, seeds};
 use testkit::record::drain;
 

@@ -2,8 +2,8 @@
 
 use rusqlite::Connection;
 use testkit::database::{Side, check, key_token, open, run, text};
-use testkit::disk::{Device, Disk};
-use testkit::power::{Image, Replay};
+use testkit::disk::{Device, Disk, Image};
+use testkit::power::Replay;
 use testkit::random::Random;
 
 const NAME: &str = "/a.db";

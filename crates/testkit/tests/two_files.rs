@@ -3,9 +3,8 @@
 
 use rusqlite::Connection;
 use testkit::database::{Side, check, open, run};
-use testkit::disk::{Device, Disk};
+use testkit::disk::{Device, Disk, Image};
 use testkit::fault::{Call, Fault, Kind};
-use testkit::power::Image;
 use testkit::random::{Random, seeds};
 use testkit::record::{MAIN, OTHER};
 

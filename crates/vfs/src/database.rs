@@ -32,14 +32,14 @@ use crate::api::SqliteApi;
 use crate::base::{BaseFile, SharedHeader};
 use crate::base_vfs::BaseVfs;
 use crate::error::{Code, Outcome};
-use crate::freshness::Stamps;
 use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
+use crate::known_page_one::KnownPageOne;
 use crate::log_index::LogEnd;
 use crate::map::Map;
 use crate::nonces::Nonces;
-use crate::resize::Resize;
-use crate::version_fields::KnownPageOne;
+use crate::resize::DivertedUnits;
+use crate::stamps::Stamps;
 use crate::wal_file::WalFile;
 
 /// Keys and header of a database that is open.
@@ -117,7 +117,7 @@ pub(crate) struct Database {
     pub page_one: KnownPageOne,
     pub journal: Option<JournalFile>,
     /// A change of page size that is under way.
-    pub resize: Option<Resize>,
+    pub resize: Option<DivertedUnits>,
     /// The page size before a change that is sealed, and may still be rolled back.
     pub resized_from: Option<u32>,
     /// The page size that the header told when the file was opened.

@@ -9,6 +9,8 @@
 //! it. So page 1, which tells the size of the database and is written whenever that changes, takes
 //! a version no lower than those of the pages that the new size leaves out; and a page behind the
 //! end of the file takes one above that of page 1.
+//!
+//! How far the log goes is remembered, too (`log_index`).
 
 use crypto::cipher::Cipher;
 use crypto::page::Nonce;
@@ -16,97 +18,12 @@ use page_codec::page::{Stamp, TRAILER_SIZE, VERSION_MAX, versioned_nonce};
 use zeroize::Zeroizing;
 
 use crate::abi::{SQLITE_ERROR, SQLITE_IOERR_DATA};
+use crate::base::SharedHeader;
 use crate::database::{Database, State};
 use crate::error::Outcome;
+use crate::known_page_one::VERSION_FIELDS_OFFSET;
+use crate::log_index::LogEnd;
 use crate::main_file::PAGES_OFFSET;
-use crate::version_fields::VERSION_FIELDS_OFFSET;
-
-/// Stamps are held for so many neighbouring pages, or for none of them.
-const CHUNK: usize = 256;
-
-/// The newest stamp of each page that this connection knows of.
-#[derive(Default)]
-pub(crate) struct Stamps {
-    chunks: Vec<Option<Box<[Stamp; CHUNK]>>>,
-    /// No page is older than this.
-    floor: Stamp,
-}
-
-impl Stamps {
-    /// The stamp of a page; zeros if it is not known.
-    #[inline]
-    pub fn of(&self, index: u64) -> Stamp {
-        let (chunk, inside) = position(index);
-        match self.chunks.get(chunk) {
-            Some(Some(stamps)) => stamps[inside],
-            Some(None) | None => self.floor,
-        }
-    }
-
-    /// Remembers a stamp, unless it is older than the one known; tells whether it is not.
-    #[inline]
-    pub fn note(&mut self, index: u64, stamp: Stamp) -> bool {
-        let known = self.known(index);
-        let is_fresh = stamp >= *known;
-        if is_fresh {
-            *known = stamp;
-        }
-        is_fresh
-    }
-
-    /// Whether nothing is known of a page but what holds for all.
-    pub fn is_at_floor(&self, index: u64) -> bool {
-        self.of(index) == self.floor
-    }
-
-    /// Takes a stamp for that of a page, whatever was known.
-    pub fn take(&mut self, index: u64, stamp: Stamp) {
-        *self.known(index) = stamp;
-    }
-
-    /// The place where the stamp of a page is kept.
-    #[inline]
-    fn known(&mut self, index: u64) -> &mut Stamp {
-        let (chunk, inside) = position(index);
-        if chunk >= self.chunks.len() {
-            self.chunks.resize_with(chunk + 1, || None);
-        }
-        let floor = self.floor;
-        &mut self.chunks[chunk].get_or_insert_with(|| Box::new([floor; CHUNK]))[inside]
-    }
-
-    /// Forgets the pages from `pages` on: they were cut off.
-    pub fn cut(&mut self, pages: u64) {
-        let (chunk, inside) = position(pages);
-        if let Some(Some(stamps)) = self.chunks.get_mut(chunk) {
-            stamps[inside..].fill(self.floor);
-        }
-        self.chunks.truncate(chunk + 1);
-    }
-
-    /// Forgets all: what is on disk may be older than what was noted.
-    pub fn clear(&mut self) {
-        self.chunks.clear();
-        self.floor = Stamp::default();
-    }
-
-    /// The newest stamp of all.
-    pub fn newest(&self) -> Stamp {
-        let known = self.chunks.iter().flatten().flat_map(|chunk| chunk.iter());
-        known.copied().max().unwrap_or_default().max(self.floor)
-    }
-
-    /// Forgets the pages: there are others in their places, all of them newer than this.
-    pub fn begin_at(&mut self, floor: Stamp) {
-        self.chunks.clear();
-        self.floor = floor;
-    }
-}
-
-fn position(index: u64) -> (usize, usize) {
-    let chunk = usize::try_from(index / CHUNK as u64).unwrap_or(usize::MAX);
-    (chunk, (index % CHUNK as u64) as usize)
-}
 
 impl Database {
     /// With AES-256-GCM the stored nonce is the whole nonce for many pages, and must be random.
@@ -210,6 +127,31 @@ impl Database {
         }
     }
 
+    /// SQLite has got a lock under which it reads the log, or is about to give up the one under
+    /// which it has written to it.
+    pub fn check_log_end(&mut self, header: Option<SharedHeader>) -> Outcome {
+        if !self.keeps_versions() {
+            return Ok(());
+        }
+        let Some(end) = header.and_then(|header| LogEnd::of(&header.read())) else {
+            return Ok(());
+        };
+        match self.log_end {
+            Some(known) if end.is_before(known) => Err(self.fail(
+                SQLITE_IOERR_DATA,
+                format!(
+                    "the index of the write-ahead log (-shm) tells {} frames, and there were {}: \
+                     it was altered, and transactions that were committed would be lost",
+                    end.frames, known.frames
+                ),
+            )),
+            Some(_) | None => {
+                self.log_end = Some(end);
+                Ok(())
+            }
+        }
+    }
+
     /// Whether a page that opened is no older than it was.
     #[inline]
     pub fn is_fresh(&mut self, index: u64, stamp: Stamp) -> bool {
@@ -224,38 +166,5 @@ fn size_in(page_one: &[u8]) -> Option<u64> {
     match u32::from_be_bytes(bytes) {
         0 => None,
         pages => Some(pages.into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn stamp(epoch: u32, version: u64) -> Stamp {
-        Stamp { epoch, version }
-    }
-
-    #[test]
-    fn an_older_stamp_is_refused_and_not_remembered() {
-        let mut stamps = Stamps::default();
-        assert!(stamps.note(700, stamp(1, 5)));
-        assert!(stamps.note(700, stamp(1, 5)));
-        assert!(!stamps.note(700, stamp(1, 4)));
-        assert!(stamps.note(700, stamp(2, 0)), "a later epoch comes first");
-        assert!(!stamps.note(700, stamp(1, 9)));
-        assert_eq!(stamps.of(700), stamp(2, 0));
-        assert_eq!(stamps.of(699), Stamp::default());
-        assert_eq!(stamps.of(1 << 20), Stamp::default());
-    }
-
-    #[test]
-    fn pages_cut_off_are_forgotten() {
-        let mut stamps = Stamps::default();
-        for index in [10, 300, 301, 900] {
-            stamps.note(index, stamp(1, 5));
-        }
-        stamps.cut(301);
-        let left = [10, 300, 301, 900].map(|index| stamps.of(index).version);
-        assert_eq!(left, [5, 5, 0, 0]);
     }
 }

@@ -299,7 +299,7 @@ pub(crate) fn main_of(connection: Connection) -> Option<Shared> {
         if main.is_null() {
             return None;
         }
-        if let Some(shared) = crate::methods::shared_of(main) {
+        if let Some(shared) = open_files::database_of(main) {
             return Some(shared);
         }
         // Another VFS stands above this one: the file object is the other's.

@@ -5,11 +5,6 @@
 //! back, and the next writer overwrites them. Within one log, which its salts name, the number
 //! never falls. So where the database keeps versions, a connection remembers it.
 
-use crate::abi::SQLITE_IOERR_DATA;
-use crate::base::SharedHeader;
-use crate::database::Database;
-use crate::error::Outcome;
-
 /// Bytes of one of the two copies of the index's header.
 const COPY_SIZE: usize = 48;
 pub(crate) const HEADER_SIZE: usize = 2 * COPY_SIZE;
@@ -22,12 +17,12 @@ const SALTS: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogEnd {
     salts: [u8; 8],
-    frames: u32,
+    pub frames: u32,
 }
 
 impl LogEnd {
     /// What the header tells; nothing while it is being written.
-    fn of(header: &[u8; HEADER_SIZE]) -> Option<Self> {
+    pub fn of(header: &[u8; HEADER_SIZE]) -> Option<Self> {
         let (first, second) = header.split_at(COPY_SIZE);
         if first != second || first[IS_INITIALISED] == 0 {
             return None;
@@ -42,35 +37,9 @@ impl LogEnd {
         })
     }
 
-    fn is_before(self, known: LogEnd) -> bool {
+    /// Whether another end of the same log lies behind this one.
+    pub fn is_before(self, known: LogEnd) -> bool {
         self.salts == known.salts && self.frames < known.frames
-    }
-}
-
-impl Database {
-    /// SQLite has got a lock under which it reads the log, or is about to give up the one under
-    /// which it has written to it.
-    pub fn check_log_end(&mut self, header: Option<SharedHeader>) -> Outcome {
-        if !self.keeps_versions() {
-            return Ok(());
-        }
-        let Some(end) = header.and_then(|header| LogEnd::of(&header.read())) else {
-            return Ok(());
-        };
-        match self.log_end {
-            Some(known) if end.is_before(known) => Err(self.fail(
-                SQLITE_IOERR_DATA,
-                format!(
-                    "the index of the write-ahead log (-shm) tells {} frames, and there were {}: \
-                     it was altered, and transactions that were committed would be lost",
-                    end.frames, known.frames
-                ),
-            )),
-            Some(_) | None => {
-                self.log_end = Some(end);
-                Ok(())
-            }
-        }
     }
 }
 

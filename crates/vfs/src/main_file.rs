@@ -11,8 +11,8 @@ use crate::abi::{
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
 use crate::keys::refused;
+use crate::known_page_one::{VERSION_FIELDS_OFFSET, VERSION_FIELDS_SIZE};
 use crate::page_one::PageOne;
-use crate::version_fields::{VERSION_FIELDS_OFFSET, VERSION_FIELDS_SIZE};
 
 /// Where the first page begins.
 pub(crate) const PAGES_OFFSET: u64 = REGION_SIZE as u64;

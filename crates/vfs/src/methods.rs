@@ -93,29 +93,6 @@ pub(crate) unsafe fn install(file: *mut sqlite3_file, base: BaseFile, body: Body
     unsafe { file.cast::<File>().write_unaligned(whole) }
 }
 
-/// The database behind an open file, if it is one of this VFS.
-///
-/// # Safety
-/// `file` must be an open file of any VFS.
-pub(crate) unsafe fn shared_of(file: *mut sqlite3_file) -> Option<Shared> {
-    // SAFETY: every open file begins with its methods.
-    let methods = unsafe { (*file).methods };
-    if !std::ptr::eq(methods, &METHODS) && !std::ptr::eq(methods, &METHODS_WITHOUT_SHM) {
-        return None;
-    }
-    // SAFETY: only `install` sets these methods, so this is a `File`.
-    match unsafe { body_of(file) } {
-        Body::Main(shared) => Some(shared.clone()),
-        Body::Journal(_)
-        | Body::Wal(_)
-        | Body::Temporary(_)
-        | Body::Foreign(_)
-        | Body::ForeignWal(_)
-        | Body::Names
-        | Body::SuperJournal => None,
-    }
-}
-
 /// # Safety
 /// `file` must be an open file of this VFS; SQLite makes no two calls on a file at once.
 unsafe fn body_of<'a>(file: *mut sqlite3_file) -> &'a mut Body {

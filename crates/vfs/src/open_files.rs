@@ -1,4 +1,4 @@
-//! Which open database a journal or a log belongs to.
+//! Which open database a journal or a log belongs to, and which one a file object is.
 //!
 //! SQLite names a file and its kind, no owner. The file object that SQLite itself keeps for the
 //! name is no answer: where another VFS stands above this one, that object is the other's, and
@@ -15,7 +15,7 @@ use std::ffi::CStr;
 use std::ffi::c_char;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
-use crate::abi::SQLITE_LOCK_RESERVED;
+use crate::abi::{SQLITE_LOCK_RESERVED, sqlite3_file};
 use crate::credentials::FileName;
 use crate::database::{Database, Shared, lock};
 use crate::foreign_file::{ForeignFile, SharedForeign};
@@ -58,6 +58,8 @@ impl WeakOwner {
 }
 
 struct Entry {
+    /// The file object that SQLite has for the database.
+    file: usize,
     /// Where the name of the database stands in memory, and where SQLite puts that of its journal.
     name: usize,
     journal: usize,
@@ -72,12 +74,13 @@ fn open() -> MutexGuard<'static, HashMap<Vec<u8>, Vec<Entry>>> {
 }
 
 /// Notes an open database.
-pub(crate) fn note(path: &CStr, name: FileName, owner: &Owner) {
+pub(crate) fn note(file: *const sqlite3_file, path: &CStr, name: FileName, owner: &Owner) {
     let owner = match owner {
         Owner::Database(shared) => WeakOwner::Database(Arc::downgrade(shared)),
         Owner::Foreign(shared) => WeakOwner::Foreign(Arc::downgrade(shared)),
     };
     let entry = Entry {
+        file: file.addr(),
         name: name.address(),
         journal: name.journal_address(),
         owner,
@@ -148,6 +151,16 @@ pub(crate) fn owner_of(name: *const c_char, text: &CStr, companion: Companion) -
     }
 }
 
+/// The open database that SQLite has this file object for; none where it is another VFS's.
+pub(crate) fn database_of(file: *const sqlite3_file) -> Option<Shared> {
+    let open = open();
+    let found = open
+        .values()
+        .flatten()
+        .find(|entry| entry.file == file.addr())?;
+    database_in(found)
+}
+
 /// The open database whose name stands at this address, or is the only one of this name.
 pub(crate) fn database_named(name: *const c_char, text: &CStr) -> Option<Shared> {
     let open = open();
@@ -157,7 +170,11 @@ pub(crate) fn database_named(name: *const c_char, text: &CStr) -> Option<Shared>
         (Some(entry), _) | (None, [entry]) => entry,
         (None, _) => return None,
     };
-    match found.owner.upgrade() {
+    database_in(found)
+}
+
+fn database_in(entry: &Entry) -> Option<Shared> {
+    match entry.owner.upgrade() {
         Some(Owner::Database(shared)) => Some(shared),
         Some(Owner::Foreign(_)) | None => None,
     }

@@ -14,79 +14,24 @@
 //! All of this happens under SQLite's EXCLUSIVE lock, and never where there is a log: SQLite
 //! changes no page size there.
 
+mod diverted_units;
+
 use keyring::slots;
 use page_codec::header::is_page_size;
 use page_codec::page::{PageError, Stamp, TRAILER_SIZE, versioned_nonce};
 use zeroize::Zeroizing;
 
 use crate::abi::{SQLITE_IOERR_READ, SQLITE_IOERR_SHORT_READ, SQLITE_LOCK_RESERVED};
-use crate::base_vfs::SideFile;
 use crate::database::Database;
 use crate::error::{Code, Outcome};
 use crate::keys::refused;
 use crate::main_file::PAGES_OFFSET;
 use crate::page_one::PageOne;
-use crate::temporary_file::TemporaryFile;
+
+pub(crate) use diverted_units::DivertedUnits;
 
 /// SQLite's lock byte: the page that holds it has no content (sqlite.org/fileformat2.html 1.5).
 const LOCK_BYTE: u64 = 0x4000_0000;
-
-/// Stands for a unit that is not in the temporary file.
-const ABSENT: u32 = u32::MAX;
-
-/// Units of the former page size on their way to a database of another one.
-pub(crate) struct Resize {
-    units: TemporaryFile,
-    /// Closed behind `units`.
-    _file: SideFile,
-    /// For each unit its place in the temporary file.
-    places: Vec<u32>,
-    used: u32,
-    /// The size of the database as SQLite sees it.
-    size: u64,
-}
-
-impl Resize {
-    fn place(&self, index: u64) -> Option<u64> {
-        let place = *self.places.get(usize::try_from(index).ok()?)?;
-        (place != ABSENT).then_some(place.into())
-    }
-
-    fn read(&mut self, index: u64, out: &mut [u8]) -> Outcome<bool> {
-        match self.place(index) {
-            Some(place) => {
-                let offset = place * out.len() as u64;
-                self.units.read(out, offset).map(|()| true)
-            }
-            None => Ok(false),
-        }
-    }
-
-    fn write(&mut self, index: u64, unit: &[u8]) -> Outcome {
-        let place = match self.place(index) {
-            Some(place) => place,
-            None => {
-                let at = usize::try_from(index).map_err(|_| Code(SQLITE_IOERR_READ))?;
-                if at >= self.places.len() {
-                    self.places.resize(at + 1, ABSENT);
-                }
-                self.places[at] = self.used;
-                self.used += 1;
-                u64::from(self.places[at])
-            }
-        };
-        let size = unit.len() as u64;
-        self.units.write(unit, place * size)?;
-        self.size = self.size.max((index + 1) * size);
-        Ok(())
-    }
-
-    fn cut(&mut self, size: u64, unit_size: u64) {
-        let units = usize::try_from(size.div_ceil(unit_size)).unwrap_or(usize::MAX);
-        self.places.truncate(units);
-        self.size = size;
-    }
-}
 
 fn has_room_for_trailer(page: &[u8]) -> bool {
     page.ends_with(&[0; TRAILER_SIZE])
@@ -115,13 +60,8 @@ impl Database {
         if self.resize.is_none() {
             self.flush_main()?;
             let file = self.vfs.open_temporary()?;
-            self.resize = Some(Resize {
-                units: TemporaryFile::new(file.base(), self.cipher)?,
-                _file: file,
-                places: Vec::new(),
-                used: 0,
-                size: self.size_main()?,
-            });
+            let size = self.size_main()?;
+            self.resize = Some(DivertedUnits::new(file, self.cipher, size)?);
         }
         let index = offset / page_size;
         let mut whole = Vec::new();
@@ -151,7 +91,7 @@ impl Database {
         if resize.read(index, out)? {
             return Ok(true);
         }
-        if index * unit_size >= resize.size {
+        if index * unit_size >= resize.size() {
             out.fill(0);
             return Err(Code(SQLITE_IOERR_SHORT_READ));
         }
@@ -184,7 +124,7 @@ impl Database {
 
     /// The size of the database as SQLite sees it, while units are diverted.
     pub fn size_diverted(&self) -> Option<u64> {
-        self.resize.as_ref().map(|resize| resize.size)
+        self.resize.as_ref().map(DivertedUnits::size)
     }
 
     /// SQLite is about to commit, or has rolled back: what was diverted becomes pages.
@@ -223,12 +163,12 @@ impl Database {
 
     fn put_units_back(
         &mut self,
-        resize: &mut Resize,
+        resize: &mut DivertedUnits,
         page_size: u32,
         rolled_back: bool,
     ) -> Outcome {
         let mut unit = Zeroizing::new(vec![0; page_size as usize]);
-        for index in 0..resize.places.len() as u64 {
+        for index in 0..resize.count() {
             if !resize.read(index, &mut unit)? {
                 continue;
             }
@@ -247,7 +187,7 @@ impl Database {
             self.write_page(index, &unit)?;
         }
         self.flush_main()?;
-        self.truncate_pages(resize.size, page_size.into())
+        self.truncate_pages(resize.size(), page_size.into())
     }
 
     /// Seals the pages of the new size into the database, then tells it in the header.

@@ -15,15 +15,15 @@ use crate::credentials::{FileName, Request, request};
 use crate::database::{Database, Failure, Shared, State, lock};
 use crate::error::{Code, Outcome, code, guarded};
 use crate::foreign_file::{ForeignFile, asked_source};
-use crate::freshness::Stamps;
 use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
+use crate::known_page_one::KnownPageOne;
 use crate::map::Map;
 use crate::methods::{BASE_OFFSET, Body, base_pointer, install};
 use crate::nonces::Nonces;
 use crate::open_files::{self, Companion, Owner};
+use crate::stamps::Stamps;
 use crate::temporary_file::TemporaryFile;
-use crate::version_fields::KnownPageOne;
 use crate::wal_file::WalFile;
 
 /// How a VFS is to be registered.
@@ -209,7 +209,7 @@ fn open_in_own_frame(
     let vfs = unsafe { BaseVfs::new(below(vfs).1) };
     // SAFETY: where SQLite asks for them, the base VFS has told the flags that it opened by.
     let told = unsafe { out_flags.as_ref().copied() };
-    match body(vfs, name, base, flags, told) {
+    match body(vfs, name, file, base, flags, told) {
         Ok(body) => {
             // SAFETY: the base file is open.
             unsafe { install(file, base, body) };
@@ -225,13 +225,14 @@ fn open_in_own_frame(
 fn body(
     vfs: BaseVfs,
     name: *const c_char,
+    file: *const sqlite3_file,
     base: BaseFile,
     flags: c_int,
     told: Option<c_int>,
 ) -> Outcome<Body> {
     if flags & SQLITE_OPEN_MAIN_DB != 0 && !name.is_null() {
         let is_read_only = told.unwrap_or(flags) & SQLITE_OPEN_READONLY != 0;
-        return open_main(vfs, name, base, is_read_only);
+        return open_main(vfs, name, file, base, is_read_only);
     }
     if flags & SQLITE_OPEN_WAL != 0 {
         return open_wal(name, base);
@@ -320,6 +321,7 @@ fn refuse_to_open(name: *const c_char, reason: &str) -> Code {
 fn open_main(
     vfs: BaseVfs,
     name: *const c_char,
+    file: *const sqlite3_file,
     base: BaseFile,
     is_read_only: bool,
 ) -> Outcome<Body> {
@@ -327,7 +329,7 @@ fn open_main(
     let (name, parameters) = unsafe { (CStr::from_ptr(name).to_owned(), FileName::new(name)) };
     if let Some(source) = asked_source(parameters) {
         let foreign = ForeignFile::new(base, name.clone(), source?);
-        open_files::note(&name, parameters, &Owner::Foreign(foreign.clone()));
+        open_files::note(file, &name, parameters, &Owner::Foreign(foreign.clone()));
         return Ok(Body::Foreign(foreign));
     }
     let requested = request(parameters);
@@ -381,7 +383,7 @@ fn open_main(
         database.set_map(wanted.map);
     }
     let shared: Shared = Arc::new(Mutex::new(database));
-    open_files::note(&name, parameters, &Owner::Database(shared.clone()));
+    open_files::note(file, &name, parameters, &Owner::Database(shared.clone()));
     Ok(Body::Main(shared))
 }
 

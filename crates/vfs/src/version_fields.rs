@@ -10,44 +10,15 @@ use page_codec::page::PagePlace;
 
 use crate::database::{Database, State};
 use crate::error::Outcome;
+use crate::known_page_one::{VERSION_FIELDS_OFFSET, VERSION_FIELDS_SIZE};
 use crate::main_file::PAGES_OFFSET;
-use crate::page_one::PageOne;
-
-/// sqlite.org/fileformat2.html 1.3: change counter to schema cookie, as the pager compares them.
-pub(crate) const VERSION_FIELDS_OFFSET: u64 = 24;
-pub(crate) const VERSION_FIELDS_SIZE: usize = 16;
-
-/// Page 1 as it was when it opened last.
-#[derive(Default)]
-pub(crate) struct KnownPageOne {
-    sealed: Vec<u8>,
-    fields: [u8; VERSION_FIELDS_SIZE],
-    /// The number of pages that it tells.
-    pub page_count: Option<u64>,
-}
-
-impl KnownPageOne {
-    /// Remembers a page that was opened, or sealed here.
-    pub fn note(&mut self, sealed: &[u8], page: &[u8]) {
-        self.sealed.clear();
-        self.sealed.extend_from_slice(sealed);
-        let fields = &page[VERSION_FIELDS_OFFSET as usize..];
-        self.fields.copy_from_slice(&fields[..VERSION_FIELDS_SIZE]);
-        self.page_count = PageOne(page).page_count();
-    }
-
-    pub fn forget(&mut self) {
-        self.sealed.clear();
-        self.page_count = None;
-    }
-}
 
 impl Database {
     pub fn read_version_fields(&mut self, out: &mut [u8]) -> Outcome {
         let page_size = self.page_size().unwrap_or(0) as usize;
         let is_on_disk = self.resize.is_none() && self.gathered.is_empty();
         if is_on_disk && self.knows_page_one(page_size)? {
-            out.copy_from_slice(&self.page_one.fields);
+            out.copy_from_slice(self.page_one.fields());
             return Ok(());
         }
         self.page_one.forget();
@@ -66,14 +37,14 @@ impl Database {
     /// Whether the page on the disk is the one that is known, or opens and so becomes that.
     pub fn knows_page_one(&mut self, page_size: usize) -> Outcome<bool> {
         let known = &self.page_one;
-        let unchanged = |page: &[u8]| known.sealed == page;
+        let unchanged = |page: &[u8]| known.is(page);
         if self.map.peek(PAGES_OFFSET, page_size, unchanged) == Some(true) {
             return Ok(true);
         }
         // A copy: what is opened and what is remembered are the same bytes.
         let mut sealed = std::mem::take(&mut self.scratch);
         let result = self.base.read(&mut sealed, PAGES_OFFSET);
-        let is_known = result.is_ok() && (self.page_one.sealed == sealed || self.learn(&sealed));
+        let is_known = result.is_ok() && (self.page_one.is(&sealed) || self.learn(&sealed));
         self.scratch = sealed;
         match result {
             Err(code) if !code.is_short_read() => Err(code),

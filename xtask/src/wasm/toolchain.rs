@@ -13,8 +13,8 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
+use crate::apt;
 use crate::command::{cargo, program, read, run as run_command};
-use crate::requirements;
 use crate::workspace;
 
 /// What is compiled for.
@@ -189,7 +189,7 @@ fn wanted() -> anyhow::Result<String> {
     let packages = match list() {
         Ok(packages) => packages,
         Err(_) => {
-            requirements::update_package_lists();
+            apt::update_package_lists();
             list()?
         }
     };

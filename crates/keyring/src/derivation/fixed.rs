@@ -2,7 +2,7 @@
 
 use crypto::kdf::Argon2idParameters;
 
-use crate::slots::UnlockError;
+use crate::unlocked::UnlockError;
 
 /// The default: a fifth of a second in browsers of 2026 on a desk.
 #[expect(clippy::unnecessary_wraps, reason = "as where it is measured")]

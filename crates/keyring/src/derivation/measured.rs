@@ -6,7 +6,7 @@ use std::time::Instant;
 use crypto::kdf::Argon2idParameters;
 use crypto::secret::SecretBytes;
 
-use crate::slots::UnlockError;
+use crate::unlocked::UnlockError;
 
 /// Passes that take about a sixth of a second on this machine, measured once in a process; never
 /// fewer than the default, which is above the floor.

@@ -1,0 +1,146 @@
+//! The keys of a file that was unlocked, or why it was not.
+
+use crypto::kdf::Argon2idParameters;
+use crypto::secret::Key;
+use page_codec::header::{EPOCH_COUNT, Header, Slot, SlotKind};
+use page_codec::page::EpochKey;
+use thiserror::Error;
+
+use crate::wrapping::{is_tagged_by, open_epoch, open_slot};
+use crate::{EntropyError, cache};
+
+/// The keys of a file, out of its header.
+pub struct Unlocked {
+    pub(crate) master: Key,
+    pub(crate) slot: usize,
+    pub(crate) kek: Key,
+    /// Data keys, the current one among them.
+    pub epochs: Vec<EpochKey>,
+    /// Keeps derived keys cached; the last one dropped wipes them.
+    pub lease: cache::Lease,
+}
+
+impl Unlocked {
+    /// The slot that opened the file.
+    pub fn slot(&self) -> usize {
+        self.slot
+    }
+
+    /// The same keys once more, for a change that may fail half-way.
+    pub fn duplicate(&self) -> Unlocked {
+        let epochs = self.epochs.iter().map(|key| EpochKey {
+            epoch: key.epoch,
+            data_key: key.data_key.duplicate(),
+            versioned: key.versioned,
+        });
+        Unlocked {
+            master: self.master.duplicate(),
+            slot: self.slot,
+            kek: self.kek.duplicate(),
+            epochs: epochs.collect(),
+            lease: self.lease.another(),
+        }
+    }
+
+    /// The slot that opened the file, while it still does: another connection may have put another
+    /// secret into it, and what is wrapped under this key in that slot opens for nobody.
+    pub(crate) fn own_slot<'a>(&self, header: &'a Header) -> Option<&'a Slot> {
+        let slot = header.slots[self.slot].as_ref()?;
+        open_slot(header, self.slot, slot, &self.kek).map(|_| slot)
+    }
+
+    /// The slot that opened `from`, for the header of a new file: whoever opens the one opens the
+    /// other, and no secret is asked for twice. `None` when the slot holds another secret by now.
+    pub fn inherited(&self, from: &Header) -> Option<InheritedSlot> {
+        let slot = self.own_slot(from)?;
+        let (kind, kdf, salt) = (slot.kind, slot.kdf, slot.salt);
+        Some(InheritedSlot {
+            kind,
+            kdf,
+            salt,
+            kek: self.kek.duplicate(),
+        })
+    }
+}
+
+/// What a new file takes over from the slot of another.
+pub struct InheritedSlot {
+    pub(crate) kind: SlotKind,
+    pub(crate) kdf: Option<Argon2idParameters>,
+    pub(crate) salt: [u8; 16],
+    pub(crate) kek: Key,
+}
+
+/// Why a header does not open.
+#[derive(Debug, Error)]
+pub enum UnlockError {
+    /// No slot answers to the secret.
+    #[error("wrong key: none of this file's key slots opens with it")]
+    WrongKey,
+    /// There is no slot of this kind at all.
+    #[error("wrong key: this file has no key slot for a {0}")]
+    NoSlotOfKind(&'static str),
+    /// What is left to try takes longer than a header may ask for.
+    #[error(
+        "the key is wrong, or its slot takes more work than is done for a header that may be \
+         forged: all its slots take {wanted} times that of one passphrase at the default cost, and \
+         {limit} times are allowed. If they are your own, say unlock_work={wanted} in the URI, \
+         --unlock-work {wanted}, or STRONGROOM_UNLOCK_WORK={wanted}"
+    )]
+    TooMuchWork {
+        /// Times the work of one derivation at the default cost that all slots take.
+        wanted: u64,
+        /// Times that are allowed.
+        limit: u32,
+    },
+    /// A slot opened, yet the header is not what the key's owner wrote.
+    #[error(
+        "the key is right, but the header of this file was altered; restore its first 8,192 bytes \
+         from a backup"
+    )]
+    HeaderAltered,
+    /// The header changed while the file was open, and the secret given opens it no more.
+    #[error(
+        "the keys of this file were replaced since it was opened, or its header was altered; close \
+         it and open it with a key that it has now"
+    )]
+    Replaced,
+    /// The derivation failed, as when memory is short.
+    #[error("the key derivation failed: {0}")]
+    Derivation(#[from] crypto::kdf::KdfError),
+    /// No random bytes.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
+}
+
+/// The keys of a header, given its master key and what it was unwrapped with.
+pub(crate) fn open_header(
+    header: &Header,
+    master: Key,
+    slot: usize,
+    kek: Key,
+    lease: cache::Lease,
+) -> Result<Unlocked, UnlockError> {
+    if !is_tagged_by(header, &master) {
+        return Err(UnlockError::HeaderAltered);
+    }
+    let mut epochs = Vec::with_capacity(EPOCH_COUNT);
+    for entry in header.epochs.iter().flatten() {
+        let data_key = open_epoch(header, entry, &master).ok_or(UnlockError::HeaderAltered)?;
+        epochs.push(EpochKey {
+            epoch: entry.epoch,
+            data_key,
+            versioned: entry.versioned,
+        });
+    }
+    if !epochs.iter().any(|key| key.epoch == header.current_epoch) {
+        return Err(UnlockError::HeaderAltered);
+    }
+    Ok(Unlocked {
+        master,
+        slot,
+        kek,
+        epochs,
+        lease,
+    })
+}
