@@ -14,6 +14,7 @@ mod fuzz;
 mod interop;
 mod markdown;
 mod newest;
+mod npm;
 mod page;
 mod peers;
 mod process;

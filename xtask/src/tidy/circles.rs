@@ -25,7 +25,7 @@ const KNOWN: &[(&str, usize)] = &[
     ("store", 3),
     ("testkit", 2),
     ("vfs", 26),
-    ("xtask", 13),
+    ("xtask", 12),
 ];
 
 type Path = Vec<String>;
