@@ -11,11 +11,13 @@ mod installed;
 mod materials;
 mod musl;
 mod notes;
+mod npm;
 mod rpm;
 mod sandbox;
 mod source;
 mod tarball;
 mod tree;
+mod wheel;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,6 +70,8 @@ const PARTS: &[Part] = &[
     rpm::PART,
     image::PART,
     homebrew::PART,
+    wheel::PART,
+    npm::PART,
     materials::PART,
     crates::PART,
     notes::PART,

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
 
-use crate::command::{program, run_unless_skipped};
-use crate::{built, workspace};
+use crate::built::{self, Built};
+use crate::command::{program, run as run_command, run_unless_skipped};
+use crate::workspace;
 
 /// The status of a script that cannot run here, as it has said; automake's.
 const SKIPPED: i32 = 77;
@@ -34,6 +36,28 @@ pub fn run_with(prefix: &str, variables: &[(&str, &Path)]) -> anyhow::Result<()>
     run_all(&clients, variables)
 }
 
+/// Takes one client through its steps with a program and an extension that were built elsewhere.
+/// `exchange` is an empty folder.
+pub fn run_one(
+    name: &str,
+    built: &Built,
+    exchange: &Path,
+    variable: (&str, &Path),
+) -> anyhow::Result<()> {
+    let mut command = script(&Path::new("interop").join(name), built, exchange);
+    run_command(command.env(variable.0, variable.1))
+}
+
+/// The script of a client.
+fn script(client: &Path, built: &Built, exchange: &Path) -> Command {
+    let mut command = program(&client.join("run").to_string_lossy());
+    command
+        .env("STRONGROOM_EXTENSION", &built.extension)
+        .env("STRONGROOM_PROGRAM", &built.program)
+        .env("STRONGROOM_EXCHANGE", exchange);
+    command
+}
+
 fn run_all(clients: &[PathBuf], variables: &[(&str, &Path)]) -> anyhow::Result<()> {
     let built = built::build()?;
     let exchange = emptied(workspace::target_folder()?.join("interop-exchange"))?;
@@ -41,15 +65,8 @@ fn run_all(clients: &[PathBuf], variables: &[(&str, &Path)]) -> anyhow::Result<(
     let mut skipped = 0;
     for client in clients {
         let start = Instant::now();
-        let script = client.join("run");
-        let result = run_unless_skipped(
-            program(&script.to_string_lossy())
-                .env("STRONGROOM_EXTENSION", &built.extension)
-                .env("STRONGROOM_PROGRAM", &built.program)
-                .env("STRONGROOM_EXCHANGE", &exchange)
-                .envs(variables.iter().copied()),
-            SKIPPED,
-        );
+        let mut command = script(client, &built, &exchange);
+        let result = run_unless_skipped(command.envs(variables.iter().copied()), SKIPPED);
         let word = match result {
             Ok(true) => "pass",
             Ok(false) => "skip",

@@ -15,6 +15,7 @@ mod fuzz;
 mod interop;
 mod markdown;
 mod newest;
+mod npm;
 mod page;
 mod peers;
 mod process;

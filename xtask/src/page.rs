@@ -17,7 +17,7 @@ pub use self::view::FONTS;
 use self::pages::Drawn;
 use self::view::{Scheme, View};
 use crate::command::run as run_command;
-use crate::{wasm, workspace};
+use crate::{npm, workspace};
 
 /// Which pages to look at.
 #[derive(clap::Args, Default)]
@@ -105,7 +105,7 @@ fn looks(folder: &Path) -> anyhow::Result<String> {
         Some(of(&installed)?["version"] == wanted)
     };
     if is_wanted() != Some(true) {
-        run_command(&mut wasm::npm("ci", &programs)).context("axe-core cannot be had")?;
+        run_command(&mut npm::command("ci", &programs)).context("axe-core cannot be had")?;
     }
     let axe = fs::read_to_string(axe.join("axe.min.js")).context("axe-core has no axe.min.js")?;
     let own = fs::read_to_string(Path::new(PROGRAMS).join("look.js"))?;

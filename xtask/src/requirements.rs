@@ -19,6 +19,22 @@ pub struct Requirement {
     pub remedy: &'static str,
 }
 
+/// Makes folders into which packages of Python are installed.
+pub const PYTHON_VENV: Requirement = Requirement {
+    name: "venv of python3",
+    present: || succeeds(program("/usr/bin/python3").args(["-c", "import ensurepip, venv"])),
+    packages: &["python3-venv"],
+    remedy: "install the modules venv and ensurepip of /usr/bin/python3",
+};
+
+/// Runs programs of Node's registry, and fetches them.
+pub const NODE: Requirement = Requirement {
+    name: "node with npm",
+    present: || has("node") && has("npm"),
+    packages: &["nodejs", "npm"],
+    remedy: "install Node and npm",
+};
+
 const REQUIREMENTS: &[Requirement] = &[
     Requirement {
         name: "git",
@@ -63,24 +79,14 @@ const REQUIREMENTS: &[Requirement] = &[
         packages: &["python3"],
         remedy: "install /usr/bin/python3 whose sqlite3 module loads extensions",
     },
-    Requirement {
-        name: "venv of python3",
-        present: || succeeds(program("/usr/bin/python3").args(["-c", "import ensurepip, venv"])),
-        packages: &["python3-venv"],
-        remedy: "install the modules venv and ensurepip of /usr/bin/python3",
-    },
+    PYTHON_VENV,
     Requirement {
         name: "libsqlite3 for C",
         present: || c_finds("sqlite3.h"),
         packages: &["libsqlite3-dev"],
         remedy: "install SQLite's library with its header sqlite3.h",
     },
-    Requirement {
-        name: "node with npm",
-        present: || has("node") && has("npm"),
-        packages: &["nodejs", "npm"],
-        remedy: "install Node and npm",
-    },
+    NODE,
     Requirement {
         name: "go",
         present: || has("go"),

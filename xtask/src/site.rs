@@ -52,6 +52,7 @@ const PARTS: &[(&str, &[Chapter])] = &[
             ("In a browser", "docs/browser.md"),
             ("The package for browsers", "packages/sqlite/README.md"),
             ("The package for Python", "python/README.md"),
+            ("The package for Node", "packages/node/README.md"),
             ("The format of a database", "docs/page-format.md"),
         ],
     ),

@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::Context;
 
 use crate::command::{cargo, program, run as run_command};
-use crate::workspace;
+use crate::{npm, workspace};
 
 pub use self::package::pack;
 pub use self::toolchain::{TARGET, Toolchain, prepare as prepare_toolchain};
@@ -118,7 +118,7 @@ pub fn build(release: bool) -> anyhow::Result<Built> {
     ] {
         compile(&toolchain, features, path)?;
     }
-    install_programs()?;
+    npm::install_programs(Path::new(PACKAGE))?;
     if release {
         for path in [&built.probe, &built.module] {
             run_command(
@@ -154,29 +154,6 @@ fn compile(toolchain: &Toolchain, features: &[&str], to: &Path) -> anyhow::Resul
         .join("browser/browser.wasm");
     fs::copy(&output, to).with_context(|| format!("cannot copy {}", output.display()))?;
     Ok(())
-}
-
-/// Programs of npm, in the versions of the package's lock file.
-fn install_programs() -> anyhow::Result<()> {
-    let lock = fs::read(Path::new(PACKAGE).join("package-lock.json"))?;
-    // What was installed last, and whether it went through.
-    let stamp = Path::new(PACKAGE).join("node_modules/.installed-by-xtask");
-    if fs::read(&stamp).is_ok_and(|installed| installed == lock) {
-        return Ok(());
-    }
-    run_command(&mut npm("ci", Path::new(PACKAGE)))
-        .context("the programs that build packages/sqlite cannot be had")?;
-    fs::write(stamp, lock)?;
-    Ok(())
-}
-
-/// npm, which installs into a folder and runs nobody's scripts.
-pub fn npm(command: &str, folder: &Path) -> Command {
-    let mut npm = program("npm");
-    npm.args([command, "--prefer-offline", "--no-audit", "--no-fund"]);
-    npm.args(["--ignore-scripts", "--loglevel=error"]);
-    npm.current_dir(folder);
-    npm
 }
 
 fn of_package(name: &str) -> Command {

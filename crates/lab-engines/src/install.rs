@@ -42,6 +42,8 @@ pub struct Installable {
     pub find: fn(&Installable) -> Option<PathBuf>,
     /// The system's packages that hold it, where it comes with the system.
     pub system: Option<&'static system::Packages>,
+    /// What `make` cannot do without.
+    pub requires: &'static [system::Requirement],
     /// Makes it in an empty folder, where it can be had without the system. What it does is told
     /// as text.
     pub make: Option<Make>,
@@ -188,7 +190,8 @@ impl Installable {
     }
 
     /// Installs it: by the system's packages, where it has such and they may be installed, else
-    /// into its folder, in place of what was there before. Returns where it is.
+    /// into its folder, in place of what was there before. What that requires of the system comes
+    /// first. Returns where it is.
     ///
     /// # Errors
     /// When it could not be installed; what was there before is still there.
@@ -204,16 +207,17 @@ impl Installable {
                 writeln!(tell, "{} is there already", system.product)?;
                 return Ok(found);
             }
-            let installer = match packages {
-                SystemPackages::Install => system::installer(),
-                SystemPackages::Name => None,
-            };
-            if let Some(installer) = installer {
+            if let Some(installer) = packages.installer() {
                 return system.install(&installer, self, tell);
             }
         }
         match (self.make, self.system) {
-            (Some(make), _) => self.make_folder(make, tell),
+            (Some(make), _) => {
+                for requirement in self.requires {
+                    requirement.ensure(packages.installer().as_deref(), tell)?;
+                }
+                self.make_folder(make, tell)
+            }
             (None, Some(system)) => Err(system.named()),
             (None, None) => unreachable!("each installable thing has a source"),
         }

@@ -155,9 +155,11 @@ impl SqliteApi {
         }
     }
 
-    pub(crate) fn install(self) {
-        // A second registration comes from the same SQLite: its functions are the same.
-        let _ = API.set(self);
+    /// Keeps the functions for all callbacks. Returns false where another SQLite's are kept: they
+    /// would be given connections and memory that are not theirs.
+    pub(crate) fn install(self) -> bool {
+        let kept = API.get_or_init(|| self);
+        std::ptr::fn_addr_eq(kept.exec, self.exec)
     }
 
     pub(crate) fn get() -> &'static SqliteApi {

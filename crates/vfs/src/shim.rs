@@ -45,6 +45,12 @@ pub enum RegisterError {
     /// There is no such base.
     #[error("SQLite knows no VFS of the name that was given for the base")]
     NoBase,
+    /// Two SQLites share this code, and its callbacks know the functions of one.
+    #[error(
+        "another SQLite of this process has loaded this file already; have this one load a copy of \
+         it, in another folder"
+    )]
+    OtherSqlite,
     /// SQLite said no.
     #[error("SQLite refused the VFS with code {0}")]
     Refused(c_int),
@@ -54,9 +60,11 @@ pub enum RegisterError {
 /// nothing. The registration lasts as long as the process.
 ///
 /// # Errors
-/// When the base is unknown or SQLite refuses.
+/// When the base is unknown, SQLite refuses, or another SQLite has registered it in this process.
 pub fn register(api: SqliteApi, registration: &Registration) -> Result<(), RegisterError> {
-    api.install();
+    if !api.install() {
+        return Err(RegisterError::OtherSqlite);
+    }
     let name = CString::new(registration.name).map_err(|_| RegisterError::Name)?;
     // SAFETY: the name is a terminated string.
     let present = unsafe { (api.vfs_find)(name.as_ptr()) };

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use super::Extent;
 use super::results::Results;
 use crate::command::{program, run as run_command};
+use crate::npm;
 use crate::wasm::{self, Built, PACKAGE};
 
 /// A page makes some databases: far above what that takes on a busy machine.
@@ -81,9 +82,9 @@ pub fn run(built: &Built, extent: Extent, results: &mut Results) -> anyhow::Resu
 fn install(tarball: &Path) -> anyhow::Result<TempDir> {
     let project = tempfile::tempdir()?;
     copy(&Path::new(PACKAGE).join("consumers"), project.path())?;
-    run_command(&mut wasm::npm("ci", project.path()))
+    run_command(&mut npm::command("ci", project.path()))
         .context("the bundlers that packages/sqlite is tested with cannot be had")?;
-    let mut install = wasm::npm("install", project.path());
+    let mut install = npm::command("install", project.path());
     // What is installed stays as the lock file has it.
     install
         .args(["--no-save", "--no-package-lock"])

@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::Context as _;
 
 use super::musl::{self, Machine};
+use crate::built::Built;
 use crate::command::{cargo, program, read, run as run_command};
 use crate::requirements::{Requirement, has};
 use crate::tool::Tool;
@@ -50,6 +51,15 @@ pub fn static_program(machine: Machine) -> anyhow::Result<PathBuf> {
 pub struct Dynamic {
     pub program: PathBuf,
     pub extension: PathBuf,
+}
+
+impl From<Dynamic> for Built {
+    fn from(dynamic: Dynamic) -> Self {
+        Built {
+            extension: dynamic.extension,
+            program: dynamic.program,
+        }
+    }
 }
 
 /// Both in one build, as they share most of it.

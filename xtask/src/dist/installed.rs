@@ -12,13 +12,18 @@ use crate::command::{program, read, run as run_command};
 /// Debian 12, whose C library is the oldest that the packages are for.
 const SUITE: &str = "bookworm";
 
-/// A fresh copy of a Debian with no more than what its package manager, `sqlite3` and systemd need.
+/// What it has beside what its package manager needs.
+const PACKAGES: &str = "sqlite3,systemd,python3-venv";
+
+/// A fresh copy of a small Debian.
 pub fn small_debian(context: &Context) -> anyhow::Result<PathBuf> {
     let origin = context.scratch.join(SUITE);
-    if !origin.join("usr/bin/sqlite3").exists() {
+    let stamp = context.scratch.join("made-of");
+    if fs::read_to_string(&stamp).unwrap_or_default() != PACKAGES {
         let folder = context.empty_folder(SUITE)?;
         println!("making a small Debian in {}, once", folder.display());
-        let arguments = ["--variant=minbase", "--include=sqlite3,systemd", SUITE];
+        let include = format!("--include={PACKAGES}");
+        let arguments = ["--variant=minbase", &include, SUITE];
         let quiet = program("debootstrap")
             .env("PATH", with_system_programs())
             .args(arguments)
@@ -31,6 +36,7 @@ pub fn small_debian(context: &Context) -> anyhow::Result<PathBuf> {
             quiet.status,
             String::from_utf8_lossy(&quiet.stdout)
         );
+        fs::write(&stamp, PACKAGES)?;
     }
     let root = context.empty_folder("debian")?;
     run_command(

@@ -25,6 +25,7 @@ pub(super) const SQLITE_WASM_INSTALLABLE: Installable = Installable {
                   browser-official-opfs, browser-opfs-wl, browser-sahpool, browser-kvvfs-…",
     find: |this| folder_with(this, "package/dist", "index.mjs"),
     system: None,
+    requires: &[],
     make: Some(|folder, tell| make_package(folder, OFFICIAL_PACKAGE, tell)),
 };
 
@@ -33,6 +34,7 @@ pub(super) const SQLITE3MC_WASM_INSTALLABLE: Installable = Installable {
     description: "SQLite3MultipleCiphers for browsers, from Node's registry: browser-sqlite3mc-…",
     find: |this| folder_with(this, "package/sqlite-wasm/jswasm", "sqlite3.mjs"),
     system: None,
+    requires: &[],
     make: Some(|folder, tell| make_package(folder, CIPHERS_PACKAGE, tell)),
 };
 
@@ -42,6 +44,7 @@ pub(super) const QT_INSTALLABLE: Installable = Installable {
                   browser-websql, and browser-… with -qt",
     find: |this| Some(this.folder()?.join(PYTHON)).filter(|path| path.is_file()),
     system: None,
+    requires: &[],
     make: Some(make_qt),
 };
 
@@ -50,6 +53,7 @@ pub(super) const CHROMIUM_INSTALLABLE: Installable = Installable {
     description: "Chromium: browser-…",
     find: |_| Some(Program::find(Browser::Chromium)?.path().to_owned()),
     system: Some(&CHROMIUM_PACKAGES),
+    requires: &[],
     make: None,
 };
 
@@ -58,6 +62,7 @@ pub(super) const FIREFOX_INSTALLABLE: Installable = Installable {
     description: "Firefox: browser-… with -firefox",
     find: |_| Some(Program::find(Browser::Firefox)?.path().to_owned()),
     system: Some(&FIREFOX_PACKAGES),
+    requires: &[],
     make: None,
 };
 

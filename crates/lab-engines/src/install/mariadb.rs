@@ -14,5 +14,6 @@ pub(super) const INSTALLABLE: Installable = Installable {
         product: "MariaDB",
         names: &["mariadb-server-core", "mariadb-client-core"],
     }),
+    requires: &[],
     make: None,
 };

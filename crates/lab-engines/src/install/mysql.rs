@@ -14,6 +14,7 @@ pub(super) const INSTALLABLE: Installable = Installable {
                   mysql-nosync",
     find: |this| Some(this.folder()?.join("bin").join("mysqld")).filter(|path| path.is_file()),
     system: None,
+    requires: &[],
     make: Some(make),
 };
 

@@ -18,6 +18,7 @@ pub(super) const INSTALLABLE: Installable = Installable {
         product: "PostgreSQL",
         names: &["postgresql"],
     }),
+    requires: &[],
     make: Some(make),
 };
 

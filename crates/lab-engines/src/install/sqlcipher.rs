@@ -15,6 +15,7 @@ pub(super) const INSTALLABLE: Installable = Installable {
     description: "SQLCipher 4.20.0, compiled here: sqlcipher, sqlcipher-rawkey",
     find: |this| compile::find(&this.folder()?, this.name),
     system: None,
+    requires: &[],
     make: Some(make),
 };
 

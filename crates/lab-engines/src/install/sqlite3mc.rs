@@ -13,6 +13,7 @@ pub(super) const INSTALLABLE: Installable = Installable {
                   with -rawkey",
     find: |this| compile::find(&this.folder()?, this.name),
     system: None,
+    requires: &[],
     make: Some(make),
 };
 

@@ -24,6 +24,7 @@ pub(super) const INSTALLABLE: Installable = Installable {
         folders.find(|folder| is_built(folder))
     },
     system: None,
+    requires: &[],
     make: Some(make),
 };
 

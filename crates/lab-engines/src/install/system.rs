@@ -29,10 +29,49 @@ pub struct Packages {
 
 const INSTALLER: &str = "apt-get";
 
-/// What installs packages, where we may run it.
-pub(super) fn installer() -> Option<PathBuf> {
-    let found = server::find(&[INSTALLER], &[]);
-    found.filter(|_| server::is_superuser())
+impl SystemPackages {
+    /// What installs packages, where they may be installed and we may run it.
+    pub(super) fn installer(self) -> Option<PathBuf> {
+        match self {
+            SystemPackages::Name => None,
+            SystemPackages::Install => {
+                let found = server::find(&[INSTALLER], &[]);
+                found.filter(|_| server::is_superuser())
+            }
+        }
+    }
+}
+
+/// A program that the making of something starts.
+#[derive(Debug)]
+pub struct Requirement {
+    /// Its name.
+    pub(super) program: &'static str,
+    /// What holds it.
+    pub(super) packages: Packages,
+}
+
+impl Requirement {
+    /// Installs the packages if the program is missing, or names them where there is no installer.
+    pub(super) fn ensure(
+        &self,
+        installer: Option<&Path>,
+        tell: &mut dyn Write,
+    ) -> Result<(), InstallError> {
+        if self.is_there() {
+            return Ok(());
+        }
+        let installer = installer.ok_or_else(|| self.packages.named())?;
+        self.packages.run(installer, tell)?;
+        if self.is_there() {
+            return Ok(());
+        }
+        Err(self.packages.not_found())
+    }
+
+    fn is_there(&self) -> bool {
+        server::find(&[self.program], &[]).is_some()
+    }
 }
 
 impl Packages {
@@ -55,6 +94,11 @@ impl Packages {
         wanted: &Installable,
         tell: &mut dyn Write,
     ) -> Result<PathBuf, InstallError> {
+        self.run(installer, tell)?;
+        (wanted.find)(wanted).ok_or_else(|| self.not_found())
+    }
+
+    fn run(&self, installer: &Path, tell: &mut dyn Write) -> Result<(), InstallError> {
         writeln!(tell, "running `{}`", self.command())?;
         let mut apt = Command::new(installer);
         apt.args(["install", "--yes", "--no-install-recommends"])
@@ -64,11 +108,14 @@ impl Packages {
             .env("DEBIAN_FRONTEND", "noninteractive");
         let remedy = "`apt-get update` may help where a package is not found";
         output(&mut apt, remedy)?;
-        let found = (wanted.find)(wanted);
-        found.ok_or_else(|| InstallError::NotInPackages {
+        Ok(())
+    }
+
+    fn not_found(&self) -> InstallError {
+        InstallError::NotInPackages {
             product: self.product,
             command: self.command(),
-        })
+        }
     }
 }
 
@@ -89,6 +136,7 @@ mod tests {
             description: "",
             find,
             system: Some(&PACKAGES),
+            requires: &[],
             make: None,
         }
     }
@@ -139,6 +187,34 @@ mod tests {
             message.contains("apt-get update") && message.ends_with("no"),
             "{message}"
         );
+    }
+
+    const REQUIREMENT: Requirement = Requirement {
+        program: "no-such-program-here",
+        packages: PACKAGES,
+    };
+
+    #[test]
+    fn a_program_that_is_required_is_installed_or_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let installer = player(folder.path(), 0);
+        let told = &mut Vec::new();
+        let message = REQUIREMENT.ensure(None, told).unwrap_err().to_string();
+        assert!(
+            message.contains("`apt-get install one-server one-client`"),
+            "{message}"
+        );
+        let message = REQUIREMENT.ensure(Some(&installer), told);
+        let message = message.unwrap_err().to_string();
+        assert!(message.contains("Product is still not found"), "{message}");
+        assert!(folder.path().join("player.asked").is_file());
+        fs::remove_file(folder.path().join("player.asked")).unwrap();
+        let there = Requirement {
+            program: "sh",
+            packages: PACKAGES,
+        };
+        there.ensure(Some(&installer), told).unwrap();
+        assert!(!folder.path().join("player.asked").exists());
     }
 
     #[test]

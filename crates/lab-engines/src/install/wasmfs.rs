@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::commands::output;
+use super::system::{Packages, Requirement};
 use super::{InstallError, Installable};
 use crate::server;
 
@@ -25,7 +26,17 @@ pub(super) const INSTALLABLE: Installable = Installable {
         folder.join(SCRIPT).is_file().then_some(folder)
     },
     system: None,
+    requires: &[DEBOOTSTRAP],
     make: Some(make),
+};
+
+/// Puts the small system into its folder.
+const DEBOOTSTRAP: Requirement = Requirement {
+    program: "debootstrap",
+    packages: Packages {
+        product: "debootstrap",
+        names: &["debootstrap"],
+    },
 };
 
 /// What is kept, and what is put beside it.
@@ -103,10 +114,7 @@ fn make(folder: &Path, tell: &mut dyn Write) -> Result<(), InstallError> {
         .args(["--variant=minbase", SUITE])
         .arg(&root)
         .arg(MIRROR);
-    output(
-        &mut debootstrap,
-        "install debootstrap, and check the connection",
-    )?;
+    output(&mut debootstrap, "check the connection")?;
     let source = root.join("src");
     let at = |path: &Path| {
         let path = path.to_owned();
