@@ -76,10 +76,7 @@ fn run_until_committed(
     number: u32,
 ) -> (Step, TestSample) {
     for seconds in [step.seconds, 8, 32] {
-        let step = Step {
-            seconds,
-            ..step.clone()
-        };
+        let step = Step { seconds, ..step };
         let mut sample = sample(number);
         run_step(engine, folder, &step, acknowledged, &mut sample).unwrap();
         if sample.terminals().is_some_and(|run| run.committed > 0) {
