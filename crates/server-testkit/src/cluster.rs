@@ -2,10 +2,14 @@
 //! start servers: it runs once for each version, and everybody else gets a copy of what it made.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::UNIX_EPOCH;
 use std::{env, fs, io, process};
 
 use crate::{command, give_away};
+
+/// Counts the copies that this process has made to be copied.
+static COPIES: AtomicUsize = AtomicUsize::new(0);
 
 /// Makes the folder `data`, whose parent belongs to the user who the server runs as.
 ///
@@ -21,8 +25,10 @@ pub(crate) fn make(programs: &Path, data: &Path) {
     }
     initialise(programs, data);
     if let Some(template) = &template {
-        // Somebody else may do the same. Renamed when it is whole, so that nobody reads a part.
-        let own = template.with_extension(process::id().to_string());
+        // Other processes and threads may do the same: each has a folder of its own, which is
+        // renamed when it is whole, so that nobody reads a part, or removes another's.
+        let number = COPIES.fetch_add(1, Ordering::Relaxed);
+        let own = template.with_extension(format!("{}-{number}", process::id()));
         let kept = copy(data, &own).and_then(|()| fs::rename(&own, template));
         if kept.is_err() {
             let _ = fs::remove_dir_all(&own);
