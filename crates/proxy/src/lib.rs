@@ -11,7 +11,6 @@ pub mod config;
 mod connection;
 pub mod copy;
 mod counters;
-mod finish;
 mod listener;
 mod loaded;
 mod logins;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sql_rewrite::{
-    Copy, Effects, Form, Literal, Output, Plan, Planned, Source, TransactionEffect, Translated,
+    Copy, Effects, Form, Output, Plan, Planned, Source, TransactionEffect, Translated,
 };
 
 use crate::loaded::Loaded;
@@ -242,7 +242,7 @@ impl Bound {
         let text = translated.template.render(|hole, out| {
             let of_hole = &translated.holes[hole];
             if let (Form::Plain, Source::Literal(literal)) = (of_hole.form, &of_hole.source) {
-                return write_literal(literal, out);
+                return literal.write(out);
             }
             let slot = *known[hole].get_or_insert_with(|| {
                 slots.push(hole);
@@ -255,27 +255,6 @@ impl Bound {
             text,
             slots,
         }
-    }
-}
-
-/// Writes a constant that meets no protected column, whatever `standard_conforming_strings` is.
-pub fn write_literal(literal: &Literal, out: &mut String) {
-    match literal {
-        Literal::Null => out.push_str("NULL"),
-        Literal::Boolean(true) => out.push_str("TRUE"),
-        Literal::Boolean(false) => out.push_str("FALSE"),
-        Literal::Number(digits) => out.push_str(digits),
-        Literal::Text(text) => {
-            out.push_str("E'");
-            for character in text.chars() {
-                if matches!(character, '\'' | '\\') {
-                    out.push(character);
-                }
-                out.push(character);
-            }
-            out.push('\'');
-        }
-        Literal::TransactionTime => out.push_str("CURRENT_TIMESTAMP"),
     }
 }
 

@@ -27,6 +27,7 @@ mod copying;
 mod database;
 mod due;
 mod failure;
+mod fetched;
 mod finishing;
 mod incoming;
 mod inputs;

@@ -35,6 +35,29 @@ pub enum Literal {
     TransactionTime,
 }
 
+impl Literal {
+    /// Writes it as PostgreSQL reads it, whatever `standard_conforming_strings` is.
+    pub fn write(&self, out: &mut String) {
+        match self {
+            Self::Null => out.push_str("NULL"),
+            Self::Boolean(true) => out.push_str("TRUE"),
+            Self::Boolean(false) => out.push_str("FALSE"),
+            Self::Number(digits) => out.push_str(digits),
+            Self::Text(text) => {
+                out.push_str("E'");
+                for character in text.chars() {
+                    if matches!(character, '\'' | '\\') {
+                        out.push(character);
+                    }
+                    out.push(character);
+                }
+                out.push('\'');
+            }
+            Self::TransactionTime => out.push_str("CURRENT_TIMESTAMP"),
+        }
+    }
+}
+
 impl fmt::Debug for Literal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -36,6 +36,10 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("column-types", &["sqlstate"]),
     ("column-codec", &["crypto", "column-types", "sqlstate"]),
     ("sql-rewrite", &["column-types", "sqlstate"]),
+    (
+        "finish",
+        &["column-codec", "column-types", "sql-rewrite", "sqlstate"],
+    ),
     ("wire-postgres", &["column-types", "sqlstate"]),
     (
         "proxy",
@@ -43,6 +47,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "column-types",
             "column-codec",
             "crypto",
+            "finish",
             "keyring",
             "sql-rewrite",
             "sqlstate",

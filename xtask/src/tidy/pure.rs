@@ -14,6 +14,7 @@ const PURE: &[&str] = &[
     "column-types",
     "column-codec",
     "sql-rewrite",
+    "finish",
     "wire-postgres",
     "workloads",
     "lab-report",

@@ -5,7 +5,7 @@ use sql_rewrite::{Expression, Source};
 use sqlstate::SqlState;
 
 use super::constants::read_literal;
-use crate::finish::{Constants, Elements, Names, Ready, Row};
+use finish::{Constants, Elements, Names, Ready, Row};
 
 /// What is computed from parameters and constants alone, and its type.
 pub(super) fn of(

@@ -3,18 +3,22 @@
 use std::sync::Arc;
 
 use column_types::{Accumulator, TextContext, Value};
+use finish::{Cell, FinishError, Limits, Program, Want};
 use sql_rewrite::{ColumnId, Finish, OutputKind, Plan};
 use wire_postgres::backend::{self, kind};
 use wire_postgres::frontend::Bind;
 use wire_postgres::values::{self, Format};
 
+use super::fetched::{self, DataRows, FetchedColumn, fetch_formats};
 use super::inputs::Inputs;
 use super::rows::RowError;
 use super::statements::Statement;
-use crate::finish::{Answer, Cell, Given, Limits, Program, Want, fetch_formats};
 use crate::plans::TextPlan;
 use crate::session::statements::{BoundConstants, UnboundConstants};
 use crate::statement_error::StatementError;
+
+/// An answer whose rows are DataRow messages.
+pub(super) type Answer = finish::Answer<DataRows>;
 
 /// A query that takes steps: the columns of its fetch, then their rows.
 #[derive(Debug)]
@@ -30,6 +34,8 @@ pub(super) struct Finishing {
     /// Whether the client wants the columns first.
     pub is_described: bool,
     pub limits: Limits,
+    /// What the query is over, for errors: the table.
+    pub subject: String,
     pub state: State,
     /// Rows that the server has sent.
     pub fetched: u64,
@@ -44,7 +50,7 @@ pub(super) struct Finishing {
 pub(super) enum State {
     /// The columns are not known.
     Begun,
-    Running(Box<Answer>, Vec<Given>),
+    Running(Box<Answer>, Vec<FetchedColumn>),
     /// What went wrong first; the rows that still come go nowhere.
     Failed(StatementError),
 }
@@ -89,7 +95,7 @@ impl Finishing {
         out: &mut Vec<u8>,
     ) -> Result<(), RowError> {
         match self.begin(body, context, out) {
-            Ok((answer, given)) => self.state = State::Running(Box::new(answer), given),
+            Ok((answer, fetched)) => self.state = State::Running(Box::new(answer), fetched),
             Err(RowError::Statement(failure)) if !failure.ends_session => {
                 self.state = State::Failed(failure);
             }
@@ -103,24 +109,25 @@ impl Finishing {
         body: &[u8],
         context: &TextContext,
         out: &mut Vec<u8>,
-    ) -> Result<(Answer, Vec<Given>), RowError> {
+    ) -> Result<(Answer, Vec<FetchedColumn>), RowError> {
         let bind = Bind::read(&self.bind)?;
         let inputs = Inputs::new(self.place, &bind, context);
         let finish =
             finish_at(&self.statement.plan, self.place).ok_or_else(StatementError::other_plan)?;
-        let given = given(&self.statement.plan, finish, body, &formats(finish, &bind))?;
+        let columns = columns(&self.statement.plan, finish, body, &formats(finish, &bind))?;
         let statement = &self.statement;
         let constants = BoundConstants {
             statement,
             inputs: &inputs,
         };
         let wanted = |place| bind.result_formats.of(place);
-        let program = Program::new(finish, &given, &constants, wanted)?;
+        let program = fetched::program(finish, &columns, &constants, wanted)?;
+        let rows = DataRows::new(&program, &columns, wanted);
         if self.is_described {
-            program.write_description(out);
+            rows.write_description(&program, out);
         }
-        let answer = Answer::new(program, self.limits.clone(), context)?;
-        Ok((answer, given))
+        let answer = Answer::new(program, rows, self.limits, context)?;
+        Ok((answer, columns))
     }
 
     /// Takes a row of the fetch; rows of the answer leave as soon as they are known.
@@ -131,14 +138,15 @@ impl Finishing {
         out: &mut Vec<u8>,
     ) -> Result<(), RowError> {
         self.fetched += 1;
-        let State::Running(answer, given) = &mut self.state else {
+        let State::Running(answer, columns) = &mut self.state else {
             return Ok(());
         };
         let plan = &self.statement.plan;
-        let pushed = cells(plan, answer.program(), given, body, context);
+        let pushed = cells(plan, answer.program(), columns, body, context);
         let pushed = pushed.and_then(|(cells, gathered)| {
-            answer.count(gathered)?;
-            Ok(answer.push(&cells, context)?)
+            let pushed = answer.count(gathered);
+            let pushed = pushed.and_then(|()| answer.push(&cells, context));
+            Ok(pushed.map_err(|error| failure(error, &self.subject))?)
         });
         match pushed {
             Ok(()) if self.rows_max.is_none() => self.sent += answer.take(None, out).rows,
@@ -166,11 +174,33 @@ impl Finishing {
             )),
             State::Failed(failure) => Err(failure),
             State::Running(mut answer, _) => {
-                answer.end(context)?;
+                let ended = answer.end(context);
+                ended.map_err(|error| failure(error, &self.subject))?;
                 give(&mut answer, self.rows_max, self.sent, out);
                 Ok(answer)
             }
         }
+    }
+}
+
+/// What the client is told of it.
+fn failure(error: FinishError, subject: &str) -> StatementError {
+    match error {
+        FinishError::Value(error) => error.into(),
+        FinishError::TooManyRows(rows_max) => StatementError::limit(format!(
+            "a query over {subject} fetches more than {rows_max} rows to be finished by the proxy"
+        ))
+        .hint(
+            "Narrow its conditions on columns that the server can compare, or raise \
+             max_finish_rows.",
+        ),
+        FinishError::TooManyBytes(bytes_max) => StatementError::limit(format!(
+            "a query over {subject} keeps more than {bytes_max} bytes in the proxy to be finished"
+        ))
+        .hint(
+            "Narrow its conditions on columns that the server can compare, or raise \
+             max_finish_bytes.",
+        ),
     }
 }
 
@@ -202,19 +232,19 @@ pub(super) fn write_description(
         [one] => *one,
         many => many.get(place).copied().unwrap_or(0),
     };
-    let given = given(plan, finish, body, &fetch_formats(finish, wanted))?;
-    let program = Program::new(finish, &given, &UnboundConstants(statement), wanted)?;
-    program.write_description(out);
+    let columns = columns(plan, finish, body, &fetch_formats(finish, wanted))?;
+    let program = fetched::program(finish, &columns, &UnboundConstants(statement), wanted)?;
+    DataRows::new(&program, &columns, wanted).write_description(&program, out);
     Ok(())
 }
 
 /// The columns of a fetch, as the server describes them and as they are meant.
-fn given(
+fn columns(
     plan: &TextPlan,
     finish: &Finish,
     body: &[u8],
     formats: &[i16],
-) -> Result<Vec<Given>, RowError> {
+) -> Result<Vec<FetchedColumn>, RowError> {
     let fields = backend::read_row_description(body)?;
     let outputs = &finish.fetch.outputs;
     if fields.len() != outputs.len() {
@@ -224,9 +254,11 @@ fn given(
     let columns = columns.map(|((field, output), format)| {
         let logical = |id| plan.loaded.schema.column(id).logical;
         Ok(match output.kind {
-            OutputKind::Plain => Given::plain(field, *format),
-            OutputKind::Sealed(id) => Given::sealed(field, id, logical(id)),
-            OutputKind::Gathered(id, function) => Given::gathered(id, logical(id), function)?,
+            OutputKind::Plain => FetchedColumn::plain(field, *format),
+            OutputKind::Sealed(id) => FetchedColumn::sealed(field, id, logical(id)),
+            OutputKind::Gathered(id, function) => {
+                FetchedColumn::gathered(id, logical(id), function)?
+            }
         })
     });
     columns.collect()
@@ -236,39 +268,41 @@ fn given(
 fn cells<'a>(
     plan: &TextPlan,
     program: &Program,
-    given: &[Given],
+    columns: &[FetchedColumn],
     body: &'a [u8],
     context: &TextContext,
 ) -> Result<(Vec<Cell<'a>>, usize), RowError> {
     let row = backend::read_data_row(body)?;
-    if row.count() != given.len() {
+    if row.count() != columns.len() {
         return Err(StatementError::other_columns().into());
     }
-    let mut cells = Vec::with_capacity(given.len());
+    let mut cells = Vec::with_capacity(columns.len());
     let mut gathered = 0;
-    for (column, (bytes, given)) in row.iter().zip(given).enumerate() {
+    for (number, (bytes, column)) in row.iter().zip(columns).enumerate() {
         let Some(bytes) = bytes else {
             cells.push(Cell::Null);
             continue;
         };
-        if let (Some(id), Some(aggregate)) = (given.sealed, &given.gathered) {
+        if let (Some(id), Some(aggregate)) = (column.sealed, &column.gathered) {
             let total = total(plan, id, aggregate.clone(), bytes, &mut gathered)?;
             cells.push(total.map_or(Cell::Null, Cell::Value));
             continue;
         }
-        cells.push(match (program.want(column), given.sealed, given.logical) {
-            (Want::Raw, ..) | (_, None, None) => Cell::Raw(bytes),
-            (Want::Value, Some(id), _) => {
-                let value = plan.loaded.sealer.open(id, bytes);
-                let column = || StatementError::unopened(plan.loaded.schema.column(id));
-                Cell::Value(value.ok_or_else(column)?)
-            }
-            (Want::Value, None, Some(logical)) => {
-                let format = Format::of_code(given.format).unwrap_or(Format::Text);
-                let value = values::read(bytes, logical, format, context);
-                Cell::Value(value?)
-            }
-        });
+        cells.push(
+            match (program.want(number), column.sealed, column.logical) {
+                (Want::Raw, ..) | (_, None, None) => Cell::Raw(bytes),
+                (Want::Value, Some(id), _) => {
+                    let value = plan.loaded.sealer.open(id, bytes);
+                    let unopened = || StatementError::unopened(plan.loaded.schema.column(id));
+                    Cell::Value(value.ok_or_else(unopened)?)
+                }
+                (Want::Value, None, Some(logical)) => {
+                    let format = Format::of_code(column.format).unwrap_or(Format::Text);
+                    let value = values::read(bytes, logical, format, context);
+                    Cell::Value(value?)
+                }
+            },
+        );
     }
     Ok((cells, gathered))
 }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use super::finishing::Answer;
 use super::locks::RowName;
 use super::rows::Shape;
 use super::statements::Statement;
-use crate::finish::Answer;
 
 /// A portal.
 #[derive(Debug)]

@@ -14,9 +14,9 @@ use wire_postgres::values;
 use super::calculated;
 use super::constants::{check_size, no_array, no_type, read_literal, seal, seal_literal};
 use super::inputs::{Inputs, SealedKeys, format};
-use crate::finish::{Constants, Elements};
 use crate::plans::{At, TextPlan};
 use crate::statement_error::StatementError;
+use finish::{Constants, Elements};
 
 /// A prepared statement.
 #[derive(Debug)]

@@ -12,11 +12,11 @@ use super::inputs::Inputs;
 use super::locks::RowName;
 use super::rows::RowError;
 use super::statements::Statement;
-use crate::finish::{Cell, Names, Ready, Row};
 use crate::loaded::Loaded;
 use crate::plans::TextPlan;
 use crate::session::statements::BoundConstants;
 use crate::statement_error::StatementError;
+use finish::{Cell, Names, Ready, Row};
 
 /// A statement that takes steps, while its rows come.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use sql_rewrite::{Form, Hole, Plan, Source, Template};
 use super::calculated;
 use super::constants::{check_size, seal, seal_literal};
 use crate::loaded::Loaded;
-use crate::plans::{TextPlan, write_literal};
+use crate::plans::TextPlan;
 use crate::statement_error::StatementError;
 
 /// The text of a Query for the server: literals sealed where they have to be.
@@ -62,7 +62,7 @@ fn write_constant(
     let mut sealed = Vec::new();
     let has_value = match (&hole.source, hole.form) {
         (Source::Literal(literal), Form::Plain) => {
-            write_literal(literal, out);
+            literal.write(out);
             return Ok(());
         }
         // An array that is written out has become a list, unless it is empty.

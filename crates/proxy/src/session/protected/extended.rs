@@ -215,7 +215,8 @@ impl Protected {
                     }
                     PortalState::Answer(answer) => {
                         let mut said = Vec::new();
-                        answer.program().write_description(&mut said);
+                        let rows = answer.writer();
+                        rows.write_description(answer.program(), &mut said);
                         return self.answers.push(Expected::Own(said));
                     }
                     PortalState::Done => Err((SqlState::INVALID_CURSOR_NAME, name)),

@@ -7,7 +7,6 @@ use wire_postgres::frontend::{self, Bind, Execute, Target, write_execute, write_
 
 use super::{Protected, Ways};
 use crate::counters::add;
-use crate::finish::Limits;
 use crate::plans::{At, Role};
 use crate::session::answers::{DescribeFinish, Expected, Unseen};
 use crate::session::finishing::{self, Finishing, State, finish_at, give};
@@ -16,6 +15,7 @@ use crate::session::portals::PortalState;
 use crate::session::statements::Statement;
 use crate::session::step::Step;
 use crate::statement_error::StatementError;
+use finish::Limits;
 
 impl Protected {
     /// Fetches the rows of a query. `body` is that of its Bind.
@@ -57,8 +57,8 @@ impl Protected {
             limits: Limits {
                 rows_max: self.schema.shared().finish_rows_max(),
                 bytes_max: self.schema.shared().finish_bytes_max(),
-                subject: finishing::subject(&plan, finish),
             },
+            subject: finishing::subject(&plan, finish),
             state: State::Begun,
             fetched: 0,
             sent: 0,

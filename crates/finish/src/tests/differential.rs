@@ -7,8 +7,6 @@ use postgres::{Client, SimpleQueryMessage};
 
 use super::*;
 
-use crate::statement_error::StatementError;
-
 /// SplitMix64, so that a seed draws the same cases everywhere.
 struct Draw(u64);
 
@@ -252,20 +250,28 @@ fn rows_of(client: &mut Client, sql: &str) -> Result<Rows, String> {
 }
 
 fn ours(client: &mut Client, finish: &Finish) -> Result<(Vec<u32>, Rows), String> {
-    let failed = |failure: StatementError| failure.sqlstate.to_string();
+    let failed = |error: FinishError| match error {
+        FinishError::Value(error) => error.sqlstate.to_string(),
+        other => other.to_string(),
+    };
     let fetch = write_plain(finish);
     let fetched = rows_of(client, &fetch).expect("the server can do the fetch");
     let statement = client.prepare(&fetch).expect("it was just run");
     let columns = statement.columns().iter();
     let types: Vec<u32> = columns.map(|column| column.type_().oid()).collect();
-    let given = given_of(finish, &schema(), &types);
-    let rows = answer(finish, &given, &fetched, LIMITS).map_err(failed)?;
-    let program = Program::new(finish, &given, &Literals, |_| 0);
-    let program = program.map_err(|error| error.sqlstate.to_string())?;
-    let mut out = Vec::new();
-    program.write_description(&mut out);
-    let fields = backend::read_row_description(&out[5..]).expect("well formed");
-    Ok((fields.iter().map(|field| field.type_oid).collect(), rows))
+    let inputs = inputs_of(finish, &schema(), &types);
+    let rows = answer(finish, &inputs, &fetched, LIMITS).map_err(failed)?;
+    let program = program(finish, &inputs).map_err(|error| failed(error.into()))?;
+    let outputs = program.outputs().map(|output| {
+        let plain = output
+            .origin
+            .filter(|&column| finish.fetch.outputs[column].kind == OutputKind::Plain);
+        plain.map_or_else(
+            || values::oid(output.logical.expect("computed ones have a type")),
+            |column| types[column],
+        )
+    });
+    Ok((outputs.collect(), rows))
 }
 
 fn theirs(client: &mut Client, sql: &str) -> Result<(Vec<u32>, Rows), String> {

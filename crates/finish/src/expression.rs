@@ -8,7 +8,7 @@ use sql_rewrite::{BinaryOperator, Expression, Literal, ScalarFunction, Source, U
 use sqlstate::SqlState;
 
 /// What an expression may speak of, and what its constants are.
-pub(crate) struct Names<'a> {
+pub struct Names<'a> {
     /// Types of the columns of a row; None: one that the proxy does not know, and passes on only.
     pub columns: &'a [Option<LogicalType>],
     /// Types of the group keys.
@@ -20,10 +20,10 @@ pub(crate) struct Names<'a> {
 }
 
 /// The elements of an array; None: NULL.
-pub(crate) type Elements = Vec<Option<Value>>;
+pub type Elements = Vec<Option<Value>>;
 
 /// What constants and parameters are; a type that the plan says is that of those without one.
-pub(crate) trait Constants {
+pub trait Constants {
     /// The value of one, and the type that it really has.
     ///
     /// # Errors
@@ -48,14 +48,14 @@ pub(crate) trait Constants {
 
 /// An expression that is ready.
 #[derive(Clone, Debug)]
-pub(crate) struct Ready {
-    pub(super) node: Node,
+pub struct Ready {
+    pub(crate) node: Node,
     /// Its type; None: that of a column that the proxy does not know.
     pub logical: Option<LogicalType>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Node {
+pub(crate) enum Node {
     Column(usize),
     Group(usize),
     Aggregate(usize),
@@ -87,7 +87,7 @@ pub(super) enum Node {
 
 /// A comparison.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Relation {
+pub(crate) struct Relation {
     pub operator: BinaryOperator,
     /// The sides are compared as `char`: blanks at their end do not count.
     pub is_char: bool,
@@ -98,7 +98,7 @@ impl Ready {
     ///
     /// # Errors
     /// A constant that is no value of its type, or an operator that these types do not have.
-    pub(crate) fn new(expression: &Expression, names: &Names<'_>) -> Result<Self, ValueError> {
+    pub fn new(expression: &Expression, names: &Names<'_>) -> Result<Self, ValueError> {
         let make = |expression: &Expression| Self::new(expression, names);
         Ok(match expression {
             Expression::Column(place) => Self {
@@ -159,7 +159,7 @@ impl Ready {
     }
 
     /// The column that this is, and nothing else.
-    pub(crate) fn column(&self) -> Option<usize> {
+    pub fn column(&self) -> Option<usize> {
         match self.node {
             Node::Column(place) => Some(place),
             _ => None,
@@ -167,7 +167,7 @@ impl Ready {
     }
 
     /// The group key that this is, and nothing else.
-    pub(super) fn group(&self) -> Option<usize> {
+    pub(crate) fn group(&self) -> Option<usize> {
         match self.node {
             Node::Group(place) => Some(place),
             _ => None,
@@ -175,7 +175,7 @@ impl Ready {
     }
 
     /// As a value of another type.
-    pub(crate) fn cast(self, to: LogicalType) -> Result<Self, ValueError> {
+    pub fn cast(self, to: LogicalType) -> Result<Self, ValueError> {
         let from = known(self.logical)?;
         Ok(of(Node::Cast(Box::new(self.node), from, to), to))
     }
@@ -197,7 +197,7 @@ impl Ready {
 
     /// Calls `see` with each column whose value is computed with: all but those that are only
     /// asked for NULL.
-    pub(super) fn columns(&self, see: &mut dyn FnMut(usize)) {
+    pub(crate) fn columns(&self, see: &mut dyn FnMut(usize)) {
         self.node.columns(see);
     }
 }
@@ -250,14 +250,14 @@ fn of(node: Node, logical: LogicalType) -> Ready {
 }
 
 /// A value that the plan says cannot be there.
-pub(super) fn other_type() -> ValueError {
+pub(crate) fn other_type() -> ValueError {
     error(
         SqlState::INTERNAL_ERROR,
         "a value is of another type than planned",
     )
 }
 
-pub(super) fn error(sqlstate: SqlState, message: impl Into<String>) -> ValueError {
+pub(crate) fn error(sqlstate: SqlState, message: impl Into<String>) -> ValueError {
     ValueError {
         sqlstate,
         message: message.into(),
@@ -265,7 +265,7 @@ pub(super) fn error(sqlstate: SqlState, message: impl Into<String>) -> ValueErro
 }
 
 /// The type of what is computed with.
-pub(super) fn known(logical: Option<LogicalType>) -> Result<LogicalType, ValueError> {
+pub(crate) fn known(logical: Option<LogicalType>) -> Result<LogicalType, ValueError> {
     let message = "the proxy cannot compute with a column of this type beside protected ones";
     logical.ok_or_else(|| error(SqlState::FEATURE_NOT_SUPPORTED, message))
 }
@@ -488,7 +488,7 @@ fn wider(one: LogicalType, other: LogicalType) -> LogicalType {
 }
 
 /// The type of what is computed: it has no length, precision or scale.
-pub(super) fn without_limits(logical: LogicalType) -> LogicalType {
+pub(crate) fn without_limits(logical: LogicalType) -> LogicalType {
     match logical {
         LogicalType::Numeric(_) => LogicalType::Numeric(None),
         LogicalType::Varchar(_) => LogicalType::Text,

@@ -1,89 +1,44 @@
 //! A query to finish, with constants put in and types known.
 
 use column_types::{Accumulator, Aggregation, LogicalType, ValueError};
-use sql_rewrite::{AggregateFunction, ColumnId, Expression, Finish, OutputKind};
+use sql_rewrite::{AggregateFunction, Expression, Finish};
 use sqlstate::SqlState;
-use wire_postgres::backend::{self, Field};
-use wire_postgres::values;
 
-use super::equal::comparable;
-use super::expression::{Constants, Names, Node, Ready, error, known, without_limits};
+use crate::equal::comparable;
+use crate::expression::{Constants, Names, Node, Ready, error, known, without_limits};
 
-/// A column that the server gives.
-#[derive(Clone, Debug)]
-pub(crate) struct Given {
-    /// The table that it is of, or 0.
-    pub table: u32,
-    /// Its number in the table, or 0.
-    pub column: i16,
-    /// Number, size and limits of its type, as the client knows it.
-    pub type_oid: u32,
-    pub type_size: i16,
-    pub type_modifier: i32,
-    /// The type; None: one that the proxy does not know.
+/// A column of the fetched rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Its type; None: one that nothing can be computed with.
     pub logical: Option<LogicalType>,
-    /// The protected column; None: it is plain.
-    pub sealed: Option<ColumnId>,
-    /// It comes as an array of sealed values, and is this aggregate of them.
-    pub gathered: Option<Accumulator>,
-    /// 0 or 1: how a plain one comes.
-    pub format: i16,
+    /// It is an aggregate of values that come together: whether it is NULL is known only when it
+    /// is computed.
+    pub is_aggregate: bool,
 }
 
-impl Given {
-    /// A plain column, as the server describes it.
-    pub(crate) fn plain(field: &Field<'_>, format: i16) -> Self {
-        Self {
-            table: field.table,
-            column: field.column,
-            type_oid: field.type_oid,
-            type_size: field.type_size,
-            type_modifier: field.type_modifier,
-            logical: values::logical(field.type_oid, field.type_modifier),
-            sealed: None,
-            gathered: None,
-            format,
-        }
-    }
+/// A column of the answer, for its description.
+#[derive(Clone, Copy, Debug)]
+pub struct Output<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its type; None: that of its column in the fetch, with which nothing is computed.
+    pub logical: Option<LogicalType>,
+    /// The column of the fetch that it is; None: it is computed.
+    pub origin: Option<usize>,
+    /// Whether it is an aggregate: these have no limits of their type.
+    pub is_aggregate: bool,
+}
 
-    /// A sealed column of this type.
-    pub(crate) fn sealed(field: &Field<'_>, id: ColumnId, logical: LogicalType) -> Self {
-        Self {
-            table: field.table,
-            column: field.column,
-            type_oid: values::oid(logical),
-            type_size: values::size(logical),
-            type_modifier: values::modifier(logical),
-            logical: Some(logical),
-            sealed: Some(id),
-            gathered: None,
-            format: 1,
-        }
-    }
-
-    /// An aggregate of sealed values of a column.
-    ///
-    /// # Errors
-    /// As [`Accumulator::new`].
-    pub(crate) fn gathered(
-        id: ColumnId,
-        logical: LogicalType,
-        function: AggregateFunction,
-    ) -> Result<Self, ValueError> {
-        let gathered = Accumulator::new(aggregation(function), logical)?;
-        let logical = gathered.result_type();
-        Ok(Self {
-            table: 0,
-            column: 0,
-            type_oid: values::oid(logical),
-            type_size: values::size(logical),
-            type_modifier: -1,
-            logical: Some(logical),
-            sealed: Some(id),
-            gathered: Some(gathered),
-            format: 1,
-        })
-    }
+/// An aggregate of values of a type, without a value yet.
+///
+/// # Errors
+/// As [`Accumulator::new`].
+pub fn accumulator(
+    function: AggregateFunction,
+    logical: LogicalType,
+) -> Result<Accumulator, ValueError> {
+    Accumulator::new(aggregation(function), logical)
 }
 
 fn aggregation(function: AggregateFunction) -> Aggregation {
@@ -96,24 +51,9 @@ fn aggregation(function: AggregateFunction) -> Aggregation {
     }
 }
 
-/// The formats in which plain columns are asked for, so that those that only pass need not be
-/// read; sealed ones come in binary. `wanted`: of the answer's columns.
-pub(crate) fn fetch_formats(finish: &Finish, wanted: impl Fn(usize) -> i16) -> Vec<i16> {
-    let mut formats = vec![1; finish.fetch.outputs.len()];
-    for (place, (_, value, _)) in finish.project.iter().enumerate().rev() {
-        if let Expression::Column(column) = value
-            && let Some(output) = finish.fetch.outputs.get(*column)
-            && output.kind == OutputKind::Plain
-        {
-            formats[*column] = wanted(place);
-        }
-    }
-    formats
-}
-
 /// What is needed of a column's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Want {
+pub enum Want {
     /// The value.
     Value,
     /// Its bytes as they came; or nothing but whether it is NULL.
@@ -121,34 +61,33 @@ pub(crate) enum Want {
 }
 
 impl Want {
-    /// Whether an aggregate is NULL is known when it is computed.
-    fn least(given: &Given) -> Self {
-        match given.gathered {
-            Some(_) => Self::Value,
-            None => Self::Raw,
+    fn least(input: &Input) -> Self {
+        match input.is_aggregate {
+            true => Self::Value,
+            false => Self::Raw,
         }
     }
 }
 
 /// A query to finish.
 #[derive(Debug)]
-pub(crate) struct Program {
-    pub(super) filter: Option<Ready>,
-    pub(super) is_grouped: bool,
-    pub(super) keys: Vec<(Ready, LogicalType)>,
-    pub(super) totals: Vec<Total>,
-    pub(super) having: Option<Ready>,
-    pub(super) project: Vec<Projected>,
-    pub(super) is_distinct: bool,
-    pub(super) sorts: Vec<SortKey>,
-    pub(super) limit: Option<Ready>,
-    pub(super) offset: Option<Ready>,
+pub struct Program {
+    pub(crate) filter: Option<Ready>,
+    pub(crate) is_grouped: bool,
+    pub(crate) keys: Vec<(Ready, LogicalType)>,
+    pub(crate) totals: Vec<Total>,
+    pub(crate) having: Option<Ready>,
+    pub(crate) project: Vec<Projected>,
+    pub(crate) is_distinct: bool,
+    pub(crate) sorts: Vec<SortKey>,
+    pub(crate) limit: Option<Ready>,
+    pub(crate) offset: Option<Ready>,
     wants: Vec<Want>,
 }
 
 /// An aggregate.
 #[derive(Debug)]
-pub(super) struct Total {
+pub(crate) struct Total {
     /// Without a value yet.
     pub begin: Accumulator,
     /// What is given to it.
@@ -157,7 +96,7 @@ pub(super) struct Total {
 }
 
 #[derive(Debug)]
-pub(super) enum Argument {
+pub(crate) enum Argument {
     /// `COUNT(*)`
     Rows,
     /// `COUNT(x)`: a condition, whether `x` is there.
@@ -169,19 +108,18 @@ pub(super) enum Argument {
 
 /// A column of the answer.
 #[derive(Debug)]
-pub(super) struct Projected {
+pub(crate) struct Projected {
     name: String,
     pub value: Ready,
-    /// 0 or 1.
-    pub format: i16,
     /// The column whose bytes go on as they are.
     pub passed: Option<usize>,
-    field: Given,
+    /// The column of the fetch that it is.
+    origin: Option<usize>,
 }
 
 /// A key of the order.
 #[derive(Debug)]
-pub(super) struct SortKey {
+pub(crate) struct SortKey {
     pub value: Ready,
     pub is_char: bool,
     pub descending: bool,
@@ -189,17 +127,18 @@ pub(super) struct SortKey {
 }
 
 impl Program {
-    /// Puts constants in. `wanted` are the formats of the answer's columns.
+    /// Puts constants in. `may_pass` says whether the bytes of a column of the fetch, the first
+    /// number, may become the field of a column of the answer, the second, as they are.
     ///
     /// # Errors
     /// A constant that is no value of its type, or types that do not fit.
-    pub(crate) fn new(
+    pub fn new(
         finish: &Finish,
-        given: &[Given],
+        inputs: &[Input],
         constants: &dyn Constants,
-        wanted: impl Fn(usize) -> i16,
+        may_pass: impl Fn(usize, usize) -> bool,
     ) -> Result<Self, ValueError> {
-        let columns: Vec<_> = given.iter().map(|given| given.logical).collect();
+        let columns: Vec<_> = inputs.iter().map(|input| input.logical).collect();
         let mut names = Names {
             columns: &columns,
             groups: &[],
@@ -228,13 +167,16 @@ impl Program {
         names.aggregates = &total_types;
         let having = condition(finish.having.as_ref(), &names)?;
         let mut project = Vec::with_capacity(finish.project.len());
-        for (place, (name, value, logical)) in finish.project.iter().enumerate() {
+        for (name, value, logical) in &finish.project {
             let value = as_planned(Ready::new(value, &names)?, *logical)?;
+            let origin = origin(&value, &keys).filter(|column| *column < inputs.len());
+            if origin.is_none() {
+                known(value.logical)?;
+            }
             project.push(Projected {
                 name: name.clone(),
                 passed: None,
-                format: wanted(place),
-                field: field(&value, &keys, given)?,
+                origin,
                 value,
             });
         }
@@ -251,32 +193,28 @@ impl Program {
             sorts: sorts.collect::<Result<_, _>>()?,
             limit,
             offset,
-            wants: given.iter().map(Want::least).collect(),
+            wants: inputs.iter().map(Want::least).collect(),
         };
-        program.find_wants(given)?;
+        program.find_wants(may_pass)?;
         Ok(program)
     }
 
     /// What is needed of the value of a fetched column.
-    pub(crate) fn want(&self, column: usize) -> Want {
+    pub fn want(&self, column: usize) -> Want {
         self.wants.get(column).copied().unwrap_or(Want::Raw)
     }
 
-    /// Writes the RowDescription of the answer.
-    pub(crate) fn write_description(&self, out: &mut Vec<u8>) {
-        let fields = self.project.iter().map(|projected| Field {
-            name: projected.name.as_bytes(),
-            table: projected.field.table,
-            column: projected.field.column,
-            type_oid: projected.field.type_oid,
-            type_size: projected.field.type_size,
-            type_modifier: projected.field.type_modifier,
-            format: projected.format,
-        });
-        backend::write_row_description(&fields.collect::<Vec<_>>(), out);
+    /// The columns of the answer.
+    pub fn outputs(&self) -> impl ExactSizeIterator<Item = Output<'_>> {
+        self.project.iter().map(|projected| Output {
+            name: &projected.name,
+            logical: projected.value.logical,
+            origin: projected.origin,
+            is_aggregate: matches!(projected.value.node, Node::Aggregate(_)),
+        })
     }
 
-    fn find_wants(&mut self, given: &[Given]) -> Result<(), ValueError> {
+    fn find_wants(&mut self, may_pass: impl Fn(usize, usize) -> bool) -> Result<(), ValueError> {
         let wants = &mut self.wants;
         let mut see = |column: usize| {
             if let Some(want) = wants.get_mut(column) {
@@ -301,17 +239,12 @@ impl Program {
             }
         }
         let is_distinct = self.is_distinct;
-        for projected in &mut self.project {
+        for (number, projected) in self.project.iter_mut().enumerate() {
             if is_distinct {
                 comparable(projected.value.logical)?;
             }
-            let passed = projected.value.column().filter(|column| {
-                let given = given.get(*column);
-                let comes_so = given.is_some_and(|given| {
-                    given.sealed.is_none() && given.format == projected.format
-                });
-                comes_so && !is_distinct
-            });
+            let passed = projected.value.column();
+            let passed = passed.filter(|column| !is_distinct && may_pass(*column, number));
             match passed {
                 Some(_) => projected.passed = passed,
                 None => {
@@ -421,39 +354,10 @@ fn as_planned(value: Ready, planned: Option<LogicalType>) -> Result<Ready, Value
     }
 }
 
-/// How a column of the answer is described.
-fn field(
-    value: &Ready,
-    keys: &[(Ready, LogicalType)],
-    given: &[Given],
-) -> Result<Given, ValueError> {
-    let origin = value.column().or_else(|| {
+/// The column of the fetch that a column of the answer is, itself or as the key of its group.
+fn origin(value: &Ready, keys: &[(Ready, LogicalType)]) -> Option<usize> {
+    value.column().or_else(|| {
         let (key, _) = keys.get(value.group()?)?;
         key.column()
-    });
-    match origin.and_then(|column| given.get(column)) {
-        Some(given) => Ok(given.clone()),
-        None => computed(value),
-    }
-}
-
-/// How a column is described that is no column of a table.
-fn computed(value: &Ready) -> Result<Given, ValueError> {
-    let logical = known(value.logical)?;
-    // The server gives the limits of a cast, and none of an aggregate.
-    let type_modifier = match value.node {
-        Node::Aggregate(_) => -1,
-        _ => values::modifier(logical),
-    };
-    Ok(Given {
-        table: 0,
-        column: 0,
-        type_oid: values::oid(logical),
-        type_size: values::size(logical),
-        type_modifier,
-        logical: Some(logical),
-        sealed: None,
-        gathered: None,
-        format: 0,
     })
 }

@@ -9,12 +9,9 @@ use sql_rewrite::{
     Column, ColumnId, Dialect, Finish, Form, Literal, Mode, OutputKind, Plan, ProtectedColumn,
     RelationKind, Schema, Source, Table,
 };
-use wire_postgres::backend::{self, Field};
+use wire_postgres::values;
 
-use super::expression::Elements;
 use super::*;
-
-use crate::statement_error::StatementError;
 
 /// Columns of the table `t`. Those without a mode are plain.
 const COLUMNS: &[(&str, &str, Option<Mode>)] = &[
@@ -138,31 +135,60 @@ fn constant(
     })
 }
 
-/// Columns as the server would describe them.
-fn given(finish: &Finish, schema: &Schema) -> Vec<Given> {
+/// Columns of the fetch, plain ones of type integer.
+fn inputs(finish: &Finish, schema: &Schema) -> Vec<Input> {
     let integers = vec![23; finish.fetch.outputs.len()];
-    given_of(finish, schema, &integers)
+    inputs_of(finish, schema, &integers)
 }
 
-/// The same with the types of plain ones.
-fn given_of(finish: &Finish, schema: &Schema, types: &[u32]) -> Vec<Given> {
-    let field = Field {
-        name: b"",
-        table: 1,
-        column: 1,
-        type_oid: 23,
-        type_size: 4,
-        type_modifier: -1,
-        format: 0,
-    };
+/// The same with the types of plain ones, as PostgreSQL numbers them.
+fn inputs_of(finish: &Finish, schema: &Schema, types: &[u32]) -> Vec<Input> {
     let outputs = finish.fetch.outputs.iter().zip(types);
     outputs
-        .map(|(output, &type_oid)| match output.kind {
-            OutputKind::Plain => Given::plain(&Field { type_oid, ..field }, 0),
-            OutputKind::Sealed(id) => Given::sealed(&field, id, schema.column(id).logical),
-            OutputKind::Gathered(..) => panic!("no query here has one within"),
+        .map(|(output, &oid)| Input {
+            logical: match output.kind {
+                OutputKind::Plain => values::logical(oid, -1),
+                OutputKind::Sealed(id) => Some(schema.column(id).logical),
+                OutputKind::Gathered(..) => panic!("no query here has one within"),
+            },
+            is_aggregate: false,
         })
         .collect()
+}
+
+/// Plain columns come as the client wants them.
+fn program(finish: &Finish, inputs: &[Input]) -> Result<Program, ValueError> {
+    let passes = |column: usize, _| finish.fetch.outputs[column].kind == OutputKind::Plain;
+    Program::new(finish, inputs, &Literals, passes)
+}
+
+/// Fields as texts, each behind its size; NULL is a size of -1.
+struct Texts;
+
+impl RowWriter for Texts {
+    fn write(
+        &self,
+        fields: &[Field<'_>],
+        context: &TextContext,
+        row: &mut Vec<u8>,
+    ) -> Result<(), ValueError> {
+        for field in fields {
+            let text = match field {
+                Field::Null => None,
+                Field::Passed(bytes) => Some(bytes.to_vec()),
+                Field::Value(value, logical) => {
+                    let mut text = Vec::new();
+                    let format = values::Format::Text;
+                    values::write(value, *logical, format, context, &mut text)?;
+                    Some(text)
+                }
+            };
+            let size = text.as_ref().map_or(-1, |text| text.len() as i32);
+            row.extend(size.to_be_bytes());
+            row.extend(text.unwrap_or_default());
+        }
+        Ok(())
+    }
 }
 
 const LIMITS: (usize, usize) = (100_000, 1 << 20);
@@ -170,29 +196,28 @@ const LIMITS: (usize, usize) = (100_000, 1 << 20);
 /// The answer over rows of texts, one for each output.
 fn answer(
     finish: &Finish,
-    given: &[Given],
+    inputs: &[Input],
     rows: &[Vec<Option<String>>],
     (rows_max, bytes_max): (usize, usize),
-) -> Result<Vec<Vec<Option<String>>>, StatementError> {
+) -> Result<Vec<Vec<Option<String>>>, FinishError> {
     let context = TextContext::default();
-    let failed = |error: ValueError| StatementError::from(error);
-    let program = Program::new(finish, given, &Literals, |_| 0).map_err(failed)?;
+    let program = program(finish, inputs)?;
+    let width = program.outputs().len();
     let limits = Limits {
         rows_max,
         bytes_max,
-        subject: "public.t".to_owned(),
     };
-    let mut answer = Answer::new(program, limits, &context)?;
+    let mut answer = Answer::new(program, Texts, limits, &context)?;
     for row in rows {
-        let cells = row.iter().zip(given).enumerate();
-        let cells = cells.map(|(column, (text, given))| {
+        let cells = row.iter().zip(inputs).enumerate();
+        let cells = cells.map(|(column, (text, input))| {
             let Some(text) = text else {
                 return Cell::Null;
             };
             match answer.program().want(column) {
                 Want::Raw => Cell::Raw(text.as_bytes()),
                 Want::Value => {
-                    let logical = given.logical.expect("a known type");
+                    let logical = input.logical.expect("a known type");
                     let value = Value::from_text(text, logical, &context);
                     Cell::Value(value.expect("a value"))
                 }
@@ -205,7 +230,7 @@ fn answer(
     let mut out = Vec::new();
     let taken = answer.take(None, &mut out);
     assert!(taken.is_last);
-    let rows = texts(&out);
+    let rows = texts(&out, width);
     assert_eq!(taken.rows, rows.len() as u64);
     assert!(
         answer.size_is_zero(),
@@ -214,16 +239,15 @@ fn answer(
     Ok(rows)
 }
 
-fn texts(mut messages: &[u8]) -> Vec<Vec<Option<String>>> {
-    let mut rows = Vec::new();
-    while let Ok(Some(header)) = wire_postgres::Header::read(messages, usize::MAX) {
-        let body = &messages[wire_postgres::HEADER_SIZE..header.size];
-        let row = backend::read_data_row(body).expect("well formed");
-        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
-        rows.push(row.iter().map(|value| value.map(text)).collect());
-        messages = &messages[header.size..];
+fn texts(mut bytes: &[u8], width: usize) -> Vec<Vec<Option<String>>> {
+    let mut fields = Vec::new();
+    while let Some((size, rest)) = bytes.split_first_chunk() {
+        let size = i32::from_be_bytes(*size);
+        let (text, rest) = rest.split_at(size.max(0) as usize);
+        fields.push((size >= 0).then(|| String::from_utf8(text.to_vec()).expect("UTF-8")));
+        bytes = rest;
     }
-    rows
+    fields.chunks(width).map(<[_]>::to_vec).collect()
 }
 
 /// The answer to a query over rows that are given by column. Shown as `a|b`, NULL as nothing.
@@ -232,7 +256,7 @@ fn ask_within(
     columns: &[&str],
     rows: &[&[Option<&str>]],
     limits: (usize, usize),
-) -> Result<Vec<String>, StatementError> {
+) -> Result<Vec<String>, FinishError> {
     let finish = plan(sql).expect("planned").expect("to be finished");
     let schema = schema();
     let places = finish.fetch.outputs.iter().map(|output| match output.kind {
@@ -250,7 +274,7 @@ fn ask_within(
             places.iter().map(field).collect()
         })
         .collect();
-    let answered = answer(&finish, &given(&finish, &schema), &rows, limits)?;
+    let answered = answer(&finish, &inputs(&finish, &schema), &rows, limits)?;
     let shown = |row: Vec<Option<String>>| {
         let fields = row.into_iter().map(Option::unwrap_or_default);
         fields.collect::<Vec<_>>().join("|")
@@ -336,7 +360,10 @@ fn no_group_is_no_row() {
 fn errors_are_those_of_the_server() {
     let state = |sql: &str| {
         let failed = ask_within(sql, NAMES, ROWS, LIMITS);
-        failed.expect_err("an error").sqlstate
+        match failed.expect_err("an error") {
+            FinishError::Value(error) => error.sqlstate,
+            other => panic!("{other}"),
+        }
     };
     assert_eq!(state("SELECT n4 / (n4 - 1) FROM t"), "22012");
     assert_eq!(state("SELECT n4 * 2000000000 FROM t"), "22003");
@@ -360,14 +387,7 @@ fn what_a_query_costs_is_bounded() {
     let sql = "SELECT id FROM t WHERE n4 > 0";
     assert!(ask_within(sql, NAMES, ROWS, (4, 1 << 20)).is_ok());
     let failed = ask_within(sql, NAMES, ROWS, (3, 1 << 20)).expect_err("a fourth row");
-    assert_eq!(failed.sqlstate, "54000");
-    assert!(failed.message.contains("public.t"), "{}", failed.message);
-    assert!(failed.message.contains("3 rows"), "{}", failed.message);
-    assert!(
-        failed
-            .hint
-            .is_some_and(|hint| hint.contains("max_finish_rows"))
-    );
+    assert_eq!(failed, FinishError::TooManyRows(3));
 
     let long = "x".repeat(1000);
     let row: &[Option<&str>] = &[Some("1"), Some("1"), Some(&long)];
@@ -394,7 +414,11 @@ fn what_a_query_costs_is_bounded() {
         "SELECT count(DISTINCT x) FROM t",
     ] {
         let failed = ask_within(sql, NAMES, &rows, (100, 10_000));
-        assert_eq!(failed.expect_err("too much").sqlstate, "54000", "{sql}");
+        assert_eq!(
+            failed.expect_err("too much"),
+            FinishError::TooManyBytes(10_000),
+            "{sql}"
+        );
     }
 }
 
@@ -419,45 +443,47 @@ fn a_limit_is_enough_without_an_order_and_keeps_little_with_one() {
 }
 
 #[test]
-fn the_answer_is_described_as_the_server_would() {
+fn columns_of_the_answer_have_their_types_and_origins() {
     let described = |sql: &str| {
         let finish = plan(sql).expect("planned").expect("to be finished");
-        let given = given(&finish, &schema());
-        let program = Program::new(&finish, &given, &Literals, |_| 1).expect("it is whole");
-        let mut out = Vec::new();
-        program.write_description(&mut out);
-        let fields = backend::read_row_description(&out[5..]).expect("well formed");
-        let shown = fields.iter().map(|field| {
-            let name = String::from_utf8_lossy(field.name).into_owned();
-            (name, field.type_oid, field.type_modifier, field.table)
+        let inputs = inputs(&finish, &schema());
+        let program = program(&finish, &inputs).expect("it is whole");
+        let shown = program.outputs().map(|output| {
+            let logical = output.logical.map(|logical| logical.to_string());
+            let is_column = output.origin.is_some();
+            (
+                output.name.to_owned(),
+                logical.unwrap_or_default(),
+                is_column,
+            )
         });
         shown.collect::<Vec<_>>()
     };
-    let field = |name: &str, oid, modifier, table| (name.to_owned(), oid, modifier, table);
+    let column = |name: &str, logical: &str| (name.to_owned(), logical.to_owned(), true);
+    let computed = |name: &str, logical: &str| (name.to_owned(), logical.to_owned(), false);
     assert_eq!(
-        described("SELECT sum(n4), avg(n2) AS a, min(s), max(c), count(*), sum(d) FROM t"),
+        described("SELECT sum(n4), avg(n2) AS a, min(s), count(*), sum(d) FROM t"),
         [
-            field("sum", 20, -1, 0),
-            field("a", 1700, -1, 0),
-            field("min", 25, -1, 0),
-            field("max", 1042, -1, 0),
-            field("count", 20, -1, 0),
-            field("sum", 1700, -1, 0),
+            computed("sum", "bigint"),
+            computed("a", "numeric"),
+            computed("min", "text"),
+            computed("count", "bigint"),
+            computed("sum", "numeric"),
         ]
     );
     assert_eq!(
         described("SELECT id, d, s, n2 + n4, CAST(x AS varchar(3)) FROM t ORDER BY d"),
         [
-            field("id", 23, -1, 1),
-            field("d", 1700, (12 << 16 | 3) + 4, 1),
-            field("s", 1043, 12, 1),
-            field("?column?", 23, -1, 0),
-            field("x", 1043, 7, 0),
+            column("id", "integer"),
+            column("d", "numeric(12,3)"),
+            column("s", "character varying(8)"),
+            computed("?column?", "integer"),
+            computed("x", "character varying(3)"),
         ]
     );
     assert_eq!(
         described("SELECT c, count(*) FROM t GROUP BY c"),
-        [field("c", 1042, 9, 1), field("count", 20, -1, 0)]
+        [column("c", "character(5)"), computed("count", "bigint")]
     );
 }
 
@@ -470,23 +496,18 @@ fn what_only_passes_is_not_read() {
         .clone()
         .position(|output| output.kind == OutputKind::Plain);
     let place = place.expect("id is fetched");
-    let given = given(&finish, &schema());
-    let program = |format: i16| {
-        Program::new(&finish, &given, &Literals, move |_| format).expect("it is whole")
+    let inputs = inputs(&finish, &schema());
+    let program = |inputs: &[Input], passes: bool| {
+        Program::new(&finish, inputs, &Literals, move |_, _| passes)
     };
-    assert_eq!(program(0).want(place), Want::Raw);
-    assert_eq!(
-        program(1).want(place),
-        Want::Value,
-        "it comes in the other format"
-    );
-    assert_eq!(fetch_formats(&finish, |_| 0)[place], 0);
+    let want = |passes| program(&inputs, passes).expect("it is whole").want(place);
+    assert_eq!(want(true), Want::Raw);
+    assert_eq!(want(false), Want::Value, "it comes in the other format");
 
-    let mut unknown = given.clone();
+    let mut unknown = inputs.clone();
     unknown[place].logical = None;
-    let made = |format: i16| Program::new(&finish, &unknown, &Literals, move |_| format);
-    assert!(made(0).is_ok());
-    let failed = made(1).expect_err("its format is not known");
+    assert!(program(&unknown, true).is_ok());
+    let failed = program(&unknown, false).expect_err("its format is not known");
     assert_eq!(failed.sqlstate, "0A000");
 }
 
@@ -498,6 +519,6 @@ fn write_plain(finish: &Finish) -> String {
         let Source::Literal(literal) = &hole.source else {
             panic!("tests have literals only");
         };
-        crate::plans::write_literal(literal, out);
+        literal.write(out);
     })
 }

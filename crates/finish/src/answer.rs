@@ -1,4 +1,4 @@
-//! The answer while it is made: rows in, DataRow messages out.
+//! The answer while it is made: fetched rows in, written rows out.
 
 use std::cmp::Ordering;
 use std::collections::{HashSet, VecDeque};
@@ -6,36 +6,32 @@ use std::fmt;
 
 use column_types::{TextContext, Value, ValueError, compare, compare_char};
 use sqlstate::SqlState;
-use wire_postgres::backend::{self, kind, write_value};
-use wire_postgres::values::{self, Format};
 
-use super::equal;
-use super::evaluate::{Cell, Row};
-use super::expression::{error, known};
-use super::groups::Groups;
-use super::program::{Program, Projected, SortKey};
-
-use crate::statement_error::StatementError;
+use crate::equal;
+use crate::error::FinishError;
+use crate::evaluate::{Cell, Row};
+use crate::expression::{Ready, error, known};
+use crate::groups::Groups;
+use crate::program::{Program, Projected, SortKey};
+use crate::row_writer::{Field, RowWriter};
 
 /// Memory of a row beside its bytes, about.
 const ROW_SIZE: usize = 64;
 /// With a LIMIT, so many rows more than it are kept until those behind it are thrown away.
 const SPARE_ROWS: usize = 1000;
 
-/// What one query may cost the proxy.
-#[derive(Clone, Debug)]
-pub(crate) struct Limits {
+/// What one query may cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
     /// Rows that are fetched.
     pub rows_max: usize,
     /// Bytes that are kept at a time, about.
     pub bytes_max: usize,
-    /// What the query is over, for the error: the table.
-    pub subject: String,
 }
 
 /// What [`Answer::take`] gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub struct Taken {
     /// Rows.
     pub rows: u64,
     /// Whether there are none left, and all have come.
@@ -43,8 +39,9 @@ pub(crate) struct Taken {
 }
 
 /// An answer. Its `Debug` shows no content.
-pub(crate) struct Answer {
+pub struct Answer<W> {
     program: Program,
+    writer: W,
     limits: Limits,
     fetched: usize,
     groups: Option<Groups>,
@@ -52,7 +49,7 @@ pub(crate) struct Answer {
     seen: HashSet<Box<[u8]>>,
     /// Rows to be sorted.
     kept: Vec<Kept>,
-    /// Messages that may leave.
+    /// Rows that may leave.
     ready: VecDeque<Vec<u8>>,
     /// Bytes of `seen`, `kept` and `ready`, about.
     size: usize,
@@ -65,26 +62,27 @@ pub(crate) struct Answer {
 
 struct Kept {
     keys: Vec<Option<Value>>,
-    message: Vec<u8>,
+    /// The row as the writer wrote it.
+    written: Vec<u8>,
 }
 
 impl Kept {
     fn size(&self) -> usize {
         let keys = self.keys.iter();
         let keys = keys.map(|key| key.as_ref().map_or(size_of::<Value>(), equal::size));
-        ROW_SIZE + self.message.len() + keys.sum::<usize>()
+        ROW_SIZE + self.written.len() + keys.sum::<usize>()
     }
 }
 
-impl fmt::Debug for Answer {
+impl<W> fmt::Debug for Answer<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Answer")
     }
 }
 
-impl Answer {
+impl<W: RowWriter> Answer<W> {
     /// Bytes that it keeps, about.
-    pub(crate) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.size
     }
 
@@ -92,11 +90,12 @@ impl Answer {
     ///
     /// # Errors
     /// A LIMIT or OFFSET below 0.
-    pub(crate) fn new(
+    pub fn new(
         program: Program,
+        writer: W,
         limits: Limits,
         context: &TextContext,
-    ) -> Result<Self, StatementError> {
+    ) -> Result<Self, ValueError> {
         let row = Row {
             columns: &[],
             groups: &[],
@@ -120,6 +119,7 @@ impl Answer {
         Ok(Self {
             groups: program.is_grouped.then(Groups::default),
             program,
+            writer,
             limits,
             fetched: 0,
             seen: HashSet::new(),
@@ -133,15 +133,20 @@ impl Answer {
     }
 
     /// What is computed.
-    pub(crate) fn program(&self) -> &Program {
+    pub fn program(&self) -> &Program {
         &self.program
+    }
+
+    /// What writes its rows.
+    pub fn writer(&self) -> &W {
+        &self.writer
     }
 
     /// Counts values of other rows that came with a row.
     ///
     /// # Errors
     /// There are too many.
-    pub(crate) fn count(&mut self, rows: usize) -> Result<(), StatementError> {
+    pub fn count(&mut self, rows: usize) -> Result<(), FinishError> {
         self.fetched = self.fetched.saturating_add(rows);
         match self.fetched > self.limits.rows_max {
             true => Err(self.too_many_rows()),
@@ -153,11 +158,7 @@ impl Answer {
     ///
     /// # Errors
     /// As the server, over this row; or there are too many.
-    pub(crate) fn push(
-        &mut self,
-        cells: &[Cell<'_>],
-        context: &TextContext,
-    ) -> Result<(), StatementError> {
+    pub fn push(&mut self, cells: &[Cell<'_>], context: &TextContext) -> Result<(), FinishError> {
         if self.is_satisfied() {
             return Ok(());
         }
@@ -179,7 +180,7 @@ impl Answer {
     ///
     /// # Errors
     /// As the server, over a group.
-    pub(crate) fn end(&mut self, context: &TextContext) -> Result<(), StatementError> {
+    pub fn end(&mut self, context: &TextContext) -> Result<(), FinishError> {
         if let Some(groups) = self.groups.take() {
             let mut finished = Vec::new();
             for group in groups.finish(&self.program) {
@@ -199,7 +200,7 @@ impl Answer {
         self.sort();
         for kept in std::mem::take(&mut self.kept) {
             self.size -= kept.size();
-            self.give(kept.message);
+            self.give(kept.written);
         }
         self.size -= self
             .seen
@@ -212,11 +213,11 @@ impl Answer {
     }
 
     /// Writes rows of the answer that are ready, at most so many; None: all.
-    pub(crate) fn take(&mut self, rows_max: Option<usize>, out: &mut Vec<u8>) -> Taken {
+    pub fn take(&mut self, rows_max: Option<usize>, out: &mut Vec<u8>) -> Taken {
         let rows = self.ready.len().min(rows_max.unwrap_or(usize::MAX));
-        for message in self.ready.drain(..rows) {
-            self.size -= ROW_SIZE + message.len();
-            out.extend_from_slice(&message);
+        for written in self.ready.drain(..rows) {
+            self.size -= ROW_SIZE + written.len();
+            out.extend_from_slice(&written);
         }
         Taken {
             rows: rows as u64,
@@ -261,15 +262,15 @@ impl Answer {
         if self.program.is_distinct && !self.is_new(row)? {
             return Ok(());
         }
-        let message = write_row(&self.program.project, row)?;
+        let written = self.write(row)?;
         let sorts = &self.program.sorts;
         if sorts.is_empty() {
-            self.give(message);
+            self.give(written);
             return Ok(());
         }
         let keys = sorts.iter().map(|sort| sort.value.owned(row));
         let keys = keys.collect::<Result<_, _>>()?;
-        let kept = Kept { keys, message };
+        let kept = Kept { keys, written };
         self.size += kept.size();
         self.kept.push(kept);
         if let Some(limit) = self.limit {
@@ -282,6 +283,15 @@ impl Answer {
             }
         }
         Ok(())
+    }
+
+    fn write(&self, row: &Row<'_>) -> Result<Vec<u8>, ValueError> {
+        let fields = self.program.project.iter();
+        let fields = fields.map(|projected| field(projected, row));
+        let fields = fields.collect::<Result<Vec<_>, _>>()?;
+        let mut written = Vec::new();
+        self.writer.write(&fields, row.context, &mut written)?;
+        Ok(written)
     }
 
     fn is_new(&mut self, row: &Row<'_>) -> Result<bool, ValueError> {
@@ -299,7 +309,7 @@ impl Answer {
     }
 
     /// The next row of the answer, in its order.
-    fn give(&mut self, message: Vec<u8>) {
+    fn give(&mut self, written: Vec<u8>) {
         if self.offset > 0 {
             self.offset -= 1;
             return;
@@ -309,8 +319,8 @@ impl Answer {
             Some(limit) => *limit -= 1,
             None => {}
         }
-        self.size += ROW_SIZE + message.len();
-        self.ready.push_back(message);
+        self.size += ROW_SIZE + written.len();
+        self.ready.push_back(written);
     }
 
     fn sort(&mut self) {
@@ -319,39 +329,21 @@ impl Answer {
             .sort_by(|one, other| order(sorts, &one.keys, &other.keys));
     }
 
-    fn check_size(&self) -> Result<(), StatementError> {
+    fn check_size(&self) -> Result<(), FinishError> {
         let groups = self.groups.as_ref().map_or(0, |groups| groups.size);
         if self.size + groups <= self.limits.bytes_max {
             return Ok(());
         }
-        let Limits {
-            bytes_max, subject, ..
-        } = &self.limits;
-        let message = format!(
-            "a query over {subject} keeps more than {bytes_max} bytes in the proxy to be finished"
-        );
-        Err(StatementError::limit(message).hint(
-            "Narrow its conditions on columns that the server can compare, or raise \
-             max_finish_bytes.",
-        ))
+        Err(FinishError::TooManyBytes(self.limits.bytes_max))
     }
 
-    fn too_many_rows(&self) -> StatementError {
-        let Limits {
-            rows_max, subject, ..
-        } = &self.limits;
-        let message = format!(
-            "a query over {subject} fetches more than {rows_max} rows to be finished by the proxy"
-        );
-        StatementError::limit(message).hint(
-            "Narrow its conditions on columns that the server can compare, or raise \
-             max_finish_rows.",
-        )
+    fn too_many_rows(&self) -> FinishError {
+        FinishError::TooManyRows(self.limits.rows_max)
     }
 }
 
 fn bound(
-    ready: &super::Ready,
+    ready: &Ready,
     row: &Row<'_>,
     sqlstate: SqlState,
     name: &str,
@@ -398,47 +390,16 @@ fn order(sorts: &[SortKey], one: &[Option<Value>], other: &[Option<Value>]) -> O
     Ordering::Equal
 }
 
-/// The message of a row of the answer.
-fn write_row(project: &[Projected], row: &Row<'_>) -> Result<Vec<u8>, ValueError> {
-    let mut message = Vec::new();
-    let mut result = Ok(());
-    backend::write(kind::DATA_ROW, &mut message, |out| {
-        out.extend_from_slice(&backend::count(project.len()));
-        for projected in project {
-            result = write_value(out, |out| write_field(projected, row, out));
-            if result.is_err() {
-                return;
-            }
-        }
-    });
-    result.map(|()| message)
-}
-
-fn write_field(
-    projected: &Projected,
-    row: &Row<'_>,
-    out: &mut Vec<u8>,
-) -> Result<bool, ValueError> {
+/// A field of a row of the answer.
+fn field<'a>(projected: &'a Projected, row: &Row<'a>) -> Result<Field<'a>, ValueError> {
     if let Some(column) = projected.passed {
         return Ok(match row.columns.get(column) {
-            Some(Cell::Raw(bytes)) => {
-                out.extend_from_slice(bytes);
-                true
-            }
-            _ => false,
+            Some(Cell::Raw(bytes)) => Field::Passed(bytes),
+            _ => Field::Null,
         });
     }
-    let Some(value) = projected.value.value(row)? else {
-        return Ok(false);
-    };
-    let logical = known(projected.value.logical)?;
-    let format = Format::of_code(projected.format).ok_or_else(|| {
-        let code = projected.format;
-        error(
-            SqlState::INVALID_PARAMETER_VALUE,
-            format!("unsupported format code: {code}"),
-        )
-    })?;
-    values::write(&value, logical, format, row.context, out)?;
-    Ok(true)
+    Ok(match projected.value.value(row)? {
+        Some(value) => Field::Value(value, known(projected.value.logical)?),
+        None => Field::Null,
+    })
 }

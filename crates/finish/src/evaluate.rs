@@ -9,11 +9,11 @@ use column_types::{
 use sql_rewrite::{BinaryOperator, ScalarFunction};
 use sqlstate::SqlState;
 
-use super::expression::{Node, Ready, Relation, error, other_type};
+use crate::expression::{Node, Ready, Relation, error, other_type};
 
 /// A field of a row.
 #[derive(Clone, Debug)]
-pub(crate) enum Cell<'a> {
+pub enum Cell<'a> {
     /// NULL
     Null,
     /// A value that may be computed with.
@@ -23,7 +23,7 @@ pub(crate) enum Cell<'a> {
 }
 
 /// What is computed over.
-pub(crate) struct Row<'a> {
+pub struct Row<'a> {
     /// Fields of the fetched row; empty over groups.
     pub columns: &'a [Cell<'a>],
     /// Keys of the group.
@@ -41,17 +41,17 @@ impl Ready {
     ///
     /// # Errors
     /// As the server: 22012, 22003, 22P02, …
-    pub(crate) fn value<'a>(&'a self, row: &Row<'a>) -> Computed<'a> {
+    pub fn value<'a>(&'a self, row: &Row<'a>) -> Computed<'a> {
         self.node.value(row)
     }
 
     /// The value over a row, to be kept.
-    pub(crate) fn owned(&self, row: &Row<'_>) -> Result<Option<Value>, ValueError> {
+    pub fn owned(&self, row: &Row<'_>) -> Result<Option<Value>, ValueError> {
         Ok(self.node.value(row)?.map(Cow::into_owned))
     }
 
     /// Whether a condition is true; NULL is not.
-    pub(crate) fn is_true(&self, row: &Row<'_>) -> Result<bool, ValueError> {
+    pub fn is_true(&self, row: &Row<'_>) -> Result<bool, ValueError> {
         Ok(self.node.truth(row)? == Some(true))
     }
 }

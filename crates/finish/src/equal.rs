@@ -3,13 +3,13 @@
 use column_types::{LogicalType, Value, ValueError};
 use sqlstate::SqlState;
 
-use super::expression::{error, known, other_type};
+use crate::expression::{error, known, other_type};
 
 /// The type, if its values can be told apart.
 ///
 /// # Errors
 /// As the server, which has no `=` for `json`.
-pub(super) fn comparable(logical: Option<LogicalType>) -> Result<LogicalType, ValueError> {
+pub(crate) fn comparable(logical: Option<LogicalType>) -> Result<LogicalType, ValueError> {
     match known(logical)? {
         LogicalType::Json => {
             let message = "could not identify an equality operator for type json";
@@ -20,7 +20,7 @@ pub(super) fn comparable(logical: Option<LogicalType>) -> Result<LogicalType, Va
 }
 
 /// Appends the bytes of a value. Those of several values stay apart.
-pub(super) fn append(
+pub(crate) fn append(
     value: Option<&Value>,
     logical: LogicalType,
     out: &mut Vec<u8>,
@@ -41,7 +41,7 @@ pub(super) fn append(
 }
 
 /// About how much memory a value takes.
-pub(super) fn size(value: &Value) -> usize {
+pub(crate) fn size(value: &Value) -> usize {
     let beside = match value {
         Value::Text(text) => text.len(),
         Value::Bytes(bytes) => bytes.len(),

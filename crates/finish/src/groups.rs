@@ -4,16 +4,16 @@ use std::collections::{HashMap, HashSet};
 
 use column_types::{Accumulator, LogicalType, Value, ValueError, compare, compare_char};
 
-use super::equal;
-use super::evaluate::Row;
-use super::program::{Argument, Program, Total};
+use crate::equal;
+use crate::evaluate::Row;
+use crate::program::{Argument, Program, Total};
 
 /// Memory of a group beside its values, about.
 const GROUP_SIZE: usize = 96;
 
 /// Groups in the order in which they were met.
 #[derive(Default)]
-pub(super) struct Groups {
+pub(crate) struct Groups {
     places: HashMap<Box<[u8]>, usize>,
     groups: Vec<Group>,
     /// The key of the row at hand.
@@ -39,7 +39,7 @@ struct Sum {
 
 impl Groups {
     /// Takes a row that counts.
-    pub(super) fn add(&mut self, program: &Program, row: &Row<'_>) -> Result<(), ValueError> {
+    pub(crate) fn add(&mut self, program: &Program, row: &Row<'_>) -> Result<(), ValueError> {
         let mut keys = Vec::with_capacity(program.keys.len());
         self.key.clear();
         for (key, logical) in &program.keys {
@@ -84,7 +84,7 @@ impl Groups {
     }
 
     /// Keys and aggregates of each group. Without keys there is one, even of no rows.
-    pub(super) fn finish(mut self, program: &Program) -> impl Iterator<Item = Finished> {
+    pub(crate) fn finish(mut self, program: &Program) -> impl Iterator<Item = Finished> {
         if self.groups.is_empty() && program.keys.is_empty() {
             self.begin(Vec::new(), program);
         }
@@ -97,7 +97,7 @@ impl Groups {
 }
 
 /// Keys and aggregates of a group.
-pub(super) type Finished = Result<(Vec<Option<Value>>, Vec<Option<Value>>), ValueError>;
+pub(crate) type Finished = Result<(Vec<Option<Value>>, Vec<Option<Value>>), ValueError>;
 
 impl Sum {
     /// Takes a row, and says how many bytes more are kept.
