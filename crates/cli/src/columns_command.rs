@@ -9,8 +9,9 @@ use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
 use comfy_table::{ContentArrangement, Table, TableStyle};
 use proxy::config::{self, Parts};
+use sql_plan::{DEFAULT_SCHEMA, Use};
 use sql_rewrite::explain::{self, ColumnReport, How, Learnt, Place, StatementReport};
-use sql_rewrite::{Answer, DEFAULT_SCHEMA, Dialect, QUERIES, Schema, Use};
+use sql_rewrite::{Answer, Dialect, QUERIES, Schema};
 
 mod guards;
 mod queries;
@@ -372,11 +373,11 @@ fn column_text(report: &ColumnReport) -> String {
     text
 }
 
-fn mode_name(mode: sql_rewrite::Mode) -> &'static str {
+fn mode_name(mode: sql_plan::Mode) -> &'static str {
     match mode {
-        sql_rewrite::Mode::Random => "random",
-        sql_rewrite::Mode::Equality => "equality",
-        sql_rewrite::Mode::Order => "order",
+        sql_plan::Mode::Random => "random",
+        sql_plan::Mode::Equality => "equality",
+        sql_plan::Mode::Order => "order",
     }
 }
 

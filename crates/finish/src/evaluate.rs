@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use column_types::{
     Like, LogicalType, TextContext, Value, ValueError, cast, compare, compare_char, negate,
 };
-use sql_rewrite::{BinaryOperator, ScalarFunction};
+use sql_plan::{BinaryOperator, ScalarFunction};
 use sqlstate::SqlState;
 
 use crate::expression::{Node, Ready, Relation, error, other_type};

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use column_types::{Arithmetic, Like, LogicalType, TextContext, Value, ValueError, cast};
-use sql_rewrite::{BinaryOperator, Expression, Literal, ScalarFunction, Source, UnaryOperator};
+use sql_plan::{BinaryOperator, Expression, Literal, ScalarFunction, Source, UnaryOperator};
 use sqlstate::SqlState;
 
 /// What an expression may speak of, and what its constants are.

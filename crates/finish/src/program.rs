@@ -1,7 +1,7 @@
 //! A query to finish, with constants put in and types known.
 
 use column_types::{Accumulator, Aggregation, LogicalType, ValueError};
-use sql_rewrite::{AggregateFunction, Expression, Finish};
+use sql_plan::{AggregateFunction, Expression, Finish};
 use sqlstate::SqlState;
 
 use crate::equal::comparable;
@@ -268,7 +268,7 @@ impl Program {
 }
 
 impl Total {
-    fn new(aggregate: &sql_rewrite::Aggregate, names: &Names<'_>) -> Result<Self, ValueError> {
+    fn new(aggregate: &sql_plan::Aggregate, names: &Names<'_>) -> Result<Self, ValueError> {
         let function = aggregation(aggregate.function);
         let argument = aggregate.argument.as_ref();
         let argument = argument.map(|argument| Ready::new(argument, names));
@@ -299,7 +299,7 @@ impl Total {
 }
 
 impl SortKey {
-    fn new(sort: &sql_rewrite::Sort, names: &Names<'_>) -> Result<Self, ValueError> {
+    fn new(sort: &sql_plan::Sort, names: &Names<'_>) -> Result<Self, ValueError> {
         let value = Ready::new(&sort.value, names)?;
         let logical = known(value.logical)?;
         if logical == LogicalType::Json {

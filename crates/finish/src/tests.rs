@@ -5,10 +5,8 @@ mod differential;
 use std::collections::HashMap;
 
 use column_types::{LogicalType, TextContext, Value, ValueError};
-use sql_rewrite::{
-    Column, ColumnId, Dialect, Finish, Form, Literal, Mode, OutputKind, Plan, ProtectedColumn,
-    RelationKind, Schema, Source, Table,
-};
+use sql_plan::{ColumnId, Finish, Form, Literal, Mode, OutputKind, Plan, Source};
+use sql_rewrite::{Column, Dialect, ProtectedColumn, RelationKind, Schema, Table};
 use wire_postgres::values;
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use column_types::ValueError;
 use proxy::copy::{Column, CopyError, Layout, Stream};
-use sql_rewrite::CopyFormat;
+use sql_plan::CopyFormat;
 
 use crate::input::Input;
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crypto::secret::Key;
 use proxy::session::{Database, Session, Terms};
 use proxy::{Protection, Reading, Root};
-use sql_rewrite::{Column, ColumnId, Mode, ProtectedColumn, RelationKind, Rules, Schema, Table};
+use sql_plan::{ColumnId, Mode, Rules};
+use sql_rewrite::{Column, ProtectedColumn, RelationKind, Schema, Table};
 use wire_postgres::backend;
 
 use crate::input::Input;

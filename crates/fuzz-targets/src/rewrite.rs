@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
+use sql_plan::{ColumnId, Mode, Plan, Planned, Translated};
 use sql_rewrite::{
-    Column, ColumnId, Dialect, Mode, Plan, Planned, ProtectedColumn, RelationKind, Schema, Table,
-    Translated, is_of_second_proof, plan, widen,
+    Column, Dialect, ProtectedColumn, RelationKind, Schema, Table, is_of_second_proof, plan, widen,
 };
 use sqlparser::ast::{
     AssignmentTarget, Expr, Query, SelectItem, SetExpr, Statement, TableAlias, TableFactor, Value,
@@ -264,7 +264,7 @@ fn check(text: &str, planned: &[Planned]) {
             Plan::Finish(finish) => check_sent(&finish.fetch),
             Plan::Copy(copy) => check_text(&copy.template.render(|_, _| {})),
         }
-        let _ = plan.describe(&SCHEMA);
+        let _ = sql_rewrite::describe(plan, &SCHEMA);
     }
 }
 

@@ -14,7 +14,7 @@ use lab::engine::{Cause, Connection, Engine, EngineError, Profile, ScriptCommand
 use lab::tpcc::{Terminal, Terminals};
 use proxy::session::{Database, Session, Terms};
 use proxy::{CHECK_INTERVAL, Protection, Root};
-use sql_rewrite::Rules;
+use sql_plan::Rules;
 use workloads::tpcc::Isolation;
 
 use crate::names::IN_PROCESS_FAMILY;
@@ -49,7 +49,7 @@ pub(crate) fn family() -> impl Iterator<Item = InProcessEngine> {
 }
 
 fn protection(rules: &str, guards: bool) -> Result<Protection, Cause> {
-    let lines = |errors: Vec<sql_rewrite::RulesError>| {
+    let lines = |errors: Vec<sql_plan::RulesError>| {
         let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
         Cause::from(lines.join("; "))
     };

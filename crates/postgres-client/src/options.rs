@@ -7,7 +7,7 @@ use crypto::secret::Key;
 use proxy::config::{ConfigError, KeysConfig, Parts, ProxyConfig, read_toml};
 use proxy::{CHECK_INTERVAL, KeysError, Protection, Root, TlsError};
 use rustls::ClientConfig;
-use sql_rewrite::{Rules, RulesError};
+use sql_plan::{Rules, RulesError};
 
 use crate::wire::{Tls, with_protocol};
 

@@ -11,7 +11,7 @@ use crypto::secret::SecretBytes;
 use keyring::source::KeySource;
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
-use sql_rewrite::Rules;
+use sql_plan::Rules;
 
 use crate::protection::Protection;
 use crate::sealing::KeysError;

@@ -18,7 +18,7 @@ mod text;
 use std::fmt;
 
 use column_types::ValueError;
-use sql_rewrite::CopyFormat;
+use sql_plan::CopyFormat;
 use sqlstate::SqlState;
 
 use lines::Stray;

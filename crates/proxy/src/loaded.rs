@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use sql_rewrite::{ColumnId, Plan, Schema, SessionFacts};
+use sql_plan::{ColumnId, Plan};
+use sql_rewrite::{Schema, SessionFacts};
 
 use crate::sealing::Sealer;
 

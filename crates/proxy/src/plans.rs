@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sql_rewrite::{
-    Copy, Effects, Form, Output, Plan, Planned, Source, TransactionEffect, Translated,
-};
+use sql_plan::{Copy, Effects, Form, Output, Plan, Planned, Source, TransactionEffect, Translated};
 
 use crate::loaded::Loaded;
 

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use sql_rewrite::{Dialect, Objects, Rules, Schema, SessionFacts};
+use sql_plan::Rules;
+use sql_rewrite::{Dialect, Objects, Schema, SessionFacts};
 
 use crate::counters::{Counters, add};
 use crate::loaded::Loaded;

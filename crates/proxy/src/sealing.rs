@@ -6,7 +6,8 @@ use column_codec::{Codec, ColumnSpec, SealError, SpecError, VALUE_NONCE_SIZE, Va
 use column_types::{Value, ValueError};
 use crypto::secret::Key;
 use keyring::source::{KeySource, KeySourceError};
-use sql_rewrite::{ColumnId, Mode, ProtectedColumn, Purpose};
+use sql_plan::{ColumnId, Mode, Purpose};
+use sql_rewrite::ProtectedColumn;
 
 use crate::config::KeysConfig;
 

@@ -2,7 +2,7 @@
 //! codes, PostgreSQL's in `session/failure.rs`.
 
 use column_types::ValueError;
-use sql_rewrite::Refusal;
+use sql_plan::Refusal;
 use sqlstate::SqlState;
 
 /// Whose fault it is, so who has to change something.

@@ -31,11 +31,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use column_types::LogicalType;
 use sqlparser::ast::{Expr, Value};
 
-use crate::refusal::refuse;
 use crate::{
     ColumnId, Expression, Form, Hole, Literal, Mode, Output, OutputKind, ParameterType,
     ProtectedColumn, Purpose, Refusal, Schema, Source, Use,
 };
+use sql_plan::refuse;
 
 pub(crate) use constant::Constant;
 pub(crate) use query::Outputs;

@@ -7,19 +7,17 @@ use crate::{
     OutputKind, Plan, Purpose, ReadModifyWrite, Schema, Source, Translated, UnaryOperator,
 };
 
-impl Plan {
-    /// What is done, line by line. Constants are not shown, since they may be confidential.
-    pub fn describe(&self, schema: &Schema) -> String {
-        let mut text = String::new();
-        match self {
-            Self::Pass(_) => text.push_str("pass\n"),
-            Self::One(translated, _) => describe_translated(&mut text, "one", translated, schema),
-            Self::ReadModifyWrite(plan) => describe_increment(&mut text, plan, schema),
-            Self::Finish(plan) => describe_finish(&mut text, plan, schema),
-            Self::Copy(copy) => describe_copy(&mut text, copy, schema),
-        }
-        text
+/// What is done, line by line. Constants are not shown, since they may be confidential.
+pub fn describe(plan: &Plan, schema: &Schema) -> String {
+    let mut text = String::new();
+    match plan {
+        Plan::Pass(_) => text.push_str("pass\n"),
+        Plan::One(translated, _) => describe_translated(&mut text, "one", translated, schema),
+        Plan::ReadModifyWrite(plan) => describe_increment(&mut text, plan, schema),
+        Plan::Finish(plan) => describe_finish(&mut text, plan, schema),
+        Plan::Copy(copy) => describe_copy(&mut text, copy, schema),
     }
+    text
 }
 
 fn line(text: &mut String, name: &str, content: &str) {

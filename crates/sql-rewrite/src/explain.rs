@@ -7,10 +7,10 @@ use std::ops::Range;
 use column_types::LogicalType;
 
 use crate::lexer::{Lexeme, lexemes};
-use crate::rules::few_values;
 use crate::{
     ColumnId, Dialect, Mode, ObjectEffect, Plan, ProtectedColumn, Refusal, Schema, Use, uses,
 };
+use sql_plan::few_values;
 
 /// Where an operation is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

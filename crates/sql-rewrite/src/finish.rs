@@ -14,15 +14,16 @@ use crate::analysis::fetched::Fetched;
 use crate::analysis::function::{check_sort_options, sort_keys};
 use crate::analysis::lower::{Lowering, Typed, balanced, has_aggregate};
 use crate::analysis::meeting::Meetings;
+use crate::analysis::template;
 use crate::analysis::{
     Analysis, Constant, OutColumn, Scope, expand_relation, output_name, output_of,
 };
-use crate::refusal::{refuse, unsupported};
 use crate::{
     Aggregate, BinaryOperator, Effects, Expression, Finish, GroupKey, Output, OutputKind, Plan,
-    Refusal, ScalarFunction as Scalar, Schema, Sort, Template, Translated, guard,
+    Refusal, ScalarFunction as Scalar, Schema, Sort, Translated, guard,
 };
 use groups::{depends_on_keys, is_coalesce};
+use sql_plan::{refuse, unsupported};
 
 /// The plan of a query that the server cannot do alone.
 pub(crate) fn of_query(query: &Query, schema: &Schema) -> Result<Plan, Refusal> {
@@ -528,8 +529,8 @@ fn fetch(
             hidden: false,
         });
     }
-    let template = Template::of(&mut Statement::Query(Box::new(query)))?;
-    let (template, holes, _) = template.compact(&analysis.holes, Vec::new());
+    let template = template::of(&mut Statement::Query(Box::new(query)))?;
+    let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());
     Ok(Translated {
         template,
         holes,

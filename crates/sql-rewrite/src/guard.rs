@@ -8,10 +8,10 @@ use sqlstate::SqlState;
 use crate::analysis::template;
 use crate::lexer::Lexeme;
 use crate::names::{cut, lower};
-use crate::refusal::{refuse, unsupported};
 use crate::running_texts::{runs_text, runs_texts};
 use crate::schema::is_of_temporaries;
 use crate::{Expression, Refusal, Schema, forms};
+use sql_plan::{refuse, unsupported};
 
 type Part = [(Lexeme, Range<usize>)];
 

@@ -13,14 +13,15 @@ use sqlparser::parser::Parser;
 use crate::analysis::fetched::Fetched;
 use crate::analysis::lower::Lowering;
 use crate::analysis::meeting::Meetings;
+use crate::analysis::template;
 use crate::analysis::{Analysis, Relation, Scope, output_list};
 use crate::names::{folded, quoted, split};
-use crate::refusal::unsupported;
 use crate::{
     Assignment, ColumnId, Current, Effects, Form, LockKey, Output, OutputKind, Piece, Plan,
     Purpose, ReadModifyWrite, Refusal, RelationKind, Schema, Source, Table, Template, Translated,
     forms, guard, locks,
 };
+use sql_plan::unsupported;
 
 /// Outputs of the reading statement before the columns: `ctid`, `tableoid`.
 const LOCATORS: usize = 2;
@@ -68,12 +69,12 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
     let write_by_key = match key {
         Some(_) => {
             analysis.update(&mut by_key, None)?;
-            Some(Template::of(&mut Statement::Update(by_key))?)
+            Some(template::of(&mut Statement::Update(by_key))?)
         }
         None => None,
     };
-    let write = Template::of(&mut Statement::Update(write))?;
-    let read = locked_as_written(Template::of(&mut Statement::Query(Box::new(read)))?);
+    let write = template::of(&mut Statement::Update(write))?;
+    let read = locked_as_written(template::of(&mut Statement::Query(Box::new(read)))?);
     let is_exact = key.is_some();
     let (read, key) = translated(read, read_outputs, key.unwrap_or_default(), analysis);
     Ok(ReadModifyWrite {
@@ -175,7 +176,7 @@ fn translated(
     key: Vec<(usize, usize)>,
     analysis: &Analysis,
 ) -> (Translated, Vec<(usize, usize)>) {
-    let (template, holes, key) = template.compact(&analysis.holes, key);
+    let (template, holes, key) = template::compact(template, &analysis.holes, key);
     let translated = Translated {
         template,
         holes,

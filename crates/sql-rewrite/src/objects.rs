@@ -15,8 +15,8 @@ use sqlstate::SqlState;
 use crate::lexer::Lexeme;
 use crate::names::{cut, folded, quoted};
 use crate::parse::parse;
-use crate::refusal::{refuse, unsupported};
 use crate::{Dialect, Effects, ObjectEffect, Output, Piece, Plan, Refusal, Template, Translated};
+use sql_plan::{refuse, unsupported};
 
 mod arguments;
 

@@ -8,8 +8,8 @@ use sqlparser::parser::Parser;
 use sqlstate::SqlState;
 
 use crate::lexer::{has_doubtful_words, lexemes};
-use crate::refusal::unsupported;
 use crate::{Refusal, binding, forms};
+use sql_plan::unsupported;
 
 /// Whose SQL a text is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

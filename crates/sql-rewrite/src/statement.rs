@@ -6,16 +6,16 @@ use std::ops::Range;
 use sqlparser::ast::{DescribeAlias, Statement};
 use sqlstate::SqlState;
 
+use crate::analysis::template;
 use crate::analysis::{Analysis, output_list};
 use crate::lexer::{Lexeme, lexemes, words};
 use crate::mention::Mentions;
 use crate::parse::{Unread, has_rows, parse};
-use crate::refusal::{refuse, unsupported};
 use crate::{
-    Dialect, Effects, Objects, Plan, Planned, Refusal, Schema, Template, TransactionEffect,
-    Translated, catalogue, ddl, effects, finish, guard, increment, inline, locks, objects, utility,
-    verify,
+    Dialect, Effects, Objects, Plan, Planned, Refusal, Schema, TransactionEffect, Translated,
+    catalogue, ddl, effects, finish, guard, increment, inline, locks, objects, utility, verify,
 };
+use sql_plan::{refuse, unsupported};
 
 type Part = [(Lexeme, Range<usize>)];
 
@@ -402,7 +402,7 @@ fn translate(statement: &Statement, schema: &Schema) -> Result<(Translated, Effe
         Statement::Query(query) => locks::of_query(&mut analysis, query, &outputs),
         _ => None,
     };
-    let template = Template::of(&mut changed)?;
+    let template = template::of(&mut changed)?;
     let parameter_types = analysis.parameter_types();
     let effects = Effects {
         writes: analysis.writes,

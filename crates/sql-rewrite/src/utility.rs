@@ -10,14 +10,15 @@ use sqlparser::ast::{
 };
 use sqlstate::SqlState;
 
+use crate::analysis::template;
 use crate::analysis::{Analysis, OutColumn};
 use crate::lexer::{Lexeme, words};
 use crate::names::{folded, quoted, split};
-use crate::refusal::{refuse, unsupported};
 use crate::{
     Copy, CopyFormat, Effects, Form, OutputKind, Piece, Plan, Purpose, Refusal, Schema, Source,
     Table, Template, effects,
 };
+use sql_plan::{refuse, unsupported};
 
 /// The effects of a statement that reads and writes no row, whatever names it has; None: it may.
 pub(crate) fn passes(text: &str, part: &[(Lexeme, Range<usize>)]) -> Option<Effects> {
@@ -222,7 +223,7 @@ fn copy_query(query: &Query, format: CopyFormat, schema: &Schema) -> Result<Plan
         uses: analysis.uses,
         ..Effects::default()
     };
-    let body = Template::of(&mut Statement::Query(Box::new(query)))?;
+    let body = template::of(&mut Statement::Query(Box::new(query)))?;
     let mut pieces = vec![Piece::Text("COPY (".to_owned())];
     pieces.extend(body.pieces);
     let mut end = ") TO STDOUT WITH (".to_owned();

@@ -10,8 +10,7 @@ use crate::analysis::template;
 use crate::names::quoted;
 use crate::parse::parse;
 use crate::{
-    ColumnId, Dialect, LockedColumn, Output, OutputKind, Schema, Template, Translated, guard,
-    verify,
+    ColumnId, Dialect, LockedColumn, Output, OutputKind, Schema, Translated, guard, verify,
 };
 
 /// The same `SELECT … FOR UPDATE` with more sealed columns of the locked row, hidden from the
@@ -81,7 +80,7 @@ fn wider(
             hidden: true,
         });
     }
-    wider.template = Template::of(&mut statement).ok()?;
+    wider.template = template::of(&mut statement).ok()?;
     verify::check_translated(&wider, schema).ok()?;
     wider.locks = Some(locks);
     Some(wider)

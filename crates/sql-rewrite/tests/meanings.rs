@@ -4,7 +4,8 @@
 
 use crate::common::{assert_plan, assert_refused, assert_starts, describe, people};
 use column_types::LogicalType;
-use sql_rewrite::{Dialect, Plan, Schema, plan};
+use sql_plan::Plan;
+use sql_rewrite::{Dialect, Schema, plan};
 
 /// The select list that the server is sent, in a statement that names a protected table.
 #[track_caller]

@@ -1,7 +1,7 @@
 //! Leaks and wrong answers that other products of this kind have had, one test each.
 
 use crate::common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one};
-use sql_rewrite::Plan;
+use sql_plan::Plan;
 
 #[test]
 fn on_conflict_do_update_seals_what_it_sets() {

@@ -2,7 +2,8 @@
 //! name none.
 
 use crate::common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one};
-use sql_rewrite::{Dialect, Plan, Refusal, RelationKind, Schema, plan};
+use sql_plan::{Plan, Refusal};
+use sql_rewrite::{Dialect, RelationKind, Schema, plan};
 
 fn refusal(text: &str, schema: &Schema) -> Refusal {
     match plan(text, schema, Dialect::Postgres) {
@@ -319,20 +320,10 @@ fn statements_of_one_text_are_planned_over_what_those_before_them_do() {
     }
     let child = "CREATE TABLE more () INHERITS (person); INSERT INTO more (name) VALUES ('x')";
     let planned = plan(child, &schema, Dialect::Postgres).expect("a plan");
-    assert!(
-        planned[1]
-            .plan
-            .describe(&schema)
-            .contains("{constant store name}")
-    );
+    assert!(sql_rewrite::describe(&planned[1].plan, &schema).contains("{constant store name}"));
     let view = "CREATE VIEW v AS SELECT mail AS m FROM person; SELECT m FROM v WHERE m = 'x'";
     let planned = plan(view, &schema, Dialect::Postgres).expect("a plan");
-    assert!(
-        planned[1]
-            .plan
-            .describe(&schema)
-            .contains("{constant match mail}")
-    );
+    assert!(sql_rewrite::describe(&planned[1].plan, &schema).contains("{constant match mail}"));
     refusal(
         "ALTER TABLE visit ALTER note SET NOT NULL; SELECT renamed FROM elsewhere",
         &schema,

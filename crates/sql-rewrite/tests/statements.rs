@@ -2,10 +2,8 @@
 
 use crate::common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one, tpcc};
 use column_types::LogicalType;
-use sql_rewrite::{
-    ColumnId, Dialect, ObjectEffect, Objects, OutputKind, Plan, RelationKind, Schema, Translated,
-    plan, plan_with, widen,
-};
+use sql_plan::{ColumnId, ObjectEffect, OutputKind, Plan, Translated};
+use sql_rewrite::{Dialect, Objects, RelationKind, Schema, plan, plan_with, widen};
 
 fn one(statement: &str, schema: &Schema) -> Translated {
     match plan_one(statement, schema) {
@@ -381,7 +379,7 @@ fn tables_are_made_and_filled_in_one_text() {
     let planned = plan(text, &schema, Dialect::Postgres).expect("a plan");
     let plans: Vec<String> = planned
         .iter()
-        .map(|one| one.plan.describe(&schema))
+        .map(|one| sql_rewrite::describe(&one.plan, &schema))
         .collect();
     assert_eq!(
         plans[2],
@@ -404,7 +402,7 @@ fn statements_are_prepared_by_sql() {
         if let Plan::Pass(effects) | Plan::One(_, effects) = &planned {
             objects.note(effects);
         }
-        planned.describe(&schema)
+        sql_rewrite::describe(&planned, &schema)
     };
     let prepared = run(
         "PREPARE find (text, int) AS SELECT name FROM person WHERE mail = $1 AND \
@@ -446,12 +444,7 @@ fn statements_are_prepared_by_sql() {
     assert!(run("EXPLAIN ANALYZE EXECUTE s1('x')", &mut both).starts_with("refused"));
     let text = "PREPARE a AS INSERT INTO person (mail) VALUES ($1); EXECUTE a('x')";
     let planned = plan(text, &schema, Dialect::Postgres).expect("a plan");
-    assert!(
-        planned[1]
-            .plan
-            .describe(&schema)
-            .contains("{constant store mail}")
-    );
+    assert!(sql_rewrite::describe(&planned[1].plan, &schema).contains("{constant store mail}"));
     assert!(
         !format!("{planned:?}").contains("VALUES ($1)"),
         "texts are not shown"
@@ -477,7 +470,7 @@ fn cursors_remember_their_columns() {
     let fetch = |text: &str, objects: &Objects| {
         assert!(objects.concern(text) || !text.to_lowercase().contains("fetch"));
         let planned = plan_with(text, &schema, Dialect::Postgres, objects).expect("a plan");
-        planned[0].plan.describe(&schema)
+        sql_rewrite::describe(&planned[0].plan, &schema)
     };
     for text in [
         "FETCH FORWARD 5 FROM \"My c\"",
@@ -506,7 +499,7 @@ fn cursors_remember_their_columns() {
     }
     let text = "BEGIN; DECLARE c CURSOR FOR SELECT name FROM person; FETCH c; COMMIT";
     let planned = plan(text, &schema, Dialect::Postgres).expect("a plan");
-    assert!(planned[2].plan.describe(&schema).contains("outputs: name"));
+    assert!(sql_rewrite::describe(&planned[2].plan, &schema).contains("outputs: name"));
 }
 
 #[test]

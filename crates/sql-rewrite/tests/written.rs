@@ -2,7 +2,8 @@
 
 use crate::common::{assert_refused, assert_starts, describe, people};
 use column_types::LogicalType;
-use sql_rewrite::{Dialect, Objects, Plan, Refusal, plan, plan_with};
+use sql_plan::{Plan, Refusal};
+use sql_rewrite::{Dialect, Objects, plan, plan_with};
 
 /// `visits` has a default.
 #[test]

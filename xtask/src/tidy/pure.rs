@@ -13,6 +13,7 @@ const PURE: &[&str] = &[
     "sqlstate",
     "column-types",
     "column-codec",
+    "sql-plan",
     "sql-rewrite",
     "finish",
     "wire-postgres",

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use postgres::Client;
 use postgres::error::SqlState;
-use sql_rewrite::{GuardsDue, Rules, Schema};
+use sql_plan::Rules;
+use sql_rewrite::{GuardsDue, Schema};
 
 use super::server;
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use sql_oracle::{Constant, Reading, Unread, read};
-use sql_rewrite::{Plan, Planned, Schema, Translated};
+use sql_plan::{Plan, Planned, Translated};
+use sql_rewrite::Schema;
 
 /// Statements that read or write rows, or hold one that does.
 const OF_ROWS: &[&str] = &[

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crypto::secret::Key;
 use proxy::Root;
 use proxy::session::WAITING_MAX;
-use sql_rewrite::Rules;
+use sql_plan::Rules;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, duplex, split};
 use tokio::time::timeout;
 use wire_postgres::backend;

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use column_types::{TextContext, ValueError, assign};
-use sql_rewrite::{Copy, CopyFormat, OutputKind, ProtectedColumn, Purpose};
+use sql_plan::{Copy, CopyFormat, OutputKind, Purpose};
+use sql_rewrite::ProtectedColumn;
 use sqlstate::SqlState;
 use wire_postgres::values::{self, Format};
 

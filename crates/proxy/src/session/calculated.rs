@@ -1,7 +1,7 @@
 //! Values that the proxy computes from parameters and constants before it seals them.
 
 use column_types::{LogicalType, TextContext, Value, ValueError};
-use sql_rewrite::{Expression, Source};
+use sql_plan::{Expression, Source};
 use sqlstate::SqlState;
 
 use super::constants::read_literal;

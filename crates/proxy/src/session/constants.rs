@@ -1,7 +1,7 @@
 //! Constants and values on their way into statements: read and sealed.
 
 use column_types::{LogicalType, TextContext, Value, ValueError, assign, cast};
-use sql_rewrite::{ColumnId, Literal, Purpose};
+use sql_plan::{ColumnId, Literal, Purpose};
 use sqlstate::SqlState;
 use wire_postgres::backend;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use column_types::TextContext;
-use sql_rewrite::Copy;
+use sql_plan::Copy;
 use wire_postgres::backend::{self, kind};
 use wire_postgres::frontend::write_parse;
 

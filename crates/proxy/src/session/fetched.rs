@@ -3,7 +3,7 @@
 
 use column_types::{Accumulator, LogicalType, TextContext, ValueError};
 use finish::{Field, Input, Output, Program, RowWriter};
-use sql_rewrite::{AggregateFunction, ColumnId, Expression, Finish, OutputKind};
+use sql_plan::{AggregateFunction, ColumnId, Expression, Finish, OutputKind};
 use wire_postgres::backend::{self, kind, write_value};
 use wire_postgres::values;
 

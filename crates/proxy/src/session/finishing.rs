@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use column_types::{Accumulator, TextContext, Value};
 use finish::{Cell, FinishError, Limits, Program, Want};
-use sql_rewrite::{ColumnId, Finish, OutputKind, Plan};
+use sql_plan::{ColumnId, Finish, OutputKind, Plan};
 use wire_postgres::backend::{self, kind};
 use wire_postgres::frontend::Bind;
 use wire_postgres::values::{self, Format};

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use column_types::TextContext;
-use sql_rewrite::ColumnId;
+use sql_plan::ColumnId;
 use wire_postgres::Formats;
 use wire_postgres::frontend::Bind;
 

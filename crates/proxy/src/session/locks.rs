@@ -13,7 +13,8 @@
 
 use std::collections::HashMap;
 
-use sql_rewrite::{ColumnId, Effects, Form, LockKey, Plan, Purpose, Schema, TransactionEffect};
+use sql_plan::{ColumnId, Effects, Form, LockKey, Plan, Purpose, TransactionEffect};
+use sql_rewrite::Schema;
 use wire_postgres::values::read_bytea;
 
 use super::inputs::Inputs;

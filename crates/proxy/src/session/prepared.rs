@@ -9,7 +9,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use sql_rewrite::ObjectEffect;
+use sql_plan::ObjectEffect;
 
 use super::statements::Statement;
 use crate::session::names::{Names, kept};

@@ -14,7 +14,8 @@
 use std::sync::Arc;
 
 use column_types::TextContext;
-use sql_rewrite::{Objects, Output, TransactionEffect, may_fetch};
+use sql_plan::{Output, TransactionEffect};
+use sql_rewrite::{Objects, may_fetch};
 use sqlstate::SqlState;
 use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use column_types::{TextContext, ValueError};
-use sql_rewrite::{ColumnId, Copy, Output, OutputKind};
+use sql_plan::{ColumnId, Copy, Output, OutputKind};
 use wire_postgres::backend::{self, Field, kind, write_value};
 use wire_postgres::values;
 use wire_postgres::{Formats, Malformed};

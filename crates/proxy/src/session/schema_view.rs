@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use sql_rewrite::{Answer, Effects, Schema, SchemaError, SessionFacts};
+use sql_plan::Effects;
+use sql_rewrite::{Answer, Schema, SchemaError, SessionFacts};
 use sqlstate::SqlState;
 
 use super::database::Database;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use column_types::{LogicalType, Value, ValueError};
-use sql_rewrite::{ColumnId, Form, Hole, Literal, OutputKind, ParameterType, Purpose, Source};
+use sql_plan::{ColumnId, Form, Hole, Literal, OutputKind, ParameterType, Purpose, Source};
 use sqlstate::SqlState;
 use wire_postgres::Formats;
 use wire_postgres::backend::write_value;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use column_types::{LogicalType, TextContext, ValueError, assign};
-use sql_rewrite::{ColumnId, Current, Plan, Purpose, ReadModifyWrite};
+use sql_plan::{ColumnId, Current, Plan, Purpose, ReadModifyWrite};
 use wire_postgres::backend;
 use wire_postgres::values::{self, Format};
 

@@ -1,7 +1,7 @@
 //! Texts for the server with constants in place of holes.
 
 use column_types::TextContext;
-use sql_rewrite::{Form, Hole, Plan, Source, Template};
+use sql_plan::{Form, Hole, Plan, Source, Template};
 
 use super::calculated;
 use super::constants::{check_size, seal, seal_literal};

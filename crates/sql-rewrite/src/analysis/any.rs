@@ -4,8 +4,8 @@ use column_types::{LogicalType, array_elements};
 use sqlparser::ast::{Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, Value};
 
 use super::{Analysis, Constant, Scope, constant, template};
-use crate::refusal::refuse;
 use crate::{ColumnId, Form, Literal, Mode, ParameterType, Purpose, Refusal, Source};
+use sql_plan::refuse;
 
 impl Analysis<'_> {
     /// A protected operand that is looked for in an array or a query. False: the operand is plain,

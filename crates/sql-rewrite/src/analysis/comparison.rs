@@ -5,8 +5,8 @@ use sqlstate::SqlState;
 
 use super::{Analysis, Clear, Constant, Scope};
 use crate::analysis::joinable::joinable;
-use crate::refusal::{refuse, unsupported};
 use crate::{ColumnId, Mode, Purpose, Refusal, Use};
+use sql_plan::{refuse, unsupported};
 
 /// What a comparison asks of the ciphertext.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

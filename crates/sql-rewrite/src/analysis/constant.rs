@@ -4,8 +4,8 @@ use column_types::{LogicalType, Value as Constantly};
 use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator, Value};
 use sqlstate::SqlState;
 
-use crate::refusal::{refuse, unsupported};
 use crate::{Literal, ProtectedColumn, Purpose, Refusal, Source};
+use sql_plan::{refuse, unsupported};
 
 /// A constant or parameter, and the type that it is cast to, if any.
 #[derive(Clone, Debug)]

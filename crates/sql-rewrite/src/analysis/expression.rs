@@ -8,8 +8,8 @@ use sqlparser::ast::{
 use super::comparison::Comparison;
 use super::{Analysis, Clear, Constant, Scope, constant};
 use crate::analysis::joinable::joinable;
-use crate::refusal::{refuse, unsupported};
 use crate::{ColumnId, Mode, Refusal, Use};
+use sql_plan::{refuse, unsupported};
 
 impl Analysis<'_> {
     /// Analyses an expression; says which protected column's sealed values it has, if any.

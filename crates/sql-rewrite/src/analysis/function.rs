@@ -9,9 +9,9 @@ use sqlparser::ast::{
 
 use super::{Analysis, Constant, Scope};
 use crate::names::split;
-use crate::refusal::{refuse, unsupported};
 use crate::running_texts::runs_text;
 use crate::{ColumnId, Mode, Purpose, Refusal, Use};
+use sql_plan::{refuse, unsupported};
 
 impl Analysis<'_> {
     /// Whether a function may be called in a statement that names a protected table.

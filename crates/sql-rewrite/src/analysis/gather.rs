@@ -13,9 +13,9 @@ use sqlparser::ast::{
 use super::{Analysis, Gathered, OutColumn, Scope};
 use crate::analysis::scope::{misused, refuse_gathered};
 use crate::names::builtin;
-use crate::refusal::refuse;
 use crate::type_limits::without_limits;
 use crate::{AggregateFunction, ColumnId, Mode, Refusal};
+use sql_plan::refuse;
 
 impl Analysis<'_> {
     /// What a column name has; arrays of sealed values are not for the server.

@@ -1,7 +1,7 @@
 //! Protected columns that the server compares with each other.
 
-use crate::refusal::refuse;
 use crate::{ColumnId, Mode, ProtectedColumn, Refusal, Schema};
+use sql_plan::refuse;
 
 /// Whether two columns can be compared with each other.
 pub(crate) fn joinable(

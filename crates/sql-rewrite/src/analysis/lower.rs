@@ -16,9 +16,9 @@ use super::meeting::has_constant;
 use super::{Analysis, Constant, Scope, constant};
 use crate::analysis::fetched::Fetched;
 use crate::names::{builtin, split};
-use crate::refusal::{refuse, unsupported};
 use crate::type_limits::without_limits;
 use crate::{BinaryOperator, Expression, Literal, Refusal, ScalarFunction, Source, UnaryOperator};
+use sql_plan::{refuse, unsupported};
 
 /// An expression with its type; None: that of the fetched column, which only the server knows.
 pub(crate) type Typed = (Expression, Option<LogicalType>);

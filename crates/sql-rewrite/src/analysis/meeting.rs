@@ -13,8 +13,8 @@ use sqlparser::ast::{Expr, Value, Visit};
 
 use super::{Analysis, Scope};
 use crate::analysis::fetched::Fetched;
-use crate::refusal::refuse;
 use crate::{Aggregate, BinaryOperator, ColumnId, Expression, Refusal, UnaryOperator};
+use sql_plan::refuse;
 
 /// Whether a constant or parameter stands anywhere in a part of a statement, but for truths.
 pub(crate) fn has_constant<V: Visit>(part: &V) -> bool {

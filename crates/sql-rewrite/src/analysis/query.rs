@@ -17,9 +17,9 @@ use super::{Analysis, Clear, Constant, OutColumn, Scope, template};
 use crate::analysis::joinable::joinable;
 use crate::analysis::scope::refuse_gathered;
 use crate::names::folded;
-use crate::refusal::{refuse, unsupported};
 use crate::type_limits::look_alike;
 use crate::{ColumnId, Purpose, Refusal, Use};
+use sql_plan::{refuse, unsupported};
 
 pub(crate) use from::{check_relation_name, check_simple_alias, explicit_name, make_explicit};
 pub(crate) use naming::output_name;

@@ -8,9 +8,9 @@ use sqlstate::SqlState;
 
 use crate::analysis::joinable::joinable;
 use crate::names::{FUNCTION_WORDS, SYSTEM_COLUMNS, folded, quoted};
-use crate::refusal::{refuse, unsupported};
 use crate::type_limits::look_alike;
 use crate::{AggregateFunction, ColumnId, Refusal, Schema, Table};
+use sql_plan::{refuse, unsupported};
 
 /// A column of what a query or relation gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use sqlparser::ast::{Expr, Statement, Value, ValueWithSpan, VisitMut, VisitorMut
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 
-use crate::refusal::{refuse, unsupported};
 use crate::{Hole, Piece, Refusal, Template, forms};
+use sql_plan::{refuse, unsupported};
 
 /// Stands around the number of a hole. A text of a client that has it is refused.
 pub(crate) const MARK: char = '\u{1}';
@@ -34,66 +34,64 @@ pub(crate) fn marked(expression: &Expr) -> Option<usize> {
     }
 }
 
-impl Template {
-    /// The text of a statement. It is read again, and must be the same statement: what the printer
-    /// would lose or change is refused.
-    pub(crate) fn of(statement: &mut Statement) -> Result<Self, Refusal> {
-        let template = Self::of_text(&statement.to_string())?;
-        let text = template.render(|hole, text| {
-            text.push('$');
-            text.push_str(&(hole + 1).to_string());
-        });
-        let _: ControlFlow<()> = statement.visit(&mut Numbers);
-        let again = Parser::parse_sql(&PostgreSqlDialect {}, &forms::for_parser(&text));
-        if again.is_ok_and(|again| again.as_slice() == std::slice::from_ref(statement)) {
-            Ok(template)
-        } else {
-            Err(refuse(
-                "this form of the statement cannot be sent on safely: it prints as another one",
-            ))
-        }
+/// The text of a statement. It is read again, and must be the same statement: what the printer
+/// would lose or change is refused.
+pub(crate) fn of(statement: &mut Statement) -> Result<Template, Refusal> {
+    let template = of_text(&statement.to_string())?;
+    let text = template.render(|hole, text| {
+        text.push('$');
+        text.push_str(&(hole + 1).to_string());
+    });
+    let _: ControlFlow<()> = statement.visit(&mut Numbers);
+    let again = Parser::parse_sql(&PostgreSqlDialect {}, &forms::for_parser(&text));
+    if again.is_ok_and(|again| again.as_slice() == std::slice::from_ref(statement)) {
+        Ok(template)
+    } else {
+        Err(refuse(
+            "this form of the statement cannot be sent on safely: it prints as another one",
+        ))
     }
+}
 
-    fn of_text(text: &str) -> Result<Self, Refusal> {
-        let mut pieces = Vec::new();
-        for (place, part) in text.split(MARK).enumerate() {
-            match (place % 2, part) {
-                (0, "") => {}
-                (0, text) => pieces.push(Piece::Text(forms::for_server(text.to_owned()))),
-                (_, number) => {
-                    let hole = number
-                        .parse()
-                        .map_err(|_| unsupported("the character U+0001"))?;
-                    pieces.push(Piece::Hole(hole));
-                }
+fn of_text(text: &str) -> Result<Template, Refusal> {
+    let mut pieces = Vec::new();
+    for (place, part) in text.split(MARK).enumerate() {
+        match (place % 2, part) {
+            (0, "") => {}
+            (0, text) => pieces.push(Piece::Text(forms::for_server(text.to_owned()))),
+            (_, number) => {
+                let hole = number
+                    .parse()
+                    .map_err(|_| unsupported("the character U+0001"))?;
+                pieces.push(Piece::Hole(hole));
             }
         }
-        Ok(Self { pieces })
     }
+    Ok(Template { pieces })
+}
 
-    /// The same text over the holes that it has only, with places of a key that follow them.
-    pub(crate) fn compact(
-        mut self,
-        holes: &[Hole],
-        key: Vec<(usize, usize)>,
-    ) -> (Self, Vec<Hole>, Vec<(usize, usize)>) {
-        let mut numbers: HashMap<usize, usize> = HashMap::new();
-        let mut used = Vec::new();
-        for piece in &mut self.pieces {
-            if let Piece::Hole(hole) = piece {
-                let number = *numbers.entry(*hole).or_insert_with(|| {
-                    used.push(holes[*hole].clone());
-                    used.len() - 1
-                });
-                *hole = number;
-            }
+/// The same text over the holes that it has only, with places of a key that follow them.
+pub(crate) fn compact(
+    mut template: Template,
+    holes: &[Hole],
+    key: Vec<(usize, usize)>,
+) -> (Template, Vec<Hole>, Vec<(usize, usize)>) {
+    let mut numbers: HashMap<usize, usize> = HashMap::new();
+    let mut used = Vec::new();
+    for piece in &mut template.pieces {
+        if let Piece::Hole(hole) = piece {
+            let number = *numbers.entry(*hole).or_insert_with(|| {
+                used.push(holes[*hole].clone());
+                used.len() - 1
+            });
+            *hole = number;
         }
-        let key = key
-            .into_iter()
-            .filter_map(|(column, hole)| Some((column, *numbers.get(&hole)?)));
-        let key = key.collect();
-        (self, used, key)
     }
+    let key = key
+        .into_iter()
+        .filter_map(|(column, hole)| Some((column, *numbers.get(&hole)?)));
+    let key = key.collect();
+    (template, used, key)
 }
 
 /// Gives holes the names that a parser reads.

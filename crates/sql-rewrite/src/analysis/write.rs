@@ -14,8 +14,8 @@ use super::query::{
 };
 use super::{Analysis, Relation, Scope};
 use crate::names::split;
-use crate::refusal::{refuse, unsupported};
 use crate::{ColumnId, Refusal, RelationKind, Table, forms};
+use sql_plan::{refuse, unsupported};
 
 impl<'s> Analysis<'s> {
     /// The table that a statement writes; None where it is not known, and not protected.

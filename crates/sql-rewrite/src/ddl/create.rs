@@ -11,8 +11,8 @@ use super::{
     put_schema, refusal, refuse_named, refuse_table_as, reshaping, written,
 };
 use crate::names::{folded, split};
-use crate::rules::{constant_value, parse_default};
 use crate::{Column, Literal, Plan, ProtectedColumn, Refusal, RelationKind, Schema, Table};
+use sql_plan::{constant_value, parse_default};
 
 pub(super) fn plan(create: &CreateTable, schema: &Schema) -> Result<Plan, Refusal> {
     if let Some(query) = &create.query {

@@ -11,9 +11,9 @@ use crate::analysis::Constant;
 use crate::analysis::function::argument_expression;
 use crate::analysis::lower::{Lowering, Typed, combine, plain_arguments};
 use crate::names::{builtin, split};
-use crate::refusal::{refuse, unsupported};
 use crate::type_limits::without_limits;
 use crate::{Aggregate, AggregateFunction, Expression, Refusal};
+use sql_plan::{refuse, unsupported};
 
 impl Shape {
     pub(super) fn over_groups(

@@ -6,8 +6,8 @@ use sqlparser::ast::{CastKind, DataType, Expr, Statement, Value, VisitMut, Visit
 
 use crate::analysis::Constant;
 use crate::parse::parse;
-use crate::refusal::unsupported;
 use crate::{Dialect, Refusal};
+use sql_plan::unsupported;
 
 /// Puts the arguments of `EXECUTE` into the statement that it means, with the types of their
 /// parameters; gives how many it has.

@@ -7,9 +7,9 @@ use super::{
     Answer, Column, ProtectedColumn, RelationKind, Schema, SchemaError, SessionFacts, Table, views,
 };
 use crate::names::lower;
-use crate::rules::parse_default;
 use crate::running_texts::{names_word, runs_texts};
 use crate::{ColumnId, ColumnRule, Rules};
+use sql_plan::parse_default;
 
 mod closed;
 pub(crate) mod fitting;

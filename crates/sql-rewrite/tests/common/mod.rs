@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use column_types::LogicalType;
+use sql_plan::{ColumnId, ColumnRule, Plan, Refusal, Rules};
 use sql_rewrite::{
-    CatalogueFacts, Column, ColumnId, ColumnRule, Dialect, Plan, ProtectedColumn, Refusal,
-    RelationKind, Rules, Schema, Table, plan,
+    CatalogueFacts, Column, Dialect, ProtectedColumn, RelationKind, Schema, Table, plan,
 };
 
 /// TPC-C: table, columns in their order, unique keys.
@@ -162,8 +162,8 @@ fn protect(
 ) -> ColumnId {
     let id = ColumnId(u32::try_from(schema.protected.len()).expect("few columns"));
     let default = rule.default.as_ref().map(|text| match text.as_str() {
-        "CURRENT_TIMESTAMP" => sql_rewrite::Literal::TransactionTime,
-        number => sql_rewrite::Literal::Number(number.to_owned()),
+        "CURRENT_TIMESTAMP" => sql_plan::Literal::TransactionTime,
+        number => sql_plan::Literal::Number(number.to_owned()),
     });
     let own = format!("column:{name}.{table}.{column}");
     schema.protected.push(ProtectedColumn {
@@ -199,7 +199,7 @@ pub fn plan_one(text: &str, schema: &Schema) -> Result<Plan, Refusal> {
 /// The plan of a single statement as lines.
 pub fn describe(text: &str, schema: &Schema) -> String {
     match plan_one(text, schema) {
-        Ok(plan) => plan.describe(schema),
+        Ok(plan) => sql_rewrite::describe(&plan, schema),
         Err(refusal) => format!("refused {}: {}\n", refusal.sqlstate, refusal.message),
     }
 }

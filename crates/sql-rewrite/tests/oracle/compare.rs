@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use sql_oracle::{Constant, Reading, Unread, read};
-use sql_rewrite::{Dialect, Literal, Plan, Schema, plan};
+use sql_plan::{Literal, Plan};
+use sql_rewrite::{Dialect, Schema, plan};
 
 use super::corpus;
 use super::meant::meant;

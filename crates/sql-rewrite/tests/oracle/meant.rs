@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sql_rewrite::{Expression, Literal, Plan, Source, Template, Translated};
+use sql_plan::{Expression, Literal, Plan, Source, Template, Translated};
 
 /// The parts of a plan.
 #[derive(Default)]

@@ -2,7 +2,8 @@
 //! or a constant that may be run, never passes; what is planned means what the client wrote.
 
 use sql_oracle::{Constant, Reading, read};
-use sql_rewrite::{Dialect, Effects, ObjectEffect, Objects, Plan, Schema, plan_with};
+use sql_plan::{Effects, ObjectEffect, Plan};
+use sql_rewrite::{Dialect, Objects, Schema, plan_with};
 
 use super::compare::disagreements;
 use super::spelled::{Random, blank, constant, name, number};

@@ -3,7 +3,8 @@
 #![cfg(unix)]
 
 use postgres::{Client, SimpleQueryMessage};
-use sql_rewrite::{ASKED, Plan, Rules, Schema, SchemaError, answers_of, catalogue, ddl};
+use sql_plan::{Plan, Rules};
+use sql_rewrite::{ASKED, Schema, SchemaError, answers_of, catalogue, ddl};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::Parser;
 

@@ -1,7 +1,7 @@
 //! The tables of TPC-C under the rules of `examples/tpcc-columns`: DDL in clear goes in, and the
 //! server takes what comes out.
 
-use sql_rewrite::{Mode, Rules};
+use sql_plan::{Mode, Rules};
 
 use super::{ask, rules, run, shown};
 

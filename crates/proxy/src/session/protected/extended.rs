@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use sql_rewrite::{Form, NAME_SIZE_MAX, Source};
+use sql_plan::{Form, Source};
+use sql_rewrite::NAME_SIZE_MAX;
 use sqlstate::SqlState;
 use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target, write_target};

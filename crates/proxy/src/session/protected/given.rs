@@ -1,6 +1,6 @@
 //! Names that SQL gives and takes back, and how transactions end, which takes names too.
 
-use sql_rewrite::{Effects, ObjectEffect};
+use sql_plan::{Effects, ObjectEffect};
 
 use super::{Protected, Ways};
 use crate::session::prepared::By;

@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use sql_rewrite::Plan;
+use sql_plan::Plan;
 use sqlstate::SqlState;
 use wire_postgres::backend;
 use wire_postgres::frontend::{

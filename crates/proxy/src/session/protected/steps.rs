@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use column_types::TextContext;
-use sql_rewrite::{Plan, ReadModifyWrite};
+use sql_plan::{Plan, ReadModifyWrite};
 use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, Target, write_execute, write_target};
 

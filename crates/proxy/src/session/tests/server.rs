@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crypto::secret::Key;
-use sql_rewrite::{Column, ColumnId, Mode, ProtectedColumn, RelationKind, Rules, Schema, Table};
+use sql_plan::{ColumnId, Mode, Rules};
+use sql_rewrite::{Column, ProtectedColumn, RelationKind, Schema, Table};
 use wire_postgres::backend;
 use wire_postgres::frontend::{Bind, Execute, Parse, Target};
 

@@ -10,12 +10,12 @@ use super::{Lowering, Typed, as_read, both, compare, known, shape, truth};
 use crate::analysis::any::{Listed, not_listed};
 use crate::analysis::function::argument_expression;
 use crate::names::{builtin, split};
-use crate::refusal::{refuse, unsupported};
 use crate::type_limits::without_limits;
 use crate::{
     BinaryOperator, Expression, Literal, ParameterType, Refusal, ScalarFunction, Source,
     UnaryOperator,
 };
+use sql_plan::{refuse, unsupported};
 
 impl Lowering<'_, '_> {
     /// `left IS DISTINCT FROM right`: a comparison for which NULL is a value.

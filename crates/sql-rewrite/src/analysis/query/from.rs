@@ -13,8 +13,8 @@ use super::super::{Analysis, OutColumn, Relation, Scope};
 use super::Outputs;
 use super::naming::name_columns;
 use crate::names::{folded, quoted, split};
-use crate::refusal::{refuse, unsupported};
 use crate::{Refusal, RelationKind, Table, Use, forms};
+use sql_plan::{refuse, unsupported};
 
 impl Analysis<'_> {
     /// All that stands in a FROM clause.

@@ -9,8 +9,8 @@ use super::super::{Analysis, OutColumn, Scope};
 use super::naming::output_name;
 use super::{Outputs, Targets};
 use crate::names::{folded, quoted, split};
-use crate::refusal::{refuse, unsupported};
 use crate::{ColumnId, Refusal};
+use sql_plan::{refuse, unsupported};
 
 impl Analysis<'_> {
     pub fn projection(

@@ -8,7 +8,7 @@ use super::{Outputs, from};
 use crate::Refusal;
 use crate::analysis::scope::refuse_gathered;
 use crate::names::folded;
-use crate::refusal::{refuse, unsupported};
+use sql_plan::{refuse, unsupported};
 
 impl Analysis<'_> {
     pub fn with(&mut self, with: &mut With, outer: Option<&Scope>) -> Result<(), Refusal> {

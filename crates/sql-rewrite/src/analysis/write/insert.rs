@@ -12,8 +12,8 @@ use super::super::query::Outputs;
 use super::super::{Analysis, Relation, Scope};
 use super::target_column;
 use crate::names::quoted;
-use crate::refusal::{refuse, unsupported};
 use crate::{ColumnId, Mode, Refusal, Table};
+use sql_plan::{refuse, unsupported};
 
 impl Analysis<'_> {
     pub fn insert(

@@ -16,7 +16,7 @@ pub struct Refusal {
 }
 
 /// What is not supported on protected columns.
-pub(crate) fn refuse(message: impl Into<String>) -> Refusal {
+pub fn refuse(message: impl Into<String>) -> Refusal {
     Refusal {
         sqlstate: SqlState::FEATURE_NOT_SUPPORTED,
         message: message.into(),
@@ -28,7 +28,7 @@ pub(crate) fn refuse(message: impl Into<String>) -> Refusal {
 const SOME_TABLE: &str = "a protected table";
 
 /// A part of SQL that the analysis does not know.
-pub(crate) fn unsupported(what: &str) -> Refusal {
+pub fn unsupported(what: &str) -> Refusal {
     refuse(format!(
         "{what} is not supported in a statement that names {SOME_TABLE}"
     ))
@@ -40,7 +40,8 @@ const USUAL_HINT: &str = "`strongroom columns explain` tells what works on each 
 
 impl Refusal {
     /// The same, with the name of the table in it where there is one.
-    pub(crate) fn naming(mut self, name: Option<&str>) -> Self {
+    #[must_use]
+    pub fn naming(mut self, name: Option<&str>) -> Self {
         let Some(name) = name else {
             return self;
         };
@@ -56,12 +57,16 @@ impl Refusal {
         self
     }
 
-    pub(crate) fn with_hint(mut self, hint: &str) -> Self {
+    /// With what the user can do.
+    #[must_use]
+    pub fn with_hint(mut self, hint: &str) -> Self {
         self.hint = Some(hint.to_owned());
         self
     }
 
-    pub(crate) fn with_state(mut self, sqlstate: SqlState) -> Self {
+    /// With another SQLSTATE.
+    #[must_use]
+    pub fn with_state(mut self, sqlstate: SqlState) -> Self {
         self.sqlstate = sqlstate;
         self
     }

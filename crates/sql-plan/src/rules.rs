@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 mod check;
 
-pub(crate) use check::{constant_value, few_values, parse_default};
+pub use check::{constant_value, few_values, parse_default};
 
 /// What the server can do with a column's ciphertext, and so what it learns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -222,7 +222,7 @@ fn check_bits(rule: &ColumnRule) -> Result<(), String> {
 }
 
 /// Why the values of a column can be counted, where they can.
-pub(crate) fn few_values(logical: LogicalType, bits: Option<u8>) -> Option<&'static str> {
+pub fn few_values(logical: LogicalType, bits: Option<u8>) -> Option<&'static str> {
     match logical {
         LogicalType::Boolean => Some("boolean has two values"),
         LogicalType::Char(length) | LogicalType::Varchar(Some(length))
@@ -311,7 +311,7 @@ fn check_default(rule: &ColumnRule) -> Result<(), String> {
 ///
 /// # Errors
 /// What is wrong and what to do. The text is not repeated: it may be confidential.
-pub(crate) fn parse_default(text: &str, logical: LogicalType) -> Result<Literal, String> {
+pub fn parse_default(text: &str, logical: LogicalType) -> Result<Literal, String> {
     let text = text.trim();
     let lower = text.to_ascii_lowercase();
     let literal = match lower.as_str() {
@@ -356,7 +356,7 @@ pub(crate) fn parse_default(text: &str, logical: LogicalType) -> Result<Literal,
 
 /// The value of a number or text as a column of the type stores it; None: it has no such value,
 /// or the literal is no constant.
-pub(crate) fn constant_value(literal: &Literal, logical: LogicalType) -> Option<Value> {
+pub fn constant_value(literal: &Literal, logical: LogicalType) -> Option<Value> {
     // A constant that depends on settings is read as the server reads it without any.
     let context = TextContext::default();
     let (value, from) = match literal {

@@ -45,7 +45,8 @@ impl Plan {
         }
     }
 
-    pub(crate) fn effects_mut(&mut self) -> &mut Effects {
+    /// The same, to be changed.
+    pub fn effects_mut(&mut self) -> &mut Effects {
         match self {
             Self::Pass(effects) | Self::One(_, effects) => effects,
             Self::ReadModifyWrite(modify) => &mut modify.effects,
@@ -137,7 +138,8 @@ pub struct Finish {
 
 impl Finish {
     /// All that is computed, but for how many rows.
-    pub(crate) fn expressions(&self) -> impl Iterator<Item = &Expression> {
+    /// All that is computed.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
         let aggregates = self.aggregates.iter();
         let aggregated = aggregates.flat_map(|one| one.argument.iter().chain(&one.filter));
         let filters = self.filter.iter().chain(&self.having);

@@ -123,7 +123,8 @@ impl Expression {
         deepest
     }
 
-    pub(crate) fn parts(&self) -> Vec<&Self> {
+    /// The expressions right within it.
+    pub fn parts(&self) -> Vec<&Self> {
         match self {
             Self::Column(_) | Self::Value(..) | Self::Aggregate(_) | Self::Group(_) => Vec::new(),
             Self::Unary(_, inner)

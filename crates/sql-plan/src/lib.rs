@@ -1,0 +1,34 @@
+//! What is done with a statement over confidential columns.
+//!
+//! [`Rules`] say which columns are confidential. A [`Plan`] says what the server gets for a
+//! statement, what its holes are filled with, which of its columns are opened, and what is computed
+//! afterwards; its [`Effects`] say what the statement changes beside rows. A [`Refusal`] says why a
+//! statement is not executed. `sql-rewrite` makes plans; `finish` and the proxy's sessions carry
+//! them out. No parser, no protocol, no key, no I/O.
+#![forbid(unsafe_code)]
+
+mod column_id;
+mod effects;
+mod expression;
+mod plan;
+mod refusal;
+mod rules;
+mod translated;
+
+pub use column_id::ColumnId;
+pub use effects::{Effects, ObjectEffect, TransactionEffect, Use};
+pub use expression::{
+    AggregateFunction, BinaryOperator, Expression, Literal, ScalarFunction, Source, UnaryOperator,
+};
+pub use plan::{
+    Aggregate, Assignment, Copy, CopyFormat, Current, Finish, GroupKey, Plan, Planned,
+    ReadModifyWrite, Sort,
+};
+pub use refusal::{Refusal, refuse, unsupported};
+pub use rules::{
+    ColumnRule, DEFAULT_SCHEMA, Mode, Rules, RulesError, constant_value, few_values, parse_default,
+};
+pub use translated::{
+    Form, Hole, LockKey, LockedColumn, Output, OutputKind, ParameterType, Piece, Purpose, Template,
+    Translated,
+};
