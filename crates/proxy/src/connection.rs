@@ -58,7 +58,7 @@ pub struct Connection {
     deadline: Option<Pin<Box<Sleep>>>,
     /// Its database is watched.
     watching: Option<Watching>,
-    /// What the client waits for.
+    /// What the client waits for before it is sent more.
     announced: Vec<Pin<Box<dyn Future<Output = ()> + Send>>>,
     client_is_gone: bool,
 }
@@ -163,9 +163,12 @@ impl Connection {
     }
 
     fn note_watch(&mut self) {
-        if self.watching.is_none() {
-            let watch = self.session.watch();
-            self.watching = watch.map(|watch| watch::connection::begin(watch, &self.shared));
+        if self.watching.is_none()
+            && let Some(watch) = self.session.watch()
+        {
+            // The client is let in once changes of the schema are heard of.
+            self.announced.push(Box::pin(Arc::clone(&watch).listens()));
+            self.watching = Some(watch::connection::begin(watch, &self.shared));
         }
         for announced in self.session.take_announced() {
             self.announced.push(Box::pin(announced.wait()));

@@ -276,7 +276,7 @@ impl Session {
         self.server_key.take()
     }
 
-    /// The watch over its database, once a statement asked for that.
+    /// The watch over its database, once the server has let the client in.
     pub(crate) fn watch(&self) -> Option<Arc<Watch>> {
         self.protected.as_ref()?.watch().cloned()
     }
@@ -521,6 +521,11 @@ impl Session {
         };
         self.status = status;
         self.due.note_server(backend::kind::READY_FOR_QUERY);
+        if self.phase != Phase::Ready
+            && let Some(protected) = &mut self.protected
+        {
+            protected.begin();
+        }
         self.phase = Phase::Ready;
         if self.is_draining {
             self.drain(false);

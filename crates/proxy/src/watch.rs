@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_postgres::SimpleQueryMessage;
 
@@ -43,6 +43,11 @@ impl Announced {
     }
 }
 
+/// Nothing was heard yet.
+const NEVER: u64 = u64::MAX;
+/// More than any proxy runs, and little enough to be added to an [`Instant`].
+const MS_MAX: u64 = u32::MAX as u64 * 1000;
+
 type Requests = mpsc::UnboundedReceiver<oneshot::Sender<()>>;
 
 /// The watch over a database.
@@ -54,8 +59,11 @@ pub struct Watch {
     known_as: String,
     lease: Duration,
     began: Instant,
-    /// Since then: the server has answered a question that was asked at that time.
+    /// Since then: the server has answered a question that was asked at that time. [`NEVER`]
+    /// before the connection has shown to others that it listens.
     heard_ms: AtomicU64,
+    /// That has become later.
+    heard: Notify,
     announce: mpsc::UnboundedSender<oneshot::Sender<()>>,
     /// None: the connection's task has it.
     requests: Mutex<Option<Requests>>,
@@ -70,7 +78,8 @@ impl Watch {
             known_as: known_as.to_owned(),
             lease,
             began: Instant::now(),
-            heard_ms: AtomicU64::new(0),
+            heard_ms: AtomicU64::new(NEVER),
+            heard: Notify::new(),
             announce,
             requests: Mutex::new(Some(requests)),
             sessions: AtomicUsize::new(0),
@@ -82,9 +91,7 @@ impl Watch {
     /// # Errors
     /// The lease has ended.
     pub(crate) fn check(&self, now: Instant) -> Result<(), StatementError> {
-        let heard = Duration::from_millis(self.heard_ms.load(Ordering::Acquire));
-        let silence = now.saturating_duration_since(self.began + heard);
-        if silence <= self.lease {
+        if self.has_heard(now) {
             return Ok(());
         }
         let message = "the proxy's own connection to this database is down, so that it would not \
@@ -92,6 +99,30 @@ impl Watch {
         let hint = "Statements go on when it is back. The proxy's log says what is wrong; see \
                     [proxy.watch] in its configuration.";
         Err(StatementError::rules(message).hint(hint))
+    }
+
+    fn has_heard(&self, now: Instant) -> bool {
+        let heard_ms = self.heard_ms.load(Ordering::Acquire);
+        let heard = self.began + Duration::from_millis(heard_ms.min(MS_MAX));
+        heard_ms != NEVER && now.saturating_duration_since(heard) <= self.lease
+    }
+
+    /// Ends when changes are heard of, or when the lease has ended. A session that went by what it
+    /// read before that could miss a change whose client was not made to wait.
+    pub(crate) async fn listens(self: Arc<Self>) {
+        let has_heard = async {
+            loop {
+                let mut heard = std::pin::pin!(self.heard.notified());
+                // First listen, then look: what is heard in between is not missed.
+                heard.as_mut().enable();
+                if self.has_heard(Instant::now()) {
+                    return;
+                }
+                heard.await;
+            }
+        };
+        // Where it has not heard by then, statements are refused, and say why.
+        let _ = timeout(self.lease, has_heard).await;
     }
 
     /// Has all proxies told that the schema changed.
@@ -108,8 +139,15 @@ impl Watch {
     /// A question that was asked then has an answer.
     fn note_heard(&self, asked: Instant) {
         let since = asked.saturating_duration_since(self.began);
-        let since_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-        self.heard_ms.fetch_max(since_ms, Ordering::Release);
+        let since_ms = u64::try_from(since.as_millis()).unwrap_or(MS_MAX);
+        let later = |heard_ms| match heard_ms {
+            NEVER => Some(since_ms),
+            heard_ms => (since_ms > heard_ms).then_some(since_ms),
+        };
+        let _ = self
+            .heard_ms
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, later);
+        self.heard.notify_waiters();
     }
 
     fn take_requests(&self) -> Option<Requests> {
@@ -162,14 +200,31 @@ mod tests {
     fn nothing_is_planned_once_the_lease_has_ended() {
         let watch = Watch::new(b"base", "base", Duration::from_secs(10));
         let at = |seconds: u64| watch.began + Duration::from_secs(seconds);
-        assert_eq!(watch.check(at(10)), Ok(()));
-        let failure = watch.check(at(11)).expect_err("nobody was heard");
+        let failure = watch.check(at(0)).expect_err("nobody was heard");
         assert_eq!(failure.sqlstate, "F0000");
+        watch.note_heard(at(0));
+        assert_eq!(watch.check(at(10)), Ok(()));
+        assert!(watch.check(at(11)).is_err());
         watch.note_heard(at(5));
         // An answer that comes late tells of when it was asked for.
         watch.note_heard(at(3));
         assert_eq!(watch.check(at(15)), Ok(()));
         assert!(watch.check(at(16)).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_session_waits_until_changes_are_heard_of_but_no_longer_than_a_lease() {
+        let lease = Duration::from_millis(50);
+        let begun = Instant::now();
+        Arc::new(Watch::new(b"base", "base", lease)).listens().await;
+        assert!(begun.elapsed() >= lease);
+
+        let watch = Arc::new(Watch::new(b"base", "base", Duration::from_secs(600)));
+        let waits = tokio::spawn(Arc::clone(&watch).listens());
+        tokio::task::yield_now().await;
+        watch.note_heard(Instant::now());
+        waits.await.expect("it was heard");
+        watch.listens().await;
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
 //! Whoever changes the schema, and however: the proxy plans by what it is.
 
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::common::tap::Tap;
 use crate::common::{Setup, client_of};
@@ -263,6 +263,44 @@ fn a_proxy_that_cannot_hear_of_changes_plans_nothing_once_its_lease_has_ended() 
     two.batch_execute(insert).expect("it hears again");
 }
 
+/// Nobody waits for it yet, so that it would miss a change.
+#[test]
+fn a_proxy_that_does_not_listen_yet_sends_nothing_by_what_it_read() {
+    const LEASE_SECONDS: u32 = 3;
+    if !server_testkit::is_installed() {
+        return;
+    }
+    let (setup, other, _folder) = with_watches(LEASE_SECONDS);
+    let mut one = setup.connect();
+    for table in ["note", "shown"] {
+        one.batch_execute(&format!("CREATE TABLE {table} (id integer, text text)"))
+            .expect("created");
+    }
+    // From now on `one` knows who else may listen.
+    sleep(Duration::from_secs(u64::from(LEASE_SECONDS) + 2));
+    let mut direct = setup.server.connect();
+    direct
+        .batch_execute("ALTER ROLE watcher NOLOGIN")
+        .expect("a superuser");
+    let mut two = client_of(&other);
+    let insert = "INSERT INTO shown VALUES (1, 'CANARY')";
+    let error = two.batch_execute(insert).expect_err("it hears of nothing");
+    assert_eq!(error.code().expect("the proxy says why").code(), "F0000");
+    one.batch_execute("DROP TABLE shown; CREATE VIEW shown AS SELECT id, text FROM note")
+        .expect("changed");
+    direct
+        .batch_execute("ALTER ROLE watcher LOGIN")
+        .expect("a superuser");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while let Err(error) = two.batch_execute(insert) {
+        assert_eq!(error.code().expect("the proxy says why").code(), "F0000");
+        assert!(Instant::now() < deadline, "it never listens");
+        sleep(Duration::from_millis(100));
+    }
+    let row = one.query_one("SELECT count(*) FROM note WHERE text = 'CANARY'", &[]);
+    assert_eq!(row.expect("a row").get::<_, i64>(0), 1);
+}
+
 /// It cannot be told of a change, and goes by what it knew: whoever changes the schema waits.
 #[test]
 fn a_proxy_that_was_cut_off_sends_nothing_by_an_old_schema() {
@@ -353,7 +391,6 @@ fn the_watch_gives_its_password_by_scram_only() {
                      password = { file = \"password\" }\n";
         let proxy = crate::common::proxy(&folder, &tap.address.to_string(), RULES, watch);
         let mut client = client_of(&proxy);
-        client.batch_execute("SELECT 1").expect("within the lease");
         sleep(Duration::from_secs(3));
         let watches = direct.query_one(
             "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'strongroom watch'",

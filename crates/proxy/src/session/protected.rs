@@ -122,7 +122,12 @@ impl Protected {
         }
     }
 
-    /// The watch over its database, once that is known.
+    /// The server has let the client in.
+    pub(super) fn begin(&mut self) {
+        self.schema.begin();
+    }
+
+    /// See [`SchemaView::watch`].
     pub(super) fn watch(&self) -> Option<&Arc<Watch>> {
         self.schema.watch()
     }

@@ -95,12 +95,19 @@ impl SchemaView {
         &self.shared
     }
 
+    /// The server has let the client in. Before that it may have asked for any database.
+    pub(super) fn begin(&mut self) {
+        let name = self.database.known_as();
+        self.freshness = self.shared.freshness(name);
+        self.watching.watch = self.shared.watch(self.database.name(), name);
+    }
+
     /// By what name the schema of the database is known.
     pub(super) fn database(&self) -> &str {
         self.database.known_as()
     }
 
-    /// The watch over the database, once that is known.
+    /// The watch over the database, once the server has let the client in.
     pub(super) fn watch(&self) -> Option<&Arc<Watch>> {
         self.watching.watch.as_ref()
     }
@@ -220,13 +227,6 @@ impl SchemaView {
         transaction: &Transaction,
         to_server: &mut Vec<u8>,
     ) -> &Load {
-        // Only now: whoever asks for a database before its login may ask for any.
-        if self.freshness.is_none() {
-            self.freshness = self.shared.freshness(self.database.known_as());
-            self.watching.watch = self
-                .shared
-                .watch(self.database.name(), self.database.known_as());
-        }
         let published = self.shared.generation(self.database.known_as());
         // What only this session sees is not what was published.
         let is_own = self

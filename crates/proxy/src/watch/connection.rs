@@ -68,8 +68,6 @@ fn in_words(error: &tokio_postgres::Error) -> String {
 pub(crate) fn begin(watch: Arc<Watch>, shared: &Arc<Shared>) -> Watching {
     watch.sessions.fetch_add(1, Ordering::SeqCst);
     if let Some(requests) = watch.take_requests() {
-        // Nobody listened, and nobody went by what was known: a session looks first.
-        watch.note_heard(Instant::now());
         let (own, all) = (Arc::clone(&watch), Arc::clone(shared));
         shared.main.spawn(run(own, all, requests));
     }
