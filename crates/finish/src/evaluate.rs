@@ -59,13 +59,13 @@ impl Ready {
 impl Node {
     fn value<'a>(&'a self, row: &Row<'a>) -> Computed<'a> {
         Ok(match self {
-            Self::Column(place) => match row.columns.get(*place) {
+            Self::Column(index) => match row.columns.get(*index) {
                 Some(Cell::Value(value)) => Some(Cow::Borrowed(value)),
                 Some(Cell::Null) => None,
                 Some(Cell::Raw(_)) | None => return Err(unknown_column()),
             },
-            Self::Group(place) => row.groups.get(*place).and_then(borrowed),
-            Self::Aggregate(place) => row.aggregates.get(*place).and_then(borrowed),
+            Self::Group(index) => row.groups.get(*index).and_then(borrowed),
+            Self::Aggregate(index) => row.aggregates.get(*index).and_then(borrowed),
             Self::Constant(value) => borrowed(value),
             Self::Negate(inner, logical) => match inner.value(row)? {
                 Some(value) => Some(Cow::Owned(negate(&value, *logical)?)),
@@ -198,8 +198,8 @@ impl Node {
     }
 
     fn is_null(&self, row: &Row<'_>) -> Result<bool, ValueError> {
-        if let Self::Column(place) = self {
-            return Ok(matches!(row.columns.get(*place), Some(Cell::Null) | None));
+        if let Self::Column(index) = self {
+            return Ok(matches!(row.columns.get(*index), Some(Cell::Null) | None));
         }
         Ok(self.value(row)?.is_none())
     }

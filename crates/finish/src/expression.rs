@@ -101,17 +101,17 @@ impl Ready {
     pub fn new(expression: &Expression, names: &Names<'_>) -> Result<Self, ValueError> {
         let make = |expression: &Expression| Self::new(expression, names);
         Ok(match expression {
-            Expression::Column(place) => Self {
-                node: Node::Column(*place),
-                logical: names.columns.get(*place).copied().flatten(),
+            Expression::Column(index) => Self {
+                node: Node::Column(*index),
+                logical: names.columns.get(*index).copied().flatten(),
             },
-            Expression::Group(place) => Self {
-                node: Node::Group(*place),
-                logical: names.groups.get(*place).copied().flatten(),
+            Expression::Group(index) => Self {
+                node: Node::Group(*index),
+                logical: names.groups.get(*index).copied().flatten(),
             },
-            Expression::Aggregate(place) => Self {
-                node: Node::Aggregate(*place),
-                logical: names.aggregates.get(*place).copied(),
+            Expression::Aggregate(index) => Self {
+                node: Node::Aggregate(*index),
+                logical: names.aggregates.get(*index).copied(),
             },
             Expression::Value(source, logical) => {
                 let (value, logical) = names.constants.one(source, *logical)?;
@@ -161,7 +161,7 @@ impl Ready {
     /// The column that this is, and nothing else.
     pub fn column(&self) -> Option<usize> {
         match self.node {
-            Node::Column(place) => Some(place),
+            Node::Column(index) => Some(index),
             _ => None,
         }
     }
@@ -169,7 +169,7 @@ impl Ready {
     /// The group key that this is, and nothing else.
     pub(crate) fn group(&self) -> Option<usize> {
         match self.node {
-            Node::Group(place) => Some(place),
+            Node::Group(index) => Some(index),
             _ => None,
         }
     }
@@ -205,7 +205,7 @@ impl Ready {
 impl Node {
     fn columns(&self, see: &mut dyn FnMut(usize)) {
         match self {
-            Self::Column(place) => see(*place),
+            Self::Column(index) => see(*index),
             Self::Group(_) | Self::Aggregate(_) | Self::Constant(_) => {}
             Self::IsNull(inner, _) if matches!(**inner, Self::Column(_)) => {}
             Self::Negate(inner, _)

@@ -14,7 +14,7 @@ const GROUP_SIZE: usize = 96;
 /// Groups in the order in which they were met.
 #[derive(Default)]
 pub(crate) struct Groups {
-    places: HashMap<Box<[u8]>, usize>,
+    indices: HashMap<Box<[u8]>, usize>,
     groups: Vec<Group>,
     /// The key of the row at hand.
     key: Vec<u8>,
@@ -47,19 +47,19 @@ impl Groups {
             equal::append(value.as_deref(), *logical, &mut self.key)?;
             keys.push(value);
         }
-        let place = match self.places.get(&*self.key) {
-            Some(place) => *place,
+        let index = match self.indices.get(&*self.key) {
+            Some(index) => *index,
             None => {
                 let keys = keys.into_iter();
                 let keys = keys
                     .map(|key| key.map(std::borrow::Cow::into_owned))
                     .collect();
-                let place = self.begin(keys, program);
-                self.places.insert(self.key.as_slice().into(), place);
-                place
+                let index = self.begin(keys, program);
+                self.indices.insert(self.key.as_slice().into(), index);
+                index
             }
         };
-        let group = &mut self.groups[place];
+        let group = &mut self.groups[index];
         for (sum, total) in group.sums.iter_mut().zip(&program.totals) {
             self.size += sum.add(total, row)?;
         }

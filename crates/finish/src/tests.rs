@@ -257,19 +257,19 @@ fn ask_within(
 ) -> Result<Vec<String>, FinishError> {
     let finish = plan(sql).expect("planned").expect("to be finished");
     let schema = schema();
-    let places = finish.fetch.outputs.iter().map(|output| match output.kind {
+    let indices = finish.fetch.outputs.iter().map(|output| match output.kind {
         OutputKind::Plain => columns.iter().position(|name| *name == "id"),
         OutputKind::Sealed(id) | OutputKind::Gathered(id, _) => {
             let column = &schema.column(id).column;
             columns.iter().position(|name| name == column)
         }
     });
-    let places: Vec<Option<usize>> = places.collect();
+    let indices: Vec<Option<usize>> = indices.collect();
     let rows: Vec<Vec<Option<String>>> = rows
         .iter()
         .map(|row| {
-            let field = |place: &Option<usize>| row[(*place)?].map(str::to_owned);
-            places.iter().map(field).collect()
+            let field = |index: &Option<usize>| row[(*index)?].map(str::to_owned);
+            indices.iter().map(field).collect()
         })
         .collect();
     let answered = answer(&finish, &inputs(&finish, &schema), &rows, limits)?;
@@ -489,21 +489,21 @@ fn columns_of_the_answer_have_their_types_and_origins() {
 fn what_only_passes_is_not_read() {
     let finish = plan("SELECT id, n4 FROM t ORDER BY n4").expect("planned");
     let finish = finish.expect("to be finished");
-    let place = finish.fetch.outputs.iter();
-    let place = place
+    let index = finish.fetch.outputs.iter();
+    let index = index
         .clone()
         .position(|output| output.kind == OutputKind::Plain);
-    let place = place.expect("id is fetched");
+    let index = index.expect("id is fetched");
     let inputs = inputs(&finish, &schema());
     let program = |inputs: &[Input], passes: bool| {
         Program::new(&finish, inputs, &Literals, move |_, _| passes)
     };
-    let want = |passes| program(&inputs, passes).expect("it is whole").want(place);
+    let want = |passes| program(&inputs, passes).expect("it is whole").want(index);
     assert_eq!(want(true), Want::Raw);
     assert_eq!(want(false), Want::Value, "it comes in the other format");
 
     let mut unknown = inputs.clone();
-    unknown[place].logical = None;
+    unknown[index].logical = None;
     assert!(program(&unknown, true).is_ok());
     let failed = program(&unknown, false).expect_err("its format is not known");
     assert_eq!(failed.sqlstate, "0A000");

@@ -313,8 +313,8 @@ pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
         error,
     })?;
     toml::from_str(&text).map_err(|error: toml::de::Error| {
-        let place = error.span().map_or(0, |span| span.start);
-        let before = text.get(..place).unwrap_or_default();
+        let index = error.span().map_or(0, |span| span.start);
+        let before = text.get(..index).unwrap_or_default();
         ConfigError::Syntax {
             path: path.to_owned(),
             line: before.matches('\n').count() + 1,

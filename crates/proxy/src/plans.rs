@@ -15,9 +15,9 @@ const TEXT_SIZE_MAX: usize = 64 << 10;
 
 /// One of the statements that the server gets for one of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct At {
+pub struct ServerStatement {
     /// Which statement of the text.
-    pub place: usize,
+    pub index: usize,
     /// Which of its plan's.
     pub role: Role,
 }
@@ -44,7 +44,7 @@ pub struct TextPlan {
     pub planned: Vec<Planned>,
     /// The statements of the server, where they are bound: those of a text that is one statement,
     /// or of which one takes steps.
-    bound: Vec<(At, Bound)>,
+    bound: Vec<(ServerStatement, Bound)>,
     /// Whether prepared statements may be gone afterwards.
     pub forgets_statements: bool,
     /// Whether the text may name what sessions give names to: looked for once, not at each Bind.
@@ -82,9 +82,11 @@ impl TextPlan {
         }
         let mut bound = Vec::new();
         if planned.len() == 1 || planned.iter().any(|one| takes_steps(&one.plan)) {
-            for (place, one) in planned.iter().enumerate() {
+            for (index, one) in planned.iter().enumerate() {
                 let parts = parts(&one.plan).into_iter();
-                bound.extend(parts.map(|(role, part)| (At { place, role }, Bound::new(part))));
+                bound.extend(
+                    parts.map(|(role, part)| (ServerStatement { index, role }, Bound::new(part))),
+                );
             }
         }
         Self {
@@ -129,18 +131,18 @@ impl TextPlan {
 
     /// What a statement of the client's becomes on the server under the client's own name. None:
     /// it goes on as it came.
-    pub fn front(&self, place: usize) -> Option<At> {
-        let role = match &self.planned.get(place)?.plan {
+    pub fn front(&self, index: usize) -> Option<ServerStatement> {
+        let role = match &self.planned.get(index)?.plan {
             Plan::Pass(_) | Plan::Copy(_) => return None,
             Plan::One(..) => Role::Only,
             Plan::ReadModifyWrite(_) | Plan::Finish(_) => Role::Read,
         };
-        Some(At { place, role })
+        Some(ServerStatement { index, role })
     }
 
-    /// The COPY at a place of a text.
-    pub fn copy(&self, place: usize) -> Option<&Copy> {
-        match &self.planned.get(place)?.plan {
+    /// The COPY at an index of a text.
+    pub fn copy(&self, index: usize) -> Option<&Copy> {
+        match &self.planned.get(index)?.plan {
             Plan::Copy(copy) => Some(copy),
             _ => None,
         }
@@ -148,20 +150,20 @@ impl TextPlan {
 
     /// The statement of the server whose rows are the client's. None: as [`Self::front`], or none
     /// is.
-    pub fn answering(&self, place: usize) -> Option<At> {
-        match &self.planned.get(place)?.plan {
-            Plan::ReadModifyWrite(_) => Some(At {
-                place,
+    pub fn answering(&self, index: usize) -> Option<ServerStatement> {
+        match &self.planned.get(index)?.plan {
+            Plan::ReadModifyWrite(_) => Some(ServerStatement {
+                index,
                 role: Role::Write,
             }),
             Plan::Finish(_) => None,
-            Plan::Pass(_) | Plan::One(..) | Plan::Copy(_) => self.front(place),
+            Plan::Pass(_) | Plan::One(..) | Plan::Copy(_) => self.front(index),
         }
     }
 
     /// A statement of the server.
-    pub fn translated(&self, at: At) -> Option<&Translated> {
-        match (&self.planned.get(at.place)?.plan, at.role) {
+    pub fn translated(&self, at: ServerStatement) -> Option<&Translated> {
+        match (&self.planned.get(at.index)?.plan, at.role) {
             (Plan::One(translated, _), Role::Only) => Some(translated),
             (Plan::ReadModifyWrite(modify), Role::Read) => Some(&modify.read),
             (Plan::ReadModifyWrite(modify), Role::Write) => Some(&modify.write),
@@ -172,7 +174,7 @@ impl TextPlan {
     }
 
     /// A statement of the server with parameters.
-    pub fn bound(&self, at: At) -> Option<&Bound> {
+    pub fn bound(&self, at: ServerStatement) -> Option<&Bound> {
         let found = self.bound.iter().find(|(known, _)| *known == at);
         found.map(|(_, bound)| bound)
     }
@@ -184,15 +186,15 @@ impl TextPlan {
     }
 
     /// Columns that come back; empty: rows go on as they are.
-    pub fn outputs(&self, at: At) -> &[Output] {
+    pub fn outputs(&self, at: ServerStatement) -> &[Output] {
         self.translated(at)
             .map_or(&[], |translated| &translated.outputs)
     }
 
     /// Whether a statement stands behind one that ends the transaction, or a part of it.
     pub fn goes_on_behind_an_end(&self) -> bool {
-        let transactions = (0..self.planned.len()).map(|place| {
-            let effects = self.effects(place);
+        let transactions = (0..self.planned.len()).map(|index| {
+            let effects = self.effects(index);
             effects.and_then(|effects| effects.transaction.as_ref())
         });
         let mut behind = transactions.skip_while(|transaction| {
@@ -205,8 +207,8 @@ impl TextPlan {
     }
 
     /// What a statement changes.
-    pub fn effects(&self, place: usize) -> Option<&Effects> {
-        Some(self.planned.get(place)?.plan.effects())
+    pub fn effects(&self, index: usize) -> Option<&Effects> {
+        Some(self.planned.get(index)?.plan.effects())
     }
 }
 

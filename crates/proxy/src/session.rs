@@ -50,7 +50,7 @@ mod transaction;
 pub use database::Database;
 use due::Due;
 use incoming::{Input, Rest};
-use protected::{Protected, Ways};
+use protected::{Outputs, Protected};
 
 /// Bytes that may wait for the side that does not take them, until the other side is not read any
 /// more.
@@ -132,7 +132,7 @@ enum Phase {
 
 /// What to do with a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum MessageAction {
     /// It goes on unread.
     Pass,
     /// It is read as a whole.
@@ -354,34 +354,34 @@ impl Session {
             let Some(header) = Header::read(&bytes[at..], usize::MAX)? else {
                 break;
             };
-            match self.way(side, header.kind) {
-                Way::Pass => {
+            match self.action(side, header.kind) {
+                MessageAction::Pass => {
                     self.told_the_end |=
                         (side, header.kind) == (Side::Client, frontend::kind::TERMINATE);
                     self.input(side).begin(header.size, Rest::Passes);
                 }
-                Way::Drop => {
+                MessageAction::Drop => {
                     self.pass(side, &bytes[run..at]);
                     self.input(side).begin(header.size, Rest::IsDropped);
                 }
-                Way::Copy => {
+                MessageAction::Copy => {
                     self.pass(side, &bytes[run..at]);
                     at += wire_postgres::HEADER_SIZE;
                     run = at;
                     let body_size = header.size - wire_postgres::HEADER_SIZE;
                     self.input(side).begin(body_size, Rest::IsCopied);
                 }
-                Way::Wait => break,
-                Way::Ask => {
+                MessageAction::Wait => break,
+                MessageAction::Ask => {
                     self.pass(side, &bytes[run..at]);
                     run = at;
-                    self.with_protected(|protected, ways| {
-                        protected.ask_first(ways);
+                    self.with_protected(|protected, outputs| {
+                        protected.ask_first(outputs);
                         Ok(())
                     })?;
                     break;
                 }
-                Way::Read => {
+                MessageAction::Read => {
                     // Only now is the size the proxy's business.
                     Header::read(&bytes[at..], self.terms.message_size_max)?;
                     if !self.has_begun() && side == Side::Client && header.size > WAITING_MAX {
@@ -408,8 +408,8 @@ impl Session {
         let size = input.passing.min(bytes.len());
         input.passing -= size;
         if input.rest == Rest::IsCopied {
-            self.with_protected(|protected, ways| {
-                protected.copy_data(&bytes[..size], ways);
+            self.with_protected(|protected, outputs| {
+                protected.copy_data(&bytes[..size], outputs);
                 Ok(())
             })?;
         }
@@ -423,33 +423,33 @@ impl Session {
         }
     }
 
-    fn way(&mut self, side: Side, kind: u8) -> Way {
+    fn action(&mut self, side: Side, kind: u8) -> MessageAction {
         match (side, self.phase) {
-            (_, Phase::Ended) => Way::Wait,
+            (_, Phase::Ended) => MessageAction::Wait,
             (Side::Client, Phase::Authenticating { sasl_begins, .. }) => match kind {
-                frontend::kind::PASSWORD if sasl_begins => Way::Read,
-                frontend::kind::PASSWORD | frontend::kind::TERMINATE => Way::Pass,
-                _ => Way::Wait,
+                frontend::kind::PASSWORD if sasl_begins => MessageAction::Read,
+                frontend::kind::PASSWORD | frontend::kind::TERMINATE => MessageAction::Pass,
+                _ => MessageAction::Wait,
             },
             (Side::Client, Phase::Starting) => match kind {
-                frontend::kind::TERMINATE => Way::Pass,
-                _ => Way::Wait,
+                frontend::kind::TERMINATE => MessageAction::Pass,
+                _ => MessageAction::Wait,
             },
-            (Side::Server, Phase::Authenticating { .. } | Phase::Starting) => Way::Read,
+            (Side::Server, Phase::Authenticating { .. } | Phase::Starting) => MessageAction::Read,
             (Side::Client, Phase::Ready) => {
                 if let Some(protected) = &mut self.protected {
-                    return protected.client_way(kind);
+                    return protected.client_action(kind);
                 }
                 self.due.note_client(kind);
-                Way::Pass
+                MessageAction::Pass
             }
             (Side::Server, Phase::Ready) => match kind {
-                backend::kind::READY_FOR_QUERY | backend::kind::ERROR => Way::Read,
+                backend::kind::READY_FOR_QUERY | backend::kind::ERROR => MessageAction::Read,
                 _ => match &self.protected {
-                    Some(protected) => protected.server_way(kind),
+                    Some(protected) => protected.server_action(kind),
                     None => {
                         self.due.note_server(kind);
-                        Way::Pass
+                        MessageAction::Pass
                     }
                 },
             },
@@ -491,9 +491,9 @@ impl Session {
         if (side, kind) == (Side::Server, backend::kind::ERROR) {
             self.read_error(body)?;
         }
-        self.with_protected(|protected, ways| match side {
-            Side::Client => protected.client_message(kind, message, ways),
-            Side::Server => protected.server_message(kind, message, ways),
+        self.with_protected(|protected, outputs| match side {
+            Side::Client => protected.client_message(kind, message, outputs),
+            Side::Server => protected.server_message(kind, message, outputs),
         })?;
         if (side, kind) == (Side::Server, backend::kind::READY_FOR_QUERY) {
             self.read_ready(body)?;
@@ -503,16 +503,16 @@ impl Session {
 
     fn with_protected(
         &mut self,
-        act: impl FnOnce(&mut Protected, &mut Ways<'_>) -> Result<(), End>,
+        act: impl FnOnce(&mut Protected, &mut Outputs<'_>) -> Result<(), End>,
     ) -> Result<(), End> {
         let Some(protected) = &mut self.protected else {
             return Ok(());
         };
-        let mut ways = Ways {
+        let mut outputs = Outputs {
             to_client: &mut self.to_client.bytes,
             to_server: &mut self.to_server.bytes,
         };
-        act(protected, &mut ways)
+        act(protected, &mut outputs)
     }
 
     fn read_ready(&mut self, body: &[u8]) -> Result<(), End> {

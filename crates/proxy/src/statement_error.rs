@@ -80,7 +80,7 @@ impl StatementError {
         Self::new(Fault::Proxy, SqlState::INTERNAL_ERROR, message)
     }
 
-    /// The plan at a place is of another kind than the code that carries it out.
+    /// The plan at an index is of another kind than the code that carries it out.
     pub(crate) fn other_plan() -> Self {
         Self::defect("the plan is another")
     }

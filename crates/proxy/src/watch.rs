@@ -174,7 +174,7 @@ impl Watch {
 pub fn rows_of(messages: &[SimpleQueryMessage]) -> Vec<Vec<Option<String>>> {
     let rows = messages.iter().filter_map(|message| match message {
         SimpleQueryMessage::Row(row) => {
-            let column = |place| row.get(place).map(str::to_owned);
+            let column = |index| row.get(index).map(str::to_owned);
             Some((0..row.len()).map(column).collect())
         }
         _ => None,

@@ -1,15 +1,13 @@
 //! All integration tests of the proxy, in one executable.
 
-mod again;
 mod altered;
-mod beliefs;
 mod canary;
 mod columns;
 mod common;
 mod computed;
+mod connection_failures;
 mod copy;
 mod differential;
-mod ends;
 mod everyday;
 mod execute;
 mod false_server;
@@ -26,5 +24,7 @@ mod round_trips;
 mod schema;
 mod settings;
 mod socket;
+mod stale_schema;
+mod unnamed_statement_reuse;
 mod versions;
 mod written;

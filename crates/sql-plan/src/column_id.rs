@@ -1,5 +1,5 @@
 //! Which protected column.
 
-/// A protected column, by its place in the protected columns of the schema.
+/// A protected column, by its index among the protected columns of the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ColumnId(pub u32);

@@ -13,9 +13,9 @@ pub enum Source {
     Literal(Literal),
     /// What the proxy computes from parameters and constants alone, a value of this type.
     Calculated(Box<Expression>, LogicalType),
-    /// [`ReadModifyWrite::assignments`], by place.
+    /// [`ReadModifyWrite::assignments`], by index.
     Computed(usize),
-    /// [`ReadModifyWrite`]: where the row lies, as it was read; place among the outputs of
+    /// [`ReadModifyWrite`]: where the row lies, as it was read; index among the outputs of
     /// `read`: 0 is `ctid`, 1 is `tableoid` (partitions of one table number their rows alike).
     Locator(usize),
 }
@@ -73,13 +73,13 @@ impl fmt::Debug for Literal {
 /// What the proxy computes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
-    /// A column of the fetched row, by place among the outputs.
+    /// A column of the fetched row, by index among the outputs.
     Column(usize),
     /// A constant or parameter, taken for a value of the type.
     Value(Source, LogicalType),
-    /// An aggregate, by place in [`Finish::aggregates`].
+    /// An aggregate, by index in [`Finish::aggregates`].
     Aggregate(usize),
-    /// A group key, by place in [`Finish::group_by`].
+    /// A group key, by index in [`Finish::group_by`].
     Group(usize),
     /// One operand.
     Unary(UnaryOperator, Box<Expression>),

@@ -64,7 +64,7 @@ pub struct ReadModifyWrite {
     pub read: Translated,
     /// The columns that are read.
     pub current: Vec<Current>,
-    /// What is computed for each row; its columns are places among the outputs of `read`.
+    /// What is computed for each row; its columns are indices of the outputs of `read`.
     pub assignments: Vec<Assignment>,
     /// Writes one row, found by [`Source::Locator`].
     pub write: Translated,

@@ -49,7 +49,7 @@ pub struct Template {
 pub enum Piece {
     /// SQL.
     Text(String),
-    /// Place of [`Translated::holes`]; one hole may stand at several places.
+    /// Index into [`Translated::holes`]; one hole may stand at several places.
     Hole(usize),
 }
 
@@ -126,7 +126,7 @@ pub enum OutputKind {
 pub struct LockKey {
     /// Schema and table.
     pub table: (String, String),
-    /// Values of the key: columns by place in the table, and the hole that each is compared with.
+    /// Values of the key: columns by index in the table, and the hole that each is compared with.
     pub key: Vec<(usize, usize)>,
     /// Sealed columns of the row among the outputs.
     pub read: Vec<LockedColumn>,

@@ -98,7 +98,7 @@ pub(crate) struct Analysis<'s> {
     /// Whether the order of the query that is analysed next means nothing.
     pub order_is_free: bool,
     /// Columns that those of the VALUES that is analysed next, in FROM, are stored in.
-    pub handed: Option<Vec<Option<ColumnId>>>,
+    pub insert_targets: Option<Vec<Option<ColumnId>>>,
 }
 
 impl<'s> Analysis<'s> {
@@ -124,7 +124,7 @@ impl<'s> Analysis<'s> {
             uses: BTreeSet::new(),
             gathers: false,
             order_is_free: false,
-            handed: None,
+            insert_targets: None,
         }
     }
 

@@ -78,7 +78,7 @@ enum Kind {
 #[derive(Clone, Debug)]
 struct Word {
     kind: Kind,
-    place: Range<usize>,
+    span: Range<usize>,
 }
 
 impl Word {
@@ -99,8 +99,8 @@ impl Word {
 fn words(text: &str) -> Option<Vec<Word>> {
     let found = lexemes(text);
     let mut words = Vec::with_capacity(found.len());
-    for (at, (lexeme, place)) in found.iter().enumerate() {
-        let part = text.get(place.clone())?;
+    for (at, (lexeme, span)) in found.iter().enumerate() {
+        let part = text.get(span.clone())?;
         let kind = match lexeme {
             Lexeme::Word => Kind::Word(part.to_lowercase()),
             Lexeme::Comma => Kind::Comma,
@@ -115,13 +115,13 @@ fn words(text: &str) -> Option<Vec<Word>> {
             Lexeme::Other => other(part)?,
         };
         let escapes =
-            matches!(&kind, Kind::Word(word) if word == "u") && text[place.end..].starts_with('&');
+            matches!(&kind, Kind::Word(word) if word == "u") && text[span.end..].starts_with('&');
         if escapes {
             return None;
         }
         words.push(Word {
             kind,
-            place: place.clone(),
+            span: span.clone(),
         });
     }
     Some(words)
@@ -178,13 +178,13 @@ fn reads_catalogues(words: &[Word]) -> bool {
 struct Relation<'a> {
     schema: Option<&'a str>,
     name: &'a str,
-    place: Range<usize>,
+    span: Range<usize>,
     has_alias: bool,
 }
 
 /// A piece of the text, and what stands there instead.
 struct Replacement {
-    place: Range<usize>,
+    span: Range<usize>,
     text: String,
 }
 
@@ -199,13 +199,13 @@ fn qualifiers(words: &[Word], replaced: &[(Relation, String)]) -> Vec<Replacemen
     };
     (0..words.len())
         .filter(|at| is_dot(at + 1) && is_dot(at + 3) && is_replaced(*at))
-        .map(|at| words[at].place.start..words[at + 2].place.start)
-        .filter(|place| {
+        .map(|at| words[at].span.start..words[at + 2].span.start)
+        .filter(|span| {
             let mut own = replaced.iter().map(|(relation, _)| relation);
-            own.all(|own| !own.place.contains(&place.start))
+            own.all(|own| !own.span.contains(&span.start))
         })
-        .map(|place| Replacement {
-            place,
+        .map(|span| Replacement {
+            span,
             text: String::new(),
         })
         .collect()
@@ -236,7 +236,7 @@ impl Relation<'_> {
             format!(" AS {}", own.name)
         };
         Replacement {
-            place: own.place,
+            span: own.span,
             text: format!("({subquery}){alias}"),
         }
     }
@@ -340,9 +340,9 @@ fn relations(words: &[Word]) -> Vec<Relation<'_>> {
     found
 }
 
-/// The relation that begins at a word, and the place behind its name; None for a call.
+/// The relation that begins at a word, and the index behind its name; None for a call.
 fn relation(words: &[Word], at: usize) -> (Option<Relation<'_>>, usize) {
-    let name_at = |place: usize| words.get(place).and_then(Word::name);
+    let name_at = |span: usize| words.get(span).and_then(Word::name);
     let dotted = words.get(at + 1).is_some_and(|word| word.kind == Kind::Dot);
     let (schema, name, last) = match (dotted, name_at(at), name_at(at + 2)) {
         (true, Some(schema), Some(name)) => (Some(schema), name, at + 2),
@@ -361,7 +361,7 @@ fn relation(words: &[Word], at: usize) -> (Option<Relation<'_>>, usize) {
     let relation = Relation {
         schema,
         name,
-        place: words[at].place.start..words[last].place.end,
+        span: words[at].span.start..words[last].span.end,
         has_alias,
     };
     (Some(relation), last + 1)
@@ -374,13 +374,13 @@ fn translated(
     replacements: impl Iterator<Item = Replacement>,
 ) -> Translated {
     let mut cuts: Vec<(Range<usize>, Piece)> = replacements
-        .map(|replacement| (replacement.place, Piece::Text(replacement.text)))
+        .map(|replacement| (replacement.span, Piece::Text(replacement.text)))
         .collect();
     let mut holes = Vec::new();
     let mut parameters = 0;
     for word in words {
         if let Kind::Parameter(parameter) = word.kind {
-            cuts.push((word.place.clone(), Piece::Hole(holes.len())));
+            cuts.push((word.span.clone(), Piece::Hole(holes.len())));
             parameters = parameters.max(parameter + 1);
             holes.push(Hole {
                 source: Source::Parameter(parameter),
@@ -388,13 +388,13 @@ fn translated(
             });
         }
     }
-    cuts.sort_by_key(|(place, _)| place.start);
+    cuts.sort_by_key(|(span, _)| span.start);
     let mut pieces = Vec::new();
     let mut done = 0;
-    for (place, piece) in cuts {
-        pieces.push(Piece::Text(text[done..place.start].to_owned()));
+    for (span, piece) in cuts {
+        pieces.push(Piece::Text(text[done..span.start].to_owned()));
         pieces.push(piece);
-        done = place.end;
+        done = span.end;
     }
     pieces.push(Piece::Text(text[done..].to_owned()));
     Translated {

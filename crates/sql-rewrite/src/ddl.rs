@@ -171,7 +171,7 @@ fn refusal(subject: &str, reason: &str, hint: &str) -> Refusal {
     }
 }
 
-fn place(table: &Table, column: &str) -> String {
+fn subject_of(table: &Table, column: &str) -> String {
     format!("protected column {}.{}.{column}", table.schema, table.name)
 }
 

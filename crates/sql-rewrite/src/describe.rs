@@ -53,8 +53,8 @@ fn describe_translated(text: &mut String, name: &str, plan: &Translated, schema:
 
 fn describe_lock(text: &mut String, locks: &LockKey, schema: &Schema) {
     let table = schema.tables.get(&locks.table);
-    let key = locks.key.iter().filter_map(|(place, _)| {
-        let column = table?.columns.get(*place)?;
+    let key = locks.key.iter().filter_map(|(index, _)| {
+        let column = table?.columns.get(*index)?;
         Some(column.name.as_str())
     });
     let key = key.collect::<Vec<_>>().join(", ");
@@ -197,10 +197,10 @@ fn expression(value: &Expression) -> String {
         values.join(", ")
     };
     match value {
-        Expression::Column(place) => format!("#{place}"),
+        Expression::Column(index) => format!("#{index}"),
         Expression::Value(from, logical) => format!("{}::{logical}", source(from)),
-        Expression::Aggregate(place) => format!("aggregate {place}"),
-        Expression::Group(place) => format!("group {place}"),
+        Expression::Aggregate(index) => format!("aggregate {index}"),
+        Expression::Group(index) => format!("group {index}"),
         Expression::Unary(operator, inner) => {
             let inner = expression(inner);
             match operator {

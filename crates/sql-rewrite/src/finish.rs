@@ -137,14 +137,14 @@ impl Shape {
         };
         let names: Vec<OutColumn> = shape.items.iter().map(|(name, _)| name.clone()).collect();
         for key in keys {
-            let place = output_of(key, Some(&names))
+            let index = output_of(key, Some(&names))
                 .and_then(|found| names.iter().position(|name| std::ptr::eq(name, found)));
-            let key = match (key, place) {
-                (Expr::Value(_), Some(place)) => shape.items[place].1.clone(),
-                (Expr::Identifier(name), Some(place))
+            let key = match (key, index) {
+                (Expr::Value(_), Some(index)) => shape.items[index].1.clone(),
+                (Expr::Identifier(name), Some(index))
                     if lowering.scope.resolve(std::slice::from_ref(name)).is_err() =>
                 {
-                    shape.items[place].1.clone()
+                    shape.items[index].1.clone()
                 }
                 _ => key.clone(),
             };
@@ -184,8 +184,8 @@ impl Shape {
         let known = self.group_by.iter().position(|(key, ..)| {
             key == expression || same_column(key, expression, lowering.scope)
         });
-        if let Some(place) = known {
-            return Ok((Expression::Group(place), self.group_by[place].2));
+        if let Some(index) = known {
+            return Ok((Expression::Group(index), self.group_by[index].2));
         }
         if Constant::of(expression)?.is_some() {
             return lowering.lower(expression, None);
@@ -213,10 +213,10 @@ impl Shape {
     fn sort(&mut self, key: &OrderByExpr, lowering: &mut Lowering) -> Result<Sort, Refusal> {
         check_sort_options(&key.options)?;
         let names: Vec<OutColumn> = self.items.iter().map(|(name, _)| name.clone()).collect();
-        let place = output_of(&key.expr, Some(&names))
+        let index = output_of(&key.expr, Some(&names))
             .and_then(|found| names.iter().position(|name| std::ptr::eq(name, found)));
-        let (value, _): Typed = match place {
-            Some(place) => (self.project[place].1.clone(), None),
+        let (value, _): Typed = match index {
+            Some(index) => (self.project[index].1.clone(), None),
             None => self.value(&key.expr, lowering)?,
         };
         check_collation(&value, &self.group_by, lowering)?;
@@ -247,12 +247,12 @@ fn check_collation(value: &Expression, keys: &[Key], lowering: &Lowering) -> Res
 fn has_plain_text(value: &Expression, keys: &[Key], lowering: &Lowering) -> bool {
     let of = |inner: &Expression| has_plain_text(inner, keys, lowering);
     match value {
-        Expression::Column(place) => {
-            let fetched = &lowering.fetched[*place];
+        Expression::Column(index) => {
+            let fetched = &lowering.fetched[*index];
             let is_known = fetched.logical.is_some_and(|logical| !logical.is_text());
             fetched.sealed.is_none() && fetched.gathered.is_none() && !is_known
         }
-        Expression::Group(place) => of(&keys[*place].1.value),
+        Expression::Group(index) => of(&keys[*index].1.value),
         Expression::Binary(BinaryOperator::Concatenate, left, right) => of(left) || of(right),
         Expression::Call(Scalar::Lower | Scalar::Upper | Scalar::Trim, inner) => of(inner),
         Expression::Cast(inner, logical) => logical.is_text() && of(inner),

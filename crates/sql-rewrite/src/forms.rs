@@ -65,7 +65,7 @@ struct Word<'t> {
     word: String,
     /// As it stands in the text.
     text: &'t str,
-    place: Range<usize>,
+    span: Range<usize>,
     is_name: bool,
     is_constant: bool,
 }
@@ -79,19 +79,19 @@ pub(crate) fn for_parser(text: &str) -> Cow<'_, str> {
 pub(crate) fn of_lexemes<'t>(text: &'t str, lexemes: &[(Lexeme, Range<usize>)]) -> Cow<'t, str> {
     let words: Vec<Word> = lexemes
         .iter()
-        .map(|(lexeme, place)| word(text, *lexeme, place.clone()))
+        .map(|(lexeme, span)| word(text, *lexeme, span.clone()))
         .collect();
     let mut changed: Vec<(Range<usize>, String)> = Vec::new();
     for at in 0..words.len() {
         if let Some(change) = lock(&words, at).or_else(|| only(&words, at)) {
             changed.extend(change);
         } else if words[at].is_constant {
-            let joints = joints(text, &words[at].place);
+            let joints = joints(text, &words[at].span);
             changed.extend(joints.into_iter().map(|joint| (joint, String::new())));
         } else if is_null_test(&words, at) {
-            changed.push((words[at].place.clone(), "IS NULL".to_owned()));
+            changed.push((words[at].span.clone(), "IS NULL".to_owned()));
         } else if is_table_query(&words, at) {
-            changed.push((words[at].place.clone(), "SELECT * FROM".to_owned()));
+            changed.push((words[at].span.clone(), "SELECT * FROM".to_owned()));
         }
     }
     let without_data = without_data(&words);
@@ -99,24 +99,24 @@ pub(crate) fn of_lexemes<'t>(text: &'t str, lexemes: &[(Lexeme, Range<usize>)]) 
         // The name stands before all that a query has.
         changed.insert(0, (name..name, format!("\"{NO_DATA}\".")));
     }
-    if let Some((_, place)) = &without_data {
-        changed.push((place.clone(), String::new()));
+    if let Some((_, span)) = &without_data {
+        changed.push((span.clone(), String::new()));
     }
     if changed.is_empty() {
         return Cow::Borrowed(text);
     }
     let mut out = String::new();
     let mut taken = 0;
-    for (place, change) in changed {
-        out.push_str(&text[taken..place.start]);
+    for (span, change) in changed {
+        out.push_str(&text[taken..span.start]);
         out.push_str(&change);
-        taken = place.end;
+        taken = span.end;
     }
     Cow::Owned(out + &text[taken..])
 }
 
-fn word(text: &str, lexeme: Lexeme, place: Range<usize>) -> Word<'_> {
-    let part = &text[place.start..place.end.min(text.len())];
+fn word(text: &str, lexeme: Lexeme, span: Range<usize>) -> Word<'_> {
+    let part = &text[span.start..span.end.min(text.len())];
     let is_quoted = lexeme == Lexeme::Other && part.starts_with('"');
     Word {
         word: match lexeme {
@@ -125,7 +125,7 @@ fn word(text: &str, lexeme: Lexeme, place: Range<usize>) -> Word<'_> {
             Lexeme::Operator | Lexeme::Other | Lexeme::Semicolon => "*".to_owned(),
         },
         text: part,
-        place,
+        span,
         is_constant: lexeme == Lexeme::Other && part.ends_with('\''),
         is_name: is_quoted || lexeme == Lexeme::Word,
     }
@@ -142,13 +142,13 @@ fn lock(words: &[Word], at: usize) -> Option<Changes> {
             && behind.iter().zip(lock).all(|(own, word)| own.word == *word)
     };
     let (lock, mark) = LOCKS.iter().find(|(lock, _)| starts(lock))?;
-    let mut place = behind[0].place.start..behind[lock.len() - 1].place.end;
+    let mut span = behind[0].span.start..behind[lock.len() - 1].span.end;
     let mut mark = (*mark).to_owned();
     if let Some(of) = behind.get(lock.len()).filter(|next| next.word == "of") {
-        place.end = of.place.end;
+        span.end = of.span.end;
         mark.push('.');
     }
-    Some(vec![(place, mark)])
+    Some(vec![(span, mark)])
 }
 
 /// `ONLY t` and `ONLY (t)` where a relation is meant.
@@ -169,8 +169,8 @@ fn only(words: &[Word], at: usize) -> Option<Changes> {
     }
     let mark = format!("\"{ONLY}\".");
     if !opens {
-        let place = words[at].place.start..words[name].place.start;
-        return Some(vec![(place, mark)]);
+        let span = words[at].span.start..words[name].span.start;
+        return Some(vec![(span, mark)]);
     }
     let close = (name..words.len()).find(|close| words[*close].word == ")")?;
     let in_name = words[name..close]
@@ -178,8 +178,8 @@ fn only(words: &[Word], at: usize) -> Option<Changes> {
         .all(|part| part.is_name || part.text == ".");
     in_name.then(|| {
         vec![
-            (words[at].place.start..words[name].place.start, mark),
-            (words[close].place.clone(), String::new()),
+            (words[at].span.start..words[name].span.start, mark),
+            (words[close].span.clone(), String::new()),
         ]
     })
 }
@@ -203,8 +203,8 @@ fn without_data(words: &[Word]) -> Option<(usize, Range<usize>)> {
         3
     };
     (name < last).then(|| {
-        let end = words[words.len() - 1].place.end;
-        (words[name].place.start, words[last].place.start..end)
+        let end = words[words.len() - 1].span.end;
+        (words[name].span.start, words[last].span.start..end)
     })
 }
 

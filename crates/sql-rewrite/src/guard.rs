@@ -46,8 +46,8 @@ pub(crate) fn check_folding(text: &str, part: &Part, schema: &Schema) -> Result<
         let mut names = columns.chain(&schema.suspect_functions);
         schema.has_protected(name) || names.any(|own| lower(own) == name)
     };
-    for (lexeme, place) in part {
-        let own = &text[place.start..place.end.min(text.len())];
+    for (lexeme, span) in part {
+        let own = &text[span.start..span.end.min(text.len())];
         let (read, meant) = match lexeme {
             _ if own.is_ascii() => continue,
             Lexeme::Word => (cut(own.to_ascii_lowercase()), lower(own)),
@@ -84,14 +84,14 @@ pub(crate) fn check_form(statement: &str, part: &Part) -> Result<usize, Refusal>
     }
     let mut chains = vec![0_usize];
     let mut longest = 0;
-    for (lexeme, place) in part {
+    for (lexeme, span) in part {
         let depth = chains.len();
         let chain = chains.last_mut().expect("the outermost chain stays");
         match lexeme {
             Lexeme::Comma => *chain = 0,
             Lexeme::Operator => *chain += 1,
             // No key word that nests is longer.
-            Lexeme::Word if place.len() <= 9 => *chain += 1,
+            Lexeme::Word if span.len() <= 9 => *chain += 1,
             Lexeme::Open => chains.push(0),
             Lexeme::Close if depth > 1 => drop(chains.pop()),
             _ => {}
@@ -141,8 +141,8 @@ pub(crate) fn on_a_stack_for<T>(chain: usize, work: impl FnOnce() -> T) -> T {
 /// Refuses a text whose constants end elsewhere where `standard_conforming_strings` is off: what
 /// is a constant or a comment here could be SQL there.
 pub(crate) fn check_constants(text: &str, lexemes: &Part) -> Result<(), Refusal> {
-    let is_doubtful = |(lexeme, place): &(Lexeme, Range<usize>)| {
-        let constant = text.get(place.clone()).unwrap_or_default();
+    let is_doubtful = |(lexeme, span): &(Lexeme, Range<usize>)| {
+        let constant = text.get(span.clone()).unwrap_or_default();
         *lexeme == Lexeme::Other && constant.starts_with('\'') && constant.contains("\\'")
     };
     match lexemes.iter().any(is_doubtful) {
@@ -160,8 +160,8 @@ pub(crate) fn check_unseen(text: &str, part: &Part, schema: &Schema) -> Result<(
     if schema.protected.is_empty() {
         return Ok(());
     }
-    let words = part.iter().map(|(lexeme, place)| match lexeme {
-        Lexeme::Word => text[place.clone()].to_ascii_lowercase(),
+    let words = part.iter().map(|(lexeme, span)| match lexeme {
+        Lexeme::Word => text[span.clone()].to_ascii_lowercase(),
         _ => String::new(),
     });
     let words: Vec<String> = words.take(3).collect();
@@ -208,8 +208,8 @@ fn called_with_texts(text: &str, part: &Part, schema: &Schema) -> Option<String>
 }
 
 /// A name, quoted or not, in small letters.
-fn name_of(text: &str, (kind, place): &(Lexeme, Range<usize>)) -> Option<String> {
-    let name = &text[place.clone()];
+fn name_of(text: &str, (kind, span): &(Lexeme, Range<usize>)) -> Option<String> {
+    let name = &text[span.clone()];
     let is_name = match kind {
         Lexeme::Word => true,
         Lexeme::Other => name.starts_with('"'),
@@ -218,8 +218,8 @@ fn name_of(text: &str, (kind, place): &(Lexeme, Range<usize>)) -> Option<String>
     is_name.then(|| lower(name.trim_matches('"')))
 }
 
-fn is_dot(text: &str, (_, place): &(Lexeme, Range<usize>)) -> bool {
-    &text[place.clone()] == "."
+fn is_dot(text: &str, (_, span): &(Lexeme, Range<usize>)) -> bool {
+    &text[span.clone()] == "."
 }
 
 /// A function that only its own connection sees is not among those whose texts are read: it must
@@ -283,8 +283,8 @@ fn is_static(text: &str, part: &Part, languages: &[&str]) -> bool {
 fn check_schema_name(text: &str, part: &Part, schema: &Schema) -> Result<(), Refusal> {
     let renames = part
         .iter()
-        .any(|(_, place)| text[place.clone()].eq_ignore_ascii_case("rename"));
-    let name = part.get(2).map_or("", |(_, place)| &text[place.clone()]);
+        .any(|(_, span)| text[span.clone()].eq_ignore_ascii_case("rename"));
+    let name = part.get(2).map_or("", |(_, span)| &text[span.clone()]);
     let name = lower(name.trim_matches('"'));
     let mut ruled = schema.protected.iter();
     if renames && ruled.any(|column| lower(&column.schema) == name) {

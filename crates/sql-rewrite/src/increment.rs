@@ -99,8 +99,8 @@ fn changes_key(update: &Update, table: &Table) -> bool {
         let AssignmentTarget::ColumnName(name) = &assignment.target else {
             return true;
         };
-        let place = split(name).and_then(|(_, column)| table.position(&column));
-        place.is_none_or(|place| table.unique_keys.iter().any(|key| key.contains(&place)))
+        let index = split(name).and_then(|(_, column)| table.position(&column));
+        index.is_none_or(|index| table.unique_keys.iter().any(|key| key.contains(&index)))
     })
 }
 
@@ -261,8 +261,8 @@ fn part_assignments(
         let AssignmentTarget::ColumnName(name) = &assignment.target else {
             return Err(refusal);
         };
-        let place = split(name).and_then(|(_, column)| table.position(&column));
-        let Some(column) = place.and_then(|place| table.columns[place].protected) else {
+        let index = split(name).and_then(|(_, column)| table.position(&column));
+        let Some(column) = index.and_then(|index| table.columns[index].protected) else {
             return Err(refusal);
         };
         let target = assignment.target.clone();

@@ -91,7 +91,7 @@ fn row_of(query: &Query, alias: Option<&TableAlias>) -> Option<Row> {
         SetExpr::Values(values) => match values.rows.as_slice() {
             [row] => (1..)
                 .zip(&row.content)
-                .map(|(place, value)| (Some(format!("column{place}")), value))
+                .map(|(index, value)| (Some(format!("column{index}")), value))
                 .collect(),
             _ => return None,
         },
@@ -99,8 +99,8 @@ fn row_of(query: &Query, alias: Option<&TableAlias>) -> Option<Row> {
     };
     let names = alias.map_or(&[][..], |alias| &alias.columns);
     let mut row = Row::new();
-    for (place, (name, value)) in given.into_iter().enumerate() {
-        let name = match names.get(place) {
+    for (index, (name, value)) in given.into_iter().enumerate() {
+        let name = match names.get(index) {
             Some(name) => folded(&name.name),
             None => name?,
         };

@@ -24,7 +24,7 @@ pub(crate) enum Lexeme {
     Semicolon,
 }
 
-/// The lexemes of a text with their places; blanks and comments are left out.
+/// The lexemes of a text with their spans; blanks and comments are left out.
 pub(crate) fn lexemes(text: &str) -> Vec<(Lexeme, Range<usize>)> {
     let mut lexemes = Vec::new();
     let mut at = 0;
@@ -93,8 +93,8 @@ pub(crate) fn is_word(byte: u8) -> bool {
 /// The words and the names in quotes of a statement, in small letters and without quotes.
 pub(crate) fn words(text: &str, part: &[(Lexeme, Range<usize>)]) -> Vec<String> {
     part.iter()
-        .filter_map(|(lexeme, place)| {
-            let own = text.get(place.clone())?;
+        .filter_map(|(lexeme, span)| {
+            let own = text.get(span.clone())?;
             let is_word = match lexeme {
                 Lexeme::Word => true,
                 Lexeme::Other => own.starts_with('"'),
@@ -180,11 +180,11 @@ fn continuation(bytes: &[u8], end: usize) -> Option<usize> {
 }
 
 /// Between the parts of a constant: from the quote that ends one to that which begins the next.
-pub(crate) fn joints(text: &str, place: &Range<usize>) -> Vec<Range<usize>> {
-    let bytes = &text.as_bytes()[..place.end.min(text.len())];
-    let backslash = matches!(bytes.get(place.start), Some(b'e' | b'E'));
+pub(crate) fn joints(text: &str, span: &Range<usize>) -> Vec<Range<usize>> {
+    let bytes = &text.as_bytes()[..span.end.min(text.len())];
+    let backslash = matches!(bytes.get(span.start), Some(b'e' | b'E'));
     let mut joints = Vec::new();
-    let mut from = place.start + usize::from(backslash);
+    let mut from = span.start + usize::from(backslash);
     if bytes.get(from) != Some(&b'\'') {
         return joints;
     }
@@ -200,29 +200,27 @@ pub(crate) fn joints(text: &str, place: &Range<usize>) -> Vec<Range<usize>> {
 
 /// Whether a text has numbers or constants that the parser, or some server, reads otherwise.
 pub(crate) fn has_doubtful_words(text: &str, lexemes: &[(Lexeme, Range<usize>)]) -> bool {
-    let own = |place: &Range<usize>| &text[place.start..place.end.min(text.len())];
-    let is_constant = |place: &Range<usize>| own(place).ends_with('\'');
+    let own = |span: &Range<usize>| &text[span.start..span.end.min(text.len())];
+    let is_constant = |span: &Range<usize>| own(span).ends_with('\'');
     // The parser would take the second for an alias.
     let beside = |pair: &[(Lexeme, Range<usize>)]| {
         is_constant(&pair[0].1) && own(&pair[1].1).starts_with('\'')
     };
     lexemes.windows(2).any(beside)
-        || lexemes
-            .iter()
-            .any(|(_, place)| match own(place).as_bytes() {
-                [b'0'..=b'9', ..] => !is_plain_number(text, place),
-                [b'e' | b'E', b'\'', ..] => !is_plain_escape_string(text, place),
-                _ => false,
-            })
+        || lexemes.iter().any(|(_, span)| match own(span).as_bytes() {
+            [b'0'..=b'9', ..] => !is_plain_number(text, span),
+            [b'e' | b'E', b'\'', ..] => !is_plain_escape_string(text, span),
+            _ => false,
+        })
 }
 
 /// Not `0x1F` or `1_000`, which some take for two words, nor `1a`.
-fn is_plain_number(text: &str, place: &Range<usize>) -> bool {
-    let own = &text[place.clone()];
+fn is_plain_number(text: &str, span: &Range<usize>) -> bool {
+    let own = &text[span.clone()];
     let (digits, exponent) = own.split_once(['e', 'E']).unwrap_or((own, "0"));
     let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
     let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let behind = text.as_bytes().get(place.end..).unwrap_or_default();
+    let behind = text.as_bytes().get(span.end..).unwrap_or_default();
     let has_exponent = match exponent {
         "" => matches!(behind, [b'+' | b'-', digit, ..] if digit.is_ascii_digit()),
         exponent => are_digits(exponent),
@@ -232,9 +230,9 @@ fn is_plain_number(text: &str, place: &Range<usize>) -> bool {
 
 /// Not `E'\v'`, which is another character to some servers, nor `E'\6'`, a new line, `'3'`, where
 /// an escape ends with its part.
-fn is_plain_escape_string(text: &str, place: &Range<usize>) -> bool {
-    let mut bytes = text[place.start..place.end.min(text.len())].bytes();
-    let mut is_plain = joints(text, place).is_empty();
+fn is_plain_escape_string(text: &str, span: &Range<usize>) -> bool {
+    let mut bytes = text[span.start..span.end.min(text.len())].bytes();
+    let mut is_plain = joints(text, span).is_empty();
     while let Some(byte) = bytes.next() {
         is_plain &= byte != b'\\' || bytes.next() != Some(b'v');
     }
@@ -253,7 +251,7 @@ fn dollar_end(text: &str, from: usize) -> usize {
     let inside = &text[tag_end + 1..];
     inside
         .find(tag)
-        .map_or(text.len(), |place| tag_end + 1 + place + tag.len())
+        .map_or(text.len(), |span| tag_end + 1 + span + tag.len())
 }
 
 #[cfg(test)]
@@ -263,7 +261,7 @@ mod tests {
     fn words(text: &str) -> Vec<&str> {
         lexemes(text)
             .into_iter()
-            .map(|(_, place)| &text[place])
+            .map(|(_, span)| &text[span])
             .collect()
     }
 
@@ -354,11 +352,11 @@ mod tests {
     #[test]
     fn what_does_not_end_ends_with_the_text() {
         for text in ["'a", "\"a", "E'\\", "$a$ b", "/* a", "-- a", "$"] {
-            let places = lexemes(text);
+            let spans = lexemes(text);
             assert!(
-                places
+                spans
                     .iter()
-                    .all(|(_, place)| place.end <= text.len().max(place.start + 1))
+                    .all(|(_, span)| span.end <= text.len().max(span.start + 1))
             );
         }
     }

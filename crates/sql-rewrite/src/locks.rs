@@ -29,7 +29,7 @@ pub(crate) fn of_query(
     let (pairs, _) = equalities(analysis, table, condition);
     let key = unique_key(table, &pairs)?;
     let mut read = Vec::new();
-    for (place, (item, output)) in select.projection.iter().zip(outputs).enumerate() {
+    for (index, (item, output)) in select.projection.iter().zip(outputs).enumerate() {
         let (SelectItem::UnnamedExpr(expression)
         | SelectItem::ExprWithAlias {
             expr: expression, ..
@@ -40,7 +40,7 @@ pub(crate) fn of_query(
         if let (OutputKind::Sealed(column), Some(_)) = (output.kind, column_name(expression)) {
             read.push(LockedColumn {
                 column,
-                output: place,
+                output: index,
             });
         }
     }
@@ -110,12 +110,12 @@ fn equality(
         (None, Some(column)) => (column, left),
         _ => return None,
     };
-    let place = table.position(&column)?;
+    let index = table.position(&column)?;
     if let Some(hole) = template::marked(value) {
-        return Some((place, hole));
+        return Some((index, hole));
     }
     // A whole number beside a plain column of whole numbers: it means the same as a parameter.
-    let is_whole = table.columns[place].physical.is_some_and(|physical| {
+    let is_whole = table.columns[index].physical.is_some_and(|physical| {
         use column_types::LogicalType as T;
         matches!(physical, T::SmallInt | T::Integer | T::BigInt)
     });
@@ -127,7 +127,7 @@ fn equality(
                 let source = Source::Literal(Literal::Number(digits.clone()));
                 let hole = analysis.hole_number(source, Form::Plain);
                 *value = template::marker(hole);
-                Some((place, hole))
+                Some((index, hole))
             }
             _ => None,
         },
@@ -140,7 +140,7 @@ pub(crate) fn unique_key(table: &Table, pairs: &[(usize, usize)]) -> Option<Vec<
     table.unique_keys.iter().find_map(|key| {
         let found = key
             .iter()
-            .map(|place| pairs.iter().find(|(column, _)| column == place).copied());
+            .map(|index| pairs.iter().find(|(column, _)| column == index).copied());
         found.collect()
     })
 }

@@ -178,7 +178,7 @@ impl Objects {
 
     /// Refuses `EXECUTE` inside of another statement: the server's statement takes ciphertexts.
     pub(crate) fn check_inner_execute(&self, text: &str, part: &Part) -> Result<(), Refusal> {
-        let first = part.first().map_or("", |(_, place)| &text[place.clone()]);
+        let first = part.first().map_or("", |(_, span)| &text[span.clone()]);
         let may_hold = ["explain", "create"]
             .iter()
             .any(|word| first.eq_ignore_ascii_case(word));
@@ -318,7 +318,7 @@ pub(crate) fn declare(declare: &Declare, plan: Plan) -> Result<Plan, Refusal> {
 
 /// What a statement that reads and writes no row does to names, by its words.
 pub(crate) fn effects(text: &str, part: &Part) -> Vec<ObjectEffect> {
-    let word = |at: usize| part.get(at).map_or("", |(_, place)| &text[place.clone()]);
+    let word = |at: usize| part.get(at).map_or("", |(_, span)| &text[span.clone()]);
     let is = |at: usize, own: &str| word(at).eq_ignore_ascii_case(own);
     let at_end = |all: bool| match (all, part.last()) {
         (false, Some(last)) => Some(name(text, last)),
@@ -348,8 +348,8 @@ pub(crate) fn effects(text: &str, part: &Part) -> Vec<ObjectEffect> {
 }
 
 /// A name as the catalogue would have it.
-fn name(text: &str, (_, place): &(Lexeme, Range<usize>)) -> String {
-    let word = &text[place.clone()];
+fn name(text: &str, (_, span): &(Lexeme, Range<usize>)) -> String {
+    let word = &text[span.clone()];
     let inside = word
         .strip_prefix('"')
         .and_then(|rest| rest.strip_suffix('"'));

@@ -23,7 +23,7 @@ pub use shared::Shared;
 /// All that plan and codec need to know of a protected column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProtectedColumn {
-    /// Its place in [`Schema::protected`].
+    /// Its index in [`Schema::protected`].
     pub id: ColumnId,
     /// Schema of the table, `public` where the rule names none.
     pub schema: String,
@@ -100,7 +100,7 @@ pub struct Table {
     pub kind: RelationKind,
     /// Columns in their order.
     pub columns: Vec<Column>,
-    /// Unique keys as places in `columns`, the primary key first.
+    /// Unique keys as indices of `columns`, the primary key first.
     pub unique_keys: Vec<Vec<usize>>,
     /// A view that computes something from a protected column: nothing may read it.
     pub opaque: bool,

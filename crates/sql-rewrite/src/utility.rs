@@ -49,15 +49,13 @@ pub(crate) fn passes(text: &str, part: &[(Lexeme, Range<usize>)]) -> Option<Effe
     let has_constants = matches!(first.as_str(), "notify" | "set");
     let has_names =
         has_names || (matches!(first.as_str(), "alter" | "create") && alters_names(text, part));
-    let fits = part.iter().all(|(lexeme, place)| match lexeme {
+    let fits = part.iter().all(|(lexeme, span)| match lexeme {
         Lexeme::Word | Lexeme::Comma | Lexeme::Open | Lexeme::Close => true,
         Lexeme::Operator => {
-            let operator = &text[place.clone()];
+            let operator = &text[span.clone()];
             operator == "." || (has_constants && matches!(operator, "=" | "-" | "+"))
         }
-        Lexeme::Other => {
-            has_constants || matches!(text.as_bytes()[place.start], b'"' | b'0'..=b'9')
-        }
+        Lexeme::Other => has_constants || matches!(text.as_bytes()[span.start], b'"' | b'0'..=b'9'),
         Lexeme::Semicolon => false,
     });
     ((has_names || has_constants) && fits).then(|| Effects {
@@ -74,8 +72,8 @@ fn alters_names(text: &str, part: &[(Lexeme, Range<usize>)]) -> bool {
     let [first, kind, .., before, word, _] = part else {
         return false;
     };
-    let is = |(_, place): &(Lexeme, Range<usize>), word: &str| {
-        text[place.clone()].eq_ignore_ascii_case(word)
+    let is = |(_, span): &(Lexeme, Range<usize>), word: &str| {
+        text[span.clone()].eq_ignore_ascii_case(word)
     };
     let has = |word: &str| part.iter().any(|own| is(own, word));
     if is(kind, "publication") {
@@ -181,12 +179,12 @@ pub(crate) fn copy(statement: &Statement, schema: &Schema) -> Result<Plan, Refus
     let Some(table) = analysis.find_table(schema_name.as_deref(), &name)? else {
         return Err(unsupported("COPY of a table that is not known"));
     };
-    let places = places(table, columns)?;
+    let indices = indices(table, columns)?;
     if into_server {
-        check_defaults(&analysis, table, &places)?;
+        check_defaults(&analysis, table, &indices)?;
     }
     let format = format(options, legacy_options)?;
-    Ok(copy_of(table, &places, into_server, format))
+    Ok(copy_of(table, &indices, into_server, format))
 }
 
 /// `COPY (query) TO STDOUT`, of a query that the server can do alone. `COPY` has no parameters:
@@ -246,10 +244,10 @@ fn copy_query(query: &Query, format: CopyFormat, schema: &Schema) -> Result<Plan
     })))
 }
 
-fn copy_of(table: &Table, places: &[usize], into_server: bool, format: CopyFormat) -> Plan {
-    let names = places
+fn copy_of(table: &Table, indices: &[usize], into_server: bool, format: CopyFormat) -> Plan {
+    let names = indices
         .iter()
-        .map(|place| quoted(&table.columns[*place].name).to_string());
+        .map(|index| quoted(&table.columns[*index].name).to_string());
     let mut text = format!(
         "COPY {}.{} ({}) {} WITH (",
         quoted(&table.schema),
@@ -263,9 +261,9 @@ fn copy_of(table: &Table, places: &[usize], into_server: bool, format: CopyForma
     );
     write_format(&mut text, &format);
     text.push(')');
-    let fields = places
+    let fields = indices
         .iter()
-        .map(|place| match table.columns[*place].protected {
+        .map(|index| match table.columns[*index].protected {
             Some(column) => OutputKind::Sealed(column),
             None => OutputKind::Plain,
         });
@@ -276,9 +274,9 @@ fn copy_of(table: &Table, places: &[usize], into_server: bool, format: CopyForma
         holes: Vec::new(),
         into_server,
         table: (table.schema.clone(), table.name.clone()),
-        columns: places
+        columns: indices
             .iter()
-            .map(|place| table.columns[*place].name.clone())
+            .map(|index| table.columns[*index].name.clone())
             .collect(),
         fields: fields.collect(),
         format,
@@ -290,13 +288,13 @@ fn copy_of(table: &Table, places: &[usize], into_server: bool, format: CopyForma
     }))
 }
 
-fn places(table: &Table, columns: &[Ident]) -> Result<Vec<usize>, Refusal> {
+fn indices(table: &Table, columns: &[Ident]) -> Result<Vec<usize>, Refusal> {
     if columns.is_empty() {
         // As the server does: what it computes is neither given nor taken.
         let all = 0..table.columns.len();
         return Ok(all.filter(|at| !table.columns[*at].is_generated).collect());
     }
-    let place = |name: &Ident| {
+    let index = |name: &Ident| {
         let name = folded(name);
         table.position(&name).ok_or_else(|| {
             refuse(format!(
@@ -306,16 +304,16 @@ fn places(table: &Table, columns: &[Ident]) -> Result<Vec<usize>, Refusal> {
             .with_state(SqlState::UNDEFINED_COLUMN)
         })
     };
-    columns.iter().map(place).collect()
+    columns.iter().map(index).collect()
 }
 
 /// Rows of `COPY` are not made longer: a default of ours must not be left out.
-fn check_defaults(analysis: &Analysis, table: &Table, places: &[usize]) -> Result<(), Refusal> {
-    for (place, column) in table.columns.iter().enumerate() {
+fn check_defaults(analysis: &Analysis, table: &Table, indices: &[usize]) -> Result<(), Refusal> {
+    for (index, column) in table.columns.iter().enumerate() {
         let Some(id) = column.protected else {
             continue;
         };
-        if analysis.column(id).default.is_some() && !places.contains(&place) {
+        if analysis.column(id).default.is_some() && !indices.contains(&index) {
             return Err(refuse(format!(
                 "protected column {} has a default and is left out of this COPY",
                 analysis.title(id)

@@ -113,12 +113,12 @@ fn of_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<(), Doubt> {
         hidden.extend(hidden_by(&write.holes));
         of_translated(write, &mut labels)?;
         for hole in &write.holes {
-            let Source::Computed(place) = hole.source else {
+            let Source::Computed(index) = hole.source else {
                 continue;
             };
             let column = modify
                 .assignments
-                .get(place)
+                .get(index)
                 .map(|assignment| assignment.column);
             let is_own = matches!(hole.form, Form::Sealed(own, _) if Some(own) == column);
             if !is_own {

@@ -241,7 +241,7 @@ fn rows_of(client: &mut Client, sql: &str) -> Result<Rows, String> {
     })?;
     let rows = messages.iter().filter_map(|message| match message {
         SimpleQueryMessage::Row(row) => {
-            let field = |place| row.get(place).map(str::to_owned);
+            let field = |index| row.get(index).map(str::to_owned);
             Some((0..row.len()).map(field).collect())
         }
         _ => None,

@@ -65,8 +65,8 @@ impl Protection {
         };
         let reshaped = &mut known.seen.reshaped;
         for name in tables {
-            if let Some(place) = reshaped.iter().position(|own| own == name) {
-                reshaped.swap_remove(place);
+            if let Some(index) = reshaped.iter().position(|own| own == name) {
+                reshaped.swap_remove(index);
             }
         }
     }

@@ -7,7 +7,7 @@ use super::locks::Reading;
 use super::rows::Shape;
 use super::statements::Statement;
 use super::step::Step;
-use crate::plans::At;
+use crate::plans::ServerStatement;
 use crate::statement_error::StatementError;
 
 /// The answer to one message of the client, or to one of the proxy's own.
@@ -50,9 +50,9 @@ pub(super) enum Expected {
     /// To the proxy's own Sync.
     LoadSync,
     /// What the proxy says itself, when all before it is said.
-    Own(Vec<u8>),
+    ProxyReply(Vec<u8>),
     /// BindComplete of a portal that the proxy keeps, by its name.
-    OwnBind(Box<[u8]>),
+    ProxyBindReply(Box<[u8]>),
     /// To a message of the proxy's own: the client does not see it.
     Unseen(Unseen),
     /// To Execute of a statement whose rows the proxy takes: see [`Step`].
@@ -65,7 +65,7 @@ pub(super) enum Expected {
 #[derive(Debug)]
 pub(super) struct DescribePart {
     pub statement: Arc<Statement>,
-    pub at: At,
+    pub at: ServerStatement,
     /// Whether the types of parameters are known with it.
     pub is_last: bool,
 }

@@ -76,8 +76,8 @@ mod tests {
     #[test]
     fn no_two_names_are_known_as_the_same() {
         let names: [&[u8]; 5] = [b"a", b"\xfe", b"\xff", b"\xef\xbf\xbd", b"\\xff"];
-        for (place, one) in names.iter().enumerate() {
-            for other in &names[..place] {
+        for (index, one) in names.iter().enumerate() {
+            for other in &names[..index] {
                 let (one, other) = (Database::named(one), Database::named(other));
                 assert_ne!(one.known_as(), other.known_as());
                 assert!(one.check(&opened(&other.name)).is_err());

@@ -24,7 +24,7 @@ pub(super) type Answer = finish::Answer<DataRows>;
 #[derive(Debug)]
 pub(super) struct Finishing {
     pub statement: Arc<Statement>,
-    pub place: usize,
+    pub index: usize,
     /// The body of the client's Bind.
     pub bind: Box<[u8]>,
     /// The client's portal.
@@ -55,9 +55,9 @@ pub(super) enum State {
     Failed(StatementError),
 }
 
-/// The query at a place of a text.
-pub(super) fn finish_at(plan: &TextPlan, place: usize) -> Option<&Finish> {
-    match &plan.planned.get(place)?.plan {
+/// The query at an index of a text.
+pub(super) fn finish_at(plan: &TextPlan, index: usize) -> Option<&Finish> {
+    match &plan.planned.get(index)?.plan {
         Plan::Finish(finish) => Some(finish),
         _ => None,
     }
@@ -83,7 +83,7 @@ pub(super) fn subject(plan: &TextPlan, finish: &Finish) -> String {
 
 /// The formats in which the columns of the fetch are asked for.
 pub(super) fn formats(finish: &Finish, bind: &Bind<'_>) -> Vec<i16> {
-    fetch_formats(finish, |place| bind.result_formats.of(place))
+    fetch_formats(finish, |index| bind.result_formats.of(index))
 }
 
 impl Finishing {
@@ -111,16 +111,16 @@ impl Finishing {
         out: &mut Vec<u8>,
     ) -> Result<(Answer, Vec<FetchedColumn>), RowError> {
         let bind = Bind::read(&self.bind)?;
-        let inputs = Inputs::new(self.place, &bind, context);
+        let inputs = Inputs::new(self.index, &bind, context);
         let finish =
-            finish_at(&self.statement.plan, self.place).ok_or_else(StatementError::other_plan)?;
+            finish_at(&self.statement.plan, self.index).ok_or_else(StatementError::other_plan)?;
         let columns = columns(&self.statement.plan, finish, body, &formats(finish, &bind))?;
         let statement = &self.statement;
         let constants = BoundConstants {
             statement,
             inputs: &inputs,
         };
-        let wanted = |place| bind.result_formats.of(place);
+        let wanted = |index| bind.result_formats.of(index);
         let program = fetched::program(finish, &columns, &constants, wanted)?;
         let rows = DataRows::new(&program, &columns, wanted);
         if self.is_described {
@@ -220,17 +220,17 @@ pub(super) fn give(answer: &mut Answer, rows_max: Option<usize>, sent: u64, out:
 /// Writes the RowDescription of a query by that of its fetch.
 pub(super) fn write_description(
     statement: &Statement,
-    place: usize,
+    index: usize,
     body: &[u8],
     wanted: &[i16],
     out: &mut Vec<u8>,
 ) -> Result<(), RowError> {
     let plan = &statement.plan;
-    let finish = finish_at(plan, place).ok_or_else(StatementError::other_plan)?;
-    let wanted = |place: usize| match wanted {
+    let finish = finish_at(plan, index).ok_or_else(StatementError::other_plan)?;
+    let wanted = |index: usize| match wanted {
         [] => 0,
         [one] => *one,
-        many => many.get(place).copied().unwrap_or(0),
+        many => many.get(index).copied().unwrap_or(0),
     };
     let columns = columns(plan, finish, body, &fetch_formats(finish, wanted))?;
     let program = fetched::program(finish, &columns, &UnboundConstants(statement), wanted)?;

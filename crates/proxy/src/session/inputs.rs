@@ -14,7 +14,7 @@ use wire_postgres::values::Format;
 /// What holes are filled with.
 pub(super) struct Inputs<'a> {
     /// Which statement of the text it is for.
-    pub place: usize,
+    pub index: usize,
     /// Parameters of the client.
     pub parameters: Vec<Option<&'a [u8]>>,
     /// How they are written.
@@ -39,15 +39,15 @@ pub(super) struct SealedKeys {
 
 impl SealedKeys {
     pub(super) fn find(&self, wanted: (usize, ColumnId)) -> Option<&[u8]> {
-        let place = self
+        let index = self
             .ends
             .iter()
             .position(|(number, column, _)| (*number, *column) == wanted)?;
-        let start = match place {
+        let start = match index {
             0 => 0,
-            place => self.ends[place - 1].2,
+            index => self.ends[index - 1].2,
         };
-        Some(&self.bytes[start..self.ends[place].2])
+        Some(&self.bytes[start..self.ends[index].2])
     }
 
     pub(super) fn keep(&mut self, (number, column): (usize, ColumnId), sealed: &[u8]) {
@@ -58,9 +58,9 @@ impl SealedKeys {
 
 impl<'a> Inputs<'a> {
     /// Parameters as the client bound them.
-    pub(super) fn new(place: usize, bind: &Bind<'a>, context: &'a TextContext) -> Self {
+    pub(super) fn new(index: usize, bind: &Bind<'a>, context: &'a TextContext) -> Self {
         Self {
-            place,
+            index,
             parameters: bind.parameters.iter().collect(),
             formats: bind.formats,
             computed: &[],
@@ -88,7 +88,7 @@ impl<'a> Inputs<'a> {
         'a: 'b,
     {
         Inputs {
-            place: self.place,
+            index: self.index,
             parameters: self.parameters.clone(),
             formats: self.formats,
             computed,

@@ -19,7 +19,7 @@ use wire_postgres::values::read_bytea;
 
 use super::inputs::Inputs;
 use super::statements::Statement;
-use crate::plans::{At, TextPlan};
+use crate::plans::{ServerStatement, TextPlan};
 
 /// Rows that are kept at a time.
 const ROWS_MAX: usize = 1024;
@@ -38,7 +38,7 @@ impl RowName {
     /// The row that a statement finds by its key. None: none, or its key can be written otherwise.
     pub(super) fn new(
         statement: &Statement,
-        at: At,
+        at: ServerStatement,
         lock: &LockKey,
         inputs: &Inputs<'_>,
     ) -> Option<Self> {
@@ -53,11 +53,11 @@ impl RowName {
             bytes.push(0);
         }
         bytes.extend_from_slice(&u32::try_from(lock.key.len()).ok()?.to_be_bytes());
-        for (place, _) in &lock.key {
-            bytes.extend_from_slice(&u32::try_from(*place).ok()?.to_be_bytes());
+        for (index, _) in &lock.key {
+            bytes.extend_from_slice(&u32::try_from(*index).ok()?.to_be_bytes());
         }
         let key_end = bytes.len();
-        for (place, hole) in &lock.key {
+        for (index, hole) in &lock.key {
             let hole = translated.holes.get(*hole)?;
             let start = bytes.len();
             bytes.extend_from_slice(&[0; 4]);
@@ -69,7 +69,7 @@ impl RowName {
                 }
                 Form::Sealed(..) | Form::SealedArray(..) => return None,
                 Form::Plain => {
-                    let physical = columns.get(*place)?.physical?;
+                    let physical = columns.get(*index)?.physical?;
                     let number = statement.whole_number(hole, physical, inputs)?;
                     bytes.extend_from_slice(&number.to_be_bytes());
                 }
@@ -258,8 +258,8 @@ impl Locks {
     }
 
     /// A statement is sent that the proxy does not compute for.
-    pub(super) fn note_statement(&mut self, plan: &TextPlan, place: usize) {
-        let (Some(one), Some(effects)) = (plan.planned.get(place), plan.effects(place)) else {
+    pub(super) fn note_statement(&mut self, plan: &TextPlan, index: usize) {
+        let (Some(one), Some(effects)) = (plan.planned.get(index), plan.effects(index)) else {
             return;
         };
         match effects.transaction {

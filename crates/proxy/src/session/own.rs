@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::statements::Statement;
-use crate::plans::At;
+use crate::plans::ServerStatement;
 
 /// Statements at a time; the one that was not used for the longest time is closed then.
 const STATEMENTS_MAX: usize = 64;
@@ -23,12 +23,12 @@ pub(super) struct OwnStatements {
 struct OwnStatement {
     number: u32,
     statement: Arc<Statement>,
-    at: At,
+    at: ServerStatement,
     used: u64,
 }
 
 impl OwnStatement {
-    fn is(&self, statement: &Statement, at: At) -> bool {
+    fn is(&self, statement: &Statement, at: ServerStatement) -> bool {
         self.at == at
             && Arc::ptr_eq(&self.statement.plan, &statement.plan)
             && self.statement.types == statement.types
@@ -54,7 +54,7 @@ pub(super) fn name(number: u32) -> Vec<u8> {
 
 impl OwnStatements {
     /// The number of a statement.
-    pub(super) fn find(&mut self, statement: &Arc<Statement>, at: At) -> Found {
+    pub(super) fn find(&mut self, statement: &Arc<Statement>, at: ServerStatement) -> Found {
         self.clock += 1;
         let mut statements = self.statements.iter_mut();
         let known = statements.find(|own| own.is(statement, at));

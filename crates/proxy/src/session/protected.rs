@@ -30,7 +30,7 @@ use super::prepared::Statements;
 use super::schema_view::SchemaView;
 use super::settings::Settings;
 use super::transaction::Transaction;
-use super::{End, Way};
+use super::{End, MessageAction};
 use crate::counters::add;
 use crate::plans::TextPlan;
 use crate::protection::Protection;
@@ -41,14 +41,14 @@ use crate::watch::{Announced, Watch};
 
 mod copies;
 mod extended;
-mod given;
 mod queries;
 mod reply;
+mod session_objects;
 mod simple;
 mod steps;
 mod synced;
 
-use given::Ending;
+use session_objects::Ending;
 use simple::Script;
 
 pub(super) use reply::is_fatal;
@@ -59,7 +59,7 @@ const REFUSED: &[u8] = b"strongroom_refused";
 const REFUSED_TEXT: &[u8] = b"strongroom refused the statement that stood here";
 
 /// Where messages go.
-pub(super) struct Ways<'a> {
+pub(super) struct Outputs<'a> {
     pub to_client: &'a mut Vec<u8>,
     pub to_server: &'a mut Vec<u8>,
 }
@@ -145,32 +145,32 @@ impl Protected {
     }
 
     /// What to do with a message of the client.
-    pub(super) fn client_way(&mut self, kind: u8) -> Way {
+    pub(super) fn client_action(&mut self, kind: u8) -> MessageAction {
         use frontend::kind;
         if self.schema.is_loading() || self.pipeline.is_waiting {
-            return Way::Wait;
+            return MessageAction::Wait;
         }
         match kind {
-            kind::TERMINATE => Way::Pass,
-            _ if self.pipeline.awaits_sync && kind != kind::SYNC => Way::Ask,
-            kind::SYNC | kind::FLUSH if self.copies_in() => Way::Drop,
-            kind::SYNC => Way::Read,
-            _ if self.pipeline.is_skipping => Way::Drop,
+            kind::TERMINATE => MessageAction::Pass,
+            _ if self.pipeline.awaits_sync && kind != kind::SYNC => MessageAction::Ask,
+            kind::SYNC | kind::FLUSH if self.copies_in() => MessageAction::Drop,
+            kind::SYNC => MessageAction::Read,
+            _ if self.pipeline.is_skipping => MessageAction::Drop,
             kind::PARSE | kind::BIND | kind::QUERY if self.schema.must_load(&self.transaction) => {
-                Way::Ask
+                MessageAction::Ask
             }
-            kind::COPY_DATA | kind::COPY_DONE | kind::COPY_FAIL => self.copy_way(kind),
-            _ => Way::Read,
+            kind::COPY_DATA | kind::COPY_DONE | kind::COPY_FAIL => self.copy_action(kind),
+            _ => MessageAction::Read,
         }
     }
 
     /// What to do with a message of the server.
-    pub(super) fn server_way(&self, kind: u8) -> Way {
+    pub(super) fn server_action(&self, kind: u8) -> MessageAction {
         match kind {
-            backend::kind::DATA_ROW if self.answers.rows_pass() => Way::Pass,
-            backend::kind::COPY_DATA if !self.copies_out() => Way::Pass,
-            backend::kind::NOTIFICATION => Way::Pass,
-            _ => Way::Read,
+            backend::kind::DATA_ROW if self.answers.rows_pass() => MessageAction::Pass,
+            backend::kind::COPY_DATA if !self.copies_out() => MessageAction::Pass,
+            backend::kind::NOTIFICATION => MessageAction::Pass,
+            _ => MessageAction::Read,
         }
     }
 
@@ -181,11 +181,11 @@ impl Protected {
 
     /// Has the server say what it owes, where that is so much that the client is not read until
     /// then: it may be waiting for a Sync that the client has not sent.
-    fn flush_crowd(&mut self, ways: &mut Ways<'_>) {
+    fn flush_crowd(&mut self, outputs: &mut Outputs<'_>) {
         let is_crowded = self.answers.are_crowded();
         if is_crowded && !self.pipeline.was_crowded {
-            backend::write_empty(frontend::kind::FLUSH, ways.to_server);
-            self.say_own(ways);
+            backend::write_empty(frontend::kind::FLUSH, outputs.to_server);
+            self.flush_proxy_replies(outputs);
         }
         self.pipeline.was_crowded = is_crowded;
     }
@@ -196,17 +196,17 @@ impl Protected {
     }
 
     /// Asks the server what must be known before the client's next message, which waits.
-    pub(super) fn ask_first(&mut self, ways: &mut Ways<'_>) {
+    pub(super) fn ask_first(&mut self, outputs: &mut Outputs<'_>) {
         if self.pipeline.awaits_sync {
-            self.await_step(ways);
+            self.await_step(outputs);
         } else {
-            self.begin_load(ways);
+            self.begin_load(outputs);
         }
     }
 
     /// Asks the catalogues.
-    fn begin_load(&mut self, ways: &mut Ways<'_>) {
-        let load = self.schema.begin_load(&self.transaction, ways.to_server);
+    fn begin_load(&mut self, outputs: &mut Outputs<'_>) {
+        let load = self.schema.begin_load(&self.transaction, outputs.to_server);
         self.answers.push(Expected::Unseen(Unseen::Close));
         for _ in load.queries() {
             self.answers.push(Expected::Load { closed: 0 });
@@ -270,31 +270,36 @@ impl Protected {
         &mut self,
         kind: u8,
         message: &[u8],
-        ways: &mut Ways<'_>,
+        outputs: &mut Outputs<'_>,
     ) -> Result<(), End> {
-        self.translate(kind, message, ways)?;
-        self.flush_crowd(ways);
+        self.translate(kind, message, outputs)?;
+        self.flush_crowd(outputs);
         Ok(())
     }
 
-    fn translate(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) -> Result<(), End> {
+    fn translate(
+        &mut self,
+        kind: u8,
+        message: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), End> {
         use frontend::kind;
         let body = &message[wire_postgres::HEADER_SIZE..];
         if matches!(kind, kind::COPY_DONE | kind::COPY_FAIL) {
-            self.end_rows(kind, message, ways);
+            self.end_rows(kind, message, outputs);
             return Ok(());
         }
         if !matches!(kind, kind::SYNC | kind::QUERY) {
             self.transaction.set_in_pipeline(true);
         }
         match kind {
-            kind::PARSE => self.parse(&Parse::read(body)?, message, ways),
-            kind::BIND => self.bind(&Bind::read(body)?, message, ways),
-            kind::DESCRIBE => self.describe(Target::read(body)?, message, ways),
-            kind::EXECUTE => self.execute(Execute::read(body)?, message, ways)?,
+            kind::PARSE => self.parse(&Parse::read(body)?, message, outputs),
+            kind::BIND => self.bind(&Bind::read(body)?, message, outputs),
+            kind::DESCRIBE => self.describe(Target::read(body)?, message, outputs),
+            kind::EXECUTE => self.execute(Execute::read(body)?, message, outputs)?,
             kind::FLUSH => {
-                ways.to_server.extend_from_slice(message);
-                self.say_own(ways);
+                outputs.to_server.extend_from_slice(message);
+                self.flush_proxy_replies(outputs);
             }
             kind::CLOSE => {
                 let expected = match Target::read(body)? {
@@ -307,16 +312,16 @@ impl Protected {
                         Expected::Close
                     }
                 };
-                self.send(message, expected, ways);
+                self.send(message, expected, outputs);
             }
             kind::SYNC => {
                 self.pipeline.is_skipping = false;
                 self.transaction.set_in_pipeline(false);
                 self.note_sync();
                 self.sync_step();
-                self.send(message, Expected::Sync, ways);
+                self.send(message, Expected::Sync, outputs);
             }
-            kind::QUERY => self.query(frontend::read_query(body)?, message, ways)?,
+            kind::QUERY => self.query(frontend::read_query(body)?, message, outputs)?,
             _ => {
                 let message = "a message of this kind is refused before protected columns";
                 let failure = Failure::fatal(SqlState::FEATURE_NOT_SUPPORTED, message);
@@ -329,24 +334,24 @@ impl Protected {
         Ok(())
     }
 
-    fn send(&mut self, message: &[u8], expected: Expected, ways: &mut Ways<'_>) {
-        ways.to_server.extend_from_slice(message);
+    fn send(&mut self, message: &[u8], expected: Expected, outputs: &mut Outputs<'_>) {
+        outputs.to_server.extend_from_slice(message);
         self.answers.push(expected);
     }
 
     /// Makes the server fail in place of a message of the extended protocol.
-    fn fail(&mut self, failure: StatementError, ways: &mut Ways<'_>) {
-        self.refuse(failure, ways);
+    fn fail(&mut self, failure: StatementError, outputs: &mut Outputs<'_>) {
+        self.refuse(failure, outputs);
         if self.script.take().is_some() {
-            self.end_script(ways);
+            self.end_script(outputs);
         } else {
             self.pipeline.is_skipping = true;
         }
     }
 
     /// Sends what the server fails on, and what the client is told for it.
-    fn refuse(&mut self, failure: StatementError, ways: &mut Ways<'_>) {
-        frontend::write_parse(REFUSED, REFUSED_TEXT, std::iter::empty(), ways.to_server);
+    fn refuse(&mut self, failure: StatementError, outputs: &mut Outputs<'_>) {
+        frontend::write_parse(REFUSED, REFUSED_TEXT, std::iter::empty(), outputs.to_server);
         self.note_refusal(&failure);
         self.answers.push(Expected::Fail(failure));
     }
@@ -374,12 +379,12 @@ impl Protected {
     }
 
     /// Says what is the proxy's to say next.
-    fn say_own(&mut self, ways: &mut Ways<'_>) {
+    fn flush_proxy_replies(&mut self, outputs: &mut Outputs<'_>) {
         loop {
             match self.answers.front() {
-                Some(Expected::Own(said)) => ways.to_client.append(said),
-                Some(Expected::OwnBind(_)) => {
-                    backend::write_empty(backend::kind::BIND_COMPLETE, ways.to_client);
+                Some(Expected::ProxyReply(said)) => outputs.to_client.append(said),
+                Some(Expected::ProxyBindReply(_)) => {
+                    backend::write_empty(backend::kind::BIND_COMPLETE, outputs.to_client);
                 }
                 _ => return,
             }
@@ -388,8 +393,8 @@ impl Protected {
     }
 
     /// A statement of a text is sent.
-    fn apply_effects(&mut self, plan: &TextPlan, place: usize) {
-        if let Some(effects) = plan.effects(place) {
+    fn apply_effects(&mut self, plan: &TextPlan, index: usize) {
+        if let Some(effects) = plan.effects(index) {
             self.schema.note_effects(effects);
             if matches!(
                 effects.transaction,
@@ -400,8 +405,8 @@ impl Protected {
             }
             self.note_objects(effects);
         }
-        self.locks.note_statement(plan, place);
-        let effects = plan.effects(place);
+        self.locks.note_statement(plan, index);
+        let effects = plan.effects(index);
         match effects.and_then(|effects| effects.transaction.as_ref()) {
             Some(TransactionEffect::Begin) => drop(self.note_time()),
             Some(TransactionEffect::End) => self.settings.end_transaction(),

@@ -10,7 +10,7 @@ use wire_postgres::values;
 use wire_postgres::{Formats, Malformed};
 
 use super::locks::Reading;
-use crate::plans::{At, Role, TextPlan};
+use crate::plans::{Role, ServerStatement, TextPlan};
 use crate::session::inputs;
 use crate::statement_error::StatementError;
 
@@ -19,7 +19,7 @@ use crate::statement_error::StatementError;
 pub(super) struct Shape {
     plan: Arc<TextPlan>,
     /// Which statement of the server.
-    at: At,
+    at: ServerStatement,
     /// Formats that the client asked for: none (text), one for all, or one for each.
     formats: Box<[i16]>,
     /// Sealed values come as text (a simple query), not in binary.
@@ -56,7 +56,7 @@ impl Shape {
     /// Of a portal. None: rows go on as they are.
     pub(super) fn of_portal(
         plan: &Arc<TextPlan>,
-        at: At,
+        at: ServerStatement,
         formats: Formats<'_>,
     ) -> Option<Arc<Self>> {
         if plan.outputs(at).is_empty() {
@@ -70,12 +70,12 @@ impl Shape {
         }))
     }
 
-    /// Of the statement at a place of a simple query.
-    pub(super) fn of_query(plan: &Arc<TextPlan>, place: usize) -> Option<Arc<Self>> {
-        if plan.copy(place).is_some() {
-            return Self::of_copy(plan, place);
+    /// Of the statement at an index of a simple query.
+    pub(super) fn of_query(plan: &Arc<TextPlan>, index: usize) -> Option<Arc<Self>> {
+        if plan.copy(index).is_some() {
+            return Self::of_copy(plan, index);
         }
-        let at = plan.front(place)?;
+        let at = plan.front(index)?;
         if plan.outputs(at).is_empty() {
             return None;
         }
@@ -88,12 +88,12 @@ impl Shape {
     }
 
     /// Of a COPY. None: it is none.
-    pub(super) fn of_copy(plan: &Arc<TextPlan>, place: usize) -> Option<Arc<Self>> {
-        plan.copy(place)?;
+    pub(super) fn of_copy(plan: &Arc<TextPlan>, index: usize) -> Option<Arc<Self>> {
+        plan.copy(index)?;
         let role = Role::Only;
         Some(Arc::new(Self {
             plan: Arc::clone(plan),
-            at: At { place, role },
+            at: ServerStatement { index, role },
             formats: Box::default(),
             sealed_as_text: true,
         }))
@@ -101,7 +101,7 @@ impl Shape {
 
     /// The COPY, and the plan that it is of.
     pub(super) fn copy(&self) -> Option<(&Arc<TextPlan>, &Copy)> {
-        Some((&self.plan, self.plan.copy(self.at.place)?))
+        Some((&self.plan, self.plan.copy(self.at.index)?))
     }
 
     pub(super) fn outputs(&self) -> &[Output] {
@@ -217,7 +217,7 @@ impl Shape {
 /// Writes the RowDescription of a statement for the client; formats as `format` says.
 pub(super) fn write_description(
     plan: &TextPlan,
-    at: At,
+    at: ServerStatement,
     body: &[u8],
     format: impl Fn(usize) -> i16,
     out: &mut Vec<u8>,
@@ -257,11 +257,11 @@ pub(super) fn write_plain_description(
     out: &mut Vec<u8>,
 ) -> Result<(), Malformed> {
     let mut fields = backend::read_row_description(body)?;
-    for (place, field) in fields.iter_mut().enumerate() {
+    for (index, field) in fields.iter_mut().enumerate() {
         field.format = match formats {
             [] => 0,
             [one] => *one,
-            many => many.get(place).copied().unwrap_or(0),
+            many => many.get(index).copied().unwrap_or(0),
         };
     }
     backend::write_row_description(&fields, out);

@@ -14,7 +14,7 @@ use wire_postgres::values;
 use super::calculated;
 use super::constants::{check_size, no_array, no_type, read_literal, seal, seal_literal};
 use super::inputs::{Inputs, SealedKeys, format};
-use crate::plans::{At, TextPlan};
+use crate::plans::{ServerStatement, TextPlan};
 use crate::statement_error::StatementError;
 use finish::{Constants, Elements};
 
@@ -31,7 +31,7 @@ pub(super) struct Statement {
 
 impl Statement {
     /// What each parameter of a statement of the server's is filled with.
-    fn holes(&self, at: At) -> impl ExactSizeIterator<Item = &Hole> {
+    fn holes(&self, at: ServerStatement) -> impl ExactSizeIterator<Item = &Hole> {
         let holes = self.plan.translated(at);
         let holes = holes.map_or(&[][..], |translated| &translated.holes);
         let slots = self.plan.bound(at);
@@ -40,7 +40,7 @@ impl Statement {
     }
 
     /// Writes Parse for the server.
-    pub(super) fn write_parse(&self, at: At, name: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn write_parse(&self, at: ServerStatement, name: &[u8], out: &mut Vec<u8>) {
         let text = self.plan.bound(at).map_or("", |bound| &bound.text);
         let types = self.holes(at).map(|hole| match (hole.form, &hole.source) {
             (Form::Sealed(..), _) => values::BYTEA,
@@ -54,8 +54,8 @@ impl Statement {
     }
 
     /// Notes the types of the client's parameters that are those of the server's.
-    pub(super) fn note_types(&self, at: At, server: &[u32], types: &mut Vec<u32>) {
-        let wanted = self.parameters_wanted(at.place).max(self.types.len());
+    pub(super) fn note_types(&self, at: ServerStatement, server: &[u32], types: &mut Vec<u32>) {
+        let wanted = self.parameters_wanted(at.index).max(self.types.len());
         types.resize(wanted.max(types.len()), 0);
         for (hole, &server_type) in self.holes(at).zip(server) {
             if let (Form::Plain, Source::Parameter(number)) = (hole.form, &hole.source)
@@ -68,7 +68,7 @@ impl Statement {
     }
 
     /// The types of the client's parameters, with those that are known from the server.
-    pub(super) fn parameter_types(&self, at: At, mut types: Vec<u32>) -> Vec<u32> {
+    pub(super) fn parameter_types(&self, at: ServerStatement, mut types: Vec<u32>) -> Vec<u32> {
         let planned = self.plan.translated(at);
         let planned = planned.map_or(&[][..], |translated| &translated.parameter_types);
         for (own, logical) in types.iter_mut().zip(planned) {
@@ -90,8 +90,8 @@ impl Statement {
     ///
     /// # Errors
     /// It has not.
-    pub(super) fn check_bind(&self, place: usize, bind: &Bind<'_>) -> Result<(), StatementError> {
-        let wanted = self.parameters_wanted(place).max(self.types.len());
+    pub(super) fn check_bind(&self, index: usize, bind: &Bind<'_>) -> Result<(), StatementError> {
+        let wanted = self.parameters_wanted(index).max(self.types.len());
         let count = bind.parameters.count();
         if count != wanted {
             let message = format!(
@@ -114,15 +114,15 @@ impl Statement {
     }
 
     /// How many parameters a statement of the text has.
-    pub(super) fn parameters_wanted(&self, place: usize) -> usize {
-        let front = self.plan.front(place);
+    pub(super) fn parameters_wanted(&self, index: usize) -> usize {
+        let front = self.plan.front(index);
         let translated = front.and_then(|at| self.plan.translated(at));
         translated.map_or(0, |translated| translated.parameter_types.len())
     }
 
     /// The formats in which columns are asked for: sealed and hidden ones in binary, others as the
     /// client wants them.
-    pub(super) fn result_formats(&self, at: At, wanted: Formats<'_>) -> Vec<i16> {
+    pub(super) fn result_formats(&self, at: ServerStatement, wanted: Formats<'_>) -> Vec<i16> {
         let outputs = self.plan.outputs(at);
         if outputs.is_empty() {
             return wanted.iter().collect();
@@ -142,7 +142,7 @@ impl Statement {
     /// Writes Bind for the server: what meets a protected column is sealed.
     pub(super) fn write_bind(
         &self,
-        at: At,
+        at: ServerStatement,
         (portal, name): (&[u8], &[u8]),
         inputs: &Inputs<'_>,
         results: &[i16],
@@ -294,8 +294,8 @@ impl Statement {
         Ok(has_value)
     }
 
-    fn planned_type(&self, number: usize, place: usize) -> Option<ParameterType> {
-        let front = self.plan.front(place)?;
+    fn planned_type(&self, number: usize, index: usize) -> Option<ParameterType> {
+        let front = self.plan.front(index)?;
         let types = &self.plan.translated(front)?.parameter_types;
         types.get(number).copied().flatten()
     }
@@ -309,7 +309,7 @@ impl Statement {
     ) -> Result<(Option<Value>, LogicalType), ValueError> {
         let logical = match self.types.get(number).copied().unwrap_or(0) {
             // As the client was told, where it asked.
-            0 => match self.planned_type(number, inputs.place) {
+            0 => match self.planned_type(number, inputs.index) {
                 Some(ParameterType::One(planned)) => planned,
                 Some(ParameterType::Array(_)) | None => logical,
             },

@@ -153,7 +153,7 @@ const LOCATORS: usize = 2;
 #[derive(Debug)]
 pub(super) struct Modify {
     pub statement: Arc<Statement>,
-    pub place: usize,
+    pub index: usize,
     /// The body of the client's Bind.
     pub bind: Box<[u8]>,
     /// The client's portal.
@@ -208,7 +208,7 @@ impl Modify {
         context: &TextContext,
     ) -> Result<Changed, StatementError> {
         let (plan, loaded) = (&self.statement.plan, &self.statement.plan.loaded);
-        let Some(modify) = modification(plan, self.place) else {
+        let Some(modify) = modification(plan, self.index) else {
             return Err(StatementError::defect("the plan is another"));
         };
         if values.len() != modify.current.len() + LOCATORS {
@@ -230,7 +230,7 @@ impl Modify {
         let current = modify.current.iter().copied();
         let current = current.zip(values[LOCATORS..].iter().copied());
         let computed = self.computation.compute(loaded, current, context)?;
-        let locator = |place: usize| values[place].map(Into::into);
+        let locator = |index: usize| values[index].map(Into::into);
         Ok(Changed {
             locators: [locator(0), locator(1)],
             computed,
@@ -250,7 +250,7 @@ impl Changed {
 
 /// Its rows would take more memory than they may.
 pub(super) fn too_many_bytes(step: &Modify) -> StatementError {
-    let Some(modify) = modification(&step.statement.plan, step.place) else {
+    let Some(modify) = modification(&step.statement.plan, step.index) else {
         return StatementError::other_plan();
     };
     let hint = "Narrow the condition, or raise max_finish_bytes in the proxy's configuration.";
@@ -264,9 +264,9 @@ fn too_much(what: &str, modify: &ReadModifyWrite, hint: &'static str) -> Stateme
     StatementError::limit(message).hint(hint)
 }
 
-/// What computes new values at a place of a text.
-pub(super) fn modification(plan: &TextPlan, place: usize) -> Option<&ReadModifyWrite> {
-    match &plan.planned.get(place)?.plan {
+/// What computes new values at an index of a text.
+pub(super) fn modification(plan: &TextPlan, index: usize) -> Option<&ReadModifyWrite> {
+    match &plan.planned.get(index)?.plan {
         Plan::ReadModifyWrite(modify) => Some(modify),
         _ => None,
     }

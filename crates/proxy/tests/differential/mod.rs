@@ -9,7 +9,7 @@ mod statements;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use self::statements::{Random, Statement, Way};
+use self::statements::{MessageAction, Random, Statement};
 use crate::common::Setup;
 use crate::common::raw::Raw;
 use postgres::types::{Format, IsNull, ToSql, Type};
@@ -132,8 +132,8 @@ impl ToSql for Binary<'_> {
 
 fn run(client: &mut Client, statement: &Statement) -> Outcome {
     let result = match statement.way {
-        Way::Simple => simple(client, &statement.with_literals()),
-        Way::Text => {
+        MessageAction::Simple => simple(client, &statement.with_literals()),
+        MessageAction::Text => {
             let values: Vec<Text<'_>> = statement.values.iter().map(Text).collect();
             extended(
                 client,
@@ -141,7 +141,7 @@ fn run(client: &mut Client, statement: &Statement) -> Outcome {
                 &values.iter().map(|one| one as _).collect::<Vec<_>>(),
             )
         }
-        Way::Binary => {
+        MessageAction::Binary => {
             let values: Vec<Binary<'_>> = statement.values.iter().map(Binary).collect();
             extended(
                 client,

@@ -3,7 +3,7 @@
 
 /// How a statement is sent.
 #[derive(Clone, Copy, Debug)]
-pub enum Way {
+pub enum MessageAction {
     /// As one text, by the simple protocol.
     Simple,
     /// With parameters as texts.
@@ -18,7 +18,7 @@ pub struct Statement {
     pub kind: &'static str,
     pub text: String,
     pub values: Vec<Option<String>>,
-    pub way: Way,
+    pub way: MessageAction,
     /// Whether the order of rows is given by the statement.
     pub is_ordered: bool,
 }
@@ -209,7 +209,11 @@ impl Draft<'_> {
 impl Statement {
     /// Any statement.
     pub fn random(random: &mut Random) -> Self {
-        let way = random.one_of(&[Way::Simple, Way::Text, Way::Binary]);
+        let way = random.one_of(&[
+            MessageAction::Simple,
+            MessageAction::Text,
+            MessageAction::Binary,
+        ]);
         let choice = random.below(32);
         let mut draft = Draft {
             random,
@@ -224,7 +228,7 @@ impl Statement {
         let values = draft.values;
         // The simple protocol alone: a driver of its own would know of the transaction.
         let way = match kind {
-            "transaction" => Way::Simple,
+            "transaction" => MessageAction::Simple,
             _ => way,
         };
         Self {

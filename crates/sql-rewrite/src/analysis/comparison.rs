@@ -110,7 +110,7 @@ impl Analysis<'_> {
         &mut self,
         operand: &Expr,
         column: Option<ColumnId>,
-        place: &mut Expr,
+        index: &mut Expr,
         constant: Constant,
         comparison: Comparison,
         scope: &Scope,
@@ -120,13 +120,13 @@ impl Analysis<'_> {
                 true => Clear::ByColumn,
                 false => Clear::Free,
             };
-            return self.plain_as(place, how, scope);
+            return self.plain_as(index, how, scope);
         };
         match comparison {
             Comparison::Equality => self.demand(column, Mode::Equality, "=")?,
             Comparison::Order => self.demand(column, Mode::Order, "<")?,
         }
-        *place = self.sealed(constant, column, comparison.purpose())?;
+        *index = self.sealed(constant, column, comparison.purpose())?;
         Ok(())
     }
 

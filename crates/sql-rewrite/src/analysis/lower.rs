@@ -226,8 +226,8 @@ impl Lowering<'_, '_> {
         let is_free = self.analysis.is_free(expression, self.scope);
         *self.analysis = attempt;
         let known = |fetched: &Fetched| fetched.expression == changed;
-        let place = match self.fetched.iter().position(known) {
-            Some(place) => place,
+        let index = match self.fetched.iter().position(known) {
+            Some(index) => index,
             None => {
                 self.fetched.push(Fetched {
                     expression: changed,
@@ -239,7 +239,7 @@ impl Lowering<'_, '_> {
                 self.fetched.len() - 1
             }
         };
-        Some((Expression::Column(self.before + place), logical))
+        Some((Expression::Column(self.before + index), logical))
     }
 
     fn unary(
@@ -311,7 +311,7 @@ impl Lowering<'_, '_> {
         let mut common: Option<LogicalType> = None;
         let mut text = None;
         let count = values.clone().count();
-        for (place, value) in values.clone().enumerate() {
+        for (index, value) in values.clone().enumerate() {
             // A text in quotes, NULL or a parameter becomes what the others are.
             let has_type = Constant::of(value)?.is_none_or(|constant| {
                 let is_number = matches!(constant.source, Source::Literal(Literal::Number(_)));
@@ -321,7 +321,7 @@ impl Lowering<'_, '_> {
                 let (_, logical) = self.lower(value, None)?;
                 let own = known(logical)?;
                 let logical = without_limits(own);
-                if text.is_none() || (last_tells && place + 1 == count) {
+                if text.is_none() || (last_tells && index + 1 == count) {
                     text = Some(own);
                 }
                 common = Some(match common {

@@ -126,11 +126,11 @@ impl<'a, 's> Meetings<'a, 's> {
 
     fn flow(&self, expression: &Expression) -> Result<Flow, Refusal> {
         match expression {
-            Expression::Column(place) => Ok(self.column(*place)),
+            Expression::Column(index) => Ok(self.column(*index)),
             // The proxy has it, and sends it nowhere.
             Expression::Value(_, _) => Ok(Flow::default()),
-            Expression::Aggregate(place) => Ok(self.aggregates[*place]),
-            Expression::Group(place) => Ok(self.groups[*place]),
+            Expression::Aggregate(index) => Ok(self.aggregates[*index]),
+            Expression::Group(index) => Ok(self.groups[*index]),
             Expression::Unary(operator, inner) => {
                 let flow = self.flow(inner)?;
                 Ok(match operator {
@@ -178,9 +178,9 @@ impl<'a, 's> Meetings<'a, 's> {
         }
     }
 
-    fn column(&self, place: usize) -> Flow {
-        let fetched = place.checked_sub(self.before);
-        let Some(fetched) = fetched.and_then(|place| self.fetched.get(place)) else {
+    fn column(&self, index: usize) -> Flow {
+        let fetched = index.checked_sub(self.before);
+        let Some(fetched) = fetched.and_then(|index| self.fetched.get(index)) else {
             return Flow::default();
         };
         Flow {

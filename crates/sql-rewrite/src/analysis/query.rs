@@ -220,8 +220,8 @@ impl Analysis<'_> {
         targets: Targets,
     ) -> Result<Outputs, Refusal> {
         let scope = Scope::of(Vec::new(), outer);
-        let handed = self.handed.take();
-        let targets = targets.or(handed.as_deref());
+        let insert_targets = self.insert_targets.take();
+        let targets = targets.or(insert_targets.as_deref());
         let mut columns = 0;
         for row in &mut values.rows {
             let row = &mut row.content;
@@ -230,19 +230,19 @@ impl Analysis<'_> {
                 return Err(refuse("INSERT has more expressions than target columns")
                     .with_state(SqlState::SYNTAX_ERROR));
             }
-            for (place, value) in row.iter_mut().enumerate() {
+            for (index, value) in row.iter_mut().enumerate() {
                 match targets {
                     None => self.plain(value, &scope)?,
                     Some(targets) => {
-                        let stored = self.store(value, targets[place], &scope)?;
-                        self.check_stored(stored, targets[place])?;
+                        let stored = self.store(value, targets[index], &scope)?;
+                        self.check_stored(stored, targets[index])?;
                     }
                 }
             }
         }
-        let out = |place: usize| OutColumn {
-            name: Some(format!("column{}", place + 1)),
-            sealed: targets.and_then(|targets| targets[place]),
+        let out = |index: usize| OutColumn {
+            name: Some(format!("column{}", index + 1)),
+            sealed: targets.and_then(|targets| targets[index]),
             is_free: targets.is_none(),
             ..OutColumn::default()
         };
@@ -460,7 +460,7 @@ impl Analysis<'_> {
     }
 }
 
-/// The output that a key of `ORDER BY` means: its place, or its name.
+/// The output that a key of `ORDER BY` means: its index, or its name.
 pub(crate) fn output_of<'o>(key: &Expr, outputs: Option<&'o [OutColumn]>) -> Option<&'o OutColumn> {
     let outputs = outputs?;
     match key {

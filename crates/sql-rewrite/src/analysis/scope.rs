@@ -63,7 +63,7 @@ pub(crate) struct Scope<'o> {
 #[derive(Clone, Debug)]
 struct Joined {
     /// Places of its relations.
-    places: Range<usize>,
+    indices: Range<usize>,
     /// What `*` shows of it.
     columns: Vec<Shown>,
 }
@@ -76,7 +76,7 @@ struct Shown {
     column: OutColumn,
 }
 
-/// The two sides of a join, as places among the relations: the last relation of all ends it.
+/// The two sides of a join, as indices of the relations: the last relation of all ends it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sides {
     /// The first relation on the left.
@@ -348,7 +348,7 @@ impl Scope<'_> {
                 .shown(0..self.relations.len())
                 .iter()
                 .map(|shown| {
-                    let relation = shown.relation.map(|place| &self.relations[place]);
+                    let relation = shown.relation.map(|index| &self.relations[index]);
                     named(relation, &shown.column)
                 })
                 .collect(),
@@ -357,28 +357,28 @@ impl Scope<'_> {
     }
 
     /// What `*` shows of relations that stand side by side, as far as their columns are known.
-    fn shown(&self, places: Range<usize>) -> Vec<Shown> {
+    fn shown(&self, indices: Range<usize>) -> Vec<Shown> {
         let mut shown = Vec::new();
-        let mut place = places.start;
-        while place < places.end {
-            let joined = self.joins.iter().find(|join| join.places.start == place);
+        let mut index = indices.start;
+        while index < indices.end {
+            let joined = self.joins.iter().find(|join| join.indices.start == index);
             if let Some(join) = joined {
                 shown.extend_from_slice(&join.columns);
-                place = join.places.end;
+                index = join.indices.end;
                 continue;
             }
-            let columns = self.relations[place].columns.iter().flatten();
+            let columns = self.relations[index].columns.iter().flatten();
             shown.extend(columns.map(|column| Shown {
-                relation: Some(place),
+                relation: Some(index),
                 column: column.clone(),
             }));
-            place += 1;
+            index += 1;
         }
         shown
     }
 
-    fn is_known(&self, places: Range<usize>) -> bool {
-        let mut relations = self.relations[places].iter();
+    fn is_known(&self, indices: Range<usize>) -> bool {
+        let mut relations = self.relations[indices].iter();
         relations.all(|relation| relation.columns.is_some())
     }
 
@@ -393,14 +393,14 @@ impl Scope<'_> {
         names: &[String],
         schema: &Schema,
     ) -> Result<Vec<ColumnId>, Refusal> {
-        let places = sides.left..self.relations.len();
+        let indices = sides.left..self.relations.len();
         let mut lefts = self.shown(sides.left..sides.right);
-        let mut rights = self.shown(sides.right..places.end);
+        let mut rights = self.shown(sides.right..indices.end);
         let (mut columns, mut paired) = (Vec::new(), Vec::new());
         for name in names {
             let pair = (take(&mut lefts, name), take(&mut rights, name));
             let (Some(left), Some(right)) = pair else {
-                let mut relations = self.relations[places.clone()].iter();
+                let mut relations = self.relations[indices.clone()].iter();
                 if !relations.any(Relation::is_sealed) {
                     continue;
                 }
@@ -431,11 +431,11 @@ impl Scope<'_> {
                 },
             });
         }
-        if self.is_known(places.clone()) {
+        if self.is_known(indices.clone()) {
             columns.append(&mut lefts);
             columns.append(&mut rights);
-            self.joins.retain(|join| join.places.start < sides.left);
-            self.joins.push(Joined { places, columns });
+            self.joins.retain(|join| join.indices.start < sides.left);
+            self.joins.push(Joined { indices, columns });
         }
         Ok(paired)
     }
@@ -450,11 +450,11 @@ impl Scope<'_> {
 
     /// Names that both sides of a NATURAL join have, in the order of the left one.
     pub fn common_names(&self, sides: Sides) -> Result<Vec<String>, Refusal> {
-        let places = sides.left..self.relations.len();
-        if !self.is_known(places.clone()) {
+        let indices = sides.left..self.relations.len();
+        if !self.is_known(indices.clone()) {
             return Err(unsupported("NATURAL JOIN with a table that is not known"));
         }
-        let rights = self.shown(sides.right..places.end);
+        let rights = self.shown(sides.right..indices.end);
         let names = self.shown(sides.left..sides.right).into_iter();
         let names = names.filter_map(|shown| shown.column.name);
         Ok(names
@@ -491,11 +491,11 @@ fn check_alike(
 
 /// Takes the column of a name out of those that have one each; None: it is not there once.
 fn take(columns: &mut Vec<Shown>, name: &str) -> Option<Shown> {
-    let mut places = (0..columns.len()).filter(|place| columns[*place].is_named(name));
-    let (Some(place), None) = (places.next(), places.next()) else {
+    let mut indices = (0..columns.len()).filter(|index| columns[*index].is_named(name));
+    let (Some(index), None) = (indices.next(), indices.next()) else {
         return None;
     };
-    Some(columns.remove(place))
+    Some(columns.remove(index))
 }
 
 /// The type of a column that is made of two, as far as it is known.

@@ -55,8 +55,8 @@ pub(crate) fn of(statement: &mut Statement) -> Result<Template, Refusal> {
 
 fn of_text(text: &str) -> Result<Template, Refusal> {
     let mut pieces = Vec::new();
-    for (place, part) in text.split(MARK).enumerate() {
-        match (place % 2, part) {
+    for (index, part) in text.split(MARK).enumerate() {
+        match (index % 2, part) {
             (0, "") => {}
             (0, text) => pieces.push(Piece::Text(forms::for_server(text.to_owned()))),
             (_, number) => {
@@ -70,7 +70,7 @@ fn of_text(text: &str) -> Result<Template, Refusal> {
     Ok(Template { pieces })
 }
 
-/// The same text over the holes that it has only, with places of a key that follow them.
+/// The same text over the holes that it has only, with indices of a key that follow them.
 pub(crate) fn compact(
     mut template: Template,
     holes: &[Hole],

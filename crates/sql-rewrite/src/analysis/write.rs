@@ -1,7 +1,7 @@
 //! `INSERT`, `UPDATE`, `DELETE`.
 
-mod handed;
 mod insert;
+mod insert_targets;
 
 use sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, ObjectName, SelectItem, TableAlias,
@@ -276,12 +276,12 @@ pub(crate) fn target_column(
     let Some(table) = table else {
         return Ok(None);
     };
-    let Some(place) = table.position(&column) else {
+    let Some(index) = table.position(&column) else {
         return Err(refuse(format!(
             "column {column:?} of relation {:?} does not exist",
             table.name
         ))
         .with_state(SqlState::UNDEFINED_COLUMN));
     };
-    Ok(table.columns[place].protected)
+    Ok(table.columns[index].protected)
 }

@@ -55,7 +55,7 @@ pub(super) fn constraints(words: &[Word], schema: &Schema) -> Option<String> {
 /// `pg_class` where guards are not counted; None where the server has none, or the text does not
 /// ask for the count.
 pub(super) fn classes(text: &str, words: &[Word], schema: &Schema) -> Option<String> {
-    let is_star = |word: &Word| text.get(word.place.clone()) == Some("*");
+    let is_star = |word: &Word| text.get(word.span.clone()) == Some("*");
     let asks = |word: &Word| word.name() == Some("relchecks") || is_star(word);
     if schema.catalogue.class_columns.is_empty() || !words.iter().any(asks) {
         return None;

@@ -6,8 +6,8 @@ use sqlparser::ast::{
 };
 
 use super::{
-    constraint, create, find_known, guarded, pass, place, put_schema, refusal, refuse_named,
-    refuse_reading, reshaping, written,
+    constraint, create, find_known, guarded, pass, put_schema, refusal, refuse_named,
+    refuse_reading, reshaping, subject_of, written,
 };
 use crate::names::{folded, quoted, split};
 use crate::{Plan, Refusal, Schema, Table};
@@ -156,7 +156,7 @@ fn refuse_column(name: &str, table: &Table, schema: &Schema) -> Result<(), Refus
     let at = table.position(name);
     let protected = at.is_some_and(|at| table.columns[at].protected.is_some());
     if protected || schema.rule(&table.schema, &table.name, name).is_some() {
-        return Err(renamed(&place(table, name)));
+        return Err(renamed(&subject_of(table, name)));
     }
     Ok(())
 }
@@ -187,7 +187,7 @@ fn alter_column(
     let Some(id) = at.and_then(|at| table.columns[at].protected) else {
         return plain_column(own, table, schema);
     };
-    let subject = place(table, &name);
+    let subject = subject_of(table, &name);
     match own {
         AlterColumnOperation::SetNotNull
         | AlterColumnOperation::DropNotNull

@@ -5,7 +5,7 @@ use sqlparser::ast::{
     TableConstraint,
 };
 
-use super::{find, guarded, place, refusal, refuse_reading};
+use super::{find, guarded, refusal, refuse_reading, subject_of};
 use crate::names::{folded, split};
 use crate::schema::build::fitting::foreign_key_problem;
 use crate::schema::views::View;
@@ -96,7 +96,7 @@ fn check_key(columns: &[IndexColumn], table: &Table, schema: &Schema) -> Result<
 pub(super) fn check_unique(column: &str, table: &Table, schema: &Schema) -> Result<(), Refusal> {
     match rule(column, table, schema) {
         Some(rule) if rule.mode == Mode::Random => Err(refusal(
-            &place(table, column),
+            &subject_of(table, column),
             "a key needs equality, and equal values of mode \"random\" look different",
             "Give the rule mode = \"equality\".",
         )),
@@ -141,7 +141,7 @@ fn check_foreign_key(
             None => None,
         };
         if let Some(problem) = problem {
-            let subject = place(table, name);
+            let subject = subject_of(table, name);
             return Err(refusal(
                 &subject,
                 &format!("foreign key to {}: {problem}", key.foreign_table),
@@ -153,7 +153,7 @@ fn check_foreign_key(
         [key.on_delete, key.on_update].contains(&Some(ReferentialAction::SetDefault));
     match own.iter().position(Option::is_some) {
         Some(at) if sets_default => Err(refusal(
-            &place(table, &names[at]),
+            &subject_of(table, &names[at]),
             "SET DEFAULT: the server has no default for it, the proxy fills it in",
             "Use SET NULL, CASCADE or RESTRICT.",
         )),
@@ -169,9 +169,9 @@ fn referred_table<'a>(
 ) -> Option<&'a Table> {
     let (named_schema, name) = split(&key.foreign_table)?;
     let found = find(&key.foreign_table, schema);
-    let place = |own: &str| schema.search_path.iter().position(|one| one == own);
-    let is_first = || match (place(&table.schema), found) {
-        (Some(own), Some(found)) => place(&found.schema).is_none_or(|other| own <= other),
+    let index = |own: &str| schema.search_path.iter().position(|one| one == own);
+    let is_first = || match (index(&table.schema), found) {
+        (Some(own), Some(found)) => index(&found.schema).is_none_or(|other| own <= other),
         // A temporary one comes before it.
         (Some(_), None) => !schema.temporary.contains(&name),
         (None, _) => false,
@@ -251,7 +251,7 @@ pub(super) fn check_partition_key(
         let named = crate::running_texts::names_word(&text, &column.name.to_lowercase());
         if named && !(by_hash && schema.column(id).mode != Mode::Random) {
             return Err(refusal(
-                &place(table, &column.name),
+                &subject_of(table, &column.name),
                 "decides on the partition of a row, and ciphertext has no ranges and lists",
                 "Use PARTITION BY HASH over a column of mode \"equality\", or another column.",
             ));

@@ -7,8 +7,8 @@ use sqlparser::ast::{
 };
 
 use super::{
-    constraint, find, guarded, has_rules, is_temporary, own_name, pass, place, put_found_schema,
-    put_schema, refusal, refuse_named, refuse_table_as, reshaping, written,
+    constraint, find, guarded, has_rules, is_temporary, own_name, pass, put_found_schema,
+    put_schema, refusal, refuse_named, refuse_table_as, reshaping, subject_of, written,
 };
 use crate::names::{folded, split};
 use crate::{Column, Literal, Plan, ProtectedColumn, Refusal, RelationKind, Schema, Table};
@@ -75,10 +75,10 @@ pub(super) fn described(create: &CreateTable, schema: &Schema) -> Option<Table> 
         .filter_map(|name| find(name, schema))
         .flat_map(|table| table.columns.clone())
         .collect();
-    for (place, definition) in create.columns.iter().enumerate() {
+    for (index, definition) in create.columns.iter().enumerate() {
         columns.push(described_column(
             definition,
-            place,
+            index,
             (&own_schema, &name),
             schema,
         ));
@@ -101,7 +101,7 @@ pub(super) fn described(create: &CreateTable, schema: &Schema) -> Option<Table> 
 /// A column as it will be.
 pub(super) fn described_column(
     definition: &ColumnDef,
-    place: usize,
+    index: usize,
     (own_schema, table): (&str, &str),
     schema: &Schema,
 ) -> Column {
@@ -109,7 +109,7 @@ pub(super) fn described_column(
     Column {
         protected: schema.rule(own_schema, table, &name).map(|rule| rule.id),
         physical: logical_of(&definition.data_type),
-        number: i16::try_from(place + 1).unwrap_or(i16::MAX),
+        number: i16::try_from(index + 1).unwrap_or(i16::MAX),
         not_null: false,
         has_default: false,
         is_generated: is_generated(definition),
@@ -175,7 +175,7 @@ fn refuse_copies(create: &CreateTable, schema: &Schema) -> Result<(), Refusal> {
             });
             if let Some(own) = own {
                 return Err(refusal(
-                    &place(parent, &own.name.value),
+                    &subject_of(parent, &own.name.value),
                     "a child repeats the column",
                     "Leave the column out: it is inherited.",
                 ));
@@ -247,7 +247,7 @@ pub(super) fn check_added(definition: &ColumnDef, table: &Table) -> Result<(), R
         return Ok(());
     }
     Err(refusal(
-        &place(table, &name),
+        &subject_of(table, &name),
         "the server cannot seal its default for the rows that are there",
         "Add the column without DEFAULT: rows to come get the default of the rule. Give those that \
          are there theirs by UPDATE.",
@@ -282,7 +282,7 @@ pub(super) fn column(
     let Some(rule) = rule else {
         return Ok(());
     };
-    let subject = place(table, &name);
+    let subject = subject_of(table, &name);
     match logical_of(&definition.data_type) {
         Some(declared) if declared == rule.logical => definition.data_type = DataType::Bytea,
         _ => {

@@ -2,7 +2,7 @@
 
 use sqlparser::ast::{CreateIndex, Expr, IndexColumn, IndexType, Statement};
 
-use super::{constraint, find_known, pass, place, put_schema, refusal, written};
+use super::{constraint, find_known, pass, put_schema, refusal, subject_of, written};
 use crate::names::split;
 use crate::schema::views::View;
 use crate::{Mode, Plan, Refusal, Schema, Table};
@@ -60,7 +60,7 @@ fn kept(
             return Ok(Some(column.clone()));
         }
     };
-    let subject = place(table, &rule.column);
+    let subject = subject_of(table, &rule.column);
     if create.unique {
         constraint::check_unique(&rule.column, table, schema)?;
     }

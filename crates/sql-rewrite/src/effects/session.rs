@@ -120,8 +120,8 @@ fn calls(text: &str, free: usize) -> bool {
         return text.contains('(');
     }
     let mut found = 0;
-    for (place, _) in text.match_indices('(') {
-        let before = text[..place].trim_end();
+    for (start, _) in text.match_indices('(') {
+        let before = text[..start].trim_end();
         let word_start = before
             .char_indices()
             .rev()

@@ -11,7 +11,7 @@ pub(crate) fn note_text(effects: &mut Effects, statement: &str) {
 
 /// The effects of a statement whose words (in small letters, comments left out) are given.
 pub(crate) fn of_words(words: &[String], schema: &Schema) -> Effects {
-    let word = |place: usize| words.get(place).map_or("", String::as_str);
+    let word = |index: usize| words.get(index).map_or("", String::as_str);
     let mut effects = Effects::default();
     match word(0) {
         "begin" | "start" => effects.transaction = Some(TransactionEffect::Begin),

@@ -106,18 +106,18 @@ impl Shape {
             argument,
             filter,
         };
-        let place = match self
+        let index = match self
             .aggregates
             .iter()
             .position(|(known, _)| *known == aggregate)
         {
-            Some(place) => place,
+            Some(index) => index,
             None => {
                 self.aggregates.push((aggregate, logical));
                 self.aggregates.len() - 1
             }
         };
-        Ok((Expression::Aggregate(place), Some(logical)))
+        Ok((Expression::Aggregate(index), Some(logical)))
     }
 }
 
@@ -171,19 +171,19 @@ pub(super) fn depends_on_keys(column: &Expr, keys: &[Key], lowering: &Lowering) 
     let Some(table) = lowering.analysis.schema.find(Some(&name.0), &name.1) else {
         return false;
     };
-    let grouped = |place: &usize| {
+    let grouped = |index: &usize| {
         keys.iter().any(|(key, ..)| {
             relation(key).is_some_and(|(own, parts)| {
                 let found = lowering.scope.resolve(parts).ok();
                 let found = found.and_then(|found| found.column);
                 (own == alias || is_single)
                     && found.is_some_and(|(table_name, own)| {
-                        table_name == name && own == table.columns[*place].name
+                        table_name == name && own == table.columns[*index].name
                     })
             })
         })
     };
-    let is_never_null = |place: &usize| table.columns[*place].not_null;
+    let is_never_null = |index: &usize| table.columns[*index].not_null;
     let mut keys = table.unique_keys.iter();
     keys.any(|key| key.iter().all(is_never_null) && key.iter().all(grouped))
 }

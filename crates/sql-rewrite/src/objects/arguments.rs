@@ -119,10 +119,10 @@ impl VisitorMut for Arguments {
             && let Value::Placeholder(name) = &value.value
             && let Some(number) = name.strip_prefix('$')
             && let Ok(number) = number.parse::<usize>()
-            && let Some(place) = number.checked_sub(1)
+            && let Some(index) = number.checked_sub(1)
         {
             self.wanted = self.wanted.max(number);
-            if let Some(argument) = self.given.get(place) {
+            if let Some(argument) = self.given.get(index) {
                 *expression = argument.clone();
             }
         }

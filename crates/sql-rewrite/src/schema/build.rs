@@ -107,21 +107,21 @@ struct Building<'a> {
     errors: Vec<SchemaError>,
 }
 
-fn text(row: &[Option<String>], place: usize) -> String {
-    row.get(place).cloned().flatten().unwrap_or_default()
+fn text(row: &[Option<String>], index: usize) -> String {
+    row.get(index).cloned().flatten().unwrap_or_default()
 }
 
 /// A number of the catalogue; 0, which is no relation and no column, where there is none.
-fn number<N: std::str::FromStr + Default>(row: &[Option<String>], place: usize) -> N {
-    text(row, place).parse().unwrap_or_default()
+fn number<N: std::str::FromStr + Default>(row: &[Option<String>], index: usize) -> N {
+    text(row, index).parse().unwrap_or_default()
 }
 
-fn truth(row: &[Option<String>], place: usize) -> bool {
-    matches!(text(row, place).as_str(), "true" | "t")
+fn truth(row: &[Option<String>], index: usize) -> bool {
+    matches!(text(row, index).as_str(), "true" | "t")
 }
 
-fn numbers(row: &[Option<String>], place: usize) -> Vec<i16> {
-    let list = text(row, place);
+fn numbers(row: &[Option<String>], index: usize) -> Vec<i16> {
+    let list = text(row, index);
     list.split_whitespace()
         .map(|word| word.parse().unwrap_or_default())
         .collect()
@@ -357,9 +357,9 @@ impl<'a> Building<'a> {
             return;
         };
         let is_open = |column: &&Column| {
-            let place = above.position(&column.name);
+            let index = above.position(&column.name);
             column.protected.is_some()
-                && place.is_some_and(|place| above.columns[place].protected.is_none())
+                && index.is_some_and(|index| above.columns[index].protected.is_none())
         };
         let open: Vec<String> = table
             .columns

@@ -34,10 +34,10 @@ pub const ASKED: [&str; QUERIES.len() + 3] = {
     asked[0] = QUERIES[0];
     asked[1] = FINGERPRINT;
     asked[2] = PIN;
-    let mut place = 1;
-    while place < QUERIES.len() {
-        asked[place + 2] = QUERIES[place];
-        place += 1;
+    let mut index = 1;
+    while index < QUERIES.len() {
+        asked[index + 2] = QUERIES[index];
+        index += 1;
     }
     asked
 };

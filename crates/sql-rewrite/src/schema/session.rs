@@ -20,7 +20,7 @@ impl SessionFacts {
     pub fn read(answer: &Answer) -> Self {
         let mut facts = Self::default();
         for row in answer {
-            let text = |place: usize| row.get(place).and_then(Option::as_ref);
+            let text = |index: usize| row.get(index).and_then(Option::as_ref);
             let Some(value) = text(0).cloned() else {
                 continue;
             };

@@ -112,11 +112,11 @@ fn grouped_by<'e>(key: &'e Expr, select: &'e Select) -> &'e Expr {
     let Expr::Value(value) = key else {
         return key;
     };
-    let place = match &value.value {
+    let index = match &value.value {
         Value::Number(digits, false) => digits.parse::<usize>().ok(),
         _ => None,
     };
-    let item = place.and_then(|number| select.projection.get(number.checked_sub(1)?));
+    let item = index.and_then(|number| select.projection.get(number.checked_sub(1)?));
     match item {
         Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => expr,
         _ => key,

@@ -67,8 +67,8 @@ pub(super) fn check_stored(
 impl Over<'_> {
     /// What an expression is made of. What the proxy keeps has no label: it meets everything.
     pub fn label(&self, expression: &Expression, labels: &mut Labels) -> Result<Label, Doubt> {
-        let known = |labels: &[Label], place: usize| {
-            let label = labels.get(place).cloned();
+        let known = |labels: &[Label], index: usize| {
+            let label = labels.get(index).cloned();
             label.ok_or_else(|| Doubt("a column that is not fetched".to_owned()))
         };
         let all = |parts: &[&Expression], labels: &mut Labels| {
@@ -78,9 +78,9 @@ impl Over<'_> {
             })
         };
         match expression {
-            Expression::Column(place) => known(self.outputs, *place),
-            Expression::Aggregate(place) => known(&self.aggregates, *place),
-            Expression::Group(place) => known(&self.groups, *place),
+            Expression::Column(index) => known(self.outputs, *index),
+            Expression::Aggregate(index) => known(&self.aggregates, *index),
+            Expression::Group(index) => known(&self.groups, *index),
             Expression::Value(..) => Ok(Label::null()),
             Expression::Unary(operator, inner) => {
                 let label = self.label(inner, labels)?;

@@ -285,9 +285,9 @@ impl Verifier<'_, '_> {
             return self.all_in_clear(lefts, scope);
         }
         let mut result = Label::public();
-        for (place, left) in lefts.iter().enumerate() {
+        for (index, left) in lefts.iter().enumerate() {
             let right = match columns.others {
-                None => columns.known[place].1.clone(),
+                None => columns.known[index].1.clone(),
                 Some(_) => columns.any(self.labels)?,
             };
             let left = self.label(left, scope)?;

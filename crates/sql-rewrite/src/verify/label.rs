@@ -10,7 +10,7 @@ pub(super) struct Label {
     pub sealed: Option<Sealed>,
     /// Data that the server has in clear: of plain columns, or its own.
     pub public: bool,
-    /// Constants and parameters that go in clear, by place in [`Labels::given`].
+    /// Constants and parameters that go in clear, by index in [`Labels::given`].
     pub clear: Vec<usize>,
 }
 
@@ -110,9 +110,9 @@ impl Label {
     fn or(mut self, other: Self) -> Self {
         self.sealed = self.sealed.or(other.sealed);
         self.public |= other.public;
-        for place in other.clear {
-            if !self.clear.contains(&place) {
-                self.clear.push(place);
+        for index in other.clear {
+            if !self.clear.contains(&index) {
+                self.clear.push(index);
             }
         }
         self
@@ -147,8 +147,8 @@ impl<'s> Labels<'s> {
 
     /// It stands where the user says that it is public.
     pub fn make_public(&mut self, label: &Label) {
-        for place in &label.clear {
-            self.given[*place].is_public = true;
+        for index in &label.clear {
+            self.given[*index].is_public = true;
         }
     }
 

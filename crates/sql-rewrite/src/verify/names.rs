@@ -91,8 +91,8 @@ impl Columns {
     /// The same under the names of an alias.
     pub fn renamed(mut self, alias: Option<&TableAlias>) -> Self {
         let names = alias.into_iter().flat_map(|alias| &alias.columns);
-        for (place, name) in names.enumerate() {
-            if let Some((own, _)) = self.known.get_mut(place) {
+        for (index, name) in names.enumerate() {
+            if let Some((own, _)) = self.known.get_mut(index) {
                 *own = Some(folded(&name.name));
             }
         }

@@ -142,10 +142,10 @@ impl Verifier<'_, '_> {
         };
         let mut columns: Vec<(Option<String>, Label)> = Vec::new();
         for row in &values.rows {
-            for (place, value) in row.content.iter().enumerate() {
+            for (index, value) in row.content.iter().enumerate() {
                 let label = self.stored(value, &scope)?;
-                match columns.get_mut(place) {
-                    None => columns.push((Some(format!("column{}", place + 1)), label)),
+                match columns.get_mut(index) {
+                    None => columns.push((Some(format!("column{}", index + 1)), label)),
                     Some((_, own)) => {
                         let merged = self.labels.merge(std::mem::take(own), label)?;
                         *own = merged;

@@ -81,8 +81,8 @@ fn schema() -> Schema {
 fn proved(text: &str, outputs: &[OutputKind]) -> Result<(), String> {
     let mut holes = Vec::new();
     let mut pieces = Vec::new();
-    for (place, part) in text.split(['{', '}']).enumerate() {
-        if place % 2 == 0 {
+    for (index, part) in text.split(['{', '}']).enumerate() {
+        if index % 2 == 0 {
             pieces.push(Piece::Text(part.to_owned()));
             continue;
         }

@@ -111,8 +111,8 @@ impl Verifier<'_, '_> {
             }
             return self.in_clear(others.clone()).map(drop);
         }
-        for (place, (_, label)) in given.known.iter().enumerate() {
-            match targets.known.get(place) {
+        for (index, (_, label)) in given.known.iter().enumerate() {
+            match targets.known.get(index) {
                 Some((_, target)) => self.labels.meet(label, target)?,
                 None => drop(self.in_clear(label.clone())?),
             }

@@ -5,25 +5,25 @@ use wire_postgres::backend::{self, Failure};
 use wire_postgres::frontend;
 
 use super::reply::unexpected;
-use super::{Protected, Ways};
+use super::{Outputs, Protected};
 use crate::session::answers::Expected;
 use crate::session::copying::Copying;
-use crate::session::{End, Way};
+use crate::session::{End, MessageAction};
 use crate::statement_error::StatementError;
 
 impl Protected {
     /// What to do with a message of the client that belongs to a COPY.
-    pub(super) fn copy_way(&self, kind: u8) -> Way {
+    pub(super) fn copy_action(&self, kind: u8) -> MessageAction {
         let is_data = kind == frontend::kind::COPY_DATA;
         match &self.copy.under_way {
-            Some(Copying::Plain) if is_data => Way::Pass,
-            Some(Copying::Refused) if is_data => Way::Drop,
-            Some(Copying::In(_)) if is_data => Way::Copy,
-            Some(Copying::Plain | Copying::In(_) | Copying::Refused) => Way::Read,
+            Some(Copying::Plain) if is_data => MessageAction::Pass,
+            Some(Copying::Refused) if is_data => MessageAction::Drop,
+            Some(Copying::In(_)) if is_data => MessageAction::Copy,
+            Some(Copying::Plain | Copying::In(_) | Copying::Refused) => MessageAction::Read,
             // The server leaves it out, but would have read it.
-            None if self.answers.is_empty() => Way::Drop,
+            None if self.answers.is_empty() => MessageAction::Drop,
             // It may belong to what the server has not begun yet.
-            Some(Copying::Out(_)) | None => Way::Wait,
+            Some(Copying::Out(_)) | None => MessageAction::Wait,
         }
     }
 
@@ -39,33 +39,33 @@ impl Protected {
     }
 
     /// Takes a piece of the rows that the client sends. What comes behind a failure goes nowhere.
-    pub(in crate::session) fn copy_data(&mut self, data: &[u8], ways: &mut Ways<'_>) {
+    pub(in crate::session) fn copy_data(&mut self, data: &[u8], outputs: &mut Outputs<'_>) {
         if let Some(Copying::In(copier)) = &mut self.copy.under_way
-            && let Err(failure) = copier.push(data, ways.to_server)
+            && let Err(failure) = copier.push(data, outputs.to_server)
         {
             self.copy.under_way = Some(Copying::Refused);
-            self.refuse_copy(failure, ways);
+            self.refuse_copy(failure, outputs);
         }
     }
 
     /// Takes the message of the client that ends its rows.
-    pub(super) fn end_rows(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) {
+    pub(super) fn end_rows(&mut self, kind: u8, message: &[u8], outputs: &mut Outputs<'_>) {
         match self.copy.under_way.take() {
             Some(Copying::In(mut copier)) if kind == frontend::kind::COPY_DONE => {
-                match copier.end(ways.to_server) {
-                    Ok(()) => ways.to_server.extend_from_slice(message),
-                    Err(failure) => self.refuse_copy(failure, ways),
+                match copier.end(outputs.to_server) {
+                    Ok(()) => outputs.to_server.extend_from_slice(message),
+                    Err(failure) => self.refuse_copy(failure, outputs),
                 }
             }
             // What the client says may hold a row.
-            Some(Copying::In(_)) => write_fail("the client gave up", ways),
-            Some(Copying::Plain) => ways.to_server.extend_from_slice(message),
+            Some(Copying::In(_)) => write_fail("the client gave up", outputs),
+            Some(Copying::Plain) => outputs.to_server.extend_from_slice(message),
             Some(Copying::Refused | Copying::Out(_)) | None => {}
         }
     }
 
-    fn refuse_copy(&mut self, failure: StatementError, ways: &mut Ways<'_>) {
-        write_fail("a row was refused", ways);
+    fn refuse_copy(&mut self, failure: StatementError, outputs: &mut Outputs<'_>) {
+        write_fail("a row was refused", outputs);
         self.copy.failure = Some(failure);
     }
 
@@ -74,24 +74,24 @@ impl Protected {
         &mut self,
         kind: u8,
         message: &[u8],
-        ways: &mut Ways<'_>,
+        outputs: &mut Outputs<'_>,
     ) -> Result<(), End> {
         use backend::kind as k;
         let body = &message[wire_postgres::HEADER_SIZE..];
         match (kind, &mut self.copy.under_way) {
             (k::COPY_IN | k::COPY_OUT, _) => {
                 self.begin_copy(kind)?;
-                ways.to_client.extend_from_slice(message);
+                outputs.to_client.extend_from_slice(message);
             }
             (k::COPY_DATA, Some(Copying::Out(copier))) => {
-                copier.push(body, ways.to_client).map_err(ended)?;
+                copier.push(body, outputs.to_client).map_err(ended)?;
             }
             (k::COPY_DONE, Some(Copying::Out(copier))) => {
-                copier.end(ways.to_client).map_err(ended)?;
+                copier.end(outputs.to_client).map_err(ended)?;
                 self.copy.under_way = None;
-                ways.to_client.extend_from_slice(message);
+                outputs.to_client.extend_from_slice(message);
             }
-            _ => ways.to_client.extend_from_slice(message),
+            _ => outputs.to_client.extend_from_slice(message),
         }
         Ok(())
     }
@@ -136,8 +136,8 @@ fn ended(error: StatementError) -> End {
     })
 }
 
-fn write_fail(reason: &str, ways: &mut Ways<'_>) {
-    backend::write(frontend::kind::COPY_FAIL, ways.to_server, |out| {
+fn write_fail(reason: &str, outputs: &mut Outputs<'_>) {
+    backend::write(frontend::kind::COPY_FAIL, outputs.to_server, |out| {
         out.extend_from_slice(reason.as_bytes());
         out.push(0);
     });

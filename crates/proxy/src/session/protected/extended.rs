@@ -9,8 +9,8 @@ use sqlstate::SqlState;
 use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, Parse, Target, write_target};
 
-use super::{Protected, Ways};
-use crate::plans::{At, Role, TextPlan};
+use super::{Outputs, Protected};
+use crate::plans::{Role, ServerStatement, TextPlan};
 use crate::session::End;
 use crate::session::answers::{DescribePart, Expected, Unseen};
 use crate::session::copying::write_copy;
@@ -24,7 +24,7 @@ use crate::session::statements::Statement;
 use crate::statement_error::StatementError;
 
 impl Protected {
-    pub(super) fn parse(&mut self, parse: &Parse<'_>, message: &[u8], ways: &mut Ways<'_>) {
+    pub(super) fn parse(&mut self, parse: &Parse<'_>, message: &[u8], outputs: &mut Outputs<'_>) {
         let planned = check_name(parse.statement).and_then(|()| self.plan(parse.text));
         let planned = planned.and_then(|(plan, text)| {
             if plan.planned.len() > 1 {
@@ -36,7 +36,7 @@ impl Protected {
         });
         let (plan, text) = match planned {
             Ok(planned) => planned,
-            Err(failure) => return self.fail(failure, ways),
+            Err(failure) => return self.fail(failure, outputs),
         };
         let types = parse.types().collect();
         let statement = Statement { text, types, plan };
@@ -45,14 +45,14 @@ impl Protected {
                 Some(copy) => {
                     let context = self.note_time();
                     let copy = (&*statement.plan.loaded, copy);
-                    let written = write_copy(copy, parse.statement, &context, ways.to_server);
+                    let written = write_copy(copy, parse.statement, &context, outputs.to_server);
                     if let Err(failure) = written {
-                        return self.fail(failure, ways);
+                        return self.fail(failure, outputs);
                     }
                 }
-                None => ways.to_server.extend_from_slice(message),
+                None => outputs.to_server.extend_from_slice(message),
             },
-            Some(front) => statement.write_parse(front, parse.statement, ways.to_server),
+            Some(front) => statement.write_parse(front, parse.statement, outputs.to_server),
         }
         self.answers.push(Expected::Parse);
         let batch = self.answers.batch_sent();
@@ -62,30 +62,31 @@ impl Protected {
             .parse(parse.statement, batch, statement);
     }
 
-    pub(super) fn bind(&mut self, bind: &Bind<'_>, message: &[u8], ways: &mut Ways<'_>) {
+    pub(super) fn bind(&mut self, bind: &Bind<'_>, message: &[u8], outputs: &mut Outputs<'_>) {
         let found = check_name(bind.portal);
-        let found = found.and_then(|()| self.statement_to_bind(bind.statement, ways));
+        let found = found.and_then(|()| self.statement_to_bind(bind.statement, outputs));
         let statement = match found {
             Ok(statement) => statement,
-            Err(failure) => return self.fail(failure, ways),
+            Err(failure) => return self.fail(failure, outputs),
         };
         let plan = Arc::clone(&statement.plan);
         let Some(front) = plan.front(0) else {
-            ways.to_server.extend_from_slice(message);
+            outputs.to_server.extend_from_slice(message);
             self.answers.push(Expected::Bind(bind.portal.into()));
             let shape = Shape::of_copy(&statement.plan, 0);
             let state = PortalState::Bound { shape, row: None };
             return self.enter_portal(bind.portal, Portal { statement, state });
         };
         if let Err(failure) = statement.check_bind(0, bind) {
-            return self.fail(failure, ways);
+            return self.fail(failure, outputs);
         }
         if plan.takes_steps() {
             let body = &message[wire_postgres::HEADER_SIZE..];
             if let Err(failure) = self.check_kept(bind.portal, body) {
-                return self.fail(failure, ways);
+                return self.fail(failure, outputs);
             }
-            self.answers.push(Expected::OwnBind(bind.portal.into()));
+            self.answers
+                .push(Expected::ProxyBindReply(bind.portal.into()));
             let state = PortalState::Kept(body.into());
             return self.enter_portal(bind.portal, Portal { statement, state });
         }
@@ -99,9 +100,9 @@ impl Protected {
         }
         let names = (bind.portal, bind.statement);
         let results = statement.result_formats(front, bind.result_formats);
-        let written = statement.write_bind(front, names, &inputs, &results, ways.to_server);
+        let written = statement.write_bind(front, names, &inputs, &results, outputs.to_server);
         if let Err(failure) = written {
-            return self.fail(failure, ways);
+            return self.fail(failure, outputs);
         }
         self.answers.push(Expected::Bind(bind.portal.into()));
         let row = locks.and_then(|lock| RowName::new(&statement, front, lock, &inputs));
@@ -142,7 +143,7 @@ impl Protected {
     fn statement_to_bind(
         &mut self,
         name: &[u8],
-        ways: &mut Ways<'_>,
+        outputs: &mut Outputs<'_>,
     ) -> Result<Arc<Statement>, StatementError> {
         let statement = self.named.statements.get(name).cloned().ok_or_else(|| {
             let name = String::from_utf8_lossy(name);
@@ -180,10 +181,10 @@ impl Protected {
             // It reads more than before: the server has to parse it again.
             if !name.is_empty() {
                 let target = Target::Statement(name);
-                write_target(frontend::kind::CLOSE, target, ways.to_server);
+                write_target(frontend::kind::CLOSE, target, outputs.to_server);
                 self.answers.push(Expected::Unseen(Unseen::Close));
             }
-            renewed.write_parse(front, name, ways.to_server);
+            renewed.write_parse(front, name, outputs.to_server);
             self.answers.push(Expected::Unseen(Unseen::ParseAgain));
             let statement = Arc::clone(&renewed);
             self.named.statements.parse_again(name, batch, statement);
@@ -195,14 +196,19 @@ impl Protected {
         Ok(renewed)
     }
 
-    pub(super) fn describe(&mut self, target: Target<'_>, message: &[u8], ways: &mut Ways<'_>) {
+    pub(super) fn describe(
+        &mut self,
+        target: Target<'_>,
+        message: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) {
         let found = match target {
             Target::Statement(name) => match self.named.statements.get(name).cloned() {
                 Some(statement) if statement.plan.takes_steps() => {
-                    if self.describe_finish(&statement, message, ways) {
+                    if self.describe_finish(&statement, message, outputs) {
                         return;
                     }
-                    return self.describe_steps(statement, message, ways);
+                    return self.describe_steps(statement, message, outputs);
                 }
                 Some(statement) => Ok(Expected::DescribeStatement(statement)),
                 None => Err((SqlState::INVALID_SQL_STATEMENT_NAME, name)),
@@ -212,28 +218,28 @@ impl Protected {
                     PortalState::Bound { shape, .. } => Ok(Expected::DescribePortal(shape.clone())),
                     PortalState::Kept(bind) => {
                         let (statement, bind) = (Arc::clone(&portal.statement), bind.clone());
-                        return self.describe_kept(&statement, &bind, ways);
+                        return self.describe_kept(&statement, &bind, outputs);
                     }
                     PortalState::Answer(answer) => {
                         let mut said = Vec::new();
                         let rows = answer.writer();
                         rows.write_description(answer.program(), &mut said);
-                        return self.answers.push(Expected::Own(said));
+                        return self.answers.push(Expected::ProxyReply(said));
                     }
                     PortalState::Done => Err((SqlState::INVALID_CURSOR_NAME, name)),
                 },
                 None => match self.shape_of_cursor(name) {
                     Ok(shape) => Ok(Expected::DescribePortal(shape)),
-                    Err(failure) => return self.fail(failure, ways),
+                    Err(failure) => return self.fail(failure, outputs),
                 },
             },
         };
         match found {
-            Ok(expected) => self.send(message, expected, ways),
+            Ok(expected) => self.send(message, expected, outputs),
             Err((sqlstate, name)) => {
                 let name = String::from_utf8_lossy(name);
                 let message = format!("\"{name}\" does not exist");
-                self.fail(StatementError::statement(sqlstate, message), ways);
+                self.fail(StatementError::statement(sqlstate, message), outputs);
             }
         }
     }
@@ -251,19 +257,24 @@ impl Protected {
     }
 
     /// Describes a statement that takes steps, by those of the server that it becomes.
-    fn describe_steps(&mut self, statement: Arc<Statement>, message: &[u8], ways: &mut Ways<'_>) {
+    fn describe_steps(
+        &mut self,
+        statement: Arc<Statement>,
+        message: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) {
         let (Some(front), Some(answering)) = (statement.plan.front(0), statement.plan.answering(0))
         else {
             let message = "a statement of this kind cannot be described";
-            return self.fail(StatementError::unsupported(message), ways);
+            return self.fail(StatementError::unsupported(message), outputs);
         };
-        let mut parts: Vec<At> = parts_to_describe(&statement, front, answering);
+        let mut parts: Vec<ServerStatement> = parts_to_describe(&statement, front, answering);
         let last = parts.pop().unwrap_or(front);
         for at in parts {
             if at == front {
-                ways.to_server.extend_from_slice(message);
+                outputs.to_server.extend_from_slice(message);
             } else {
-                self.describe_own(&statement, at, ways);
+                self.describe_own(&statement, at, outputs);
             }
             let statement = Arc::clone(&statement);
             let is_last = false;
@@ -274,9 +285,9 @@ impl Protected {
             }));
         }
         if last == front {
-            ways.to_server.extend_from_slice(message);
+            outputs.to_server.extend_from_slice(message);
         } else {
-            self.describe_own(&statement, last, ways);
+            self.describe_own(&statement, last, outputs);
         }
         self.answers.push(Expected::DescribePart(DescribePart {
             statement,
@@ -286,40 +297,50 @@ impl Protected {
     }
 
     /// Describes a portal that is kept here.
-    fn describe_kept(&mut self, statement: &Arc<Statement>, bind: &[u8], ways: &mut Ways<'_>) {
+    fn describe_kept(
+        &mut self,
+        statement: &Arc<Statement>,
+        bind: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) {
         let bind = Bind::read(bind);
         if let Ok(bind) = &bind
-            && self.describe_answer(statement, bind, ways)
+            && self.describe_answer(statement, bind, outputs)
         {
             return;
         }
         let (Some(at), Ok(bind)) = (statement.plan.answering(0), bind) else {
             let message = "a statement of this kind cannot be described";
-            return self.fail(StatementError::unsupported(message), ways);
+            return self.fail(StatementError::unsupported(message), outputs);
         };
         if !may_return_rows(statement, at) {
             let mut said = Vec::new();
             backend::write_empty(backend::kind::NO_DATA, &mut said);
-            return self.answers.push(Expected::Own(said));
+            return self.answers.push(Expected::ProxyReply(said));
         }
-        self.describe_own(statement, at, ways);
+        self.describe_own(statement, at, outputs);
         let shape = Shape::of_portal(&statement.plan, at, bind.result_formats);
         let formats = bind.result_formats.iter().collect();
         self.answers.push(Expected::DescribeRows(shape, formats));
     }
 
-    pub(super) fn describe_own(&mut self, statement: &Arc<Statement>, at: At, ways: &mut Ways<'_>) {
-        let name = self.prepare(statement, at, ways);
+    pub(super) fn describe_own(
+        &mut self,
+        statement: &Arc<Statement>,
+        at: ServerStatement,
+        outputs: &mut Outputs<'_>,
+    ) {
+        let name = self.prepare(statement, at, outputs);
         let target = Target::Statement(&name);
-        write_target(frontend::kind::DESCRIBE, target, ways.to_server);
+        write_target(frontend::kind::DESCRIBE, target, outputs.to_server);
     }
 
     /// The name of a statement of the proxy's, which the server has when it comes to it.
     pub(super) fn prepare(
         &mut self,
         statement: &Arc<Statement>,
-        at: At,
-        ways: &mut Ways<'_>,
+        at: ServerStatement,
+        outputs: &mut Outputs<'_>,
     ) -> Vec<u8> {
         let number = if self.script.is_some() {
             // Its text is rarely the same again: it gets no name.
@@ -334,11 +355,11 @@ impl Protected {
         if let Some(closed) = closed {
             let name = own::name(closed);
             let target = Target::Statement(&name);
-            write_target(frontend::kind::CLOSE, target, ways.to_server);
+            write_target(frontend::kind::CLOSE, target, outputs.to_server);
             self.answers.push(Expected::Unseen(Unseen::Close));
         }
         let name = own::name(number);
-        statement.write_parse(at, &name, ways.to_server);
+        statement.write_parse(at, &name, outputs.to_server);
         self.answers.push(Expected::Unseen(Unseen::Parse(number)));
         name
     }
@@ -347,7 +368,7 @@ impl Protected {
         &mut self,
         execute: Execute<'_>,
         message: &[u8],
-        ways: &mut Ways<'_>,
+        outputs: &mut Outputs<'_>,
     ) -> Result<(), End> {
         let missing = |sqlstate, what| {
             let name = String::from_utf8_lossy(execute.portal);
@@ -359,7 +380,7 @@ impl Protected {
         let Some(portal) = self.named.portals.get_mut(execute.portal) else {
             self.fail(
                 missing(SqlState::INVALID_CURSOR_NAME, "does not exist"),
-                ways,
+                outputs,
             );
             return Ok(());
         };
@@ -369,7 +390,7 @@ impl Protected {
             PortalState::Answer(_) | PortalState::Done => {
                 self.fail(
                     missing(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, "cannot be run"),
-                    ways,
+                    outputs,
                 );
                 return Ok(());
             }
@@ -378,14 +399,14 @@ impl Protected {
                 let PortalState::Kept(bind) = kept else {
                     unreachable!("it was kept just before");
                 };
-                return self.take_steps(&statement, 0, bind, execute, ways);
+                return self.take_steps(&statement, 0, bind, execute, outputs);
             }
         };
         self.apply_effects(&statement.plan, 0);
         let effects = statement.plan.effects(0);
         let row = row.filter(|_| effects.is_some_and(|effects| effects.keeps_locked_rows));
         let reading = row.map(|row| Box::new(self.locks.begin_reading(row)));
-        self.send(message, Expected::Execute(shape, reading), ways);
+        self.send(message, Expected::Execute(shape, reading), outputs);
         Ok(())
     }
 }
@@ -421,7 +442,11 @@ pub(super) fn check_length(plan: &TextPlan) -> Result<(), StatementError> {
 
 /// The statements by which the parameters and the rows of one of the client's are known, the one
 /// with the rows last.
-fn parts_to_describe(statement: &Statement, front: At, answering: At) -> Vec<At> {
+fn parts_to_describe(
+    statement: &Statement,
+    front: ServerStatement,
+    answering: ServerStatement,
+) -> Vec<ServerStatement> {
     let plan = &statement.plan;
     let own_parameters = |at| {
         let holes = plan.translated(at).map_or(&[][..], |part| &part.holes);
@@ -444,7 +469,7 @@ fn parts_to_describe(statement: &Statement, front: At, answering: At) -> Vec<At>
 }
 
 /// Whether a statement that writes may give rows back. In doubt it may.
-pub(super) fn may_return_rows(statement: &Statement, at: At) -> bool {
+pub(super) fn may_return_rows(statement: &Statement, at: ServerStatement) -> bool {
     let bound = statement.plan.bound(at);
     matches!(at.role, Role::Read | Role::Only) || bound.is_some_and(|bound| bound.has_returning)
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, Target, write_execute, write_target};
 
-use super::{Protected, Ways};
+use super::{Outputs, Protected};
 use crate::counters::add;
-use crate::plans::{At, Role};
+use crate::plans::{Role, ServerStatement};
 use crate::session::answers::{DescribeFinish, Expected, Unseen};
 use crate::session::finishing::{self, Finishing, State, finish_at, give};
 use crate::session::inputs::Inputs;
@@ -22,33 +22,33 @@ impl Protected {
     pub(super) fn begin_finish(
         &mut self,
         statement: &Arc<Statement>,
-        place: usize,
+        index: usize,
         body: Box<[u8]>,
         execute: Execute<'_>,
-        ways: &mut Ways<'_>,
+        outputs: &mut Outputs<'_>,
     ) -> Result<(), StatementError> {
         let plan = Arc::clone(&statement.plan);
-        let (Some(finish), Ok(bind)) = (finish_at(&plan, place), Bind::read(&body)) else {
+        let (Some(finish), Ok(bind)) = (finish_at(&plan, index), Bind::read(&body)) else {
             return Err(StatementError::defect("the plan is another"));
         };
-        self.apply_effects(&plan, place);
+        self.apply_effects(&plan, index);
         let context = self.note_time();
-        let inputs = Inputs::new(place, &bind, &context);
-        let name = self.name_of_front(statement, place, &bind, ways);
+        let inputs = Inputs::new(index, &bind, &context);
+        let name = self.name_of_front(statement, index, &bind, outputs);
         let names = (execute.portal, name.as_slice());
-        let at = At {
-            place,
+        let at = ServerStatement {
+            index,
             role: Role::Read,
         };
         let formats = finishing::formats(finish, &bind);
-        statement.write_bind(at, names, &inputs, &formats, ways.to_server)?;
+        statement.write_bind(at, names, &inputs, &formats, outputs.to_server)?;
         self.answers.push(Expected::Unseen(Unseen::Bind));
         let portal = Target::Portal(execute.portal);
-        write_target(frontend::kind::DESCRIBE, portal, ways.to_server);
-        write_execute(execute.portal, self.fetched_max(), ways.to_server);
+        write_target(frontend::kind::DESCRIBE, portal, outputs.to_server);
+        write_execute(execute.portal, self.fetched_max(), outputs.to_server);
         let finishing = Finishing {
             statement: Arc::clone(statement),
-            place,
+            index,
             portal: execute.portal.into(),
             rows_max: usize::try_from(execute.rows_max)
                 .ok()
@@ -67,7 +67,7 @@ impl Protected {
         };
         let step = Step::Finish(finishing);
         match self.script.is_some() {
-            true => self.wait(step, ways),
+            true => self.wait(step, outputs),
             false => self.wait_with_sync(step),
         }
         Ok(())
@@ -84,13 +84,13 @@ impl Protected {
     pub(super) fn end_finish(
         &mut self,
         finishing: Finishing,
-        ways: &mut Ways<'_>,
+        outputs: &mut Outputs<'_>,
     ) -> Result<(), StatementError> {
         let counters = self.schema.shared().counters();
         add(&counters.queries_finished, 1);
         add(&counters.rows_finished, finishing.fetched);
         let name = finishing.portal.clone();
-        let answer = finishing.end(self.settings.context(), ways.to_client)?;
+        let answer = finishing.end(self.settings.context(), outputs.to_client)?;
         if let Some(portal) = self.named.portals.get_mut(&name)
             && matches!(portal.state, PortalState::Done)
         {
@@ -110,7 +110,7 @@ impl Protected {
             .filter(|&rows| rows > 0);
         let mut said = Vec::new();
         give(answer, rows_max, 0, &mut said);
-        self.answers.push(Expected::Own(said));
+        self.answers.push(Expected::ProxyReply(said));
         true
     }
 
@@ -119,7 +119,7 @@ impl Protected {
         &mut self,
         statement: &Arc<Statement>,
         message: &[u8],
-        ways: &mut Ways<'_>,
+        outputs: &mut Outputs<'_>,
     ) -> bool {
         if finish_at(&statement.plan, 0).is_none() {
             return false;
@@ -129,8 +129,8 @@ impl Protected {
             formats: Box::default(),
             has_parameters: true,
         };
-        ways.to_server.extend_from_slice(message);
-        self.wait_for_columns(described, ways);
+        outputs.to_server.extend_from_slice(message);
+        self.wait_for_columns(described, outputs);
         true
     }
 
@@ -139,25 +139,25 @@ impl Protected {
         &mut self,
         statement: &Arc<Statement>,
         bind: &Bind<'_>,
-        ways: &mut Ways<'_>,
+        outputs: &mut Outputs<'_>,
     ) -> bool {
         let front = statement.plan.front(0);
         let (Some(_), Some(front)) = (finish_at(&statement.plan, 0), front) else {
             return false;
         };
-        self.describe_own(statement, front, ways);
+        self.describe_own(statement, front, outputs);
         let described = DescribeFinish {
             statement: Arc::clone(statement),
             formats: bind.result_formats.iter().collect(),
             has_parameters: false,
         };
-        self.wait_for_columns(described, ways);
+        self.wait_for_columns(described, outputs);
         true
     }
 
     /// The columns decide whether the statement fails, and whether what is behind it is executed.
-    fn wait_for_columns(&mut self, described: DescribeFinish, ways: &mut Ways<'_>) {
-        backend::write_empty(frontend::kind::FLUSH, ways.to_server);
+    fn wait_for_columns(&mut self, described: DescribeFinish, outputs: &mut Outputs<'_>) {
+        backend::write_empty(frontend::kind::FLUSH, outputs.to_server);
         self.answers.push(Expected::DescribeFinish(described));
         self.pipeline.is_waiting = true;
     }

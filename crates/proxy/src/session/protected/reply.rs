@@ -4,7 +4,7 @@ use sqlstate::SqlState;
 use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};
 
-use super::{Protected, Ways};
+use super::{Outputs, Protected};
 use crate::session::End;
 use crate::session::answers::{DescribeFinish, Expected, Unseen, is_query};
 use crate::session::finishing;
@@ -18,52 +18,54 @@ impl Protected {
         &mut self,
         kind: u8,
         message: &[u8],
-        ways: &mut Ways<'_>,
+        outputs: &mut Outputs<'_>,
     ) -> Result<(), End> {
         let body = &message[wire_postgres::HEADER_SIZE..];
         match kind {
             backend::kind::NOTICE | backend::kind::PARAMETER_STATUS => {
-                ways.to_client.extend_from_slice(message);
+                outputs.to_client.extend_from_slice(message);
                 Ok(())
             }
-            backend::kind::ERROR => self.server_error(body, message, ways),
-            backend::kind::READY_FOR_QUERY => self.ready(body, message, ways),
-            _ => self.answer(kind, message, ways),
+            backend::kind::ERROR => self.server_error(body, message, outputs),
+            backend::kind::READY_FOR_QUERY => self.ready(body, message, outputs),
+            _ => self.answer(kind, message, outputs),
         }
     }
 
-    fn answer(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) -> Result<(), End> {
+    fn answer(&mut self, kind: u8, message: &[u8], outputs: &mut Outputs<'_>) -> Result<(), End> {
         use backend::kind as k;
-        self.say_own(ways);
+        self.flush_proxy_replies(outputs);
         let body = &message[wire_postgres::HEADER_SIZE..];
         let front = self.answers.front().ok_or_else(unexpected)?;
         let is_last = match (&mut *front, kind) {
             (Expected::Load { .. }, _) => return self.load_answer(kind, body),
-            (Expected::Query(..), _) => return self.query_answer(kind, message, ways),
-            (Expected::DescribePart(_), _) => self.part_answer(kind, message, ways)?,
-            (Expected::DescribeStatement(_), _) => self.description(kind, message, ways)?,
+            (Expected::Query(..), _) => return self.query_answer(kind, message, outputs),
+            (Expected::DescribePart(_), _) => self.part_answer(kind, message, outputs)?,
+            (Expected::DescribeStatement(_), _) => self.description(kind, message, outputs)?,
             (Expected::DescribePortal(_) | Expected::DescribeRows(..), _) => {
-                self.columns(kind, message, ways)?
+                self.columns(kind, message, outputs)?
             }
-            (Expected::Unseen(_), _) => self.unseen_answer(kind, message, ways)?,
-            (Expected::Writes(_), _) => self.write_answer(kind, message, ways)?,
-            (Expected::DescribeFinish(_), _) => self.finish_answer(kind, body, ways)?,
+            (Expected::Unseen(_), _) => self.unseen_answer(kind, message, outputs)?,
+            (Expected::Writes(_), _) => self.write_answer(kind, message, outputs)?,
+            (Expected::DescribeFinish(_), _) => self.finish_answer(kind, body, outputs)?,
             (Expected::Step(step), k::DATA_ROW) => {
-                step.row(body, self.settings.context(), ways.to_client)?;
+                step.row(body, self.settings.context(), outputs.to_client)?;
                 false
             }
             (Expected::Step(step), k::ROW_DESCRIPTION) => {
-                step.columns(body, self.settings.context(), ways.to_client)?;
+                step.columns(body, self.settings.context(), outputs.to_client)?;
                 false
             }
             (Expected::Step(_), k::COMMAND_COMPLETE | k::PORTAL_SUSPENDED) => {
                 let Some(Expected::Step(step)) = self.answers.pop() else {
                     return Err(unexpected());
                 };
-                return self.end_step(*step, ways);
+                return self.end_step(*step, outputs);
             }
-            (Expected::Parse, k::PARSE_COMPLETE) => self.confirm(By::Parse, message, ways),
-            (Expected::CloseStatement, k::CLOSE_COMPLETE) => self.confirm(By::Close, message, ways),
+            (Expected::Parse, k::PARSE_COMPLETE) => self.confirm(By::Parse, message, outputs),
+            (Expected::CloseStatement, k::CLOSE_COMPLETE) => {
+                self.confirm(By::Close, message, outputs)
+            }
             (Expected::Bind(_), k::BIND_COMPLETE)
             | (Expected::Close, k::CLOSE_COMPLETE)
             | (Expected::Execute(..), k::COMMAND_COMPLETE)
@@ -74,19 +76,19 @@ impl Protected {
                     }
                     self.note_tag(body);
                 }
-                ways.to_client.extend_from_slice(message);
+                outputs.to_client.extend_from_slice(message);
                 true
             }
             (Expected::Execute(..), k::COPY_IN | k::COPY_OUT | k::COPY_DATA | k::COPY_DONE) => {
-                self.copy_answer(kind, message, ways)?;
+                self.copy_answer(kind, message, outputs)?;
                 false
             }
             (Expected::Execute(None, _), k::DATA_ROW) => {
-                ways.to_client.extend_from_slice(message);
+                outputs.to_client.extend_from_slice(message);
                 false
             }
             (Expected::Execute(Some(shape), reading), k::DATA_ROW) => {
-                shape.write_row(body, self.settings.context(), ways.to_client)?;
+                shape.write_row(body, self.settings.context(), outputs.to_client)?;
                 if let Some(reading) = reading {
                     shape.note_locked(body, reading)?;
                 }
@@ -96,13 +98,18 @@ impl Protected {
         };
         if is_last {
             self.answers.pop();
-            self.say_own(ways);
+            self.flush_proxy_replies(outputs);
         }
         Ok(())
     }
 
     /// A statement is described. True: that was all.
-    fn description(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) -> Result<bool, End> {
+    fn description(
+        &mut self,
+        kind: u8,
+        message: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) -> Result<bool, End> {
         use backend::kind as k;
         let body = &message[wire_postgres::HEADER_SIZE..];
         let Some(Expected::DescribeStatement(statement)) = self.answers.front() else {
@@ -115,13 +122,13 @@ impl Protected {
                 let mut types = Vec::new();
                 statement.note_types(at, &server, &mut types);
                 let types = statement.parameter_types(at, types);
-                backend::write_parameter_description(&types, ways.to_client);
+                backend::write_parameter_description(&types, outputs.to_client);
             }
             (k::ROW_DESCRIPTION, Some(at)) if !plan.outputs(at).is_empty() => {
-                rows::write_description(plan, at, body, |_| 0, ways.to_client)?;
+                rows::write_description(plan, at, body, |_| 0, outputs.to_client)?;
             }
             (k::PARAMETER_DESCRIPTION | k::ROW_DESCRIPTION | k::NO_DATA, _) => {
-                ways.to_client.extend_from_slice(message);
+                outputs.to_client.extend_from_slice(message);
             }
             _ => return Err(unexpected()),
         }
@@ -129,22 +136,27 @@ impl Protected {
     }
 
     /// A portal is described. True: that was all.
-    fn columns(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) -> Result<bool, End> {
+    fn columns(
+        &mut self,
+        kind: u8,
+        message: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) -> Result<bool, End> {
         use backend::kind as k;
         let body = &message[wire_postgres::HEADER_SIZE..];
         match (self.answers.front(), kind) {
             (Some(Expected::DescribeRows(..)), k::PARAMETER_DESCRIPTION) => return Ok(false),
             (_, k::NO_DATA) | (Some(Expected::DescribePortal(None)), k::ROW_DESCRIPTION) => {
-                ways.to_client.extend_from_slice(message);
+                outputs.to_client.extend_from_slice(message);
             }
             (
                 Some(
                     Expected::DescribePortal(Some(shape)) | Expected::DescribeRows(Some(shape), _),
                 ),
                 k::ROW_DESCRIPTION,
-            ) => shape.write_description(body, ways.to_client)?,
+            ) => shape.write_description(body, outputs.to_client)?,
             (Some(Expected::DescribeRows(None, formats)), k::ROW_DESCRIPTION) => {
-                rows::write_plain_description(body, formats, ways.to_client)?;
+                rows::write_plain_description(body, formats, outputs.to_client)?;
             }
             _ => return Err(unexpected()),
         }
@@ -152,7 +164,12 @@ impl Protected {
     }
 
     /// A query that the proxy finishes is described. True: that was all.
-    fn finish_answer(&mut self, kind: u8, body: &[u8], ways: &mut Ways<'_>) -> Result<bool, End> {
+    fn finish_answer(
+        &mut self,
+        kind: u8,
+        body: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) -> Result<bool, End> {
         use backend::kind as k;
         let Some(Expected::DescribeFinish(described)) = self.answers.front() else {
             return Err(unexpected());
@@ -169,17 +186,17 @@ impl Protected {
                 let mut types = Vec::new();
                 statement.note_types(front, &server, &mut types);
                 let types = statement.parameter_types(front, types);
-                backend::write_parameter_description(&types, ways.to_client);
+                backend::write_parameter_description(&types, outputs.to_client);
             }
             k::PARAMETER_DESCRIPTION => {}
             k::ROW_DESCRIPTION => {
-                let out = &mut *ways.to_client;
+                let out = &mut *outputs.to_client;
                 let written = finishing::write_description(statement, 0, body, formats, out);
                 self.pipeline.is_waiting = false;
                 match written {
                     Err(RowError::Statement(failure)) if !failure.ends_session => {
                         self.answers.pop();
-                        self.fail(failure, ways);
+                        self.fail(failure, outputs);
                         return Ok(false);
                     }
                     written => written?,
@@ -191,14 +208,19 @@ impl Protected {
     }
 
     /// A part of a statement is described. True: that was all.
-    fn part_answer(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) -> Result<bool, End> {
+    fn part_answer(
+        &mut self,
+        kind: u8,
+        message: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) -> Result<bool, End> {
         use backend::kind as k;
         let body = &message[wire_postgres::HEADER_SIZE..];
         let Some(Expected::DescribePart(part)) = self.answers.front() else {
             return Err(unexpected());
         };
         let plan = &part.statement.plan;
-        let is_answer = plan.answering(part.at.place) == Some(part.at);
+        let is_answer = plan.answering(part.at.index) == Some(part.at);
         match kind {
             k::PARAMETER_DESCRIPTION => {
                 let server = backend::read_parameter_description(body)?;
@@ -207,19 +229,19 @@ impl Protected {
                 if part.is_last {
                     let types = std::mem::take(&mut self.pipeline.described);
                     let types = statement.parameter_types(part.at, types);
-                    backend::write_parameter_description(&types, ways.to_client);
+                    backend::write_parameter_description(&types, outputs.to_client);
                 }
                 return Ok(false);
             }
             k::ROW_DESCRIPTION if part.is_last && is_answer => {
                 if plan.outputs(part.at).is_empty() {
-                    ways.to_client.extend_from_slice(message);
+                    outputs.to_client.extend_from_slice(message);
                 } else {
-                    rows::write_description(plan, part.at, body, |_| 0, ways.to_client)?;
+                    rows::write_description(plan, part.at, body, |_| 0, outputs.to_client)?;
                 }
             }
             k::NO_DATA | k::ROW_DESCRIPTION if part.is_last => {
-                backend::write_empty(k::NO_DATA, ways.to_client);
+                backend::write_empty(k::NO_DATA, outputs.to_client);
             }
             k::NO_DATA | k::ROW_DESCRIPTION => {}
             _ => return Err(unexpected()),
@@ -232,7 +254,7 @@ impl Protected {
         &mut self,
         kind: u8,
         message: &[u8],
-        ways: &mut Ways<'_>,
+        outputs: &mut Outputs<'_>,
     ) -> Result<bool, End> {
         use backend::kind as k;
         let body = &message[wire_postgres::HEADER_SIZE..];
@@ -251,8 +273,8 @@ impl Protected {
             (Unseen::Describe(_), k::PARAMETER_DESCRIPTION) => Ok(false),
             (Unseen::Describe(shape), k::ROW_DESCRIPTION) => {
                 match shape {
-                    Some(shape) => shape.write_description(body, ways.to_client)?,
-                    None => ways.to_client.extend_from_slice(message),
+                    Some(shape) => shape.write_description(body, outputs.to_client)?,
+                    None => outputs.to_client.extend_from_slice(message),
                 }
                 Ok(true)
             }
@@ -261,7 +283,12 @@ impl Protected {
     }
 
     /// Rows are written. True: all are.
-    fn write_answer(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) -> Result<bool, End> {
+    fn write_answer(
+        &mut self,
+        kind: u8,
+        message: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) -> Result<bool, End> {
         use backend::kind as k;
         let body = &message[wire_postgres::HEADER_SIZE..];
         let Some(Expected::Writes(writes)) = self.answers.front() else {
@@ -270,8 +297,8 @@ impl Protected {
         match kind {
             k::BIND_COMPLETE | k::CLOSE_COMPLETE => {}
             k::DATA_ROW => match &writes.shape {
-                Some(shape) => shape.write_row(body, self.settings.context(), ways.to_client)?,
-                None => ways.to_client.extend_from_slice(message),
+                Some(shape) => shape.write_row(body, self.settings.context(), outputs.to_client)?,
+                None => outputs.to_client.extend_from_slice(message),
             },
             k::COMMAND_COMPLETE => {
                 let count = rows_of_tag(body);
@@ -283,7 +310,7 @@ impl Protected {
                     self.locks.forget();
                 }
                 if left == 0 {
-                    backend::write_command_complete(&format!("UPDATE {total}"), ways.to_client);
+                    backend::write_command_complete(&format!("UPDATE {total}"), outputs.to_client);
                     return Ok(true);
                 }
             }
@@ -292,7 +319,12 @@ impl Protected {
         Ok(false)
     }
 
-    fn query_answer(&mut self, kind: u8, message: &[u8], ways: &mut Ways<'_>) -> Result<(), End> {
+    fn query_answer(
+        &mut self,
+        kind: u8,
+        message: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), End> {
         use backend::kind as k;
         let body = &message[wire_postgres::HEADER_SIZE..];
         if kind == k::COMMAND_COMPLETE {
@@ -303,10 +335,10 @@ impl Protected {
         };
         match (kind, shapes.front()) {
             (k::ROW_DESCRIPTION, Some(Some(shape))) => {
-                shape.write_description(body, ways.to_client)?;
+                shape.write_description(body, outputs.to_client)?;
             }
             (k::DATA_ROW, Some(Some(shape))) => {
-                shape.write_row(body, self.settings.context(), ways.to_client)?;
+                shape.write_row(body, self.settings.context(), outputs.to_client)?;
                 if let Some(reading) = reading {
                     shape.note_locked(body, reading)?;
                 }
@@ -316,13 +348,13 @@ impl Protected {
                     self.locks.keep(*reading);
                 }
                 shapes.pop_front();
-                ways.to_client.extend_from_slice(message);
+                outputs.to_client.extend_from_slice(message);
             }
             (k::COPY_IN | k::COPY_OUT | k::COPY_DATA | k::COPY_DONE, _) => {
-                self.copy_answer(kind, message, ways)?;
+                self.copy_answer(kind, message, outputs)?;
             }
             (k::ROW_DESCRIPTION | k::DATA_ROW, None | Some(None)) => {
-                ways.to_client.extend_from_slice(message);
+                outputs.to_client.extend_from_slice(message);
             }
             _ => return Err(unexpected()),
         }
@@ -356,30 +388,30 @@ impl Protected {
         &mut self,
         body: &[u8],
         message: &[u8],
-        ways: &mut Ways<'_>,
+        outputs: &mut Outputs<'_>,
     ) -> Result<(), End> {
         if is_fatal(body)? {
-            ways.to_client.extend_from_slice(message);
+            outputs.to_client.extend_from_slice(message);
             return Ok(());
         }
-        self.say_own(ways);
+        self.flush_proxy_replies(outputs);
         self.locks.note_error();
         self.named.ending.note_error();
         self.transaction.note_error();
         let refused = self.end_copy();
         match self.answers.front() {
             Some(Expected::Fail(failure) | Expected::FailQuery(failure)) => {
-                failure.write(ways.to_client);
+                failure.write(outputs.to_client);
             }
             Some(Expected::Load { .. }) => {
                 let failure = load_failed(body)?;
                 if let Some(failure) = self.schema.fail_load(failure) {
-                    failure.write(ways.to_client);
+                    failure.write(outputs.to_client);
                 }
             }
             _ => match refused {
-                Some(failure) => failure.write(ways.to_client),
-                None => ways.to_client.extend_from_slice(message),
+                Some(failure) => failure.write(outputs.to_client),
+                None => outputs.to_client.extend_from_slice(message),
             },
         }
         if matches!(
@@ -390,20 +422,20 @@ impl Protected {
             self.named.statements.undo(self.answers.batch_answered());
             return Ok(());
         }
-        self.skip(ways);
+        self.skip(outputs);
         Ok(())
     }
 
     /// The server leaves out everything up to the next Sync.
-    fn skip(&mut self, ways: &mut Ways<'_>) {
+    fn skip(&mut self, outputs: &mut Outputs<'_>) {
         let skipped = self.answers.skip_to_sync();
-        for (place, skipped) in skipped.into_iter().enumerate() {
-            self.note_skipped(skipped, place == 0);
+        for (index, skipped) in skipped.into_iter().enumerate() {
+            self.note_skipped(skipped, index == 0);
         }
         self.named.statements.undo(self.answers.batch_answered());
         if !self.answers.has_sync() {
             if self.script.take().is_some() {
-                self.end_script(ways);
+                self.end_script(outputs);
             } else {
                 self.pipeline.is_skipping = true;
             }
@@ -414,7 +446,7 @@ impl Protected {
     fn note_skipped(&mut self, skipped: Expected, has_failed: bool) {
         let batch = self.answers.batch_answered();
         match skipped {
-            Expected::Bind(name) | Expected::OwnBind(name) => {
+            Expected::Bind(name) | Expected::ProxyBindReply(name) => {
                 self.named.portals.remove_of(&name, batch);
             }
             Expected::Load { .. } => self.schema.drop_load(),
@@ -432,14 +464,14 @@ impl Protected {
         }
     }
 
-    fn ready(&mut self, body: &[u8], message: &[u8], ways: &mut Ways<'_>) -> Result<(), End> {
+    fn ready(&mut self, body: &[u8], message: &[u8], outputs: &mut Outputs<'_>) -> Result<(), End> {
         let [status] = *body else {
             return Err(Malformed.into());
         };
         let was_in_block = !self.transaction.is_outside_block();
         self.transaction.note_ready(status);
         self.end_copy();
-        self.say_own(ways);
+        self.flush_proxy_replies(outputs);
         let batch = self.answers.batch_answered();
         self.named.statements.undo(batch);
         self.answers.end_batch();
@@ -459,7 +491,7 @@ impl Protected {
         let is_query = answered.as_ref().is_some_and(is_query);
         match answered {
             Some(Expected::Sync | Expected::Query(..) | Expected::FailQuery(_)) => {
-                ways.to_client.extend_from_slice(message);
+                outputs.to_client.extend_from_slice(message);
             }
             Some(Expected::LoadSync) => self.end_load(),
             Some(Expected::Unseen(Unseen::Sync)) => {}
@@ -467,7 +499,7 @@ impl Protected {
         }
         // A Flush may have come for what stands behind it, and the server has nothing to say to
         // that.
-        self.say_own(ways);
+        self.flush_proxy_replies(outputs);
         self.locks.note_ready(status, self.answers.is_empty());
         if self.answers.is_empty() && !self.transaction.in_pipeline() {
             // Of what was sent nothing is under way.

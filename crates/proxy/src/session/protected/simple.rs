@@ -12,7 +12,7 @@ use wire_postgres::frontend::{
 };
 
 use super::extended::check_length;
-use super::{Protected, REFUSED_TEXT, Ways};
+use super::{Outputs, Protected, REFUSED_TEXT};
 use crate::plans::TextPlan;
 use crate::session::End;
 use crate::session::answers::{Expected, Unseen};
@@ -39,7 +39,7 @@ impl Protected {
         &mut self,
         text: &[u8],
         message: &[u8],
-        ways: &mut Ways<'_>,
+        outputs: &mut Outputs<'_>,
     ) -> Result<(), End> {
         self.transaction.set_in_pipeline(false);
         let planned = self.plan(text).and_then(|planned| {
@@ -49,7 +49,7 @@ impl Protected {
         if let Ok((plan, text)) = &planned
             && plan.takes_steps()
         {
-            return self.begin_script(plan, text, ways);
+            return self.begin_script(plan, text, outputs);
         }
         let planned = planned.and_then(|(plan, text)| {
             let rendered = if plan.passes() {
@@ -61,10 +61,10 @@ impl Protected {
             Ok((plan, rendered))
         });
         match planned {
-            Err(failure) => self.fail_query(failure, ways),
+            Err(failure) => self.fail_query(failure, outputs),
             Ok((plan, rendered)) => {
-                for place in 0..plan.planned.len() {
-                    self.apply_effects(&plan, place);
+                for index in 0..plan.planned.len() {
+                    self.apply_effects(&plan, index);
                 }
                 let reading = self.row_of_query(&plan);
                 let reading = reading.map(|row| Box::new(self.locks.begin_reading(row)));
@@ -72,12 +72,12 @@ impl Protected {
                 match rendered {
                     None => {
                         let expected = Expected::Query(Default::default(), None);
-                        self.send(message, expected, ways);
+                        self.send(message, expected, outputs);
                     }
                     Some(rendered) => {
-                        frontend::write_query(rendered.as_bytes(), ways.to_server);
-                        let places = 0..plan.planned.len();
-                        let shapes = places.map(|place| Shape::of_query(&plan, place));
+                        frontend::write_query(rendered.as_bytes(), outputs.to_server);
+                        let indices = 0..plan.planned.len();
+                        let shapes = indices.map(|index| Shape::of_query(&plan, index));
                         let expected = Expected::Query(shapes.collect(), reading);
                         self.answers.push(expected);
                     }
@@ -98,8 +98,8 @@ impl Protected {
         Err(StatementError::unsupported(message).hint("Send the statements one by one."))
     }
 
-    fn fail_query(&mut self, failure: StatementError, ways: &mut Ways<'_>) {
-        frontend::write_query(REFUSED_TEXT, ways.to_server);
+    fn fail_query(&mut self, failure: StatementError, outputs: &mut Outputs<'_>) {
+        frontend::write_query(REFUSED_TEXT, outputs.to_server);
         self.note_refusal(&failure);
         self.answers.push(Expected::FailQuery(failure));
     }
@@ -129,7 +129,7 @@ impl Protected {
         &mut self,
         plan: &Arc<TextPlan>,
         text: &str,
-        ways: &mut Ways<'_>,
+        outputs: &mut Outputs<'_>,
     ) -> Result<(), End> {
         let copies = plan.planned.iter().any(|one| {
             let words = text[one.span.clone()].split_whitespace().next();
@@ -139,11 +139,11 @@ impl Protected {
             let message = "COPY beside a statement that the proxy computes for is not supported";
             let failure = StatementError::unsupported(message);
             let failure = failure.hint("Send the statements one by one.");
-            self.fail_query(failure, ways);
+            self.fail_query(failure, outputs);
             return Ok(());
         }
         if let Err(failure) = check_length(plan) {
-            self.fail_query(failure, ways);
+            self.fail_query(failure, outputs);
             return Ok(());
         }
         // As with any Query, what has no name is gone.
@@ -158,26 +158,26 @@ impl Protected {
             statement: Arc::new(statement),
             next: 0,
         });
-        self.go_on_with_script(ways)
+        self.go_on_with_script(outputs)
     }
 
     /// Sends statements of a Query until one has to be waited for.
-    pub(super) fn go_on_with_script(&mut self, ways: &mut Ways<'_>) -> Result<(), End> {
+    pub(super) fn go_on_with_script(&mut self, outputs: &mut Outputs<'_>) -> Result<(), End> {
         while !self.pipeline.is_waiting
             && let Some(script) = &mut self.script
         {
-            let (statement, place) = (Arc::clone(&script.statement), script.next);
+            let (statement, index) = (Arc::clone(&script.statement), script.next);
             script.next += 1;
-            let Some(one) = statement.plan.planned.get(place) else {
+            let Some(one) = statement.plan.planned.get(index) else {
                 self.script = None;
-                self.end_script(ways);
+                self.end_script(outputs);
                 return Ok(());
             };
-            if statement.parameters_wanted(place) > 0 {
+            if statement.parameters_wanted(index) > 0 {
                 let message = "there is no parameter in a simple query";
                 self.fail(
                     StatementError::statement(SqlState::UNDEFINED_PARAMETER, message),
-                    ways,
+                    outputs,
                 );
                 return Ok(());
             }
@@ -185,11 +185,11 @@ impl Protected {
                 Plan::Copy(_) => {
                     let message = "COPY beside a statement that the proxy computes for";
                     let message = format!("{message} is not supported");
-                    self.fail(StatementError::unsupported(message), ways);
+                    self.fail(StatementError::unsupported(message), outputs);
                 }
                 Plan::Pass(_) | Plan::One(..) => {
-                    if let Err(failure) = self.send_of_script(&statement, place, ways) {
-                        self.fail(failure, ways);
+                    if let Err(failure) = self.send_of_script(&statement, index, outputs) {
+                        self.fail(failure, outputs);
                     }
                 }
                 Plan::ReadModifyWrite(_) | Plan::Finish(_) => {
@@ -197,7 +197,7 @@ impl Protected {
                         portal: b"",
                         rows_max: 0,
                     };
-                    self.take_steps(&statement, place, EMPTY_BIND.into(), all, ways)?;
+                    self.take_steps(&statement, index, EMPTY_BIND.into(), all, outputs)?;
                 }
             }
         }
@@ -208,51 +208,51 @@ impl Protected {
     fn send_of_script(
         &mut self,
         statement: &Arc<Statement>,
-        place: usize,
-        ways: &mut Ways<'_>,
+        index: usize,
+        outputs: &mut Outputs<'_>,
     ) -> Result<(), StatementError> {
         let plan = &statement.plan;
-        let Some(front) = plan.front(place) else {
-            let text = &statement.text[plan.planned[place].span.clone()];
-            write_parse(b"", text.as_bytes(), std::iter::empty(), ways.to_server);
+        let Some(front) = plan.front(index) else {
+            let text = &statement.text[plan.planned[index].span.clone()];
+            write_parse(b"", text.as_bytes(), std::iter::empty(), outputs.to_server);
             let none = std::iter::empty;
             let nothing = |_: &mut Vec<u8>| Ok::<(), Infallible>(());
-            let Ok(()) = write_bind((b"", b""), none(), nothing, none(), ways.to_server);
-            self.expect_of_script(None, ways);
-            self.apply_effects(plan, place);
+            let Ok(()) = write_bind((b"", b""), none(), nothing, none(), outputs.to_server);
+            self.expect_of_script(None, outputs);
+            self.apply_effects(plan, index);
             self.answers.push(Expected::Execute(None, None));
             return Ok(());
         };
         let context = self.note_time();
         let bind = Bind::read(EMPTY_BIND).map_err(|_| StatementError::defect("no Bind"))?;
-        let inputs = Inputs::new(place, &bind, &context);
-        statement.write_parse(front, b"", ways.to_server);
+        let inputs = Inputs::new(index, &bind, &context);
+        statement.write_parse(front, b"", outputs.to_server);
         let results = statement.result_formats(front, bind.result_formats);
-        let written = statement.write_bind(front, (b"", b""), &inputs, &results, ways.to_server);
+        let written = statement.write_bind(front, (b"", b""), &inputs, &results, outputs.to_server);
         if let Err(failure) = written {
             self.answers.push(Expected::Unseen(Unseen::Parse(0)));
             return Err(failure);
         }
         let shape = Shape::of_portal(plan, front, bind.result_formats);
-        self.expect_of_script(shape.clone(), ways);
-        self.apply_effects(plan, place);
+        self.expect_of_script(shape.clone(), outputs);
+        self.apply_effects(plan, index);
         self.answers.push(Expected::Execute(shape, None));
         Ok(())
     }
 
     /// Behind Parse and Bind: the columns, then the rows.
-    fn expect_of_script(&mut self, shape: Option<Arc<Shape>>, ways: &mut Ways<'_>) {
+    fn expect_of_script(&mut self, shape: Option<Arc<Shape>>, outputs: &mut Outputs<'_>) {
         let portal = Target::Portal(b"");
-        write_target(frontend::kind::DESCRIBE, portal, ways.to_server);
-        write_execute(b"", 0, ways.to_server);
+        write_target(frontend::kind::DESCRIBE, portal, outputs.to_server);
+        write_execute(b"", 0, outputs.to_server);
         self.answers.push(Expected::Unseen(Unseen::Parse(0)));
         self.answers.push(Expected::Unseen(Unseen::Bind));
         self.answers.push(Expected::Unseen(Unseen::Describe(shape)));
     }
 
     /// Ends a Query that was sent in messages of the extended protocol.
-    pub(super) fn end_script(&mut self, ways: &mut Ways<'_>) {
-        backend::write_empty(frontend::kind::SYNC, ways.to_server);
+    pub(super) fn end_script(&mut self, outputs: &mut Outputs<'_>) {
+        backend::write_empty(frontend::kind::SYNC, outputs.to_server);
         self.transaction.set_in_pipeline(false);
         self.note_sync();
         self.answers.push(Expected::Sync);

@@ -14,8 +14,8 @@ use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, Target, write_execute, write_target};
 
 use super::extended::may_return_rows;
-use super::{Protected, Ways};
-use crate::plans::{At, Role};
+use super::{Outputs, Protected};
+use crate::plans::{Role, ServerStatement};
 use crate::session::End;
 use crate::session::answers::{Expected, Unseen, Writes};
 use crate::session::inputs::Inputs;
@@ -30,16 +30,16 @@ impl Protected {
     pub(super) fn take_steps(
         &mut self,
         statement: &Arc<Statement>,
-        place: usize,
+        index: usize,
         bind: Box<[u8]>,
         execute: Execute<'_>,
-        ways: &mut Ways<'_>,
+        outputs: &mut Outputs<'_>,
     ) -> Result<(), End> {
-        let begun = match statement.plan.planned.get(place).map(|one| &one.plan) {
+        let begun = match statement.plan.planned.get(index).map(|one| &one.plan) {
             Some(Plan::ReadModifyWrite(_)) => {
-                self.begin_modify(statement, place, bind, execute, ways)
+                self.begin_modify(statement, index, bind, execute, outputs)
             }
-            Some(Plan::Finish(_)) => self.begin_finish(statement, place, bind, execute, ways),
+            Some(Plan::Finish(_)) => self.begin_finish(statement, index, bind, execute, outputs),
             _ => {
                 let message = "this statement takes steps that are not supported";
                 Err(StatementError::unsupported(message))
@@ -47,34 +47,34 @@ impl Protected {
         };
         match begun {
             Err(failure) if failure.ends_session => return Err(End(failure.into())),
-            Err(failure) => self.fail(failure, ways),
+            Err(failure) => self.fail(failure, outputs),
             Ok(()) => {}
         }
         Ok(())
     }
 
     /// The rows of a step are all there.
-    pub(super) fn end_step(&mut self, step: Step, ways: &mut Ways<'_>) -> Result<(), End> {
+    pub(super) fn end_step(&mut self, step: Step, outputs: &mut Outputs<'_>) -> Result<(), End> {
         self.pipeline.is_waiting = false;
         // The server may say what it has before it is asked to.
         self.pipeline.awaits_sync = false;
         let is_synced = matches!(&step, Step::Finish(finishing) if finishing.is_synced);
         let ended = match step {
-            Step::Modify(modify) => self.end_modify(modify, ways),
-            Step::Finish(finishing) => self.end_finish(finishing, ways),
+            Step::Modify(modify) => self.end_modify(modify, outputs),
+            Step::Finish(finishing) => self.end_finish(finishing, outputs),
         };
         match ended {
             Err(failure) if failure.ends_session => return Err(End(failure.into())),
-            Err(failure) if is_synced => self.fail_synced(failure, ways),
-            Err(failure) => self.fail(failure, ways),
+            Err(failure) if is_synced => self.fail_synced(failure, outputs),
+            Err(failure) => self.fail(failure, outputs),
             Ok(()) => {}
         }
-        self.go_on_with_script(ways)
+        self.go_on_with_script(outputs)
     }
 
     /// The rows that decide what is sent next are awaited.
-    pub(super) fn wait(&mut self, step: Step, ways: &mut Ways<'_>) {
-        backend::write_empty(frontend::kind::FLUSH, ways.to_server);
+    pub(super) fn wait(&mut self, step: Step, outputs: &mut Outputs<'_>) {
+        backend::write_empty(frontend::kind::FLUSH, outputs.to_server);
         self.answers.push(Expected::Step(Box::new(step)));
         self.pipeline.is_waiting = true;
     }
@@ -82,16 +82,16 @@ impl Protected {
     fn begin_modify(
         &mut self,
         statement: &Arc<Statement>,
-        place: usize,
+        index: usize,
         body: Box<[u8]>,
         execute: Execute<'_>,
-        ways: &mut Ways<'_>,
+        outputs: &mut Outputs<'_>,
     ) -> Result<(), StatementError> {
         let plan = &statement.plan;
-        let (Some(modify), Ok(bind)) = (modification(plan, place), Bind::read(&body)) else {
+        let (Some(modify), Ok(bind)) = (modification(plan, index), Bind::read(&body)) else {
             return Err(StatementError::defect("the plan is another"));
         };
-        let role = |role| At { place, role };
+        let role = |role| ServerStatement { index, role };
         if execute.rows_max > 0 && may_return_rows(statement, role(Role::Write)) {
             let message = "RETURNING in portions is not supported for a statement that computes \
                            protected columns";
@@ -100,28 +100,28 @@ impl Protected {
         }
         let context = self.note_time();
         let keys = RefCell::default();
-        let inputs = Inputs::new(place, &bind, &context).with_keys(&keys);
+        let inputs = Inputs::new(index, &bind, &context).with_keys(&keys);
         let computation = Computation::new(statement, modify, &inputs)?;
         let lock = modify.locks.as_ref();
         let row = lock.and_then(|lock| RowName::new(statement, role(Role::Read), lock, &inputs));
         if self.write_known(
             statement,
-            place,
+            index,
             (&bind, &inputs, &computation, row.as_ref()),
-            ways,
+            outputs,
         )? {
             return Ok(());
         }
         self.note_writing(modify, row.as_ref());
-        let name = self.name_of_front(statement, place, &bind, ways);
+        let name = self.name_of_front(statement, index, &bind, outputs);
         let read = role(Role::Read);
         let names = (execute.portal, name.as_slice());
-        statement.write_bind(read, names, &inputs, &[1], ways.to_server)?;
-        write_execute(execute.portal, self.fetched_max(), ways.to_server);
+        statement.write_bind(read, names, &inputs, &[1], outputs.to_server)?;
+        write_execute(execute.portal, self.fetched_max(), outputs.to_server);
         self.answers.push(Expected::Unseen(Unseen::Bind));
         let step = Modify {
             statement: Arc::clone(statement),
-            place,
+            index,
             portal: execute.portal.into(),
             row,
             computation,
@@ -132,7 +132,7 @@ impl Protected {
             failure: None,
             bind: body.clone(),
         };
-        self.wait(Step::Modify(step), ways);
+        self.wait(Step::Modify(step), outputs);
         Ok(())
     }
 
@@ -140,16 +140,16 @@ impl Protected {
     fn write_known(
         &mut self,
         statement: &Arc<Statement>,
-        place: usize,
+        index: usize,
         (bind, inputs, computation, row): (&Bind<'_>, &Inputs<'_>, &Computation, Option<&RowName>),
-        ways: &mut Ways<'_>,
+        outputs: &mut Outputs<'_>,
     ) -> Result<bool, StatementError> {
-        let at = At {
-            place,
+        let at = ServerStatement {
+            index,
             role: Role::WriteByKey,
         };
         let plan = &statement.plan;
-        let (Some(modify), Some(row)) = (modification(plan, place), row) else {
+        let (Some(modify), Some(row)) = (modification(plan, index), row) else {
             return Ok(false);
         };
         if plan.bound(at).is_none() || may_change_all(&modify.effects) {
@@ -162,14 +162,14 @@ impl Protected {
         };
         let current = modify.current.iter().copied().zip(known);
         let computed = computation.compute(&plan.loaded, current, inputs.context)?;
-        let name = self.prepare(statement, at, ways);
+        let name = self.prepare(statement, at, outputs);
         let inputs = inputs.of_row(&computed, &[]);
         let results = statement.result_formats(at, bind.result_formats);
         let shape = Shape::of_portal(plan, at, bind.result_formats);
-        self.describe_of_script(statement, at, &name, shape.clone(), ways);
+        self.describe_of_script(statement, at, &name, shape.clone(), outputs);
         let names = (bind.portal, name.as_slice());
-        statement.write_bind(at, names, &inputs, &results, ways.to_server)?;
-        write_execute(bind.portal, 0, ways.to_server);
+        statement.write_bind(at, names, &inputs, &results, outputs.to_server)?;
+        write_execute(bind.portal, 0, outputs.to_server);
         self.answers.push(Expected::Writes(Writes {
             left: 1,
             count: 0,
@@ -192,25 +192,29 @@ impl Protected {
     pub(super) fn name_of_front(
         &mut self,
         statement: &Arc<Statement>,
-        place: usize,
+        index: usize,
         bind: &Bind<'_>,
-        ways: &mut Ways<'_>,
+        outputs: &mut Outputs<'_>,
     ) -> Vec<u8> {
         let known = self.named.statements.get(bind.statement);
         if self.script.is_none() && known.is_some_and(|known| Arc::ptr_eq(known, statement)) {
             return bind.statement.to_vec();
         }
-        let front = statement.plan.front(place);
-        front.map_or_else(Vec::new, |front| self.prepare(statement, front, ways))
+        let front = statement.plan.front(index);
+        front.map_or_else(Vec::new, |front| self.prepare(statement, front, outputs))
     }
 
-    fn end_modify(&mut self, step: Modify, ways: &mut Ways<'_>) -> Result<(), StatementError> {
+    fn end_modify(
+        &mut self,
+        step: Modify,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), StatementError> {
         if let Some(failure) = step.failure {
             return Err(failure);
         }
         let plan = &step.statement.plan;
-        let at = At {
-            place: step.place,
+        let at = ServerStatement {
+            index: step.index,
             role: Role::Write,
         };
         let Ok(bind) = Bind::read(&step.bind) else {
@@ -219,14 +223,19 @@ impl Protected {
         let shape = Shape::of_portal(plan, at, bind.result_formats);
         let left = step.changed.len();
         if left > 0 || self.script.is_some() {
-            let name = self.prepare(&step.statement, at, ways);
-            self.describe_of_script(&step.statement, at, &name, shape.clone(), ways);
-            write_rows(&step, (&bind, self.settings.context()), (at, &name), ways)?;
+            let name = self.prepare(&step.statement, at, outputs);
+            self.describe_of_script(&step.statement, at, &name, shape.clone(), outputs);
+            write_rows(
+                &step,
+                (&bind, self.settings.context()),
+                (at, &name),
+                outputs,
+            )?;
         }
         if left == 0 {
             let mut said = Vec::new();
             backend::write_command_complete("UPDATE 0", &mut said);
-            self.answers.push(Expected::Own(said));
+            self.answers.push(Expected::ProxyReply(said));
             return Ok(());
         }
         self.answers.push(Expected::Writes(Writes {
@@ -242,7 +251,7 @@ impl Protected {
     fn note_written(&mut self, step: Modify) {
         let is_one = step.changed.len() == 1;
         let changed = step.changed.into_iter().next().filter(|_| is_one);
-        let modify = modification(&step.statement.plan, step.place);
+        let modify = modification(&step.statement.plan, step.index);
         if modify.is_none_or(|modify| may_change_all(&modify.effects)) {
             self.locks.forget();
         } else if let (Some(changed), Some(row)) = (changed, &step.row) {
@@ -255,14 +264,14 @@ impl Protected {
     fn describe_of_script(
         &mut self,
         statement: &Arc<Statement>,
-        at: At,
+        at: ServerStatement,
         name: &[u8],
         shape: Option<Arc<Shape>>,
-        ways: &mut Ways<'_>,
+        outputs: &mut Outputs<'_>,
     ) {
         if self.script.is_some() && may_return_rows(statement, at) {
             let target = Target::Statement(name);
-            write_target(frontend::kind::DESCRIBE, target, ways.to_server);
+            write_target(frontend::kind::DESCRIBE, target, outputs.to_server);
             self.answers.push(Expected::Unseen(Unseen::Describe(shape)));
         }
     }
@@ -272,27 +281,27 @@ impl Protected {
 fn write_rows(
     step: &Modify,
     (bind, context): (&Bind<'_>, &TextContext),
-    (at, name): (At, &[u8]),
-    ways: &mut Ways<'_>,
+    (at, name): (ServerStatement, &[u8]),
+    outputs: &mut Outputs<'_>,
 ) -> Result<(), StatementError> {
     let statement = &step.statement;
-    let start = ways.to_server.len();
+    let start = outputs.to_server.len();
     let results = statement.result_formats(at, bind.result_formats);
-    let inputs = Inputs::new(step.place, bind, context);
+    let inputs = Inputs::new(step.index, bind, context);
     for changed in &step.changed {
-        close_portal(&step.portal, ways);
+        close_portal(&step.portal, outputs);
         let locators = changed.locators.each_ref().map(Option::as_deref);
         let inputs = inputs.of_row(&changed.computed, &locators);
         let names = (&*step.portal, name);
-        let written = statement.write_bind(at, names, &inputs, &results, ways.to_server);
+        let written = statement.write_bind(at, names, &inputs, &results, outputs.to_server);
         if let Err(failure) = written {
-            ways.to_server.truncate(start);
+            outputs.to_server.truncate(start);
             return Err(failure);
         }
-        write_execute(&step.portal, 0, ways.to_server);
-        if ways.to_server.len() - start > step.bytes_max {
+        write_execute(&step.portal, 0, outputs.to_server);
+        if outputs.to_server.len() - start > step.bytes_max {
             // Each row has the statement's other values again.
-            ways.to_server.truncate(start);
+            outputs.to_server.truncate(start);
             return Err(too_many_bytes(step));
         }
     }
@@ -300,9 +309,9 @@ fn write_rows(
 }
 
 /// A portal with a name is not bound twice.
-fn close_portal(portal: &[u8], ways: &mut Ways<'_>) {
+fn close_portal(portal: &[u8], outputs: &mut Outputs<'_>) {
     if !portal.is_empty() {
         let target = Target::Portal(portal);
-        write_target(frontend::kind::CLOSE, target, ways.to_server);
+        write_target(frontend::kind::CLOSE, target, outputs.to_server);
     }
 }

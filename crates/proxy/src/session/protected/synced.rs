@@ -5,7 +5,7 @@
 use wire_postgres::backend;
 use wire_postgres::frontend;
 
-use super::{Protected, Ways};
+use super::{Outputs, Protected};
 use crate::session::answers::{Expected, Unseen};
 use crate::session::step::Step;
 use crate::statement_error::StatementError;
@@ -31,21 +31,21 @@ impl Protected {
     }
 
     /// Something else came than Sync: the step is asked for by itself.
-    pub(super) fn await_step(&mut self, ways: &mut Ways<'_>) {
+    pub(super) fn await_step(&mut self, outputs: &mut Outputs<'_>) {
         self.pipeline.awaits_sync = false;
         self.pipeline.is_waiting = true;
-        backend::write_empty(frontend::kind::FLUSH, ways.to_server);
+        backend::write_empty(frontend::kind::FLUSH, outputs.to_server);
     }
 
     /// Makes the server fail in place of a step behind which Sync was sent.
-    pub(super) fn fail_synced(&mut self, failure: StatementError, ways: &mut Ways<'_>) {
+    pub(super) fn fail_synced(&mut self, failure: StatementError, outputs: &mut Outputs<'_>) {
         // The Sync behind the step is answered to nobody: the one behind the failure is the
         // client's.
         if let Some(sync @ Expected::Sync) = self.answers.front() {
             *sync = Expected::Unseen(Unseen::Sync);
         }
-        self.refuse(failure, ways);
-        backend::write_empty(frontend::kind::SYNC, ways.to_server);
+        self.refuse(failure, outputs);
+        backend::write_empty(frontend::kind::SYNC, outputs.to_server);
         self.answers.push(Expected::Sync);
     }
 }

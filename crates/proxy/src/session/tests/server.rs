@@ -395,14 +395,14 @@ impl Server {
 
     fn select(&self, text: &str, values: &[Value], out: &mut Vec<u8>) -> String {
         let found = self.find(text, values);
-        for &place in &found {
+        for &index in &found {
             let names = selected(text);
             let mut body = (names.len() as u16).to_be_bytes().to_vec();
             for name in names {
                 let value = match name.as_str() {
-                    "ctid" => Some(vec![0, 0, 0, 0, 0, place as u8]),
+                    "ctid" => Some(vec![0, 0, 0, 0, 0, index as u8]),
                     "tableoid" => Some(vec![0, 0, 0, 9]),
-                    name => self.rows[place][column(name)].clone(),
+                    name => self.rows[index][column(name)].clone(),
                 };
                 match value {
                     None => body.extend([0xff; 4]),
@@ -427,8 +427,8 @@ impl Server {
         for assignment in set.split(", ") {
             let (name, value) = assignment.split_once(" = ").unwrap();
             let value = parameter(value, values);
-            for &place in &found {
-                self.rows[place][column(name)].clone_from(&value);
+            for &index in &found {
+                self.rows[index][column(name)].clone_from(&value);
             }
         }
         format!("UPDATE {}", found.len())
@@ -438,15 +438,15 @@ impl Server {
     fn find(&self, text: &str, values: &[Value]) -> Vec<usize> {
         let condition = text.split_once(" WHERE ").map(|(_, rest)| rest);
         let condition = condition.map(|rest| rest.split(" FOR ").next().unwrap());
-        let holds = |place: &usize| {
+        let holds = |index: &usize| {
             condition.is_none_or(|condition| {
                 condition.split(" AND ").all(|part| {
                     let (name, value) = part.split_once(" = ").unwrap();
                     let value = parameter(value, values);
                     match name.rsplit('.').next().unwrap() {
-                        "ctid" => value.is_some_and(|ctid| ctid[5] == *place as u8),
+                        "ctid" => value.is_some_and(|ctid| ctid[5] == *index as u8),
                         "tableoid" => value == Some(vec![0, 0, 0, 9]),
-                        name => self.rows[*place][column(name)] == value,
+                        name => self.rows[*index][column(name)] == value,
                     }
                 })
             })

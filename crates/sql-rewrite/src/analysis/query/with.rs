@@ -30,8 +30,8 @@ impl Analysis<'_> {
                 true => self.recursive(cte, outer)?,
                 false => self.cte(cte, outer)?,
             };
-            if let Some(place) = self.pending_ctes.iter().rposition(|one| *one == name) {
-                self.pending_ctes.remove(place);
+            if let Some(index) = self.pending_ctes.iter().rposition(|one| *one == name) {
+                self.pending_ctes.remove(index);
             }
             self.ctes.push((name, outputs));
         }
@@ -73,9 +73,9 @@ impl Analysis<'_> {
         let first = attempt.body(left, outer, None)?;
         refuse_gathered(first.iter().flatten(), self.schema)?;
         let columns = named(first, &cte.alias)?;
-        let place = self.pending_ctes.iter().rposition(|one| *one == name);
-        if let Some(place) = place {
-            self.pending_ctes.remove(place);
+        let index = self.pending_ctes.iter().rposition(|one| *one == name);
+        if let Some(index) = index {
+            self.pending_ctes.remove(index);
         }
         let ctes_before = self.ctes.len();
         self.ctes.push((name, columns.clone()));

@@ -81,7 +81,7 @@ impl Analysis<'_> {
         outer: Option<&Scope>,
     ) -> Result<Outputs, Refusal> {
         if let Some(targets) = targets {
-            self.handed = self.hand_over(source, targets)?;
+            self.insert_targets = self.hand_over(source, targets)?;
         }
         // A row of VALUES may only be stored as it is where nothing sorts or unites it.
         let simple = matches!(&*source.body, SetExpr::Values(_) | SetExpr::Select(_));
@@ -107,8 +107,8 @@ impl Analysis<'_> {
             return Err(refuse("INSERT has more expressions than target columns")
                 .with_state(SqlState::SYNTAX_ERROR));
         }
-        for (place, output) in outputs.iter().enumerate() {
-            self.check_stored(output.sealed, targets.get(place).copied().flatten())?;
+        for (index, output) in outputs.iter().enumerate() {
+            self.check_stored(output.sealed, targets.get(index).copied().flatten())?;
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ impl Building<'_> {
         let lost: Vec<(Name, String)> = self
             .schema
             .missing_columns()
-            .filter(|rule| seen.contains(&place(rule)))
+            .filter(|rule| seen.contains(&name_of(rule)))
             .map(|rule| ((rule.schema.clone(), rule.table.clone()), lost_text(rule)))
             .collect();
         for (name, text) in lost {
@@ -49,7 +49,7 @@ impl Building<'_> {
     }
 }
 
-fn place(rule: &ProtectedColumn) -> (String, String, String) {
+fn name_of(rule: &ProtectedColumn) -> (String, String, String) {
     (rule.schema.clone(), rule.table.clone(), rule.column.clone())
 }
 

@@ -25,17 +25,17 @@ impl Building<'_> {
             let (relation, columns): (u32, Vec<i16>) = (number(row, 2), numbers(row, 3));
             let keys = number::<usize>(row, 4).min(columns.len());
             let unique = truth(row, 5);
-            for (place, column) in columns.iter().enumerate() {
+            for (position, column) in columns.iter().enumerate() {
                 let Some(protected) = self.protected_at(relation, *column) else {
                     continue;
                 };
                 let (id, mode, name) = (protected.id, protected.mode, protected.column.clone());
-                let number = i16::try_from(place + 1).expect("an index has at most 32 columns");
+                let number = i16::try_from(position + 1).expect("an index has at most 32 columns");
                 self.schema
                     .catalogue
                     .index_columns
                     .push((index, number, id));
-                if unique && place < keys && mode == Mode::Random {
+                if unique && position < keys && mode == Mode::Random {
                     self.unique_over_random(relation, &name, &index_name);
                 }
             }
@@ -60,11 +60,11 @@ impl Building<'_> {
 
     fn add_key(&mut self, relation: u32, columns: &[i16]) {
         if let Some(table) = self.table_mut(relation) {
-            let place = |number: &i16| {
+            let index = |number: &i16| {
                 let mut own = table.columns.iter();
                 own.position(|column| column.number == *number)
             };
-            if let Some(key) = columns.iter().map(place).collect() {
+            if let Some(key) = columns.iter().map(index).collect() {
                 table.unique_keys.push(key);
             }
         }
@@ -81,10 +81,10 @@ impl Building<'_> {
             let Some(table) = self.name(relation) else {
                 continue;
             };
-            for (place, column) in columns.iter().enumerate() {
+            for (position, column) in columns.iter().enumerate() {
                 let own = self.protected_at(relation, *column);
                 let problem = if kind == "f" {
-                    let other = referred_columns.get(place).copied().unwrap_or_default();
+                    let other = referred_columns.get(position).copied().unwrap_or_default();
                     foreign_key_problem(own, self.protected_at(referred, other))
                 } else if own.is_some() && constraint.starts_with(PREFIX) {
                     Some(
@@ -100,7 +100,7 @@ impl Building<'_> {
                 if let Some(problem) = problem {
                     let column = self.column_name(relation, *column);
                     let message = format!("is in the constraint {constraint}: {problem}");
-                    let other = referred_columns.get(place).copied().unwrap_or_default();
+                    let other = referred_columns.get(position).copied().unwrap_or_default();
                     let other = (self.name(referred), self.column_name(referred, other));
                     let is_own = self.is_in_clear(&table, &column)
                         || (other.0).is_some_and(|table| self.is_in_clear(&table, &other.1));

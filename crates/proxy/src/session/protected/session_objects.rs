@@ -2,7 +2,7 @@
 
 use sql_plan::{Effects, ObjectEffect};
 
-use super::{Protected, Ways};
+use super::{Outputs, Protected};
 use crate::session::prepared::By;
 
 /// How transactions ended since none was open, nor anything under way.
@@ -67,9 +67,9 @@ impl Protected {
     }
 
     /// What was sent is done, and the client is told. True: that was all.
-    pub(super) fn confirm(&mut self, by: By, message: &[u8], ways: &mut Ways<'_>) -> bool {
+    pub(super) fn confirm(&mut self, by: By, message: &[u8], outputs: &mut Outputs<'_>) -> bool {
         self.named.statements.confirm(by);
-        ways.to_client.extend_from_slice(message);
+        outputs.to_client.extend_from_slice(message);
         true
     }
 

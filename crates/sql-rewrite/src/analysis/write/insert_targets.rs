@@ -41,18 +41,21 @@ impl Analysis<'_> {
         let Some(stored) = parts.stored(&uses) else {
             return Ok(None);
         };
-        let mut handed = vec![None; parts.names.len()];
-        for (place, column) in stored {
-            let Some(target) = targets.get(place).copied().flatten() else {
+        let mut insert_targets = vec![None; parts.names.len()];
+        for (index, column) in stored {
+            let Some(target) = targets.get(index).copied().flatten() else {
                 continue;
             };
-            parts.move_casts(place, column, self.column(target).logical);
+            parts.move_casts(index, column, self.column(target).logical);
             if !is_uniform(parts.values, column)? {
                 return Ok(None);
             }
-            handed[column] = Some(target);
+            insert_targets[column] = Some(target);
         }
-        Ok(handed.iter().any(Option::is_some).then_some(handed))
+        Ok(insert_targets
+            .iter()
+            .any(Option::is_some)
+            .then_some(insert_targets))
     }
 }
 
@@ -61,14 +64,14 @@ impl Parts<'_> {
     /// be used otherwise, too.
     fn stored(&self, uses: &HashMap<String, usize>) -> Option<Vec<(usize, usize)>> {
         let mut stored = Vec::new();
-        for (place, item) in self.items.iter().enumerate() {
+        for (index, item) in self.items.iter().enumerate() {
             let name = column_name(expression(item)?);
             let column = name.and_then(|name| self.names.iter().position(|own| *own == name));
             if let Some(column) = column {
                 if uses.get(&self.names[column]) != Some(&1) {
                     return None;
                 }
-                stored.push((place, column));
+                stored.push((index, column));
             }
         }
         let is_stored = |column: usize| stored.iter().any(|(_, own)| *own == column);
@@ -85,9 +88,9 @@ impl Parts<'_> {
 
     /// Moves the casts of an item to the values of its column; that to the type of the column which
     /// they are stored in is left out, where being stored does the same.
-    fn move_casts(&mut self, place: usize, column: usize, logical: LogicalType) {
+    fn move_casts(&mut self, index: usize, column: usize, logical: LogicalType) {
         let (SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. }) =
-            &mut self.items[place]
+            &mut self.items[index]
         else {
             return;
         };
