@@ -25,6 +25,7 @@ mod schema;
 mod settings;
 mod socket;
 mod stale_schema;
+mod traced;
 mod unnamed_statement_reuse;
 mod versions;
 mod written;

@@ -1,4 +1,5 @@
-//! Passes everything on between proxy and server, and keeps what goes to the server.
+//! Passes everything on between proxy and server, and keeps what goes to the server; what comes
+//! back while somebody wants that.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -15,6 +16,8 @@ pub struct Tap {
 #[derive(Default)]
 struct Seen {
     sent: Mutex<Vec<u8>>,
+    /// None: nobody wants it.
+    answered: Mutex<Option<Vec<u8>>>,
     round_trips: AtomicUsize,
 }
 
@@ -45,7 +48,14 @@ impl Tap {
                     let mut sent = seen.sent.lock().expect("no panic while it is held");
                     sent.extend_from_slice(bytes);
                 };
-                let note_answer = move |_: &[u8]| answered.store(true, Ordering::SeqCst);
+                let seen = Arc::clone(&noted);
+                let note_answer = move |bytes: &[u8]| {
+                    answered.store(true, Ordering::SeqCst);
+                    let mut answered = seen.answered.lock().expect("no panic while it is held");
+                    if let Some(answered) = &mut *answered {
+                        answered.extend_from_slice(bytes);
+                    }
+                };
                 thread::spawn(move || pump(client, server, note_question));
                 thread::spawn(move || pump(back.0, back.1, note_answer));
             }
@@ -57,6 +67,23 @@ impl Tap {
     pub fn sent(&self) -> Vec<u8> {
         let sent = self.seen.sent.lock().expect("no panic while it is held");
         sent.clone()
+    }
+
+    /// Keeps what the server answers from now on.
+    pub fn keep_answers(&self) {
+        let mut answered = self
+            .seen
+            .answered
+            .lock()
+            .expect("no panic while it is held");
+        *answered = Some(Vec::new());
+    }
+
+    /// What the server has answered since.
+    pub fn answered(&self) -> Vec<u8> {
+        let answered = self.seen.answered.lock();
+        let answered = answered.expect("no panic while it is held");
+        answered.clone().expect("answers are kept")
     }
 
     /// How often something was sent after something had been answered, on all connections.
