@@ -38,6 +38,16 @@ pub const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Warnings that are remembered, so that each is logged once.
 const WARNINGS_MAX: usize = 1000;
 
+/// What statements may cost the proxy.
+struct Limits {
+    /// Rows that are fetched to finish one.
+    finish_rows_max: usize,
+    /// Bytes that are kept to finish one.
+    finish_bytes_max: usize,
+    /// Bytes of a field of COPY.
+    field_size_max: usize,
+}
+
 /// What all sessions know.
 pub struct Protection {
     rules: Rules,
@@ -49,9 +59,7 @@ pub struct Protection {
     counters: Counters,
     versions: AtomicU64,
     warnings: Mutex<HashSet<String>>,
-    finish_rows_max: usize,
-    finish_bytes_max: usize,
-    field_size_max: usize,
+    limits: Limits,
     check_interval: Option<Duration>,
     lease: Option<Duration>,
     /// Microseconds since 2000-01-01.
@@ -106,9 +114,11 @@ impl Protection {
             counters: Counters::default(),
             versions: AtomicU64::new(1),
             warnings: Mutex::default(),
-            finish_rows_max: FINISH_ROWS_MAX,
-            finish_bytes_max: FINISH_BYTES_MAX,
-            field_size_max: FIELD_SIZE_MAX,
+            limits: Limits {
+                finish_rows_max: FINISH_ROWS_MAX,
+                finish_bytes_max: FINISH_BYTES_MAX,
+                field_size_max: FIELD_SIZE_MAX,
+            },
             check_interval: None,
             lease: None,
             now,
@@ -126,21 +136,21 @@ impl Protection {
     /// With another limit of the rows that are fetched to finish one statement.
     #[must_use]
     pub fn with_finish_rows_max(mut self, rows: usize) -> Self {
-        self.finish_rows_max = rows;
+        self.limits.finish_rows_max = rows;
         self
     }
 
     /// With another limit of the bytes that are kept to finish one statement.
     #[must_use]
     pub fn with_finish_bytes_max(mut self, bytes: usize) -> Self {
-        self.finish_bytes_max = bytes;
+        self.limits.finish_bytes_max = bytes;
         self
     }
 
     /// With another limit of a field of COPY.
     #[must_use]
     pub fn with_field_size_max(mut self, size: usize) -> Self {
-        self.field_size_max = size;
+        self.limits.field_size_max = size;
         self
     }
 
@@ -160,17 +170,17 @@ impl Protection {
 
     /// How many bytes are kept at most to finish one statement.
     pub fn finish_bytes_max(&self) -> usize {
-        self.finish_bytes_max
+        self.limits.finish_bytes_max
     }
 
     /// What a field of COPY may have.
     pub fn field_size_max(&self) -> usize {
-        self.field_size_max
+        self.limits.field_size_max
     }
 
     /// How many rows are fetched at most to finish one statement.
     pub fn finish_rows_max(&self) -> usize {
-        self.finish_rows_max
+        self.limits.finish_rows_max
     }
 
     /// The time, in microseconds since 2000-01-01.

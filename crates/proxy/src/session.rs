@@ -105,6 +105,13 @@ pub struct Session {
     due: Due,
     /// As the last ReadyForQuery said: `I`dle, in a `T`ransaction, in one that has `E`rred.
     status: u8,
+    closing: Closing,
+}
+
+/// How a session comes to its end.
+#[derive(Debug, Default)]
+struct Closing {
+    /// It ends as soon as it is between transactions.
     is_draining: bool,
     /// Whether the client was told that the session is over, or has said so itself: until it closes
     /// its socket it may wait for the server to do so.
@@ -198,9 +205,7 @@ impl Session {
             server_key: None,
             due: Due::default(),
             status: b'I',
-            is_draining: false,
-            told_the_end: false,
-            client_erred: false,
+            closing: Closing::default(),
         }
     }
 
@@ -233,7 +238,7 @@ impl Session {
 
     /// The proxy is to stop: the session ends as soon as it is between transactions, or at once.
     pub fn drain(&mut self, at_once: bool) {
-        self.is_draining = true;
+        self.closing.is_draining = true;
         if self.phase != Phase::Ended && (at_once || self.is_between_transactions()) {
             // PostgreSQL's own words, which drivers know.
             let message = "terminating connection due to administrator command";
@@ -253,7 +258,7 @@ impl Session {
 
     /// Whether it ended by what the client sent, which may not be all that it is sending.
     pub fn client_erred(&self) -> bool {
-        self.client_erred
+        self.closing.client_erred
     }
 
     /// Whether more may be read from the client.
@@ -325,7 +330,7 @@ impl Session {
             Ok(()) if held.is_empty() => {}
             Ok(()) => self.input(side).held = held,
             Err(End(failure)) => {
-                self.client_erred |= side == Side::Client;
+                self.closing.client_erred |= side == Side::Client;
                 self.end(&failure);
             }
         }
@@ -356,7 +361,7 @@ impl Session {
             };
             match self.action(side, header.kind) {
                 MessageAction::Pass => {
-                    self.told_the_end |=
+                    self.closing.told_the_end |=
                         (side, header.kind) == (Side::Client, frontend::kind::TERMINATE);
                     self.input(side).begin(header.size, Rest::Passes);
                 }
@@ -527,14 +532,14 @@ impl Session {
             protected.begin();
         }
         self.phase = Phase::Ready;
-        if self.is_draining {
+        if self.closing.is_draining {
             self.drain(false);
         }
         Ok(())
     }
 
     fn read_error(&mut self, body: &[u8]) -> Result<(), End> {
-        self.told_the_end |= protected::is_fatal(body)?;
+        self.closing.told_the_end |= protected::is_fatal(body)?;
         self.due.note_server(backend::kind::ERROR);
         Ok(())
     }
@@ -545,10 +550,10 @@ impl Session {
             protected.note_end(failure);
         }
         let client_is_between_messages = self.from_server.passing == 0;
-        if !self.told_the_end && client_is_between_messages {
+        if !self.closing.told_the_end && client_is_between_messages {
             failure.write(&mut self.to_client.bytes);
         }
-        self.told_the_end = true;
+        self.closing.told_the_end = true;
     }
 }
 

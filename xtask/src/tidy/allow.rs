@@ -4,7 +4,7 @@ use anyhow::Context;
 use serde::Deserialize;
 
 use super::Violation;
-use super::budget::Measured;
+use super::budget::{Measured, Subject};
 
 pub const PATH: &str = "xtask/tidy-allow.toml";
 
@@ -13,9 +13,12 @@ pub const PATH: &str = "xtask/tidy-allow.toml";
 #[serde(deny_unknown_fields)]
 pub struct Allowance {
     path: String,
-    /// Left out: the whole file.
+    /// Left out, as is `type`: the whole file.
     function: Option<String>,
-    lines_max: usize,
+    #[serde(rename = "type")]
+    type_name: Option<String>,
+    /// Lines, or fields.
+    max: usize,
     reason: String,
 }
 
@@ -34,22 +37,22 @@ pub fn parse(text: &str) -> anyhow::Result<Vec<Allowance>> {
 pub fn judge(measured: &[Measured], allowances: &[Allowance]) -> Vec<Violation> {
     let over: Vec<_> = measured
         .iter()
-        .filter(|one| one.lines > one.budget())
+        .filter(|one| one.size > one.budget())
         .collect();
     let mut violations = Vec::new();
     for one in &over {
         let ceiling = allowances
             .iter()
             .find(|allowance| allowance.covers(one))
-            .map_or(one.budget(), |allowance| allowance.lines_max);
-        if one.lines > ceiling {
-            let what = one.function.as_deref().unwrap_or("file");
-            let message = format!("{what}: {} lines, at most {ceiling}", one.lines);
+            .map_or(one.budget(), |allowance| allowance.max);
+        if one.size > ceiling {
+            let (what, unit) = (&one.subject, one.subject.unit());
+            let message = format!("{what}: {} {unit}, at most {ceiling}", one.size);
             violations.push(Violation::new(&one.path, one.line, message));
         }
     }
     for allowance in allowances {
-        let what = allowance.function.as_deref().unwrap_or("file");
+        let what = allowance.subject();
         let subject = format!("{}, {what}", allowance.path);
         if !over.iter().any(|one| allowance.covers(one)) {
             let message = format!("{subject}: no longer needed, remove it");
@@ -68,7 +71,15 @@ pub fn judge(measured: &[Measured], allowances: &[Allowance]) -> Vec<Violation> 
 
 impl Allowance {
     fn covers(&self, measured: &Measured) -> bool {
-        self.path == measured.path && self.function == measured.function
+        self.path == measured.path && self.subject() == measured.subject
+    }
+
+    fn subject(&self) -> Subject {
+        match (&self.function, &self.type_name) {
+            (Some(name), _) => Subject::Function(name.clone()),
+            (None, Some(name)) => Subject::Type(name.clone()),
+            (None, None) => Subject::File,
+        }
     }
 }
 
@@ -79,15 +90,15 @@ mod tests {
     fn function(lines: usize) -> Measured {
         Measured {
             path: "a.rs".to_owned(),
-            function: Some("long".to_owned()),
+            subject: Subject::Function("long".to_owned()),
             line: 7,
-            lines,
+            size: lines,
         }
     }
 
     fn allowance(lines_max: usize, reason: &str) -> Vec<Allowance> {
         let text = format!(
-            "[[allow]]\npath = 'a.rs'\nfunction = 'long'\nlines_max = {lines_max}\n\
+            "[[allow]]\npath = 'a.rs'\nfunction = 'long'\nmax = {lines_max}\n\
              reason = '{reason}'\n"
         );
         parse(&text).unwrap()

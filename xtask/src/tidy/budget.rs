@@ -1,42 +1,73 @@
-//! Budgets: lines of a function, lines of a file, columns; and a head for every file.
+//! Budgets: lines of a function, lines of a file, fields of a type, columns; and a head for every
+//! file.
+
+use std::fmt;
 
 use proc_macro2::{Delimiter, TokenTree};
 
 use super::Violation;
-use super::tokens::{Source, is_ident, is_punct, walk};
+use super::tokens::{Source, identifiers, inside, is_ident, is_punct, walk};
 use super::tree::File;
 
 pub const FUNCTION_LINES_MAX: usize = 70;
 pub const FILE_LINES_MAX: usize = 600;
+/// A type with more does several things.
+pub const FIELDS_MAX: usize = 12;
 const COLUMNS_MAX: usize = 100;
 
-/// Lines of a file or of a function in it.
+/// What has a budget.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Subject {
+    File,
+    Function(String),
+    Type(String),
+}
+
+/// Lines of a file or of a function in it, or fields of a type.
 #[derive(Debug, PartialEq)]
 pub struct Measured {
     pub path: String,
-    /// None: the whole file.
-    pub function: Option<String>,
+    pub subject: Subject,
     pub line: usize,
-    pub lines: usize,
+    pub size: usize,
 }
 
 impl Measured {
     pub fn budget(&self) -> usize {
-        match self.function {
-            Some(_) => FUNCTION_LINES_MAX,
-            None => FILE_LINES_MAX,
+        match self.subject {
+            Subject::File => FILE_LINES_MAX,
+            Subject::Function(_) => FUNCTION_LINES_MAX,
+            Subject::Type(_) => FIELDS_MAX,
         }
     }
 }
 
-/// A function spans from its `fn` to its closing brace.
+impl Subject {
+    pub fn unit(&self) -> &'static str {
+        match self {
+            Self::File | Self::Function(_) => "lines",
+            Self::Type(_) => "fields",
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::File => "file",
+            Self::Function(name) | Self::Type(name) => name,
+        })
+    }
+}
+
+/// A function spans from its `fn` to its closing brace. Fields are counted in the product only.
 pub fn measure(source: &Source) -> Vec<Measured> {
     let path = &source.file.path;
     let mut measured = vec![Measured {
         path: path.clone(),
-        function: None,
+        subject: Subject::File,
         line: 0,
-        lines: source.file.text.lines().count(),
+        size: source.file.text.lines().count(),
     }];
     walk(&source.tokens, &mut |siblings| {
         for (index, token) in siblings.iter().enumerate() {
@@ -48,14 +79,82 @@ pub fn measure(source: &Source) -> Vec<Measured> {
                 let line = token.span().start().line;
                 measured.push(Measured {
                     path: path.clone(),
-                    function: Some(name),
+                    subject: Subject::Function(name),
                     line,
-                    lines: last + 1 - line,
+                    size: last + 1 - line,
                 });
             }
         }
     });
+    if source.is_product() {
+        walk(&source.product_tokens(), &mut |siblings| {
+            measured.extend(types(siblings, path));
+        });
+    }
     measured
+}
+
+/// Attributes of types that are as others want them: records of a file, the command line, C.
+const RECORDS: &[&str] = &["Serialize", "Deserialize", "Args", "Parser", "repr"];
+
+/// Types with named fields among siblings.
+fn types<'a>(siblings: &'a [TokenTree], path: &'a str) -> impl Iterator<Item = Measured> + 'a {
+    let is_struct = |index: &usize| is_ident(siblings.get(*index), "struct");
+    (0..siblings.len()).filter(is_struct).filter_map(|index| {
+        let TokenTree::Ident(name) = siblings.get(index + 1)? else {
+            return None;
+        };
+        let attributes = siblings[..index].iter().rev();
+        let mut attributes = attributes.take_while(|token| {
+            // Back to the end of the item before.
+            !is_punct(Some(token), ';')
+                && !matches!(token, TokenTree::Group(group)
+                    if group.delimiter() == Delimiter::Brace)
+        });
+        if attributes.any(|token| {
+            let words = identifiers(std::slice::from_ref(token));
+            words
+                .iter()
+                .any(|word| RECORDS.iter().any(|record| word == record))
+        }) {
+            return None;
+        }
+        let body = siblings[index + 2..]
+            .iter()
+            .take_while(|token| !is_punct(Some(token), ';'))
+            .find_map(|token| match token {
+                TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => Some(group),
+                _ => None,
+            })?;
+        Some(Measured {
+            path: path.to_owned(),
+            subject: Subject::Type(name.to_string()),
+            line: name.span().start().line,
+            size: count_fields(&inside(body)),
+        })
+    })
+}
+
+/// Single colons that follow a name, outside of angle brackets.
+fn count_fields(body: &[TokenTree]) -> usize {
+    let mut depth = 0_usize;
+    let mut fields = 0;
+    for index in 0..body.len() {
+        let is = |offset: isize, sign| {
+            let index = index.checked_add_signed(offset);
+            is_punct(index.and_then(|index| body.get(index)), sign)
+        };
+        if is(0, '<') {
+            depth += 1;
+        } else if is(0, '>') && !is(-1, '-') {
+            depth = depth.saturating_sub(1);
+        }
+        let follows_name = index > 0 && matches!(body[index - 1], TokenTree::Ident(_));
+        if depth == 0 && is(0, ':') && !is(1, ':') && !is(-1, ':') && follows_name {
+            fields += 1;
+        }
+    }
+    fields
 }
 
 /// None for a type of function and for a declaration without a body.
@@ -103,7 +202,10 @@ mod tests {
         let file = file("crates/a/src/lib.rs", text);
         let functions: Vec<_> = measure(&source(&file))
             .into_iter()
-            .filter_map(|measured| Some((measured.function?, measured.line, measured.lines)))
+            .filter_map(|measured| match measured.subject {
+                Subject::Function(name) => Some((name, measured.line, measured.size)),
+                Subject::File | Subject::Type(_) => None,
+            })
             .collect();
         assert_eq!(
             functions,
@@ -114,7 +216,25 @@ mod tests {
     #[test]
     fn a_file_is_measured_as_a_whole() {
         let file = file("crates/a/src/lib.rs", "//! x\n\nfn a() {}\n");
-        assert_eq!(measure(&source(&file))[0].lines, 3);
+        assert_eq!(measure(&source(&file))[0].size, 3);
+    }
+
+    #[test]
+    fn fields_of_types_are_counted_but_for_records_and_tests() {
+        let text = "//! x\nstruct Empty;\nstruct Pair(u8, u8);\n\
+                    struct A<T: Copy> {\n    one: HashMap<a::B, Fn(c: u8) -> d::E<u8>>,\n    \
+                    pub(crate) two: T,\n}\n#[derive(Serialize)]\nstruct Record { one: u8 }\n\
+                    fn f() { struct Inner { one: u8 } }\n\
+                    #[cfg(test)]\nmod tests { struct Hidden { one: u8 } }\n";
+        let file = file("crates/a/src/lib.rs", text);
+        let types: Vec<_> = measure(&source(&file))
+            .into_iter()
+            .filter_map(|measured| match measured.subject {
+                Subject::Type(name) => Some((name, measured.line, measured.size)),
+                Subject::File | Subject::Function(_) => None,
+            })
+            .collect();
+        assert_eq!(types, [("A".to_owned(), 4, 2), ("Inner".to_owned(), 10, 1)]);
     }
 
     #[test]
