@@ -54,7 +54,7 @@ impl Connection {
 /// Whether a database is the main one of its connection: whoever opened the connection named it,
 /// and no SQL. The caller holds no lock on it.
 pub(crate) fn is_main(shared: &Shared) -> bool {
-    let connection = lock(shared).connection;
+    let connection = lock(shared).identity.connection;
     connection
         .and_then(main_of)
         .is_some_and(|main| Arc::ptr_eq(&main, shared))

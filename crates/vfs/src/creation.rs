@@ -37,11 +37,11 @@ impl Database {
             }
             Ok(region) => {
                 if region.header.may_ignore & UNFINISHED == 0 {
-                    self.page_size_told = Some(region.header.page_size);
+                    self.page_size_change.told = Some(region.header.page_size);
                 }
                 self.state = State::Locked;
-                if let Some(credential) = self.credential.take() {
-                    // The reason stays in `last_error`; the first read refuses.
+                if let Some(credential) = self.asked.credential.take() {
+                    // The reason stays in `failures`; the first read refuses.
                     let _ = self.unlock(&region.header, &credential);
                 }
             }
@@ -70,8 +70,8 @@ impl Database {
     /// There is no database yet.
     pub fn start_anew(&mut self) {
         self.state = State::New(None);
-        if let Some(credential) = self.credential.take() {
-            // The reason stays in `last_error`; the first write refuses.
+        if let Some(credential) = self.asked.credential.take() {
+            // The reason stays in `failures`; the first write refuses.
             let _ = self.prepare(credential);
         }
     }
@@ -84,7 +84,7 @@ impl Database {
         if self.base.size()? == 0 {
             return Ok(());
         }
-        self.credential = prepared.take().and_then(|prepared| prepared.credential);
+        self.asked.credential = prepared.take().and_then(|prepared| prepared.credential);
         self.load()
     }
 
@@ -120,7 +120,7 @@ impl Database {
                 self.renew_header().map(|_| ())
             }
             Some(_) | None => {
-                self.credential = opened.credential.take();
+                self.asked.credential = opened.credential.take();
                 self.state = State::New(None);
                 self.forget_map();
                 self.load()
@@ -157,12 +157,12 @@ impl Database {
             mut unlocked,
             credential,
         } = *prepared;
-        let versioned = self.freshness_asked.unwrap_or(false);
-        self.refuse_versions_with(self.cipher, versioned)?;
+        let versioned = self.freshness.asked.unwrap_or(false);
+        self.refuse_versions_with(self.asked.cipher, versioned)?;
         slots::settle(
             &mut header,
             &mut unlocked,
-            self.cipher,
+            self.asked.cipher,
             page_size,
             versioned,
         );
@@ -171,15 +171,18 @@ impl Database {
         // Pages without a header would be a file that nobody can open, and whose journal nobody
         // plays back. SQLite syncs before it writes pages, but knows nothing of the header.
         self.base.sync(SQLITE_SYNC_NORMAL)?;
-        self.size_known = self.size_known.map(|size| size.max(REGION_SIZE as u64));
+        self.main.size_known = self
+            .main
+            .size_known
+            .map(|size| size.max(REGION_SIZE as u64));
         self.opened(header, unlocked, credential)
     }
 
     /// Answers `SQLITE_FCNTL_COMMIT_PHASETWO`: a transaction is committed.
     pub fn committed(&mut self) {
         // Under an exclusive lock that is kept, no lock tells of the next transaction.
-        self.nonces.forget();
-        self.resized_from = None;
+        self.sealing.nonces.forget();
+        self.page_size_change.from = None;
         // A failure costs nothing: the next commit tries again.
         let _ = self.finish_creation();
     }
@@ -192,7 +195,7 @@ impl Database {
             _ => return Ok(()),
         }
         // The lock of a transaction in the log does not keep others from the header.
-        let level = self.lock_level;
+        let level = self.main.lock_level;
         if level < SQLITE_LOCK_RESERVED {
             self.base.lock(SQLITE_LOCK_RESERVED)?;
         }

@@ -272,10 +272,10 @@ impl Database {
     }
     /// Tells the reason in SQLite's error log, which no SQL reads, and on the main database.
     pub fn fail_concealed(&mut self, reason: String) -> Code {
-        let message = format!("strongroom: {}: {reason}", self.path);
+        let message = format!("strongroom: {}: {reason}", self.identity.path);
         SqliteApi::get().write_log(SQLITE_NOTADB, &message);
         let code = self.fail(SQLITE_NOTADB, NOT_BY_THIS_KEY);
-        self.concealed = Some(reason);
+        self.failures.concealed = Some(reason);
         code
     }
 }

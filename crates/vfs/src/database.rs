@@ -79,11 +79,30 @@ unsafe impl Send for Connection {}
 pub(crate) struct Database {
     pub base: BaseFile,
     pub vfs: BaseVfs,
+    pub identity: Identity,
+    pub state: State,
+    pub asked: Asked,
+    pub main: MainFile,
+    /// Memory of pages on their way, and what seals them.
+    pub sealing: Sealing,
+    pub journal: Option<JournalFile>,
+    pub log: Log,
+    pub page_size_change: PageSizeChange,
+    pub freshness: Freshness,
+    pub failures: Failures,
+}
+
+/// By what others know the file.
+pub(crate) struct Identity {
     /// Its name as SQLite gave it, where that stands in memory, and as it is told in messages.
     pub name: CString,
     pub name_address: usize,
     pub path: String,
-    pub state: State,
+    pub connection: Option<Connection>,
+}
+
+/// What whoever opened the file asked for, and what the system gave.
+pub(crate) struct Asked {
     pub plain_asked: bool,
     /// Whether the URI lets SQL change keys, or forbids it.
     pub keys_in_sql: Option<bool>,
@@ -93,47 +112,73 @@ pub(crate) struct Database {
     /// What a header may cost before it is known to be genuine.
     pub unlock_work: WorkLimit,
     pub cipher: Cipher,
-    pub connection: Option<Connection>,
     /// The system gave no more than reading.
     pub is_read_only: bool,
+}
+
+/// The database file itself.
+pub(crate) struct MainFile {
     pub lock_level: i32,
-    /// Exclusive locks that SQLite holds of the log, a bit for each.
-    pub wal_locks: u32,
     /// Size on disk, known while a lock keeps others from changing it.
     pub size_known: Option<u64>,
-    pub shared_memory: bool,
-    /// The header of the log's index, while it is mapped, and how far it said the log goes.
-    pub shared_header: Option<SharedHeader>,
-    pub log_end: Option<LogEnd>,
-    /// The read lock of the log that this connection holds, by its number.
-    pub log_read_lock: Option<i32>,
     pub map: Map,
-    pub nonces: Nonces,
-    pub scratch: Vec<u8>,
     /// Sealed pages on their way to the file.
     pub gathered: Gathered,
     /// Both copies of the header as they were when they were looked at last.
     pub header_region: Vec<u8>,
     pub page_one: KnownPageOne,
-    pub journal: Option<JournalFile>,
-    /// A change of page size that is under way.
-    pub resize: Option<DivertedUnits>,
-    /// The page size before a change that is sealed, and may still be rolled back.
-    pub resized_from: Option<u32>,
-    /// The page size that the header told when the file was opened.
-    pub page_size_told: Option<u32>,
+    /// Where the pass of a rotation goes on: all pages before it are under the current epoch.
+    pub rotation_next: u64,
+}
+
+/// Memory of pages on their way, and what seals them.
+pub(crate) struct Sealing {
+    pub nonces: Nonces,
+    pub scratch: Vec<u8>,
+}
+
+/// The write-ahead log and its index.
+#[derive(Default)]
+pub(crate) struct Log {
     pub wal: Option<WalFile>,
+    /// Exclusive locks that SQLite holds of the log, a bit for each.
+    pub locks: u32,
+    pub shared_memory: bool,
+    /// The header of the log's index, while it is mapped, and how far it said the log goes.
+    pub shared_header: Option<SharedHeader>,
+    pub end: Option<LogEnd>,
+    /// The read lock of the log that this connection holds, by its number.
+    pub read_lock: Option<i32>,
+}
+
+/// A change of page size.
+#[derive(Default)]
+pub(crate) struct PageSizeChange {
+    /// It is under way.
+    pub units: Option<DivertedUnits>,
+    /// The page size before a change that is sealed, and may still be rolled back.
+    pub from: Option<u32>,
+    /// The page size that the header told when the file was opened.
+    pub told: Option<u32>,
+    /// The journal that is being played back gives the file a former page size.
+    pub is_played_back: bool,
+}
+
+/// Whether pages tell their version, and which they were read with.
+#[derive(Default)]
+pub(crate) struct Freshness {
     /// Whether new pages are to tell their version, where that is still to be decided.
-    pub freshness_asked: Option<bool>,
+    pub asked: Option<bool>,
     /// Whether pages of the file may tell their version.
     pub versions_in_file: bool,
     pub stamps: Stamps,
-    /// The journal that is being played back gives the file a former page size.
-    pub returns_to_page_size: bool,
-    /// Where the pass of a rotation goes on: all pages before it are under the current epoch.
-    pub rotation_next: u64,
-    pub last_error: Option<Failure>,
-    /// The reason behind a `last_error` that conceals it.
+}
+
+/// What went wrong last.
+#[derive(Default)]
+pub(crate) struct Failures {
+    pub last: Option<Failure>,
+    /// The reason behind the last error that conceals it.
     pub concealed: Option<String>,
 }
 
@@ -188,6 +233,35 @@ pub(crate) fn lock(shared: &Shared) -> MutexGuard<'_, Database> {
 }
 
 impl Database {
+    /// A file of which nothing is read yet.
+    pub fn new(base: BaseFile, vfs: BaseVfs, identity: Identity, asked: Asked) -> Self {
+        Self {
+            base,
+            vfs,
+            identity,
+            state: State::New(None),
+            asked,
+            main: MainFile {
+                lock_level: SQLITE_LOCK_NONE,
+                size_known: None,
+                map: Map::new(base, false),
+                gathered: Gathered::default(),
+                header_region: Vec::new(),
+                page_one: KnownPageOne::default(),
+                rotation_next: 0,
+            },
+            sealing: Sealing {
+                nonces: Nonces::new(),
+                scratch: Vec::new(),
+            },
+            journal: None,
+            log: Log::default(),
+            page_size_change: PageSizeChange::default(),
+            freshness: Freshness::default(),
+            failures: Failures::default(),
+        }
+    }
+
     /// Page size of an open database.
     pub fn page_size(&self) -> Option<u32> {
         match &self.state {
@@ -198,15 +272,15 @@ impl Database {
 
     /// Notes what went wrong, for `PRAGMA strongroom_last_error` and SQLite's error log.
     pub fn fail(&mut self, code: i32, message: impl Into<String>) -> Code {
-        self.concealed = None;
-        self.last_error = Some(Failure::note(&self.path, code, message.into()));
+        self.failures.concealed = None;
+        self.failures.last = Some(Failure::note(&self.identity.path, code, message.into()));
         Code(code)
     }
 
     /// The message of this database's last failure, or of a newer one of another file in this
     /// thread, which then names that file.
     pub fn newest_failure(&self) -> String {
-        newest_failure(self.last_error.as_ref())
+        newest_failure(self.failures.last.as_ref())
     }
 
     /// Reads what is on disk and moves to the fitting state, with the key at hand if there is one.
@@ -235,7 +309,7 @@ impl Database {
     }
 
     fn found_plain(&mut self) {
-        if self.credential.is_some() {
+        if self.asked.credential.is_some() {
             self.refuse_plain();
         } else {
             self.state = State::Plain;
@@ -255,7 +329,7 @@ impl Database {
     /// The code for reading or writing content in a state that has none to offer.
     pub fn refuse_content(&mut self) -> Code {
         match &self.state {
-            State::Locked if self.last_error.is_none() => self.fail(
+            State::Locked if self.failures.last.is_none() => self.fail(
                 SQLITE_NOTADB,
                 "the database is encrypted and no key was given; use PRAGMA key, key_file in the \
                  URI, or STRONGROOM_KEY_FILE",
@@ -267,7 +341,7 @@ impl Database {
 
     /// A nonce that was never used before.
     pub fn nonce(&mut self) -> Outcome<Nonce> {
-        match self.nonces.next() {
+        match self.sealing.nonces.next() {
             Ok(nonce) => Ok(nonce),
             Err(error) => Err(self.fail(SQLITE_IOERR, error.to_string())),
         }
@@ -275,8 +349,8 @@ impl Database {
 
     /// Asks the base VFS to map database and log, or not to.
     pub fn set_map(&mut self, map: bool) {
-        self.map.enable(map);
-        if let Some(wal) = &mut self.wal {
+        self.main.map.enable(map);
+        if let Some(wal) = &mut self.log.wal {
             wal.map.enable(map);
         }
     }
@@ -288,7 +362,7 @@ impl Database {
 
     /// Whether this connection holds no lock at all.
     pub fn is_unlocked(&self) -> bool {
-        self.lock_level == SQLITE_LOCK_NONE
+        self.main.lock_level == SQLITE_LOCK_NONE
     }
 
     /// Whether it is there, with its keys.

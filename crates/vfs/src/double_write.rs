@@ -26,7 +26,7 @@ const FILE_SIZE_MAX: u64 = 2 * BATCH_SIZE_MAX as u64;
 
 impl Database {
     fn double_write_name(&self) -> SideName {
-        SideName::beside(&self.name, SUFFIX)
+        SideName::beside(&self.identity.name, SUFFIX)
     }
 
     /// Opens the file for a rotation's batches.

@@ -74,12 +74,13 @@ impl Database {
     /// and SQLite would know by page 1, had nobody put an old one back.
     pub fn refuse_stale_image(&mut self, number: u32, image: &[u8]) -> Outcome {
         let index = u64::from(number.saturating_sub(1));
-        if !self.keeps_versions() || number == 0 || self.resize.is_some() {
+        if !self.keeps_versions() || number == 0 || self.page_size_change.units.is_some() {
             return Ok(());
         }
         let page_size = image.len() as u64;
         let end = self.pages_on_disk(page_size)?;
-        if index >= end || self.stamp_on_disk(index, page_size)? == self.stamps.of(index) {
+        if index >= end || self.stamp_on_disk(index, page_size)? == self.freshness.stamps.of(index)
+        {
             return Ok(());
         }
         let mut page = Zeroizing::new(vec![0; image.len()]);
@@ -99,7 +100,7 @@ impl Database {
 
     /// The version of a page as this connection knows it, or as it stands on disk: the higher one.
     pub fn newest_version(&mut self, index: u64, end: u64, page_size: u64) -> Outcome<u64> {
-        let known = self.stamps.of(index).version;
+        let known = self.freshness.stamps.of(index).version;
         if index >= end {
             return Ok(known);
         }
@@ -115,7 +116,7 @@ impl Database {
         let at = PAGES_OFFSET + (index + 1) * page_size - TRAILER_SIZE as u64;
         let codec = &opened.codec;
         let stamp_in = |trailer: &[u8]| codec.stamp_in(trailer);
-        if let Some(stamp) = self.map.peek(at, TRAILER_SIZE, stamp_in) {
+        if let Some(stamp) = self.main.map.peek(at, TRAILER_SIZE, stamp_in) {
             return Ok(stamp);
         }
         let mut trailer = [0; TRAILER_SIZE];
@@ -136,7 +137,7 @@ impl Database {
         let Some(end) = header.and_then(|header| LogEnd::of(&header.read())) else {
             return Ok(());
         };
-        match self.log_end {
+        match self.log.end {
             Some(known) if end.is_before(known) => Err(self.fail(
                 SQLITE_IOERR_DATA,
                 format!(
@@ -146,7 +147,7 @@ impl Database {
                 ),
             )),
             Some(_) | None => {
-                self.log_end = Some(end);
+                self.log.end = Some(end);
                 Ok(())
             }
         }
@@ -155,7 +156,7 @@ impl Database {
     /// Whether a page that opened is no older than it was.
     #[inline]
     pub fn is_fresh(&mut self, index: u64, stamp: Stamp) -> bool {
-        !self.versions_in_file || self.stamps.note(index, stamp)
+        !self.freshness.versions_in_file || self.freshness.stamps.note(index, stamp)
     }
 }
 

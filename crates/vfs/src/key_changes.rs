@@ -70,11 +70,11 @@ impl Change {
 /// Why a pragma is refused, if it is. The caller holds no lock on any database.
 pub(crate) fn refusal(shared: &Shared, name: &str, value: Option<&str>) -> Option<Refusal> {
     let change = Change::of(name, value)?;
-    let connection = lock(shared).connection;
+    let connection = lock(shared).identity.connection;
     // The main database alone speaks for the connection: SQL can attach one with a URI of its own.
     let setting = connection
         .and_then(main_of)
-        .and_then(|main| lock(&main).keys_in_sql);
+        .and_then(|main| lock(&main).asked.keys_in_sql);
     if change == Change::BySql && !setting.unwrap_or_else(allowed_by_environment) {
         return Some(Refusal::NotInSql);
     }

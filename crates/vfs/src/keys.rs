@@ -23,14 +23,14 @@ const PAGE_SIZE_UNKNOWN: u32 = 4096;
 
 impl Database {
     pub fn unlock(&mut self, header: &Header, credential: &Credential) -> Outcome {
-        match slots::unlock_within(header, credential, self.unlock_work) {
+        match slots::unlock_within(header, credential, self.asked.unlock_work) {
             Ok(unlocked) => {
                 let unfinished = header.may_ignore & UNFINISHED != 0;
                 let credential = unfinished.then(|| credential.duplicate());
                 self.opened(header.clone(), unlocked, credential)
             }
             Err(error @ (UnlockError::WrongKey | UnlockError::NoSlotOfKind(_)))
-                if self.key_named =>
+                if self.asked.key_named =>
             {
                 Err(self.fail_concealed(error.to_string()))
             }
@@ -47,15 +47,15 @@ impl Database {
         let (file_id, epoch) = (header.file_id, header.current_epoch);
         match PageCodec::new(header.cipher, file_id, epoch, &unlocked.epochs) {
             Some(codec) => {
-                self.last_error = None;
-                self.concealed = None;
-                self.page_one.forget();
-                self.header_region.clear();
-                self.versions_in_file = header.must_understand & VERSIONED_PAGES != 0;
-                self.stamps.clear();
-                self.rotation_next = 0;
-                self.scratch = vec![0; header.page_size as usize];
-                self.cipher = header.cipher;
+                self.failures.last = None;
+                self.failures.concealed = None;
+                self.main.page_one.forget();
+                self.main.header_region.clear();
+                self.freshness.versions_in_file = header.must_understand & VERSIONED_PAGES != 0;
+                self.freshness.stamps.clear();
+                self.main.rotation_next = 0;
+                self.sealing.scratch = vec![0; header.page_size as usize];
+                self.asked.cipher = header.cipher;
                 self.state = State::Open(Box::new(Opened {
                     header,
                     unlocked,
@@ -70,9 +70,9 @@ impl Database {
 
     /// Answers `PRAGMA key`: opens a locked database, prepares a new one.
     pub fn give_key(&mut self, credential: Credential) -> Outcome {
-        self.key_named = false;
+        self.asked.key_named = false;
         if let State::New(_) = self.state {
-            self.credential = None;
+            self.asked.credential = None;
             self.load()?;
         }
         match &self.state {
@@ -84,7 +84,7 @@ impl Database {
             // The key of an open database is checked, so that a wrong one never goes unnoticed.
             State::Open(_) => {
                 let header = self.read_header()?.header;
-                match slots::unlock_within(&header, &credential, self.unlock_work) {
+                match slots::unlock_within(&header, &credential, self.asked.unlock_work) {
                     Ok(_) => Ok(()),
                     Err(error) => Err(self.fail(code_of(&error), error.to_string())),
                 }
@@ -100,7 +100,7 @@ impl Database {
 
     /// Makes header and keys for a database that is not on disk yet.
     pub fn prepare(&mut self, credential: Credential) -> Outcome {
-        match slots::create(self.cipher, PAGE_SIZE_UNKNOWN, &credential) {
+        match slots::create(self.asked.cipher, PAGE_SIZE_UNKNOWN, &credential) {
             Ok((header, unlocked)) => {
                 let credential = Some(credential);
                 self.state = State::New(Some(Box::new(Prepared {
@@ -115,7 +115,7 @@ impl Database {
     }
 
     fn prepare_inherited(&mut self, inherited: InheritedSlot) -> Outcome {
-        match slots::create_with(self.cipher, PAGE_SIZE_UNKNOWN, inherited) {
+        match slots::create_with(self.asked.cipher, PAGE_SIZE_UNKNOWN, inherited) {
             Ok((header, unlocked)) => {
                 let prepared = Prepared {
                     header,
@@ -149,7 +149,7 @@ impl Database {
         &mut self,
         change: impl FnOnce(&mut Header, &mut Unlocked) -> Result<T, slots::SlotError>,
     ) -> Outcome<T> {
-        let level = self.lock_level;
+        let level = self.main.lock_level;
         for wanted in [SQLITE_LOCK_SHARED, SQLITE_LOCK_RESERVED] {
             if level < wanted
                 && let Err(code) = self.base.lock(wanted)
@@ -217,10 +217,10 @@ pub(crate) fn make_ready(shared: &Shared, own: *mut crate::abi::sqlite3_file) ->
             return Err(database.refuse_content());
         }
         let needs_key = match &database.state {
-            State::New(prepared) => prepared.is_none() && !database.plain_asked,
+            State::New(prepared) => prepared.is_none() && !database.asked.plain_asked,
             State::Plain | State::Open(_) | State::Locked | State::Broken => return Ok(()),
         };
-        (database.connection, needs_key)
+        (database.identity.connection, needs_key)
     };
     let Some(connection) = connection else {
         return Ok(());
@@ -232,7 +232,7 @@ pub(crate) fn make_ready(shared: &Shared, own: *mut crate::abi::sqlite3_file) ->
     // has fixed the size of the pages.
     let will_be_encrypted = {
         let database = lock(shared);
-        matches!(database.state, State::New(_)) && !database.plain_asked
+        matches!(database.state, State::New(_)) && !database.asked.plain_asked
     };
     if will_be_encrypted {
         reserve_trailer(shared, own, connection);
@@ -245,7 +245,7 @@ pub(crate) fn inherit_if_locked(shared: &Shared) {
     let connection = {
         let database = lock(shared);
         match database.state {
-            State::Locked if database.last_error.is_none() => database.connection,
+            State::Locked if database.failures.last.is_none() => database.identity.connection,
             _ => None,
         }
     };
@@ -265,8 +265,8 @@ fn inherit(shared: &Shared, connection: Connection) -> Outcome {
     }
     let inherited = {
         let source = lock(&source);
-        if source.plain_asked {
-            lock(shared).plain_asked = true;
+        if source.asked.plain_asked {
+            lock(shared).asked.plain_asked = true;
             return Ok(());
         }
         match &source.state {
@@ -316,7 +316,10 @@ fn reserve_trailer(shared: &Shared, own: *mut crate::abi::sqlite3_file, connecti
     let api = SqliteApi::get();
     let (path, address) = {
         let database = lock(shared);
-        (database.name.clone(), database.name_address)
+        (
+            database.identity.name.clone(),
+            database.identity.name_address,
+        )
     };
     // SAFETY: as in `main_of`.
     let db = unsafe { *connection.0 };

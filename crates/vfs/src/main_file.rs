@@ -35,7 +35,7 @@ impl Database {
     }
 
     fn is_in_file(&self, size: usize, offset: u64) -> bool {
-        if self.connection.is_none() || !self.is_open() {
+        if self.identity.connection.is_none() || !self.is_open() {
             return false;
         }
         let file_size = match self.size_diverted() {
@@ -51,7 +51,7 @@ impl Database {
     fn read_any(&mut self, out: &mut [u8], offset: u64) -> Outcome {
         let is_probe = offset == 0 && out.len() == PROBE_SIZE;
         let is_open = self.is_open();
-        if self.connection.is_none() && !self.is_plain() && (is_probe || !is_open) {
+        if self.identity.connection.is_none() && !self.is_plain() && (is_probe || !is_open) {
             // SQLite's probe when it opens the file, before any lock: it learns the size of pages,
             // and reads page 1, under a lock, before it relies on anything. Whoever reads more
             // then is a VFS above, which gets what there is.
@@ -87,7 +87,7 @@ impl Database {
     fn tell_page_size(&self, out: &mut [u8], offset: u64) {
         out.fill(0);
         if let (Some(page_size), 0, Some(fields)) =
-            (self.page_size_told, offset, out.first_chunk_mut())
+            (self.page_size_change.told, offset, out.first_chunk_mut())
         {
             crate::page_one::tell(fields, page_size);
         }
@@ -114,20 +114,20 @@ impl Database {
     /// Opens page `index` (from 0) into `out`: straight from the base VFS's map where there is
     /// one, else through the scratch page.
     pub fn read_page(&mut self, index: u64, out: &mut [u8]) -> Outcome {
-        if self.resize.is_some() && self.read_diverted(index, out)? {
+        if self.page_size_change.units.is_some() && self.read_diverted(index, out)? {
             return Ok(());
         }
         let page_size = out.len() as u64;
         let offset = PAGES_OFFSET + index * page_size;
         let place = PagePlace::main(page_number(index)?);
-        if self.gathered.overlaps(offset, out.len()) {
+        if self.main.gathered.overlaps(offset, out.len()) {
             self.try_flush_main()?;
         }
         let State::Open(opened) = &mut self.state else {
             return Err(Code(SQLITE_IOERR_READ));
         };
         let codec = &mut opened.codec;
-        let mapped = self.map.read(index, offset, out.len(), |sealed| {
+        let mapped = self.main.map.read(index, offset, out.len(), |sealed| {
             codec.open(place, sealed, out)
         });
         if let Some(result) = mapped {
@@ -137,26 +137,26 @@ impl Database {
                 Err(error) => self.look_again(index, offset, out, error),
             };
         }
-        let (base, size_known) = (self.base, self.size_known);
-        self.map.renew(offset + page_size, || {
+        let (base, size_known) = (self.base, self.main.size_known);
+        self.main.map.renew(offset + page_size, || {
             size_known.or_else(|| base.size().ok())
         });
         self.read_page_by_call(index, offset, out)
     }
 
     fn read_page_by_call(&mut self, index: u64, offset: u64, out: &mut [u8]) -> Outcome {
-        let mut sealed = std::mem::take(&mut self.scratch);
+        let mut sealed = std::mem::take(&mut self.sealing.scratch);
         let result = self.base.read(&mut sealed, offset);
         let result = match (result, &mut self.state) {
             (Ok(()), State::Open(opened)) => {
                 let place = PagePlace::main(page_number(index)?);
                 let result = opened.codec.open(place, &sealed, out);
-                self.scratch = sealed;
+                self.sealing.scratch = sealed;
                 result
             }
             (Ok(()), _) => return Err(Code(SQLITE_IOERR_READ)),
             (Err(code), _) => {
-                self.scratch = sealed;
+                self.sealing.scratch = sealed;
                 out.fill(0);
                 if !code.is_short_read() {
                     return Err(code);
@@ -211,7 +211,7 @@ impl Database {
 
     /// Without its connection a database is read as an empty one, and SQLite would begin it anew.
     fn refuse_without_connection(&mut self) -> Outcome {
-        if self.connection.is_some() || self.is_plain() {
+        if self.identity.connection.is_some() || self.is_plain() {
             return Ok(());
         }
         Err(self.fail(
@@ -235,7 +235,7 @@ impl Database {
                         "the first write to a new database is one of its pages",
                     ));
                 }
-                if self.plain_asked {
+                if self.asked.plain_asked {
                     // From here on nothing is gathered: what was, goes first.
                     self.flush_journal()?;
                     self.state = State::Plain;
@@ -279,25 +279,27 @@ impl Database {
     pub fn write_page(&mut self, index: u64, page: &[u8]) -> Outcome {
         let nonce = self.nonce_for(index, page)?;
         let offset = PAGES_OFFSET + index * page.len() as u64;
-        if !self.gathered.takes(offset, page.len()) {
+        if !self.main.gathered.takes(offset, page.len()) {
             self.flush_main()?;
         }
         // Held back is a page only where a journal file can undo what fails late: without one
         // SQLite must learn of a failure from the write itself, and so it must in a checkpoint,
         // where it does not heed the result of the one call that tells the end.
-        let through = self.wal.is_some() || self.journal.is_none();
+        let through = self.log.wal.is_some() || self.journal.is_none();
         self.seal_page(index, &nonce, page)?;
-        let sealed = self.gathered.last(page.len());
+        let sealed = self.main.gathered.last(page.len());
         if let State::Open(opened) = &self.state
             && opened.codec.is_versioned()
         {
-            self.stamps.note(index, opened.codec.stamp_in(sealed));
+            self.freshness
+                .stamps
+                .note(index, opened.codec.stamp_in(sealed));
         }
         if index == 0 {
             // Compared with what is on the disk before it is used: the write may fail.
-            self.page_one.note(sealed, page);
+            self.main.page_one.note(sealed, page);
         }
-        if let Some(size) = &mut self.size_known {
+        if let Some(size) = &mut self.main.size_known {
             *size = (*size).max(offset + page.len() as u64);
         }
         if through { self.flush_main() } else { Ok(()) }
@@ -310,9 +312,9 @@ impl Database {
         let State::Open(opened) = &mut self.state else {
             return Err(Code(SQLITE_IOERR_READ));
         };
-        let room = self.gathered.reserve(self.base, offset, page.len())?;
+        let room = self.main.gathered.reserve(self.base, offset, page.len())?;
         if let Err(error) = opened.codec.seal(place, nonce, page, room) {
-            self.gathered.give_back(page.len());
+            self.main.gathered.give_back(page.len());
             return Err(refused(
                 self,
                 format!("page {} is refused: {error}", index + 1),
@@ -326,8 +328,8 @@ impl Database {
     pub fn flush_main(&mut self) -> Outcome {
         let flushed = self.try_flush_main();
         if flushed.is_err() {
-            self.gathered.clear();
-            self.stamps.clear();
+            self.main.gathered.clear();
+            self.freshness.stamps.clear();
         }
         flushed
     }
@@ -335,16 +337,16 @@ impl Database {
     /// Writes out the pages that are gathered, after the journal records they rely on. If that
     /// fails they stay gathered: SQLite may go on, and the commit must not miss them.
     fn try_flush_main(&mut self) -> Outcome {
-        if self.gathered.is_empty() {
+        if self.main.gathered.is_empty() {
             return Ok(());
         }
         self.flush_journal()?;
-        self.gathered.flush(self.base)
+        self.main.gathered.flush(self.base)
     }
 
     /// The size on disk, with what is gathered.
     pub fn size_on_disk(&mut self) -> Outcome<u64> {
-        match self.size_known {
+        match self.main.size_known {
             Some(size) => Ok(size),
             None => {
                 self.try_flush_main()?;
@@ -399,15 +401,15 @@ impl Database {
             return self.fill_gap(size.div_ceil(page_size), page_size);
         }
         self.base.truncate(PAGES_OFFSET + size)?;
-        self.map.cut(PAGES_OFFSET + size);
-        self.stamps.cut(size.div_ceil(page_size));
-        self.size_known = self.size_known.map(|_| PAGES_OFFSET + size);
+        self.main.map.cut(PAGES_OFFSET + size);
+        self.freshness.stamps.cut(size.div_ceil(page_size));
+        self.main.size_known = self.main.size_known.map(|_| PAGES_OFFSET + size);
         Ok(())
     }
 
     /// Back to a new database, with the same keys.
     pub fn forget_file(&mut self) -> Outcome {
-        self.size_known = self.size_known.map(|_| 0);
+        self.main.size_known = self.main.size_known.map(|_| 0);
         self.forget_map();
         if let State::Open(opened) = std::mem::replace(&mut self.state, State::New(None)) {
             let crate::database::Opened {
@@ -428,9 +430,9 @@ impl Database {
 
     /// The file may have been cut to nothing: what is mapped of it would fault.
     pub fn forget_map(&mut self) {
-        self.map.forget();
-        self.page_one.forget();
-        self.stamps.clear();
+        self.main.map.forget();
+        self.main.page_one.forget();
+        self.freshness.stamps.clear();
     }
 
     /// `xFileSize`: without the header region.
@@ -454,9 +456,9 @@ impl Database {
         }
         self.refuse_without_connection()?;
         self.base.lock(level)?;
-        let level_before = self.lock_level;
+        let level_before = self.main.lock_level;
         let was_unlocked = level_before == SQLITE_LOCK_NONE;
-        self.lock_level = level_before.max(level);
+        self.main.lock_level = level_before.max(level);
         if level_before < SQLITE_LOCK_RESERVED
             && level >= SQLITE_LOCK_RESERVED
             && let Err(code) = self.begin_writing_pages()
@@ -464,10 +466,10 @@ impl Database {
             let _ = self.unlock_main(level_before);
             return Err(code);
         }
-        if was_unlocked && level >= SQLITE_LOCK_SHARED && !self.shared_memory {
+        if was_unlocked && level >= SQLITE_LOCK_SHARED && !self.log.shared_memory {
             let size = self.base.size()?;
-            self.map.shrink(size);
-            self.size_known = Some(size);
+            self.main.map.shrink(size);
+            self.main.size_known = Some(size);
             if let Err(code) = self.recheck_open(size) {
                 let _ = self.unlock_main(SQLITE_LOCK_NONE);
                 return Err(code);
@@ -480,25 +482,25 @@ impl Database {
     pub fn begin_checkpoint(&mut self) {
         self.map_whole_wal();
         // The lock of the checkpoint keeps others from changing the size.
-        self.size_known = self.base.size().ok();
+        self.main.size_known = self.base.size().ok();
     }
 
     /// `xUnlock`.
     pub fn unlock_main(&mut self, level: i32) -> Outcome {
         let flushed = self.flush_main();
         if level == SQLITE_LOCK_NONE
-            && let Some(size) = self.size_known.take()
+            && let Some(size) = self.main.size_known.take()
         {
-            self.map.leave(size);
+            self.main.map.leave(size);
         }
         if level < SQLITE_LOCK_RESERVED {
-            self.resize = None;
-            self.resized_from = None;
+            self.page_size_change.units = None;
+            self.page_size_change.from = None;
             if let Some(journal) = &mut self.journal {
                 journal.forget_size();
             }
         }
-        self.lock_level = self.lock_level.min(level);
+        self.main.lock_level = self.main.lock_level.min(level);
         self.base.unlock(level).and(flushed)
     }
 }

@@ -134,7 +134,7 @@ unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
             Body::Wal(shared) => {
                 let mut database = lock(shared);
                 let flushed = database.flush_wal();
-                database.wal = None;
+                database.log.wal = None;
                 flushed
             }
             Body::Main(shared) => lock(shared).flush_main(),
@@ -146,7 +146,7 @@ unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
         };
         match body {
             Body::Main(shared) => {
-                let name = lock(shared).name.clone();
+                let name = lock(shared).identity.name.clone();
                 open_files::forget(&name, &Owner::Database(shared.clone()));
             }
             Body::Foreign(shared) => {
@@ -381,7 +381,7 @@ unsafe extern "C" fn file_control(
                 unsafe { crate::pragma_call::pragma(shared, argument.cast()) }
             }
             (SQLITE_FCNTL_PDB, Body::Main(shared)) => {
-                lock(shared).connection = Some(Connection(argument.cast()));
+                lock(shared).identity.connection = Some(Connection(argument.cast()));
                 code(base.file_control(operation, argument))
             }
             (SQLITE_FCNTL_VFSNAME, _) => {
@@ -422,7 +422,7 @@ unsafe extern "C" fn file_control(
                 code(base.file_control(operation, argument))
             }
             (SQLITE_FCNTL_CKPT_DONE, Body::Main(shared)) => {
-                lock(shared).size_known = None;
+                lock(shared).main.size_known = None;
                 code(base.file_control(operation, argument))
             }
             // Before each commit, also where no sync follows; SQLite heeds the result.

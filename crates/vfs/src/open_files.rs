@@ -139,7 +139,7 @@ pub(crate) fn owner_of(name: *const c_char, text: &CStr, companion: Companion) -
         // One connection at a time may write a journal.
         (several, Companion::Journal) => {
             let mut writers = several.iter().filter(|owner| match owner {
-                Owner::Database(shared) => lock(shared).lock_level >= SQLITE_LOCK_RESERVED,
+                Owner::Database(shared) => lock(shared).main.lock_level >= SQLITE_LOCK_RESERVED,
                 Owner::Foreign(_) => false,
             });
             match (writers.next(), writers.next()) {

@@ -205,7 +205,7 @@ impl Database {
         let Some(value) = value else {
             return Ok(Answer::Text(match &self.state {
                 State::Plain | State::Broken | State::Locked => "none".to_owned(),
-                State::New(_) | State::Open(_) => self.cipher.name().to_owned(),
+                State::New(_) | State::Open(_) => self.asked.cipher.name().to_owned(),
             }));
         };
         let Some(cipher) = Cipher::from_name(value) else {
@@ -213,7 +213,7 @@ impl Database {
             return Err(self.misuse(&message));
         };
         match &self.state {
-            State::New(_) => self.cipher = cipher,
+            State::New(_) => self.asked.cipher = cipher,
             State::Open(opened) if opened.header.cipher == cipher => {}
             State::Open(_) | State::Plain | State::Locked | State::Broken => {
                 return Err(self.misuse(
@@ -235,11 +235,11 @@ impl Database {
                 hexadecimal(&opened.header.file_id),
                 opened.header.current_epoch,
                 opened.header.slots.iter().flatten().count(),
-                self.map.is_enabled()
+                self.main.map.is_enabled()
             ),
             State::New(prepared) => format!(
                 "{{\"state\":\"new\",\"cipher\":\"{}\",\"key\":{}}}",
-                self.cipher.name(),
+                self.asked.cipher.name(),
                 prepared.is_some()
             ),
             State::Plain => "{\"state\":\"plain\"}".to_owned(),
@@ -313,7 +313,12 @@ impl Database {
             Some(_) => return Err(self.misuse("PRAGMA strongroom_mmap takes on or off")),
         }
         Ok(Answer::Text(
-            if self.map.is_enabled() { "on" } else { "off" }.to_owned(),
+            if self.main.map.is_enabled() {
+                "on"
+            } else {
+                "off"
+            }
+            .to_owned(),
         ))
     }
 
@@ -322,11 +327,11 @@ impl Database {
     fn pragma_freshness(&mut self, value: Option<&str>) -> Answered {
         match value.map(str::to_ascii_lowercase).as_deref() {
             None => {}
-            Some("on" | "1" | "yes" | "true") => self.freshness_asked = Some(true),
-            Some("off" | "0" | "no" | "false") => self.freshness_asked = Some(false),
+            Some("on" | "1" | "yes" | "true") => self.freshness.asked = Some(true),
+            Some("off" | "0" | "no" | "false") => self.freshness.asked = Some(false),
             Some(_) => return Err(self.misuse("PRAGMA strongroom_freshness takes on or off")),
         }
-        let (now, asked) = (self.keeps_versions(), self.freshness_asked);
+        let (now, asked) = (self.keeps_versions(), self.freshness.asked);
         let is_new = matches!(self.state, State::New(_));
         let name = |on: bool| if on { "on" } else { "off" };
         Ok(Answer::Text(match asked {
@@ -338,7 +343,7 @@ impl Database {
 
     /// The message of the last failure, for a pragma that failed.
     pub fn message_for(&self, code: Code) -> String {
-        match &self.last_error {
+        match &self.failures.last {
             Some(failure) => failure.message.clone(),
             None if code.0 == SQLITE_IOERR_DATA => "a page does not open".to_owned(),
             None => format!("the operation failed with SQLite's code {}", code.0),

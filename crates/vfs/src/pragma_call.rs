@@ -75,7 +75,7 @@ pub(crate) unsafe fn pragma(shared: &Shared, arguments: *mut *mut c_char) -> c_i
 fn answer(shared: &Shared, name: &str, value: Option<&str>) -> Outcome<Answer> {
     if name == "strongroom_last_error" && value.is_none() && is_main(shared) {
         // Whoever opened the connection named the key himself.
-        if let Some(reason) = &lock(shared).concealed {
+        if let Some(reason) = &lock(shared).failures.concealed {
             return Ok(Answer::Text(reason.clone()));
         }
     }

@@ -62,11 +62,14 @@ impl Database {
         let Some(page_size) = self.page_size() else {
             return Ok(());
         };
-        if self.shared_memory || self.wal.is_some() || !self.knows_page_one(page_size as usize)? {
+        if self.log.shared_memory
+            || self.log.wal.is_some()
+            || !self.knows_page_one(page_size as usize)?
+        {
             return Ok(());
         }
         let pages = self.pages_on_disk(page_size.into())?;
-        let told = self.page_one.page_count.unwrap_or(pages);
+        let told = self.main.page_one.page_count.unwrap_or(pages);
         if told >= pages || self.hot_journal()? {
             // A journal that is still to be played back needs what it does not have.
             return Ok(());
@@ -98,9 +101,9 @@ impl Database {
 
     /// Whether a page opens; it is no failure to be told of if it does not.
     fn opens_to(&mut self, index: u64, out: &mut [u8]) -> Outcome<bool> {
-        let mut sealed = std::mem::take(&mut self.scratch);
+        let mut sealed = std::mem::take(&mut self.sealing.scratch);
         let stamp = self.stamp_in_file(index, &mut sealed, out);
-        self.scratch = sealed;
+        self.sealing.scratch = sealed;
         match stamp {
             Ok(stamp) => Ok(stamp.is_some()),
             // The file ends in the middle of it.
@@ -129,7 +132,7 @@ impl Database {
     pub fn pages_in_log(&mut self) -> Outcome<HashSet<u64>> {
         let mut pages = HashSet::new();
         let page_size = self.page_size().unwrap_or(0);
-        let Some(base) = self.wal.as_ref().map(|wal| wal.base()) else {
+        let Some(base) = self.log.wal.as_ref().map(|wal| wal.base()) else {
             return Ok(pages);
         };
         let mut log_header = [0; HEADER_SIZE as usize];

@@ -40,12 +40,13 @@ impl Database {
             return Ok(false);
         };
         let known = opened.header.generation;
-        let unchanged = |region: &[u8]| HeaderRegion::says_the_same(&self.header_region, region);
-        if self.map.peek(0, REGION_SIZE, unchanged) == Some(true) {
+        let unchanged =
+            |region: &[u8]| HeaderRegion::says_the_same(&self.main.header_region, region);
+        if self.main.map.peek(0, REGION_SIZE, unchanged) == Some(true) {
             return Ok(false);
         }
         let region = self.read_region()?;
-        if HeaderRegion::says_the_same(&self.header_region, &region) {
+        if HeaderRegion::says_the_same(&self.main.header_region, &region) {
             return Ok(false);
         }
         let header = self.parse_header(&region)?.header;
@@ -59,7 +60,7 @@ impl Database {
                 Err(error) => return Err(self.fail(SQLITE_NOTADB, error.to_string())),
             }
         }
-        self.header_region = region;
+        self.main.header_region = region;
         Ok(renewed)
     }
 
@@ -111,17 +112,19 @@ impl Database {
         };
         if opened.header.current_epoch != epoch {
             // How far the pass was is of another rotation than the one that may be under way.
-            self.rotation_next = 0;
+            self.main.rotation_next = 0;
         }
         if opened.header.page_size != header.page_size {
             // All pages are others, and of a later version than any before.
-            self.rotation_next = 0;
-            self.scratch = vec![0; header.page_size as usize];
-            self.map.forget();
-            self.page_one.forget();
-            self.stamps.begin_at(self.stamps.newest());
+            self.main.rotation_next = 0;
+            self.sealing.scratch = vec![0; header.page_size as usize];
+            self.main.map.forget();
+            self.main.page_one.forget();
+            self.freshness
+                .stamps
+                .begin_at(self.freshness.stamps.newest());
         }
-        self.versions_in_file = header.must_understand & VERSIONED_PAGES != 0;
+        self.freshness.versions_in_file = header.must_understand & VERSIONED_PAGES != 0;
         opened.codec = codec;
         opened.unlocked = unlocked;
         opened.header = header;
@@ -130,7 +133,7 @@ impl Database {
 
     /// A lock has been taken under which pages of the database file are written.
     pub fn begin_writing_pages(&mut self) -> Outcome {
-        self.nonces.forget();
+        self.sealing.nonces.forget();
         if let State::New(_) = self.state {
             return self.clear_remains();
         }
@@ -145,22 +148,22 @@ impl Database {
     /// pages of the database file are written.
     pub fn locked_log(&mut self, first: i32, count: i32) -> Outcome {
         let taken = lock_bits(first, count);
-        self.wal_locks |= taken;
+        self.log.locks |= taken;
         let ready = if taken & lock_bits(SHM_CHECKPOINT_LOCK, 1) != 0 {
             // Who cuts the file from outside ends whoever reads it through a map.
             let size = self.base.size();
             size.and_then(|size| {
-                self.map.shrink(size);
+                self.main.map.shrink(size);
                 self.begin_writing_pages()
             })
         } else if first == SHM_WRITE_LOCK {
-            self.nonces.forget();
+            self.sealing.nonces.forget();
             self.renew_header().map(|_| ())
         } else {
             Ok(())
         };
         if ready.is_err() {
-            self.wal_locks &= !taken;
+            self.log.locks &= !taken;
             let _ = self.base.shm_lock(first, count, SHM_UNLOCK_EXCLUSIVE);
         }
         ready
@@ -168,11 +171,11 @@ impl Database {
 
     /// SQLite is about to give up exclusive locks of the log.
     pub fn unlocking_log(&mut self, first: i32, count: i32) {
-        self.wal_locks &= !lock_bits(first, count);
+        self.log.locks &= !lock_bits(first, count);
         if first == SHM_WRITE_LOCK {
             self.end_wal_write();
             // What was committed now is known; a number that has fallen is found by who reads next.
-            let _ = self.check_log_end(self.shared_header);
+            let _ = self.check_log_end(self.log.shared_header);
         }
     }
 
@@ -209,8 +212,8 @@ impl Database {
                 // Pages have another size now; SQLite learns it from the beginning of page 1.
                 return self.read_parts(out, index * wanted, page_size);
             }
-            self.base.read(&mut self.scratch, offset)?;
-            match opened.codec.open(place, &self.scratch, out) {
+            self.base.read(&mut self.sealing.scratch, offset)?;
+            match opened.codec.open(place, &self.sealing.scratch, out) {
                 Ok(stamp) if self.is_fresh(index, stamp) => return Ok(()),
                 Ok(_) => error = PageError::Stale,
                 Err(other) => error = other,

@@ -40,7 +40,7 @@ fn has_room_for_trailer(page: &[u8]) -> bool {
 impl Database {
     /// Whether a write is a part of a database of another page size.
     pub fn changes_page_size(&self, data: &[u8], offset: u64, page_size: u64) -> bool {
-        if self.wal.is_some() {
+        if self.log.wal.is_some() {
             return false;
         }
         let size = data.len() as u64;
@@ -50,18 +50,18 @@ impl Database {
         if size != page_size || !offset.is_multiple_of(page_size) {
             return is_part;
         }
-        self.resize.is_some()
+        self.page_size_change.units.is_some()
             || !has_room_for_trailer(data)
             || (offset == 0 && u64::from(PageOne(data).page_size()) != page_size)
     }
 
     /// Takes a write that is no page of the present size.
     pub fn divert(&mut self, data: &[u8], offset: u64, page_size: u64) -> Outcome {
-        if self.resize.is_none() {
+        if self.page_size_change.units.is_none() {
             self.flush_main()?;
             let file = self.vfs.open_temporary()?;
             let size = self.size_main()?;
-            self.resize = Some(DivertedUnits::new(file, self.cipher, size)?);
+            self.page_size_change.units = Some(DivertedUnits::new(file, self.asked.cipher, size)?);
         }
         let index = offset / page_size;
         let mut whole = Vec::new();
@@ -74,7 +74,7 @@ impl Database {
             whole[(offset % page_size) as usize..][..data.len()].copy_from_slice(data);
             &whole[..]
         };
-        match &mut self.resize {
+        match &mut self.page_size_change.units {
             Some(resize) => resize.write(index, unit),
             None => Err(Code(SQLITE_IOERR_READ)),
         }
@@ -85,7 +85,7 @@ impl Database {
     pub fn read_diverted(&mut self, index: u64, out: &mut [u8]) -> Outcome<bool> {
         let unit_size = out.len() as u64;
         let in_file = self.size_on_disk()?.saturating_sub(PAGES_OFFSET);
-        let Some(resize) = &mut self.resize else {
+        let Some(resize) = &mut self.page_size_change.units else {
             return Ok(false);
         };
         if resize.read(index, out)? {
@@ -113,7 +113,7 @@ impl Database {
 
     /// `xTruncate` while units are diverted; tells whether that is so.
     pub fn truncate_diverted(&mut self, size: u64, page_size: u64) -> bool {
-        match &mut self.resize {
+        match &mut self.page_size_change.units {
             Some(resize) => {
                 resize.cut(size, page_size);
                 true
@@ -124,12 +124,18 @@ impl Database {
 
     /// The size of the database as SQLite sees it, while units are diverted.
     pub fn size_diverted(&self) -> Option<u64> {
-        self.resize.as_ref().map(DivertedUnits::size)
+        self.page_size_change
+            .units
+            .as_ref()
+            .map(DivertedUnits::size)
     }
 
     /// SQLite is about to commit, or has rolled back: what was diverted becomes pages.
     pub fn finish_resize(&mut self) -> Outcome {
-        let Some(page_size) = self.page_size().filter(|_| self.resize.is_some()) else {
+        let Some(page_size) = self
+            .page_size()
+            .filter(|_| self.page_size_change.units.is_some())
+        else {
             return Ok(());
         };
         let mut first = vec![0; page_size as usize];
@@ -142,7 +148,7 @@ impl Database {
         } else {
             self.seal_in_size(page_size, told_size, told_count)?;
         }
-        self.resize = None;
+        self.page_size_change.units = None;
         Ok(())
     }
 
@@ -152,12 +158,12 @@ impl Database {
             .journal
             .as_ref()
             .is_some_and(|journal| journal.is_played_back_from_start());
-        let mut resize = self.resize.take();
+        let mut resize = self.page_size_change.units.take();
         let outcome = match &mut resize {
             Some(resize) => self.put_units_back(resize, page_size, rolled_back),
             None => Ok(()),
         };
-        self.resize = resize;
+        self.page_size_change.units = resize;
         outcome
     }
 
@@ -192,7 +198,7 @@ impl Database {
 
     /// Seals the pages of the new size into the database, then tells it in the header.
     fn seal_in_size(&mut self, from: u32, to: u32, told_count: Option<u64>) -> Outcome {
-        if self.lock_level < SQLITE_LOCK_RESERVED {
+        if self.main.lock_level < SQLITE_LOCK_RESERVED {
             return Err(refused(
                 self,
                 "the page size changes in a transaction without a lock",
@@ -224,16 +230,16 @@ impl Database {
             }
             offset += at_once;
         }
-        self.gathered.flush(self.base)?;
+        self.main.gathered.flush(self.base)?;
         let asked = self.size_diverted().unwrap_or(0).next_multiple_of(to);
         let mut size_on_disk = self.base.size()?;
         if size_on_disk > PAGES_OFFSET + asked {
             size_on_disk = PAGES_OFFSET + asked;
             self.base.truncate(size_on_disk)?;
         }
-        self.size_known = self.size_known.map(|_| size_on_disk);
+        self.main.size_known = self.main.size_known.map(|_| size_on_disk);
         // Also where that fails, a copy of the header may tell the new size.
-        self.resized_from = Some(from as u32);
+        self.page_size_change.from = Some(from as u32);
         self.change_page_size(to as u32)
     }
 
@@ -269,7 +275,8 @@ impl Database {
     /// Whether SQLite now takes back, page by page, a change of page size that it was about to
     /// commit: its journal was in memory.
     pub fn takes_back_page_size(&self, data: &[u8]) -> Option<u32> {
-        self.resized_from
+        self.page_size_change
+            .from
             .filter(|size| *size as usize == data.len())
     }
 
@@ -281,18 +288,18 @@ impl Database {
         let Some(present) = self.page_size() else {
             return Ok(());
         };
-        if present == page_size || !is_page_size(page_size) || self.wal.is_some() {
+        if present == page_size || !is_page_size(page_size) || self.log.wal.is_some() {
             return Ok(());
         }
         self.flush_main()?;
-        let newest = match self.versions_in_file {
+        let newest = match self.freshness.versions_in_file {
             true => self.newest_authentic([present, page_size])?,
             false => Stamp::default(),
         };
-        self.resized_from = None;
+        self.page_size_change.from = None;
         self.change_page_size(page_size)?;
-        self.stamps.begin_at(newest);
-        self.returns_to_page_size = true;
+        self.freshness.stamps.begin_at(newest);
+        self.page_size_change.is_played_back = true;
         Ok(())
     }
 
@@ -300,7 +307,9 @@ impl Database {
     /// commit. They count, though they are older than what was undone. They are not sealed anew: no
     /// journal could undo that.
     pub fn keep_untouched_pages(&mut self) -> Outcome {
-        if !std::mem::take(&mut self.returns_to_page_size) || !self.versions_in_file {
+        if !std::mem::take(&mut self.page_size_change.is_played_back)
+            || !self.freshness.versions_in_file
+        {
             return Ok(());
         }
         let page_size = self.page_size().unwrap_or(0);
@@ -308,11 +317,11 @@ impl Database {
         let mut sealed = vec![0; page_size as usize];
         let mut plain = Zeroizing::new(vec![0; page_size as usize]);
         for index in 0..size / u64::from(page_size.max(1)) {
-            if !self.stamps.is_at_floor(index) {
+            if !self.freshness.stamps.is_at_floor(index) {
                 continue;
             }
             if let Some(stamp) = self.stamp_in_file(index, &mut sealed, &mut plain)? {
-                self.stamps.take(index, stamp);
+                self.freshness.stamps.take(index, stamp);
             }
         }
         Ok(())
@@ -321,7 +330,7 @@ impl Database {
     /// The newest stamp of all pages that open in one of these sizes: the file may be in between.
     fn newest_authentic(&mut self, page_sizes: [u32; 2]) -> Outcome<Stamp> {
         let size = self.base.size()?.saturating_sub(PAGES_OFFSET);
-        let mut newest = self.stamps.newest();
+        let mut newest = self.freshness.stamps.newest();
         for page_size in page_sizes {
             let mut sealed = vec![0; page_size as usize];
             let mut plain = Zeroizing::new(vec![0; page_size as usize]);

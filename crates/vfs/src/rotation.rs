@@ -24,7 +24,7 @@ use crate::abi::{
     SQLITE_READONLY, SQLITE_SYNC_NORMAL,
 };
 use crate::base_vfs::SideName;
-use crate::database::{Database, State};
+use crate::database::{Database, Freshness, Sealing, State};
 use crate::double_write::BATCH_SIZE_MAX;
 use crate::error::{Code, Outcome};
 use crate::main_file::{PAGES_OFFSET, page_number};
@@ -94,11 +94,12 @@ impl Database {
                     if database.hot_journal()? {
                         return Err(database.not_recovered());
                     }
-                    database.rotation_next = 0;
+                    database.main.rotation_next = 0;
                     let versioned = database
-                        .freshness_asked
+                        .freshness
+                        .asked
                         .unwrap_or(database.keeps_versions());
-                    database.refuse_versions_with(database.cipher, versioned)?;
+                    database.refuse_versions_with(database.asked.cipher, versioned)?;
                     database.change_header(|header, unlocked| {
                         keyring::rotation::begin(header, unlocked, alone, versioned)
                     })
@@ -158,7 +159,7 @@ impl Database {
         Ok(Progress {
             epoch: opened.header.current_epoch,
             pages_done: if running {
-                self.rotation_next.min(pages)
+                self.main.rotation_next.min(pages)
             } else {
                 pages
             },
@@ -186,7 +187,7 @@ impl Database {
             .base
             .size()
             .and_then(|size| {
-                self.map.shrink(size);
+                self.main.map.shrink(size);
                 self.check_mode(&held)
             })
             .and_then(|()| action(self, &held));
@@ -201,17 +202,17 @@ impl Database {
                 "only the key of an encrypted database that is open can be rotated",
             ));
         }
-        if self.lock_level >= SQLITE_LOCK_RESERVED || self.wal_locks != 0 {
+        if self.main.lock_level >= SQLITE_LOCK_RESERVED || self.log.locks != 0 {
             return Err(self.fail(
                 SQLITE_ERROR,
                 "a rotation needs a connection without a transaction that writes and without \
                  locking_mode=EXCLUSIVE; end the transaction first",
             ));
         }
-        if self.shared_memory {
+        if self.log.shared_memory {
             return self.hold_log(exclude);
         }
-        let level_before = self.lock_level;
+        let level_before = self.main.lock_level;
         for level in [SQLITE_LOCK_SHARED, SQLITE_LOCK_RESERVED] {
             if level_before < level
                 && let Err(code) = self.base.lock(level)
@@ -220,7 +221,7 @@ impl Database {
                 return Err(self.busy(code));
             }
         }
-        self.lock_level = SQLITE_LOCK_RESERVED;
+        self.main.lock_level = SQLITE_LOCK_RESERVED;
         Ok(Held::Rollback { level_before })
     }
 
@@ -242,7 +243,7 @@ impl Database {
         // Giving up a lock fails only where the lock was not held.
         match held {
             Held::Rollback { level_before } => {
-                self.lock_level = *level_before;
+                self.main.lock_level = *level_before;
                 let _ = self.base.unlock(*level_before);
             }
             Held::Log(exclude) => {
@@ -265,7 +266,7 @@ impl Database {
     /// Says why there is no lock for writing: another connection, or a file that this one could
     /// open for reading only, which systems refuse to lock otherwise.
     pub(super) fn not_locked(&mut self, code: Code, by_another: &str) -> Code {
-        match self.is_read_only {
+        match self.asked.is_read_only {
             false => self.fail(code.0, by_another),
             true => self.fail(
                 SQLITE_READONLY,
@@ -318,11 +319,11 @@ impl Database {
         let batch_max = (BATCH_SIZE_MAX as u64 / u64::from(page_size.max(1))).max(1);
         let end = self
             .pages_in_file()?
-            .min(self.rotation_next.saturating_add(pages_max));
+            .min(self.main.rotation_next.saturating_add(pages_max));
         let mut file = None;
-        while self.rotation_next < end {
-            let count = batch_max.min(end - self.rotation_next);
-            let batch = match self.sealed_anew(self.rotation_next, count) {
+        while self.main.rotation_next < end {
+            let count = batch_max.min(end - self.main.rotation_next);
+            let batch = match self.sealed_anew(self.main.rotation_next, count) {
                 Ok(batch) => batch,
                 // Torn, perhaps, by a checkpoint that was cut short: then the log has it.
                 Err(Unsealed::Page(..)) if self.log_is_in_use() => {
@@ -340,7 +341,7 @@ impl Database {
                 };
                 self.write_batch(file, &batch)?;
             }
-            self.rotation_next += count;
+            self.main.rotation_next += count;
         }
         match file {
             Some(file) => {
@@ -356,8 +357,8 @@ impl Database {
         let Database {
             base,
             state: State::Open(opened),
-            nonces,
-            stamps,
+            sealing: Sealing { nonces, .. },
+            freshness: Freshness { stamps, .. },
             ..
         } = self
         else {
@@ -392,7 +393,7 @@ impl Database {
     }
 
     fn log_is_in_use(&self) -> bool {
-        let size = self.wal.as_ref().map(|wal| wal.size());
+        let size = self.log.wal.as_ref().map(|wal| wal.size());
         size.is_some_and(|size| size.is_ok_and(|size| size > 0))
     }
 
@@ -409,7 +410,7 @@ impl Database {
         }
         self.empty_journal()?;
         self.change_header(keyring::rotation::end)?;
-        self.rotation_next = 0;
+        self.main.rotation_next = 0;
         Ok(None)
     }
 
@@ -418,7 +419,7 @@ impl Database {
             return Err(Code(SQLITE_IOERR_READ));
         };
         let (page_size, current) = (opened.header.page_size, opened.header.current_epoch);
-        let Some(log) = &self.wal else {
+        let Some(log) = &self.log.wal else {
             return Ok(false);
         };
         let size = log.size()?;
@@ -436,7 +437,7 @@ impl Database {
     }
 
     fn journal_name(&self) -> SideName {
-        SideName::beside(&self.name, "-journal")
+        SideName::beside(&self.identity.name, "-journal")
     }
 
     /// Whether there is a rollback journal that is not finished. The caller holds a lock that

@@ -12,17 +12,12 @@ use crate::base::BaseFile;
 use crate::base_vfs::BaseVfs;
 use crate::by_descriptor::is_final;
 use crate::credentials::{FileName, Request, request};
-use crate::database::{Database, Failure, Shared, State, lock};
+use crate::database::{Asked, Database, Failure, Identity, Shared, lock};
 use crate::error::{Code, Outcome, code, guarded};
 use crate::foreign_file::{ForeignFile, asked_source};
-use crate::gathered::Gathered;
 use crate::journal_file::JournalFile;
-use crate::known_page_one::KnownPageOne;
-use crate::map::Map;
 use crate::methods::{BASE_OFFSET, Body, base_pointer, install};
-use crate::nonces::Nonces;
 use crate::open_files::{self, Companion, Owner};
-use crate::stamps::Stamps;
 use crate::temporary_file::TemporaryFile;
 use crate::wal_file::WalFile;
 
@@ -272,7 +267,7 @@ fn open_wal(name: *const c_char, base: BaseFile) -> Outcome<Body> {
     match owner_by_name(name, Companion::Wal)? {
         Owner::Database(shared) => {
             let mut database = lock(&shared);
-            database.wal = Some(WalFile::new(base, database.map.is_enabled()));
+            database.log.wal = Some(WalFile::new(base, database.main.map.is_enabled()));
             drop(database);
             Ok(Body::Wal(shared))
         }
@@ -345,47 +340,23 @@ fn open_main(
         Ok(wanted) => (wanted, None),
         Err(error) => (Request::refused(), Some(error)),
     };
-    let mut database = Database {
-        base,
-        vfs,
+    let identity = Identity {
         path: name.to_string_lossy().into_owned(),
         name: name.clone(),
         name_address: parameters.address(),
-        state: State::New(None),
+        connection: None,
+    };
+    let asked = Asked {
         plain_asked: wanted.plain,
         keys_in_sql: wanted.keys_in_sql,
         credential: wanted.credential,
         key_named: wanted.named_by_uri,
         unlock_work: wanted.unlock_work,
         cipher: wanted.cipher.unwrap_or(FASTEST),
-        connection: None,
         is_read_only,
-        lock_level: SQLITE_LOCK_NONE,
-        wal_locks: 0,
-        size_known: None,
-        shared_memory: false,
-        shared_header: None,
-        log_end: None,
-        log_read_lock: None,
-        map: Map::new(base, false),
-        nonces: Nonces::new(),
-        scratch: Vec::new(),
-        gathered: Gathered::default(),
-        header_region: Vec::new(),
-        page_one: KnownPageOne::default(),
-        journal: None,
-        resize: None,
-        resized_from: None,
-        returns_to_page_size: false,
-        page_size_told: None,
-        wal: None,
-        freshness_asked: wanted.freshness,
-        versions_in_file: false,
-        stamps: Stamps::default(),
-        rotation_next: 0,
-        last_error: None,
-        concealed: None,
     };
+    let mut database = Database::new(base, vfs, identity, asked);
+    database.freshness.asked = wanted.freshness;
     database.load_as_asked(problem)?;
     if !database.is_plain() {
         database.set_map(wanted.map);

@@ -66,7 +66,7 @@ impl Database {
         }
         let mut content = vec![0; size as usize];
         file.base().read_large(&mut content, 0)?;
-        let own = [self.name.to_bytes(), b"-journal"].concat();
+        let own = [self.identity.name.to_bytes(), b"-journal"].concat();
         Ok(content.split(|byte| *byte == 0).any(|name| name == own))
     }
 }

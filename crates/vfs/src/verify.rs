@@ -70,11 +70,11 @@ impl Database {
     /// of a reader who takes all from the database: while he holds it, no checkpoint writes there
     /// (sqlite.org/walformat.html 2.3.1, `WAL_READ_LOCK(0)`).
     pub fn held(&self) -> Held {
-        match (self.wal.is_some(), self.log_read_lock) {
+        match (self.log.wal.is_some(), self.log.read_lock) {
             (true, Some(0)) => Held::File,
             (true, Some(_)) => Held::FileAndLog,
             (true, None) => Held::Nothing,
-            (false, _) if self.lock_level >= SQLITE_LOCK_SHARED => Held::File,
+            (false, _) if self.main.lock_level >= SQLITE_LOCK_SHARED => Held::File,
             (false, _) => Held::Nothing,
         }
     }
@@ -86,12 +86,12 @@ impl Database {
             return Err(self.refuse_content());
         };
         let size = self.base.size()?.saturating_sub(REGION_SIZE as u64);
-        let (mapped, kept) = (self.map.is_enabled(), self.last_error.take());
-        self.map.enable(false);
+        let (mapped, kept) = (self.main.map.is_enabled(), self.failures.last.take());
+        self.main.map.enable(false);
         // A page 1 that does not open tells nothing; the check finds it.
         let told = self.pages_by_page_one().unwrap_or(0);
-        self.map.enable(mapped);
-        self.last_error = kept;
+        self.main.map.enable(mapped);
+        self.failures.last = kept;
         Ok((size.div_ceil(u64::from(page_size)), told))
     }
 
@@ -104,9 +104,9 @@ impl Database {
     ) -> Outcome<CheckedPages> {
         self.flush_main()?;
         // The base VFS would read out of its map too.
-        let mapped = self.map.is_enabled();
+        let mapped = self.main.map.is_enabled();
         if mapped {
-            self.map.enable(false);
+            self.main.map.enable(false);
         }
         let mut checked = self.verify_pages_by_call(first.max(1), last, wants_trailers);
         if let Ok(checked) = &mut checked
@@ -123,7 +123,7 @@ impl Database {
             checked.bad.retain(|bad| !in_log.contains(&bad.number));
         }
         if mapped {
-            self.map.enable(true);
+            self.main.map.enable(true);
         }
         if let Ok(checked) = &checked
             && let Some(bad) = checked.bad.first()
@@ -235,7 +235,7 @@ impl Database {
     /// Opens every frame of the log, if this connection has one open.
     pub fn verify_log(&mut self) -> Outcome<CheckedLog> {
         self.flush_wal()?;
-        let mapped = self.map.is_enabled();
+        let mapped = self.main.map.is_enabled();
         if mapped {
             self.set_map(false);
         }
@@ -261,7 +261,7 @@ impl Database {
 
     /// Nothing when the log was begun anew meanwhile.
     fn try_log(&mut self) -> Outcome<Option<CheckedLog>> {
-        let (State::Open(opened), Some(log)) = (&mut self.state, &self.wal) else {
+        let (State::Open(opened), Some(log)) = (&mut self.state, &self.log.wal) else {
             return Ok(Some(CheckedLog::default()));
         };
         let page_size = opened.header.page_size;

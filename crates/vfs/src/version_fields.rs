@@ -16,12 +16,12 @@ use crate::main_file::PAGES_OFFSET;
 impl Database {
     pub fn read_version_fields(&mut self, out: &mut [u8]) -> Outcome {
         let page_size = self.page_size().unwrap_or(0) as usize;
-        let is_on_disk = self.resize.is_none() && self.gathered.is_empty();
+        let is_on_disk = self.page_size_change.units.is_none() && self.main.gathered.is_empty();
         if is_on_disk && self.knows_page_one(page_size)? {
-            out.copy_from_slice(self.page_one.fields());
+            out.copy_from_slice(self.main.page_one.fields());
             return Ok(());
         }
-        self.page_one.forget();
+        self.main.page_one.forget();
         let mut page = vec![0; page_size];
         // With all that a page may need: a header that was renewed, a second look, a message.
         let result = self.read_page(0, &mut page);
@@ -36,16 +36,16 @@ impl Database {
 
     /// Whether the page on the disk is the one that is known, or opens and so becomes that.
     pub fn knows_page_one(&mut self, page_size: usize) -> Outcome<bool> {
-        let known = &self.page_one;
+        let known = &self.main.page_one;
         let unchanged = |page: &[u8]| known.is(page);
-        if self.map.peek(PAGES_OFFSET, page_size, unchanged) == Some(true) {
+        if self.main.map.peek(PAGES_OFFSET, page_size, unchanged) == Some(true) {
             return Ok(true);
         }
         // A copy: what is opened and what is remembered are the same bytes.
-        let mut sealed = std::mem::take(&mut self.scratch);
+        let mut sealed = std::mem::take(&mut self.sealing.scratch);
         let result = self.base.read(&mut sealed, PAGES_OFFSET);
-        let is_known = result.is_ok() && (self.page_one.is(&sealed) || self.learn(&sealed));
-        self.scratch = sealed;
+        let is_known = result.is_ok() && (self.main.page_one.is(&sealed) || self.learn(&sealed));
+        self.sealing.scratch = sealed;
         match result {
             Err(code) if !code.is_short_read() => Err(code),
             Ok(()) | Err(_) => Ok(is_known),
@@ -61,7 +61,7 @@ impl Database {
         let stamp = opened.codec.open(PagePlace::main(1), sealed, &mut page);
         let is_good = stamp.is_ok_and(|stamp| self.is_fresh(0, stamp));
         if is_good {
-            self.page_one.note(sealed, &page);
+            self.main.page_one.note(sealed, &page);
         }
         is_good
     }

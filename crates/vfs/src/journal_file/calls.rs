@@ -177,7 +177,7 @@ impl Database {
             return Ok(());
         }
         if opened.codec.is_journal_header_authentic(offset, &header) {
-            if offset == 0 && self.lock_level >= SQLITE_LOCK_RESERVED {
+            if offset == 0 && self.main.lock_level >= SQLITE_LOCK_RESERVED {
                 if let Some(journal) = &mut self.journal {
                     journal.played_back_from_start = true;
                 }

@@ -21,15 +21,15 @@ pub(super) unsafe extern "C" fn map(
         if let Body::Main(shared) = body {
             let mut database = lock(shared);
             // From here on others may change the size of the file under our lock.
-            database.shared_memory = true;
-            database.size_known = None;
+            database.log.shared_memory = true;
+            database.main.size_known = None;
         }
         let mapped = base.shm_map(region, size, extend, out);
         if let (Body::Main(shared), 0, Ok(())) = (body, region, mapped) {
             // SAFETY: SQLite passes a place for the address, which is null where there is nothing
             // yet; the region stays until `shm_unmap`, which forgets it.
             let header = unsafe { (!(*out).is_null()).then(|| SharedHeader::new(*out)) };
-            lock(shared).shared_header = header;
+            lock(shared).log.shared_header = header;
         }
         code(mapped)
     })
@@ -60,10 +60,10 @@ pub(super) unsafe extern "C" fn lock_range(
                 if let (Ok(()), Some(number)) = (result, log_read_lock(offset)) {
                     let taken = flags == SHM_LOCK_SHARED;
                     let mut database = lock(shared);
-                    database.log_read_lock = taken.then_some(number);
-                    let header = database.shared_header;
+                    database.log.read_lock = taken.then_some(number);
+                    let header = database.log.shared_header;
                     if taken && let Err(error) = database.check_log_end(header) {
-                        database.log_read_lock = None;
+                        database.log.read_lock = None;
                         let _ = base.shm_lock(offset, count, SHM_UNLOCK_SHARED);
                         return code(Err(error));
                     }
@@ -90,8 +90,8 @@ pub(super) unsafe extern "C" fn unmap(file: *mut sqlite3_file, delete: c_int) ->
         let (body, base) = parts!(file);
         if let Body::Main(shared) = body {
             let mut database = lock(shared);
-            database.shared_memory = false;
-            database.shared_header = None;
+            database.log.shared_memory = false;
+            database.log.shared_header = None;
         }
         code(base.shm_unmap(delete))
     })

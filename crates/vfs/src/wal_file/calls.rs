@@ -15,13 +15,13 @@ use crate::keys::refused;
 impl Database {
     /// `xWrite` on the log.
     pub fn write_wal(&mut self, base: BaseFile, data: &[u8], offset: u64) -> Outcome {
-        let page_size = match (&self.state, &self.wal) {
+        let page_size = match (&self.state, &self.log.wal) {
             (State::Plain, _) => return base.write(data, offset),
             (State::Open(opened), Some(_)) => opened.header.page_size,
             _ => return Err(self.refuse_content()),
         };
         let region = wal::region(offset, page_size);
-        let in_pieces = self.wal.as_ref().and_then(|wal| wal.assembly.as_ref());
+        let in_pieces = self.log.wal.as_ref().and_then(|wal| wal.assembly.as_ref());
         match region {
             Region::Page(frame_index)
                 if in_pieces.is_some_and(|assembly| assembly.frame_index == frame_index) =>
@@ -50,7 +50,7 @@ impl Database {
                 "an unknown kind of write to the write-ahead log",
             ));
         }
-        if let Some(wal) = &mut self.wal {
+        if let Some(wal) = &mut self.log.wal {
             wal.gathered
                 .reserve(base, offset, data.len())?
                 .copy_from_slice(data);
@@ -66,7 +66,7 @@ impl Database {
         header: FrameHeader,
         offset: u64,
     ) -> Outcome {
-        let (State::Open(opened), Some(wal)) = (&self.state, &mut self.wal) else {
+        let (State::Open(opened), Some(wal)) = (&self.state, &mut self.log.wal) else {
             return Err(Code(SQLITE_IOERR_READ));
         };
         let mut masked = header;
@@ -95,7 +95,7 @@ impl Database {
     fn write_frame_page(&mut self, frame_index: u64, page: &[u8], offset: u64) -> Outcome {
         let nonce = self.nonce()?;
         let header = self.header_of(frame_index, offset)?;
-        let (State::Open(opened), Some(wal)) = (&mut self.state, &mut self.wal) else {
+        let (State::Open(opened), Some(wal)) = (&mut self.state, &mut self.log.wal) else {
             return Err(Code(SQLITE_IOERR_READ));
         };
         let number = wal::page_number(&header);
@@ -116,7 +116,7 @@ impl Database {
     /// The header, unmasked, of the frame whose page stands at `page_offset`: the one just
     /// written, or, where SQLite overwrites the page of a frame of its own, the one on disk.
     fn header_of(&mut self, frame_index: u64, page_offset: u64) -> Outcome<FrameHeader> {
-        let (State::Open(opened), Some(wal)) = (&self.state, &mut self.wal) else {
+        let (State::Open(opened), Some(wal)) = (&self.state, &mut self.log.wal) else {
             return Err(Code(SQLITE_IOERR_READ));
         };
         if let Some(started) = wal
@@ -151,8 +151,8 @@ impl Database {
     fn assemble(&mut self, frame_index: u64, inside: u64, data: &[u8]) -> Outcome {
         let page_size = self.page_size().unwrap_or(0);
         let frame_size = wal::frame_size(page_size) as usize;
-        let started = self.wal.as_ref().and_then(|wal| wal.started);
-        let Some(wal) = &mut self.wal else {
+        let started = self.log.wal.as_ref().and_then(|wal| wal.started);
+        let Some(wal) = &mut self.log.wal else {
             return Err(Code(SQLITE_IOERR_READ));
         };
         let mut assembly = match wal.assembly.take() {
@@ -185,7 +185,12 @@ impl Database {
         self.write_frame_header(frame_index, header, offset)?;
         let page = &assembly.bytes[FRAME_HEADER_SIZE..];
         self.write_frame_page(frame_index, page, offset + FRAME_HEADER_SIZE as u64)?;
-        match self.wal.as_mut().map(|wal| (wal.sync_to_come.take(), wal)) {
+        match self
+            .log
+            .wal
+            .as_mut()
+            .map(|wal| (wal.sync_to_come.take(), wal))
+        {
             Some((Some(flags), wal)) => {
                 wal.flush()?;
                 wal.base.sync(flags)
@@ -196,7 +201,7 @@ impl Database {
 
     /// `xRead` on the log: any range.
     pub fn read_wal(&mut self, base: BaseFile, out: &mut [u8], mut offset: u64) -> Outcome {
-        let page_size = match (&self.state, &self.wal) {
+        let page_size = match (&self.state, &self.log.wal) {
             (State::Plain, _) => return base.read(out, offset),
             (State::Open(opened), Some(_)) => opened.header.page_size,
             _ => return Err(self.refuse_content()),
@@ -204,7 +209,7 @@ impl Database {
         let mut rest = &mut out[..];
         while !rest.is_empty() {
             let region = wal::region(offset, page_size);
-            if let Some(wal) = &mut self.wal {
+            if let Some(wal) = &mut self.log.wal {
                 wal.flush_before_reading(region.frame(), page_size)?;
             }
             let room = match region {
@@ -237,7 +242,7 @@ impl Database {
 
     fn read_log_header(&mut self, base: BaseFile, out: &mut [u8], offset: u64) -> Outcome {
         base.read_to_end(out, offset)?;
-        if let Some(wal) = &mut self.wal {
+        if let Some(wal) = &mut self.log.wal {
             wal.note_log_header(out, offset);
         }
         Ok(())
@@ -256,7 +261,7 @@ impl Database {
     /// of the log; tells which.
     fn open_whole_frame(&mut self, frame_index: u64, out: &mut [u8]) -> Outcome<bool> {
         let page_size = self.page_size().unwrap_or(0);
-        let (State::Open(opened), Some(wal)) = (&mut self.state, &mut self.wal) else {
+        let (State::Open(opened), Some(wal)) = (&mut self.state, &mut self.log.wal) else {
             return Err(Code(SQLITE_IOERR_READ));
         };
         wal.frame.resize(wal::frame_size(page_size) as usize, 0);
@@ -302,7 +307,7 @@ impl Database {
         let page_size = self.page_size().unwrap_or(0);
         let frame_size = wal::frame_size(page_size) as usize;
         let offset = wal::frame_offset(frame_index, page_size);
-        let (State::Open(opened), Some(wal)) = (&mut self.state, &mut self.wal) else {
+        let (State::Open(opened), Some(wal)) = (&mut self.state, &mut self.log.wal) else {
             return Err(Code(SQLITE_IOERR_READ));
         };
         let base = wal.base;
@@ -378,7 +383,7 @@ fn open_frame(
 impl Database {
     /// `xTruncate` on the log.
     pub fn truncate_wal(&mut self, base: BaseFile, size: u64) -> Outcome {
-        if let Some(wal) = &mut self.wal {
+        if let Some(wal) = &mut self.log.wal {
             wal.gathered.cut(size);
             wal.flush()?;
             wal.map.shrink(size);
@@ -388,7 +393,7 @@ impl Database {
 
     /// Maps all of the log: a checkpoint is about to read it.
     pub fn map_whole_wal(&mut self) {
-        if let Some(wal) = self.wal.as_mut().filter(|wal| wal.gathered.is_empty())
+        if let Some(wal) = self.log.wal.as_mut().filter(|wal| wal.gathered.is_empty())
             && let Ok(size) = wal.base.size()
         {
             wal.map.cover(size);
@@ -398,7 +403,7 @@ impl Database {
     /// The write lock of the log is about to be given up. All that is committed was written out
     /// with its commit frame; what a rollback left is written now or never.
     pub fn end_wal_write(&mut self) {
-        if let Some(wal) = &mut self.wal {
+        if let Some(wal) = &mut self.log.wal {
             if wal.flush().is_err() {
                 wal.gathered.clear();
             }
@@ -414,7 +419,7 @@ impl Database {
     /// behind it too, before the commit returns.
     pub fn sync_wal(&mut self, base: BaseFile, flags: c_int) -> Outcome {
         self.flush_wal()?;
-        if let Some(wal) = &mut self.wal {
+        if let Some(wal) = &mut self.log.wal {
             wal.sync_to_come = wal.assembly.is_some().then_some(flags);
         }
         base.sync(flags)
@@ -422,6 +427,6 @@ impl Database {
 
     /// Writes out what the log has gathered.
     pub fn flush_wal(&mut self) -> Outcome {
-        self.wal.as_mut().map_or(Ok(()), WalFile::flush)
+        self.log.wal.as_mut().map_or(Ok(()), WalFile::flush)
     }
 }
