@@ -22,6 +22,7 @@ pub(crate) mod joinable;
 pub(crate) mod lower;
 pub(crate) mod meeting;
 mod query;
+mod query_context;
 mod scope;
 pub(crate) mod template;
 mod write;
@@ -95,10 +96,6 @@ pub(crate) struct Analysis<'s> {
     pub uses: BTreeSet<(ColumnId, Use)>,
     /// Whether what the server cannot aggregate may be gathered: the proxy finishes the query.
     pub gathers: bool,
-    /// Whether the order of the query that is analysed next means nothing.
-    pub order_is_free: bool,
-    /// Columns that those of the VALUES that is analysed next, in FROM, are stored in.
-    pub insert_targets: Option<Vec<Option<ColumnId>>>,
 }
 
 impl<'s> Analysis<'s> {
@@ -123,8 +120,6 @@ impl<'s> Analysis<'s> {
             fires_triggers: false,
             uses: BTreeSet::new(),
             gathers: false,
-            order_is_free: false,
-            insert_targets: None,
         }
     }
 

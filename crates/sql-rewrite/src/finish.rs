@@ -68,7 +68,7 @@ impl Shape {
         check_parts(select)?;
         let mut scope = Scope::default();
         conditions_of_joins(select);
-        analysis.relations(&mut select.from, &mut scope)?;
+        analysis.relations(&mut select.from, None, &mut scope)?;
         let mut lowering = Lowering {
             analysis,
             scope: &scope,

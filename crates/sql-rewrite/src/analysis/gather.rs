@@ -11,6 +11,7 @@ use sqlparser::ast::{
 };
 
 use super::{Analysis, Gathered, OutColumn, Scope};
+use crate::analysis::query_context::QueryContext;
 use crate::analysis::scope::{misused, refuse_gathered};
 use crate::names::builtin;
 use crate::type_limits::without_limits;
@@ -43,7 +44,7 @@ impl Analysis<'_> {
             Expr::Identifier(name) => return self.handed_on(std::slice::from_ref(name), scope),
             Expr::CompoundIdentifier(parts) => return self.handed_on(parts, scope),
             Expr::Subquery(query) => {
-                let outputs = self.query_gathering(query, Some(scope), None)?;
+                let outputs = self.query_gathering(query, QueryContext::within(Some(scope)))?;
                 return match outputs.as_deref() {
                     Some([one]) if one.gathered.is_some() => Ok((None, one.gathered)),
                     _ => Ok((self.single(outputs.as_deref())?, None)),

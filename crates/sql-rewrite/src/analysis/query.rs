@@ -15,18 +15,18 @@ use super::function::sort_keys;
 use super::scope::common_type;
 use super::{Analysis, Clear, Constant, OutColumn, Scope, template};
 use crate::analysis::joinable::joinable;
+use crate::analysis::query_context::{QueryContext, Targets};
 use crate::analysis::scope::refuse_gathered;
 use crate::names::folded;
 use crate::type_limits::look_alike;
 use crate::{ColumnId, Purpose, Refusal, Use};
 use sql_plan::{refuse, unsupported};
 
-pub(crate) use from::{check_relation_name, check_simple_alias, explicit_name, make_explicit};
+pub(crate) use from::{
+    FromContext, check_relation_name, check_simple_alias, explicit_name, make_explicit,
+};
 pub(crate) use naming::output_name;
 pub(crate) use projection::expand_relation;
-
-/// Columns that a query's rows are stored in.
-pub(crate) type Targets<'t> = Option<&'t [Option<ColumnId>]>;
 
 /// Columns that a query gives; None: nobody knows how many, and nothing is sealed in them.
 pub(crate) type Outputs = Option<Vec<OutColumn>>;
@@ -38,7 +38,20 @@ impl Analysis<'_> {
         outer: Option<&Scope>,
         targets: Targets,
     ) -> Result<Outputs, Refusal> {
-        let outputs = self.query_gathering(query, outer, targets)?;
+        let context = QueryContext {
+            outer,
+            targets,
+            ..QueryContext::default()
+        };
+        self.query_in(query, context)
+    }
+
+    pub fn query_in(
+        &mut self,
+        query: &mut Query,
+        context: QueryContext<'_>,
+    ) -> Result<Outputs, Refusal> {
+        let outputs = self.query_gathering(query, context)?;
         refuse_gathered(outputs.iter().flatten(), self.schema)?;
         Ok(outputs)
     }
@@ -47,8 +60,7 @@ impl Analysis<'_> {
     pub fn query_gathering(
         &mut self,
         query: &mut Query,
-        outer: Option<&Scope>,
-        targets: Targets,
+        context: QueryContext<'_>,
     ) -> Result<Outputs, Refusal> {
         let Query {
             with,
@@ -68,15 +80,13 @@ impl Analysis<'_> {
         if !pipe_operators.is_empty() {
             return Err(unsupported("a pipe operator"));
         }
-        let order_is_free = std::mem::take(&mut self.order_is_free);
+        let QueryContext { outer, targets, .. } = context;
         let ctes_before = self.ctes.len();
         if let Some(with) = with {
             self.with(with, outer)?;
         }
         let outputs = match &mut **body {
-            SetExpr::Select(select) => {
-                self.select(select, (order_by, order_is_free), outer, targets)?
-            }
+            SetExpr::Select(select) => self.select(select, order_by, context)?,
             body => {
                 let outputs = self.body(body, outer, targets)?;
                 if let Some(order_by) = order_by {
@@ -138,7 +148,14 @@ impl Analysis<'_> {
         targets: Targets,
     ) -> Result<Outputs, Refusal> {
         match body {
-            SetExpr::Select(select) => self.select(select, (&mut None, false), outer, targets),
+            SetExpr::Select(select) => {
+                let context = QueryContext {
+                    outer,
+                    targets,
+                    ..QueryContext::default()
+                };
+                self.select(select, &mut None, context)
+            }
             SetExpr::Query(query) => self.query(query, outer, targets),
             SetExpr::Values(values) => self.values(values, outer, targets),
             SetExpr::SetOperation {
@@ -220,8 +237,6 @@ impl Analysis<'_> {
         targets: Targets,
     ) -> Result<Outputs, Refusal> {
         let scope = Scope::of(Vec::new(), outer);
-        let insert_targets = self.insert_targets.take();
-        let targets = targets.or(insert_targets.as_deref());
         let mut columns = 0;
         for row in &mut values.rows {
             let row = &mut row.content;
@@ -321,20 +336,19 @@ impl Analysis<'_> {
     fn select(
         &mut self,
         select: &mut Select,
-        order_by: (&mut Option<OrderBy>, bool),
-        outer: Option<&Scope>,
-        targets: Targets,
+        order_by: &mut Option<OrderBy>,
+        context: QueryContext<'_>,
     ) -> Result<Outputs, Refusal> {
         check_dialect(select)?;
-        let mut scope = Scope::of(Vec::new(), outer);
-        self.relations(&mut select.from, &mut scope)?;
+        let mut scope = Scope::of(Vec::new(), context.outer);
+        self.relations(&mut select.from, context.values_targets, &mut scope)?;
         if let Some(condition) = &mut select.selection {
             self.plain(condition, &scope)?;
         }
         for window in &mut select.named_window {
             self.named_window(&mut window.1, &scope)?;
         }
-        let outputs = self.projection(&mut select.projection, &scope, targets)?;
+        let outputs = self.projection(&mut select.projection, &scope, context.targets)?;
         self.group_by(&mut select.group_by, &scope, outputs.as_deref())?;
         if let Some(having) = &mut select.having {
             self.plain(having, &scope)?;
@@ -353,6 +367,7 @@ impl Analysis<'_> {
                 }
             }
         }
+        let order_by = (order_by, context.order_is_free);
         self.order(order_by, &scope, outputs.as_deref())?;
         Ok(outputs)
     }

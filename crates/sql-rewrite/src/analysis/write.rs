@@ -13,6 +13,7 @@ use super::query::{
     Outputs, check_relation_name, check_simple_alias, explicit_name, make_explicit,
 };
 use super::{Analysis, Relation, Scope};
+use crate::analysis::query::FromContext;
 use crate::names::split;
 use crate::{ColumnId, Refusal, RelationKind, Table, forms};
 use sql_plan::{refuse, unsupported};
@@ -123,7 +124,7 @@ impl<'s> Analysis<'s> {
             None => {}
             Some(UpdateTableFromKind::AfterSet(tables)) => {
                 for joined in tables {
-                    self.from(joined, true, &mut scope)?;
+                    self.from(joined, FromContext::JOINED, &mut scope)?;
                 }
             }
             Some(UpdateTableFromKind::BeforeSet(_)) => {
@@ -230,7 +231,7 @@ impl<'s> Analysis<'s> {
         let (_, relation) = self.written_factor(table)?;
         let mut scope = Scope::of(vec![relation], outer);
         for joined in using.iter_mut().flatten() {
-            self.from(joined, true, &mut scope)?;
+            self.from(joined, FromContext::JOINED, &mut scope)?;
         }
         if let Some(condition) = selection {
             self.plain(condition, &scope)?;

@@ -12,32 +12,57 @@ use super::super::scope::Sides;
 use super::super::{Analysis, OutColumn, Relation, Scope};
 use super::Outputs;
 use super::naming::name_columns;
+use crate::analysis::query_context::{QueryContext, Targets};
 use crate::names::{folded, quoted, split};
 use crate::{Refusal, RelationKind, Table, Use, forms};
 use sql_plan::{refuse, unsupported};
+
+/// What stands around a relation of FROM.
+#[derive(Clone, Copy)]
+pub(crate) struct FromContext<'c> {
+    /// Other relations stand beside it.
+    pub is_joined: bool,
+    /// See [`QueryContext::values_targets`].
+    pub values_targets: Targets<'c>,
+}
+
+impl FromContext<'_> {
+    /// Beside the table that is written.
+    pub const JOINED: Self = Self {
+        is_joined: true,
+        values_targets: None,
+    };
+}
 
 impl Analysis<'_> {
     /// All that stands in a FROM clause.
     pub fn relations(
         &mut self,
         from: &mut [TableWithJoins],
+        values_targets: Targets,
         scope: &mut Scope,
     ) -> Result<(), Refusal> {
-        let is_joined = from.len() > 1;
+        let context = FromContext {
+            is_joined: from.len() > 1,
+            values_targets,
+        };
         from.iter_mut()
-            .try_for_each(|joined| self.from(joined, is_joined, scope))
+            .try_for_each(|joined| self.from(joined, context, scope))
     }
 
     pub fn from(
         &mut self,
         joined: &mut TableWithJoins,
-        is_joined: bool,
+        context: FromContext<'_>,
         scope: &mut Scope,
     ) -> Result<(), Refusal> {
         let TableWithJoins { relation, joins } = joined;
-        let is_joined = is_joined || !joins.is_empty();
+        let context = FromContext {
+            is_joined: context.is_joined || !joins.is_empty(),
+            ..context
+        };
         let left = scope.relations.len();
-        self.factor(relation, is_joined, scope)?;
+        self.factor(relation, context, scope)?;
         for join in joins {
             let Join {
                 relation,
@@ -48,7 +73,7 @@ impl Analysis<'_> {
                 return Err(unsupported("GLOBAL JOIN"));
             };
             let right = scope.relations.len();
-            self.factor(relation, is_joined, scope)?;
+            self.factor(relation, context, scope)?;
             self.join(join_operator, Sides { left, right }, scope)?;
         }
         Ok(())
@@ -96,7 +121,7 @@ impl Analysis<'_> {
     fn factor(
         &mut self,
         factor: &mut TableFactor,
-        is_joined: bool,
+        context: FromContext<'_>,
         scope: &mut Scope,
     ) -> Result<(), Refusal> {
         match factor {
@@ -137,7 +162,7 @@ impl Analysis<'_> {
                     false => scope.outer,
                 };
                 let is_free = has_constant(&**subquery) || self.has_free_ctes();
-                let outputs = self.derived_query(subquery, is_joined, outer)?;
+                let outputs = self.derived_query(subquery, context, outer)?;
                 let mut relation = derived(outputs, alias.as_ref())?;
                 relation.is_free = is_free && relation.columns.is_none();
                 scope.relations.push(relation);
@@ -146,7 +171,7 @@ impl Analysis<'_> {
             TableFactor::NestedJoin {
                 table_with_joins,
                 alias: None,
-            } => self.from(table_with_joins, is_joined, scope),
+            } => self.from(table_with_joins, context, scope),
             _ => self.computed(factor, scope),
         }
     }
@@ -156,7 +181,7 @@ impl Analysis<'_> {
     fn derived_query(
         &mut self,
         query: &mut Query,
-        is_joined: bool,
+        context: FromContext<'_>,
         outer: Option<&Scope>,
     ) -> Result<Outputs, Refusal> {
         let Query {
@@ -165,9 +190,17 @@ impl Analysis<'_> {
             ..
         } = &*query;
         let takes_all = limit_clause.is_none() && fetch.is_none() && !has_distinct_on(query);
-        self.order_is_free = is_joined && takes_all;
+        let order_is_free = context.is_joined && takes_all;
         name_columns(&mut query.body);
-        self.query_gathering(query, outer, None)
+        let targets = context.values_targets;
+        let is_values = matches!(&*query.body, SetExpr::Values(_));
+        let context = QueryContext {
+            outer,
+            targets: targets.filter(|_| is_values),
+            values_targets: targets.filter(|_| !is_values),
+            order_is_free,
+        };
+        self.query_gathering(query, context)
     }
 
     /// Rows that a function or an array gives.

@@ -6,6 +6,7 @@ use super::super::{Analysis, OutColumn, Scope};
 use super::naming::name_columns;
 use super::{Outputs, from};
 use crate::Refusal;
+use crate::analysis::query_context::QueryContext;
 use crate::analysis::scope::refuse_gathered;
 use crate::names::folded;
 use sql_plan::{refuse, unsupported};
@@ -50,7 +51,7 @@ impl Analysis<'_> {
         else {
             return Err(unsupported("a clause of another dialect"));
         };
-        let outputs = self.query_gathering(query, outer, None)?;
+        let outputs = self.query_gathering(query, QueryContext::within(outer))?;
         named(outputs, alias)
     }
 

@@ -11,6 +11,7 @@ use sqlstate::SqlState;
 use super::super::query::Outputs;
 use super::super::{Analysis, Relation, Scope};
 use super::target_column;
+use crate::analysis::query_context::QueryContext;
 use crate::names::quoted;
 use crate::{ColumnId, Mode, Refusal, Table};
 use sql_plan::{refuse, unsupported};
@@ -80,12 +81,19 @@ impl Analysis<'_> {
         targets: Option<&[Option<ColumnId>]>,
         outer: Option<&Scope>,
     ) -> Result<Outputs, Refusal> {
-        if let Some(targets) = targets {
-            self.insert_targets = self.hand_over(source, targets)?;
-        }
+        let values_targets = match targets {
+            Some(targets) => self.hand_over(source, targets)?,
+            None => None,
+        };
         // A row of VALUES may only be stored as it is where nothing sorts or unites it.
         let simple = matches!(&*source.body, SetExpr::Values(_) | SetExpr::Select(_));
-        self.query(source, outer, targets.filter(|_| simple))
+        let context = QueryContext {
+            outer,
+            targets: targets.filter(|_| simple),
+            values_targets: values_targets.as_deref(),
+            ..QueryContext::default()
+        };
+        self.query_in(source, context)
     }
 
     fn check_source(
