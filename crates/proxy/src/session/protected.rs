@@ -91,16 +91,31 @@ struct Named {
     own: OwnStatements,
 }
 
+/// What becomes of the client's next message.
+///
+/// ```text
+/// Open ── a step is sent, with Flush ───────▶ Waiting ─── its rows are there ──▶ Open
+///   │ ─── a step is sent, without ──▶ SyncExpected ── Sync, or Flush for another ──▶ Waiting
+///   └ ─── something fails ──────▶ Skipping ── Sync ──▶ Open
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Gate {
+    /// It is taken.
+    #[default]
+    Open,
+    /// A step was sent without Flush: the client's Sync is expected, which makes the server answer
+    /// as well.
+    SyncExpected,
+    /// It waits: rows are awaited that decide what is sent next.
+    Waiting,
+    /// It is dropped, up to the next Sync, as the server does it.
+    Skipping,
+}
+
 /// How far the messages are that were sent and not answered.
 #[derive(Debug, Default)]
 struct Pipeline {
-    /// Rows are awaited that decide what is sent next.
-    is_waiting: bool,
-    /// The server leaves out everything up to the next Sync.
-    is_skipping: bool,
-    /// A step was sent without Flush: the client's Sync is expected, which makes the server answer
-    /// as well.
-    awaits_sync: bool,
+    gate: Gate,
     /// There were many answers under way when the last message was sent.
     was_crowded: bool,
     /// Types of parameters, while the parts of a statement are described.
@@ -147,15 +162,17 @@ impl Protected {
     /// What to do with a message of the client.
     pub(super) fn client_action(&mut self, kind: u8) -> MessageAction {
         use frontend::kind;
-        if self.schema.is_loading() || self.pipeline.is_waiting {
+        if self.schema.is_loading() || self.pipeline.gate == Gate::Waiting {
             return MessageAction::Wait;
         }
         match kind {
             kind::TERMINATE => MessageAction::Pass,
-            _ if self.pipeline.awaits_sync && kind != kind::SYNC => MessageAction::Ask,
+            _ if self.pipeline.gate == Gate::SyncExpected && kind != kind::SYNC => {
+                MessageAction::Ask
+            }
             kind::SYNC | kind::FLUSH if self.copies_in() => MessageAction::Drop,
             kind::SYNC => MessageAction::Read,
-            _ if self.pipeline.is_skipping => MessageAction::Drop,
+            _ if self.pipeline.gate == Gate::Skipping => MessageAction::Drop,
             kind::PARSE | kind::BIND | kind::QUERY if self.schema.must_load(&self.transaction) => {
                 MessageAction::Ask
             }
@@ -197,7 +214,7 @@ impl Protected {
 
     /// Asks the server what must be known before the client's next message, which waits.
     pub(super) fn ask_first(&mut self, outputs: &mut Outputs<'_>) {
-        if self.pipeline.awaits_sync {
+        if self.pipeline.gate == Gate::SyncExpected {
             self.await_step(outputs);
         } else {
             self.begin_load(outputs);
@@ -315,7 +332,9 @@ impl Protected {
                 self.send(message, expected, outputs);
             }
             kind::SYNC => {
-                self.pipeline.is_skipping = false;
+                if self.pipeline.gate == Gate::Skipping {
+                    self.pipeline.gate = Gate::Open;
+                }
                 self.transaction.set_in_pipeline(false);
                 self.note_sync();
                 self.sync_step();
@@ -345,7 +364,7 @@ impl Protected {
         if self.script.take().is_some() {
             self.end_script(outputs);
         } else {
-            self.pipeline.is_skipping = true;
+            self.pipeline.gate = Gate::Skipping;
         }
     }
 

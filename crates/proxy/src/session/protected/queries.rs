@@ -5,7 +5,7 @@ use std::sync::Arc;
 use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, Target, write_execute, write_target};
 
-use super::{Outputs, Protected};
+use super::{Gate, Outputs, Protected};
 use crate::counters::add;
 use crate::plans::{Role, ServerStatement};
 use crate::session::answers::{DescribeFinish, Expected, Unseen};
@@ -159,6 +159,6 @@ impl Protected {
     fn wait_for_columns(&mut self, described: DescribeFinish, outputs: &mut Outputs<'_>) {
         backend::write_empty(frontend::kind::FLUSH, outputs.to_server);
         self.answers.push(Expected::DescribeFinish(described));
-        self.pipeline.is_waiting = true;
+        self.pipeline.gate = Gate::Waiting;
     }
 }

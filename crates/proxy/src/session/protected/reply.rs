@@ -4,7 +4,7 @@ use sqlstate::SqlState;
 use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};
 
-use super::{Outputs, Protected};
+use super::{Gate, Outputs, Protected};
 use crate::session::End;
 use crate::session::answers::{DescribeFinish, Expected, Unseen, is_query};
 use crate::session::finishing;
@@ -192,7 +192,7 @@ impl Protected {
             k::ROW_DESCRIPTION => {
                 let out = &mut *outputs.to_client;
                 let written = finishing::write_description(statement, 0, body, formats, out);
-                self.pipeline.is_waiting = false;
+                self.pipeline.gate = Gate::Open;
                 match written {
                     Err(RowError::Statement(failure)) if !failure.ends_session => {
                         self.answers.pop();
@@ -437,7 +437,7 @@ impl Protected {
             if self.script.take().is_some() {
                 self.end_script(outputs);
             } else {
-                self.pipeline.is_skipping = true;
+                self.pipeline.gate = Gate::Skipping;
             }
         }
     }
@@ -450,11 +450,7 @@ impl Protected {
                 self.named.portals.remove_of(&name, batch);
             }
             Expected::Load { .. } => self.schema.drop_load(),
-            Expected::Step(_) => {
-                self.pipeline.is_waiting = false;
-                self.pipeline.awaits_sync = false;
-            }
-            Expected::DescribeFinish(_) => self.pipeline.is_waiting = false,
+            Expected::Step(_) | Expected::DescribeFinish(_) => self.pipeline.gate = Gate::Open,
             Expected::DescribePart(_) => self.pipeline.described.clear(),
             Expected::Unseen(Unseen::Parse(number)) => self.named.own.forget(number),
             Expected::Unseen(Unseen::ParseAgain) if has_failed => {

@@ -12,7 +12,7 @@ use wire_postgres::frontend::{
 };
 
 use super::extended::check_length;
-use super::{Outputs, Protected, REFUSED_TEXT};
+use super::{Gate, Outputs, Protected, REFUSED_TEXT};
 use crate::plans::TextPlan;
 use crate::session::End;
 use crate::session::answers::{Expected, Unseen};
@@ -163,7 +163,7 @@ impl Protected {
 
     /// Sends statements of a Query until one has to be waited for.
     pub(super) fn go_on_with_script(&mut self, outputs: &mut Outputs<'_>) -> Result<(), End> {
-        while !self.pipeline.is_waiting
+        while self.pipeline.gate != Gate::Waiting
             && let Some(script) = &mut self.script
         {
             let (statement, index) = (Arc::clone(&script.statement), script.next);

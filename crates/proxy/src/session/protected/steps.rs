@@ -14,7 +14,7 @@ use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, Target, write_execute, write_target};
 
 use super::extended::may_return_rows;
-use super::{Outputs, Protected};
+use super::{Gate, Outputs, Protected};
 use crate::plans::{Role, ServerStatement};
 use crate::session::End;
 use crate::session::answers::{Expected, Unseen, Writes};
@@ -55,9 +55,8 @@ impl Protected {
 
     /// The rows of a step are all there.
     pub(super) fn end_step(&mut self, step: Step, outputs: &mut Outputs<'_>) -> Result<(), End> {
-        self.pipeline.is_waiting = false;
-        // The server may say what it has before it is asked to.
-        self.pipeline.awaits_sync = false;
+        // The server may say what it has before it is asked to: then Sync is still expected.
+        self.pipeline.gate = Gate::Open;
         let is_synced = matches!(&step, Step::Finish(finishing) if finishing.is_synced);
         let ended = match step {
             Step::Modify(modify) => self.end_modify(modify, outputs),
@@ -76,7 +75,7 @@ impl Protected {
     pub(super) fn wait(&mut self, step: Step, outputs: &mut Outputs<'_>) {
         backend::write_empty(frontend::kind::FLUSH, outputs.to_server);
         self.answers.push(Expected::Step(Box::new(step)));
-        self.pipeline.is_waiting = true;
+        self.pipeline.gate = Gate::Waiting;
     }
 
     fn begin_modify(

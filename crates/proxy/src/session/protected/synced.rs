@@ -5,7 +5,7 @@
 use wire_postgres::backend;
 use wire_postgres::frontend;
 
-use super::{Outputs, Protected};
+use super::{Gate, Outputs, Protected};
 use crate::session::answers::{Expected, Unseen};
 use crate::session::step::Step;
 use crate::statement_error::StatementError;
@@ -14,26 +14,26 @@ impl Protected {
     /// Rows are awaited, and the client's Sync before them.
     pub(super) fn wait_with_sync(&mut self, step: Step) {
         self.answers.push(Expected::Step(Box::new(step)));
-        self.pipeline.awaits_sync = true;
+        self.pipeline.gate = Gate::SyncExpected;
     }
 
     /// The client's Sync is sent behind a step.
     pub(super) fn sync_step(&mut self) {
-        if !std::mem::take(&mut self.pipeline.awaits_sync) {
+        if self.pipeline.gate != Gate::SyncExpected {
             return;
         }
+        self.pipeline.gate = Gate::Open;
         if let Some(Expected::Step(step)) = self.answers.back()
             && let Step::Finish(finishing) = &mut **step
         {
             finishing.is_synced = true;
-            self.pipeline.is_waiting = true;
+            self.pipeline.gate = Gate::Waiting;
         }
     }
 
     /// Something else came than Sync: the step is asked for by itself.
     pub(super) fn await_step(&mut self, outputs: &mut Outputs<'_>) {
-        self.pipeline.awaits_sync = false;
-        self.pipeline.is_waiting = true;
+        self.pipeline.gate = Gate::Waiting;
         backend::write_empty(frontend::kind::FLUSH, outputs.to_server);
     }
 
