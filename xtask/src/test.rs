@@ -115,7 +115,7 @@ impl Step {
 }
 
 /// What to expect of all steps; measured on two idle cores.
-const HOW_LONG: &str = "every step: about 50 minutes and 20 GB where nothing is built yet, \
+const HOW_LONG: &str = "every step: about an hour and 24 GB where nothing is built yet, \
                         half of that later";
 
 /// Runs the chosen steps and stops at the first that fails.
