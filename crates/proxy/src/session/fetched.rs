@@ -8,44 +8,48 @@ use wire_postgres::backend::{self, kind, write_value};
 use wire_postgres::values;
 
 use super::inputs::format as format_of;
+use super::rows::of_type;
 
 /// A column of a fetch.
 #[derive(Clone, Debug)]
 pub(super) struct FetchedColumn {
-    /// How the client knows it.
-    described: Described,
+    /// How the client knows it, without a name, and the format in which it comes.
+    pub described: backend::Field<'static>,
     /// The type; None: one that the proxy does not know.
     pub logical: Option<LogicalType>,
     /// The protected column; None: it is plain.
     pub sealed: Option<ColumnId>,
     /// It comes as an array of sealed values, and is this aggregate of them.
     pub gathered: Option<Accumulator>,
-    /// 0 or 1: how a plain one comes.
-    pub format: i16,
 }
 
-/// Table and type of a column, as RowDescription has them.
-#[derive(Clone, Copy, Debug)]
-struct Described {
-    /// The table that it is of, or 0.
-    table: u32,
-    /// Its number in the table, or 0.
-    column: i16,
-    type_oid: u32,
-    type_size: i16,
-    type_modifier: i32,
+/// A column of no table.
+const COMPUTED: backend::Field<'static> = backend::Field {
+    name: b"",
+    table: 0,
+    column: 0,
+    type_oid: 0,
+    type_size: 0,
+    type_modifier: -1,
+    format: 1,
+};
+
+fn unnamed(field: &backend::Field<'_>) -> backend::Field<'static> {
+    backend::Field {
+        table: field.table,
+        column: field.column,
+        type_oid: field.type_oid,
+        type_size: field.type_size,
+        type_modifier: field.type_modifier,
+        ..COMPUTED
+    }
 }
 
-impl Described {
-    /// A column of no table.
-    fn computed(logical: LogicalType, type_modifier: i32) -> Self {
-        Self {
-            table: 0,
-            column: 0,
-            type_oid: values::oid(logical),
-            type_size: values::size(logical),
-            type_modifier,
-        }
+/// An aggregate of this type: it has none of its limits.
+fn aggregate(logical: LogicalType) -> backend::Field<'static> {
+    backend::Field {
+        type_modifier: -1,
+        ..of_type(COMPUTED, logical)
     }
 }
 
@@ -53,32 +57,23 @@ impl FetchedColumn {
     /// A plain column, as the server describes it.
     pub(super) fn plain(field: &backend::Field<'_>, format: i16) -> Self {
         Self {
-            described: Described {
-                table: field.table,
-                column: field.column,
-                type_oid: field.type_oid,
-                type_size: field.type_size,
-                type_modifier: field.type_modifier,
+            described: backend::Field {
+                format,
+                ..unnamed(field)
             },
             logical: values::logical(field.type_oid, field.type_modifier),
             sealed: None,
             gathered: None,
-            format,
         }
     }
 
     /// A sealed column of this type.
     pub(super) fn sealed(field: &backend::Field<'_>, id: ColumnId, logical: LogicalType) -> Self {
         Self {
-            described: Described {
-                table: field.table,
-                column: field.column,
-                ..Described::computed(logical, values::modifier(logical))
-            },
+            described: of_type(unnamed(field), logical),
             logical: Some(logical),
             sealed: Some(id),
             gathered: None,
-            format: 1,
         }
     }
 
@@ -94,11 +89,10 @@ impl FetchedColumn {
         let gathered = finish::accumulator(function, logical)?;
         let logical = gathered.result_type();
         Ok(Self {
-            described: Described::computed(logical, -1),
+            described: aggregate(logical),
             logical: Some(logical),
             sealed: Some(id),
             gathered: Some(gathered),
-            format: 1,
         })
     }
 
@@ -138,31 +132,30 @@ pub(super) fn program(
 ) -> Result<Program, ValueError> {
     let inputs: Vec<Input> = fetched.iter().map(FetchedColumn::input).collect();
     Program::new(finish, &inputs, constants, |column, output| {
-        fetched
-            .get(column)
-            .is_some_and(|fetched| fetched.sealed.is_none() && fetched.format == wanted(output))
+        fetched.get(column).is_some_and(|fetched| {
+            fetched.sealed.is_none() && fetched.described.format == wanted(output)
+        })
     })
 }
 
 /// None is impossible: a computed column has a type.
-fn described(output: &Output<'_>, fetched: &[FetchedColumn]) -> Option<Described> {
+fn described(output: &Output<'_>, fetched: &[FetchedColumn]) -> Option<backend::Field<'static>> {
     if let Some(column) = output.origin {
         return fetched.get(column).map(|fetched| fetched.described);
     }
     // The server gives the limits of a cast, and none of an aggregate.
     let logical = output.logical?;
-    let type_modifier = match output.is_aggregate {
-        true => -1,
-        false => values::modifier(logical),
-    };
-    Some(Described::computed(logical, type_modifier))
+    Some(match output.is_aggregate {
+        true => aggregate(logical),
+        false => of_type(COMPUTED, logical),
+    })
 }
 
 /// Writes an answer as DataRow messages, and its RowDescription.
 #[derive(Debug)]
 pub(crate) struct DataRows {
-    /// Each column, and its format, 0 or 1, as the client asked.
-    columns: Vec<(Described, i16)>,
+    /// Each column without its name, in the format that the client asked for.
+    columns: Vec<backend::Field<'static>>,
 }
 
 impl DataRows {
@@ -173,8 +166,13 @@ impl DataRows {
         wanted: impl Fn(usize) -> i16,
     ) -> Self {
         let columns = program.outputs().enumerate();
-        let columns = columns
-            .filter_map(|(number, output)| Some((described(&output, fetched)?, wanted(number))));
+        let columns = columns.filter_map(|(number, output)| {
+            let described = described(&output, fetched)?;
+            Some(backend::Field {
+                format: wanted(number),
+                ..described
+            })
+        });
         Self {
             columns: columns.collect(),
         }
@@ -183,14 +181,9 @@ impl DataRows {
     /// Writes the RowDescription.
     pub(super) fn write_description(&self, program: &Program, out: &mut Vec<u8>) {
         let fields = program.outputs().zip(&self.columns);
-        let fields = fields.map(|(output, (described, format))| backend::Field {
+        let fields = fields.map(|(output, described)| backend::Field {
             name: output.name.as_bytes(),
-            table: described.table,
-            column: described.column,
-            type_oid: described.type_oid,
-            type_size: described.type_size,
-            type_modifier: described.type_modifier,
-            format: *format,
+            ..*described
         });
         backend::write_row_description(&fields.collect::<Vec<_>>(), out);
     }
@@ -206,8 +199,8 @@ impl RowWriter for DataRows {
         let mut result = Ok(());
         backend::write(kind::DATA_ROW, row, |out| {
             out.extend_from_slice(&backend::count(fields.len()));
-            for (field, (_, format)) in fields.iter().zip(&self.columns) {
-                result = write_value(out, |out| write_field(field, *format, context, out));
+            for (field, column) in fields.iter().zip(&self.columns) {
+                result = write_value(out, |out| write_field(field, column.format, context, out));
                 if result.is_err() {
                     return;
                 }
@@ -238,7 +231,7 @@ mod tests {
     use super::*;
 
     /// Table, column, type and modifier.
-    fn shown(described: Option<Described>) -> Option<(u32, i16, u32, i32)> {
+    fn shown(described: Option<backend::Field<'_>>) -> Option<(u32, i16, u32, i32)> {
         described.map(|of| (of.table, of.column, of.type_oid, of.type_modifier))
     }
 

@@ -297,7 +297,7 @@ fn cells<'a>(
                     Cell::Value(value.ok_or_else(unopened)?)
                 }
                 (Want::Value, None, Some(logical)) => {
-                    let format = Format::of_code(column.format).unwrap_or(Format::Text);
+                    let format = Format::of_code(column.described.format).unwrap_or(Format::Text);
                     let value = values::read(bytes, logical, format, context);
                     Cell::Value(value?)
                 }

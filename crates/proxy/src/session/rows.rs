@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use column_types::{TextContext, ValueError};
+use column_types::{LogicalType, TextContext, ValueError};
 use sql_plan::{ColumnId, Copy, Output, OutputKind};
 use wire_postgres::backend::{self, Field, kind, write_value};
 use wire_postgres::values;
@@ -234,12 +234,7 @@ pub(super) fn write_description(
         }
         if let OutputKind::Sealed(column) = output.kind {
             let logical = plan.loaded.schema.column(column).logical;
-            *field = Field {
-                type_oid: values::oid(logical),
-                type_size: values::size(logical),
-                type_modifier: values::modifier(logical),
-                ..*field
-            };
+            *field = of_type(*field, logical);
         }
         field.format = format(visible);
         visible += usize::from(!output.hidden);
@@ -248,6 +243,16 @@ pub(super) fn write_description(
     fields.retain(|_| !hidden.next().unwrap_or(false));
     backend::write_row_description(&fields, out);
     Ok(())
+}
+
+/// The same column as one of this type.
+pub(super) fn of_type(field: Field<'_>, logical: LogicalType) -> Field<'_> {
+    Field {
+        type_oid: values::oid(logical),
+        type_size: values::size(logical),
+        type_modifier: values::modifier(logical),
+        ..field
+    }
 }
 
 /// Writes the RowDescription of rows that go on as they are, in the formats that were asked for.
