@@ -43,11 +43,6 @@ impl Announced {
     }
 }
 
-/// Nothing was heard yet.
-const NEVER: u64 = u64::MAX;
-/// More than any proxy runs, and little enough to be added to an [`Instant`].
-const MS_MAX: u64 = u32::MAX as u64 * 1000;
-
 type Requests = mpsc::UnboundedReceiver<oneshot::Sender<()>>;
 
 /// The watch over a database.
@@ -59,8 +54,8 @@ pub struct Watch {
     known_as: String,
     lease: Duration,
     began: Instant,
-    /// Since then: the server has answered a question that was asked at that time. [`NEVER`]
-    /// before the connection has shown to others that it listens.
+    /// One more than the milliseconds since then at which a question was asked that the server has
+    /// answered. 0: the connection has not shown to others yet that it listens.
     heard_ms: AtomicU64,
     /// That has become later.
     heard: Notify,
@@ -78,7 +73,7 @@ impl Watch {
             known_as: known_as.to_owned(),
             lease,
             began: Instant::now(),
-            heard_ms: AtomicU64::new(NEVER),
+            heard_ms: AtomicU64::new(0),
             heard: Notify::new(),
             announce,
             requests: Mutex::new(Some(requests)),
@@ -102,9 +97,11 @@ impl Watch {
     }
 
     fn has_heard(&self, now: Instant) -> bool {
-        let heard_ms = self.heard_ms.load(Ordering::Acquire);
-        let heard = self.began + Duration::from_millis(heard_ms.min(MS_MAX));
-        heard_ms != NEVER && now.saturating_duration_since(heard) <= self.lease
+        let heard_ms = self.heard_ms.load(Ordering::Acquire).checked_sub(1);
+        heard_ms.is_some_and(|heard_ms| {
+            let heard = self.began + Duration::from_millis(heard_ms);
+            now.saturating_duration_since(heard) <= self.lease
+        })
     }
 
     /// Ends when changes are heard of, or when the lease has ended. A session that went by what it
@@ -139,14 +136,9 @@ impl Watch {
     /// A question that was asked then has an answer.
     fn note_heard(&self, asked: Instant) {
         let since = asked.saturating_duration_since(self.began);
-        let since_ms = u64::try_from(since.as_millis()).unwrap_or(MS_MAX);
-        let later = |heard_ms| match heard_ms {
-            NEVER => Some(since_ms),
-            heard_ms => (since_ms > heard_ms).then_some(since_ms),
-        };
-        let _ = self
-            .heard_ms
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, later);
+        let since_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+        self.heard_ms
+            .fetch_max(since_ms.saturating_add(1), Ordering::Release);
         self.heard.notify_waiters();
     }
 
