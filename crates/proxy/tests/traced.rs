@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use crate::common::Setup;
 use crate::common::wire::{SYNC, Session, put};
+use wire_postgres::Header;
 use wire_postgres::frontend::write_parse;
 
 const RULES: &str = "[columns.person]\nname = { type = \"text\", mode = \"equality\" }\n\
@@ -16,8 +17,7 @@ const DESCRIBE: &[u8] = b"D\0\0\0\x06S\0";
 /// Messages as lines: their kind, their size with kind and length, and what is in clear of Parse.
 fn lines(way: &str, mut messages: &[u8]) -> String {
     let mut lines = String::new();
-    while let Some((&[kind, a, b, c, d], _)) = messages.split_first_chunk() {
-        let size = u32::from_be_bytes([a, b, c, d]) as usize + 1;
+    while let Some(Header { kind, size }) = Header::read(messages, usize::MAX).expect("messages") {
         let name = match (way.starts_with("client") || way.ends_with("server"), kind) {
             (true, b'P') => "Parse",
             (true, b'B') => "Bind",
