@@ -114,7 +114,7 @@ impl Step {
     }
 }
 
-/// What to expect of all steps; measured on two idle cores.
+/// What to expect of all steps on two cores.
 const HOW_LONG: &str = "every step: about an hour and 24 GB where nothing is built yet, \
                         half of that later";
 
