@@ -359,6 +359,7 @@ impl Session {
             let Some(header) = Header::read(&bytes[at..], usize::MAX)? else {
                 break;
             };
+            self.check_size(side, header)?;
             match self.action(side, header.kind) {
                 MessageAction::Pass => {
                     self.closing.told_the_end |=
@@ -405,6 +406,17 @@ impl Session {
         }
         self.pass(side, &bytes[run..at]);
         Ok(at)
+    }
+
+    /// Refuses bytes in a message of the client that has no body. Nobody reads them, and where
+    /// columns are protected what nobody has read must not go to the server.
+    fn check_size(&self, side: Side, header: Header) -> Result<(), End> {
+        let has_body = header.size > wire_postgres::HEADER_SIZE;
+        let is_unread = side == Side::Client && frontend::is_without_body(header.kind);
+        if has_body && is_unread && self.protected.is_some() {
+            return Err(FrameError::InvalidLength.into());
+        }
+        Ok(())
     }
 
     /// Takes what is there of a message that need not be whole, and says how many bytes that were.

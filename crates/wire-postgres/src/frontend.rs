@@ -26,6 +26,14 @@ pub mod kind {
     pub const TERMINATE: u8 = b'X';
 }
 
+/// Whether messages of a kind end behind their length.
+pub fn is_without_body(kind: u8) -> bool {
+    matches!(
+        kind,
+        kind::COPY_DONE | kind::FLUSH | kind::SYNC | kind::TERMINATE
+    )
+}
+
 /// Prepares a statement.
 #[derive(Clone, Copy, Debug)]
 pub struct Parse<'a> {

@@ -325,3 +325,24 @@ fn what_the_server_does_not_drop_stays() {
         is_there(&mut both);
     }
 }
+
+/// What nobody reads must not go to the server, where columns are protected.
+#[test]
+fn a_message_without_a_body_brings_no_bytes_to_the_server() {
+    for kind in [b'X', b'S', b'H', b'c'] {
+        let mut both = begin();
+        let query = message(b'Q', b"SELECT c FROM counter WHERE c = 'CANARY'\0");
+        let message = message(kind, &query);
+        // The header alone, as of a message of any length that comes piece by piece, is enough.
+        for size in [wire_postgres::HEADER_SIZE, message.len()] {
+            both.session.client_bytes(&message[..size]);
+            assert!(both.session.has_ended(), "{}", kind.escape_ascii());
+            assert_eq!(taken(&mut both.session.to_server), b"");
+        }
+        let said = taken(&mut both.session.to_client);
+        assert!(said.windows(5).any(|part| part == b"08P01"));
+    }
+    let mut both = begin();
+    both.session.client_bytes(&message(b'X', b""));
+    assert_eq!(taken(&mut both.session.to_server), message(b'X', b""));
+}
