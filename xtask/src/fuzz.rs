@@ -16,8 +16,6 @@ use crate::command::run as run_command;
 use crate::sanitizer;
 
 const FOLDER: &str = "fuzz";
-/// Seconds for each target in a run that is a part of the tests; two run at a time.
-const SHORT_SECONDS: u64 = 5;
 /// The longest input: what the targets read is shorter.
 const INPUT_SIZE_MAX: usize = 1024;
 
@@ -56,10 +54,8 @@ pub struct Options {
 
 /// How the program is built.
 enum Build {
-    /// For many runs.
-    Fast,
-    /// For few: they take less time than the optimiser would.
-    Quick,
+    /// Without it.
+    Plain,
     /// With PostgreSQL's own grammar, where a target has a use for it.
     WithOracle,
 }
@@ -72,7 +68,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     };
     let fuzzer = Fuzzer::build(match options.oracle {
         true => Build::WithOracle,
-        false => Build::Fast,
+        false => Build::Plain,
     })?;
     if let (Some(file), Some(target)) = (&options.replay, &options.target) {
         return run_command(fuzzer.command(target).arg(file));
@@ -87,11 +83,6 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
         coverage::report()?;
     }
     outcome
-}
-
-/// A short run over every target.
-pub fn run_short() -> anyhow::Result<()> {
-    Fuzzer::build(Build::Quick)?.run_all(&targets()?, SHORT_SECONDS)
 }
 
 /// The folders of the corpus; a test compares them with the code.
@@ -185,8 +176,7 @@ impl Fuzzer {
         let mut build = sanitizer::command(&flags, sanitized)?;
         build.args(["build", "--release", "--quiet"]);
         match kind {
-            Build::Fast => {}
-            Build::Quick => drop(build.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")),
+            Build::Plain => {}
             Build::WithOracle => drop(build.args(["--features", "oracle"])),
         }
         run_command(build.args(manifest).args(["--target-dir", "fuzz/target"]))?;

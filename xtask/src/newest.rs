@@ -1,11 +1,12 @@
-//! Tests of protected columns on the newest PostgreSQL: the one that the lab fetches, beside that
-//! of the system.
+//! Tests of protected columns on the newest PostgreSQL, which the lab fetches. All other tests use
+//! that of the system.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{env, fs, iter};
 
 use anyhow::Context;
+use tempfile::TempDir;
 
 use crate::command::{program, run as run_command};
 use crate::executables::Tests;
@@ -29,31 +30,67 @@ const LEFT_OUT: &[&str] = &[
 /// Folders of `interop/` with clients of PostgreSQL begin so.
 const CLIENTS: &str = "postgres-";
 
-/// Fetches the server, and runs the tests and clients on it.
+/// What a newer server is most likely to change: catalogues, definitions, the guard, names, and
+/// what its own tools send.
+const SLICE_TESTS: &[&str] = &["canary::", "guards::", "names::", "schema::", "versions::"];
+const SLICE_CLIENTS: &[&str] = &["postgres-dump", "postgres-psql"];
+
+/// Fetches the server, and runs every test and client of protected columns on it.
 pub fn run() -> anyhow::Result<()> {
-    // It runs as another user where this is the superuser's, who may not enter his folders.
-    let home = tempfile::tempdir().context("cannot make a temporary folder")?;
-    open_to_all(home.path()).context("cannot open the temporary folder to all")?;
-    let own = built::build()?.program;
-    run_command(
-        program(&own.to_string_lossy())
-            .args(["lab", "install", "postgres"])
-            .env("STRONGROOM_LAB_HOME", home.path()),
-    )?;
-    let programs = programs_below(home.path())?
-        .context("what `strongroom lab install postgres` made has no server with psql")?;
+    let server = Server::fetch()?;
     let left_out = LEFT_OUT.iter().flat_map(|name| ["--skip", name]);
-    let tests = Tests {
-        names: TESTS,
-        arguments: &left_out.collect::<Vec<_>>(),
-        // Those of the lab look into PATH before anywhere else.
-        environment: &[
-            (PROGRAMS, programs.as_os_str()),
-            ("PATH", &first_in_path(&programs)?),
-        ],
-    };
-    tests.run()?;
-    interop::run_with(CLIENTS, &[(PROGRAMS, &programs)])
+    server.test(TESTS, &left_out.collect::<Vec<_>>())?;
+    interop::run_with(CLIENTS, &[(PROGRAMS, &server.programs)])
+}
+
+/// The part that belongs to every test.
+pub fn run_slice() -> anyhow::Result<()> {
+    let server = Server::fetch()?;
+    server.test(&["all"], SLICE_TESTS)?;
+    for client in SLICE_CLIENTS {
+        interop::run_with(client, &[(PROGRAMS, &server.programs)])?;
+    }
+    Ok(())
+}
+
+/// The newest server, in a folder that is removed with it.
+struct Server {
+    programs: PathBuf,
+    _home: TempDir,
+}
+
+impl Server {
+    fn fetch() -> anyhow::Result<Self> {
+        // Under the superuser the server runs as another user, who may not enter his folders.
+        let home = tempfile::tempdir().context("cannot make a temporary folder")?;
+        open_to_all(home.path()).context("cannot open the temporary folder to all")?;
+        let strongroom = built::build()?.program;
+        run_command(
+            program(&strongroom.to_string_lossy())
+                .args(["lab", "install", "postgres"])
+                .env("STRONGROOM_LAB_HOME", home.path()),
+        )?;
+        let programs = programs_below(home.path())?
+            .context("what `strongroom lab install postgres` made has no server with psql")?;
+        Ok(Self {
+            programs,
+            _home: home,
+        })
+    }
+
+    /// Runs test executables with arguments of the test harness.
+    fn test(&self, names: &[&str], arguments: &[&str]) -> anyhow::Result<()> {
+        let tests = Tests {
+            names,
+            arguments,
+            // Those of the lab look into PATH before anywhere else.
+            environment: &[
+                (PROGRAMS, self.programs.as_os_str()),
+                ("PATH", &first_in_path(&self.programs)?),
+            ],
+        };
+        tests.run()
+    }
 }
 
 #[cfg(unix)]

@@ -1,5 +1,5 @@
-//! `suites`: SQLite's own tests under our extension, beside SQLite without it; and all that
-//! browsers are tested with.
+//! `suites`: SQLite's own tests under our extension, beside SQLite without it; all tests in browsers;
+//! all tests of protected columns on the newest PostgreSQL.
 
 mod build;
 mod differences;
@@ -22,8 +22,8 @@ use self::differences::{Comparison, Found, List};
 use self::programs::Programs;
 use self::script::{Bench, Mode};
 use self::veryquick::Outcomes;
-use crate::browser;
 use crate::workspace;
+use crate::{browser, newest};
 
 /// Whose tests.
 #[derive(clap::Args)]
@@ -38,6 +38,8 @@ enum Suite {
     Sqlite(SqliteOptions),
     /// Ours in browsers, with every end in the midst of commits.
     Browser(browser::Options),
+    /// Ours of protected columns, with all clients, on the newest PostgreSQL.
+    Newest,
 }
 
 #[derive(clap::Args, Default)]
@@ -98,6 +100,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     match &options.suite {
         Suite::Sqlite(options) => sqlite(options),
         Suite::Browser(options) => browser::run(options),
+        Suite::Newest => newest::run(),
     }
 }
 

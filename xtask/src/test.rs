@@ -9,8 +9,8 @@ use crate::command::{cargo, run as run_command};
 use crate::executables::Tests;
 use crate::workspace::ALL_FEATURES;
 use crate::{
-    browser, built, deny, fuzz, interop, newest, page, requirements, sanitize, suites, tidy,
-    vectors, wasm,
+    browser, built, deny, interop, newest, page, requirements, sanitize, suites, tidy, vectors,
+    wasm,
 };
 
 /// Which steps to run; without options all of them.
@@ -51,14 +51,12 @@ enum Step {
     Browser,
     /// The lab's page in Chromium, from committed results and from made-up ones.
     Page,
-    /// Tests of protected columns on the newest PostgreSQL, beside that of the system.
+    /// A slice of the tests of protected columns, on the newest PostgreSQL.
     Newest,
     /// A slice of SQLite's own tests under the extension.
     Suites,
     /// Memcheck on the first things that a user does.
     Sanitize,
-    /// Each fuzz target for some seconds.
-    Fuzz,
 }
 
 impl Step {
@@ -102,10 +100,9 @@ impl Step {
             Step::Interop => interop::run(),
             Step::Browser => browser::run_slice(),
             Step::Page => page::run(&page::Options::default()),
-            Step::Newest => newest::run(),
+            Step::Newest => newest::run_slice(),
             Step::Suites => suites::run_slice(),
             Step::Sanitize => sanitize::run_short(),
-            Step::Fuzz => fuzz::run_short(),
         }
     }
 

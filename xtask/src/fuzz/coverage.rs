@@ -22,7 +22,11 @@ pub fn report() -> anyhow::Result<()> {
     let indexed = Path::new(FOLDER).join("replay.profdata");
     let mut replay = crate::command::program(&program.to_string_lossy());
     replay.env("LLVM_PROFILE_FILE", std::path::absolute(&raw)?);
-    run_command(replay.env("STRONGROOM_FUZZ_FOUND", "1").arg("--quiet"))?;
+    run_command(replay.env("STRONGROOM_FUZZ_FOUND", "1").args([
+        "--quiet",
+        "--exact",
+        "kept_inputs_pass",
+    ]))?;
     let mut merge = crate::command::program(&tools.join("llvm-profdata").to_string_lossy());
     run_command(
         merge
