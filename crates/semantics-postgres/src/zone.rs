@@ -1,10 +1,10 @@
 //! Time zones, from tables that are part of the program: no file of the system is read.
 
+use column_value::civil::{self, CYCLE_DAYS, DAY_US};
+
 use std::sync::LazyLock;
 
 use jiff::tz::{AmbiguousOffset, TimeZoneDatabase};
-
-use crate::civil::{self, CYCLE_DAYS, DAY_US};
 
 /// A time zone by PostgreSQL's rules.
 #[derive(Clone, Debug, PartialEq)]

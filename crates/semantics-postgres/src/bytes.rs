@@ -1,9 +1,8 @@
 //! `bytea` and `uuid`: their texts.
 
+use column_value::is_space;
+use column_value::{Value, ValueError};
 use sqlstate::SqlState;
-
-use crate::space::is_space;
-use crate::value::{Value, ValueError};
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 

@@ -1,0 +1,30 @@
+//! Types and values of SQL columns, and which values a type can hold.
+//!
+//! A protected column is `bytea` in the server, so the server no longer checks what goes in. This
+//! crate says what a value is and in which range it lies. What a server computes with values, and
+//! the texts it reads and writes, is the business of a crate for that server: PostgreSQL's is
+//! `semantics-postgres`. It knows no protocol and no key.
+//!
+//! | to | use |
+//! |---|---|
+//! | name a type | [`LogicalType`] |
+//! | hold a value | [`Value`], [`NumericSpecial`] |
+//! | check a range | [`limits`], [`Value::date`], [`Value::time`], [`Value::timestamp`] |
+//! | count days | [`civil`] |
+//! | round a number, or turn it into another kind by its text | [`numeric`], [`floats`] |
+//!
+//! The texts of numbers are here, and no others: `column-codec` compares a number with a column of
+//! another type by its digits.
+#![forbid(unsafe_code)]
+
+pub mod civil;
+pub mod floats;
+pub mod limits;
+mod logical;
+pub mod numeric;
+mod space;
+mod value;
+
+pub use logical::{LogicalType, TypeNameError};
+pub use space::is_space;
+pub use value::{NumericSpecial, Value, ValueError};
