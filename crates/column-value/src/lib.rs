@@ -1,9 +1,11 @@
 //! Types and values of SQL columns, and which values a type can hold.
 //!
 //! A protected column is `bytea` in the server, so the server no longer checks what goes in. This
-//! crate says what a value is and in which range it lies. What a server computes with values, and
-//! the texts it reads and writes, is the business of a crate for that server: PostgreSQL's is
-//! `semantics-postgres`. It knows no protocol and no key.
+//! crate defines what a value is and which range a type has. Another crate for each server holds
+//! what the server computes with values and how it reads and writes their texts: PostgreSQL's is
+//! `semantics-postgres`. This crate knows no protocol and no key.
+//!
+//! The names of types and their ranges are PostgreSQL's, and an error carries its SQLSTATE.
 //!
 //! | to | use |
 //! |---|---|

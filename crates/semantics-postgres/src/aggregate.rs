@@ -4,8 +4,7 @@ use std::cmp::Ordering;
 
 use bigdecimal::BigDecimal;
 use bigdecimal::num_traits::Zero;
-use column_value::LogicalType;
-use column_value::{Value, ValueError};
+use column_value::{LogicalType, Value, ValueError};
 use sqlstate::SqlState;
 
 use crate::arithmetic::{Arithmetic, check_float, float, in_range};

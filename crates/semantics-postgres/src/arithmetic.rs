@@ -3,9 +3,8 @@
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::Sign;
 use bigdecimal::num_traits::Zero;
-use column_value::LogicalType;
 use column_value::limits::integer_range;
-use column_value::{NumericSpecial, Value, ValueError};
+use column_value::{LogicalType, NumericSpecial, Value, ValueError};
 use sqlstate::SqlState;
 
 use crate::{datetime, numeric};

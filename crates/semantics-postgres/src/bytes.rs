@@ -1,7 +1,6 @@
 //! `bytea` and `uuid`: their texts.
 
-use column_value::is_space;
-use column_value::{Value, ValueError};
+use column_value::{Value, ValueError, is_space};
 use sqlstate::SqlState;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";

@@ -1,9 +1,8 @@
 //! Values of one type as values of another: on assignment to a column, and by `CAST`.
 
 use bigdecimal::BigDecimal;
-use column_value::LogicalType;
 use column_value::limits::integer_range;
-use column_value::{NumericSpecial, Value, ValueError};
+use column_value::{LogicalType, NumericSpecial, Value, ValueError};
 use sqlstate::SqlState;
 
 use crate::context::TextContext;

@@ -4,9 +4,8 @@
 //! First the text is cut into tokens, then each token is given its meaning, in order; numbers get
 //! theirs by what is known already, as the server's own reader does.
 
-use column_value::ValueError;
 use column_value::civil::{self, Date};
-use column_value::is_space;
+use column_value::{ValueError, is_space};
 use sqlstate::SqlState;
 
 use crate::context::DateOrder;

@@ -4,7 +4,7 @@
 //! A protected column is `bytea` in the server, so the server no longer checks what goes in:
 //! length, scale, range. This crate is the one home of those rules, and of the errors that the
 //! server would have given. It knows no protocol (formats on the wire are with `wire-postgres`)
-//! and no key. What a value is stands in `column-value`.
+//! and no key. `column-value` defines what a value is.
 //!
 //! | to | use |
 //! |---|---|

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use column_value::{LogicalType, Value, ValueError, floats, is_space, limits::integer_range};
+use column_value::limits::integer_range;
+use column_value::{LogicalType, Value, ValueError, floats, is_space};
 use sqlstate::SqlState;
 
 use crate::context::TextContext;

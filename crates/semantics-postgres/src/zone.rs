@@ -1,9 +1,8 @@
 //! Time zones, from tables that are part of the program: no file of the system is read.
 
-use column_value::civil::{self, CYCLE_DAYS, DAY_US};
-
 use std::sync::LazyLock;
 
+use column_value::civil::{self, CYCLE_DAYS, DAY_US};
 use jiff::tz::{AmbiguousOffset, TimeZoneDatabase};
 
 /// A time zone by PostgreSQL's rules.
