@@ -49,10 +49,14 @@ pub(crate) fn among(value: &Value, logical: LogicalType) -> Result<Same<'_>, Unf
         (Class::Float, Value::Integer(number)) => Ok(float(*number as f64, logical)),
         (Class::Float, Value::Float(number)) => Ok(float(*number, logical)),
         (Class::Float, Value::NumericSpecial(special)) => Ok(float(special.float(), logical)),
-        (Class::Float, Value::Numeric(number)) => match numeric::to_float(number) {
-            Ok(number) => Ok(float(number, logical)),
-            Err(_) => Err(Unfit::FloatRange),
-        },
+        (Class::Float, Value::Numeric(number)) => {
+            let mut text = String::new();
+            numeric::write(number, &mut text);
+            match floats::parse(&text, false) {
+                Ok(Value::Float(number)) => Ok(float(number, logical)),
+                _ => Err(Unfit::FloatRange),
+            }
+        }
         (Class::Date, Value::Timestamp(time)) => Ok(day_of_time(*time)),
         (Class::Timestamp, Value::Date(day)) => exact(Value::Timestamp(match *day {
             i32::MIN => i64::MIN,
