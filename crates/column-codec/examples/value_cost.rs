@@ -7,8 +7,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use column_codec::{Codec, ColumnSpec, Mode};
-use column_types::{LogicalType, TextContext, Value};
+use column_value::{LogicalType, Value};
 use crypto::secret::Key;
+use semantics_postgres::{TextContext, ValueText};
 
 fn main() {
     let (values, rounds) = (option("--values", 100_000), option("--rounds", 10));

@@ -11,9 +11,10 @@ use std::path::Path;
 
 use anyhow::Context;
 use column_codec::Codec;
-use column_types::{TextContext, Value};
+use column_value::Value;
 use crypto::secret::Key;
 use schema::{Column, Outcome, Vector, from_hex, to_hex};
+use semantics_postgres::{TextContext, ValueText};
 
 const ROOT: [u8; 32] = *b"the root key of all the vectors.";
 const NONCE: [u8; 12] = [0x40; 12];

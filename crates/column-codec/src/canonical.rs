@@ -3,7 +3,7 @@
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::BigInt;
 use bigdecimal::num_traits::ToPrimitive;
-use column_types::{LogicalType, NumericSpecial, Value};
+use column_value::{LogicalType, NumericSpecial, Value};
 
 /// Texts and bytes are padded to multiples of this.
 pub(crate) const BUCKET: usize = 16;

@@ -1,6 +1,6 @@
 //! The codec: sealing and opening for every column.
 
-use column_types::{LogicalType, Value};
+use column_value::{LogicalType, Value};
 use crypto::page::{TAG_SIZE, Tag};
 use crypto::secret::Key;
 use crypto::value::{
@@ -153,7 +153,8 @@ impl Codec {
     }
 
     /// Appends a value as it is stored. It must be one of the column's type: see
-    /// [`column_types::assign`]. The nonce is asked for in mode `random` only, and must be random.
+    /// `assign` of `semantics-postgres`. The nonce is asked for in mode `random` only, and must be
+    /// random.
     ///
     /// # Errors
     /// [`SealError`]; `out` is then as it was.

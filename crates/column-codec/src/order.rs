@@ -5,7 +5,7 @@
 //! [`RANGE`] - 1. Two numbers have the same digits up to their first different bit; there the
 //! digits differ by 1, as the bits do. No digit wraps, so the order is exact.
 
-use column_types::{LogicalType, NumericSpecial, Value};
+use column_value::{LogicalType, NumericSpecial, Value};
 use crypto::value::PrefixFunction;
 
 use crate::canonical::plain_float;
@@ -305,6 +305,8 @@ pub(crate) fn digits(
 
 #[cfg(test)]
 mod tests {
+    use semantics_postgres::ValueText;
+
     use super::*;
 
     #[test]

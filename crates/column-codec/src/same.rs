@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bigdecimal::num_traits::ToPrimitive;
 use bigdecimal::{BigDecimal, RoundingMode};
-use column_types::{LogicalType, NumericSpecial, TextContext, Value};
+use column_value::{LogicalType, NumericSpecial, Value, floats, numeric};
 
 use crate::canonical::Class;
 
@@ -45,13 +45,15 @@ pub(crate) fn among(value: &Value, logical: LogicalType) -> Result<Same<'_>, Unf
         (Class::Numeric, Value::Integer(number)) => {
             exact(Value::Numeric(BigDecimal::from(*number)))
         }
-        (Class::Numeric, Value::Float(_)) => numeric_of_float(value, logical),
+        (Class::Numeric, Value::Float(number)) => numeric_of_float(*number, logical),
         (Class::Float, Value::Integer(number)) => Ok(float(*number as f64, logical)),
         (Class::Float, Value::Float(number)) => Ok(float(*number, logical)),
         (Class::Float, Value::NumericSpecial(special)) => Ok(float(special.float(), logical)),
-        (Class::Float, Value::Numeric(_)) => {
-            match by_text(value, LogicalType::Numeric(None), LogicalType::Double) {
-                Some(Value::Float(number)) => Ok(float(number, logical)),
+        (Class::Float, Value::Numeric(number)) => {
+            let mut text = String::new();
+            numeric::write(number, &mut text);
+            match floats::parse(&text, false) {
+                Ok(Value::Float(number)) => Ok(float(number, logical)),
                 _ => Err(Unfit::FloatRange),
             }
         }
@@ -136,8 +138,10 @@ fn integer_of_float(number: f64, logical: LogicalType) -> Result<Same<'static>, 
 /// A float among those of `numeric`, by its shortest digits: what the user wrote, rather than what
 /// the float is. The server makes floats of the column's values instead. That says the same where
 /// each value up to this one has so few digits that no other becomes the same float.
-fn numeric_of_float(value: &Value, logical: LogicalType) -> Result<Same<'static>, Unfit> {
-    let value = by_text(value, LogicalType::Double, logical).ok_or(Unfit::Type)?;
+fn numeric_of_float(number: f64, logical: LogicalType) -> Result<Same<'static>, Unfit> {
+    let mut text = String::new();
+    floats::write(number, false, 1, &mut text);
+    let value = numeric::parse(&text).map_err(|_| Unfit::Type)?;
     let is_rounded = match (&value, logical) {
         (Value::Numeric(number), LogicalType::Numeric(Some((precision, scale)))) => {
             let limit = BigDecimal::new(1_i64.into(), i64::from(scale) - DIGITS_EXACT);
@@ -165,11 +169,4 @@ fn float(number: f64, logical: LogicalType) -> Same<'static> {
         nearest.next_down()
     };
     Same::Above(Value::Float(f64::from(below)))
-}
-
-/// The value of another type that has the same text; None: there is none.
-fn by_text(value: &Value, from: LogicalType, to: LogicalType) -> Option<Value> {
-    let context = TextContext::default();
-    let text = value.to_text(from, &context);
-    Value::from_text(&text, to, &context).ok()
 }

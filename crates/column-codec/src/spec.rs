@@ -1,6 +1,6 @@
 //! What a codec must know of a column.
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 
 use crate::order::Scale;
 

@@ -1,8 +1,9 @@
 //! What was sealed opens, and nothing else; equal values are equal bytes; order is kept.
 
 use column_codec::{Codec, ColumnSpec, Mode, OpenError, SealError};
-use column_types::{LogicalType, TextContext, Value};
+use column_value::{LogicalType, Value};
 use crypto::secret::Key;
+use semantics_postgres::{TextContext, ValueText};
 
 fn spec(column: &str, logical: &str, mode: Mode) -> ColumnSpec {
     ColumnSpec {

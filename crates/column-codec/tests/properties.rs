@@ -1,9 +1,10 @@
 //! Promises over drawn values: order is kept, equality is kept, what was sealed opens.
 
 use column_codec::{Codec, ColumnSpec, Mode};
-use column_types::{LogicalType, TextContext, Value, compare};
+use column_value::{LogicalType, Value};
 use crypto::secret::Key;
 use proptest::prelude::*;
+use semantics_postgres::{TextContext, ValueText, compare};
 
 fn codec(logical: LogicalType, mode: Mode, bits: Option<u8>) -> Codec {
     let spec = ColumnSpec {

@@ -8,9 +8,10 @@ use std::fs;
 use std::path::Path;
 
 use column_codec::Codec;
-use column_types::{TextContext, Value};
+use column_value::Value;
 use crypto::secret::Key;
 use schema::{Outcome, Vector, from_hex, to_hex};
+use semantics_postgres::{TextContext, ValueText};
 
 /// A vector that is lost is found missing here.
 const NAMES: &[&str] = &[

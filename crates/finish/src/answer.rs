@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
 
-use column_types::{TextContext, Value, ValueError, compare, compare_char};
+use column_value::{Value, ValueError};
+use semantics_postgres::{TextContext, compare, compare_char};
 use sqlstate::SqlState;
 
 use crate::equal;

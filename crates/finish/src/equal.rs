@@ -1,6 +1,6 @@
 //! Bytes that are equal where values are, for groups and DISTINCT.
 
-use column_types::{LogicalType, Value, ValueError};
+use column_value::{LogicalType, Value, ValueError};
 use sqlstate::SqlState;
 
 use crate::expression::{error, known, other_type};

@@ -1,6 +1,6 @@
 //! Why an answer cannot be made.
 
-use column_types::ValueError;
+use column_value::ValueError;
 
 /// Why an answer cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

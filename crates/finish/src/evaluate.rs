@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use column_types::{
-    Like, LogicalType, TextContext, Value, ValueError, cast, compare, compare_char, negate,
-};
+use column_value::{LogicalType, Value, ValueError};
+use semantics_postgres::{Like, TextContext, cast, compare, compare_char, negate};
 use sql_plan::{BinaryOperator, ScalarFunction};
 use sqlstate::SqlState;
 

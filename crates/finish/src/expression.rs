@@ -3,7 +3,8 @@
 
 use std::collections::HashSet;
 
-use column_types::{Arithmetic, Like, LogicalType, TextContext, Value, ValueError, cast};
+use column_value::{LogicalType, Value, ValueError};
+use semantics_postgres::{Arithmetic, Like, TextContext, cast};
 use sql_plan::{BinaryOperator, Expression, Literal, ScalarFunction, Source, UnaryOperator};
 use sqlstate::SqlState;
 

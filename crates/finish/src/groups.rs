@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use column_types::{Accumulator, LogicalType, Value, ValueError, compare, compare_char};
+use column_value::{LogicalType, Value, ValueError};
+use semantics_postgres::{Accumulator, compare, compare_char};
 
 use crate::equal;
 use crate::evaluate::Row;

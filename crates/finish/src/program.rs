@@ -1,6 +1,7 @@
 //! A query to finish, with constants put in and types known.
 
-use column_types::{Accumulator, Aggregation, LogicalType, ValueError};
+use column_value::{LogicalType, ValueError};
+use semantics_postgres::{Accumulator, Aggregation};
 use sql_plan::{AggregateFunction, Expression, Finish};
 use sqlstate::SqlState;
 

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use column_types::{LogicalType, TextContext, Value, ValueError};
+use column_value::{LogicalType, Value, ValueError};
+use semantics_postgres::TextContext;
 
 /// A field of a row of the answer.
 #[derive(Clone, Debug)]

@@ -4,7 +4,8 @@ mod differential;
 
 use std::collections::HashMap;
 
-use column_types::{LogicalType, TextContext, Value, ValueError};
+use column_value::{LogicalType, Value, ValueError};
+use semantics_postgres::{TextContext, ValueText};
 use sql_plan::{ColumnId, Finish, Form, Literal, Mode, OutputKind, Plan, Source};
 use sql_rewrite::{Column, Dialect, ProtectedColumn, RelationKind, Schema, Table};
 use wire_postgres::values;

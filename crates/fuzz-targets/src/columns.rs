@@ -1,8 +1,9 @@
 //! What a server gives for a protected column, and what clients give for its values.
 
 use column_codec::{Codec, ColumnSpec, Mode};
-use column_types::{LogicalType, TextContext, TimeZone, assign, compare};
+use column_value::LogicalType;
 use crypto::secret::Key;
+use semantics_postgres::{TextContext, TimeZone, assign, compare};
 use wire_postgres::values::{self, Format};
 
 use crate::input::Input;

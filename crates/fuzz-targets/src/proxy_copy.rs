@@ -1,6 +1,6 @@
 //! A stream of COPY, in any format and cut anywhere.
 
-use column_types::ValueError;
+use column_value::ValueError;
 use proxy::copy::{Column, CopyError, Layout, Stream};
 use sql_plan::CopyFormat;
 

@@ -17,7 +17,7 @@ mod text;
 
 use std::fmt;
 
-use column_types::ValueError;
+use column_value::ValueError;
 use sql_plan::CopyFormat;
 use sqlstate::SqlState;
 

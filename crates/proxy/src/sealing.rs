@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use column_codec::{Codec, ColumnSpec, SealError, SpecError, VALUE_NONCE_SIZE, ValueNonce};
-use column_types::{Value, ValueError};
+use column_value::{Value, ValueError};
 use crypto::secret::Key;
 use keyring::source::{KeySource, KeySourceError};
 use sql_plan::{ColumnId, Mode, Purpose};

@@ -1,7 +1,7 @@
 //! Why a statement fails at the proxy. No wire knows of it: each maps it to its own message and
 //! codes, PostgreSQL's in `session/failure.rs`.
 
-use column_types::ValueError;
+use column_value::ValueError;
 use sql_plan::Refusal;
 use sqlstate::SqlState;
 

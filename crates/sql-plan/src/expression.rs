@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 
 /// Where a value is from.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 
 use crate::{
     AggregateFunction, ColumnId, Effects, Expression, Hole, LockKey, OutputKind, Template,

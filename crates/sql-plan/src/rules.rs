@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 use serde::{Deserialize, Serialize};
 
 mod check;

@@ -6,7 +6,7 @@
 //! literal in its place. So a sealed literal is sealed anew each time, and no plan holds a
 //! ciphertext.
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 
 use crate::{AggregateFunction, ColumnId, Source};
 

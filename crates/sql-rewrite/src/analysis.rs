@@ -29,7 +29,7 @@ mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 use sqlparser::ast::{Expr, Value};
 
 use crate::{

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 
 use crate::lexer::{Lexeme, lexemes};
 use crate::{

@@ -3,7 +3,7 @@
 
 mod groups;
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 use sqlparser::ast::{
     BinaryOperator as B, Distinct, Expr, Fetch, GroupByExpr, JoinConstraint, JoinOperator,
     LimitClause, LockClause, NonBlock, OrderByExpr, Query, Select, SelectItem, SetExpr, Statement,

@@ -116,7 +116,7 @@ fn equality(
     }
     // A whole number beside a plain column of whole numbers: it means the same as a parameter.
     let is_whole = table.columns[index].physical.is_some_and(|physical| {
-        use column_types::LogicalType as T;
+        use column_value::LogicalType as T;
         matches!(physical, T::SmallInt | T::Integer | T::BigInt)
     });
     match value {

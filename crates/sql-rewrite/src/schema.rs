@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 
 use crate::names::lower;
 use crate::{ColumnId, Mode};

@@ -14,7 +14,7 @@
 //!    and `GREATEST` are syntax, and compare as the type's own index does.
 //! 4. No value that the codec seals is refused.
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 use sha2::{Digest, Sha256};
 
 use crate::Mode;

@@ -1,6 +1,6 @@
 //! Types without what limits their values: length, precision, scale.
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 
 /// Whether a value of one type is written as one of the other: a length that it keeps does not
 /// show.

@@ -3,7 +3,7 @@
 //! connection sees.
 
 use crate::common::{assert_plan, assert_refused, assert_starts, describe, people};
-use column_types::LogicalType;
+use column_value::LogicalType;
 use sql_plan::Plan;
 use sql_rewrite::{Dialect, Schema, plan};
 
@@ -114,7 +114,7 @@ fn an_operand_is_not_sealed_for_all_that_it_is_compared_with() {
     let mut schema = people();
     let mut columns = schema.protected.iter_mut();
     let born = columns.find(|own| own.column == "born").expect("it is");
-    born.logical = column_types::LogicalType::Integer;
+    born.logical = column_value::LogicalType::Integer;
     let between = describe(
         "SELECT id FROM person WHERE $1 + 1 BETWEEN born AND active",
         &schema,

@@ -1,7 +1,7 @@
 //! SQL that clients and mappers send, beside the plain forms.
 
 use crate::common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one, tpcc};
-use column_types::LogicalType;
+use column_value::LogicalType;
 use sql_plan::{ColumnId, ObjectEffect, OutputKind, Plan, Translated};
 use sql_rewrite::{Dialect, Objects, RelationKind, Schema, plan, plan_with, widen};
 

@@ -1,7 +1,7 @@
 //! What a statement writes: through views, from queries and joins, and by values in `FROM`.
 
 use crate::common::{assert_refused, assert_starts, describe, people};
-use column_types::LogicalType;
+use column_value::LogicalType;
 use sql_plan::{Plan, Refusal};
 use sql_rewrite::{Dialect, Objects, plan, plan_with};
 

@@ -1,12 +1,13 @@
 //! Values of types in messages: numbers of types, text and binary formats.
 //!
-//! Texts are those of [`column_types`]; the binary formats are what the `send` and `recv`
+//! Texts are those of [`semantics_postgres`]; the binary formats are what the `send` and `recv`
 //! functions of PostgreSQL's types write and read. A fixed-size value goes through without memory
 //! of the heap.
 
 use std::io::Write as _;
 
-use column_types::{LogicalType, NumericSpecial, TextContext, Value, ValueError};
+use column_value::{LogicalType, NumericSpecial, Value, ValueError};
+use semantics_postgres::{TextContext, ValueText};
 use sqlstate::SqlState;
 
 mod array;

@@ -2,7 +2,8 @@
 //! that writes them.
 
 use column_codec::{ColumnSpec, Mode, OpenError};
-use column_types::{LogicalType, TextContext, Value};
+use column_value::{LogicalType, Value};
+use semantics_postgres::{TextContext, ValueText};
 use serde::{Deserialize, Serialize};
 
 /// One file.

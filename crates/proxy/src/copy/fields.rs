@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use column_types::{TextContext, ValueError, assign};
+use column_value::ValueError;
+use semantics_postgres::{TextContext, assign};
 use sql_plan::{Copy, CopyFormat, OutputKind, Purpose};
 use sql_rewrite::ProtectedColumn;
 use sqlstate::SqlState;

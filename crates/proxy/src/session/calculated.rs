@@ -1,6 +1,7 @@
 //! Values that the proxy computes from parameters and constants before it seals them.
 
-use column_types::{LogicalType, TextContext, Value, ValueError};
+use column_value::{LogicalType, Value, ValueError};
+use semantics_postgres::TextContext;
 use sql_plan::{Expression, Source};
 use sqlstate::SqlState;
 

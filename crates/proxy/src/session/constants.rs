@@ -1,6 +1,7 @@
 //! Constants and values on their way into statements: read and sealed.
 
-use column_types::{LogicalType, TextContext, Value, ValueError, assign, cast};
+use column_value::{LogicalType, Value, ValueError};
+use semantics_postgres::{TextContext, ValueText, assign, cast};
 use sql_plan::{ColumnId, Literal, Purpose};
 use sqlstate::SqlState;
 use wire_postgres::backend;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use column_types::TextContext;
+use semantics_postgres::TextContext;
 use sql_plan::Copy;
 use wire_postgres::backend::{self, kind};
 use wire_postgres::frontend::write_parse;

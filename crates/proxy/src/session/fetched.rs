@@ -1,8 +1,9 @@
 //! Rows of a fetch as PostgreSQL gives them, and rows of the answer as it would: the executor's
 //! cells on this wire.
 
-use column_types::{Accumulator, LogicalType, TextContext, ValueError};
+use column_value::{LogicalType, ValueError};
 use finish::{Field, Input, Output, Program, RowWriter};
+use semantics_postgres::{Accumulator, TextContext};
 use sql_plan::{AggregateFunction, ColumnId, Expression, Finish, OutputKind};
 use wire_postgres::backend::{self, kind, write_value};
 use wire_postgres::values;

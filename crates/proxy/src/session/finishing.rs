@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use column_types::{Accumulator, TextContext, Value};
+use column_value::Value;
 use finish::{Cell, FinishError, Limits, Program, Want};
+use semantics_postgres::{Accumulator, TextContext};
 use sql_plan::{ColumnId, Finish, OutputKind, Plan};
 use wire_postgres::backend::{self, kind};
 use wire_postgres::frontend::Bind;

@@ -2,12 +2,12 @@
 
 use std::cell::RefCell;
 
-use column_types::TextContext;
+use semantics_postgres::TextContext;
 use sql_plan::ColumnId;
 use wire_postgres::Formats;
 use wire_postgres::frontend::Bind;
 
-use column_types::ValueError;
+use column_value::ValueError;
 use sqlstate::SqlState;
 use wire_postgres::values::Format;
 

@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use column_types::TextContext;
+use semantics_postgres::TextContext;
 use sql_plan::{Output, TransactionEffect};
 use sql_rewrite::{Objects, may_fetch};
 use sqlstate::SqlState;

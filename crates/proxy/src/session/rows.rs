@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use column_types::{LogicalType, TextContext, ValueError};
+use column_value::{LogicalType, ValueError};
+use semantics_postgres::TextContext;
 use sql_plan::{ColumnId, Copy, Output, OutputKind};
 use wire_postgres::backend::{self, Field, kind, write_value};
 use wire_postgres::values;

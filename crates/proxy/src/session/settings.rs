@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use column_types::{DateOrder, TextContext, TimeZone};
+use semantics_postgres::{DateOrder, TextContext, TimeZone};
 
 use crate::statement_error::StatementError;
 

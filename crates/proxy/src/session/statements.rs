@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use column_types::{LogicalType, Value, ValueError};
+use column_value::{LogicalType, Value, ValueError};
 use sql_plan::{ColumnId, Form, Hole, Literal, OutputKind, ParameterType, Purpose, Source};
 use sqlstate::SqlState;
 use wire_postgres::Formats;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use column_types::{LogicalType, TextContext, ValueError, assign};
+use column_value::{LogicalType, ValueError};
+use semantics_postgres::{TextContext, assign};
 use sql_plan::{ColumnId, Current, Plan, Purpose, ReadModifyWrite};
 use wire_postgres::backend;
 use wire_postgres::values::{self, Format};

@@ -1,6 +1,6 @@
 //! Texts for the server with constants in place of holes.
 
-use column_types::TextContext;
+use semantics_postgres::TextContext;
 use sql_plan::{Form, Hole, Plan, Source, Template};
 
 use super::calculated;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use column_types::{LogicalType, TextContext, Value, assign};
+use column_value::{LogicalType, Value};
+use semantics_postgres::{TextContext, ValueText, assign};
 
 use super::{ColumnRule, Mode, Rules, RulesError};
 use crate::Literal;

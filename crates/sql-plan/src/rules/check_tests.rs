@@ -312,7 +312,7 @@ fn defaults_are_constants_of_the_type() {
 
 #[test]
 fn a_default_is_read_as_it_is_written() {
-    let read = |text| super::parse_default(text, column_types::LogicalType::Text);
+    let read = |text| super::parse_default(text, column_value::LogicalType::Text);
     assert_eq!(read(" 'it''s' "), Ok(Literal::Text("it's".into())));
     assert_eq!(read("''"), Ok(Literal::Text(String::new())));
     assert_eq!(read("null"), Ok(Literal::Null));

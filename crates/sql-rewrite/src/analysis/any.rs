@@ -1,6 +1,7 @@
 //! `= ANY (…)` and `<> ALL (…)`: to the server a sealed value is found in a list.
 
-use column_types::{LogicalType, array_elements};
+use column_value::LogicalType;
+use semantics_postgres::array_elements;
 use sqlparser::ast::{Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, Expr, Value};
 
 use super::{Analysis, Constant, Scope, constant, template};

@@ -1,7 +1,7 @@
 //! Bounds that are computed from parameters and constants alone (`c >= $1 - 20`): the proxy
 //! computes and seals them, so that the server need not give the rows beyond.
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 use sqlparser::ast::{BinaryOperator, Expr};
 
 use super::lower::Lowering;

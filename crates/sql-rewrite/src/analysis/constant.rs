@@ -1,6 +1,7 @@
 //! Constants and parameters as they stand in a statement, and whether they fit a column.
 
-use column_types::{LogicalType, Value as Constantly};
+use column_value::{LogicalType, Value as Constantly};
+use semantics_postgres::ValueText;
 use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator, Value};
 use sqlstate::SqlState;
 
@@ -241,7 +242,8 @@ pub(crate) fn compared(
         {
             let numeric = |digits: &str| Constantly::from_number(digits).ok();
             let ((one, from), (other, to)) = (numeric(one)?, numeric(other)?);
-            (from.is_number() && to.is_number()).then(|| column_types::compare(&one, &other))??
+            (from.is_number() && to.is_number())
+                .then(|| semantics_postgres::compare(&one, &other))??
         }
         // Which of two texts is the less depends on a collation.
         (Literal::Text(one), Literal::Text(other)) if is_text(left.cast) && is_text(right.cast) => {

@@ -1,6 +1,6 @@
 //! What the server is asked for, so that the proxy can compute.
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 use sqlparser::ast::Expr;
 
 use super::scope::Gathered;

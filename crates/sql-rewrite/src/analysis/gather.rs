@@ -5,7 +5,8 @@
 //! Invariant: an array is fetched, or handed on by name to the query around. Everything else that
 //! would be done with it is refused.
 
-use column_types::{Accumulator, Aggregation, LogicalType};
+use column_value::LogicalType;
+use semantics_postgres::{Accumulator, Aggregation};
 use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
 };

@@ -1,6 +1,7 @@
 //! Expressions that the proxy computes, over columns that it fetches.
 
-use column_types::{Accumulator, Aggregation, Arithmetic, LogicalType, Value as Constantly};
+use column_value::{LogicalType, Value as Constantly};
+use semantics_postgres::{Accumulator, Aggregation, Arithmetic, ValueText};
 use sqlparser::ast::{
     BinaryOperator as B, CastKind, Expr, Function, FunctionArguments, TrimWhereField,
     UnaryOperator as U,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 use sqlparser::ast::{Expr, Ident};
 use sqlstate::SqlState;
 

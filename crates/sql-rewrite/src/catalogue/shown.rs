@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 
 use crate::{ColumnId, Literal, Schema};
 

@@ -1,6 +1,6 @@
 //! `CREATE TABLE`, and what makes a column: for `ALTER TABLE … ADD COLUMN` too.
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 use sqlparser::ast::{
     ColumnDef, ColumnOption, CreateTable, CreateTableLikeKind, DataType, Expr, Statement,
     TableConstraint, Value,

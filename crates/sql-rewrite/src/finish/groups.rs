@@ -1,6 +1,7 @@
 //! What is computed over groups.
 
-use column_types::{Accumulator, Aggregation, LogicalType};
+use column_value::LogicalType;
+use semantics_postgres::{Accumulator, Aggregation};
 use sqlparser::ast::{
     BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident,

@@ -1,6 +1,6 @@
 //! What the planner would not send, and what it would: the proof must not rest on the planner.
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 
 use super::check;
 use crate::{

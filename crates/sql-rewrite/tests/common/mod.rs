@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 use sql_plan::{ColumnId, ColumnRule, Plan, Refusal, Rules};
 use sql_rewrite::{
     CatalogueFacts, Column, Dialect, ProtectedColumn, RelationKind, Schema, Table, plan,

@@ -4,7 +4,7 @@
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::{BigInt, BigUint, Sign};
 use bigdecimal::num_traits::{ToPrimitive, Zero};
-use column_types::{NumericSpecial, Value, ValueError};
+use column_value::{NumericSpecial, Value, ValueError};
 use sqlstate::SqlState;
 
 use super::{error, malformed, special_of_sign, too_short};

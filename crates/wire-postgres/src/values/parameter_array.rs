@@ -1,6 +1,7 @@
 //! Arrays: numbers of their types, and their forms in messages.
 
-use column_types::{LogicalType, TextContext, Value, ValueError, array_elements};
+use column_value::{LogicalType, Value, ValueError};
+use semantics_postgres::{TextContext, ValueText, array_elements};
 use sqlstate::SqlState;
 
 use super::{Format, error, fixed, malformed, oid, read, too_short, utf8};

@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use column_types::TextContext;
+use semantics_postgres::TextContext;
 use sql_plan::{Plan, ReadModifyWrite};
 use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, Target, write_execute, write_target};

@@ -1,6 +1,6 @@
 //! Forms of SQL that mean others which the proxy computes; and functions.
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 use sqlparser::ast::{
     BinaryOperator as B, CaseWhen, Expr, Function, FunctionArguments, UnaryOperator as U, Value,
 };

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::mem::discriminant;
 use std::ops::ControlFlow;
 
-use column_types::LogicalType;
+use column_value::LogicalType;
 use sqlparser::ast::{
     CastKind, DataType, Distinct, Expr, GroupByExpr, Query, Select, SelectItem, SetExpr,
     TableFactor, TableWithJoins, Value, Values, visit_expressions,

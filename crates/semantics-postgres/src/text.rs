@@ -2,21 +2,46 @@
 
 use std::fmt::Write as _;
 
+use column_value::limits::integer_range;
+use column_value::{LogicalType, Value, ValueError, floats, is_space};
 use sqlstate::SqlState;
 
 use crate::context::TextContext;
-use crate::logical::LogicalType;
-use crate::space::is_space;
-use crate::value::{Value, ValueError};
-use crate::{bytes, datetime, datetime_text, floats, numeric};
+use crate::{bytes, datetime, datetime_text, numeric};
 
-impl Value {
+/// Texts of values, as PostgreSQL reads and writes them.
+pub trait ValueText: Sized {
     /// Reads a text as the input function of the type does. Lengths, precision and scale are not
     /// looked at: see [`assign`](crate::assign).
     ///
     /// # Errors
     /// SQLSTATE of the server's input function.
-    pub fn from_text(
+    fn from_text(
+        text: &str,
+        logical: LogicalType,
+        context: &TextContext,
+    ) -> Result<Self, ValueError>;
+
+    /// Writes the value as the output function of the type does, behind what `out` holds.
+    fn write_text(&self, logical: LogicalType, context: &TextContext, out: &mut String);
+
+    /// The text of [`write_text`](Self::write_text).
+    fn to_text(&self, logical: LogicalType, context: &TextContext) -> String {
+        let mut text = String::new();
+        self.write_text(logical, context, &mut text);
+        text
+    }
+
+    /// A number as it stands in SQL, and the type that PostgreSQL gives it: `integer`, `bigint`
+    /// where that is too small, else `numeric`.
+    ///
+    /// # Errors
+    /// 22P02: no number. 22003: beyond `numeric`.
+    fn from_number(text: &str) -> Result<(Self, LogicalType), ValueError>;
+}
+
+impl ValueText for Value {
+    fn from_text(
         text: &str,
         logical: LogicalType,
         context: &TextContext,
@@ -49,8 +74,7 @@ impl Value {
         }
     }
 
-    /// Writes the value as the output function of the type does, behind what `out` holds.
-    pub fn write_text(&self, logical: LogicalType, context: &TextContext, out: &mut String) {
+    fn write_text(&self, logical: LogicalType, context: &TextContext, out: &mut String) {
         match self {
             Self::Boolean(true) => out.push('t'),
             Self::Boolean(false) => out.push('f'),
@@ -76,19 +100,7 @@ impl Value {
         }
     }
 
-    /// The text of [`write_text`](Self::write_text).
-    pub fn to_text(&self, logical: LogicalType, context: &TextContext) -> String {
-        let mut text = String::new();
-        self.write_text(logical, context, &mut text);
-        text
-    }
-
-    /// A number as it stands in SQL, and the type that PostgreSQL gives it: `integer`, `bigint`
-    /// where that is too small, else `numeric`.
-    ///
-    /// # Errors
-    /// 22P02: no number. 22003: beyond `numeric`.
-    pub fn from_number(text: &str) -> Result<(Self, LogicalType), ValueError> {
+    fn from_number(text: &str) -> Result<(Self, LogicalType), ValueError> {
         if let Ok(number) = text.parse::<i64>() {
             let logical = match i32::try_from(number) {
                 Ok(_) => LogicalType::Integer,
@@ -117,15 +129,6 @@ fn parse_boolean(text: &str) -> Result<Value, ValueError> {
         return Ok(Value::Boolean(false));
     }
     Err(ValueError::syntax("boolean"))
-}
-
-/// The range of an integer type.
-pub(crate) fn integer_range(logical: LogicalType) -> std::ops::RangeInclusive<i64> {
-    match logical {
-        LogicalType::SmallInt => i64::from(i16::MIN)..=i64::from(i16::MAX),
-        LogicalType::Integer => i64::from(i32::MIN)..=i64::from(i32::MAX),
-        _ => i64::MIN..=i64::MAX,
-    }
 }
 
 fn parse_integer(text: &str, logical: LogicalType) -> Result<Value, ValueError> {

@@ -1,6 +1,6 @@
 //! White space, as PostgreSQL's readers of values skip it.
 
 /// What C calls a space.
-pub(crate) fn is_space(character: char) -> bool {
+pub fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t'..='\r')
 }

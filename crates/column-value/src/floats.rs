@@ -10,7 +10,7 @@ use crate::value::{Value, ValueError};
 ///
 /// # Errors
 /// 22P02: no number. 22003: too large, or too small to be told from 0.
-pub(crate) fn parse(text: &str, single: bool) -> Result<Value, ValueError> {
+pub fn parse(text: &str, single: bool) -> Result<Value, ValueError> {
     let name = if single { "real" } else { "double precision" };
     let text = text.trim_matches(crate::space::is_space);
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -40,7 +40,7 @@ pub(crate) fn parse(text: &str, single: bool) -> Result<Value, ValueError> {
 
 /// Writes a number as `extra_float_digits` says: above 0 with the fewest digits that are read back
 /// as the same one, else with those that every number of the type has, and so many more or less.
-pub(crate) fn write(number: f64, single: bool, extra_digits: i32, out: &mut String) {
+pub fn write(number: f64, single: bool, extra_digits: i32, out: &mut String) {
     if number.is_nan() {
         out.push_str("NaN");
         return;

@@ -1,9 +1,7 @@
 //! `bytea` and `uuid`: their texts.
 
+use column_value::{Value, ValueError, is_space};
 use sqlstate::SqlState;
-
-use crate::space::is_space;
-use crate::value::{Value, ValueError};
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 

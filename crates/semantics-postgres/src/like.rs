@@ -1,8 +1,7 @@
 //! `LIKE` and `ILIKE`.
 
+use column_value::ValueError;
 use sqlstate::SqlState;
-
-use crate::value::ValueError;
 
 /// A pattern, read once for many texts.
 #[derive(Clone, Debug)]

@@ -4,13 +4,12 @@
 //! First the text is cut into tokens, then each token is given its meaning, in order; numbers get
 //! theirs by what is known already, as the server's own reader does.
 
+use column_value::civil::{self, Date};
+use column_value::{ValueError, is_space};
 use sqlstate::SqlState;
 
-use crate::civil::{self, Date};
 use crate::context::DateOrder;
-use crate::space::is_space;
 use crate::tokens::{Token, tokens};
-use crate::value::ValueError;
 use crate::words::{Special, Word, word};
 use crate::zone::TimeZone;
 

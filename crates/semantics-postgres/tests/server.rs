@@ -6,11 +6,12 @@
 #[path = "server/draw.rs"]
 mod draw;
 
-use column_types::{
-    Accumulator, Aggregation, Arithmetic, Like, LogicalType, TextContext, TimeZone, Value,
-    ValueError, assign, cast, compare, compare_char,
-};
+use column_value::{LogicalType, Value, ValueError};
 use draw::Draw;
+use semantics_postgres::{
+    Accumulator, Aggregation, Arithmetic, Like, TextContext, TimeZone, ValueText, assign, cast,
+    compare, compare_char,
+};
 use server_testkit::Postgres;
 
 /// A case: what the server evaluates, and what is expected of it.

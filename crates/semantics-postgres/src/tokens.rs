@@ -1,6 +1,7 @@
 //! Cuts a text that holds a date or a time into tokens.
 
-use crate::space::is_space;
+use column_value::is_space;
+
 use crate::words::{Word, word};
 
 /// A piece of the text, in lower case.

@@ -1,12 +1,12 @@
 //! Values of one type as values of another: on assignment to a column, and by `CAST`.
 
 use bigdecimal::BigDecimal;
+use column_value::limits::integer_range;
+use column_value::{LogicalType, NumericSpecial, Value, ValueError};
 use sqlstate::SqlState;
 
 use crate::context::TextContext;
-use crate::logical::LogicalType;
-use crate::text::integer_range;
-use crate::value::{NumericSpecial, Value, ValueError};
+use crate::text::ValueText;
 use crate::{datetime, numeric};
 
 /// Who asks for another type.
@@ -160,7 +160,7 @@ fn to_float(value: Value, to: LogicalType) -> Result<Value, ValueError> {
         Value::Numeric(number) if single => {
             let mut text = String::new();
             numeric::write(number, &mut text);
-            return crate::floats::parse(&text, single);
+            return column_value::floats::parse(&text, single);
         }
         Value::Numeric(number) => numeric::to_float(number)?,
         _ => return Ok(value),

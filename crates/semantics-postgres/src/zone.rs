@@ -2,9 +2,8 @@
 
 use std::sync::LazyLock;
 
+use column_value::civil::{self, CYCLE_DAYS, DAY_US};
 use jiff::tz::{AmbiguousOffset, TimeZoneDatabase};
-
-use crate::civil::{self, CYCLE_DAYS, DAY_US};
 
 /// A time zone by PostgreSQL's rules.
 #[derive(Clone, Debug, PartialEq)]

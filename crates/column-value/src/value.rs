@@ -109,7 +109,8 @@ pub struct ValueError {
 }
 
 impl ValueError {
-    pub(crate) fn new(sqlstate: SqlState, message: impl Into<String>) -> Self {
+    /// An error with the server's code and words.
+    pub fn new(sqlstate: SqlState, message: impl Into<String>) -> Self {
         Self {
             sqlstate,
             message: message.into(),
@@ -117,7 +118,7 @@ impl ValueError {
     }
 
     /// 22P02: the text is none of the type. Unlike the server, it does not repeat the text.
-    pub(crate) fn syntax(type_name: &str) -> Self {
+    pub fn syntax(type_name: &str) -> Self {
         Self::new(
             SqlState::INVALID_TEXT_REPRESENTATION,
             format!("invalid input syntax for type {type_name}"),
@@ -125,7 +126,7 @@ impl ValueError {
     }
 
     /// 22003: `smallint out of range`
-    pub(crate) fn out_of_range(type_name: &str) -> Self {
+    pub fn out_of_range(type_name: &str) -> Self {
         Self::new(
             SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
             format!("{type_name} out of range"),

@@ -4,9 +4,12 @@
 
 /// A date. Years count astronomically: the year 0 is 1 BC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Date {
+pub struct Date {
+    /// Counted astronomically.
     pub year: i64,
+    /// From 1.
     pub month: i64,
+    /// From 1.
     pub day: i64,
 }
 
@@ -14,22 +17,22 @@ pub(crate) struct Date {
 const EPOCH: i64 = 730_425;
 
 /// Days of 400 years.
-pub(crate) const CYCLE_DAYS: i64 = 146_097;
+pub const CYCLE_DAYS: i64 = 146_097;
 
 /// 4714-11-24 BC, the first day that the server knows: Julian day 0.
-pub(crate) const FIRST_DAY: i64 = -2_451_545;
+pub const FIRST_DAY: i64 = -2_451_545;
 
 /// 5874897-12-31, the last `date`.
-pub(crate) const LAST_DAY: i64 = 2_145_031_948;
+pub const LAST_DAY: i64 = 2_145_031_948;
 
 /// 294276-12-31, the last day of a `timestamp`.
-pub(crate) const LAST_TIMESTAMP_DAY: i64 = 106_751_982;
+pub const LAST_TIMESTAMP_DAY: i64 = 106_751_982;
 
 /// Microseconds of a day.
-pub(crate) const DAY_US: i64 = 86_400_000_000;
+pub const DAY_US: i64 = 86_400_000_000;
 
 /// Days since 2000-01-01. Years start in March here, so that a leap day ends one.
-pub(crate) fn days(date: Date) -> i64 {
+pub fn days(date: Date) -> i64 {
     let year = date.year - i64::from(date.month <= 2);
     let (cycle, year_of_cycle) = (year.div_euclid(400), year.rem_euclid(400));
     let month = (date.month + 9) % 12;
@@ -39,7 +42,7 @@ pub(crate) fn days(date: Date) -> i64 {
 }
 
 /// The date of a day since 2000-01-01.
-pub(crate) fn date(days: i64) -> Date {
+pub fn date(days: i64) -> Date {
     let days = days + EPOCH;
     let (cycle, day) = (days.div_euclid(CYCLE_DAYS), days.rem_euclid(CYCLE_DAYS));
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -55,7 +58,7 @@ pub(crate) fn date(days: i64) -> Date {
 }
 
 /// How many days the month has.
-pub(crate) fn days_of_month(year: i64, month: i64) -> i64 {
+pub fn days_of_month(year: i64, month: i64) -> i64 {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     match month {
         2 if leap => 29,

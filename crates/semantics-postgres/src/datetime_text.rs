@@ -4,13 +4,13 @@
 //! relative to a week, time zones as full POSIX rules. They are refused with 22007, never
 //! misread.
 
+use column_value::civil::{self, DAY_US};
+use column_value::{Value, ValueError};
 use sqlstate::SqlState;
 
-use crate::civil::{self, DAY_US};
 use crate::context::TextContext;
 use crate::datetime;
 use crate::fields::{Fields, syntax};
-use crate::value::{Value, ValueError};
 use crate::words::Special;
 
 pub(crate) fn date(text: &str, context: &TextContext) -> Result<Value, ValueError> {

@@ -1,13 +1,14 @@
-//! Types and values of SQL columns as the proxy understands them.
+//! What PostgreSQL does with values: the texts it reads and writes, its casts, comparison,
+//! arithmetic and aggregates.
 //!
 //! A protected column is `bytea` in the server, so the server no longer checks what goes in:
 //! length, scale, range. This crate is the one home of those rules, and of the errors that the
 //! server would have given. It knows no protocol (formats on the wire are with `wire-postgres`)
-//! and no key.
+//! and no key. `column-value` defines what a value is.
 //!
 //! | to | use |
 //! |---|---|
-//! | read and write texts | [`Value::from_text`], [`Value::write_text`], [`Value::from_number`] |
+//! | read and write texts | [`ValueText`] with a [`TextContext`] |
 //! | read texts of arrays | [`array_elements`] |
 //! | store a value in a column | [`assign`] |
 //! | compute | [`cast`], [`compare`], [`Arithmetic`], [`negate`], [`Accumulator`], [`Like`] |
@@ -20,20 +21,15 @@ mod arithmetic;
 mod array;
 mod bytes;
 mod cast;
-mod civil;
 mod compare;
 mod context;
 mod datetime;
 mod datetime_text;
 mod fields;
-mod floats;
 mod like;
-mod logical;
 mod numeric;
-mod space;
 mod text;
 mod tokens;
-mod value;
 mod words;
 mod zone;
 
@@ -44,6 +40,5 @@ pub use cast::{assign, cast};
 pub use compare::{compare, compare_char};
 pub use context::{DateOrder, TextContext};
 pub use like::Like;
-pub use logical::{LogicalType, TypeNameError};
-pub use value::{NumericSpecial, Value, ValueError};
+pub use text::ValueText;
 pub use zone::TimeZone;

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use bigdecimal::BigDecimal;
+use column_value::{NumericSpecial, Value};
 
-use crate::value::{NumericSpecial, Value};
 use crate::{datetime, numeric};
 
 /// How two values stand; None: they cannot be compared. Numbers of all kinds compare with each

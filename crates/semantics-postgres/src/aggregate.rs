@@ -4,13 +4,12 @@ use std::cmp::Ordering;
 
 use bigdecimal::BigDecimal;
 use bigdecimal::num_traits::Zero;
+use column_value::{LogicalType, Value, ValueError};
 use sqlstate::SqlState;
 
 use crate::arithmetic::{Arithmetic, check_float, float, in_range};
 use crate::compare::{compare, compare_char};
-use crate::logical::LogicalType;
 use crate::numeric;
-use crate::value::{Value, ValueError};
 
 /// Which aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,11 +3,10 @@
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::Sign;
 use bigdecimal::num_traits::Zero;
+use column_value::limits::integer_range;
+use column_value::{LogicalType, NumericSpecial, Value, ValueError};
 use sqlstate::SqlState;
 
-use crate::logical::LogicalType;
-use crate::text::integer_range;
-use crate::value::{NumericSpecial, Value, ValueError};
 use crate::{datetime, numeric};
 
 /// An operator on two numbers.

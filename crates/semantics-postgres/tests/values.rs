@@ -1,7 +1,8 @@
 //! Texts, assignment and arithmetic, by cases whose answers PostgreSQL 15 gave.
 
-use column_types::{
-    Accumulator, Aggregation, Arithmetic, Like, LogicalType, TextContext, TimeZone, Value, assign,
+use column_value::{LogicalType, Value};
+use semantics_postgres::{
+    Accumulator, Aggregation, Arithmetic, Like, TextContext, TimeZone, ValueText, assign,
 };
 
 fn context() -> TextContext {
@@ -126,13 +127,16 @@ fn numbers_that_no_float_is_near_are_none() {
     let (double, numeric) = (LogicalType::Double, LogicalType::Numeric(None));
     for text in ["1e-400", "-1e-400", "1e400", "-1e400"] {
         let number = read(text, "numeric").expect("a number");
-        let cast = column_types::cast(number.clone(), numeric, double, &context());
+        let cast = semantics_postgres::cast(number.clone(), numeric, double, &context());
         assert_eq!(
             cast.map_err(|error| error.sqlstate.as_str()),
             Err("22003"),
             "{text}"
         );
-        assert_eq!(column_types::compare(&number, &Value::Float(0.0)), None);
+        assert_eq!(
+            semantics_postgres::compare(&number, &Value::Float(0.0)),
+            None
+        );
         let sum = Arithmetic::Add.calculate(&Value::Float(0.0), &number, double);
         assert_eq!(
             sum.map_err(|error| error.sqlstate.as_str()),
