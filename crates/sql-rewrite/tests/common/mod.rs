@@ -112,7 +112,8 @@ pub fn people() -> Schema {
     schema
 }
 
-fn build(name: &str, rules: &Rules, tables: &[(&str, &str, &[&str])]) -> Schema {
+/// A schema of tables: name, columns in their order, unique keys.
+pub fn build(name: &str, rules: &Rules, tables: &[(&str, &str, &[&str])]) -> Schema {
     let mut schema = Schema {
         search_path: vec!["public".to_owned()],
         catalogue: CatalogueFacts::default(),
