@@ -109,6 +109,17 @@ pub struct Output {
     pub hidden: bool,
 }
 
+impl Output {
+    /// A column that the client sees under the name that the server gives it.
+    pub const fn shown(kind: OutputKind) -> Self {
+        Self {
+            name: None,
+            kind,
+            hidden: false,
+        }
+    }
+}
+
 /// What a column of an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputKind {
@@ -130,6 +141,17 @@ pub struct LockKey {
     pub key: Vec<(usize, usize)>,
     /// Sealed columns of the row among the outputs.
     pub read: Vec<LockedColumn>,
+    /// The same `SELECT` with more columns of the row, hidden from the client: the sealed numbers
+    /// that the client leaves out. A session that increments one of them later need not read the
+    /// row again. None: there is none to add. Its own key has none either.
+    pub wider: Option<Box<Translated>>,
+}
+
+impl LockKey {
+    /// Whether a sealed column of the row is read.
+    pub fn reads(&self, column: ColumnId) -> bool {
+        self.read.iter().any(|read| read.column == column)
+    }
 }
 
 /// A sealed column of a locked row.

@@ -360,10 +360,8 @@ pub(crate) fn output_list(outputs: Outputs) -> Vec<Output> {
     if outputs.iter().all(|output| output.sealed.is_none()) {
         return Vec::new();
     }
-    let outputs = outputs.into_iter().map(|output| Output {
-        name: None,
-        kind: output.sealed.map_or(OutputKind::Plain, OutputKind::Sealed),
-        hidden: false,
-    });
+    let outputs = outputs
+        .into_iter()
+        .map(|output| Output::shown(output.sealed.map_or(OutputKind::Plain, OutputKind::Sealed)));
     outputs.collect()
 }

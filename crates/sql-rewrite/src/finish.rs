@@ -507,11 +507,7 @@ fn fetch(
     select.distinct = None;
     select.group_by = GroupByExpr::Expressions(Vec::new(), Vec::new());
     select.having = None;
-    let outputs = fetched.iter().map(|fetched| Output {
-        name: None,
-        kind: fetched.kind(),
-        hidden: false,
-    });
+    let outputs = fetched.iter().map(|fetched| Output::shown(fetched.kind()));
     let mut outputs: Vec<Output> = outputs.collect();
     select.projection = fetched
         .into_iter()
@@ -523,11 +519,7 @@ fn fetch(
         select
             .projection
             .push(SelectItem::UnnamedExpr(Expr::Value(one.into())));
-        outputs.push(Output {
-            name: None,
-            kind: OutputKind::Plain,
-            hidden: false,
-        });
+        outputs.push(Output::shown(OutputKind::Plain));
     }
     let template = template::of(&mut Statement::Query(Box::new(query)))?;
     let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());

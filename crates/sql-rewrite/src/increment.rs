@@ -88,6 +88,7 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
             table: (table.schema.clone(), table.name.clone()),
             key,
             read: Vec::new(),
+            wider: None,
         }),
         effects: effects(table, analysis),
     })
@@ -296,11 +297,7 @@ fn reading(
     let outputs = [None; LOCATORS]
         .into_iter()
         .chain(sealed)
-        .map(|sealed| Output {
-            name: None,
-            kind: sealed.map_or(OutputKind::Plain, OutputKind::Sealed),
-            hidden: false,
-        });
+        .map(|sealed| Output::shown(sealed.map_or(OutputKind::Plain, OutputKind::Sealed)));
     let outputs = outputs.collect();
     // They are analysed already.
     let SetExpr::Select(select) = &mut *query.body else {

@@ -33,7 +33,6 @@ mod type_limits;
 mod uses;
 mod utility;
 mod verify;
-mod widen;
 
 pub use describe::describe;
 pub use names::NAME_SIZE_MAX;
@@ -46,7 +45,6 @@ pub use schema::{
 };
 pub use statement::{plan, plan_with};
 pub use verify::is_of_second_proof;
-pub use widen::widen;
 
 use sql_plan::{
     Aggregate, AggregateFunction, Assignment, BinaryOperator, ColumnId, ColumnRule, Copy,

@@ -2,12 +2,16 @@
 //! ends, so that an increment needs not to read again.
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, LockType, Query, Select, SelectItem, SetExpr, TableFactor, Value,
+    BinaryOperator, Expr, LockType, Query, Select, SelectItem, SetExpr, Statement, TableFactor,
+    Value,
 };
 
 use crate::analysis::{Analysis, template};
-use crate::names::{folded, split};
-use crate::{Form, Literal, LockKey, LockedColumn, Output, OutputKind, Source, Table, forms};
+use crate::names::{folded, quoted, split};
+use crate::{
+    ColumnId, Form, Literal, LockKey, LockedColumn, Output, OutputKind, Schema, Source, Table,
+    Translated, forms,
+};
 
 /// The key of the row that an analysed query locks; None where it locks none, or may lock several.
 pub(crate) fn of_query(
@@ -48,7 +52,49 @@ pub(crate) fn of_query(
         table: (table.schema.clone(), table.name.clone()),
         key,
         read,
+        wider: None,
     })
+}
+
+/// An analysed query that locks a row, with the sealed numbers of the row that it leaves out: read
+/// with the lock, they need not be read again to be incremented. A number that the key compares is
+/// not incremented by it.
+pub(crate) fn wider(
+    mut query: Box<Query>,
+    narrow: &Translated,
+    schema: &Schema,
+) -> Option<Translated> {
+    let mut wider = narrow.clone();
+    let locks = wider.locks.as_mut()?;
+    let columns = schema.tables.get(&locks.table)?.columns.iter().enumerate();
+    let missing: Vec<ColumnId> = columns
+        .filter(|(index, _)| !locks.key.iter().any(|(own, _)| own == index))
+        .filter_map(|(_, column)| column.protected)
+        .filter(|column| schema.column(*column).logical.is_number() && !locks.reads(*column))
+        .collect();
+    let SetExpr::Select(select) = &mut *query.body else {
+        return None;
+    };
+    if missing.is_empty() {
+        return None;
+    }
+    // A list that is empty stands for columns that are all plain.
+    let plain = Output::shown(OutputKind::Plain);
+    wider.outputs.resize(select.projection.len(), plain);
+    for column in missing {
+        let name = Expr::Identifier(quoted(&schema.column(column).column));
+        select.projection.push(SelectItem::UnnamedExpr(name));
+        locks.read.push(LockedColumn {
+            column,
+            output: wider.outputs.len(),
+        });
+        wider.outputs.push(Output {
+            hidden: true,
+            ..Output::shown(OutputKind::Sealed(column))
+        });
+    }
+    wider.template = template::of(&mut Statement::Query(query)).ok()?;
+    Some(wider)
 }
 
 /// The table of a query over nothing else.

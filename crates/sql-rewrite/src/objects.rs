@@ -385,11 +385,7 @@ mod tests {
     use crate::OutputKind;
     use crate::lexer::lexemes;
 
-    const OUTPUT: Output = Output {
-        name: None,
-        kind: OutputKind::Plain,
-        hidden: false,
-    };
+    const OUTPUT: Output = Output::shown(OutputKind::Plain);
 
     fn effects_of(text: &str) -> Vec<ObjectEffect> {
         effects(text, &lexemes(text))

@@ -402,6 +402,10 @@ fn translate(statement: &Statement, schema: &Schema) -> Result<(Translated, Effe
         Statement::Query(query) => locks::of_query(&mut analysis, query, &outputs),
         _ => None,
     };
+    let locking = match &changed {
+        Statement::Query(query) if locks.is_some() => Some(query.clone()),
+        _ => None,
+    };
     let template = template::of(&mut changed)?;
     let parameter_types = analysis.parameter_types();
     let effects = Effects {
@@ -410,12 +414,16 @@ fn translate(statement: &Statement, schema: &Schema) -> Result<(Translated, Effe
         uses: analysis.uses,
         ..Effects::default()
     };
-    let translated = Translated {
+    let mut translated = Translated {
         template,
         holes: analysis.holes,
         outputs,
         parameter_types,
         locks,
     };
+    let wider = locking.and_then(|query| locks::wider(query, &translated, schema));
+    if let Some(locks) = &mut translated.locks {
+        locks.wider = wider.map(Box::new);
+    }
     Ok((translated, effects))
 }

@@ -70,7 +70,11 @@ pub fn is_of_second_proof(message: &str) -> bool {
 pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Doubt> {
     match plan {
         Plan::Pass(_) => Ok(()),
-        Plan::One(translated, _) => check_translated(translated, schema),
+        Plan::One(translated, _) => {
+            let wider = translated.locks.iter().find_map(|own| own.wider.as_deref());
+            let mut all = [Some(translated), wider].into_iter().flatten();
+            all.try_for_each(|one| check_translated(one, schema))
+        }
         Plan::ReadModifyWrite(modify) => of_modify(modify, schema),
         Plan::Finish(finish) => {
             let mut labels = Labels::new(schema);
@@ -89,7 +93,7 @@ pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Doubt> {
 }
 
 /// Proves a statement that the server executes as one.
-pub(crate) fn check_translated(translated: &Translated, schema: &Schema) -> Result<(), Doubt> {
+fn check_translated(translated: &Translated, schema: &Schema) -> Result<(), Doubt> {
     let mut labels = Labels::new(schema);
     let columns = of_translated(translated, &mut labels)?;
     check_outputs(&translated.outputs, &columns, &labels)?;
@@ -159,11 +163,7 @@ fn of_copy(copy: &Copy, schema: &Schema) -> Result<(), Doubt> {
             }
         }
     };
-    let outputs = copy.fields.iter().map(|kind| Output {
-        name: None,
-        kind: *kind,
-        hidden: false,
-    });
+    let outputs = copy.fields.iter().map(|kind| Output::shown(*kind));
     check_outputs(&outputs.collect::<Vec<_>>(), &columns, &labels)?;
     labels.check_hidden(&hidden_by(&copy.holes))
 }

@@ -15,7 +15,7 @@ use sql_plan::{
     Effects, Expression, Hole, LockKey, ObjectEffect, Output, OutputKind, Plan, Refusal, Rules,
     Source, Translated,
 };
-use sql_rewrite::{Dialect, Objects, Schema, describe, plan, plan_with, widen};
+use sql_rewrite::{Dialect, Objects, Schema, describe, plan, plan_with};
 
 use crate::common::{build, people, tpcc};
 
@@ -286,25 +286,13 @@ fn of_key(out: &mut String, locks: &LockKey) {
 
 /// A locking statement with what increments may need beside what it reads.
 fn of_wider(out: &mut String, one: &Translated, schema: &Schema) {
-    let Some(locks) = &one.locks else {
-        return;
-    };
-    let table = schema.tables.get(&locks.table).expect("a known table");
-    let columns = table.columns.iter().enumerate();
-    let columns: Vec<_> = columns
-        .filter(|(index, _)| !locks.key.iter().any(|(own, _)| own == index))
-        .filter_map(|(_, column)| column.protected)
-        .filter(|column| schema.column(*column).logical.is_number())
-        .collect();
-    if let Some(wider) = widen(one, &columns, schema) {
-        let plan = Plan::One(wider, Effects::default());
+    let locks = one.locks.as_ref();
+    if let Some(wider) = locks.and_then(|locks| locks.wider.as_deref()) {
+        let plan = Plan::One(wider.clone(), Effects::default());
         for line in describe(&plan, schema).lines() {
             note(out, "wider", line);
         }
-        let Plan::One(wider, _) = plan else {
-            unreachable!("it was made so");
-        };
-        of_translated(out, "wider", &wider);
+        of_translated(out, "wider", wider);
     }
 }
 

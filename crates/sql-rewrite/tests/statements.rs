@@ -3,7 +3,7 @@
 use crate::common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one, tpcc};
 use column_types::LogicalType;
 use sql_plan::{ColumnId, ObjectEffect, OutputKind, Plan, Translated};
-use sql_rewrite::{Dialect, Objects, RelationKind, Schema, plan, plan_with, widen};
+use sql_rewrite::{Dialect, Objects, RelationKind, Schema, plan, plan_with};
 
 fn one(statement: &str, schema: &Schema) -> Translated {
     match plan_one(statement, schema) {
@@ -54,22 +54,21 @@ fn rows_are_locked_in_every_way() {
 }
 
 #[test]
-fn a_lock_is_widened_by_what_is_incremented_later() {
+fn a_locking_select_has_a_variant_with_the_numbers_that_it_leaves_out() {
     let schema = people();
-    let columns = [
-        id(&schema, "name"),
-        id(&schema, "visits"),
-        id(&schema, "note"),
-    ];
+    let [name, salary, visits] = ["name", "salary", "visits"].map(|name| id(&schema, name));
+    let wider_of = |text: &str| one(text, &schema).locks.and_then(|locks| locks.wider);
     for lock in ["FOR UPDATE", "FOR NO KEY UPDATE"] {
         let text = format!("SELECT name, active FROM person WHERE id = $1 {lock}");
-        let wider = widen(&one(&text, &schema), &columns, &schema).expect("it reads less");
+        let wider = wider_of(&text).expect("it reads more");
         let text = wider
             .template
             .render(|hole, out| out.push_str(&format!("<{hole}>")));
         assert_eq!(
             text,
-            format!("SELECT name, active, visits FROM \"public\".person WHERE id = <0> {lock}")
+            format!(
+                "SELECT name, active, salary, visits FROM \"public\".person WHERE id = <0> {lock}"
+            )
         );
         let kinds: Vec<_> = wider
             .outputs
@@ -79,33 +78,25 @@ fn a_lock_is_widened_by_what_is_incremented_later() {
         assert_eq!(
             kinds,
             [
-                (OutputKind::Sealed(columns[0]), false),
+                (OutputKind::Sealed(name), false),
                 (OutputKind::Plain, false),
-                (OutputKind::Sealed(columns[1]), true)
+                (OutputKind::Sealed(salary), true),
+                (OutputKind::Sealed(visits), true)
             ]
         );
         let read: Vec<_> = wider.locks.expect("still").read;
         let read: Vec<_> = read.iter().map(|one| (one.column, one.output)).collect();
-        assert_eq!(read, [(columns[0], 0), (columns[1], 2)]);
+        assert_eq!(read, [(name, 0), (salary, 2), (visits, 3)]);
     }
-    let plain = one(
-        "SELECT active FROM person WHERE id = $1 FOR UPDATE",
-        &schema,
-    );
-    let wider = widen(&plain, &columns[1..2], &schema).expect("it reads less");
-    assert_eq!(wider.outputs.len(), 2);
+    let plain = wider_of("SELECT active FROM person WHERE id = $1 FOR UPDATE");
+    assert_eq!(plain.expect("it reads more").outputs.len(), 3);
     for statement in [
-        "SELECT name, visits FROM person WHERE id = $1 FOR UPDATE",
+        "SELECT visits, name, salary FROM person WHERE id = $1 FOR UPDATE",
         "SELECT name FROM person WHERE id = $1",
         "SELECT name FROM person WHERE active = $1 FOR UPDATE",
         "SELECT name FROM person WHERE id = $1 FOR SHARE",
     ] {
-        let translated = one(statement, &schema);
-        assert_eq!(
-            widen(&translated, &columns[..2], &schema),
-            None,
-            "{statement}"
-        );
+        assert_eq!(wider_of(statement), None, "{statement}");
     }
 }
 

@@ -103,11 +103,7 @@ fn proved(text: &str, outputs: &[OutputKind]) -> Result<(), String> {
         pieces.push(Piece::Hole(holes.len()));
         holes.push(Hole { source, form });
     }
-    let outputs = outputs.iter().map(|kind| Output {
-        name: None,
-        kind: *kind,
-        hidden: false,
-    });
+    let outputs = outputs.iter().map(|kind| Output::shown(*kind));
     let translated = Translated {
         template: Template { pieces },
         holes,
