@@ -102,12 +102,16 @@ fn single_table<'s>(analysis: &Analysis<'s>, select: &Select) -> Option<&'s Tabl
     let [from] = select.from.as_slice() else {
         return None;
     };
-    let TableFactor::Table { name, .. } = &from.relation else {
+    let TableFactor::Table { name, alias, .. } = &from.relation else {
         return None;
     };
+    // An alias with columns renames those of the table.
+    let renames = alias
+        .as_ref()
+        .is_some_and(|alias| !alias.columns.is_empty());
     // What is kept of a row found by ONLY would be taken for all rows of its key: those of children
     // too.
-    if !from.joins.is_empty() || select.distinct.is_some() || forms::has_only(name) {
+    if renames || !from.joins.is_empty() || select.distinct.is_some() || forms::has_only(name) {
         return None;
     }
     let (schema, name) = split(name)?;

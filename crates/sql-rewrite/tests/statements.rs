@@ -95,6 +95,8 @@ fn a_locking_select_has_a_variant_with_the_numbers_that_it_leaves_out() {
         "SELECT name FROM person WHERE id = $1",
         "SELECT name FROM person WHERE active = $1 FOR UPDATE",
         "SELECT name FROM person WHERE id = $1 FOR SHARE",
+        // The alias renames the columns: its `id` is `mail`.
+        "SELECT a FROM person AS p (a, b, id) WHERE id = $1 FOR UPDATE",
     ] {
         assert_eq!(wider_of(statement), None, "{statement}");
     }
