@@ -11,8 +11,6 @@ use sqlparser::ast::{
     AssignmentTarget, Expr, Query, SelectItem, SetExpr, Statement, TableAlias, TableFactor, Value,
     Visit, Visitor, visit_expressions,
 };
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
 
 use crate::input::Input;
 
@@ -222,7 +220,7 @@ pub fn run(bytes: &[u8]) {
     if text.len() > TEXT_SIZE_MAX {
         return;
     }
-    match plan(&text, &SCHEMA, Dialect::Postgres) {
+    match plan(&text, &SCHEMA) {
         Ok(planned) => {
             check(&text, &planned);
             #[cfg(feature = "oracle")]
@@ -310,7 +308,7 @@ fn check_text(text: &str) {
     if !text.contains(CANARY) {
         return;
     }
-    let Ok(statements) = Parser::parse_sql(&PostgreSqlDialect {}, text) else {
+    let Some(statements) = Dialect::Postgres.statements(text) else {
         return;
     };
     for statement in &statements {

@@ -21,6 +21,7 @@ mod gather;
 pub(crate) mod joinable;
 pub(crate) mod lower;
 pub(crate) mod meeting;
+mod parameters;
 mod query;
 mod query_context;
 mod scope;
@@ -33,16 +34,16 @@ use column_types::LogicalType;
 use sqlparser::ast::{Expr, Value};
 
 use crate::{
-    ColumnId, Expression, Form, Hole, Literal, Mode, Output, OutputKind, ParameterType,
-    ProtectedColumn, Purpose, Refusal, Schema, Source, Use,
+    ColumnId, Dialect, Expression, Form, Hole, Literal, Mode, Output, OutputKind, ProtectedColumn,
+    Purpose, Refusal, Schema, Source, Use,
 };
 use sql_plan::refuse;
 
 pub(crate) use constant::Constant;
+pub(crate) use parameters::Parameters;
 pub(crate) use query::Outputs;
 pub(crate) use query::check_dialect;
 pub(crate) use query::expand_relation;
-pub(crate) use query::output_name;
 pub(crate) use query::output_of;
 pub(crate) use scope::Gathered;
 pub(crate) use scope::OutColumn;
@@ -63,27 +64,10 @@ pub(crate) enum Clear {
 pub(crate) struct Analysis<'s> {
     pub schema: &'s Schema,
     pub holes: Vec<Hole>,
-    /// Highest `$n`.
-    pub parameters: usize,
-    types: BTreeMap<usize, ParameterType>,
-    /// Parameters that are an array at one place and a value at another.
-    mixed: BTreeSet<usize>,
+    pub parameters: Parameters,
     /// Holes of parameters, so that each use of one kind is one hole: save those that are stored in
     /// columns of mode `random`, which are sealed at each place anew.
     made: BTreeMap<(usize, Form), usize>,
-    /// Parameters that are used in clear, and not beside plain columns.
-    free: BTreeSet<usize>,
-    /// Texts that are.
-    free_texts: BTreeSet<String>,
-    /// Parameters that the proxy computes with; those of an earlier analysis.
-    computed: BTreeSet<usize>,
-    computed_before: BTreeSet<usize>,
-    /// Texts that are sealed, or that the proxy computes with.
-    hidden_texts: BTreeSet<String>,
-    /// Parameters that are only tested for NULL at some place, and the column that an earlier
-    /// analysis of the same statement sealed them for.
-    null_tests: BTreeSet<usize>,
-    sealed_before: BTreeMap<usize, Form>,
     /// Common table expressions in sight, the innermost last.
     pub ctes: Vec<(String, Vec<OutColumn>)>,
     /// Those of `WITH RECURSIVE` that are in sight and not analysed yet.
@@ -103,17 +87,8 @@ impl<'s> Analysis<'s> {
         Self {
             schema,
             holes: Vec::new(),
-            parameters: 0,
-            types: BTreeMap::new(),
-            mixed: BTreeSet::new(),
+            parameters: Parameters::default(),
             made: BTreeMap::new(),
-            free: BTreeSet::new(),
-            free_texts: BTreeSet::new(),
-            computed: BTreeSet::new(),
-            computed_before: BTreeSet::new(),
-            hidden_texts: BTreeSet::new(),
-            null_tests: BTreeSet::new(),
-            sealed_before: BTreeMap::new(),
             ctes: Vec::new(),
             pending_ctes: Vec::new(),
             writes: None,
@@ -132,19 +107,16 @@ impl<'s> Analysis<'s> {
         let mut first = Self::new(schema);
         let value = analyse(&mut first)?;
         let sealed = first.sealed_parameters();
-        if first
-            .null_tests
-            .iter()
-            .all(|number| !sealed.contains_key(number) && !first.computed.contains(number))
-        {
-            first.check_parameters()?;
+        if !first.parameters.hides_null_test(&sealed) {
+            first.parameters.check(&sealed, schema)?;
             return Ok((first, value));
         }
         let mut second = Self::new(schema);
-        second.sealed_before = sealed;
-        second.computed_before = first.computed;
+        second.parameters = first.parameters.again(sealed);
         let value = analyse(&mut second)?;
-        second.check_parameters()?;
+        second
+            .parameters
+            .check(&second.sealed_parameters(), schema)?;
         Ok((second, value))
     }
 
@@ -161,42 +133,8 @@ impl<'s> Analysis<'s> {
         sealed
     }
 
-    /// Invariant 2.
-    fn check_parameters(&self) -> Result<(), Refusal> {
-        let sealed = self.sealed_parameters();
-        for number in &self.free {
-            if let Some(Form::Sealed(column, _) | Form::SealedArray(column, _)) = sealed.get(number)
-            {
-                return Err(refuse(format!(
-                    "parameter ${} meets protected column {} and is also used in clear",
-                    number + 1,
-                    self.title(*column),
-                ))
-                .with_hint("Bind the value twice, as two parameters."));
-            }
-            if self.computed.contains(number) {
-                return Err(refuse(format!(
-                    "parameter ${} meets a protected column in the proxy and is also used in clear",
-                    number + 1,
-                ))
-                .with_hint("Bind the value twice, as two parameters."));
-            }
-        }
-        if !self.free_texts.is_disjoint(&self.hidden_texts) {
-            return Err(refuse(
-                "a constant meets a protected column and is also used in clear: it may be the same \
-                 value",
-            )
-            .with_hint("Leave out what needs no column, or pass the values as parameters."));
-        }
-        if let Some(number) = self.mixed.first() {
-            return Err(refuse(format!(
-                "parameter ${} is an array beside one protected column, and a value beside another",
-                number + 1,
-            ))
-            .with_hint("Bind it twice, as two parameters."));
-        }
-        Ok(())
+    pub fn dialect(&self) -> Dialect {
+        self.schema.dialect
     }
 
     pub fn column(&self, id: ColumnId) -> &'s ProtectedColumn {
@@ -205,51 +143,13 @@ impl<'s> Analysis<'s> {
 
     /// A protected column as messages name it.
     pub fn title(&self, id: ColumnId) -> String {
-        let column = self.column(id);
-        format!("{}.{}", column.table, column.column)
+        self.schema.title(id)
     }
 
     /// Remembers what the server does with protected columns.
     pub fn note_use(&mut self, columns: impl IntoIterator<Item = ColumnId>, what: Use) {
         let columns = columns.into_iter();
         self.uses.extend(columns.map(|column| (column, what)));
-    }
-
-    /// What the client is told of a parameter's type, the first that is known.
-    pub fn note_type(&mut self, source: &Source, logical: LogicalType) {
-        self.note_parameter(source, ParameterType::One(logical));
-    }
-
-    pub fn note_parameter(&mut self, source: &Source, noted: ParameterType) {
-        let Source::Parameter(number) = source else {
-            return;
-        };
-        let known = *self.types.entry(*number).or_insert(noted);
-        let is_array = |noted| matches!(noted, ParameterType::Array(_));
-        if is_array(known) != is_array(noted) {
-            self.mixed.insert(*number);
-        }
-    }
-
-    pub fn parameter_types(&self) -> Vec<Option<ParameterType>> {
-        (0..self.parameters)
-            .map(|number| self.types.get(&number).copied())
-            .collect()
-    }
-
-    /// A parameter that the proxy computes with, and does not send.
-    pub fn see_parameter(&mut self, number: usize) {
-        self.parameters = self.parameters.max(number + 1);
-        self.computed.insert(number);
-    }
-
-    /// A constant that is sealed, or that the proxy computes with.
-    pub fn hide(&mut self, source: &Source) {
-        if let Source::Literal(Literal::Text(text)) = source
-            && !text.is_empty()
-        {
-            self.hidden_texts.insert(text.clone());
-        }
     }
 
     /// A hole, and the expression that stands for it in the tree.
@@ -266,7 +166,7 @@ impl<'s> Analysis<'s> {
         };
         let key = match &source {
             Source::Parameter(parameter) => {
-                self.parameters = self.parameters.max(parameter + 1);
+                self.parameters.see(*parameter);
                 is_shared.then_some((*parameter, form))
             }
             Source::Literal(_)
@@ -298,8 +198,8 @@ impl<'s> Analysis<'s> {
             return Ok(self.hole(source, Form::Sealed(column, purpose)));
         }
         let source = constant.for_column(self.column(column), purpose)?;
-        self.hide(&source);
-        self.note_type(&source, logical);
+        self.parameters.hide(&source);
+        self.parameters.note_type(&source, logical);
         Ok(self.hole(source, Form::Sealed(column, purpose)))
     }
 
@@ -307,10 +207,10 @@ impl<'s> Analysis<'s> {
     fn text_of(&mut self, source: Source) -> Source {
         let text = LogicalType::Text;
         if let Source::Parameter(number) = source {
-            self.parameters = self.parameters.max(number + 1);
+            self.parameters.see(number);
         }
-        self.hide(&source);
-        self.note_type(&source, text);
+        self.parameters.hide(&source);
+        self.parameters.note_type(&source, text);
         let value = Box::new(Expression::Value(source, text));
         Source::Calculated(Box::new(Expression::Cast(value, text)), text)
     }
@@ -322,12 +222,12 @@ impl<'s> Analysis<'s> {
         {
             let number = constant::parameter_number(name)?;
             if how == Clear::Free {
-                self.free.insert(number);
+                self.parameters.free.insert(number);
             }
             let hole = self.hole_number(Source::Parameter(number), Form::Plain);
             *value = template::marker_value(hole);
         } else if let (Clear::Free, Some(text)) = (how, constant::text(value)) {
-            self.free_texts.insert(text.to_owned());
+            self.parameters.free_texts.insert(text.to_owned());
         }
         Ok(())
     }
@@ -335,10 +235,10 @@ impl<'s> Analysis<'s> {
     /// A parameter that is tested for NULL: sealed where it is sealed elsewhere, since NULL is
     /// sealed as NULL.
     pub fn null_test(&mut self, number: usize) -> Result<Option<Expr>, Refusal> {
-        self.null_tests.insert(number);
-        match self.sealed_before.get(&number) {
+        self.parameters.null_tests.insert(number);
+        match self.parameters.sealed_before.get(&number) {
             Some(form) => Ok(Some(self.hole(Source::Parameter(number), *form))),
-            None if self.computed_before.contains(&number) => Err(refuse(format!(
+            None if self.parameters.computed_before.contains(&number) => Err(refuse(format!(
                 "parameter ${} is tested for NULL and meets a protected column in the proxy",
                 number + 1
             ))),

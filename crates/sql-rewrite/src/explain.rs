@@ -2,14 +2,11 @@
 //! who reads the server learns. Data only; the program prints it.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use column_types::LogicalType;
 
-use crate::lexer::{Lexeme, lexemes};
-use crate::{
-    ColumnId, Dialect, Mode, ObjectEffect, Plan, ProtectedColumn, Refusal, Schema, Use, uses,
-};
+use crate::dialect::lexeme::{Lexeme, Part};
+use crate::{ColumnId, Mode, ObjectEffect, Plan, ProtectedColumn, Refusal, Schema, Use, uses};
 use sql_plan::few_values;
 
 /// Where an operation is done.
@@ -360,10 +357,10 @@ impl How {
 }
 
 /// What is prepared is executed later, by the plan of its own text.
-fn meant(plan: Plan, schema: &Schema, dialect: Dialect) -> Plan {
+fn meant(plan: Plan, schema: &Schema) -> Plan {
     let prepared = match &plan {
         Plan::One(_, effects) => effects.objects.iter().find_map(|effect| match effect {
-            ObjectEffect::Prepares { text, .. } => crate::plan(text, schema, dialect).ok()?.pop(),
+            ObjectEffect::Prepares { text, .. } => crate::plan(text, schema).ok()?.pop(),
             _ => None,
         }),
         _ => None,
@@ -373,17 +370,17 @@ fn meant(plan: Plan, schema: &Schema, dialect: Dialect) -> Plan {
 
 /// What becomes of the statements of a text, each by itself: one that is refused does not hide
 /// the others.
-pub fn statements(text: &str, schema: &Schema, dialect: Dialect) -> Vec<StatementReport> {
-    let lexemes = lexemes(text);
+pub fn statements(text: &str, schema: &Schema) -> Vec<StatementReport> {
+    let lexemes = schema.dialect.lexemes(text);
     let parts = lexemes.split(|(lexeme, _)| *lexeme == Lexeme::Semicolon);
-    let report = |part: &[(Lexeme, Range<usize>)]| {
+    let report = |part: &Part| {
         // What does not end, as a text without its last quote, ends behind the text.
         let end = part.last()?.1.end.min(text.len());
         let text = &text[part.first()?.1.start..end];
-        let (how, learnt) = match crate::plan(text, schema, dialect) {
+        let (how, learnt) = match crate::plan(text, schema) {
             Err(refusal) => (How::Refused(refusal), Vec::new()),
             Ok(mut planned) => {
-                let plan = meant(planned.pop()?.plan, schema, dialect);
+                let plan = meant(planned.pop()?.plan, schema);
                 (How::of(&plan), learnt(&plan, schema))
             }
         };

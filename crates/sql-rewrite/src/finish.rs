@@ -15,9 +15,7 @@ use crate::analysis::function::{check_sort_options, sort_keys};
 use crate::analysis::lower::{Lowering, Typed, balanced, has_aggregate};
 use crate::analysis::meeting::Meetings;
 use crate::analysis::template;
-use crate::analysis::{
-    Analysis, Constant, OutColumn, Scope, expand_relation, output_name, output_of,
-};
+use crate::analysis::{Analysis, Constant, OutColumn, Scope, expand_relation, output_of};
 use crate::{
     Aggregate, BinaryOperator, Effects, Expression, Finish, GroupKey, Output, OutputKind, Plan,
     Refusal, ScalarFunction as Scalar, Schema, Sort, Translated, guard,
@@ -66,7 +64,7 @@ impl Shape {
         };
         crate::analysis::check_dialect(select)?;
         check_parts(select)?;
-        let mut scope = Scope::default();
+        let mut scope = Scope::of(Vec::new(), None, analysis.dialect());
         conditions_of_joins(select);
         analysis.relations(&mut select.from, None, &mut scope)?;
         let mut lowering = Lowering {
@@ -126,8 +124,12 @@ impl Shape {
         };
         let grouped = !keys.is_empty()
             || select.having.is_some()
-            || items.iter().any(|(_, item)| has_aggregate(item))
-            || order_by.iter().any(|key| has_aggregate(&key.expr));
+            || items
+                .iter()
+                .any(|(_, item)| has_aggregate(item, lowering.scope.dialect))
+            || order_by
+                .iter()
+                .any(|key| has_aggregate(&key.expr, lowering.scope.dialect));
         let mut shape = Self {
             grouped,
             group_by: Vec::new(),
@@ -137,7 +139,7 @@ impl Shape {
         };
         let names: Vec<OutColumn> = shape.items.iter().map(|(name, _)| name.clone()).collect();
         for key in keys {
-            let index = output_of(key, Some(&names))
+            let index = output_of(key, Some(&names), lowering.scope.dialect)
                 .and_then(|found| names.iter().position(|name| std::ptr::eq(name, found)));
             let key = match (key, index) {
                 (Expr::Value(_), Some(index)) => shape.items[index].1.clone(),
@@ -192,7 +194,9 @@ impl Shape {
         }
         match expression {
             Expr::Nested(inner) => self.value(inner, lowering),
-            Expr::Function(function) if is_coalesce(function) => self.coalesce(function, lowering),
+            Expr::Function(function) if is_coalesce(function, lowering.scope.dialect) => {
+                self.coalesce(function, lowering)
+            }
             Expr::Function(function) => self.aggregate(function, lowering),
             Expr::Identifier(_) | Expr::CompoundIdentifier(_)
                 if depends_on_keys(expression, &self.group_by, lowering) =>
@@ -213,7 +217,7 @@ impl Shape {
     fn sort(&mut self, key: &OrderByExpr, lowering: &mut Lowering) -> Result<Sort, Refusal> {
         check_sort_options(&key.options)?;
         let names: Vec<OutColumn> = self.items.iter().map(|(name, _)| name.clone()).collect();
-        let index = output_of(&key.expr, Some(&names))
+        let index = output_of(&key.expr, Some(&names), lowering.scope.dialect)
             .and_then(|found| names.iter().position(|name| std::ptr::eq(name, found)));
         let (value, _): Typed = match index {
             Some(index) => (self.project[index].1.clone(), None),
@@ -326,11 +330,11 @@ fn expand(items: &[SelectItem], scope: &Scope) -> Result<Vec<(OutColumn, Expr)>,
     for item in items {
         match item {
             SelectItem::UnnamedExpr(expression) => {
-                let name = output_name(expression);
+                let name = scope.dialect.output_name(expression);
                 expanded.push((named(name), expression.clone()));
             }
             SelectItem::ExprWithAlias { expr, alias } => {
-                let name = Some(crate::names::folded(alias));
+                let name = Some(scope.dialect.fold(alias));
                 expanded.push((named(name), expr.clone()));
             }
             SelectItem::Wildcard(_) => {
@@ -521,13 +525,13 @@ fn fetch(
             .push(SelectItem::UnnamedExpr(Expr::Value(one.into())));
         outputs.push(Output::shown(OutputKind::Plain));
     }
-    let template = template::of(&mut Statement::Query(Box::new(query)))?;
+    let template = template::of(&mut Statement::Query(Box::new(query)), analysis.dialect())?;
     let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());
     Ok(Translated {
         template,
         holes,
         outputs,
-        parameter_types: analysis.parameter_types(),
+        parameter_types: analysis.parameters.types(),
         locks: None,
     })
 }

@@ -6,14 +6,11 @@ use std::ops::Range;
 use sqlstate::SqlState;
 
 use crate::analysis::template;
-use crate::lexer::Lexeme;
-use crate::names::{cut, lower};
-use crate::running_texts::{runs_text, runs_texts};
+use crate::dialect::lexeme::{Lexeme, Part, lower};
+use crate::dialect::marks;
 use crate::schema::is_of_temporaries;
-use crate::{Expression, Refusal, Schema, forms};
+use crate::{Dialect, Expression, Refusal, Schema};
 use sql_plan::{refuse, unsupported};
-
-type Part = [(Lexeme, Range<usize>)];
 
 /// Bytes of a statement that names a protected table. Its tree takes many times that.
 const STATEMENT_SIZE_MAX: usize = 8 << 20;
@@ -50,11 +47,11 @@ pub(crate) fn check_folding(text: &str, part: &Part, schema: &Schema) -> Result<
         let own = &text[span.start..span.end.min(text.len())];
         let (read, meant) = match lexeme {
             _ if own.is_ascii() => continue,
-            Lexeme::Word => (cut(own.to_ascii_lowercase()), lower(own)),
+            Lexeme::Word => (schema.dialect.cut(own.to_ascii_lowercase()), lower(own)),
             Lexeme::Other if own.starts_with('"') => {
                 let inner = own.strip_prefix('"').and_then(|own| own.strip_suffix('"'));
                 let name = inner.unwrap_or(own).replace("\"\"", "\"");
-                (cut(name.clone()), name)
+                (schema.dialect.cut(name.clone()), name)
             }
             _ => continue,
         };
@@ -79,7 +76,7 @@ pub(crate) fn check_form(statement: &str, part: &Part) -> Result<usize, Refusal>
         .with_state(SqlState::PROGRAM_LIMIT_EXCEEDED)
         .with_hint("Split it, pass values as parameters, or use COPY."));
     }
-    if statement.contains([template::MARK, forms::MARK]) {
+    if statement.contains([template::MARK, marks::MARK]) {
         return Err(unsupported("the character U+0001 or U+0002"));
     }
     let mut chains = vec![0_usize];
@@ -178,7 +175,7 @@ pub(crate) fn check_unseen(text: &str, part: &Part, schema: &Schema) -> Result<(
         .with_hint("Send the statement itself, or call the function directly on the server."));
     }
     match words.as_slice() {
-        ["do", ..] => check_do(text, part),
+        ["do", ..] => check_do(text, part, schema.dialect),
         ["create", ..] => check_temporary_function(text, part, schema),
         ["import", "foreign", "schema", ..] => Err(refuse(
             "IMPORT FOREIGN SCHEMA may give a protected table another name, under which it is not \
@@ -203,7 +200,11 @@ fn called_with_texts(text: &str, part: &Part, schema: &Schema) -> Option<String>
             Some([own, dot]) if is_dot(text, dot) => name_of(text, own),
             _ => None,
         };
-        runs_text(function_schema.as_deref(), &name, schema).then_some(name)
+        let path = &schema.search_path;
+        let runs = schema
+            .dialect
+            .runs_text(function_schema.as_deref(), &name, path);
+        runs.then_some(name)
     })
 }
 
@@ -243,7 +244,7 @@ fn check_temporary_function(text: &str, part: &Part, schema: &Schema) -> Result<
             path.next().is_some_and(|own| is_of_temporaries(own)) || lower(text).contains("pg_temp")
         }
     };
-    if !is_temporary || is_static(text, part, &["sql", "plpgsql"]) {
+    if !is_temporary || is_static(text, part, &["sql", "plpgsql"], schema.dialect) {
         return Ok(());
     }
     Err(refuse(
@@ -254,8 +255,8 @@ fn check_temporary_function(text: &str, part: &Part, schema: &Schema) -> Result<
 }
 
 /// Names in a block are seen in its text; what it puts together is not.
-fn check_do(text: &str, part: &Part) -> Result<(), Refusal> {
-    if is_static(text, part, &["plpgsql"]) {
+fn check_do(text: &str, part: &Part, dialect: Dialect) -> Result<(), Refusal> {
+    if is_static(text, part, &["plpgsql"], dialect) {
         return Ok(());
     }
     Err(
@@ -266,7 +267,7 @@ fn check_do(text: &str, part: &Part) -> Result<(), Refusal> {
 
 /// Whether what a function or block does stands in its text: in one of these languages, or in that
 /// which goes without saying.
-fn is_static(text: &str, part: &Part, languages: &[&str]) -> bool {
+fn is_static(text: &str, part: &Part, languages: &[&str], dialect: Dialect) -> bool {
     let language = part.windows(2).find_map(|pair| {
         let is_language = text[pair[0].1.clone()].eq_ignore_ascii_case("language");
         is_language.then(|| lower(text[pair[1].1.clone()].trim_matches(['"', '\''])))
@@ -276,7 +277,7 @@ fn is_static(text: &str, part: &Part, languages: &[&str]) -> bool {
         _ => "",
     };
     let is_known = language.is_none_or(|language| languages.contains(&language.as_str()));
-    is_known && !runs_texts(&lower(whole))
+    is_known && !dialect.runs_texts(&lower(whole))
 }
 
 /// Rules name the schema of their table: under another name it would have none.

@@ -15,8 +15,7 @@ use sqlparser::ast::{
 };
 
 use crate::analysis::{Constant, check_dialect};
-use crate::names::{folded, split};
-use crate::{Literal, Schema, Source};
+use crate::{Dialect, Literal, Schema, Source};
 
 /// Columns of a row of constants, by name.
 type Row = BTreeMap<String, Expr>;
@@ -24,12 +23,13 @@ type Row = BTreeMap<String, Expr>;
 /// The same query without such relations. None: it has none, or not surely the same.
 pub(crate) fn constants(query: &Query, schema: &Schema) -> Option<Query> {
     let mut query = query.clone();
-    let ctes = constant_ctes(&mut query);
+    let dialect = schema.dialect;
+    let ctes = constant_ctes(&mut query, dialect);
     let SetExpr::Select(select) = &mut *query.body else {
         return None;
     };
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
-    take_rows(select, &ctes, &mut rows)?;
+    take_rows(select, &ctes, &mut rows, dialect)?;
     if rows.is_empty() || select.from.is_empty() {
         return None;
     }
@@ -43,28 +43,34 @@ pub(crate) fn constants(query: &Query, schema: &Schema) -> Option<Query> {
         return None;
     }
     for item in &mut select.projection {
-        name_item(item, &rows);
+        name_item(item, &rows, dialect);
     }
     check_names(&query, &rows, schema)?;
     let SetExpr::Select(select) = &mut *query.body else {
         return None;
     };
-    check_keys(select, query.order_by.as_ref(), &rows)?;
-    let _: ControlFlow<()> = VisitMut::visit(&mut query, &mut Written { rows: &rows });
+    check_keys(select, query.order_by.as_ref(), &rows, dialect)?;
+    let mut written = Written {
+        rows: &rows,
+        dialect,
+    };
+    let _: ControlFlow<()> = VisitMut::visit(&mut query, &mut written);
     // All references are gone, or the statement has lost a relation that it names.
-    let mut left = ctes.keys().filter(|cte| names_relation(&query, cte));
+    let mut left = ctes
+        .keys()
+        .filter(|cte| names_relation(&query, cte, dialect));
     left.next().is_none().then_some(query)
 }
 
 /// Takes queries of `WITH` that are rows of constants out of the query.
-fn constant_ctes(query: &mut Query) -> BTreeMap<String, Row> {
+fn constant_ctes(query: &mut Query, dialect: Dialect) -> BTreeMap<String, Row> {
     let mut rows = BTreeMap::new();
     let Some(with) = query.with.as_mut().filter(|with| !with.recursive) else {
         return rows;
     };
     with.cte_tables.retain(|cte| {
-        let row = row_of(&cte.query, Some(&cte.alias));
-        let name = folded(&cte.alias.name);
+        let row = row_of(&cte.query, Some(&cte.alias), dialect);
+        let name = dialect.fold(&cte.alias.name);
         row.map(|row| rows.insert(name, row)).is_none()
     });
     if with.cte_tables.is_empty() {
@@ -74,7 +80,7 @@ fn constant_ctes(query: &mut Query) -> BTreeMap<String, Row> {
 }
 
 /// The columns of a query that gives one row of constants.
-fn row_of(query: &Query, alias: Option<&TableAlias>) -> Option<Row> {
+fn row_of(query: &Query, alias: Option<&TableAlias>, dialect: Dialect) -> Option<Row> {
     let is_bare = query.with.is_none()
         && query.order_by.is_none()
         && query.limit_clause.is_none()
@@ -86,7 +92,9 @@ fn row_of(query: &Query, alias: Option<&TableAlias>) -> Option<Row> {
     let given: Vec<(Option<String>, &Expr)> = match &*query.body {
         SetExpr::Select(select) if is_only_a_list(select) => {
             let items = select.projection.iter();
-            items.map(item_of).collect::<Option<_>>()?
+            items
+                .map(|item| item_of(item, dialect))
+                .collect::<Option<_>>()?
         }
         SetExpr::Values(values) => match values.rows.as_slice() {
             [row] => (1..)
@@ -101,7 +109,7 @@ fn row_of(query: &Query, alias: Option<&TableAlias>) -> Option<Row> {
     let mut row = Row::new();
     for (index, (name, value)) in given.into_iter().enumerate() {
         let name = match names.get(index) {
-            Some(name) => folded(&name.name),
+            Some(name) => dialect.fold(&name.name),
             None => name?,
         };
         row.insert(name, typed(value)?);
@@ -109,10 +117,10 @@ fn row_of(query: &Query, alias: Option<&TableAlias>) -> Option<Row> {
     Some(row)
 }
 
-fn item_of(item: &SelectItem) -> Option<(Option<String>, &Expr)> {
+fn item_of(item: &SelectItem, dialect: Dialect) -> Option<(Option<String>, &Expr)> {
     match item {
         SelectItem::UnnamedExpr(value) => Some((None, value)),
-        SelectItem::ExprWithAlias { expr, alias } => Some((Some(folded(alias)), expr)),
+        SelectItem::ExprWithAlias { expr, alias } => Some((Some(dialect.fold(alias)), expr)),
         _ => None,
     }
 }
@@ -153,6 +161,7 @@ fn take_rows(
     select: &mut Select,
     ctes: &BTreeMap<String, Row>,
     rows: &mut BTreeMap<String, Row>,
+    dialect: Dialect,
 ) -> Option<()> {
     let mut conditions: Vec<Expr> = Vec::new();
     let mut kept: Vec<TableWithJoins> = Vec::new();
@@ -160,7 +169,7 @@ fn take_rows(
         if joined.joins.iter().all(|join| on(join).is_some()) {
             let mut joins = Vec::new();
             for join in std::mem::take(&mut joined.joins) {
-                match constant_row(&join.relation, ctes) {
+                match constant_row(&join.relation, ctes, dialect) {
                     None => joins.push(join),
                     Some((name, row)) => {
                         conditions.extend(on(&join)?.cloned());
@@ -170,7 +179,7 @@ fn take_rows(
             }
             joined.joins = joins;
         }
-        match constant_row(&joined.relation, ctes) {
+        match constant_row(&joined.relation, ctes, dialect) {
             Some((name, row)) if joined.joins.is_empty() => {
                 rows.insert(name, row).is_none().then_some(())?;
             }
@@ -202,27 +211,34 @@ fn on(join: &Join) -> Option<Option<&Expr>> {
     }
 }
 
-fn constant_row(factor: &TableFactor, ctes: &BTreeMap<String, Row>) -> Option<(String, Row)> {
+fn constant_row(
+    factor: &TableFactor,
+    ctes: &BTreeMap<String, Row>,
+    dialect: Dialect,
+) -> Option<(String, Row)> {
     match factor {
         TableFactor::Derived {
             subquery,
             alias: Some(alias),
             sample: None,
             lateral: _,
-        } => Some((folded(&alias.name), row_of(subquery, Some(alias))?)),
+        } => Some((
+            dialect.fold(&alias.name),
+            row_of(subquery, Some(alias), dialect)?,
+        )),
         TableFactor::Table {
             name,
             alias,
             args: None,
             ..
         } => {
-            let (None, name) = split(name)? else {
+            let (None, name) = dialect.split(name)? else {
                 return None;
             };
             let row = ctes.get(&name)?.clone();
             match alias {
                 None => Some((name, row)),
-                Some(alias) if alias.columns.is_empty() => Some((folded(&alias.name), row)),
+                Some(alias) if alias.columns.is_empty() => Some((dialect.fold(&alias.name), row)),
                 Some(_) => None,
             }
         }
@@ -231,7 +247,7 @@ fn constant_row(factor: &TableFactor, ctes: &BTreeMap<String, Row>) -> Option<(S
 }
 
 /// A column that is shown keeps its name.
-fn name_item(item: &mut SelectItem, rows: &BTreeMap<String, Row>) {
+fn name_item(item: &mut SelectItem, rows: &BTreeMap<String, Row>, dialect: Dialect) {
     let SelectItem::UnnamedExpr(expression) = &*item else {
         return;
     };
@@ -240,7 +256,7 @@ fn name_item(item: &mut SelectItem, rows: &BTreeMap<String, Row>) {
         Expr::CompoundIdentifier(parts) => parts.last(),
         _ => None,
     };
-    if let (Some(name), Some(_)) = (name, constant_of(expression, rows)) {
+    if let (Some(name), Some(_)) = (name, constant_of(expression, rows, dialect)) {
         *item = SelectItem::ExprWithAlias {
             alias: name.clone(),
             expr: expression.clone(),
@@ -249,14 +265,20 @@ fn name_item(item: &mut SelectItem, rows: &BTreeMap<String, Row>) {
 }
 
 /// The constant that a name means.
-fn constant_of<'r>(expression: &Expr, rows: &'r BTreeMap<String, Row>) -> Option<&'r Expr> {
+fn constant_of<'r>(
+    expression: &Expr,
+    rows: &'r BTreeMap<String, Row>,
+    dialect: Dialect,
+) -> Option<&'r Expr> {
     match expression {
         Expr::Identifier(name) => {
-            let name = folded(name);
+            let name = dialect.fold(name);
             rows.values().find_map(|row| row.get(&name))
         }
         Expr::CompoundIdentifier(parts) => match parts.as_slice() {
-            [relation, column] => rows.get(&folded(relation))?.get(&folded(column)),
+            [relation, column] => rows
+                .get(&dialect.fold(relation))?
+                .get(&dialect.fold(column)),
             _ => None,
         },
         _ => None,
@@ -266,6 +288,7 @@ fn constant_of<'r>(expression: &Expr, rows: &'r BTreeMap<String, Row>) -> Option
 /// All names of a query that could be mistaken.
 #[derive(Default)]
 struct Names {
+    dialect: Dialect,
     /// Relations by their names.
     relations: Vec<(Option<String>, String)>,
     /// What relations are called.
@@ -287,10 +310,10 @@ impl Visitor for Names {
                 args: None,
                 ..
             } => {
-                let Some((schema, name)) = split(name) else {
+                let Some((schema, name)) = self.dialect.split(name) else {
                     return ControlFlow::Break(());
                 };
-                let alias = alias.as_ref().map(|alias| folded(&alias.name));
+                let alias = alias.as_ref().map(|alias| self.dialect.fold(&alias.name));
                 self.called.push(alias.unwrap_or_else(|| name.clone()));
                 self.relations.push((schema, name));
             }
@@ -300,7 +323,7 @@ impl Visitor for Names {
             | TableFactor::UNNEST { alias, .. } => {
                 self.is_computed = true;
                 self.called
-                    .extend(alias.iter().map(|alias| folded(&alias.name)));
+                    .extend(alias.iter().map(|alias| self.dialect.fold(&alias.name)));
             }
             TableFactor::NestedJoin { alias: None, .. } => {}
             _ => return ControlFlow::Break(()),
@@ -310,7 +333,7 @@ impl Visitor for Names {
 
     fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
         if let Expr::Identifier(name) = expression {
-            self.bare.push(folded(name));
+            self.bare.push(self.dialect.fold(name));
         }
         ControlFlow::Continue(())
     }
@@ -318,7 +341,10 @@ impl Visitor for Names {
 
 /// What the rows and their columns are called is nothing else in the query.
 fn check_names(query: &Query, rows: &BTreeMap<String, Row>, schema: &Schema) -> Option<()> {
-    let mut names = Names::default();
+    let mut names = Names {
+        dialect: schema.dialect,
+        ..Names::default()
+    };
     if query.visit(&mut names).is_break() {
         return None;
     }
@@ -348,6 +374,7 @@ fn check_keys(
     select: &Select,
     order_by: Option<&OrderBy>,
     rows: &BTreeMap<String, Row>,
+    dialect: Dialect,
 ) -> Option<()> {
     let GroupByExpr::Expressions(groups, _) = &select.group_by else {
         return None;
@@ -366,44 +393,42 @@ fn check_keys(
     let shown: Vec<String> = select
         .projection
         .iter()
-        .filter_map(shown_constant(rows))
+        .filter_map(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } => {
+                constant_of(expr, rows, dialect).map(|_| dialect.fold(alias))
+            }
+            _ => None,
+        })
         .collect();
     let is_constant = |key: &Expr| match key {
         Expr::Nested(_) | Expr::Tuple(_) => true,
-        Expr::Identifier(name) if shown.contains(&folded(name)) => true,
+        Expr::Identifier(name) if shown.contains(&dialect.fold(name)) => true,
         // The number of a column, which may be one of them.
         Expr::Value(_) => !shown.is_empty(),
-        key => constant_of(key, rows).is_some(),
+        key => constant_of(key, rows, dialect).is_some(),
     };
     (!keys.any(is_constant)).then_some(())
-}
-
-/// The name under which an item shows a constant.
-fn shown_constant(rows: &BTreeMap<String, Row>) -> impl Fn(&SelectItem) -> Option<String> {
-    move |item| match item {
-        SelectItem::ExprWithAlias { expr, alias } => constant_of(expr, rows).map(|_| folded(alias)),
-        _ => None,
-    }
 }
 
 /// Writes constants for their names.
 struct Written<'r> {
     rows: &'r BTreeMap<String, Row>,
+    dialect: Dialect,
 }
 
 impl VisitorMut for Written<'_> {
     type Break = ();
 
     fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
-        if let Some(constant) = constant_of(expression, self.rows) {
+        if let Some(constant) = constant_of(expression, self.rows, self.dialect) {
             *expression = Expr::Nested(Box::new(constant.clone()));
         }
         ControlFlow::Continue(())
     }
 }
 
-fn names_relation(query: &Query, cte: &str) -> bool {
-    let found = visit_relations(query, |name| match split(name) {
+fn names_relation(query: &Query, cte: &str, dialect: Dialect) -> bool {
+    let found = visit_relations(query, |name| match dialect.split(name) {
         Some((None, name)) if name == cte => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });

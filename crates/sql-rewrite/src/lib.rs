@@ -8,36 +8,26 @@
 //! reaches the server in clear only where the analysis has shown that it meets no protected column.
 
 mod analysis;
-mod binding;
-pub mod catalogue;
-pub mod ddl;
 mod describe;
-mod effects;
+mod dialect;
 pub mod explain;
 mod finish;
-mod forms;
 mod guard;
 mod increment;
 mod inline;
-mod lexer;
 mod locks;
 mod mention;
-mod names;
-mod objects;
-mod parse;
-mod running_texts;
 mod schema;
 mod statement;
-mod table_guard;
 mod type_limits;
 mod uses;
-mod utility;
 mod verify;
 
 pub use describe::describe;
-pub use names::NAME_SIZE_MAX;
-pub use objects::{Objects, may_fetch, may_name_objects};
-pub use parse::Dialect;
+pub use dialect::Dialect;
+pub use dialect::postgres::names::NAME_SIZE_MAX;
+pub use dialect::postgres::objects::{Objects, may_fetch, may_name_objects};
+pub use dialect::postgres::{catalogue, ddl};
 pub use schema::{
     ASKED, Answer, CHECKED, CatalogueFacts, Column, Guard, GuardsDue, ProtectedColumn, QUERIES,
     RelationKind, Schema, SchemaError, SeenColumns, SessionFacts, Shared, Table, answers_of,

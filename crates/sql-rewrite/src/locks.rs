@@ -7,10 +7,10 @@ use sqlparser::ast::{
 };
 
 use crate::analysis::{Analysis, template};
-use crate::names::{folded, quoted, split};
+use crate::dialect::marks;
 use crate::{
-    ColumnId, Form, Literal, LockKey, LockedColumn, Output, OutputKind, Schema, Source, Table,
-    Translated, forms,
+    ColumnId, Dialect, Form, Literal, LockKey, LockedColumn, Output, OutputKind, Schema, Source,
+    Table, Translated,
 };
 
 /// The key of the row that an analysed query locks; None where it locks none, or may lock several.
@@ -41,7 +41,9 @@ pub(crate) fn of_query(
         else {
             continue;
         };
-        if let (OutputKind::Sealed(column), Some(_)) = (output.kind, column_name(expression)) {
+        if let (OutputKind::Sealed(column), Some(_)) =
+            (output.kind, column_name(expression, analysis.dialect()))
+        {
             read.push(LockedColumn {
                 column,
                 output: index,
@@ -82,7 +84,7 @@ pub(crate) fn wider(
     let plain = Output::shown(OutputKind::Plain);
     wider.outputs.resize(select.projection.len(), plain);
     for column in missing {
-        let name = Expr::Identifier(quoted(&schema.column(column).column));
+        let name = Expr::Identifier(schema.dialect.quote(&schema.column(column).column));
         select.projection.push(SelectItem::UnnamedExpr(name));
         locks.read.push(LockedColumn {
             column,
@@ -93,7 +95,7 @@ pub(crate) fn wider(
             ..Output::shown(OutputKind::Sealed(column))
         });
     }
-    wider.template = template::of(&mut Statement::Query(query)).ok()?;
+    wider.template = template::of(&mut Statement::Query(query), schema.dialect).ok()?;
     Some(wider)
 }
 
@@ -111,10 +113,10 @@ fn single_table<'s>(analysis: &Analysis<'s>, select: &Select) -> Option<&'s Tabl
         .is_some_and(|alias| !alias.columns.is_empty());
     // What is kept of a row found by ONLY would be taken for all rows of its key: those of children
     // too.
-    if renames || !from.joins.is_empty() || select.distinct.is_some() || forms::has_only(name) {
+    if renames || !from.joins.is_empty() || select.distinct.is_some() || marks::has_only(name) {
         return None;
     }
-    let (schema, name) = split(name)?;
+    let (schema, name) = analysis.dialect().split(name)?;
     analysis.schema.find(Some(&schema?), &name)
 }
 
@@ -155,7 +157,10 @@ fn equality(
     left: &mut Expr,
     right: &mut Expr,
 ) -> Option<(usize, usize)> {
-    let (column, value) = match (column_name(left), column_name(right)) {
+    let (column, value) = match (
+        column_name(left, analysis.dialect()),
+        column_name(right, analysis.dialect()),
+    ) {
         (Some(column), None) => (column, right),
         (None, Some(column)) => (column, left),
         _ => return None,
@@ -196,11 +201,11 @@ pub(crate) fn unique_key(table: &Table, pairs: &[(usize, usize)]) -> Option<Vec<
 }
 
 /// The name of the column that an expression over one table is.
-fn column_name(expression: &Expr) -> Option<String> {
+fn column_name(expression: &Expr, dialect: Dialect) -> Option<String> {
     match expression {
-        Expr::Identifier(name) => Some(folded(name)),
-        Expr::CompoundIdentifier(parts) => parts.last().map(folded),
-        Expr::Nested(inner) => column_name(inner),
+        Expr::Identifier(name) => Some(dialect.fold(name)),
+        Expr::CompoundIdentifier(parts) => parts.last().map(|own| dialect.fold(own)),
+        Expr::Nested(inner) => column_name(inner, dialect),
         _ => None,
     }
 }

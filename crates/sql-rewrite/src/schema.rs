@@ -4,19 +4,21 @@ use std::collections::HashMap;
 
 use column_types::LogicalType;
 
-use crate::names::lower;
+use crate::dialect::Dialect;
+use crate::dialect::lexeme::lower;
 use crate::{ColumnId, Mode};
 
 pub(crate) mod build;
 mod guards;
-mod queries;
 mod session;
 mod shared;
 pub(crate) mod views;
 
+pub use crate::dialect::postgres::queries::{
+    ASKED, Answer, CHECKED, QUERIES, answers_of, fingerprint_of,
+};
 pub use build::SeenColumns;
 pub use guards::{Guard, GuardsDue};
-pub use queries::{ASKED, Answer, CHECKED, QUERIES, answers_of, fingerprint_of};
 pub use session::SessionFacts;
 pub use shared::Shared;
 
@@ -125,6 +127,8 @@ impl Table {
 /// Relations and rules, as of one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
+    /// Whose SQL its statements are.
+    pub dialect: Dialect,
     /// Relations by schema and name. They are most of it: copies for other search paths share
     /// them.
     pub tables: Shared<HashMap<(String, String), Table>>,
@@ -202,6 +206,12 @@ impl Schema {
     /// The protected column of an id that this schema gave out.
     pub fn column(&self, id: ColumnId) -> &ProtectedColumn {
         &self.protected[id.0 as usize]
+    }
+
+    /// A protected column as messages name it.
+    pub(crate) fn title(&self, id: ColumnId) -> String {
+        let column = self.column(id);
+        format!("{}.{}", column.table, column.column)
     }
 
     /// The rule of a column, whether the table is there or not.

@@ -31,7 +31,6 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{CopySource, Expr, Statement, visit_expressions};
 use sqlstate::SqlState;
 
-use crate::parse::parse;
 use crate::{
     Assignment, Copy, Dialect, Form, Hole, Output, OutputKind, Plan, ReadModifyWrite, Refusal,
     Schema, Source, Template, Translated,
@@ -138,7 +137,7 @@ fn of_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<(), Doubt> {
 fn of_copy(copy: &Copy, schema: &Schema) -> Result<(), Doubt> {
     let mut labels = Labels::new(schema);
     let mut verifier = Verifier::new(&copy.holes, &mut labels);
-    let statement = read(&copy.template)?;
+    let statement = read(&copy.template, schema.dialect)?;
     let Statement::Copy { source, .. } = &statement else {
         return Err(Doubt("COPY is sent as something else".to_owned()));
     };
@@ -170,7 +169,7 @@ fn of_copy(copy: &Copy, schema: &Schema) -> Result<(), Doubt> {
 
 /// The labels of what a statement gives back.
 fn of_translated(translated: &Translated, labels: &mut Labels) -> Result<Columns, Doubt> {
-    let statement = read(&translated.template)?;
+    let statement = read(&translated.template, labels.schema.dialect)?;
     let mut verifier = Verifier::new(&translated.holes, labels);
     let columns = match &statement {
         Statement::Query(query) => verifier.query(query, None)?,
@@ -184,13 +183,9 @@ fn of_translated(translated: &Translated, labels: &mut Labels) -> Result<Columns
 }
 
 /// The tree of what would be sent.
-fn read(template: &Template) -> Result<Statement, Doubt> {
-    let text = template.render(|hole, text| {
-        text.push('$');
-        text.push_str(&(hole + 1).to_string());
-    });
-    parse(&text, Dialect::Postgres)
-        .map_err(|_| Doubt("what would be sent cannot be read".to_owned()))
+fn read(template: &Template, dialect: Dialect) -> Result<Statement, Doubt> {
+    let parsed = dialect.parse(&dialect.with_parameters(template));
+    parsed.map_err(|_| Doubt("what would be sent cannot be read".to_owned()))
 }
 
 /// What is opened is what is sealed.
@@ -244,6 +239,10 @@ struct Verifier<'v, 's> {
 }
 
 impl<'v, 's> Verifier<'v, 's> {
+    fn dialect(&self) -> Dialect {
+        self.labels.schema.dialect
+    }
+
     fn new(holes: &'v [Hole], labels: &'v mut Labels<'s>) -> Self {
         Self {
             labels,

@@ -1,12 +1,11 @@
 //! What `explain` says of statements.
 
 use crate::common::people;
-use sql_rewrite::Dialect;
 use sql_rewrite::explain::{self, How};
 
 /// What a statement tells, as `column: use use`, in the order of the rules.
 fn learnt(statement: &str) -> Vec<String> {
-    let reports = explain::statements(statement, &people(), Dialect::Postgres);
+    let reports = explain::statements(statement, &people());
     let [report] = reports.as_slice() else {
         panic!("{statement} is one statement");
     };

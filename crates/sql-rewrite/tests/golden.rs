@@ -15,7 +15,7 @@ use sql_plan::{
     Effects, Expression, Hole, LockKey, ObjectEffect, Output, OutputKind, Plan, Refusal, Rules,
     Source, Translated,
 };
-use sql_rewrite::{Dialect, Objects, Schema, describe, plan, plan_with};
+use sql_rewrite::{Objects, Schema, describe, plan, plan_with};
 
 use crate::common::{build, people, tpcc};
 
@@ -112,7 +112,7 @@ fn others() -> Schema {
 fn objects(schema: &Schema) -> Objects {
     let mut objects = Objects::default();
     for text in PREPARED {
-        for one in plan(text, schema, Dialect::Postgres).unwrap_or_default() {
+        for one in plan(text, schema).unwrap_or_default() {
             objects.note(one.plan.effects());
         }
     }
@@ -173,7 +173,7 @@ fn unescaped(line: &str) -> String {
 
 /// The plans of a text, or why it is refused, with all that they have.
 fn of_text(text: &str, schema: &Schema, objects: &Objects) -> String {
-    let planned = match plan_with(text, schema, Dialect::Postgres, objects) {
+    let planned = match plan_with(text, schema, objects) {
         Ok(planned) => planned,
         Err(refusal) => return of_refusal(&refusal),
     };

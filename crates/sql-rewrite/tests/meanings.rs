@@ -5,7 +5,7 @@
 use crate::common::{assert_plan, assert_refused, assert_starts, describe, people};
 use column_types::LogicalType;
 use sql_plan::Plan;
-use sql_rewrite::{Dialect, Schema, plan};
+use sql_rewrite::{Schema, plan};
 
 /// The select list that the server is sent, in a statement that names a protected table.
 #[track_caller]
@@ -157,7 +157,7 @@ fn signs_bind_as_the_server_reads_them() {
 }
 
 fn holes(statement: &str) -> usize {
-    let mut planned = plan(statement, &people(), Dialect::Postgres).expect("a plan");
+    let mut planned = plan(statement, &people()).expect("a plan");
     match planned.remove(0).plan {
         Plan::One(translated, _) => translated.holes.len(),
         other => panic!("{statement}\n{other:?}"),

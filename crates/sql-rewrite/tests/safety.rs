@@ -3,17 +3,17 @@
 
 use crate::common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one};
 use sql_plan::{Plan, Refusal};
-use sql_rewrite::{Dialect, RelationKind, Schema, plan};
+use sql_rewrite::{RelationKind, Schema, plan};
 
 fn refusal(text: &str, schema: &Schema) -> Refusal {
-    match plan(text, schema, Dialect::Postgres) {
+    match plan(text, schema) {
         Err(refusal) => refusal,
         Ok(planned) => panic!("{text}\n{planned:?}"),
     }
 }
 
 fn assert_passes(statement: &str, schema: &Schema) {
-    let planned = plan(statement, schema, Dialect::Postgres);
+    let planned = plan(statement, schema);
     let planned = planned.unwrap_or_else(|refusal| panic!("{statement}\n{refusal:?}"));
     let mut plans = planned.iter().map(|one| &one.plan);
     assert!(
@@ -255,7 +255,7 @@ fn texts_that_run_as_sql_need_name_no_table() {
         "DO $$ BEGIN INSERT INTO person (name) VALUES ('x'); END $$",
         "CREATE TRIGGER t AFTER INSERT ON plain FOR EACH ROW EXECUTE FUNCTION runs()",
     ] {
-        let plan = plan(statement, &schema, Dialect::Postgres);
+        let plan = plan(statement, &schema);
         assert!(plan.is_err(), "{statement}\n{plan:?}");
     }
     for statement in [
@@ -306,7 +306,7 @@ fn statements_of_one_text_are_planned_over_what_those_before_them_do() {
         refusal(text, &schema);
     }
     let before = "SELECT born FROM person WHERE mail = 'x'; SET TimeZone TO 'UTC'";
-    assert!(plan(before, &schema, Dialect::Postgres).is_ok());
+    assert!(plan(before, &schema).is_ok());
     for text in [
         "SET application_name = 'x'; SELECT name FROM person",
         "BEGIN; UPDATE person SET name = 'x'; COMMIT; SELECT name FROM person",
@@ -316,13 +316,13 @@ fn statements_of_one_text_are_planned_over_what_those_before_them_do() {
          SELECT name FROM person",
         "SET TIME ZONE 'UTC'; TRUNCATE person",
     ] {
-        plan(text, &schema, Dialect::Postgres).expect(text);
+        plan(text, &schema).expect(text);
     }
     let child = "CREATE TABLE more () INHERITS (person); INSERT INTO more (name) VALUES ('x')";
-    let planned = plan(child, &schema, Dialect::Postgres).expect("a plan");
+    let planned = plan(child, &schema).expect("a plan");
     assert!(sql_rewrite::describe(&planned[1].plan, &schema).contains("{constant store name}"));
     let view = "CREATE VIEW v AS SELECT mail AS m FROM person; SELECT m FROM v WHERE m = 'x'";
-    let planned = plan(view, &schema, Dialect::Postgres).expect("a plan");
+    let planned = plan(view, &schema).expect("a plan");
     assert!(sql_rewrite::describe(&planned[1].plan, &schema).contains("{constant match mail}"));
     refusal(
         "ALTER TABLE visit ALTER note SET NOT NULL; SELECT renamed FROM elsewhere",
@@ -441,7 +441,7 @@ fn what_is_taken_fits_on_a_small_stack() {
             link.repeat(count)
         );
         let run = move || {
-            let refusal = plan(&text, &people(), Dialect::Postgres).err();
+            let refusal = plan(&text, &people()).err();
             assert_ne!(
                 refusal.map(|refusal| refusal.sqlstate.as_str()),
                 Some("54001"),

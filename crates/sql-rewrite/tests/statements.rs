@@ -3,7 +3,7 @@
 use crate::common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one, tpcc};
 use column_types::LogicalType;
 use sql_plan::{ColumnId, ObjectEffect, OutputKind, Plan, Translated};
-use sql_rewrite::{Dialect, Objects, RelationKind, Schema, plan, plan_with};
+use sql_rewrite::{Objects, RelationKind, Schema, plan, plan_with};
 
 fn one(statement: &str, schema: &Schema) -> Translated {
     match plan_one(statement, schema) {
@@ -369,7 +369,7 @@ fn tables_are_made_and_filled_in_one_text() {
                 CREATE INDEX ON visit (person_id); \
                 INSERT INTO visit VALUES (1, 2, 'x', 3); \
                 SELECT note FROM visit WHERE person_id = 2; -- visit";
-    let planned = plan(text, &schema, Dialect::Postgres).expect("a plan");
+    let planned = plan(text, &schema).expect("a plan");
     let plans: Vec<String> = planned
         .iter()
         .map(|one| sql_rewrite::describe(&one.plan, &schema))
@@ -387,7 +387,7 @@ fn statements_are_prepared_by_sql() {
     let schema = people();
     let mut objects = Objects::default().including(std::iter::empty());
     let run = |text: &str, objects: &mut Objects| {
-        let planned = plan_with(text, &schema, Dialect::Postgres, objects);
+        let planned = plan_with(text, &schema, objects);
         let planned = match planned {
             Ok(mut planned) => planned.remove(0).plan,
             Err(refusal) => return format!("refused {refusal}"),
@@ -436,7 +436,7 @@ fn statements_are_prepared_by_sql() {
     );
     assert!(run("EXPLAIN ANALYZE EXECUTE s1('x')", &mut both).starts_with("refused"));
     let text = "PREPARE a AS INSERT INTO person (mail) VALUES ($1); EXECUTE a('x')";
-    let planned = plan(text, &schema, Dialect::Postgres).expect("a plan");
+    let planned = plan(text, &schema).expect("a plan");
     assert!(sql_rewrite::describe(&planned[1].plan, &schema).contains("{constant store mail}"));
     assert!(
         !format!("{planned:?}").contains("VALUES ($1)"),
@@ -462,7 +462,7 @@ fn cursors_remember_their_columns() {
     objects.note(&effects);
     let fetch = |text: &str, objects: &Objects| {
         assert!(objects.concern(text) || !text.to_lowercase().contains("fetch"));
-        let planned = plan_with(text, &schema, Dialect::Postgres, objects).expect("a plan");
+        let planned = plan_with(text, &schema, objects).expect("a plan");
         sql_rewrite::describe(&planned[0].plan, &schema)
     };
     for text in [
@@ -491,7 +491,7 @@ fn cursors_remember_their_columns() {
         assert_refused(text);
     }
     let text = "BEGIN; DECLARE c CURSOR FOR SELECT name FROM person; FETCH c; COMMIT";
-    let planned = plan(text, &schema, Dialect::Postgres).expect("a plan");
+    let planned = plan(text, &schema).expect("a plan");
     assert!(sql_rewrite::describe(&planned[2].plan, &schema).contains("outputs: name"));
 }
 

@@ -83,7 +83,7 @@ impl Analysis<'_> {
         let element = Constant { source, cast };
         let source = element.for_column(self.column(column), Purpose::Match)?;
         let logical = self.column(column).logical;
-        self.note_parameter(&source, ParameterType::Array(logical));
+        self.parameters.note(&source, ParameterType::Array(logical));
         Ok(self.hole(source, Form::SealedArray(column, Purpose::Match)))
     }
 }

@@ -57,7 +57,7 @@ impl Analysis<'_> {
                 scope,
             ),
             Expr::Function(_) => self.function(expression, scope),
-            _ => self.truth(expression, scope).map(|()| None),
+            _ => self.predicate(expression, scope).map(|()| None),
         }
     }
 
@@ -107,8 +107,8 @@ impl Analysis<'_> {
             .try_for_each(|expression| self.plain(expression, scope))
     }
 
-    /// Predicates, and all that gives a plain value.
-    fn truth(&mut self, expression: &mut Expr, scope: &Scope) -> Result<(), Refusal> {
+    /// Predicates; what is none goes on to [`Self::computation`].
+    fn predicate(&mut self, expression: &mut Expr, scope: &Scope) -> Result<(), Refusal> {
         if let Some(known) = known(expression)? {
             *expression = Expr::Value(known.into());
             return Ok(());
@@ -153,12 +153,17 @@ impl Analysis<'_> {
                 subquery,
                 negated: _,
             } => self.query(subquery, Some(scope), None).map(drop),
-            _ => self.scalar(expression, scope),
+            Expr::Like { .. }
+            | Expr::ILike { .. }
+            | Expr::SimilarTo { .. }
+            | Expr::AnyOp { .. }
+            | Expr::AllOp { .. } => self.matching(expression, scope),
+            _ => self.computation(expression, scope),
         }
     }
 
-    /// What computes a plain value from plain values.
-    fn scalar(&mut self, expression: &mut Expr, scope: &Scope) -> Result<(), Refusal> {
+    /// What computes a plain value from plain values. No other node is known.
+    fn computation(&mut self, expression: &mut Expr, scope: &Scope) -> Result<(), Refusal> {
         match expression {
             Expr::TypedString(typed) if !typed.uses_odbc_syntax => {
                 constant::check_plain_value(&typed.value.value)?;
@@ -204,12 +209,12 @@ impl Analysis<'_> {
                     .iter_mut()
                     .try_for_each(|access| self.subscript(access, scope))
             }
-            _ => self.pattern(expression, scope),
+            _ => Err(unsupported(node_name(expression))),
         }
     }
 
-    /// Patterns and arrays beside an operand.
-    fn pattern(&mut self, expression: &mut Expr, scope: &Scope) -> Result<(), Refusal> {
+    /// An operand beside a pattern or an array.
+    fn matching(&mut self, expression: &mut Expr, scope: &Scope) -> Result<(), Refusal> {
         if self.any(expression, scope)? {
             return Ok(());
         }
@@ -328,6 +333,7 @@ impl Analysis<'_> {
             _ => Err(unsupported(&format!("operator {operator}"))),
         }
     }
+
     /// `a AND b AND c …`, `a + b - c …` lean to the left: walked without recursion, as long as they
     /// are.
     fn chain(

@@ -6,14 +6,11 @@
 //! would be done with it is refused.
 
 use column_types::{Accumulator, Aggregation, LogicalType};
-use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
-};
+use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident};
 
 use super::{Analysis, Gathered, OutColumn, Scope};
 use crate::analysis::query_context::QueryContext;
 use crate::analysis::scope::{misused, refuse_gathered};
-use crate::names::builtin;
 use crate::type_limits::without_limits;
 use crate::{AggregateFunction, ColumnId, Mode, Refusal};
 use sql_plan::refuse;
@@ -98,7 +95,7 @@ impl Analysis<'_> {
         if let Some(filter) = &mut function.filter {
             self.plain(filter, scope)?;
         }
-        function.name = ObjectName::from(vec![Ident::new("pg_catalog"), Ident::new("array_agg")]);
+        function.name = self.dialect().gathering_function();
         Ok(Some(gathered))
     }
 
@@ -127,11 +124,11 @@ impl Analysis<'_> {
         let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_slice() else {
             return Ok(None);
         };
-        let (Some(called), true) = (builtin(name), is_plain) else {
+        let (Some(called), true) = (self.dialect().builtin(name), is_plain) else {
             return Ok(None);
         };
         // An aggregate over columns of a query around it is that query's.
-        let own = Scope::of(scope.relations.clone(), None);
+        let own = Scope::of(scope.relations.clone(), None, self.dialect());
         let resolved = match argument {
             Expr::Identifier(name) => own.resolve(std::slice::from_ref(name)),
             Expr::CompoundIdentifier(parts) => own.resolve(parts),

@@ -15,9 +15,10 @@ use super::function::argument_expression;
 use super::meeting::has_constant;
 use super::{Analysis, Constant, Scope, constant};
 use crate::analysis::fetched::Fetched;
-use crate::names::{builtin, split};
 use crate::type_limits::without_limits;
-use crate::{BinaryOperator, Expression, Literal, Refusal, ScalarFunction, Source, UnaryOperator};
+use crate::{
+    BinaryOperator, Dialect, Expression, Literal, Refusal, ScalarFunction, Source, UnaryOperator,
+};
 use sql_plan::{refuse, unsupported};
 
 /// An expression with its type; None: that of the fetched column, which only the server knows.
@@ -156,16 +157,16 @@ impl Lowering<'_, '_> {
             _ => None,
         };
         if let Source::Parameter(number) = constant.source {
-            self.analysis.see_parameter(number);
+            self.analysis.parameters.compute(number);
         }
-        self.analysis.hide(&constant.source);
+        self.analysis.parameters.hide(&constant.source);
         let logical = natural
             .or(constant.cast.map(as_read))
             .or(hint.map(without_limits))
             .unwrap_or(LogicalType::Text);
         let (source, cast) = (constant.source, constant.cast);
         if natural.is_none() {
-            self.analysis.note_type(&source, logical);
+            self.analysis.parameters.note_type(&source, logical);
         }
         let value = Expression::Value(source, logical);
         match cast {
@@ -179,9 +180,9 @@ impl Lowering<'_, '_> {
     /// Whether a constant is NULL: what it is otherwise tells nothing of its type.
     fn null_test(&mut self, constant: Constant, asks_null: bool) -> Typed {
         if let Source::Parameter(number) = constant.source {
-            self.analysis.see_parameter(number);
+            self.analysis.parameters.compute(number);
             if let Some(cast) = constant.cast {
-                self.analysis.note_type(&constant.source, cast);
+                self.analysis.parameters.note_type(&constant.source, cast);
             }
         }
         let logical = constant.cast.unwrap_or(LogicalType::Text);
@@ -202,7 +203,7 @@ impl Lowering<'_, '_> {
 
     /// What the server gives as it is: a sealed column, or what is plain in all its parts.
     fn fetch(&mut self, expression: &Expr) -> Option<Typed> {
-        if has_aggregate(expression) {
+        if has_aggregate(expression, self.scope.dialect) {
             return None;
         }
         let mut attempt = self.analysis.clone();
@@ -460,11 +461,11 @@ fn as_read(cast: LogicalType) -> LogicalType {
 }
 
 /// Aggregates; each other function takes single values.
-pub(crate) fn has_aggregate(expression: &Expr) -> bool {
+pub(crate) fn has_aggregate(expression: &Expr, dialect: Dialect) -> bool {
     use std::ops::ControlFlow;
     let found = sqlparser::ast::visit_expressions(expression, |inner| match inner {
         Expr::Function(function) if function.over.is_none() => {
-            let name = split(&function.name).map(|(_, name)| name);
+            let name = dialect.split(&function.name).map(|(_, name)| name);
             let is_aggregate = matches!(
                 name.as_deref(),
                 Some("count" | "sum" | "avg" | "min" | "max" | "array_agg" | "string_agg")
@@ -515,7 +516,7 @@ pub(crate) fn plain_type(expression: &Expr, scope: &Scope) -> Option<LogicalType
 }
 
 fn aggregate_type(function: &Function, scope: &Scope) -> Option<LogicalType> {
-    let name = builtin(&function.name)?;
+    let name = scope.dialect.builtin(&function.name)?;
     let FunctionArguments::List(list) = &function.args else {
         return None;
     };

@@ -7,9 +7,8 @@ use sqlparser::ast::{Expr, Ident};
 use sqlstate::SqlState;
 
 use crate::analysis::joinable::joinable;
-use crate::names::{FUNCTION_WORDS, SYSTEM_COLUMNS, folded, quoted};
 use crate::type_limits::look_alike;
-use crate::{AggregateFunction, ColumnId, Refusal, Schema, Table};
+use crate::{AggregateFunction, ColumnId, Dialect, Refusal, Schema, Table};
 use sql_plan::{refuse, unsupported};
 
 /// A column of what a query or relation gives.
@@ -49,8 +48,9 @@ pub(crate) struct Relation {
 }
 
 /// Relations in sight of an expression, the nearest first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Scope<'o> {
+    pub dialect: Dialect,
     pub relations: Vec<Relation>,
     pub outer: Option<&'o Scope<'o>>,
     /// Joins that merge columns, where all of their columns are known; none is a part of another.
@@ -104,12 +104,9 @@ const PLAIN: Resolved = Resolved {
     is_free: false,
 };
 
-/// What the server calls a column that has no name.
-pub(crate) const UNNAMED: &str = "?column?";
-
 impl Relation {
     /// A table of the schema, under its own name or an alias.
-    pub fn of_table(table: &Table, alias: Option<&Ident>) -> Self {
+    pub fn of_table(table: &Table, alias: Option<String>) -> Self {
         let columns = table.columns.iter().map(|column| OutColumn {
             name: Some(column.name.clone()),
             sealed: column.protected,
@@ -118,8 +115,8 @@ impl Relation {
             is_free: false,
         });
         Self {
-            name: alias.map_or_else(|| table.name.clone(), folded),
             schema: alias.is_none().then(|| table.schema.clone()),
+            name: alias.unwrap_or_else(|| table.name.clone()),
             columns: Some(columns.collect()),
             merged: Vec::new(),
             table: Some((table.schema.clone(), table.name.clone())),
@@ -170,8 +167,9 @@ impl Resolved {
 
 impl<'o> Scope<'o> {
     /// Relations beside each other.
-    pub fn of(relations: Vec<Relation>, outer: Option<&'o Scope<'o>>) -> Self {
+    pub fn of(relations: Vec<Relation>, outer: Option<&'o Scope<'o>>, dialect: Dialect) -> Self {
         Self {
+            dialect,
             relations,
             outer,
             joins: Vec::new(),
@@ -183,7 +181,7 @@ impl<'o> Scope<'o> {
 impl Scope<'_> {
     /// What the parts of a name mean: `column`, `relation.column`, `schema.relation.column`.
     pub fn resolve(&self, parts: &[Ident]) -> Result<Resolved, Refusal> {
-        let names: Vec<String> = parts.iter().map(folded).collect();
+        let names: Vec<String> = parts.iter().map(|own| self.dialect.fold(own)).collect();
         match names.as_slice() {
             [column] => self.resolve_column(column, parts[0].quote_style.is_some()),
             [relation, column] => self.resolve_qualified(None, relation, column),
@@ -232,7 +230,8 @@ impl Scope<'_> {
             }
             scope = current.outer;
         }
-        if SYSTEM_COLUMNS.contains(&name) || (!quoted && FUNCTION_WORDS.contains(&name)) {
+        let dialect = self.dialect;
+        if dialect.is_system_column(name) || (!quoted && dialect.is_function_word(name)) {
             return Ok(PLAIN);
         }
         if let Some(relation) = self.relation(None, name) {
@@ -260,7 +259,7 @@ impl Scope<'_> {
         if let Some(known) = found.find(column) {
             return Ok(found.resolved(known));
         }
-        if found.columns.is_none() || SYSTEM_COLUMNS.contains(&column) {
+        if found.columns.is_none() || self.dialect.is_system_column(column) {
             return Ok(Resolved {
                 is_free: found.is_free,
                 ..PLAIN
@@ -320,20 +319,25 @@ impl Scope<'_> {
             return Ok(None);
         }
         let named = |relation: Option<&Relation>, column: &OutColumn| {
-            let Some(name) = column.name.as_ref().filter(|name| *name != UNNAMED) else {
+            let Some(name) = column
+                .name
+                .as_ref()
+                .filter(|name| *name != self.dialect.unnamed_output())
+            else {
                 return Err(refuse("* over a column without a name").with_hint("Name it."));
             };
             let expression = match relation {
-                Some(relation) => {
-                    Expr::CompoundIdentifier(vec![quoted(&relation.name), quoted(name)])
-                }
+                Some(relation) => Expr::CompoundIdentifier(vec![
+                    self.dialect.quote(&relation.name),
+                    self.dialect.quote(name),
+                ]),
                 None if self.resolve_column(name, true).is_err() => {
                     return Err(refuse(format!(
                         "* over a join that merges columns {name:?}, beside others of that name"
                     ))
                     .with_hint("Name the columns."));
                 }
-                None => Expr::Identifier(quoted(name)),
+                None => Expr::Identifier(self.dialect.quote(name)),
             };
             Ok((expression, column.clone()))
         };
@@ -478,13 +482,13 @@ fn check_alike(
     let (Some(left), Some(right)) = (left, right) else {
         return Ok(());
     };
-    let (left, right) = (schema.column(left), schema.column(right));
-    if look_alike(left.logical, right.logical) {
+    if look_alike(schema.column(left).logical, schema.column(right).logical) {
         return Ok(());
     }
     Err(refuse(format!(
-        "protected columns {}.{} and {}.{} of different types in one column of a join",
-        left.table, left.column, right.table, right.column
+        "protected columns {} and {} of different types in one column of a join",
+        schema.title(left),
+        schema.title(right)
     ))
     .with_hint("Join with ON, and name the column of the side that is meant."))
 }
@@ -522,10 +526,9 @@ pub(crate) fn refuse_gathered<'c>(
 }
 
 pub(crate) fn misused(column: ColumnId, schema: &Schema) -> Refusal {
-    let column = schema.column(column);
     refuse(format!(
-        "an operation on an aggregate of protected column {}.{} that the server cannot do on \
+        "an operation on an aggregate of protected column {} that the server cannot do on \
          ciphertext",
-        column.table, column.column
+        schema.title(column)
     ))
 }

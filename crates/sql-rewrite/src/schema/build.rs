@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::queries::QUERIES;
 use super::{
-    Answer, Column, ProtectedColumn, RelationKind, Schema, SchemaError, SessionFacts, Table, views,
+    Answer, Column, ProtectedColumn, QUERIES, RelationKind, Schema, SchemaError, SessionFacts,
+    Table, views,
 };
-use crate::names::lower;
-use crate::running_texts::{names_word, runs_texts};
+use crate::dialect::lexeme::{lower, names_word};
 use crate::{ColumnId, ColumnRule, Rules};
 use sql_plan::parse_default;
 
@@ -459,7 +458,7 @@ impl<'a> Building<'a> {
 
     fn note_hidden_defaults(&mut self, view: u32, reads: Option<&HashSet<u32>>) {
         let is_ruled = self.table(view).is_some_and(|own| own.has_triggers);
-        if !is_ruled && !views::may_take_rows(&self.definitions[&view]) {
+        if !is_ruled && !views::may_take_rows(&self.definitions[&view], self.schema.dialect) {
             return;
         }
         let names = |oid: &u32| self.names.get(oid).cloned();
@@ -486,7 +485,9 @@ impl<'a> Building<'a> {
             .chain(hiding)
             .map(|name| lower(name))
             .collect();
-        let run_texts = functions.iter().filter(|(_, body)| runs_texts(body));
+        let run_texts = functions
+            .iter()
+            .filter(|(_, body)| self.schema.dialect.runs_texts(body));
         let mut suspects: Vec<String> = run_texts.map(|(name, _)| name.clone()).collect();
         if marked.is_empty() {
             return Vec::new();

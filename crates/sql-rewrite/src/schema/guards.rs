@@ -1,8 +1,7 @@
 //! Guards that the server has, and those that it lacks.
 
 use super::{ProtectedColumn, Schema, Table};
-use crate::names::quoted;
-use crate::table_guard::{GuardedColumn, TableGuard};
+use crate::dialect::postgres::table_guard::{GuardedColumn, TableGuard};
 
 /// A check by which the server itself refuses plaintext in columns of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,8 +93,8 @@ impl Schema {
         let columns: Vec<String> = own.map(|own| own.column.clone()).collect();
         let alter = format!(
             "ALTER TABLE {}.{}",
-            quoted(&table.schema),
-            quoted(&table.name)
+            self.dialect.quote(&table.schema),
+            self.dialect.quote(&table.name)
         );
         let guard = TableGuard::new(self.guarded(table, &columns));
         let add = guard.as_ref().map(|guard| {

@@ -1,6 +1,6 @@
 //! What a session's own state says about names and texts.
 
-use super::queries::Answer;
+use super::Answer;
 
 /// What the server says of a session, in answer to the first of [`QUERIES`](crate::QUERIES).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,7 +9,6 @@ use sqlparser::ast::{
 use super::label::{Atom, Label};
 use super::names::Scope;
 use super::{Doubt, Verifier};
-use crate::names::split;
 use crate::{Form, Source};
 
 /// Bytes of the stack that are left when more is taken, and how much more.
@@ -374,8 +373,10 @@ impl Verifier<'_, '_> {
         for argument in &list.args {
             arguments.extend(self.argument(argument, scope)?);
         }
-        let (schema, name) =
-            split(name).ok_or_else(|| Doubt("a function without a name".to_owned()))?;
+        let (schema, name) = self
+            .dialect()
+            .split(name)
+            .ok_or_else(|| Doubt("a function without a name".to_owned()))?;
         let is_servers = schema.is_none_or(|schema| schema == "pg_catalog");
         self.called(if is_servers { &name } else { "" }, arguments)
     }

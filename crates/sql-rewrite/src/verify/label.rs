@@ -202,8 +202,7 @@ impl<'s> Labels<'s> {
     }
 
     pub fn title(&self, sealed: Sealed) -> String {
-        let column = self.schema.column(sealed.column);
-        format!("{}.{}", column.table, column.column)
+        self.schema.title(sealed.column)
     }
 
     /// No value that is kept from the server stands in the statement in clear as well, save where

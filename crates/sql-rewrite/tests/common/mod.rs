@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use column_types::LogicalType;
 use sql_plan::{ColumnId, ColumnRule, Plan, Refusal, Rules};
-use sql_rewrite::{
-    CatalogueFacts, Column, Dialect, ProtectedColumn, RelationKind, Schema, Table, plan,
-};
+use sql_rewrite::{CatalogueFacts, Column, ProtectedColumn, RelationKind, Schema, Table, plan};
 
 /// TPC-C: table, columns in their order, unique keys.
 const TPCC: &[(&str, &str, &[&str])] = &[
@@ -184,7 +182,7 @@ fn protect(
 
 /// The plan of a single statement.
 pub fn plan_one(text: &str, schema: &Schema) -> Result<Plan, Refusal> {
-    let planned = plan(text, schema, Dialect::Postgres);
+    let planned = plan(text, schema);
     if let Err(refusal) = &planned {
         let message = &refusal.message;
         assert!(

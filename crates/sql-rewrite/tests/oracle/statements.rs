@@ -3,7 +3,7 @@
 
 use sql_oracle::{Constant, Reading, read};
 use sql_plan::{Effects, ObjectEffect, Plan};
-use sql_rewrite::{Dialect, Objects, Schema, plan_with};
+use sql_rewrite::{Objects, Schema, plan_with};
 
 use super::compare::disagreements;
 use super::spelled::{Random, blank, constant, name, number};
@@ -130,7 +130,7 @@ const HARMLESS: &[&str] = &[
 /// What the server sees in a text that passes, and must not.
 fn unseen(text: &str, schema: &Schema, objects: &Objects) -> Option<String> {
     let reading = read(text).ok()?;
-    let planned = plan_with(text, schema, Dialect::Postgres, objects).ok()?;
+    let planned = plan_with(text, schema, objects).ok()?;
     let passes = planned.iter().all(|one| matches!(one.plan, Plan::Pass(_)));
     if !passes
         || reading

@@ -4,9 +4,7 @@
 
 use postgres::{Client, SimpleQueryMessage};
 use sql_plan::{Plan, Rules};
-use sql_rewrite::{ASKED, Schema, SchemaError, answers_of, catalogue, ddl};
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
+use sql_rewrite::{ASKED, Dialect, Schema, SchemaError, answers_of, catalogue, ddl};
 
 mod clients;
 mod shadows;
@@ -44,7 +42,7 @@ fn rules(text: &str) -> Rules {
 
 /// The text that goes to the server for a statement of DDL.
 fn for_server(text: &str, schema: &Schema) -> String {
-    let statements = Parser::parse_sql(&PostgreSqlDialect {}, text).expect("SQL that parses");
+    let statements = Dialect::Postgres.statements(text).expect("SQL that parses");
     match ddl::plan(&statements[0], schema) {
         Ok(Some(Plan::Pass(_))) => text.to_owned(),
         Ok(Some(Plan::One(translated, _))) => translated.template.render(|_, _| {}),

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::{Answer, Building, Name, number, numbers, text, truth};
+use crate::dialect::postgres::table_guard::PREFIX;
 use crate::schema::Column;
-use crate::table_guard::PREFIX;
 use crate::{ColumnId, Mode, ProtectedColumn};
 
 impl Building<'_> {

@@ -5,24 +5,7 @@
 
 use std::ops::Range;
 
-/// What a lexeme is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lexeme {
-    /// A key word or a name without quotes.
-    Word,
-    /// A name in quotes, a constant, a parameter.
-    Other,
-    /// One character of an operator.
-    Operator,
-    /// `,`
-    Comma,
-    /// `(`, `[`
-    Open,
-    /// `)`, `]`
-    Close,
-    /// `;`
-    Semicolon,
-}
+use crate::dialect::lexeme::{Lexeme, Part, is_word};
 
 /// The lexemes of a text with their spans; blanks and comments are left out.
 pub(crate) fn lexemes(text: &str) -> Vec<(Lexeme, Range<usize>)> {
@@ -83,26 +66,6 @@ pub(crate) fn lexemes(text: &str) -> Vec<(Lexeme, Range<usize>)> {
         at = end;
     }
     lexemes
-}
-
-/// Whether a byte can stand in a name without quotes.
-pub(crate) fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
-}
-
-/// The words and the names in quotes of a statement, in small letters and without quotes.
-pub(crate) fn words(text: &str, part: &[(Lexeme, Range<usize>)]) -> Vec<String> {
-    part.iter()
-        .filter_map(|(lexeme, span)| {
-            let own = text.get(span.clone())?;
-            let is_word = match lexeme {
-                Lexeme::Word => true,
-                Lexeme::Other => own.starts_with('"'),
-                _ => false,
-            };
-            is_word.then(|| own.trim_matches('"').to_ascii_lowercase())
-        })
-        .collect()
 }
 
 fn run(bytes: &[u8], from: usize, belongs: impl Fn(u8) -> bool) -> usize {
@@ -199,13 +162,11 @@ pub(crate) fn joints(text: &str, span: &Range<usize>) -> Vec<Range<usize>> {
 }
 
 /// Whether a text has numbers or constants that the parser, or some server, reads otherwise.
-pub(crate) fn has_doubtful_words(text: &str, lexemes: &[(Lexeme, Range<usize>)]) -> bool {
+pub(crate) fn has_doubtful_words(text: &str, lexemes: &Part) -> bool {
     let own = |span: &Range<usize>| &text[span.start..span.end.min(text.len())];
     let is_constant = |span: &Range<usize>| own(span).ends_with('\'');
     // The parser would take the second for an alias.
-    let beside = |pair: &[(Lexeme, Range<usize>)]| {
-        is_constant(&pair[0].1) && own(&pair[1].1).starts_with('\'')
-    };
+    let beside = |pair: &Part| is_constant(&pair[0].1) && own(&pair[1].1).starts_with('\'');
     lexemes.windows(2).any(beside)
         || lexemes.iter().any(|(_, span)| match own(span).as_bytes() {
             [b'0'..=b'9', ..] => !is_plain_number(text, span),
@@ -252,6 +213,56 @@ fn dollar_end(text: &str, from: usize) -> usize {
     inside
         .find(tag)
         .map_or(text.len(), |span| tag_end + 1 + span + tag.len())
+}
+
+/// `U&"…"`, `U&'…'`, `E'…'` with an escape that is a part of a word, and a constant that goes on in
+/// the next line.
+pub(crate) fn may_hide_names(text: &str, lower: &str) -> bool {
+    let bytes = lower.as_bytes();
+    let starts = |at: usize| at == 0 || !is_word(bytes[at - 1]);
+    let unicode = (0..bytes.len())
+        .any(|at| starts(at) && matches!(bytes.get(at..at + 3), Some(b"u&\"" | b"u&'")));
+    let escape_string =
+        (0..bytes.len()).any(|at| starts(at) && bytes.get(at..at + 2) == Some(b"e'"));
+    unicode || (escape_string && spells(text)) || has_continuation(bytes)
+}
+
+/// Whether a text has an escape that is a part of a word: the number of a character, or a sign that
+/// stands for itself (`\s` is `s`, PostgreSQL 4.1.2.2).
+fn spells(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte == b'\\'
+            && let Some(next) = bytes.next()
+            && (is_word(next) || next == b'$')
+            && !matches!(next, b'b' | b'f' | b'n' | b'r' | b't')
+        {
+            return true;
+        }
+    }
+    false
+}
+
+/// `'…'`, a new line, `'…'`: one constant (PostgreSQL 4.1.2.1). Comments may stand between.
+fn has_continuation(bytes: &[u8]) -> bool {
+    // Since the last quote there were only blanks and comments: whether with a new line.
+    let mut since: Option<bool> = None;
+    let mut in_comment = false;
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'\n' | b'\r' => {
+                in_comment = false;
+                since = since.map(|_| true);
+            }
+            _ if in_comment => {}
+            b'\'' if since == Some(true) => return true,
+            b'\'' => since = Some(false),
+            b' ' | b'\t' | 0x0b | 0x0c => {}
+            b'-' if bytes.get(at + 1) == Some(&b'-') && since.is_some() => in_comment = true,
+            _ => since = None,
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -364,7 +375,7 @@ mod tests {
     #[test]
     fn names_in_quotes_are_words() {
         let text = r#"SET "TimeZone" = 'UTC', a."b c" "#;
-        let own = super::words(text, &lexemes(text));
+        let own = crate::dialect::lexeme::words(text, &lexemes(text));
         assert_eq!(own, ["set", "timezone", "a", "b c"]);
     }
 

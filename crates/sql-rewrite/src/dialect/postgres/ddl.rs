@@ -11,17 +11,15 @@ use sqlparser::ast::{
     ObjectNamePart, Query, Statement, Visit, visit_expressions, visit_relations,
     visit_relations_mut,
 };
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
 use sqlstate::SqlState;
 
-use crate::names::{folded, lower, quoted, split};
-use crate::running_texts::names_word;
+use crate::dialect::lexeme::{lower, names_word};
+use crate::dialect::marks;
+use crate::dialect::postgres::names::{folded, quoted, split};
+use crate::dialect::postgres::{forms, parse};
 use crate::schema::is_of_temporaries;
 use crate::schema::views::{View, shown_by_query};
-use crate::{
-    Effects, Piece, Plan, Refusal, RelationKind, Schema, Table, Template, Translated, forms,
-};
+use crate::{Effects, Piece, Plan, Refusal, RelationKind, Schema, Table, Template, Translated};
 
 mod after;
 mod alter;
@@ -124,8 +122,7 @@ fn changed() -> Effects {
 /// It is parsed again, so that what the server reads is what was looked at.
 fn written(statement: &Statement) -> Result<Plan, Refusal> {
     let text = forms::for_server(statement.to_string());
-    let again = Parser::parse_sql(&PostgreSqlDialect {}, &forms::for_parser(&text));
-    if !again.is_ok_and(|again| again.len() == 1 && again[0] == *statement) {
+    if !parse::reads_back(&text, statement) {
         return Err(Refusal {
             sqlstate: SqlState::FEATURE_NOT_SUPPORTED,
             message: "the statement on a protected table cannot be written anew for the server"
@@ -223,7 +220,7 @@ fn find_known<'a>(
 /// Names the schema that a relation was found in, or goes into, so that no search path leads the
 /// server elsewhere.
 fn put_schema(name: &mut ObjectName, own_schema: &str) {
-    let mark = usize::from(forms::is_marked(name));
+    let mark = usize::from(marks::is_marked(name));
     if name.0.len() == mark + 1 {
         let own_schema = quoted(own_schema);
         name.0.insert(mark, ObjectNamePart::Identifier(own_schema));

@@ -8,11 +8,13 @@ use sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, DataType, Expr, SelectItem, SetExpr, Statement, TrimWhereField,
 };
 
-use super::super::scope::UNNAMED;
-use crate::names::{folded, quoted, split};
+use super::names::{folded, quoted, split};
+
+/// What the server calls a column that has no name.
+pub(crate) const UNNAMED: &str = "?column?";
 
 /// Gives the columns of a query the names that they have.
-pub(super) fn name_columns(body: &mut SetExpr) {
+pub(crate) fn name_columns(body: &mut SetExpr) {
     match body {
         SetExpr::Select(select) => name_items(&mut select.projection),
         SetExpr::Query(query) => name_columns(&mut query.body),
@@ -172,16 +174,14 @@ fn type_name(data_type: &DataType) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use sqlparser::ast::{SetExpr, Statement};
-    use sqlparser::dialect::PostgreSqlDialect;
-    use sqlparser::parser::Parser;
-
+    use super::super::parse::statements;
     use super::name_columns;
+    use sqlparser::ast::{SetExpr, Statement};
 
     #[track_caller]
     fn named(expression: &str) -> String {
         let text = format!("SELECT {expression}");
-        let mut parsed = Parser::parse_sql(&PostgreSqlDialect {}, &text).expect("an expression");
+        let mut parsed = statements(&text).expect("an expression");
         let Some(Statement::Query(query)) = parsed.first_mut() else {
             panic!("{text} is a query");
         };

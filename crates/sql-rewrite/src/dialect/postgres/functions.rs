@@ -1,6 +1,12 @@
-//! Functions that run texts as SQL: what they touch, nobody can tell from the statement.
+//! Functions that run texts as SQL, so that nobody can tell from the statement what they touch; and
+//! those that stand for an aggregate of sealed values.
 
-use crate::Schema;
+use sqlparser::ast::{
+    AccessExpr, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
+    Ident, ObjectName, OrderByExpr, OrderByOptions, OrderBySort, Subscript, Value, ValueWithSpan,
+};
+
+use crate::dialect::lexeme::names_word;
 
 /// Functions that run SQL out of a text, or read a relation that a text names.
 const RUN_TEXTS: &[&str] = &[
@@ -56,10 +62,10 @@ const RUN_TEXTS_OF: &[(&str, &str)] = &[
 ];
 
 /// Whether a function runs SQL out of a text.
-pub(crate) fn runs_text(function_schema: Option<&str>, name: &str, schema: &Schema) -> bool {
+pub(crate) fn runs_text(function_schema: Option<&str>, name: &str, search_path: &[String]) -> bool {
     let is_in = |own: &str| match function_schema {
         Some(function_schema) => function_schema == own,
-        None => schema.search_path.iter().any(|schema| schema == own),
+        None => search_path.iter().any(|schema| schema == own),
     };
     let mut named = RUN_TEXTS_OF.iter();
     RUN_TEXTS.contains(&name) || named.any(|(own, function)| *function == name && is_in(own))
@@ -80,13 +86,41 @@ pub(crate) fn runs_texts(body: &str) -> bool {
         || names_running_text(body)
 }
 
-/// Whether `word` stands in `text` as a whole word. Both are in lower case.
-pub(crate) fn names_word(text: &str, word: &str) -> bool {
-    // `$` can stand in a name, and around one (`$function$SELECT … FROM people$function$`).
-    let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    !word.is_empty()
-        && text.match_indices(word).any(|(at, _)| {
-            !inside(text[..at].chars().next_back())
-                && !inside(text[at + word.len()..].chars().next())
-        })
+/// `pg_catalog.array_agg`
+pub(crate) fn array_agg() -> ObjectName {
+    ObjectName::from(vec![Ident::new("pg_catalog"), Ident::new("array_agg")])
+}
+
+/// `MIN(x)` to `(array_agg(x ORDER BY x))[1]`: before version 18 the server has no `MIN` of
+/// `bytea`. NULL sorts last, so that it is found only where there is nothing else.
+pub(crate) fn first_of_sorted(expression: &mut Expr, greatest: bool) {
+    let Expr::Function(function) = expression else {
+        return;
+    };
+    let FunctionArguments::List(list) = &mut function.args else {
+        return;
+    };
+    let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))) = list.args.first().cloned()
+    else {
+        return;
+    };
+    list.duplicate_treatment = None;
+    list.clauses
+        .push(FunctionArgumentClause::OrderBy(vec![OrderByExpr {
+            expr: argument,
+            options: OrderByOptions {
+                sort: greatest.then_some(OrderBySort::Desc),
+                nulls_first: greatest.then_some(false),
+            },
+            with_fill: None,
+        }]));
+    function.name = vec![Ident::new("array_agg")].into();
+    let aggregate = std::mem::replace(expression, Expr::Tuple(Vec::new()));
+    let one = Value::Number("1".to_owned(), false);
+    *expression = Expr::CompoundFieldAccess {
+        root: Box::new(Expr::Nested(Box::new(aggregate))),
+        access_chain: vec![AccessExpr::Subscript(Subscript::Index {
+            index: Expr::Value(ValueWithSpan::from(one)),
+        })],
+    };
 }

@@ -1,8 +1,6 @@
 //! What becomes of statements that change the schema, and which of them are refused.
 
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
-
+use crate::dialect::postgres::parse::statements;
 use crate::schema::{Answer, QUERIES};
 use crate::{Effects, Plan, Refusal, Rules, Schema};
 
@@ -67,7 +65,7 @@ fn answers() -> Vec<Answer> {
 }
 
 fn planned(text: &str) -> Result<Option<Plan>, Refusal> {
-    let statements = Parser::parse_sql(&PostgreSqlDialect {}, text).expect("SQL that parses");
+    let statements = statements(text).expect("SQL that parses");
     super::plan(&statements[0], &schema())
 }
 

@@ -3,7 +3,7 @@
 use sqlparser::ast::{CreateIndex, Expr, IndexColumn, IndexType, Statement};
 
 use super::{constraint, find_known, pass, put_schema, refusal, subject_of, written};
-use crate::names::split;
+use crate::dialect::postgres::names::split;
 use crate::schema::views::View;
 use crate::{Mode, Plan, Refusal, Schema, Table};
 

@@ -1,17 +1,15 @@
-//! Guards of tables that statements make and change: see [`crate::table_guard`].
+//! Guards of tables that statements make and change: see [`crate::dialect::postgres::table_guard`].
 
 use sqlparser::ast::{
     AlterTable, AlterTableOperation, CheckConstraint, ColumnDef, CreateTable, Ident,
     TableConstraint,
 };
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
-use sqlparser::tokenizer::Token;
 
 use super::{refusal, unknown};
-use crate::names::folded;
+use crate::dialect::postgres::names::folded;
+use crate::dialect::postgres::parse;
+use crate::dialect::postgres::table_guard::{PREFIX, TableGuard};
 use crate::schema::Guard;
-use crate::table_guard::{PREFIX, TableGuard};
 use crate::{Refusal, Schema, Table};
 
 /// The guard of a table that is made. Its parents give their own to it.
@@ -84,13 +82,8 @@ fn constraint(
         return Ok(None);
     };
     let text = guard.condition();
-    let parsed = Parser::new(&PostgreSqlDialect {}).try_with_sql(&text);
-    let condition = parsed.and_then(|mut parser| {
-        let condition = parser.parse_expr()?;
-        parser.expect_token(&Token::EOF)?;
-        Ok(condition)
-    });
-    let Some(condition) = condition.ok().filter(|own| own.to_string() == text) else {
+    let condition = parse::expression(&text);
+    let Some(condition) = condition.filter(|own| own.to_string() == text) else {
         return Err(unknown("a column of such a name"));
     };
     Ok(Some(TableConstraint::Check(CheckConstraint {

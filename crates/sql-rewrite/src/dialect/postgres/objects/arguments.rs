@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{CastKind, DataType, Expr, Statement, Value, VisitMut, VisitorMut};
 
+use crate::Refusal;
 use crate::analysis::Constant;
-use crate::parse::parse;
-use crate::{Dialect, Refusal};
+use crate::dialect::postgres::parse::parse;
 use sql_plan::unsupported;
 
 /// Puts the arguments of `EXECUTE` into the statement that it means, with the types of their
@@ -14,12 +14,11 @@ use sql_plan::unsupported;
 pub(super) fn put(
     given: Vec<Expr>,
     types: &[String],
-    dialect: Dialect,
     meant: &mut Statement,
 ) -> Result<usize, Refusal> {
     given.iter().try_for_each(check_argument)?;
     let mut arguments = Arguments {
-        given: typed(given, types, dialect)?,
+        given: typed(given, types)?,
         wanted: types.len(),
     };
     let _: ControlFlow<()> = meant.visit(&mut arguments);
@@ -72,10 +71,10 @@ fn is_stable(call: &Expr) -> bool {
 }
 
 /// Arguments with the types of their parameters.
-fn typed(parameters: Vec<Expr>, types: &[String], dialect: Dialect) -> Result<Vec<Expr>, Refusal> {
+fn typed(parameters: Vec<Expr>, types: &[String]) -> Result<Vec<Expr>, Refusal> {
     let types: Vec<DataType> = types
         .iter()
-        .map(|own| type_of(own, dialect))
+        .map(|own| type_of(own))
         .collect::<Option<_>>()
         .ok_or_else(|| unsupported("a type of this PREPARE"))?;
     let mut types = types.into_iter();
@@ -91,8 +90,8 @@ fn typed(parameters: Vec<Expr>, types: &[String], dialect: Dialect) -> Result<Ve
     Ok(typed.collect())
 }
 
-fn type_of(text: &str, dialect: Dialect) -> Option<DataType> {
-    let parsed = parse(&format!("SELECT CAST(1 AS {text})"), dialect).ok()?;
+fn type_of(text: &str) -> Option<DataType> {
+    let parsed = parse(&format!("SELECT CAST(1 AS {text})")).ok()?;
     let Statement::Query(query) = parsed else {
         return None;
     };

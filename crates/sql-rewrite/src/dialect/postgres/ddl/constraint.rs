@@ -6,7 +6,8 @@ use sqlparser::ast::{
 };
 
 use super::{find, guarded, refusal, refuse_reading, subject_of};
-use crate::names::{folded, split};
+use crate::dialect::lexeme::names_word;
+use crate::dialect::postgres::names::{folded, split};
 use crate::schema::build::fitting::foreign_key_problem;
 use crate::schema::views::View;
 use crate::{Mode, ProtectedColumn, Refusal, Schema, Table};
@@ -248,7 +249,7 @@ pub(super) fn check_partition_key(
         let Some(id) = column.protected else {
             continue;
         };
-        let named = crate::running_texts::names_word(&text, &column.name.to_lowercase());
+        let named = names_word(&text, &column.name.to_lowercase());
         if named && !(by_hash && schema.column(id).mode != Mode::Random) {
             return Err(refusal(
                 &subject_of(table, &column.name),

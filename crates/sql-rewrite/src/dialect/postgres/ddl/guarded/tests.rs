@@ -1,12 +1,10 @@
 //! Which guards statements make, keep and refuse, and which checks of a server are some.
 
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
-
+use crate::dialect::postgres::parse::statements;
+use crate::dialect::postgres::table_guard::tree::tests::EQUALITY;
+use crate::dialect::postgres::table_guard::{GuardedColumn, TableGuard};
 use crate::schema::{Answer, QUERIES};
-use crate::table_guard::tree::tests::EQUALITY;
-use crate::table_guard::{GuardedColumn, TableGuard};
-use crate::{Dialect, Plan, Rules, Schema};
+use crate::{Plan, Rules, Schema};
 
 const RULES: &str = r#"
 [columns.people]
@@ -58,7 +56,7 @@ fn schema() -> Schema {
 }
 
 fn sent_under(text: &str, schema: &Schema) -> String {
-    let parsed = Parser::parse_sql(&PostgreSqlDialect {}, text).expect("SQL that parses");
+    let parsed = statements(text).expect("SQL that parses");
     match crate::ddl::plan(&parsed[0], schema) {
         Ok(Some(Plan::One(translated, _))) => translated.template.render(|_, _| panic!("a hole")),
         other => panic!("{text}\nbecomes {other:?}"),
@@ -145,7 +143,7 @@ fn a_text_of_several_statements_knows_the_guards_that_it_makes() {
         search_path: vec!["public".to_owned()],
         ..schema
     };
-    let planned = crate::plan(text, &schema, Dialect::Postgres).expect("it can be done");
+    let planned = crate::plan(text, &schema).expect("it can be done");
     let Plan::One(translated, _) = &planned[1].plan else {
         panic!("{:?}", planned[1]);
     };
@@ -165,7 +163,7 @@ fn names_of_guards_are_refused() {
         "CREATE TABLE people (id int, CONSTRAINT strongroom_guard_x CHECK (id IS NOT NULL))",
         "CREATE TABLE people (id int CONSTRAINT strongroom_guard NOT NULL)",
     ] {
-        let parsed = Parser::parse_sql(&PostgreSqlDialect {}, text).expect(text);
+        let parsed = statements(text).expect(text);
         let refusal = crate::ddl::plan(&parsed[0], &schema()).expect_err(text);
         assert_eq!(refusal.sqlstate, "0A000");
         assert!(refusal.message.contains("name of a guard"), "{refusal:?}");

@@ -12,10 +12,10 @@ use std::ops::Range;
 use sqlparser::ast::{DataType, Declare, Ident, Statement};
 use sqlstate::SqlState;
 
-use crate::lexer::Lexeme;
-use crate::names::{cut, folded, quoted};
-use crate::parse::parse;
-use crate::{Dialect, Effects, ObjectEffect, Output, Piece, Plan, Refusal, Template, Translated};
+use crate::dialect::lexeme::{Lexeme, Part};
+use crate::dialect::postgres::names::{cut, folded, quoted};
+use crate::dialect::postgres::parse::parse;
+use crate::{Effects, ObjectEffect, Output, Piece, Plan, Refusal, Template, Translated};
 use sql_plan::{refuse, unsupported};
 
 mod arguments;
@@ -60,8 +60,6 @@ enum Until {
     Rollback,
     Closed,
 }
-
-type Part = [(Lexeme, Range<usize>)];
 
 const EXECUTE: &[u8] = b"execute";
 
@@ -212,12 +210,7 @@ impl Objects {
     }
 
     /// The statement that `EXECUTE` means; None: it is another one, or of no protected table.
-    pub(crate) fn execute(
-        &self,
-        text: &str,
-        part: &Part,
-        dialect: Dialect,
-    ) -> Result<Option<Statement>, Refusal> {
+    pub(crate) fn execute(&self, text: &str, part: &Part) -> Result<Option<Statement>, Refusal> {
         let (Some(first), Some(second), Some(last)) = (part.first(), part.get(1), part.last())
         else {
             return Ok(None);
@@ -235,14 +228,14 @@ impl Objects {
                 .with_hint("Send the statement itself.")),
             };
         };
-        let parsed = parse(&text[first.1.start..last.1.end], dialect);
+        let parsed = parse(&text[first.1.start..last.1.end]);
         let Ok(Statement::Execute { parameters, .. }) = parsed else {
             return Err(unsupported("EXECUTE of this form"));
         };
-        let mut meant = parse(&own.text, dialect)
-            .map_err(|_| refuse("the prepared statement cannot be read again"))?;
+        let mut meant =
+            parse(&own.text).map_err(|_| refuse("the prepared statement cannot be read again"))?;
         let count = parameters.len();
-        let wanted = arguments::put(parameters, &own.types, dialect, &mut meant)?;
+        let wanted = arguments::put(parameters, &own.types, &mut meant)?;
         if count != wanted {
             return Err(refuse(format!(
                 "wrong number of parameters for prepared statement {name}: {count} instead of \
@@ -260,7 +253,7 @@ pub(crate) fn prepare(name: &Ident, types: &[DataType], statement: &Statement) -
     let effect = ObjectEffect::Prepares {
         name: folded(name),
         types: types.iter().map(ToString::to_string).collect(),
-        text: crate::forms::for_server(statement.to_string()),
+        text: crate::dialect::postgres::forms::for_server(statement.to_string()),
     };
     one(text, Vec::new(), with(effect))
 }
@@ -383,7 +376,7 @@ fn one(text: String, outputs: Vec<Output>, effects: Effects) -> Plan {
 mod tests {
     use super::*;
     use crate::OutputKind;
-    use crate::lexer::lexemes;
+    use crate::dialect::postgres::lexer::lexemes;
 
     const OUTPUT: Output = Output::shown(OutputKind::Plain);
 

@@ -6,12 +6,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use sql_oracle::read;
 use sqlparser::ast::{Expr, VisitMut, VisitorMut};
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
 
-use crate::Dialect;
-use crate::forms::for_parser;
-use crate::parse::parse;
+use crate::dialect::postgres::forms::for_parser;
+use crate::dialect::postgres::parse::{parse, statements};
 
 const OPERANDS: &[&str] = &[
     "a",
@@ -156,7 +153,7 @@ impl VisitorMut for Parentheses {
 
 /// What the parser by itself makes of a text, with all parentheses; None: it does not read it.
 fn with_parentheses(text: &str) -> Option<String> {
-    let mut parsed = Parser::parse_sql(&PostgreSqlDialect {}, &for_parser(text)).ok()?;
+    let mut parsed = statements(&for_parser(text))?;
     let _: ControlFlow<()> = parsed.visit(&mut Parentheses);
     Some(parsed.first()?.to_string())
 }
@@ -169,7 +166,7 @@ proptest! {
         let text = format!("SELECT {chain} FROM t");
         if let (Ok(own), Some(whole)) = (read(&text), with_parentheses(&text)) {
             let ours = read(&whole).expect("the same in parentheses");
-            let is_read = parse(&text, Dialect::Postgres).is_ok();
+            let is_read = parse(&text).is_ok();
             prop_assert_eq!(is_read, ours.tree == own.tree, "{}\n{}", text, whole);
         }
     }
@@ -177,7 +174,7 @@ proptest! {
 
 #[test]
 fn what_binds_otherwise_is_refused() {
-    let is_read = |text: &str| parse(&format!("SELECT {text} FROM t"), Dialect::Postgres).is_ok();
+    let is_read = |text: &str| parse(&format!("SELECT {text} FROM t")).is_ok();
     for text in [
         "NOT a = b AND c < d OR e IS NULL",
         "a + b * c ^ - d::text",

@@ -1,27 +1,31 @@
 //! Statements that carry no value of a row, and those around others: `VACUUM`, `LOCK`, `COPY`,
-//! `EXPLAIN`.
+//! `EXPLAIN`, `PREPARE`, `DECLARE`.
 
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use sqlparser::ast::{
-    CopyLegacyCsvOption, CopyLegacyOption, CopyOption, CopySource, CopyTarget, Ident, Query,
-    Statement,
+    CopyLegacyCsvOption, CopyLegacyOption, CopyOption, CopySource, CopyTarget, DescribeAlias,
+    Ident, Query, Statement,
 };
 use sqlstate::SqlState;
 
 use crate::analysis::template;
 use crate::analysis::{Analysis, OutColumn};
-use crate::lexer::{Lexeme, words};
-use crate::names::{folded, quoted, split};
+use crate::dialect::lexeme::{Lexeme, Part, words};
+use crate::dialect::postgres::names::{folded, quoted, split};
+use crate::dialect::postgres::{ddl, effects, objects};
 use crate::{
     Copy, CopyFormat, Effects, Form, OutputKind, Piece, Plan, Purpose, Refusal, Schema, Source,
-    Table, Template, effects,
+    Table, Template,
 };
 use sql_plan::{refuse, unsupported};
 
+/// Plans a statement within another, as that of `EXPLAIN`.
+pub(crate) type Planner = fn(&Statement, &Schema) -> Result<Plan, Refusal>;
+
 /// The effects of a statement that reads and writes no row, whatever names it has; None: it may.
-pub(crate) fn passes(text: &str, part: &[(Lexeme, Range<usize>)]) -> Option<Effects> {
+pub(crate) fn passes(text: &str, part: &Part) -> Option<Effects> {
     let (Lexeme::Word, first) = part.first()? else {
         return None;
     };
@@ -68,7 +72,7 @@ pub(crate) fn passes(text: &str, part: &[(Lexeme, Range<usize>)]) -> Option<Effe
 /// Statements that the parser does not know, and that change nothing but who owns an object, how it
 /// is stored and what is replicated: `ALTER … OWNER TO …`, all of `ALTER SEQUENCE`, publications
 /// without conditions, some of `ALTER TABLE`.
-fn alters_names(text: &str, part: &[(Lexeme, Range<usize>)]) -> bool {
+fn alters_names(text: &str, part: &Part) -> bool {
     let [first, kind, .., before, word, _] = part else {
         return false;
     };
@@ -102,8 +106,57 @@ fn alters_names(text: &str, part: &[(Lexeme, Range<usize>)]) -> bool {
     }
 }
 
+/// The plan of a statement that is no query and writes no rows by itself; `inner` plans the one
+/// within it.
+pub(crate) fn plan(
+    statement: &Statement,
+    schema: &Schema,
+    inner: Planner,
+) -> Result<Plan, Refusal> {
+    match statement {
+        Statement::Copy { .. } => copy(statement, schema),
+        Statement::Merge(_) => Err(unsupported("MERGE")
+            .with_hint("Use INSERT … ON CONFLICT, UPDATE … FROM or DELETE … USING.")),
+        Statement::Explain {
+            describe_alias: DescribeAlias::Explain,
+            analyze,
+            verbose,
+            query_plan: false,
+            estimate: false,
+            statement,
+            format: None,
+            options,
+        } => {
+            let plan = inner(statement, schema)?;
+            explain((*analyze, *verbose), options.as_deref(), plan)
+        }
+        // What is prepared over a protected table is known by its name, and planned before.
+        Statement::Execute { .. } => Ok(Plan::Pass(Effects {
+            forgets_locks: true,
+            ..Effects::default()
+        })),
+        Statement::Prepare {
+            name,
+            data_types,
+            statement,
+        } => match inner(statement, schema)? {
+            Plan::Pass(_) => Err(unsupported("PREPARE of such a statement")),
+            _ => Ok(objects::prepare(name, data_types, statement)),
+        },
+        Statement::Declare { stmts } => match stmts.as_slice() {
+            [declare] if declare.for_query.is_some() => {
+                let query = declare.for_query.clone().map(Statement::Query);
+                let query = query.ok_or_else(|| unsupported("DECLARE without a query"))?;
+                objects::declare(declare, inner(&query, schema)?)
+            }
+            _ => Err(unsupported("a DECLARE of another dialect")),
+        },
+        _ => ddl::plan(statement, schema)?.ok_or_else(|| unsupported("a statement of this kind")),
+    }
+}
+
 /// `EXPLAIN`, of what the server gets.
-pub(crate) fn explain(
+fn explain(
     (analyze, verbose): (bool, bool),
     options: Option<&[sqlparser::ast::UtilityOption]>,
     plan: Plan,
@@ -142,7 +195,7 @@ pub(crate) fn explain(
 }
 
 /// `COPY` of a table between the client and the server.
-pub(crate) fn copy(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
+fn copy(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
     let Statement::Copy {
         source,
         to,
@@ -208,7 +261,7 @@ fn copy_query(query: &Query, format: CopyFormat, schema: &Schema) -> Result<Plan
                 .with_hint("Send the statement that stores by itself."));
             }
             (Source::Literal(_), _) => {}
-            (Source::Calculated(..), _) if analysis.parameters == 0 => {}
+            (Source::Calculated(..), _) if analysis.parameters.count == 0 => {}
             _ => {
                 return Err(refuse("there is no parameter in COPY")
                     .with_state(SqlState::UNDEFINED_PARAMETER));
@@ -221,7 +274,7 @@ fn copy_query(query: &Query, format: CopyFormat, schema: &Schema) -> Result<Plan
         uses: analysis.uses,
         ..Effects::default()
     };
-    let body = template::of(&mut Statement::Query(Box::new(query)))?;
+    let body = template::of(&mut Statement::Query(Box::new(query)), schema.dialect)?;
     let mut pieces = vec![Piece::Text("COPY (".to_owned())];
     pieces.extend(body.pieces);
     let mut end = ") TO STDOUT WITH (".to_owned();

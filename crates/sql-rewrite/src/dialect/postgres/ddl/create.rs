@@ -10,7 +10,7 @@ use super::{
     constraint, find, guarded, has_rules, is_temporary, own_name, pass, put_found_schema,
     put_schema, refusal, refuse_named, refuse_table_as, reshaping, subject_of, written,
 };
-use crate::names::{folded, split};
+use crate::dialect::postgres::names::{folded, split};
 use crate::{Column, Literal, Plan, ProtectedColumn, Refusal, RelationKind, Schema, Table};
 use sql_plan::{constant_value, parse_default};
 

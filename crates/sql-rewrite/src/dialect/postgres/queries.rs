@@ -323,11 +323,10 @@ SELECT c.relname::pg_catalog.text, a.attname::pg_catalog.text
 mod tests {
     use std::ops::ControlFlow;
 
+    use crate::dialect::postgres::parse::statements;
     use sqlparser::ast::{
         ArrayElemTypeDef, BinaryOperator, DataType, Expr, ObjectName, UnaryOperator, Visit, Visitor,
     };
-    use sqlparser::dialect::PostgreSqlDialect;
-    use sqlparser::parser::Parser;
 
     use super::*;
 
@@ -398,7 +397,7 @@ mod tests {
         // Which the parser knows behind plain operators alone.
         let query = query.replace(") ANY (", ") pg_catalog.any(");
         let query = query.replace(") ALL (", ") pg_catalog.all(");
-        let statements = Parser::parse_sql(&PostgreSqlDialect {}, &query).expect("a query");
+        let statements = statements(&query).expect("a query");
         statements.visit(&mut Unbound).break_value()
     }
 

@@ -2,13 +2,16 @@
 
 use sqlparser::ast::{Ident, ObjectName};
 
-use crate::forms;
+use crate::dialect::marks;
 
 /// Longer names are cut (PostgreSQL, `NAMEDATALEN` - 1).
 pub const NAME_SIZE_MAX: usize = 63;
 
 /// Columns that every table has (PostgreSQL 5.5); none of them is ever sealed.
 pub(crate) const SYSTEM_COLUMNS: &[&str] = &["ctid", "tableoid", "xmin", "xmax", "cmin", "cmax"];
+
+/// Where a row lies; partitions of one table number their rows alike.
+pub(crate) const ROW_LOCATOR: [&str; 2] = ["ctid", "tableoid"];
 
 /// Words that are functions though they look like names (PostgreSQL 9.9.5, 9.27).
 pub(crate) const FUNCTION_WORDS: &[&str] = &[
@@ -46,27 +49,11 @@ pub(crate) fn cut(mut name: String) -> String {
     name
 }
 
-/// A name in small letters of whatever script, to be looked for: a server with an encoding of
-/// single bytes folds more letters than others do.
-pub(crate) fn lower(name: &str) -> String {
-    match name.is_ascii() {
-        true => name.to_ascii_lowercase(),
-        // Letter by letter: a letter must not depend on what stands beside it. A server of single
-        // bytes with a Turkish locale makes the dotted capital I the small one of ASCII, for which
-        // Unicode has two characters.
-        false => name
-            .chars()
-            .map(|letter| if letter == 'İ' { 'i' } else { letter })
-            .flat_map(char::to_lowercase)
-            .collect(),
-    }
-}
-
 /// Schema, if one is named, and name of an object; None for a name of more parts than two (a
 /// database before it must be the own one, and is dropped), or one that is computed. A mark of
-/// [`forms`] before it is left out.
+/// [`marks`] before it is left out.
 pub(crate) fn split(name: &ObjectName) -> Option<(Option<String>, String)> {
-    let is_marked = forms::is_marked(name);
+    let is_marked = marks::is_marked(name);
     let parts: Option<Vec<String>> = name
         .0
         .iter()

@@ -9,8 +9,8 @@ use sqlparser::ast::{
 };
 
 use super::{create, find, guarded, own_name};
-use crate::analysis::output_name;
-use crate::names::folded;
+use crate::dialect::postgres::names::folded;
+use crate::dialect::postgres::output_names::output_name;
 use crate::schema::views::{shown_by_query, takes_rows};
 use crate::{Column, ColumnId, RelationKind, Schema, Table};
 

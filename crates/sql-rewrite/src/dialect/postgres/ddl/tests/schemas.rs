@@ -1,10 +1,9 @@
 //! Relations of what is sent are named with their schemas, wherever the server's search path leads.
 
 use super::{Plan, Refusal, Schema, schema};
-use crate::Dialect;
 
 fn sent(text: &str, schema: &Schema) -> Result<String, Refusal> {
-    let mut planned = crate::plan(text, schema, Dialect::Postgres)?;
+    let mut planned = crate::plan(text, schema)?;
     match planned.pop().expect("one statement").plan {
         Plan::One(translated, _) => Ok(translated.template.render(|_, _| panic!("no hole"))),
         other => panic!("{text}\nbecomes {other:?}"),

@@ -15,8 +15,10 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use crate::lexer::{Lexeme, lexemes};
-use crate::names::{NAME_SIZE_MAX, lower};
+use crate::dialect::lexeme::Lexeme;
+use crate::dialect::lexeme::lower;
+use crate::dialect::postgres::lexer::lexemes;
+use crate::dialect::postgres::names::NAME_SIZE_MAX;
 use crate::{Effects, Form, Hole, Piece, Plan, Schema, Source, Template, Translated};
 
 mod calls;

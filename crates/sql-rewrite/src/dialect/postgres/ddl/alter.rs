@@ -9,7 +9,7 @@ use super::{
     constraint, create, find_known, guarded, pass, put_schema, refusal, refuse_named,
     refuse_reading, reshaping, subject_of, written,
 };
-use crate::names::{folded, quoted, split};
+use crate::dialect::postgres::names::{folded, quoted, split};
 use crate::{Plan, Refusal, Schema, Table};
 
 pub(super) fn plan(alter: &AlterTable, schema: &Schema) -> Result<Plan, Refusal> {

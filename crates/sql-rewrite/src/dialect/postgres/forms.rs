@@ -14,24 +14,15 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
-
-use crate::lexer::{Lexeme, joints, lexemes};
-
-/// Begins the names that stand for a form. A text of a client that has it is refused.
-pub(crate) const MARK: char = '\u{2}';
+use crate::dialect::lexeme::{Lexeme, Part};
+use crate::dialect::marks::{MARK, NO_DATA, ONLY};
+use crate::dialect::postgres::lexer::{joints, lexemes};
 
 /// What the server knows, as words, and what the parser is given.
 const LOCKS: [(&[&str], &str); 2] = [
     (&["no", "key", "update"], "UPDATE OF \"\u{2}no key\""),
     (&["key", "share"], "SHARE OF \"\u{2}key\""),
 ];
-
-/// The first part of a name behind `ONLY`.
-const ONLY: &str = "\u{2}only";
-
-/// The first part of the name of a view that is made `WITH NO DATA`.
-const NO_DATA: &str = "\u{2}no data";
 
 /// Statements that have relations behind `FROM` and the like. Others, as `TRUNCATE ONLY t`, the
 /// parser reads by itself.
@@ -76,7 +67,7 @@ pub(crate) fn for_parser(text: &str) -> Cow<'_, str> {
 }
 
 /// The same of a text whose lexemes are known.
-pub(crate) fn of_lexemes<'t>(text: &'t str, lexemes: &[(Lexeme, Range<usize>)]) -> Cow<'t, str> {
+pub(crate) fn of_lexemes<'t>(text: &'t str, lexemes: &Part) -> Cow<'t, str> {
     let words: Vec<Word> = lexemes
         .iter()
         .map(|(lexeme, span)| word(text, *lexeme, span.clone()))
@@ -253,37 +244,6 @@ pub(crate) fn for_server(text: String) -> String {
         text.replace(&format!("{mark}."), &format!("{lock} OF "))
             .replace(mark, &lock)
     })
-}
-
-/// Whether the first part of a name is a mark.
-pub(crate) fn is_marked(name: &ObjectName) -> bool {
-    let first = name.0.first().and_then(ObjectNamePart::as_ident);
-    name.0.len() > 1 && first.is_some_and(|first| first.value.starts_with(MARK))
-}
-
-/// Whether a name has the mark of `ONLY`.
-pub(crate) fn has_only(name: &ObjectName) -> bool {
-    name.0.len() > 1 && is_only(&name.0[0])
-}
-
-/// Takes the mark of `ONLY` from a name; whether it had one.
-pub(crate) fn take_only(name: &mut ObjectName) -> bool {
-    let is_marked = has_only(name);
-    if is_marked {
-        name.0.remove(0);
-    }
-    is_marked
-}
-
-/// Gives a name the mark of `ONLY`.
-pub(crate) fn put_only(name: &mut ObjectName) {
-    let mark = Ident::with_quote('"', ONLY);
-    name.0.insert(0, ObjectNamePart::Identifier(mark));
-}
-
-/// Whether a part of a name is the mark of `ONLY`.
-pub(crate) fn is_only(part: &ObjectNamePart) -> bool {
-    part.as_ident().is_some_and(|ident| ident.value == ONLY)
 }
 
 #[cfg(test)]
