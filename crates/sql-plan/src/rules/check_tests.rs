@@ -1,4 +1,4 @@
-//! Each rule that must be refused, and the ones that must not.
+//! Rules that must be refused, and rules that must not.
 
 use crate::{Literal, Rules, RulesError};
 
