@@ -1,4 +1,4 @@
-//! Generated statements: a constant that meets a protected column never stands in what is sent.
+//! Generated statements: no text for the server has a constant that meets a protected column.
 
 use crate::common::people;
 use proptest::prelude::*;

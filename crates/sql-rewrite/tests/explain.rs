@@ -1,4 +1,4 @@
-//! What `explain` says of statements.
+//! What `explain` reports for statements.
 
 use crate::common::people;
 use sql_rewrite::explain::{self, How};
@@ -108,7 +108,7 @@ const TOLD: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn what_a_statement_tells_of_each_column_is_known() {
+fn explain_reports_what_a_statement_reveals_of_each_column() {
     for (statement, columns) in TOLD {
         assert_eq!(learnt(statement), *columns, "{statement}");
     }

@@ -1,4 +1,4 @@
-//! SQL that clients and mappers send, beside the plain forms.
+//! Statements that clients and mappers send.
 
 use crate::common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one, tpcc};
 use column_types::LogicalType;
@@ -133,7 +133,7 @@ fn elements_of_an_array_that_is_a_parameter_are_sealed() {
 }
 
 #[test]
-fn arrays_are_looked_through_as_lists() {
+fn arrays_are_searched_as_lists() {
     assert_plan(
         "SELECT id FROM person WHERE mail = ANY(ARRAY[$1, 'x']::text[])",
         "one: SELECT id FROM \"public\".person WHERE \
@@ -156,7 +156,7 @@ fn arrays_are_looked_through_as_lists() {
 }
 
 #[test]
-fn queries_read_themselves() {
+fn recursive_queries_are_planned() {
     assert_starts(
         "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 3) \
          SELECT name, i FROM person, n WHERE active = i",
@@ -179,7 +179,7 @@ fn queries_read_themselves() {
 }
 
 #[test]
-fn queries_write() {
+fn queries_with_writing_ctes_are_planned() {
     assert_plan(
         "WITH gone AS (DELETE FROM person WHERE mail = 'x' RETURNING id, name) \
          SELECT id, name FROM gone",
@@ -207,7 +207,7 @@ fn queries_write() {
 }
 
 #[test]
-fn copy_takes_queries_that_the_server_can_do() {
+fn copy_takes_queries_that_the_server_executes_alone() {
     assert_plan(
         "COPY (SELECT p.*, note FROM person p JOIN visit ON person_id = p.id WHERE at > 5) \
          TO STDOUT WITH (FORMAT csv, HEADER)",

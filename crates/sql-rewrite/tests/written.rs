@@ -7,7 +7,7 @@ use sql_rewrite::{Objects, plan, plan_with};
 
 /// `visits` has a default.
 #[test]
-fn no_row_comes_through_a_view_that_hides_a_default() {
+fn inserts_through_a_view_that_hides_a_default_are_refused() {
     let schema = people();
     let view = "CREATE VIEW v AS SELECT active FROM person";
     for text in [
@@ -39,7 +39,7 @@ fn no_row_comes_through_a_view_that_hides_a_default() {
 }
 
 #[test]
-fn rows_without_names_go_to_the_first_columns() {
+fn insert_without_a_column_list_fills_the_first_columns() {
     for (source, columns) in [
         (
             "SELECT visit_id, person_id FROM visit UNION ALL SELECT visit_id, person_id FROM visit",

@@ -1,4 +1,4 @@
-//! A schema as `Schema::build` makes it, from few words.
+//! Schemas for tests, from few words.
 
 use std::collections::BTreeMap;
 

@@ -166,7 +166,7 @@ fn number(digits: &str) -> String {
 }
 
 #[test]
-fn what_is_sent_for_the_statements_of_other_tests_is_what_was_meant() {
+fn statements_of_other_tests_keep_their_meaning() {
     let schemas = [people(), tpcc()];
     let mut found = Vec::new();
     let mut planned = 0;

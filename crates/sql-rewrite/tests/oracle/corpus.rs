@@ -1,4 +1,4 @@
-//! The statements that other tests have: each text in quotes that the server's grammar reads.
+//! The statements of other tests: each quoted text that the server's grammar reads.
 
 use sql_oracle::read;
 
