@@ -1,13 +1,13 @@
-//! What the analysis of one statement gathers: its holes, the uses of its parameters, the tables
-//! in sight.
+//! The analysis of one statement, and the state that it collects: holes, uses of parameters, common
+//! table expressions.
 //!
-//! The tree of the statement is changed in place: a value that must not go as text becomes a hole.
-//! What is sent is printed from the tree, so that nothing of the client's text is sent that was
+//! The analysis changes the tree of the statement in place: a value that must not be sent as text
+//! becomes a hole. The text for the server is printed from the tree, so nothing is sent that was
 //! not understood. Invariants:
 //!
 //! 1. A value that meets a protected column becomes a sealed hole, or the statement is refused.
-//! 2. A parameter, or a text, that meets a protected column anywhere is in clear only where it
-//!    meets a plain column by name. Drivers that put values into texts write one at each place.
+//! 2. A parameter or text that meets a protected column anywhere is sent in clear only where it
+//!    meets a plain column by name. Drivers that write values into texts repeat one for each use.
 //! 3. A node of the tree that no match knows is refused.
 
 mod any;
@@ -59,26 +59,27 @@ pub(crate) enum Clear {
     Free,
 }
 
-/// The state of an analysis. A clone is a point to come back to.
+/// The state of an analysis. A clone serves to undo an attempt.
 #[derive(Clone)]
 pub(crate) struct Analysis<'s> {
     pub schema: &'s Schema,
     pub holes: Vec<Hole>,
     pub parameters: Parameters,
-    /// Holes of parameters, so that each use of one kind is one hole: save those that are stored in
-    /// columns of mode `random`, which are sealed at each place anew.
+    /// Holes of parameters by their form: uses of one form share a hole. A value that is stored in
+    /// a column of mode `random` is not here, since it is sealed anew for each use.
     made: BTreeMap<(usize, Form), usize>,
     /// Common table expressions in sight, the innermost last.
     pub ctes: Vec<(String, Vec<OutColumn>)>,
-    /// Those of `WITH RECURSIVE` that are in sight and not analysed yet.
+    /// Common table expressions of `WITH RECURSIVE` that are in sight and not analysed yet.
     pub pending_ctes: Vec<String>,
-    /// Tables that are written.
+    /// The table that is written.
     pub writes: Option<(String, String)>,
     /// Whether a written table has triggers.
     pub fires_triggers: bool,
-    /// What the server does with protected columns, beside what holes and outputs tell.
+    /// What the server does with protected columns, apart from what holes and outputs show.
     pub uses: BTreeSet<(ColumnId, Use)>,
-    /// Whether what the server cannot aggregate may be gathered: the proxy finishes the query.
+    /// Whether aggregates that the server cannot compute may be gathered: the proxy finishes the
+    /// query.
     pub gathers: bool,
 }
 
@@ -98,8 +99,9 @@ impl<'s> Analysis<'s> {
         }
     }
 
-    /// Runs an analysis. A parameter that is tested for NULL before it is seen to be sealed
-    /// (`$1 IS NULL OR c = $1`) must not go in clear for the test: then it runs again, knowing.
+    /// Runs an analysis. A parameter may be tested for NULL before the analysis sees that it is
+    /// sealed (`$1 IS NULL OR c = $1`). It must not be sent in clear for the test, so the analysis
+    /// then runs again, with the sealed parameters known.
     pub fn run<T>(
         schema: &'s Schema,
         analyse: impl Fn(&mut Self) -> Result<T, Refusal>,
@@ -159,7 +161,7 @@ impl<'s> Analysis<'s> {
     }
 
     pub fn hole_number(&mut self, source: Source, form: Form) -> usize {
-        // Two rows of one ciphertext would tell that they have the same value.
+        // Two rows with one ciphertext would reveal that they have the same value.
         let is_shared = match form {
             Form::Sealed(column, Purpose::Store) => self.column(column).mode != Mode::Random,
             Form::Sealed(..) | Form::SealedArray(..) | Form::Plain => true,
@@ -215,7 +217,7 @@ impl<'s> Analysis<'s> {
         Source::Calculated(Box::new(Expression::Cast(value, text)), text)
     }
 
-    /// A value that stays in clear: a literal stays as it is, a parameter becomes a hole.
+    /// A value that stays in clear: a literal is left in the text, a parameter becomes a hole.
     pub fn clear(&mut self, value: &mut Value, how: Clear) -> Result<(), Refusal> {
         if let Value::Placeholder(name) = value
             && !name.starts_with(template::MARK)

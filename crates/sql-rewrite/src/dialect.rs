@@ -1,14 +1,15 @@
-//! Whose SQL a text is: the one home of what differs between servers in reading SQL.
+//! The dialect of SQL that a server speaks: everything that differs between servers in reading SQL.
 //!
-//! Planner and verifier walk one tree for every dialect. What they cannot know of a tree alone they
-//! ask the [`Dialect`] of the [`Schema`](crate::Schema): how a text is read and written, what names
-//! mean, which functions run texts, how a row is found again. `plans` has the questions that need
-//! the schema: effects of plain statements, queries on catalogues, DDL and utility statements. What
-//! PostgreSQL answers lies below `postgres`, and nothing else names that module's parser.
+//! Planner and verifier walk one syntax tree for all dialects. Where the tree does not say enough
+//! they ask the [`Dialect`] of the [`Schema`](crate::Schema): how a text is read and written, what
+//! names mean, which functions run texts as SQL, how to find a row again. Questions that need the
+//! schema are in `plans`: effects, queries on catalogues, DDL and utility statements. The answers
+//! of PostgreSQL are below `postgres`; no other module constructs its parser.
 //!
-//! A dialect is an enum, no trait. It is data: for MySQL, the server's version and the SQL mode
-//! change the grammar, and plans are kept by them, so dialects are copied and compared. And each
-//! question is a `match` without `_`, so the compiler lists what a new dialect has to answer.
+//! A dialect is an enum rather than a trait, because it is data: the version of a MySQL server and
+//! its SQL mode change the grammar, and plans are cached by them, so dialects are copied and
+//! compared. Each question is a `match` without `_`, so the compiler lists what a new dialect has
+//! to answer.
 
 pub(crate) mod lexeme;
 pub(crate) mod marks;

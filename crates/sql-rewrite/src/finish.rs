@@ -1,5 +1,5 @@
-//! `SELECT` that the proxy finishes: the server gives rows by every condition that it can judge,
-//! the proxy filters, groups, sorts and computes the rest.
+//! `SELECT` that the proxy finishes: the server gives the rows that pass every condition it can
+//! evaluate; the proxy filters, groups, sorts and computes the rest.
 
 mod groups;
 
@@ -23,14 +23,14 @@ use crate::{
 use groups::{depends_on_keys, is_coalesce};
 use sql_plan::{refuse, unsupported};
 
-/// The plan of a query that the server cannot do alone.
+/// The plan of a query that the server cannot execute alone.
 pub(crate) fn of_query(query: &Query, schema: &Schema) -> Result<Plan, Refusal> {
     let (_, finish) = Analysis::run(schema, |analysis| Shape::finish(query, analysis))?;
     guard::check_depth(finish.expressions())?;
     Ok(Plan::Finish(Box::new(finish)))
 }
 
-/// The columns of the answer while they are found.
+/// The answer while it is planned.
 struct Shape {
     grouped: bool,
     group_by: Vec<Key>,
@@ -165,7 +165,7 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Refuses what must not meet in what is computed: the columns of the answer, and others.
+    /// Refuses computed values in which values meet that must not.
     fn check_meetings<'e>(
         &self,
         meetings: Meetings,
@@ -277,7 +277,7 @@ fn has_plain_text(value: &Expression, keys: &[Key], lowering: &Lowering) -> bool
     }
 }
 
-/// More rows are locked than the answer has: those that the server finds.
+/// Refuses locks where the server would lock more rows than the answer has.
 fn check_locks(locks: &[LockClause], is_limited: bool, is_grouped: bool) -> Result<(), Refusal> {
     if is_grouped && !locks.is_empty() {
         return Err(refuse("FOR UPDATE is not allowed with aggregate functions"));
@@ -292,7 +292,7 @@ fn check_locks(locks: &[LockClause], is_limited: bool, is_grouped: bool) -> Resu
     Ok(())
 }
 
-/// What the proxy does not finish.
+/// Refuses clauses that the proxy does not finish.
 fn check_parts(select: &Select) -> Result<(), Refusal> {
     if let Some(name) = window_function(select) {
         return Err(unsupported(&format!(
@@ -312,7 +312,8 @@ fn check_parts(select: &Select) -> Result<(), Refusal> {
     }
 }
 
-/// A window sees all rows that the conditions leave, of which the server does not know all.
+/// A window function sees all rows that pass the conditions, and the server cannot evaluate all
+/// conditions.
 fn window_function(select: &Select) -> Option<String> {
     use std::ops::ControlFlow;
     let found = sqlparser::ast::visit_expressions(select, |expression| match expression {
@@ -369,8 +370,8 @@ fn named(name: Option<String>) -> OutColumn {
     }
 }
 
-/// `a JOIN b ON condition` to `a JOIN b ON TRUE … WHERE condition`, where no row is made up for
-/// those that find none: so that the proxy may judge parts of the condition.
+/// Turns `a JOIN b ON condition` into `a JOIN b ON TRUE … WHERE condition` for inner joins, so that
+/// the proxy may evaluate parts of the condition.
 fn conditions_of_joins(select: &mut Select) {
     let joins = select.from.iter_mut().map(|from| &mut from.joins);
     let is_inner = |operator: &JoinOperator| {
@@ -400,7 +401,7 @@ fn in_parentheses(condition: Expr) -> Expr {
     Expr::Nested(Box::new(condition))
 }
 
-/// Leaves to the server the conditions that it can judge; the others are the proxy's.
+/// Splits a condition: the server keeps what it can evaluate, the proxy takes the rest.
 fn part_condition(
     selection: &mut Option<Expr>,
     lowering: &mut Lowering,
@@ -455,7 +456,7 @@ fn and(earlier: Option<Expr>, part: Expr) -> Expr {
 
 type Bounds = (Option<Expression>, Option<Expression>);
 
-/// `LIMIT` and `OFFSET` are the proxy's: it sorts and filters before them.
+/// Takes `LIMIT` and `OFFSET` for the proxy, which filters and sorts first.
 fn limits(query: &mut Query, lowering: &mut Lowering) -> Result<Bounds, Refusal> {
     let fetch_first = match query.fetch.take() {
         None => None,
@@ -497,7 +498,7 @@ fn limits(query: &mut Query, lowering: &mut Lowering) -> Result<Bounds, Refusal>
     }
 }
 
-/// The query that fetches, out of parts that are analysed.
+/// The query that fetches the rows, from parts that have been analysed.
 fn fetch(
     mut query: Query,
     fetched: Vec<Fetched>,

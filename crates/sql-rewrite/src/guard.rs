@@ -1,5 +1,5 @@
-//! What is refused before anything is parsed: texts that are too large or too deep to be looked
-//! into, and statements that may touch a protected table without naming one.
+//! Refusals before parsing: texts that are too large or too deep to analyse, and statements that
+//! may touch a protected table without naming one.
 
 use std::ops::Range;
 
@@ -16,24 +16,25 @@ use sql_plan::{refuse, unsupported};
 const STATEMENT_SIZE_MAX: usize = 8 << 20;
 
 /// Operators and words like them that may follow each other between two commas of one pair of
-/// parentheses: printing, comparing and dropping a tree goes as deep as they are nested.
+/// parentheses: printing, comparing and dropping a tree recurses that deep.
 const CHAIN_MAX: usize = 1000;
 
 /// The same over all parentheses that are open.
 const CHAIN_SUM_MAX: usize = 1500;
 
-/// Parentheses within each other; the parser allows no more either.
+/// Nested parentheses; the parser allows no more either.
 const NESTING_MAX: usize = 50;
 
-/// So many operators and words are carried by any stack; for more there is one of its own.
+/// Any stack is large enough for so many operators and words; longer chains get a stack of their
+/// own.
 const CHAIN_USUAL: usize = 40;
 
 /// Enough for the longest chains in the deepest parentheses.
 const STACK_SIZE: usize = 64 << 20;
 
-/// Refuses a name that is that of a protected table or column, or of a function that reads one, to
-/// some servers, and not as it is read here: where letters are single bytes, more of them are made
-/// small than A to Z, and longer names are whole.
+/// Refuses a name that some servers fold to that of a protected table, column or function, and the
+/// proxy does not: with an encoding of single bytes a server folds more letters than A to Z, and
+/// cuts names later.
 pub(crate) fn check_folding(text: &str, part: &Part, schema: &Schema) -> Result<(), Refusal> {
     let is_known = |name: &str| {
         let shown = schema.tables.values().flat_map(|table| &table.columns);
@@ -66,8 +67,8 @@ pub(crate) fn check_folding(text: &str, part: &Part, schema: &Schema) -> Result<
     Ok(())
 }
 
-/// Refuses what the analysis could not carry; gives the longest chain, over all parentheses that
-/// are open.
+/// Refuses statements that are too deep to analyse. Returns the longest chain, summed over open
+/// parentheses.
 pub(crate) fn check_form(statement: &str, part: &Part) -> Result<usize, Refusal> {
     if statement.len() > STATEMENT_SIZE_MAX {
         return Err(refuse(format!(
@@ -109,10 +110,10 @@ pub(crate) fn check_form(statement: &str, part: &Part) -> Result<usize, Refusal>
     Ok(longest)
 }
 
-/// Expressions within each other that the proxy computes: it does so on any stack.
+/// Nested expressions that the proxy computes on any stack.
 const EXPRESSION_DEPTH_MAX: usize = 64;
 
-/// Refuses what the proxy could not compute without going too deep.
+/// Refuses expressions that are nested too deep to compute.
 pub(crate) fn check_depth<'e>(
     mut expressions: impl Iterator<Item = &'e Expression>,
 ) -> Result<(), Refusal> {
@@ -127,7 +128,7 @@ pub(crate) fn check_depth<'e>(
     }
 }
 
-/// Does what goes as deep as a chain is long.
+/// Does work that recurses as deep as a chain is long, on a stack that is large enough.
 pub(crate) fn on_a_stack_for<T>(chain: usize, work: impl FnOnce() -> T) -> T {
     match chain > CHAIN_USUAL {
         false => work(),
@@ -135,8 +136,8 @@ pub(crate) fn on_a_stack_for<T>(chain: usize, work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Refuses a text whose constants end elsewhere where `standard_conforming_strings` is off: what
-/// is a constant or a comment here could be SQL there.
+/// Refuses a text whose constants would end elsewhere if `standard_conforming_strings` were off: a
+/// part of a constant or comment could then be SQL.
 pub(crate) fn check_constants(text: &str, lexemes: &Part) -> Result<(), Refusal> {
     let is_doubtful = |(lexeme, span): &(Lexeme, Range<usize>)| {
         let constant = text.get(span.clone()).unwrap_or_default();
@@ -149,10 +150,10 @@ pub(crate) fn check_constants(text: &str, lexemes: &Part) -> Result<(), Refusal>
     }
 }
 
-/// Refuses what may read or write a protected table though its text names none.
+/// Refuses statements that may read or write a protected table though their text names none.
 ///
 /// # Errors
-/// It runs a text as SQL that is not known here, or gives a table another schema.
+/// The statement runs an unknown text as SQL, or moves a table to another schema.
 pub(crate) fn check_unseen(text: &str, part: &Part, schema: &Schema) -> Result<(), Refusal> {
     if schema.protected.is_empty() {
         return Ok(());
@@ -187,7 +188,7 @@ pub(crate) fn check_unseen(text: &str, part: &Part, schema: &Schema) -> Result<(
     }
 }
 
-/// A function that takes SQL, behind whose name a parenthesis opens.
+/// The name of a function that runs a text as SQL, followed by a parenthesis.
 fn called_with_texts(text: &str, part: &Part, schema: &Schema) -> Option<String> {
     let mut pairs = part.windows(2).enumerate();
     pairs.find_map(|(at, pair)| {
@@ -223,8 +224,8 @@ fn is_dot(text: &str, (_, span): &(Lexeme, Range<usize>)) -> bool {
     &text[span.clone()] == "."
 }
 
-/// A function that only its own connection sees is not among those whose texts are read: it must
-/// not run what it puts together.
+/// The texts of temporary functions are not in the catalogue that the proxy reads, so such a
+/// function must not run texts that it puts together.
 fn check_temporary_function(text: &str, part: &Part, schema: &Schema) -> Result<(), Refusal> {
     // `CREATE FUNCTION`, `CREATE OR REPLACE FUNCTION`
     let is_function = |at: &usize| {
@@ -254,7 +255,7 @@ fn check_temporary_function(text: &str, part: &Part, schema: &Schema) -> Result<
     .with_hint("Send the statements themselves, or create and call it directly on the server."))
 }
 
-/// Names in a block are seen in its text; what it puts together is not.
+/// The names in a `DO` block are seen in its text, but texts that it puts together are not.
 fn check_do(text: &str, part: &Part, dialect: Dialect) -> Result<(), Refusal> {
     if is_static(text, part, &["plpgsql"], dialect) {
         return Ok(());
@@ -265,8 +266,8 @@ fn check_do(text: &str, part: &Part, dialect: Dialect) -> Result<(), Refusal> {
     )
 }
 
-/// Whether what a function or block does stands in its text: in one of these languages, or in that
-/// which goes without saying.
+/// Whether the text of a function or block shows all that it runs: it is in one of these languages,
+/// or names none, and runs no other texts.
 fn is_static(text: &str, part: &Part, languages: &[&str], dialect: Dialect) -> bool {
     let language = part.windows(2).find_map(|pair| {
         let is_language = text[pair[0].1.clone()].eq_ignore_ascii_case("language");
@@ -280,7 +281,7 @@ fn is_static(text: &str, part: &Part, languages: &[&str], dialect: Dialect) -> b
     is_known && !dialect.runs_texts(&lower(whole))
 }
 
-/// Rules name the schema of their table: under another name it would have none.
+/// Rules name the schema of their table, so a renamed schema would have no rules.
 fn check_schema_name(text: &str, part: &Part, schema: &Schema) -> Result<(), Refusal> {
     let renames = part
         .iter()

@@ -1,5 +1,5 @@
-//! `UPDATE` that computes new values from sealed ones: rows are read and locked, the proxy
-//! computes, and each row is written.
+//! `UPDATE` that computes new values from sealed ones: the server reads and locks the rows, the
+//! proxy computes, and each row is written by itself.
 
 use std::ops::ControlFlow;
 
@@ -91,7 +91,7 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
     })
 }
 
-/// Whether the row may be found by another key afterwards, as far as the statement tells.
+/// Whether the statement may change the key of the row.
 fn changes_key(update: &Update, table: &Table, dialect: Dialect) -> bool {
     update.assignments.iter().any(|assignment| {
         let AssignmentTarget::ColumnName(name) = &assignment.target else {
@@ -170,7 +170,7 @@ fn current(fetched: &Fetched) -> Result<Current, Refusal> {
     }
 }
 
-/// A text with those holes only that it has; the key's holes are numbered anew with them.
+/// A statement with the holes that its text has; the holes of the key are renumbered with them.
 fn translated(
     template: Template,
     outputs: Vec<Output>,
@@ -188,7 +188,7 @@ fn translated(
     (translated, key)
 }
 
-/// The table, and the name by which its columns are qualified.
+/// The table, and the name that qualifies its columns.
 fn updated_table<'s>(
     update: &Update,
     analysis: &Analysis<'s>,
@@ -333,7 +333,7 @@ fn conditions(
     Some(locks::equalities(analysis, table, condition))
 }
 
-/// The UPDATE with what was computed in place of what is computed.
+/// The UPDATE with a hole for each computed value.
 fn writing(
     update: &Update,
     kept: Vec<Set>,
@@ -354,7 +354,7 @@ fn writing(
     }
 }
 
-/// Finds the one row by where it lies.
+/// Finds the row by its locator.
 fn locate(update: &mut Update, name: &str, analysis: &mut Analysis) {
     let dialect = analysis.dialect();
     let equal = dialect

@@ -1,9 +1,9 @@
-//! Relations of one row of constants, written out where their columns are named:
-//! `FROM t, (SELECT $1::text AS x) v WHERE t.c = v.x` is `FROM t WHERE t.c = $1::text`.
+//! Replaces derived tables that have one row of constants by the constants: `FROM t, (SELECT
+//! $1::text AS x) v WHERE t.c = v.x` becomes `FROM t WHERE t.c = $1::text`.
 //!
-//! Beside a protected column the constant can then be sealed for it. Only what is plainly the same
-//! is changed: inner joins, names that mean one thing in the whole statement, and no place where a
-//! constant would mean something else, as a key of `ORDER BY` does.
+//! The constant then stands beside a protected column, and can be sealed for it. Only what clearly
+//! means the same is changed: inner joins, and names that mean one thing in the whole statement. A
+//! constant is not put where it would mean something else, as a key of `ORDER BY` does.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -20,7 +20,7 @@ use crate::{Dialect, Literal, Schema, Source};
 /// Columns of a row of constants, by name.
 type Row = BTreeMap<String, Expr>;
 
-/// The same query without such relations. None: it has none, or not surely the same.
+/// The query without such derived tables. None: it has none, or the meaning might change.
 pub(crate) fn constants(query: &Query, schema: &Schema) -> Option<Query> {
     let mut query = query.clone();
     let dialect = schema.dialect;
@@ -62,7 +62,7 @@ pub(crate) fn constants(query: &Query, schema: &Schema) -> Option<Query> {
     left.next().is_none().then_some(query)
 }
 
-/// Takes queries of `WITH` that are rows of constants out of the query.
+/// Removes common table expressions that are one row of constants.
 fn constant_ctes(query: &mut Query, dialect: Dialect) -> BTreeMap<String, Row> {
     let mut rows = BTreeMap::new();
     let Some(with) = query.with.as_mut().filter(|with| !with.recursive) else {
@@ -79,7 +79,7 @@ fn constant_ctes(query: &mut Query, dialect: Dialect) -> BTreeMap<String, Row> {
     rows
 }
 
-/// The columns of a query that gives one row of constants.
+/// The columns of a query that returns one row of constants.
 fn row_of(query: &Query, alias: Option<&TableAlias>, dialect: Dialect) -> Option<Row> {
     let is_bare = query.with.is_none()
         && query.order_by.is_none()
@@ -156,7 +156,7 @@ fn typed(value: &Expr) -> Option<Expr> {
     })
 }
 
-/// Takes rows of constants out of FROM. The condition of an inner join becomes one of WHERE.
+/// Removes rows of constants from FROM. The condition of an inner join moves to WHERE.
 fn take_rows(
     select: &mut Select,
     ctes: &BTreeMap<String, Row>,
@@ -201,7 +201,7 @@ fn take_rows(
     Some(())
 }
 
-/// The condition of an inner join, if it has one; None: it is another join.
+/// The condition of an inner join, if it has one; None: not an inner join.
 fn on(join: &Join) -> Option<Option<&Expr>> {
     match &join.join_operator {
         JoinOperator::Join(JoinConstraint::On(condition))
@@ -246,7 +246,7 @@ fn constant_row(
     }
 }
 
-/// A column that is shown keeps its name.
+/// Gives an item that becomes a constant the name of its column.
 fn name_item(item: &mut SelectItem, rows: &BTreeMap<String, Row>, dialect: Dialect) {
     let SelectItem::UnnamedExpr(expression) = &*item else {
         return;
@@ -285,15 +285,15 @@ fn constant_of<'r>(
     }
 }
 
-/// All names of a query that could be mistaken.
+/// All names of a query that could be ambiguous.
 #[derive(Default)]
 struct Names {
     dialect: Dialect,
     /// Relations by their names.
     relations: Vec<(Option<String>, String)>,
-    /// What relations are called.
+    /// Names and aliases of relations.
     called: Vec<String>,
-    /// Some relation is more than a name.
+    /// Whether a relation is no plain name.
     is_computed: bool,
     /// Names of columns without a relation.
     bare: Vec<String>,
@@ -339,7 +339,7 @@ impl Visitor for Names {
     }
 }
 
-/// What the rows and their columns are called is nothing else in the query.
+/// Checks that names of the rows and their columns mean nothing else in the query.
 fn check_names(query: &Query, rows: &BTreeMap<String, Row>, schema: &Schema) -> Option<()> {
     let mut names = Names {
         dialect: schema.dialect,
@@ -369,7 +369,7 @@ fn check_names(query: &Query, rows: &BTreeMap<String, Row>, schema: &Schema) -> 
     is_clear.then_some(())
 }
 
-/// A constant as a key of an order or of groups would be the number of a column, or an error.
+/// Refuses a constant as a key of an order or of groups: it would be a column number, or an error.
 fn check_keys(
     select: &Select,
     order_by: Option<&OrderBy>,
@@ -410,7 +410,7 @@ fn check_keys(
     (!keys.any(is_constant)).then_some(())
 }
 
-/// Writes constants for their names.
+/// Replaces names by their constants.
 struct Written<'r> {
     rows: &'r BTreeMap<String, Row>,
     dialect: Dialect,

@@ -1,11 +1,11 @@
-//! SQL to plan.
+//! Plans SQL statements over protected columns.
 //!
-//! A statement, the rules and the schema go in; a [`Plan`] comes out, or a [`Refusal`]. The
-//! crate knows no protocol, no key and no value of a parameter; it does no I/O. A plan holds for
-//! every execution of the same text under the same schema, so that it can be cached.
+//! A statement, the rules and the schema go in; a [`Plan`] or a [`Refusal`] comes out. The crate
+//! knows no protocol, no key and no value of a parameter, and does no I/O. A plan depends on text,
+//! schema and rules alone, so it can be cached and holds for every execution of the text.
 //!
-//! The rule above all others: what is not proved safe is refused. A literal or parameter
-//! reaches the server in clear only where the analysis has shown that it meets no protected column.
+//! The first rule: what is not proved safe is refused. A literal or parameter is sent in clear only
+//! where the analysis has shown that it meets no protected column.
 
 mod analysis;
 mod describe;

@@ -1,5 +1,5 @@
-//! `SELECT … FOR UPDATE` of one row by a unique key: what is read stays true until the transaction
-//! ends, so that an increment needs not to read again.
+//! `SELECT … FOR UPDATE` of one row by a unique key: the values that it reads stay true until the
+//! transaction ends, so an increment need not read the row again.
 
 use sqlparser::ast::{
     BinaryOperator, Expr, LockType, Query, Select, SelectItem, SetExpr, Statement, TableFactor,
@@ -120,7 +120,7 @@ fn single_table<'s>(analysis: &Analysis<'s>, select: &Select) -> Option<&'s Tabl
     analysis.schema.find(Some(&schema?), &name)
 }
 
-/// Places of columns, and the holes that they must equal; whether that is the whole condition.
+/// Indices of columns, and the holes that they must equal; whether that is the whole condition.
 pub(crate) fn equalities(
     analysis: &mut Analysis,
     table: &Table,
@@ -169,7 +169,8 @@ fn equality(
     if let Some(hole) = template::marked(value) {
         return Some((index, hole));
     }
-    // A whole number beside a plain column of whole numbers: it means the same as a parameter.
+    // A whole number that is compared with a plain column of whole numbers: as a parameter it means
+    // the same.
     let is_whole = table.columns[index].physical.is_some_and(|physical| {
         use column_types::LogicalType as T;
         matches!(physical, T::SmallInt | T::Integer | T::BigInt)
@@ -190,7 +191,7 @@ fn equality(
     }
 }
 
-/// The columns and holes of a unique key that is given whole.
+/// The columns and holes of a unique key, if all of its columns are given.
 pub(crate) fn unique_key(table: &Table, pairs: &[(usize, usize)]) -> Option<Vec<(usize, usize)>> {
     table.unique_keys.iter().find_map(|key| {
         let found = key

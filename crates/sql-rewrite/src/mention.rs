@@ -1,19 +1,20 @@
-//! Whether a text may mean a protected table: the names of all of them, looked for in its bytes.
+//! Whether a text may name a protected table. The names of all protected tables are looked for in
+//! the bytes of the text.
 //!
-//! This rests on no parser. Inside quotes, comments and constants a name counts as well, since a
-//! constant may be SQL for a function of the server. A text that could write a name with escapes
-//! counts as one that has it.
+//! This needs no parser. A name also counts inside quotes, comments and constants, since a function
+//! of the server may run a constant as SQL. A text that could spell a name with escapes counts as
+//! one that names a table.
 
 use std::collections::HashSet;
 
 use crate::dialect::lexeme::{is_word, lower};
 use crate::{Dialect, Schema};
 
-/// Names of which the first so many bytes are the same are the same for sure where the server has
-/// cut one of them. Small letters may be longer than large ones, so it is less than what is left.
+/// Two names with this many equal bytes at the start count as equal if the server has cut one of
+/// them. It is less than the server keeps, since a small letter may be longer than its capital.
 const CUT_SIZE_MIN: usize = 40;
 
-/// Names that no text may have unseen, in small letters.
+/// Names of protected tables and of what shows them, in small letters.
 pub(crate) struct Mentions {
     dialect: Dialect,
     words: HashSet<String>,
@@ -92,7 +93,7 @@ impl Mentions {
     }
 }
 
-/// Stands for the name of a table that escapes may hide.
+/// Stands in messages for a name that escapes may hide.
 const HIDDEN: &str = "(perhaps: the text has escapes, or a constant in parts)";
 
 #[cfg(test)]
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_not() {
+    fn other_names_are_not_found() {
         for text in [
             "select * from customers, customer_id, b_customer",
             r"insert into t values ('\x0163')",
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_of_every_script_are_made_small() {
+    fn letters_of_every_script_are_folded() {
         let mentions = of_word("künde");
         assert!(mentions.find("select * from KÜNDE").is_some());
         // ISO 8859-9 in a Turkish locale.

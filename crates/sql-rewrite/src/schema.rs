@@ -1,4 +1,4 @@
-//! What the server has: its relations, with the rules laid over them.
+//! The schema: relations of the server, and the rules for their columns.
 
 use std::collections::HashMap;
 
@@ -49,7 +49,7 @@ pub struct ProtectedColumn {
 }
 
 impl ProtectedColumn {
-    /// What is to be said of it where its table has no such column.
+    /// The warning if its table has no such column.
     pub fn missing_text(&self) -> String {
         format!(
             "{}.{} has no column {}: its rule protects nothing. Mend the name in the rule, or add \
@@ -98,7 +98,7 @@ pub struct Table {
     pub name: String,
     /// The catalogue's number of it; 0 while there is no such table.
     pub oid: u32,
-    /// What it is.
+    /// What kind of relation it is.
     pub kind: RelationKind,
     /// Columns in their order.
     pub columns: Vec<Column>,
@@ -112,7 +112,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Place of a column among [`Table::columns`].
+    /// Index of a column in [`Table::columns`].
     pub fn position(&self, column: &str) -> Option<usize> {
         self.columns.iter().position(|own| own.name == column)
     }
@@ -124,10 +124,10 @@ impl Table {
     }
 }
 
-/// Relations and rules, as of one moment.
+/// Relations of the server and rules, at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
-    /// Whose SQL its statements are.
+    /// The dialect of its server.
     pub dialect: Dialect,
     /// Relations by schema and name. They are most of it: copies for other search paths share
     /// them.
@@ -141,7 +141,7 @@ pub struct Schema {
     /// Functions of users, without their schema, whose text names a protected table, runs other
     /// texts as SQL, or names another such function: calling them is refused.
     pub suspect_functions: Vec<String>,
-    /// What queries on the catalogues have to be shown otherwise.
+    /// What queries on the catalogues need for the logical types.
     pub catalogue: CatalogueFacts,
     /// Columns that have rules and are in clear. As long as there is one, no statement that touches
     /// a protected column may be answered.
@@ -152,9 +152,9 @@ pub struct Schema {
     /// Of views that rows may be written through, by schema and name: columns with a default of the
     /// tables below them that they do not show. A row that comes through such a view has none.
     pub hidden_defaults: HashMap<(String, String), Vec<ColumnId>>,
-    /// Checks by which the server itself refuses plaintext in protected columns.
+    /// The guards that the server has.
     pub guards: Vec<Guard>,
-    /// Whether tables are made without them.
+    /// Whether tables are created without guards.
     pub leaves_guards_out: bool,
 }
 
@@ -188,8 +188,8 @@ pub struct SchemaError {
     pub column: String,
     /// What does not fit and what to do.
     pub problem: String,
-    /// Whether it is about a column that is in clear, and nothing else: statements that touch no
-    /// protected column are as safe as they are beside rules that fit.
+    /// Whether it is only about a column that is in clear: statements that touch no protected
+    /// column are still safe.
     pub is_own: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A text to its statements, and each to its plan.
+//! Splits a text into statements, and plans each of them.
 
 use std::borrow::Cow;
 
@@ -19,12 +19,12 @@ use sql_plan::{refuse, unsupported};
 /// The plans of a text that may hold several statements; none for a text without any.
 ///
 /// # Errors
-/// A statement that may touch a protected table, and that cannot be proved safe, refuses the text.
+/// A statement may touch a protected table and cannot be proved safe.
 pub fn plan(text: &str, schema: &Schema) -> Result<Vec<Planned>, Refusal> {
     plan_with(text, schema, &Objects::default())
 }
 
-/// The same for a text that what the session has prepared or declared concerns
+/// The same for a text that uses what its session has prepared or declared
 /// ([`Objects::concern`]).
 ///
 /// # Errors
@@ -54,26 +54,26 @@ struct Planning<'a> {
     text: &'a str,
     dialect: Dialect,
     mentions: Mentions,
-    /// As it is behind the last statement.
+    /// The schema after the statement that was planned last.
     schema: Cow<'a, Schema>,
     objects: Cow<'a, Objects>,
     before: Before,
-    /// A statement has made names that are not known.
+    /// A statement has created names that are not known.
     makes_names: bool,
 }
 
-/// What the statements before one of the same text have done to how it is to be planned.
+/// What earlier statements of a text mean for the planning of the next one.
 #[derive(Default)]
 struct Before {
-    /// What names mean is another: which table, which function.
+    /// Names may mean other tables and functions.
     moves_names: bool,
-    /// Texts of values are read and written otherwise, and the server has told of it nobody yet.
+    /// Values may be written as text in another way, which the server has not reported yet.
     moves_texts: bool,
-    /// What an earlier text has set or defined may be taken back.
+    /// What an earlier text has set or defined may be undone.
     takes_back: bool,
-    /// The transaction began in this text, as far as the text tells.
+    /// The transaction began in this text, as far as the text shows.
     begins: bool,
-    /// Something was defined.
+    /// A statement has changed the schema.
     defines: bool,
     /// Savepoints of this text.
     savepoints: Vec<String>,
@@ -128,7 +128,7 @@ impl Planning<'_> {
         planned(plan)
     }
 
-    /// The plan of a statement by the name that the session gave to what it means.
+    /// The plan of `FETCH` or `EXECUTE` of an object of the session.
     fn named_objects(&self, text: &str, part: &Part) -> Result<Option<Plan>, Refusal> {
         if self.schema.protected.is_empty() {
             return Ok(None);
@@ -181,7 +181,7 @@ impl Planning<'_> {
         })
     }
 
-    /// Remembers what a statement does to those behind it.
+    /// Notes what a statement means for those after it.
     fn note(&mut self, words: &[String], effects: &Effects) {
         if !effects.objects.is_empty() {
             self.objects.to_mut().note(effects);
@@ -189,7 +189,7 @@ impl Planning<'_> {
         self.before.note(words, effects);
     }
 
-    /// A name that was just made may be one of what shows a protected table.
+    /// A name that an earlier statement created may be that of a view of a protected table.
     fn check_names(&self, words: &[String]) -> Result<(), Refusal> {
         let harmless = [
             "begin", "start", "commit", "end", "rollback", "abort", "analyze", "vacuum",
@@ -206,7 +206,7 @@ impl Planning<'_> {
 }
 
 impl Before {
-    /// Remembers what a statement does to those behind it.
+    /// Notes what a statement means for those after it.
     fn note(&mut self, words: &[String], effects: &Effects) {
         let has = |own: &[&str]| words.iter().any(|word| own.contains(&word.as_str()));
         let first = words.first().map_or("", String::as_str);
@@ -267,7 +267,7 @@ impl Before {
         Err(unsupported(what).with_hint("Send them one by one."))
     }
 
-    /// Values are sealed and opened by the settings that the server told of last.
+    /// Values are sealed and opened by the settings that the server has reported last.
     fn check_texts(&self, plan: &Plan) -> Result<(), Refusal> {
         let has_values = match plan {
             Plan::Pass(_) => false,
@@ -301,7 +301,7 @@ fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
             Ok((translated, effects)) => Ok(Plan::One(translated, effects)),
             Err(refusal) => finish::of_query(query, schema)
                 .or_else(|other| match inline::constants(query, schema) {
-                    // A constant that comes by a detour is sealed beside its column.
+                    // A constant of a derived table is sealed where it meets its column.
                     Some(query) => planned(&Statement::Query(Box::new(query)), schema),
                     None => Err(other),
                 })
@@ -321,7 +321,7 @@ fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
     }
 }
 
-/// What to tell of a statement that neither the server nor the proxy can do.
+/// The refusal of a statement that neither the server nor the proxy can execute.
 fn worse(by_server: Refusal, by_proxy: Refusal) -> Refusal {
     if by_server.sqlstate != SqlState::FEATURE_NOT_SUPPORTED {
         return by_server;

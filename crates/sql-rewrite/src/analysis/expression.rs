@@ -1,4 +1,4 @@
-//! Expressions: each node is known here, or refused.
+//! Expressions: a node that is not known here is refused.
 
 use sqlparser::ast::{
     AccessExpr, Array, BinaryOperator, CaseWhen, CastKind, CeilFloorKind, Expr, Interval,
@@ -12,7 +12,7 @@ use crate::{ColumnId, Mode, Refusal, Use};
 use sql_plan::{refuse, unsupported};
 
 impl Analysis<'_> {
-    /// Analyses an expression; says which protected column's sealed values it has, if any.
+    /// Analyses an expression. Returns the protected column whose sealed values it has, if any.
     pub fn value(
         &mut self,
         expression: &mut Expr,
@@ -107,7 +107,7 @@ impl Analysis<'_> {
             .try_for_each(|expression| self.plain(expression, scope))
     }
 
-    /// Predicates; what is none goes on to [`Self::computation`].
+    /// Predicates. Other nodes are left to [`Self::computation`].
     fn predicate(&mut self, expression: &mut Expr, scope: &Scope) -> Result<(), Refusal> {
         if let Some(known) = known(expression)? {
             *expression = Expr::Value(known.into());
@@ -257,7 +257,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Two operands, of which the second may be a parameter that the first, a plain column, meets.
+    /// Two operands; the second may be a parameter that is compared with a plain column.
     fn plain_like(
         &mut self,
         operand: &mut Expr,
@@ -334,8 +334,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// `a AND b AND c …`, `a + b - c …` lean to the left: walked without recursion, as long as they
-    /// are.
+    /// Chains like `a AND b AND c …` and `a + b - c …` nest on the left. They may be long, so they
+    /// are walked without recursion.
     fn chain(
         &mut self,
         left: &mut Expr,
@@ -414,7 +414,7 @@ impl Analysis<'_> {
         self.unify(results, scope)
     }
 
-    /// Values of which one becomes the result: all plain, or all sealed alike; NULL is both.
+    /// Values one of which becomes the result: all plain, or all sealed alike; NULL counts as both.
     pub fn unify<'e>(
         &mut self,
         values: impl IntoIterator<Item = &'e mut Expr>,

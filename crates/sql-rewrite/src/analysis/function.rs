@@ -92,7 +92,7 @@ impl Analysis<'_> {
         Ok(Some(column))
     }
 
-    /// The functions that take a sealed value, and all others.
+    /// Analyses the arguments: some functions take a sealed value, all others take plain ones.
     fn call(
         &mut self,
         name: &str,
@@ -252,7 +252,7 @@ impl Analysis<'_> {
     }
 }
 
-/// `ORDER BY … USING operator` could be any order.
+/// Refuses `ORDER BY … USING operator`, which could be any order.
 pub(crate) fn check_sort_options(options: &OrderByOptions) -> Result<(), Refusal> {
     match &options.sort {
         None | Some(OrderBySort::Asc | OrderBySort::Desc) => Ok(()),

@@ -1,9 +1,9 @@
-//! Aggregates that the server cannot compute, in a query within one that the proxy finishes: the
-//! server gathers the sealed values of each group into an array, and the proxy aggregates them
-//! when it opens them. So the server still joins, groups and correlates.
+//! Aggregates of protected columns within a query that the proxy finishes. The server cannot
+//! compute them. It gathers the sealed values of each group into an array, and the proxy aggregates
+//! them when it opens them. So the server still joins, groups and correlates.
 //!
-//! Invariant: an array is fetched, or handed on by name to the query around. Everything else that
-//! would be done with it is refused.
+//! Invariant: an array is fetched, or passed by name to the query around. Any other use of it is
+//! refused.
 
 use column_types::{Accumulator, Aggregation, LogicalType};
 use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident};
@@ -16,7 +16,7 @@ use crate::{AggregateFunction, ColumnId, Mode, Refusal};
 use sql_plan::refuse;
 
 impl Analysis<'_> {
-    /// What a column name has; arrays of sealed values are not for the server.
+    /// The protected column that a name means, if any. The server may not use a gathered array.
     pub fn column_value(
         &self,
         parts: &[Ident],
@@ -29,7 +29,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// As [`Self::value`]; what the server cannot aggregate is gathered, if that is asked for.
+    /// As [`Self::value`], but gathers aggregates that the server cannot compute, if that is
+    /// allowed.
     pub fn value_or_gathered(
         &mut self,
         expression: &mut Expr,
@@ -66,7 +67,7 @@ impl Analysis<'_> {
         Ok((resolved.sealed, resolved.gathered))
     }
 
-    /// What a subquery is that gives a single value.
+    /// The protected column of a subquery that returns a single value.
     pub fn single(&self, outputs: Option<&[OutColumn]>) -> Result<Option<ColumnId>, Refusal> {
         let columns = outputs.unwrap_or_default();
         refuse_gathered(columns, self.schema)?;
@@ -81,8 +82,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// `SUM(column)` to `array_agg(column)`. Only over a column by its name: so nothing is analysed
-    /// twice, however deep queries are.
+    /// Turns `SUM(column)` into `array_agg(column)`. The argument has to be a column name, so
+    /// nothing is analysed twice in nested queries.
     fn gather(
         &mut self,
         function: &mut Function,

@@ -1,4 +1,4 @@
-//! Expressions that the proxy computes, over columns that it fetches.
+//! Expressions that the proxy computes from the columns that it fetches.
 
 use column_types::{Accumulator, Aggregation, Arithmetic, LogicalType, Value as Constantly};
 use sqlparser::ast::{
@@ -36,7 +36,7 @@ pub(crate) struct Lowering<'a, 's> {
 }
 
 impl Lowering<'_, '_> {
-    /// An expression whose type other parts of it may tell.
+    /// Lowers an expression. `hint` is the type that its context suggests for constants.
     pub fn lower(
         &mut self,
         expression: &Expr,
@@ -177,7 +177,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Whether a constant is NULL: what it is otherwise tells nothing of its type.
+    /// Whether a constant is NULL. The test does not show the type of the constant.
     fn null_test(&mut self, constant: Constant, asks_null: bool) -> Typed {
         if let Source::Parameter(number) = constant.source {
             self.analysis.parameters.compute(number);
@@ -201,7 +201,7 @@ impl Lowering<'_, '_> {
         (Expression::Value(value, logical), Some(logical))
     }
 
-    /// What the server gives as it is: a sealed column, or what is plain in all its parts.
+    /// Fetches from the server: a sealed column, or an expression that is plain in all its parts.
     fn fetch(&mut self, expression: &Expr) -> Option<Typed> {
         if has_aggregate(expression, self.scope.dialect) {
             return None;
@@ -290,7 +290,7 @@ impl Lowering<'_, '_> {
         compare(left, operator, right)
     }
 
-    /// Two operands with their types: that of one tells what a constant beside it is.
+    /// Two operands with their types: the type of one is that of a constant beside it.
     fn pair(&mut self, left: &Expr, right: &Expr) -> Result<(Typed, Typed), Refusal> {
         if Constant::of(left)?.is_some() {
             let right = self.lower(right, None)?;
@@ -483,7 +483,7 @@ pub(crate) fn has_aggregate(expression: &Expr, dialect: Dialect) -> bool {
     found.is_break()
 }
 
-/// The type of a plain expression, where the schema tells.
+/// The type of a plain expression, where the schema has it.
 pub(crate) fn plain_type(expression: &Expr, scope: &Scope) -> Option<LogicalType> {
     match expression {
         Expr::Identifier(name) => scope.resolve(std::slice::from_ref(name)).ok()?.logical,

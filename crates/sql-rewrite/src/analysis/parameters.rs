@@ -1,5 +1,5 @@
-//! The parameters and constant texts of a statement: which of them are sealed or computed with, and
-//! which go in clear.
+//! Parameters and constant texts of a statement: which are sealed or computed with, and which are
+//! sent in clear.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,9 +16,9 @@ pub(crate) struct Parameters {
     types: BTreeMap<usize, ParameterType>,
     /// Parameters that are an array at one place and a value at another.
     mixed: BTreeSet<usize>,
-    /// Parameters that are used in clear, and not beside plain columns.
+    /// Parameters that are sent in clear without being compared with or stored in a plain column.
     pub free: BTreeSet<usize>,
-    /// Texts that are.
+    /// Constant texts that are.
     pub free_texts: BTreeSet<String>,
     /// Parameters that the proxy computes with; those of an earlier analysis.
     computed: BTreeSet<usize>,
@@ -32,13 +32,13 @@ pub(crate) struct Parameters {
 }
 
 impl Parameters {
-    /// Whether a parameter was tested for NULL before it was seen to be sealed or computed with.
+    /// Whether a parameter that is tested for NULL is sealed or computed with elsewhere.
     pub fn hides_null_test(&self, sealed: &BTreeMap<usize, Form>) -> bool {
         let mut tested = self.null_tests.iter();
         tested.any(|number| sealed.contains_key(number) || self.computed.contains(number))
     }
 
-    /// What another analysis of the statement begins with.
+    /// What a second analysis of the same statement starts with.
     pub fn again(self, sealed: BTreeMap<usize, Form>) -> Self {
         Self {
             computed_before: self.computed,
@@ -47,7 +47,7 @@ impl Parameters {
         }
     }
 
-    /// The statement has a parameter of this number.
+    /// Notes that the statement has this parameter.
     pub fn see(&mut self, number: usize) {
         self.count = self.count.max(number + 1);
     }
@@ -89,11 +89,12 @@ impl Parameters {
         Ok(())
     }
 
-    /// What the client is told of a parameter's type, the first that is known.
+    /// Notes the type that the client is told for a parameter: the first that is known.
     pub fn note_type(&mut self, source: &Source, logical: LogicalType) {
         self.note(source, ParameterType::One(logical));
     }
 
+    /// The same for a type that may be an array.
     pub fn note(&mut self, source: &Source, noted: ParameterType) {
         let Source::Parameter(number) = source else {
             return;
@@ -105,19 +106,20 @@ impl Parameters {
         }
     }
 
+    /// The types by parameter.
     pub fn types(&self) -> Vec<Option<ParameterType>> {
         (0..self.count)
             .map(|number| self.types.get(&number).copied())
             .collect()
     }
 
-    /// A parameter that the proxy computes with, and does not send.
+    /// Notes a parameter that the proxy computes with and does not send.
     pub fn compute(&mut self, number: usize) {
         self.see(number);
         self.computed.insert(number);
     }
 
-    /// A constant that is sealed, or that the proxy computes with.
+    /// Notes a constant that is sealed, or that the proxy computes with.
     pub fn hide(&mut self, source: &Source) {
         if let Source::Literal(Literal::Text(text)) = source
             && !text.is_empty()

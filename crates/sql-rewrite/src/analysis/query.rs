@@ -1,4 +1,4 @@
-//! `SELECT`, `VALUES`, set operations and what stands around them.
+//! `SELECT`, `VALUES`, set operations and their clauses.
 
 mod from;
 mod projection;
@@ -25,7 +25,7 @@ pub(crate) use from::{
 };
 pub(crate) use projection::expand_relation;
 
-/// Columns that a query gives; None: nobody knows how many, and nothing is sealed in them.
+/// Columns that a query returns; None: their number is not known, and none is sealed.
 pub(crate) type Outputs = Option<Vec<OutColumn>>;
 
 impl Analysis<'_> {
@@ -295,7 +295,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Whether what a value is may be stored in a column as it is.
+    /// Whether a value may be stored in a column unchanged.
     pub fn check_stored(
         &mut self,
         value: Option<ColumnId>,
@@ -424,7 +424,7 @@ impl Analysis<'_> {
     }
 
     /// A name means a column of the relations before it means one of the outputs (unlike in
-    /// `ORDER BY`), save in `DISTINCT ON`; both are looked at.
+    /// `ORDER BY`), except in `DISTINCT ON`; both are checked.
     fn group_key(
         &mut self,
         key: &mut Expr,
@@ -450,7 +450,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// `ORDER BY` behind a set operation or `VALUES` knows only the outputs.
+    /// `ORDER BY` after a set operation or `VALUES` can only name outputs.
     fn order_outputs(
         &mut self,
         order_by: &mut OrderBy,

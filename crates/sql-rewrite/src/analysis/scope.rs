@@ -1,4 +1,4 @@
-//! Which column a name means.
+//! Name resolution: which column a name means.
 
 use std::ops::Range;
 
@@ -11,18 +11,18 @@ use crate::type_limits::look_alike;
 use crate::{AggregateFunction, ColumnId, Dialect, Refusal, Schema, Table};
 use sql_plan::{refuse, unsupported};
 
-/// A column of what a query or relation gives.
+/// A column of a query or relation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OutColumn {
-    /// The name as the catalogue would have it; None: it has none that could be used.
+    /// The folded name; None: it has no usable name.
     pub name: Option<String>,
     /// The protected column whose sealed values it has.
     pub sealed: Option<ColumnId>,
-    /// It has arrays of sealed values, which the proxy aggregates.
+    /// Arrays of sealed values that it has, which the proxy aggregates.
     pub gathered: Option<Gathered>,
-    /// The type of a plain one, where the schema tells.
+    /// The type of a plain one, where the schema has it.
     pub logical: Option<LogicalType>,
-    /// It is made of constants or parameters, which go to the server in clear.
+    /// Whether it is made of constants or parameters, which are sent in clear.
     pub is_free: bool,
 }
 
@@ -33,15 +33,15 @@ pub(crate) type Gathered = (ColumnId, AggregateFunction);
 /// A relation of a FROM clause.
 #[derive(Clone, Debug)]
 pub(crate) struct Relation {
-    /// Alias or name, by which columns are qualified.
+    /// Alias or name, which qualifies the columns.
     pub name: String,
-    /// Schema, while no alias hides it.
+    /// Schema, unless an alias hides it.
     pub schema: Option<String>,
     /// Columns; None: not known, and not protected.
     pub columns: Option<Vec<OutColumn>>,
     /// Columns that a join with USING merged into those of an earlier relation.
     pub merged: Vec<String>,
-    /// The table, where it is one that the schema has.
+    /// The table, if the schema has it.
     pub table: Option<(String, String)>,
     /// Columns that are not known may be [free](OutColumn::is_free).
     pub is_free: bool,
@@ -62,7 +62,7 @@ pub(crate) struct Scope<'o> {
 /// A join that merges columns.
 #[derive(Clone, Debug)]
 struct Joined {
-    /// Places of its relations.
+    /// Indices of its relations.
     indices: Range<usize>,
     /// What `*` shows of it.
     columns: Vec<Shown>,
@@ -71,7 +71,7 @@ struct Joined {
 /// A column that `*` shows.
 #[derive(Clone, Debug)]
 struct Shown {
-    /// Place of the relation that it is of; None: it is merged.
+    /// Index of its relation; None: it is merged.
     relation: Option<usize>,
     column: OutColumn,
 }
@@ -179,7 +179,7 @@ impl<'o> Scope<'o> {
 }
 
 impl Scope<'_> {
-    /// What the parts of a name mean: `column`, `relation.column`, `schema.relation.column`.
+    /// Resolves the parts of a name: `column`, `relation.column`, `schema.relation.column`.
     pub fn resolve(&self, parts: &[Ident]) -> Result<Resolved, Refusal> {
         let names: Vec<String> = parts.iter().map(|own| self.dialect.fold(own)).collect();
         match names.as_slice() {
@@ -514,7 +514,7 @@ pub(crate) fn common_type(
     }
 }
 
-/// Refuses what would be done with an array of sealed values.
+/// Refuses to use an array of sealed values.
 pub(crate) fn refuse_gathered<'c>(
     columns: impl IntoIterator<Item = &'c OutColumn>,
     schema: &Schema,

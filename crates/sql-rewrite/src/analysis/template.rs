@@ -1,4 +1,4 @@
-//! From the changed tree to a text with holes, and the proof that the text means the tree.
+//! Prints the changed tree as a text with holes, and proves that the text means the tree.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

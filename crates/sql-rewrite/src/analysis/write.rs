@@ -255,7 +255,7 @@ impl<'s> Analysis<'s> {
     }
 }
 
-/// A view that the server writes through passes sealed values on as they are.
+/// Refuses to write through a view with triggers or rules, and to a foreign table.
 fn check_writable(table: &Table) -> Result<(), Refusal> {
     let title = format!("{}.{}", table.schema, table.name);
     match table.kind {
@@ -270,7 +270,7 @@ fn check_writable(table: &Table) -> Result<(), Refusal> {
     }
 }
 
-/// The protected column that is assigned; None where it is plain.
+/// The protected column that is assigned; None: it is plain.
 pub(crate) fn target_column(
     table: Option<&Table>,
     name: &ObjectName,

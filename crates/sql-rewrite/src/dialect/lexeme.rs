@@ -1,4 +1,4 @@
-//! Lexemes, and words as they are looked for: the same for every dialect.
+//! Lexemes and words of a text. All dialects share these types.
 
 use std::ops::Range;
 
@@ -49,7 +49,7 @@ pub(crate) fn words(text: &str, part: &Part) -> Vec<String> {
 pub(crate) fn lower(name: &str) -> String {
     match name.is_ascii() {
         true => name.to_ascii_lowercase(),
-        // Letter by letter: a letter must not depend on what stands beside it. A server of single
+        // Letter by letter: a letter must not depend on its neighbours. A server of single
         // bytes with a Turkish locale makes the dotted capital I the small one of ASCII, for which
         // Unicode has two characters.
         false => name

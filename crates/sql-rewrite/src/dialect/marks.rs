@@ -1,12 +1,12 @@
-//! Names that stand in a tree for forms of SQL that the parser does not know. A dialect puts them
-//! into the text for the parser, and takes them out of the text for the server.
+//! Names in the tree that stand for syntax that the parser does not know. A dialect writes them
+//! into the text for the parser, and removes them from the text for the server.
 
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 
 /// Begins the names that stand for a form. A text of a client that has it is refused.
 pub(crate) const MARK: char = '\u{2}';
 
-/// The first part of a name behind `ONLY`.
+/// The first part of the name of a relation after `ONLY`.
 pub(crate) const ONLY: &str = "\u{2}only";
 
 /// The first part of the name of a view that is made `WITH NO DATA`.

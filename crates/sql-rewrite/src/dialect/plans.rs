@@ -1,4 +1,4 @@
-//! What a [`Dialect`] plans by itself, over the schema: all but queries, `INSERT`, `UPDATE` and
+//! What a [`Dialect`] plans over the schema: every statement except queries, `INSERT`, `UPDATE` and
 //! `DELETE` on protected tables.
 
 use std::borrow::Cow;
@@ -11,7 +11,7 @@ use super::postgres::{catalogue, ddl, effects, objects, utility};
 use crate::{Dialect, Effects, Plan, Refusal, Schema};
 
 impl Dialect {
-    /// The plan of a query on catalogues; None: the text is something else, or not for sure.
+    /// The plan of a query on catalogues; None: the text is something else, or may be.
     pub(crate) fn catalogue(self, statement: &str, schema: &Schema) -> Option<Plan> {
         match self {
             Self::Postgres => catalogue::plan(statement, schema),
@@ -25,28 +25,30 @@ impl Dialect {
         }
     }
 
-    /// Notes what the text of a statement tells, whatever its plan is.
+    /// Notes the effects that the text of a statement shows, for any plan.
     pub(crate) fn note_text(self, effects: &mut Effects, statement: &str) {
         match self {
             Self::Postgres => effects::note_text(effects, statement),
         }
     }
 
-    /// Whether a statement sets by what it reads or writes: which setting, its text need not say.
+    /// Whether a statement changes settings through a function or view, so that its text need not
+    /// name the setting.
     pub(crate) fn sets_by_rows(self, words: &[String]) -> bool {
         match self {
             Self::Postgres => effects::sets_by_rows(words),
         }
     }
 
-    /// The effects of a statement that reads and writes no row, whatever names it has; None: it may.
+    /// The effects of a statement that reads and writes no row, whatever names it has; None: it
+    /// may.
     pub(crate) fn passes(self, text: &str, part: &Part) -> Option<Effects> {
         match self {
             Self::Postgres => utility::passes(text, part),
         }
     }
 
-    /// Notes what a statement that reads and writes no row does to names that its session gives.
+    /// Notes what a statement does to prepared statements and cursors of its session.
     pub(crate) fn note_objects(self, effects: &mut Effects, text: &str, part: &Part) {
         match self {
             Self::Postgres => effects.objects = objects::effects(text, part),

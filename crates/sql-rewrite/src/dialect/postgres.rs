@@ -1,4 +1,4 @@
-//! PostgreSQL's SQL: how a text is read, what names and functions mean, what its own statements do.
+//! The dialect of PostgreSQL.
 
 mod binding;
 pub mod catalogue;

@@ -1,4 +1,4 @@
-//! What is computed over groups.
+//! Expressions over groups.
 
 use column_types::{Accumulator, Aggregation, LogicalType};
 use sqlparser::ast::{
@@ -120,7 +120,7 @@ impl Shape {
     }
 }
 
-/// The aggregate that a function is. One of that name in another schema is another one.
+/// The aggregate that a function is. A function of that name in another schema is not it.
 fn known_aggregate(function: &Function, dialect: Dialect) -> Result<AggregateFunction, Refusal> {
     match dialect.builtin(&function.name).as_deref() {
         Some("count") => Ok(AggregateFunction::Count),
@@ -152,8 +152,8 @@ fn relation(expression: &Expr, dialect: Dialect) -> Option<(Option<String>, &[Id
     }
 }
 
-/// Whether a column is the same for all rows of a group: it is of a table of which a whole unique
-/// key is among the keys of the group.
+/// Whether a column has one value in each group: the keys of the group include a whole unique key
+/// of its table.
 pub(super) fn depends_on_keys(column: &Expr, keys: &[Key], lowering: &Lowering) -> bool {
     // Two aliases of one table have the same columns.
     let is_single = lowering.scope.relations.len() == 1;

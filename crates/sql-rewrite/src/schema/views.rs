@@ -1,8 +1,8 @@
 //! Which columns of a view show a protected column unchanged.
 //!
-//! A view is executed by the server, over ciphertext, and its text cannot be written anew each
-//! time it is read. So it may pass a protected column on, and use it where ciphertext serves as
-//! well as plaintext; one that does anything else with it is not read at all.
+//! The server executes a view over ciphertext, and the proxy cannot rewrite its text each time it
+//! is read. So a view may pass a protected column on, and use it where ciphertext serves as well as
+//! plaintext. A view that does anything else with it cannot be read through the proxy.
 
 use std::ops::ControlFlow;
 
@@ -27,7 +27,7 @@ pub(super) fn shown_columns(definition: &str, schema: &Schema) -> Option<Vec<Opt
     }
 }
 
-/// The same of a parsed query.
+/// The same for a parsed query.
 pub(crate) fn shown_by_query(query: &Query, schema: &Schema) -> Option<Vec<Option<ColumnId>>> {
     let SetExpr::Select(select) = query.body.as_ref() else {
         return None;

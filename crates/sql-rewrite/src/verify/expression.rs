@@ -1,4 +1,4 @@
-//! Expressions: what each is made of.
+//! Labels of expressions.
 
 use sqlparser::ast::{
     AccessExpr, Array, BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr,
@@ -296,7 +296,7 @@ impl Verifier<'_, '_> {
         Ok(result)
     }
 
-    /// Rows of different lengths: the server refuses them, by whatever it finds first.
+    /// Rows of different lengths, which the server refuses.
     fn all_in_clear<'e>(
         &mut self,
         expressions: impl IntoIterator<Item = &'e Expr>,
@@ -393,7 +393,7 @@ impl Verifier<'_, '_> {
         }
     }
 
-    /// What a function of the server gives; of one that is not the server's the name is empty.
+    /// The label of a function's result; the name is empty if the function is not the server's.
     fn called(&mut self, name: &str, arguments: Vec<Label>) -> Result<Label, Doubt> {
         let is_sealed = arguments.iter().any(|label| label.sealed.is_some());
         if !is_sealed || name == "coalesce" {

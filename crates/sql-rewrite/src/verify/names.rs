@@ -1,4 +1,4 @@
-//! What names mean: relations side by side, and those around them.
+//! Name resolution of the verifier: relations of a query, and those of the queries around it.
 
 use sqlparser::ast::{Ident, TableAlias};
 

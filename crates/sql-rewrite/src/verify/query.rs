@@ -1,4 +1,4 @@
-//! Queries: what each column of an answer is made of.
+//! Labels of the columns that a query returns.
 
 use sqlparser::ast::{
     Cte, Distinct, Expr, Fetch, FunctionArg, FunctionArgExpr, GroupByExpr, Join, JoinConstraint,
@@ -62,7 +62,7 @@ impl Verifier<'_, '_> {
         Ok(())
     }
 
-    /// A query that may read what it gives: its labels are those that do not change any more.
+    /// A recursive query: its labels are a fixed point.
     fn recursive(
         &mut self,
         name: &str,
@@ -256,7 +256,7 @@ impl Verifier<'_, '_> {
         self.label(key, scope).map(drop)
     }
 
-    /// What a list of columns gives.
+    /// The columns of a select list.
     pub fn items(&mut self, items: &[SelectItem], scope: &Scope) -> Result<Columns, Doubt> {
         let mut columns = Columns::default();
         for item in items {
@@ -464,8 +464,8 @@ impl Verifier<'_, '_> {
         Ok((name, Columns::unknown(any), alias))
     }
 
-    /// A relation by its name: a protected one is sent with its schema, so that no search path
-    /// can make it another one.
+    /// A relation by its name. A protected one must be qualified, so that the search path of the
+    /// server does not matter.
     pub fn table(&mut self, name: &ObjectName) -> Result<(String, Columns), Doubt> {
         let (schema, table) = self
             .dialect()
@@ -496,7 +496,7 @@ impl Verifier<'_, '_> {
     }
 }
 
-/// The name that the server gives to a column (`FigureColname`), where it is told easily.
+/// The name that the server gives to a column (`FigureColname`), in simple cases.
 fn implied_name(expression: &Expr, dialect: Dialect) -> Option<String> {
     match expression {
         Expr::Identifier(name) => Some(dialect.fold(name)),

@@ -1,4 +1,4 @@
-//! `INSERT`, `UPDATE`, `DELETE`: what each column is given.
+//! `INSERT`, `UPDATE`, `DELETE`: the label of each value that is stored.
 
 use sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, Insert, ObjectName, OnConflict,
@@ -69,7 +69,7 @@ impl Verifier<'_, '_> {
         self.returning(insert.returning.as_deref(), &scope)
     }
 
-    /// Rows of VALUES that are stored: each value meets its column.
+    /// Rows of VALUES that are stored: each value is checked against its column.
     fn rows(
         &mut self,
         rows: &[sqlparser::ast::Parens<Vec<Expr>>],
@@ -228,7 +228,7 @@ fn of(labels: Vec<Label>) -> Columns {
     }
 }
 
-/// Columns that are named to be written.
+/// The columns of a column list.
 fn targets(names: &[ObjectName], table: &Columns, dialect: Dialect) -> Result<Columns, Doubt> {
     let mut targets = Columns::default();
     for name in names {

@@ -1,4 +1,4 @@
-//! Forms of SQL that mean others which the proxy computes; and functions.
+//! Syntax that the proxy computes by other operators (`IN`, `LIKE`, `CASE`, …), and functions.
 
 use column_types::LogicalType;
 use sqlparser::ast::{

@@ -1,4 +1,4 @@
-//! FROM clauses: the relations that a query sees.
+//! `FROM`: the relations of a query.
 
 use sqlparser::ast::{
     Distinct, FunctionArg, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Query, SetExpr,
@@ -16,10 +16,10 @@ use crate::dialect::marks;
 use crate::{Dialect, Refusal, RelationKind, Table, Use};
 use sql_plan::{refuse, unsupported};
 
-/// What stands around a relation of FROM.
+/// What the analysis of a relation in FROM knows of its surroundings.
 #[derive(Clone, Copy)]
 pub(crate) struct FromContext<'c> {
-    /// Other relations stand beside it.
+    /// Whether FROM has other relations.
     pub is_joined: bool,
     /// See [`QueryContext::values_targets`].
     pub values_targets: Targets<'c>,
@@ -34,7 +34,7 @@ impl FromContext<'_> {
 }
 
 impl Analysis<'_> {
-    /// All that stands in a FROM clause.
+    /// All relations of a FROM clause.
     pub fn relations(
         &mut self,
         from: &mut [TableWithJoins],
@@ -176,8 +176,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// A query in FROM. Beside other relations its order means nothing (PostgreSQL 9.21: a join
-    /// may reorder it), so that one that the server cannot make is left out.
+    /// A derived table. Beside other relations its order does not matter, since a join may reorder
+    /// rows (PostgreSQL 9.21); an `ORDER BY` that the server cannot execute is then left out.
     fn derived_query(
         &mut self,
         query: &mut Query,
@@ -257,8 +257,8 @@ impl Analysis<'_> {
         ))
     }
 
-    /// A relation by its name: a common table expression, or a table. A known table is named with
-    /// its schema from here on, so that no other search path can make it another one.
+    /// A relation by its name: a common table expression, or a table. The name of a known table is
+    /// qualified, so that the search path of the server does not matter.
     pub fn table(
         &mut self,
         name: &mut ObjectName,
@@ -346,8 +346,8 @@ impl Analysis<'_> {
         Ok(Some(found))
     }
 
-    /// Refuses a name that is not found, and that the server may find: by another search path than
-    /// the one that was seen last, or since a table was made.
+    /// Refuses a name that the schema does not have, but the server may have by now: the search
+    /// path may have changed, or a table may have been created.
     fn check_unknown(&self, schema: Option<&str>, name: &str) -> Result<(), Refusal> {
         let is_system = schema
             .is_some_and(|schema| schema.starts_with("pg_") || schema == "information_schema");
@@ -395,7 +395,7 @@ pub(crate) fn check_relation_name(name: &ObjectName) -> Result<(), Refusal> {
     }
 }
 
-/// An alias without AS behind a relation that is not known: the two words may be something else to
+/// An alias without AS after a relation that is not known: the two words may be something else to
 /// the server, which then fails.
 pub(crate) fn make_explicit(alias: Option<&mut TableAlias>) {
     if let Some(alias) = alias {

@@ -1,4 +1,4 @@
-//! What a query gives: select lists and RETURNING.
+//! Select lists and `RETURNING`.
 
 use sqlparser::ast::{
     Expr, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,

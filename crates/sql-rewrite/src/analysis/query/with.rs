@@ -1,4 +1,4 @@
-//! `WITH`: queries by name, also such that write, or that read themselves.
+//! `WITH`: common table expressions, including those that write and recursive ones.
 
 use sqlparser::ast::{Cte, Query, SetExpr, SetOperator, TableAlias, With};
 
@@ -16,7 +16,7 @@ impl Analysis<'_> {
             recursive,
             cte_tables,
         } = with;
-        // With RECURSIVE a query may name one that stands behind it: the server sorts them.
+        // With RECURSIVE a query may name a later one: the server sorts them.
         let pending_before = self.pending_ctes.len();
         if *recursive {
             let names = cte_tables
@@ -55,8 +55,7 @@ impl Analysis<'_> {
         named(outputs, alias, self.dialect())
     }
 
-    /// A query that may read itself: its columns are those of its first part, and it is analysed
-    /// as a whole where those are known.
+    /// A recursive query: its first part gives the columns, then all of it is analysed.
     fn recursive(
         &mut self,
         cte: &mut Cte,

@@ -1,4 +1,5 @@
-//! `INSERT`: values into their columns, and the defaults that the server cannot know.
+//! `INSERT`: values for their columns, and defaults of protected columns, which the server does not
+//! know.
 
 use sqlparser::ast::Parens;
 use sqlparser::ast::helpers::attached_token::AttachedToken;

@@ -1,6 +1,6 @@
-//! `INSERT INTO t SELECT p0, … FROM (VALUES (…), …) AS v (p0, …, n) ORDER BY n`: so mappers write
-//! rows whose keys the server makes, to have them in the order of the rows. What goes into a
-//! protected column as it stands in VALUES is sealed there, as where VALUES stands alone.
+//! `INSERT INTO t SELECT p0, … FROM (VALUES (…), …) AS v (p0, …, n) ORDER BY n`: mappers insert
+//! rows like this to get the keys that the server generates in the order of the rows. A value that
+//! goes into a protected column unchanged is sealed in `VALUES`, as in a plain `INSERT … VALUES`.
 
 use std::collections::HashMap;
 use std::mem::discriminant;
@@ -60,8 +60,8 @@ impl Analysis<'_> {
 }
 
 impl Parts<'_> {
-    /// Items that are columns of VALUES, with those: each stands nowhere else. None: a value would
-    /// be used otherwise, too.
+    /// Items of the select list that are columns of VALUES, with those columns. None: a value is
+    /// also used elsewhere.
     fn stored(&self, uses: &HashMap<String, usize>) -> Option<Vec<(usize, usize)>> {
         let mut stored = Vec::new();
         for (index, item) in self.items.iter().enumerate() {
@@ -86,8 +86,8 @@ impl Parts<'_> {
         fits.then_some(stored)
     }
 
-    /// Moves the casts of an item to the values of its column; that to the type of the column which
-    /// they are stored in is left out, where being stored does the same.
+    /// Moves the casts of an item to the values of its column. A cast to the type of the target
+    /// column is dropped, if storing does the same.
     fn move_casts(&mut self, index: usize, column: usize, logical: LogicalType) {
         let (SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. }) =
             &mut self.items[index]
@@ -115,8 +115,7 @@ impl Parts<'_> {
     }
 }
 
-/// Takes a query to pieces that selects from VALUES, with names for all of its columns, and does
-/// nothing else but sort.
+/// The parts of a query that selects from VALUES, names all columns, and only sorts.
 fn parts(source: &mut Query, dialect: Dialect) -> Option<Parts<'_>> {
     let Query {
         with: None, body, ..

@@ -1,16 +1,16 @@
-//! What binds how, where a text has no parentheses.
+//! Operator precedence in a text without parentheses.
 //!
-//! The parser's tree is sent as a text, and the server makes a tree of its own of that. Where an
-//! operator binds tighter to the one than to the other, the proxy would have looked at another
-//! expression than the server computes. So each operator of a tree is held against the server's
-//! order (PostgreSQL, `gram.y`): the tree is the server's own where every operand binds tighter
-//! than what it stands in.
+//! The server parses the text that is printed from the parser's tree. Where it gives an operator a
+//! higher precedence than the parser does, it computes another expression than the proxy has
+//! analysed. So each operator of the tree is checked against the server's precedence (PostgreSQL,
+//! `gram.y`): the tree is the server's own if every operand binds tighter than the operator that it
+//! belongs to.
 
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{BinaryOperator, Expr, Statement, UnaryOperator, Visit, Visitor};
 
-/// How tightly an expression binds that is not in parentheses.
+/// The precedence of an expression without parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Binding {
     Or,
@@ -36,7 +36,7 @@ enum Binding {
 
 use Binding::*;
 
-/// Whether the server makes the same of every chain of operators.
+/// Whether the server groups every chain of operators in the same way.
 pub(crate) fn is_that_of_the_server(statement: &Statement) -> bool {
     struct Chains;
 
@@ -54,7 +54,7 @@ pub(crate) fn is_that_of_the_server(statement: &Statement) -> bool {
     statement.visit(&mut Chains).is_continue()
 }
 
-/// Whether the server gives an operator these operands.
+/// Whether the server would give an operator these operands.
 fn is_kept(expression: &Expr) -> bool {
     let own = binding(expression);
     let (left, right) = operands(expression);

@@ -1,16 +1,16 @@
-//! Queries on the server's catalogues, shown with the logical types.
+//! Queries on the server's catalogues, answered with the logical types.
 //!
 //! The server has protected columns as `bytea`. Drivers, `\d` of psql and mappers ask it for the
 //! types of columns, and must see those of the rules. So `pg_attribute` and
-//! `information_schema.columns` in `FROM` are replaced by a subquery with the same columns, in
-//! which the types of protected columns are others. Likewise for guards, which are no business of
-//! clients: what lists constraints does not list them, and `pg_class` does not count them. The rest
-//! of the text stays byte for byte: such queries use syntax that a parser may not know, and hold no
-//! values of protected columns.
+//! `information_schema.columns` in `FROM` are replaced by a subquery that has the same columns, and
+//! the logical types of protected ones. Guards are hidden from clients in the same way: what lists
+//! constraints leaves them out, and `pg_class` does not count them. The rest of the text stays byte
+//! for byte: such queries use syntax that the parser may not know, and hold no values of protected
+//! columns.
 //!
-//! That a text is such a query is decided over its lexemes: it only reads, no name in it is that
-//! of a protected relation (in a constant it may be: there it is looked for), and it calls nothing
-//! that could take a constant for SQL.
+//! The lexemes of a text show whether it is such a query: it only reads; no name in it is that of a
+//! protected relation, except in constants, where catalogues are searched for it; and it calls no
+//! function that could run a constant as SQL.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -244,7 +244,7 @@ impl Relation<'_> {
     }
 }
 
-/// Words that may stand behind a relation and are no alias of it.
+/// Words that may follow a relation and are no alias of it.
 const BEHIND_RELATION: &[&str] = &[
     "where",
     "on",
@@ -342,7 +342,7 @@ fn relations(words: &[Word]) -> Vec<Relation<'_>> {
     found
 }
 
-/// The relation that begins at a word, and the index behind its name; None for a call.
+/// The relation that begins at a word, and the index after its name; None for a call.
 fn relation(words: &[Word], at: usize) -> (Option<Relation<'_>>, usize) {
     let name_at = |span: usize| words.get(span).and_then(Word::name);
     let dotted = words.get(at + 1).is_some_and(|word| word.kind == Kind::Dot);

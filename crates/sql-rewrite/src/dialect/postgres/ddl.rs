@@ -1,8 +1,8 @@
-//! Statements that change the schema.
+//! DDL: statements that change the schema.
 //!
-//! Protected columns become `bytea` in the server. What the server keeps over them (keys, foreign
-//! keys, indexes) is kept where it works on ciphertext, and refused where it would not: a check
-//! over ciphertext would hold nothing, and would say so to nobody.
+//! Protected columns are `bytea` in the server. Keys, foreign keys and indexes over them are kept
+//! where they work on ciphertext, and refused elsewhere: a check over ciphertext would silently
+//! check nothing.
 
 use std::ops::ControlFlow;
 
@@ -104,7 +104,7 @@ pub fn plan(statement: &Statement, schema: &Schema) -> Result<Option<Plan>, Refu
     Ok(Some(plan))
 }
 
-/// The client's own text; the schema is another afterwards.
+/// Passes the client's own text on; it changes the schema.
 fn pass() -> Plan {
     Plan::Pass(changed())
 }
@@ -117,9 +117,7 @@ fn changed() -> Effects {
     }
 }
 
-/// A statement that was written anew.
-///
-/// It is parsed again, so that what the server reads is what was looked at.
+/// A rewritten statement. Its text is parsed again, so that the server reads what was checked.
 fn written(statement: &Statement) -> Result<Plan, Refusal> {
     let text = forms::for_server(statement.to_string());
     if !parse::reads_back(&text, statement) {

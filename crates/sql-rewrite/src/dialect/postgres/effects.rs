@@ -1,4 +1,4 @@
-//! What a statement changes beside rows, as its text and its tree show it.
+//! The effects of a statement, read from its text.
 
 mod session;
 mod words;

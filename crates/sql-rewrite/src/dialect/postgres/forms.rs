@@ -1,15 +1,15 @@
-//! Forms of SQL that the parser does not know. It is given others, which it reads:
+//! Syntax that the parser does not know is replaced by syntax that it reads:
 //!
-//! - `FOR NO KEY UPDATE` and `FOR KEY SHARE` become the lock that it knows, of a table whose name
-//!   stands for the difference.
-//! - `ONLY t` becomes a name of one part more. Without that the parser would take it for a relation
-//!   `only` with the alias `t`.
-//! - `TABLE t` as a query becomes `SELECT * FROM t`, which is the same to the server.
-//! - `a ISNULL` becomes `a IS NULL`. Without that the parser would take the word for an alias.
-//! - `'a'`, a new line, `'b'` becomes `'ab'`. Without that the parser would take the second part
-//!   for an alias.
-//! - `CREATE MATERIALIZED VIEW … WITH NO DATA` loses its last words; the name of the view tells of
-//!   them.
+//! - `FOR NO KEY UPDATE` and `FOR KEY SHARE` become a lock that it knows, of a table whose name
+//!   marks the difference.
+//! - `ONLY t` becomes a name with one more part. Else the parser would read a relation `only` with
+//!   the alias `t`.
+//! - `TABLE t` as a query becomes `SELECT * FROM t`, which means the same.
+//! - `a ISNULL` becomes `a IS NULL`. Else the parser would read the word as an alias.
+//! - `'a'`, a new line, `'b'` becomes `'ab'`. Else the parser would read the second part as an
+//!   alias.
+//! - `CREATE MATERIALIZED VIEW … WITH NO DATA` loses its last words; a mark in the name of the view
+//!   stands for them.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -18,13 +18,13 @@ use crate::dialect::lexeme::{Lexeme, Part};
 use crate::dialect::marks::{MARK, NO_DATA, ONLY};
 use crate::dialect::postgres::lexer::{joints, lexemes};
 
-/// What the server knows, as words, and what the parser is given.
+/// The words of the server's syntax, and what the parser is given for them.
 const LOCKS: [(&[&str], &str); 2] = [
     (&["no", "key", "update"], "UPDATE OF \"\u{2}no key\""),
     (&["key", "share"], "SHARE OF \"\u{2}key\""),
 ];
 
-/// Statements that have relations behind `FROM` and the like. Others, as `TRUNCATE ONLY t`, the
+/// Statements that have relations after `FROM` and the like. Others, as `TRUNCATE ONLY t`, the
 /// parser reads by itself.
 const WITH_RELATIONS: &[&str] = &[
     "select", "with", "insert", "update", "delete", "values", "table", "declare", "explain",
@@ -50,11 +50,11 @@ const BEFORE_QUERY: &[&str] = &[
     "verbose",
 ];
 
-/// A lexeme as it is looked for.
+/// A lexeme, prepared for comparison.
 struct Word<'t> {
     /// A word in small letters, one of `,()`, or nothing.
     word: String,
-    /// As it stands in the text.
+    /// Its text.
     text: &'t str,
     span: Range<usize>,
     is_name: bool,
@@ -209,7 +209,7 @@ fn is_table_query(words: &[Word], at: usize) -> bool {
     words[at].word == "table" && is_behind && words.get(at + 1).is_some_and(|next| next.is_name)
 }
 
-/// `ISNULL` behind an operand. Elsewhere it is a label behind `AS` or `.`, or the name of a
+/// `ISNULL` after an operand. Elsewhere it is a label after `AS` or `.`, or the name of a
 /// function, of an argument or of a type: it is no name of a column (PostgreSQL, appendix C).
 fn is_null_test(words: &[Word], at: usize) -> bool {
     let Some(before) = at.checked_sub(1).map(|before| &words[before]) else {
@@ -228,7 +228,7 @@ fn is_null_test(words: &[Word], at: usize) -> bool {
     is_operand && !names_function
 }
 
-/// A text that was printed, for the server.
+/// A printed text, with the server's syntax in place of the marks.
 pub(crate) fn for_server(text: String) -> String {
     if !text.contains(MARK) {
         return text;
@@ -251,7 +251,7 @@ mod tests {
     use super::{for_parser, for_server};
 
     #[test]
-    fn a_lock_goes_to_the_parser_and_back() {
+    fn a_lock_is_replaced_for_the_parser_and_restored() {
         for text in [
             "SELECT a FROM t FOR NO KEY UPDATE",
             "SELECT a FROM t FOR KEY SHARE OF t SKIP LOCKED",
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn only_goes_to_the_parser_and_back() {
+    fn only_is_replaced_for_the_parser_and_restored() {
         for (text, marked) in [
             ("SELECT a FROM ONLY t", "SELECT a FROM \"\u{2}only\".t"),
             (
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_for_null_is_no_alias() {
+    fn isnull_becomes_is_null() {
         for (text, expected) in [
             ("SELECT a ISNULL FROM t", "SELECT a IS NULL FROM t"),
             (
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_view_without_data_goes_to_the_parser_and_back() {
+    fn with_no_data_is_replaced_for_the_parser_and_restored() {
         for text in [
             "CREATE MATERIALIZED VIEW v AS SELECT a FROM ONLY t WITH NO DATA",
             "CREATE MATERIALIZED VIEW IF NOT EXISTS s.v AS SELECT a FROM t WITH NO DATA",
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn other_places_of_these_words_stay() {
+    fn other_uses_of_these_words_are_kept() {
         for text in [
             "CREATE TABLE t (a int)",
             "CREATE TABLE IF NOT EXISTS t (a int)",

@@ -1,5 +1,5 @@
-//! Functions that run texts as SQL, so that nobody can tell from the statement what they touch; and
-//! those that stand for an aggregate of sealed values.
+//! Functions that run texts as SQL, so that a statement does not show which tables they touch; and
+//! functions that stand in for aggregates of sealed values.
 
 use sqlparser::ast::{
     AccessExpr, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
@@ -52,7 +52,7 @@ const RUN_TEXTS: &[&str] = &[
     "run_command_on_colocated_placements",
 ];
 
-/// The same by schema and function: their names alone are usual ones.
+/// The same by schema and function, since their names alone are common.
 const RUN_TEXTS_OF: &[(&str, &str)] = &[
     ("cron", "schedule"),
     ("cron", "schedule_unique"),
@@ -91,8 +91,8 @@ pub(crate) fn array_agg() -> ObjectName {
     ObjectName::from(vec![Ident::new("pg_catalog"), Ident::new("array_agg")])
 }
 
-/// `MIN(x)` to `(array_agg(x ORDER BY x))[1]`: before version 18 the server has no `MIN` of
-/// `bytea`. NULL sorts last, so that it is found only where there is nothing else.
+/// Turns `MIN(x)` into `(array_agg(x ORDER BY x))[1]`, since before version 18 the server has no
+/// `MIN` of `bytea`. NULL sorts last, so the result is NULL only if all values are.
 pub(crate) fn first_of_sorted(expression: &mut Expr, greatest: bool) {
     let Expr::Function(function) = expression else {
         return;

@@ -1,7 +1,7 @@
-//! Lexemes of PostgreSQL's SQL, as far as is needed to part statements and to see their words.
+//! A lexer for PostgreSQL's SQL: enough to split a text into statements and to see their words.
 //!
-//! What is safe never rests on this alone: names of protected tables are looked for in the bytes
-//! of the text, however they are quoted (`mention.rs`), and a statement with one is parsed.
+//! Safety never rests on the lexer alone. Names of protected tables are looked for in the bytes of
+//! the text, however they are quoted (`mention.rs`), and a statement that has one is parsed.
 
 use std::ops::Range;
 
@@ -113,7 +113,7 @@ fn quoted_end(bytes: &[u8], from: usize, quote: u8, backslash: bool) -> usize {
     bytes.len()
 }
 
-/// The end of a constant from its quote on, with all parts that it goes on in.
+/// The end of a constant that begins at a quote, with all parts that continue it.
 fn constant_end(bytes: &[u8], from: usize, backslash: bool) -> usize {
     let mut end = quoted_end(bytes, from, b'\'', backslash);
     while let Some(next) = continuation(bytes, end) {
@@ -122,7 +122,7 @@ fn constant_end(bytes: &[u8], from: usize, backslash: bool) -> usize {
     end
 }
 
-/// Where the quote stands by which a constant goes on that ended: behind a new line, blanks and
+/// The quote that continues a constant, if any: after a new line, blanks and
 /// comments of one line (PostgreSQL, `scan.l`, `quotecontinue`).
 fn continuation(bytes: &[u8], end: usize) -> Option<usize> {
     let mut has_line = false;
@@ -161,7 +161,7 @@ pub(crate) fn joints(text: &str, span: &Range<usize>) -> Vec<Range<usize>> {
     }
 }
 
-/// Whether a text has numbers or constants that the parser, or some server, reads otherwise.
+/// Whether a text has numbers or constants that the parser or some server reads differently.
 pub(crate) fn has_doubtful_words(text: &str, lexemes: &Part) -> bool {
     let own = |span: &Range<usize>| &text[span.start..span.end.min(text.len())];
     let is_constant = |span: &Range<usize>| own(span).ends_with('\'');
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_goes_on_behind_a_new_line() {
+    fn a_constant_continues_after_a_new_line() {
         for (text, expected) in [
             ("'a'\n'b' c", &["'a'\n'b'", "c"][..]),
             ("E'a' -- ;\r 'b\\';' c", &["E'a' -- ;\r 'b\\';'", "c"]),
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_read_in_several_ways_are_seen() {
+    fn ambiguous_words_are_found() {
         let is_doubtful = |text: &str| super::has_doubtful_words(text, &lexemes(text));
         for text in [
             "1",
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_ends_with_the_text() {
+    fn an_open_lexeme_ends_with_the_text() {
         for text in ["'a", "\"a", "E'\\", "$a$ b", "/* a", "-- a", "$"] {
             let spans = lexemes(text);
             assert!(
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_are_parted_by_semicolons() {
+    fn statements_are_split_at_semicolons() {
         let kinds: Vec<_> = lexemes("a;b").into_iter().map(|(kind, _)| kind).collect();
         assert_eq!(kinds, [Lexeme::Word, Lexeme::Semicolon, Lexeme::Word]);
     }

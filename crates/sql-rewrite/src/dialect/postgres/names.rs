@@ -1,4 +1,4 @@
-//! Names of SQL as the catalogue has them.
+//! Names of SQL: folding, quoting, and their length in the catalogue.
 
 use sqlparser::ast::{Ident, ObjectName};
 

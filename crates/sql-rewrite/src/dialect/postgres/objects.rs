@@ -1,9 +1,9 @@
-//! What a session has prepared and declared by SQL: `PREPARE`, `DECLARE … CURSOR`.
+//! What a session has prepared and declared in SQL: `PREPARE`, `DECLARE … CURSOR`.
 //!
-//! A statement over protected tables that is prepared stays with the proxy. The server gets a
-//! statement of the same name that fails, so that it keeps the names, and `EXECUTE` is planned as
-//! the statement with its arguments in it. A cursor is the server's, over the translated query;
-//! the proxy remembers what its columns are.
+//! The proxy keeps a statement that is prepared over protected tables. The server gets a statement
+//! of the same name that fails when executed, so that it still manages the names; `EXECUTE` is
+//! planned as the statement with the arguments in it. A cursor is the server's, over the translated
+//! query; the proxy remembers what its columns are.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -325,7 +325,7 @@ pub(crate) fn effects(text: &str, part: &Part) -> Vec<ObjectEffect> {
     } else if is(0, "close") {
         vec![ObjectEffect::Closes(at_end(is_all))]
     } else if is(0, "discard") && is_all {
-        // The other kinds leave names alone: behind PLANS what is prepared is planned anew.
+        // The other kinds keep names; after PLANS the server plans what is prepared again.
         vec![ObjectEffect::Deallocates(None), ObjectEffect::Closes(None)]
     } else if let (true, Some(second)) = (is(0, "prepare") && !ends_transaction, part.get(1)) {
         vec![ObjectEffect::PreparesPlain(name(text, second))]
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn only_discarding_all_takes_names_back() {
+    fn only_discard_all_drops_names() {
         let all = [ObjectEffect::Deallocates(None), ObjectEffect::Closes(None)];
         assert_eq!(effects_of("DISCARD ALL"), all);
         for text in ["DISCARD PLANS", "discard sequences", "DISCARD TEMP"] {
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_prepared_over_other_tables_has_a_name_too() {
+    fn statements_prepared_over_plain_tables_are_known_by_name() {
         for (text, name) in [
             ("PREPARE \"A\" (int) AS SELECT $1", "A"),
             ("prepare A as select 1", "a"),
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn cursors_go_with_their_transaction_unless_they_are_held() {
+    fn cursors_end_with_their_transaction_unless_held() {
         let declared = || {
             let mut objects = Objects::default();
             for (name, hold) in [("plain", false), ("held", true)] {
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_those_that_the_server_keeps() {
+    fn long_names_are_cut_as_the_server_cuts_them() {
         let long = "a".repeat(70);
         let mut objects = Objects::default();
         objects.note_portals(vec![(long.clone(), vec![OUTPUT])]);

@@ -1,8 +1,8 @@
-//! The names that the server gives to columns of queries that have none (`FigureColname`).
+//! The names that the server gives to output columns without one (`FigureColname`).
 //!
-//! Invariant: a column of a query in `FROM` or `WITH` has the same name to the server as here. Else
-//! a name would mean a column of one query here, and of another one to the server: so each such
-//! column that is not called by the name of a column is sent with its name.
+//! Invariant: a column of a query in `FROM` or `WITH` has the same name in the server as here. Else
+//! a name could mean a column of one query here, and of another one in the server. So each such
+//! column is sent with an alias, unless it is a column name itself.
 
 use sqlparser::ast::{
     AccessExpr, ArrayElemTypeDef, DataType, Expr, SelectItem, SetExpr, Statement, TrimWhereField,
@@ -56,7 +56,7 @@ pub(crate) fn output_name(expression: &Expr) -> Option<String> {
     figured(expression).0
 }
 
-/// A name, and whether it stands before that of a cast or a CASE around it.
+/// A name, and whether it takes precedence over that of a cast or a CASE around it.
 fn figured(expression: &Expr) -> (Option<String>, bool) {
     match expression {
         Expr::Identifier(name) => (Some(folded(name)), true),
@@ -228,7 +228,7 @@ mod tests {
             ("substring(a FROM 1)", "substring"),
             ("TRIM(LEADING 'x' FROM a)", "ltrim"),
             ("a IS NULL", "?column?"),
-            // A name of a column tells of itself.
+            // A column name needs no alias.
             ("a.b", ""),
         ] {
             assert_eq!(named(expression), name, "{expression}");

@@ -1,5 +1,4 @@
-//! A text to the tree of a statement, where the server would read the same one. No other file
-//! constructs the parser.
+//! Parses a statement, if the server would read the same tree. No other file constructs the parser.
 
 use std::ops::ControlFlow;
 

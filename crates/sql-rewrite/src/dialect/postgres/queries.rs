@@ -1,10 +1,10 @@
-//! What is asked of PostgreSQL's catalogues. All columns come as text, so that no protocol has to
-//! be known here.
+//! Queries on PostgreSQL's catalogues. All columns are returned as text, so this crate needs no
+//! protocol.
 //!
-//! Whoever may create objects in a database could shadow what a query names, and so make it lie to
-//! the proxy, or run with the privileges of whoever asks (CVE-2018-1058). So nothing here is looked
-//! up by the search path: functions, types, tables and operators are those of `pg_catalog`, and no
-//! syntax is used that names an operator silently, such as `IN` and `USING`. What the server
+//! A user who may create objects in a database could shadow what a query names, make it lie to the
+//! proxy, or have it run with the privileges of the caller (CVE-2018-1058). So nothing here is
+//! looked up by the search path: functions, types, tables and operators are those of `pg_catalog`,
+//! and no syntax is used that names an operator silently, such as `IN` and `USING`. What the server
 //! prints (the text of a view, the name of a type) depends on settings, which are pinned meanwhile.
 
 /// The rows of one query's answer: columns as text, None for NULL.
@@ -27,7 +27,7 @@ pub const QUERIES: [&str; 9] = [
 /// is good for one transaction only. The first [`CHECKED`] of them change nothing, and tell whether
 /// the others have new answers.
 ///
-/// The answers are to tell of one moment: who asks does so under `REPEATABLE READ`, or asks again
+/// The answers have to be of one moment: a caller asks under `REPEATABLE READ`, or asks again
 /// if the schema was changed meanwhile, as sessions of the proxy do.
 pub const ASKED: [&str; QUERIES.len() + 3] = {
     let mut asked = [RESTORE; QUERIES.len() + 3];
@@ -47,7 +47,7 @@ pub const ASKED: [&str; QUERIES.len() + 3] = {
 pub const CHECKED: usize = 2;
 
 /// Of the answers to the first [`CHECKED`] of [`ASKED`], what changes with the catalogues. It is
-/// asked before all that it stands for: what changes meanwhile is seen by the next look.
+/// asked before all that it stands for, so the next look sees what changes meanwhile.
 pub fn fingerprint_of(asked: &[Answer]) -> Option<&str> {
     let row = asked.get(CHECKED - 1)?.first()?;
     row.first()?.as_deref()
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_looked_up_is_seen() {
+    fn every_name_in_the_queries_is_checked() {
         for part in [
             "a = 1",
             "a IN (1)",

@@ -1,17 +1,17 @@
-//! The guard of a table: the check by which the server itself refuses plaintext in protected
-//! columns, whoever writes it.
+//! The guard of a table: the check constraint by which the server itself refuses plaintext in
+//! protected columns, whoever writes it.
 //!
 //! Each sealed value begins with its mode and the version of the keys (`docs/column-format.md`,
-//! section 1). A guard holds the columns of one table to these two bytes. It is *one* constraint,
-//! and few comparisons: PostgreSQL reads and plans the checks of a table anew for each statement,
-//! and that is what they cost.
+//! section 1). A guard checks these two bytes in the columns of one table. It is *one* constraint
+//! with few comparisons: PostgreSQL reads and plans the checks of a table for each statement, and
+//! that is their cost.
 //!
 //! Invariants:
-//! 1. The text follows from the columns alone, and so does the name. The order of the columns in
-//!    the table changes neither: partitions and children may have another.
-//! 2. NULL passes: `LEAST` and `GREATEST` leave it out, and a check accepts what is not known.
-//! 3. Nothing in the text that is sent depends on the search path or on another setting. `LEAST`
-//!    and `GREATEST` are syntax, and compare as the type's own index does.
+//! 1. Text and name depend on the columns alone, and not on their order in the table: partitions
+//!    and children may have another order.
+//! 2. NULL passes: `LEAST` and `GREATEST` skip it, and a check accepts an unknown result.
+//! 3. Nothing in the text depends on the search path or on another setting. `LEAST` and `GREATEST`
+//!    are syntax, and compare as the type's default index does.
 //! 4. No value that the codec seals is refused.
 
 use column_types::LogicalType;
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn one_column_is_compared_by_itself() {
+    fn a_single_column_is_compared_directly() {
         let own = guard(&[("id", Mode::Equality, "integer")]);
         assert_eq!(
             own.condition(),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn names_follow_from_the_columns_and_not_from_their_order() {
+    fn guard_names_do_not_depend_on_the_order_of_columns() {
         let (a, b) = (("a", Mode::Order, "date"), ("b", Mode::Random, "text"));
         assert_eq!(guard(&[a, b]).name(), guard(&[b, a]).name());
         assert_ne!(guard(&[a, b]).name(), guard(&[a]).name());

@@ -1,5 +1,5 @@
-//! Statements that carry no value of a row, and those around others: `VACUUM`, `LOCK`, `COPY`,
-//! `EXPLAIN`, `PREPARE`, `DECLARE`.
+//! Utility statements, which carry no value of a row, and statements that contain another:
+//! `VACUUM`, `LOCK`, `COPY`, `EXPLAIN`, `PREPARE`, `DECLARE`.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -24,7 +24,7 @@ use sql_plan::{refuse, unsupported};
 /// Plans a statement within another, as that of `EXPLAIN`.
 pub(crate) type Planner = fn(&Statement, &Schema) -> Result<Plan, Refusal>;
 
-/// The effects of a statement that reads and writes no row, whatever names it has; None: it may.
+/// The effects of a statement that reads and writes no rows, whatever it names; None: it may.
 pub(crate) fn passes(text: &str, part: &Part) -> Option<Effects> {
     let (Lexeme::Word, first) = part.first()? else {
         return None;
@@ -106,8 +106,8 @@ fn alters_names(text: &str, part: &Part) -> bool {
     }
 }
 
-/// The plan of a statement that is no query and writes no rows by itself; `inner` plans the one
-/// within it.
+/// The plan of a statement that is no query, `INSERT`, `UPDATE` or `DELETE`; `inner` plans a
+/// statement within it.
 pub(crate) fn plan(
     statement: &Statement,
     schema: &Schema,

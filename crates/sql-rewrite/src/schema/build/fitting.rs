@@ -1,4 +1,5 @@
-//! What the server keeps over protected columns, and whether it works on their ciphertexts.
+//! Keys, indexes and checks of the server over protected columns, and whether they work on
+//! ciphertext.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Which checks of the server are guards: by their names *and* by what they compute.
+//! Recognises guards among the check constraints of the server: by name *and* by condition.
 
 use super::{Building, number, numbers, text, truth};
 use crate::dialect::postgres::table_guard::{PREFIX, TableGuard};

@@ -1,4 +1,4 @@
-//! Chains of operators without parentheses, against the server's own grammar.
+//! Chains of operators without parentheses, compared with the server's own grammar.
 
 use std::ops::ControlFlow;
 
@@ -162,7 +162,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 5000, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_read_binds_as_it_does_in_the_server(chain in chain()) {
+    fn accepted_operators_have_the_precedence_of_the_server(chain in chain()) {
         let text = format!("SELECT {chain} FROM t");
         if let (Ok(own), Some(whole)) = (read(&text), with_parentheses(&text)) {
             let ours = read(&whole).expect("the same in parentheses");
@@ -173,7 +173,7 @@ proptest! {
 }
 
 #[test]
-fn what_binds_otherwise_is_refused() {
+fn other_precedence_is_refused() {
     let is_read = |text: &str| parse(&format!("SELECT {text} FROM t")).is_ok();
     for text in [
         "NOT a = b AND c < d OR e IS NULL",

@@ -1,4 +1,4 @@
-//! What a query on catalogues may call.
+//! The functions that a query on catalogues may call.
 
 use super::{Kind, Word};
 

@@ -1,5 +1,5 @@
-//! What stands in `FROM` in place of a catalogue that has guards: the proxy adds them, and clients
-//! have not asked for them. A dump with them could not be restored through the proxy.
+//! Subqueries that hide guards in catalogues. The proxy adds guards that clients have not asked
+//! for, and a dump that has them could not be restored through the proxy.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

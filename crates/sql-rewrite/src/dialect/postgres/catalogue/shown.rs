@@ -1,4 +1,4 @@
-//! What stands in `FROM` in place of a catalogue.
+//! The subquery that replaces a catalogue in `FROM`.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Which texts are queries on catalogues, and what is put into them.
+//! Which texts are queries on catalogues, and how they are rewritten.
 
 use crate::schema::{Answer, QUERIES};
 use crate::{Effects, Plan, Rules, Schema};
@@ -122,7 +122,7 @@ fn catalogues_in_from_are_replaced() {
 }
 
 #[test]
-fn other_places_of_the_name_stay() {
+fn other_uses_of_a_catalogue_name_are_kept() {
     for text in [
         "SELECT 'pg_attribute'::pg_catalog.regclass",
         "SELECT oid FROM pg_class WHERE relname = 'pg_attribute'",
@@ -135,7 +135,7 @@ fn other_places_of_the_name_stay() {
 }
 
 #[test]
-fn what_may_touch_a_protected_table_is_not_decided_here() {
+fn texts_that_may_touch_protected_tables_are_no_catalogue_queries() {
     for text in [
         "SELECT name FROM people, pg_class",
         "SELECT name FROM \"people\", pg_class",

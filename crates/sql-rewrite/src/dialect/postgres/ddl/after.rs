@@ -1,4 +1,4 @@
-//! The schema behind a statement of DDL, for the statements that follow it in the same text.
+//! The schema after a DDL statement, for the statements that follow it in the same text.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -14,8 +14,8 @@ use crate::dialect::postgres::output_names::output_name;
 use crate::schema::views::{shown_by_query, takes_rows};
 use crate::{Column, ColumnId, RelationKind, Schema, Table};
 
-/// The schema as it is once a statement that names a protected table has been executed. None:
-/// nobody knows before that.
+/// The schema after a statement that names a protected table. None: it is not known before the
+/// statement has been executed.
 pub(crate) fn after<'s>(
     statement: &Statement,
     schema: &Cow<'s, Schema>,
@@ -123,7 +123,7 @@ fn column(name: &str, number: i16, protected: Option<ColumnId>) -> Column {
     }
 }
 
-/// The names of a view's columns; None: they are not all told.
+/// The names of a view's columns; None: the text does not show all of them.
 fn names(view: &CreateView) -> Option<Vec<String>> {
     if !view.columns.is_empty() {
         return Some(view.columns.iter().map(|own| folded(&own.name)).collect());

@@ -72,7 +72,7 @@ fn drops_rule(own: &AlterTableOperation, table: &Table, schema: &Schema) -> bool
     column_names.iter().any(|name| rule(name).is_some())
 }
 
-/// Checks one operation, and writes it anew where it makes a protected column.
+/// Checks one operation, and rewrites it if it creates a protected column.
 fn operation(own: &mut AlterTableOperation, table: &Table, schema: &Schema) -> Result<(), Refusal> {
     use AlterTableOperation as Operation;
     match own {

@@ -1,4 +1,4 @@
-//! `CREATE TABLE`, and what makes a column: for `ALTER TABLE … ADD COLUMN` too.
+//! `CREATE TABLE`, and the definition of a column, which `ALTER TABLE … ADD COLUMN` shares.
 
 use column_types::LogicalType;
 use sqlparser::ast::{
@@ -262,7 +262,7 @@ fn is_null(expr: &Expr) -> bool {
     }
 }
 
-/// Writes the definition of a column anew if it is protected, and checks it.
+/// Checks the definition of a column, and rewrites it if the column is protected.
 pub(super) fn column(
     definition: &mut ColumnDef,
     table: &Table,

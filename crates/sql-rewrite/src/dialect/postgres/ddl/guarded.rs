@@ -1,4 +1,5 @@
-//! Guards of tables that statements make and change: see [`crate::dialect::postgres::table_guard`].
+//! Guards of tables that a statement creates or changes: see
+//! [`crate::dialect::postgres::table_guard`].
 
 use sqlparser::ast::{
     AlterTable, AlterTableOperation, CheckConstraint, ColumnDef, CreateTable, Ident,

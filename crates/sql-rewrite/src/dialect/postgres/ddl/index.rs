@@ -7,7 +7,7 @@ use crate::dialect::postgres::names::split;
 use crate::schema::views::View;
 use crate::{Mode, Plan, Refusal, Schema, Table};
 
-/// Operator classes that serve LIKE beside equality: only equality is left on ciphertext.
+/// Operator classes that serve LIKE and equality: on ciphertext only equality is left.
 const PATTERN_CLASSES: &[&str] = &[
     "text_pattern_ops",
     "varchar_pattern_ops",

@@ -1,4 +1,4 @@
-//! What becomes of statements that change the schema, and which of them are refused.
+//! Which statements that change the schema are rewritten, and which are refused.
 
 use crate::dialect::postgres::parse::statements;
 use crate::schema::{Answer, QUERIES};
@@ -119,7 +119,7 @@ fn protected_columns_become_bytea_and_keep_their_keys() {
 }
 
 #[test]
-fn names_of_types_are_those_of_dumps_too() {
+fn type_names_of_dumps_are_understood() {
     for kind in [
         "character varying(40)",
         "varchar(40)",
@@ -210,7 +210,7 @@ fn no_default_reaches_the_server() {
 }
 
 #[test]
-fn random_columns_are_no_keys() {
+fn random_columns_cannot_be_keys() {
     refused("CREATE TABLE people (note text UNIQUE)", "mode \"random\"");
     refused(
         "CREATE TABLE people (id int, note text, PRIMARY KEY (id, note))",
@@ -302,7 +302,7 @@ fn checks_do_not_look_at_ciphertext() {
 }
 
 #[test]
-fn the_server_makes_no_protected_value() {
+fn generated_values_of_protected_columns_are_refused() {
     refused(
         "CREATE TABLE people (id int GENERATED ALWAYS AS IDENTITY)",
         "must not know",
@@ -318,7 +318,7 @@ fn the_server_makes_no_protected_value() {
 }
 
 #[test]
-fn indexes_are_kept_where_they_find_something() {
+fn indexes_leave_out_columns_that_the_server_cannot_compare() {
     becomes(
         "CREATE INDEX i ON people (city, name, note)",
         "CREATE INDEX i ON \"public\".people(city, name)",
@@ -356,7 +356,7 @@ fn indexes_are_kept_where_they_find_something() {
 }
 
 #[test]
-fn names_that_are_bound_into_ciphertexts_stay() {
+fn names_in_associated_data_cannot_be_changed() {
     refused("ALTER TABLE people RENAME TO persons", "could not be read");
     refused(
         "ALTER TABLE people RENAME COLUMN name TO title",
@@ -378,7 +378,7 @@ fn names_that_are_bound_into_ciphertexts_stay() {
 }
 
 #[test]
-fn columns_come_and_go() {
+fn columns_are_added_and_dropped() {
     becomes(
         "ALTER TABLE people DROP COLUMN note, ADD COLUMN street text",
         "ALTER TABLE \"public\".people DROP COLUMN note, ADD COLUMN street TEXT",
@@ -543,7 +543,7 @@ fn partitions_by_ciphertext_are_by_hash() {
 }
 
 #[test]
-fn other_statements_are_none_of_this_module() {
+fn queries_are_no_ddl_and_comments_pass() {
     for text in [
         "SELECT 1",
         "INSERT INTO people VALUES (1)",

@@ -1,8 +1,8 @@
-//! What a statement does to what its session has at the server: rows that it has locked,
-//! statements that were prepared. Read from the words of its text; when unsure, assume that the
-//! statement changes them.
+//! What a statement does to the state of its session at the server: locked rows and prepared
+//! statements. It is read from the words of the text. When unsure, assume that the statement
+//! changes that state.
 
-/// What may stand before a parenthesis, and is no function that somebody made.
+/// Words before a parenthesis that are no user-defined function.
 const HARMLESS: &[&str] = &[
     "all",
     "and",
@@ -48,8 +48,8 @@ const HARMLESS: &[&str] = &[
     "where",
 ];
 
-/// Whether no row that the transaction has locked can be another after a statement: it reads, or
-/// adds rows, and calls no function that may write.
+/// Whether a statement cannot change the rows that the transaction has locked: it reads or adds
+/// rows, and calls no function that may write.
 pub(crate) fn keeps_locked_rows(statement: &str) -> bool {
     let mut words = words(statement);
     match words.next().unwrap_or_default().as_str() {
@@ -81,7 +81,7 @@ pub(crate) fn forgets_statements(statement: &str) -> bool {
     }
 }
 
-/// Whether a list of columns stands behind the name of the table that an `INSERT` is into.
+/// Whether a list of columns follows the name of the table of an `INSERT`.
 fn has_columns(statement: &str) -> bool {
     let Some((before, _)) = statement.split_once('(') else {
         return false;
@@ -98,7 +98,7 @@ fn has_columns(statement: &str) -> bool {
         && into.eq_ignore_ascii_case("into")
         && table.split('.').count() <= 2
         && table.split('.').all(is_name)
-        // The parenthesis behind one of these is not counted.
+        // The parenthesis after one of these is not counted.
         && !HARMLESS.contains(&table.to_ascii_lowercase().as_str())
 }
 
@@ -148,7 +148,7 @@ mod tests {
     use super::{forgets_statements, keeps_locked_rows};
 
     #[test]
-    fn what_reads_or_adds_keeps_locks() {
+    fn statements_that_read_or_add_rows_keep_locked_rows() {
         for text in [
             "SELECT a, b FROM t WHERE c = $1 AND d IN ($2, $3) FOR UPDATE",
             "select count(distinct (a)) from t",
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_write_does_not() {
+    fn statements_that_may_write_do_not_keep_locked_rows() {
         for text in [
             "UPDATE t SET a = 1",
             "DELETE FROM t",
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_that_are_gone_are_noticed() {
+    fn deallocated_statements_are_noticed() {
         assert!(forgets_statements("DISCARD ALL"));
         assert!(forgets_statements("deallocate all"));
         assert!(forgets_statements("DEALLOCATE PREPARE \"strongroom_1\""));

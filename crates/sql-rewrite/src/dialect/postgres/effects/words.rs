@@ -1,9 +1,9 @@
-//! The effects of a statement without protected tables, by its words.
+//! The effects of a statement that names no protected table, read from its words.
 
 use super::session;
 use crate::{Effects, Schema, TransactionEffect};
 
-/// Notes what the text of a statement tells, whatever its plan is.
+/// Notes the effects that the text of a statement shows, for any plan.
 pub(crate) fn note_text(effects: &mut Effects, statement: &str) {
     effects.keeps_locked_rows = session::keeps_locked_rows(statement);
     effects.forgets_statements = session::forgets_statements(statement);
@@ -48,7 +48,7 @@ pub(crate) fn of_words(words: &[String], schema: &Schema) -> Effects {
             effects.changes_settings = true;
         }
         "execute" => effects.forgets_locks = true,
-        // CREATE, ALTER, DROP, GRANT, COMMENT and what is not known.
+        // CREATE, ALTER, DROP, GRANT, COMMENT and unknown statements.
         _ => {
             effects.changes_schema = true;
             effects.forgets_locks = true;
@@ -65,8 +65,8 @@ pub(crate) fn of_words(words: &[String], schema: &Schema) -> Effects {
     effects
 }
 
-/// Settings by which texts of values are written and read, by the word that a statement names them
-/// with; `u`: in escapes.
+/// Settings that decide how values are written as text, by the word that names them in a statement;
+/// `u`: a name in escapes.
 const OF_TEXTS: &[&str] = &[
     "bytea_output",
     "client_encoding",
@@ -80,7 +80,7 @@ const OF_TEXTS: &[&str] = &[
     "u",
 ];
 
-/// Whether a statement may change a setting by which texts are read.
+/// Whether a statement may change how values are written as text.
 pub(crate) fn changes_texts(words: &[String]) -> bool {
     let mut words_left = words.iter().map(String::as_str);
     let first = words_left.next().unwrap_or_default();
@@ -97,7 +97,8 @@ pub(crate) fn changes_texts(words: &[String]) -> bool {
     }
 }
 
-/// Whether a statement sets by what it reads or writes: which setting, its text need not say.
+/// Whether a statement changes settings through a function or view, so that its text need not name
+/// the setting.
 pub(crate) fn sets_by_rows(words: &[String]) -> bool {
     let has = |own: &str| words.iter().any(|word| word == own);
     has("set_config") || (has("pg_settings") && has("update"))
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_the_transaction_are_none() {
+    fn set_transaction_changes_no_setting() {
         let changes = |text: &str| effects(text).changes_settings;
         for text in [
             "set transaction isolation level repeatable read read only",
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_texts_are_known() {
+    fn settings_that_change_how_values_are_written_are_known() {
         let changes = |text: &str| effects(text).changes_texts;
         for text in [
             "set timezone to utc",
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_hold_definitions_and_settings_is_known() {
+    fn statements_that_may_define_or_set_are_known() {
         for text in ["call p", "do"] {
             let effects = effects(text);
             assert!(effects.changes_settings && effects.forgets_locks, "{text}");
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn transactions_are_known_by_their_words() {
+    fn transaction_statements_are_recognised() {
         use TransactionEffect::{Begin, End, RollbackTo};
         assert_eq!(transaction("begin"), Some(Begin));
         assert_eq!(transaction("start transaction"), Some(Begin));

@@ -1,9 +1,9 @@
-//! The condition of a check as the catalogue stores it (`pg_constraint.conbin`).
+//! The condition of a check constraint as the catalogue stores it (`pg_constraint.conbin`).
 //!
-//! What the server would print of it cannot be asked: for that it locks the table, and would wait
-//! for every transaction that has changed it. The stored tree is there without a lock. Of each node
-//! the fields are read that say what it computes; which others there are depends on the version.
-//! What is not understood is no guard.
+//! The server could print the condition, but locks the table for that, and would wait for every
+//! transaction that has changed it. The stored tree can be read without a lock. Only the fields
+//! that say what a node computes are read; the others depend on the version. A condition that is
+//! not understood is no guard.
 
 /// Numbers of the catalogue, which are the same in all versions: `pg_operator.dat`, `pg_proc.dat`
 /// and `pg_type.dat` of PostgreSQL.
@@ -200,7 +200,7 @@ pub(crate) mod tests {
         :constvalue 6 [ 24 0 0 0 2 2 ]}) :location 145}) :location 126}";
 
     #[test]
-    fn what_a_tree_computes_is_read() {
+    fn the_condition_of_a_stored_tree_is_read() {
         let read = conditions(EQUALITY).expect("a guard");
         assert_eq!(read, ["$1 >= x0201", "$1 < x0202"]);
         let number = "{BOOLEXPR :boolop and :args ({OPEXPR :opno 525 :args ({MINMAXEXPR :op 1 \
@@ -214,7 +214,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_no_guard_has_is_none() {
+    fn other_conditions_are_no_guard() {
         for (part, other) in [
             (":boolop and", ":boolop or"),
             ("BOOLEXPR", "OTHER"),

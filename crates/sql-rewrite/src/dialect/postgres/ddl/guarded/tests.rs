@@ -1,4 +1,4 @@
-//! Which guards statements make, keep and refuse, and which checks of a server are some.
+//! Which guards statements make, keep and refuse, and which checks of a server are guards.
 
 use crate::dialect::postgres::parse::statements;
 use crate::dialect::postgres::table_guard::tree::tests::EQUALITY;
@@ -97,7 +97,7 @@ fn a_table_is_made_with_a_guard() {
 }
 
 #[test]
-fn a_column_that_comes_is_guarded_and_so_are_those_that_stay() {
+fn added_columns_and_remaining_columns_are_guarded() {
     becomes(
         "ALTER TABLE people ADD COLUMN fee int",
         "ALTER TABLE \"public\".people ADD COLUMN fee BYTEA, ADD GUARD NOT VALID",
@@ -136,7 +136,7 @@ fn a_column_that_comes_is_guarded_and_so_are_those_that_stay() {
 }
 
 #[test]
-fn a_text_of_several_statements_knows_the_guards_that_it_makes() {
+fn guards_of_earlier_statements_of_a_text_are_known() {
     let text = "CREATE TABLE people (id int, note text); ALTER TABLE people DROP COLUMN note";
     let schema = Schema::build(&rules(), &vec![Vec::new(); QUERIES.len()]).expect("nothing there");
     let schema = Schema {
@@ -171,7 +171,7 @@ fn names_of_guards_are_refused() {
 }
 
 #[test]
-fn a_guard_is_known_by_its_name_and_by_what_it_computes() {
+fn a_guard_is_recognised_by_name_and_condition() {
     let name = guard(&["id"]).name();
     let schema = schema();
     assert_eq!(schema.guards.len(), 1);

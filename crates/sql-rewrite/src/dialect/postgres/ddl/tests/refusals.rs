@@ -1,4 +1,4 @@
-//! What the server would do with protected tables by itself, and what nothing is known of.
+//! Refused: what the server would do with protected tables by itself, and unknown statements.
 
 use super::{passes, refused};
 
@@ -22,7 +22,7 @@ fn code_in_the_server_does_not_see_protected_tables() {
 }
 
 #[test]
-fn a_table_that_nothing_is_known_of_is_not_changed() {
+fn an_unknown_table_is_not_changed() {
     refused("CREATE INDEX i ON visits (person)", "before it is there");
     refused(
         "ALTER TABLE app.later ADD COLUMN x int",

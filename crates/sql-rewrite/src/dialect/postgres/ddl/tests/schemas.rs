@@ -1,4 +1,5 @@
-//! Relations of what is sent are named with their schemas, wherever the server's search path leads.
+//! Relations in rewritten statements are qualified, so that the search path of the server does not
+//! matter.
 
 use super::{Plan, Refusal, Schema, schema};
 
@@ -18,7 +19,7 @@ fn behind_app() -> Schema {
 }
 
 #[test]
-fn what_a_statement_makes_and_names_has_its_schema() {
+fn relations_in_a_rewritten_statement_are_qualified() {
     let foreign_key = "FOREIGN KEY (id) REFERENCES";
     for (text, expected) in [
         (
