@@ -11,7 +11,7 @@ use comfy_table::{ContentArrangement, Table, TableStyle};
 use proxy::config::{self, Parts};
 use sql_plan::{DEFAULT_SCHEMA, Use};
 use sql_rewrite::explain::{self, ColumnReport, How, Learnt, Place, StatementReport};
-use sql_rewrite::{Answer, Dialect, QUERIES, Schema};
+use sql_rewrite::{Answer, QUERIES, Schema};
 
 mod guards;
 mod queries;
@@ -231,7 +231,7 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         }
         let mut kinds = [0_usize; KINDS.len()];
         for sent in queries::read(path)? {
-            for report in explain::statements(&sent.text, &schema, Dialect::Postgres) {
+            for report in explain::statements(&sent.text, &schema) {
                 kinds[kind(&report.how)] += sent.count;
                 output.write_all(statement_text(&report, sent.count).as_bytes())?;
             }

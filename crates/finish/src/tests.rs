@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use column_value::{LogicalType, Value, ValueError};
 use semantics_postgres::{TextContext, ValueText};
 use sql_plan::{ColumnId, Finish, Form, Literal, Mode, OutputKind, Plan, Source};
-use sql_rewrite::{Column, Dialect, ProtectedColumn, RelationKind, Schema, Table};
+use sql_rewrite::{Column, ProtectedColumn, RelationKind, Schema, Table};
 use wire_postgres::values;
 
 use super::*;
@@ -85,7 +85,7 @@ fn schema() -> Schema {
 
 /// The plan of a query, where the proxy has to finish it.
 fn plan(sql: &str) -> Result<Option<Finish>, String> {
-    let planned = sql_rewrite::plan(sql, &schema(), Dialect::Postgres);
+    let planned = sql_rewrite::plan(sql, &schema());
     let mut planned = planned.map_err(|refusal| refusal.message)?;
     match planned.pop().map(|one| one.plan) {
         Some(Plan::Finish(finish)) => Ok(Some(*finish)),

@@ -5,14 +5,12 @@ use std::sync::LazyLock;
 
 use sql_plan::{ColumnId, Mode, Plan, Planned, Translated};
 use sql_rewrite::{
-    Column, Dialect, ProtectedColumn, RelationKind, Schema, Table, is_of_second_proof, plan, widen,
+    Column, Dialect, ProtectedColumn, RelationKind, Schema, Table, is_of_second_proof, plan,
 };
 use sqlparser::ast::{
     AssignmentTarget, Expr, Query, SelectItem, SetExpr, Statement, TableAlias, TableFactor, Value,
     Visit, Visitor, visit_expressions,
 };
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
 
 use crate::input::Input;
 
@@ -222,7 +220,7 @@ pub fn run(bytes: &[u8]) {
     if text.len() > TEXT_SIZE_MAX {
         return;
     }
-    match plan(&text, &SCHEMA, Dialect::Postgres) {
+    match plan(&text, &SCHEMA) {
         Ok(planned) => {
             check(&text, &planned);
             #[cfg(feature = "oracle")]
@@ -296,12 +294,12 @@ fn check_sent(translated: &Translated) {
         text.push_str(&(hole + 1).to_string());
     });
     check_text(&text);
-    let all: Vec<ColumnId> = SCHEMA.protected.iter().map(|column| column.id).collect();
-    if let Some(wider) = widen(translated, &all, &SCHEMA) {
+    if let Some(wider) = translated.locks.iter().find_map(|own| own.wider.as_ref()) {
         assert!(
             wider.outputs.len() > translated.outputs.len(),
             "it reads more"
         );
+        check_sent(wider);
     }
 }
 
@@ -310,7 +308,7 @@ fn check_text(text: &str) {
     if !text.contains(CANARY) {
         return;
     }
-    let Ok(statements) = Parser::parse_sql(&PostgreSqlDialect {}, text) else {
+    let Some(statements) = Dialect::Postgres.statements(text) else {
         return;
     };
     for statement in &statements {

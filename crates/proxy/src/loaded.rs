@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use sql_plan::{ColumnId, Plan};
+use sql_plan::{ColumnId, LockKey, Plan};
 use sql_rewrite::{Schema, SessionFacts};
 
 use crate::sealing::Sealer;
@@ -41,19 +41,16 @@ impl Loaded {
             && self.schema.temporary == session.temporary
     }
 
-    /// Columns that are worth reading when a row of a table is locked: they are computed from
-    /// their old values later.
-    pub fn incremented(&self, table: &(String, String)) -> Vec<ColumnId> {
-        let incremented = self.incremented.read();
-        let incremented = incremented.unwrap_or_else(PoisonError::into_inner);
-        incremented.get(table).cloned().unwrap_or_default()
-    }
-
-    /// How many those are. They only become more.
-    pub fn incremented_count(&self, table: &(String, String)) -> usize {
-        let incremented = self.incremented.read();
-        let incremented = incremented.unwrap_or_else(PoisonError::into_inner);
-        incremented.get(table).map_or(0, Vec::len)
+    /// Whether a locking `SELECT` should read the columns of its wider variant: one of them has
+    /// been incremented, and the `SELECT` leaves it out. Once true for a plan, it stays true.
+    pub fn prefers_wider(&self, locks: &LockKey) -> bool {
+        let wider = locks.wider.as_ref().and_then(|wider| wider.locks.as_ref());
+        wider.is_some_and(|wider| {
+            let incremented = self.incremented.read();
+            let incremented = incremented.unwrap_or_else(PoisonError::into_inner);
+            let mut columns = incremented.get(&locks.table).into_iter().flatten();
+            columns.any(|column| wider.reads(*column) && !locks.reads(*column))
+        })
     }
 
     pub(crate) fn note_increments(&self, plan: &Plan) {

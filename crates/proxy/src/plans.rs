@@ -49,8 +49,6 @@ pub struct TextPlan {
     pub forgets_statements: bool,
     /// Whether the text may name what sessions give names to: looked for once, not at each Bind.
     pub may_name_objects: bool,
-    /// How many columns of the table that a row is locked of were worth reading beside.
-    widened: usize,
 }
 
 /// A text whose holes are parameters.
@@ -67,17 +65,13 @@ pub struct Bound {
 impl TextPlan {
     /// Prepares a plan for use.
     pub fn new(text: &str, mut planned: Vec<Planned>, loaded: &Arc<Loaded>) -> Self {
-        let mut widened = 0;
         for one in &mut planned {
-            let Plan::One(translated, _) = &mut one.plan else {
-                continue;
-            };
-            if let Some(locks) = &translated.locks {
-                let columns = loaded.incremented(&locks.table);
-                widened = columns.len();
-                if let Some(wider) = sql_rewrite::widen(translated, &columns, &loaded.schema) {
-                    *translated = wider;
-                }
+            if let Plan::One(translated, _) = &mut one.plan
+                && let Some(locks) = &mut translated.locks
+                && loaded.prefers_wider(locks)
+                && let Some(wider) = locks.wider.take()
+            {
+                *translated = *wider;
             }
         }
         let mut bound = Vec::new();
@@ -97,7 +91,6 @@ impl TextPlan {
                 .any(|one| one.plan.effects().forgets_statements),
             may_name_objects: sql_rewrite::may_name_objects(text),
             planned,
-            widened,
         }
     }
 
@@ -126,7 +119,7 @@ impl TextPlan {
             Plan::One(translated, _) => translated.locks.as_ref(),
             _ => None,
         });
-        locks.is_some_and(|locks| self.loaded.incremented_count(&locks.table) > self.widened)
+        locks.is_some_and(|locks| self.loaded.prefers_wider(locks))
     }
 
     /// What a statement of the client's becomes on the server under the client's own name. None:

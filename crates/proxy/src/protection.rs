@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use sql_plan::Rules;
-use sql_rewrite::{Dialect, Objects, Schema, SessionFacts};
+use sql_rewrite::{Objects, Schema, SessionFacts};
 
 use crate::counters::{Counters, add};
 use crate::loaded::Loaded;
@@ -418,7 +418,7 @@ impl Protection {
         text: &str,
         objects: &Objects,
     ) -> Result<Arc<TextPlan>, StatementError> {
-        let planned = sql_rewrite::plan_with(text, &loaded.schema, Dialect::Postgres, objects)?;
+        let planned = sql_rewrite::plan_with(text, &loaded.schema, objects)?;
         add(&self.counters.plans, 1);
         for one in &planned {
             loaded.note_increments(&one.plan);

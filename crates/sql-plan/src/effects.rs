@@ -1,67 +1,67 @@
-//! What a statement changes beside rows, and what it has the server do with protected columns.
+//! The effects of a statement beside the rows that it changes, and how the server uses protected
+//! columns in it.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::{ColumnId, Output};
 
-/// What a statement changes beside rows.
+/// What a statement changes beside the rows that it writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
-    /// The transaction.
+    /// How it begins or ends a transaction.
     pub transaction: Option<TransactionEffect>,
-    /// The schema may be another afterwards: load it anew.
+    /// The schema may have changed afterwards: load it again.
     pub changes_schema: bool,
-    /// Tables with rules, as (schema, table), that the statement may take such columns from, or
-    /// make anew without them.
+    /// Tables with rules, as (schema, table), that may lack protected columns afterwards: the
+    /// statement drops columns, or creates the table without them.
     pub reshapes: Vec<(String, String)>,
-    /// Rows of unknown tables may be written: forget what is known of locked rows.
+    /// Rows of unknown tables may be written: forget all locked rows.
     pub forgets_locks: bool,
-    /// The text shows that no locked row changes: the statement reads, or adds rows.
+    /// The text shows that no locked row changes: the statement only reads or adds rows.
     pub keeps_locked_rows: bool,
-    /// Statements that were prepared under names of the proxy's may be gone.
+    /// Statements that the proxy has prepared for itself may be gone.
     pub forgets_statements: bool,
     /// The table that the statement writes, as (schema, table): its locked rows are forgotten.
     pub writes: Option<(String, String)>,
     /// A setting that changes how texts are read (`search_path`, `DateStyle`, …): look at
     /// ParameterStatus.
     pub changes_settings: bool,
-    /// A setting by which texts of values are written and read may be another afterwards:
+    /// A setting that decides how values are written as text may have changed afterwards:
     /// `TimeZone`, `DateStyle`, `IntervalStyle`, `client_encoding`, `standard_conforming_strings`,
-    /// `bytea_output`, `extra_float_digits`. The server tells of it no sooner than before
-    /// ReadyForQuery, and of the last two only who asks. The end of a transaction may take such a
-    /// change back.
+    /// `bytea_output`, `extra_float_digits`. The server reports it right before ReadyForQuery; the
+    /// last two have to be asked for. The end of a transaction may undo such a change.
     pub changes_texts: bool,
-    /// Names that the session gives or takes back: for what keeps them (`sql_rewrite::Objects`).
+    /// Names that the session creates or drops, for `sql_rewrite::Objects`.
     pub objects: Vec<ObjectEffect>,
-    /// What the server does with protected columns, beside what holes and outputs tell.
+    /// What the server does with protected columns, apart from what holes and outputs show.
     pub uses: BTreeSet<(ColumnId, Use)>,
 }
 
-/// How a transaction goes on.
+/// How a statement begins or ends a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransactionEffect {
     /// `BEGIN`
     Begin,
     /// `COMMIT`, `ROLLBACK`, `PREPARE TRANSACTION`
     End,
-    /// `ROLLBACK TO`: what was read and written since is void.
+    /// `ROLLBACK TO`: what was read and written since the savepoint is undone.
     RollbackTo,
 }
 
-/// What a statement does to the names that its session has given.
+/// What a statement does to the prepared statements and cursors of its session.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ObjectEffect {
     /// `PREPARE` over a protected table.
     Prepares {
         /// The statement's name.
         name: String,
-        /// The types that its parameters are given, as SQL.
+        /// The declared types of its parameters, as SQL.
         types: Vec<String>,
-        /// What is prepared.
+        /// The statement that is prepared.
         text: String,
     },
-    /// `PREPARE` over no protected table, of a statement by its name.
+    /// `PREPARE` of a statement of this name over no protected table.
     PreparesPlain(String),
     /// `DEALLOCATE`; None: of all.
     Deallocates(Option<String>),
@@ -69,7 +69,7 @@ pub enum ObjectEffect {
     Declares {
         /// The cursor's name.
         name: String,
-        /// What its columns are; empty: nothing is sealed.
+        /// Its columns; empty: none is sealed.
         outputs: Vec<Output>,
         /// Whether it outlives a transaction that is committed.
         hold: bool,
@@ -78,7 +78,7 @@ pub enum ObjectEffect {
     Closes(Option<String>),
 }
 
-/// What is prepared may hold confidential constants.
+/// Leaves out the prepared text, which may hold confidential constants.
 impl fmt::Debug for ObjectEffect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -96,20 +96,20 @@ impl fmt::Debug for ObjectEffect {
 pub enum Use {
     /// Stores new ones.
     Written,
-    /// Finds rows that have a value.
+    /// Finds rows that have a given value.
     Matched,
-    /// Finds rows beyond a bound, or within two.
+    /// Finds rows above or below a bound, or between two.
     Bounded,
-    /// Compares them with those of a column.
+    /// Compares them with values of another column.
     Paired,
     /// Puts equal ones together: `GROUP BY`, `DISTINCT`.
     Grouped,
     /// Sorts by them: `ORDER BY`, `MIN`, `MAX`.
     Sorted,
-    /// Finds rows that have none, or counts those that have one.
+    /// Finds rows that are NULL, or counts those that are not.
     NullTested,
-    /// Gives them for the client.
+    /// Returns them for the client.
     Returned,
-    /// Gives them to the proxy, which computes with them.
+    /// Returns them to the proxy, which computes with them.
     Fetched,
 }

@@ -1,26 +1,26 @@
-//! What the proxy computes: expressions over rows, constants and parameters.
+//! Expressions that the proxy computes, over rows, constants and parameters.
 
 use std::fmt;
 
 use column_value::LogicalType;
 
-/// Where a value is from.
+/// Where a value comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// The client's parameter, from 0 (`$1`).
+    /// A parameter of the client, counted from 0 (`$1`).
     Parameter(usize),
-    /// A constant of the text.
+    /// A constant of the client's text.
     Literal(Literal),
-    /// What the proxy computes from parameters and constants alone, a value of this type.
+    /// A value of this type that the proxy computes from parameters and constants alone.
     Calculated(Box<Expression>, LogicalType),
-    /// [`ReadModifyWrite::assignments`], by index.
+    /// The value of one of [`ReadModifyWrite::assignments`], by index.
     Computed(usize),
-    /// [`ReadModifyWrite`]: where the row lies, as it was read; index among the outputs of
-    /// `read`: 0 is `ctid`, 1 is `tableoid` (partitions of one table number their rows alike).
+    /// A part of the row locator of a [`ReadModifyWrite`], by index among the outputs of `read`. In
+    /// PostgreSQL 0 is `ctid` and 1 is `tableoid`, since partitions number their rows alike.
     Locator(usize),
 }
 
-/// A constant. Its `Debug` does not show the content: it may be meant for a protected column.
+/// A constant. `Debug` hides its content, which may be meant for a protected column.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Literal {
     /// `NULL`
@@ -29,14 +29,14 @@ pub enum Literal {
     Boolean(bool),
     /// Digits as they were written, with sign.
     Number(String),
-    /// A quoted text, without quotes; of whatever type its place asks for.
+    /// A quoted text, without quotes. Its context decides its type.
     Text(String),
-    /// Time of the transaction's start (`CURRENT_TIMESTAMP`, `now()`).
+    /// The start time of the transaction (`CURRENT_TIMESTAMP`, `now()`).
     TransactionTime,
 }
 
 impl Literal {
-    /// Writes it as PostgreSQL reads it, whatever `standard_conforming_strings` is.
+    /// Writes it for PostgreSQL, so that `standard_conforming_strings` does not matter.
     pub fn write(&self, out: &mut String) {
         match self {
             Self::Null => out.push_str("NULL"),
@@ -70,7 +70,7 @@ impl fmt::Debug for Literal {
     }
 }
 
-/// What the proxy computes.
+/// An expression that the proxy computes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
     /// A column of the fetched row, by index among the outputs.
@@ -87,11 +87,11 @@ pub enum Expression {
     Binary(BinaryOperator, Box<Expression>, Box<Expression>),
     /// `LIKE`, `ILIKE`: operand, pattern, escape character, whether case counts.
     Like {
-        /// What is looked at.
+        /// The text that is matched.
         operand: Box<Expression>,
         /// The pattern.
         pattern: Box<Expression>,
-        /// Escape character; None: backslash.
+        /// The escape character; None: backslash.
         escape: Option<char>,
         /// Whether case counts (`LIKE`).
         case_sensitive: bool,
@@ -111,7 +111,7 @@ pub enum Expression {
 }
 
 impl Expression {
-    /// How many expressions are within each other.
+    /// How deep expressions are nested in it, itself included.
     pub fn depth(&self) -> usize {
         let mut deepest = 0;
         let mut rest = vec![(self, 1)];
@@ -123,7 +123,7 @@ impl Expression {
         deepest
     }
 
-    /// The expressions right within it.
+    /// Its operands.
     pub fn parts(&self) -> Vec<&Self> {
         match self {
             Self::Column(_) | Self::Value(..) | Self::Aggregate(_) | Self::Group(_) => Vec::new(),

@@ -1,10 +1,10 @@
-//! What is done with a statement over confidential columns.
+//! Plans for statements on protected columns, and what plans are made of.
 //!
-//! [`Rules`] say which columns are confidential. A [`Plan`] says what the server gets for a
-//! statement, what its holes are filled with, which of its columns are opened, and what is computed
-//! afterwards; its [`Effects`] say what the statement changes beside rows. A [`Refusal`] says why a
-//! statement is not executed. `sql-rewrite` makes plans; `finish` and the proxy's sessions carry
-//! them out. No parser, no protocol, no key, no I/O.
+//! [`Rules`] say which columns are protected. A [`Plan`] says what the server gets for a statement,
+//! what fills its holes, which of its columns are opened, and what is computed afterwards. Its
+//! [`Effects`] say what the statement changes beside rows. A [`Refusal`] says why a statement is
+//! not executed. The crate `sql-rewrite` makes plans; the crate `finish` and the proxy's sessions
+//! carry them out. No parser, no protocol, no key, no I/O.
 #![forbid(unsafe_code)]
 
 mod column_id;

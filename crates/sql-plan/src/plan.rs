@@ -1,4 +1,4 @@
-//! The plan: what the proxy sends for a statement, and what it does with the answer.
+//! The plan of a statement: what the proxy sends to the server, and what it does with the answer.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::{
 /// One statement of a text, and what to do for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Planned {
-    /// Where the statement stands in the text, in bytes.
+    /// The byte range of the statement in the text.
     pub span: Range<usize>,
     /// What to do.
     pub plan: Plan,
@@ -21,21 +21,21 @@ pub struct Planned {
 /// What to do for one statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Plan {
-    /// No protected column takes part: the client's own text goes on, and answers come back
-    /// as they are.
+    /// No protected column takes part: the client's text and the server's answers are passed on
+    /// unchanged.
     Pass(Effects),
-    /// One statement for the server; its rows are opened where they are sealed.
+    /// One statement for the server; sealed columns of its rows are opened.
     One(Translated, Effects),
     /// `column = column + x` on sealed columns.
     ReadModifyWrite(Box<ReadModifyWrite>),
-    /// Rows are fetched; the proxy computes the answer.
+    /// The proxy fetches rows, and computes the answer from them.
     Finish(Box<Finish>),
     /// `COPY` of a protected table.
     Copy(Box<Copy>),
 }
 
 impl Plan {
-    /// What the statement changes beside rows.
+    /// The effects of the statement.
     pub fn effects(&self) -> &Effects {
         match self {
             Self::Pass(effects) | Self::One(_, effects) => effects,
@@ -45,7 +45,7 @@ impl Plan {
         }
     }
 
-    /// The same, to be changed.
+    /// The effects of the statement, mutable.
     pub fn effects_mut(&mut self) -> &mut Effects {
         match self {
             Self::Pass(effects) | Self::One(_, effects) => effects,
@@ -59,8 +59,8 @@ impl Plan {
 /// `UPDATE` that needs the old values of sealed columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadModifyWrite {
-    /// Reads and locks: outputs 0 and 1 are where the row lies ([`Source::Locator`]), the others
-    /// are `current`, in its order.
+    /// Reads and locks the rows. The first outputs are the row locator ([`Source::Locator`]), the
+    /// others are `current`, in its order.
     pub read: Translated,
     /// The columns that are read.
     pub current: Vec<Current>,
@@ -68,13 +68,13 @@ pub struct ReadModifyWrite {
     pub assignments: Vec<Assignment>,
     /// Writes one row, found by [`Source::Locator`].
     pub write: Translated,
-    /// Writes the one row of `locks` by its key, without a locator: for values known from
-    /// the lock cache.
+    /// Writes the one row of `locks` by its key, without a locator: for a row whose values are
+    /// known from the lock cache.
     pub write_by_key: Option<Translated>,
-    /// The key of the row, where it is one: whether the cache may know it. Its holes are those
-    /// of `read`, and so are the values that `write_by_key` compares with.
+    /// The key of the row, if the statement finds at most one: the cache may know it. Its holes are
+    /// those of `read`; `write_by_key` compares with the same values.
     pub locks: Option<LockKey>,
-    /// Effects.
+    /// The effects of the statement.
     pub effects: Effects,
 }
 
@@ -88,7 +88,7 @@ pub enum Current {
 }
 
 impl Current {
-    /// The protected column.
+    /// The protected column, if it is one.
     pub fn sealed(self) -> Option<ColumnId> {
         match self {
             Self::Sealed(column) => Some(column),
@@ -102,43 +102,43 @@ impl Current {
 pub struct Assignment {
     /// The column.
     pub column: ColumnId,
-    /// The value, over the row that was read.
+    /// The value, computed from the row that was read.
     pub value: Expression,
 }
 
 /// A query that the proxy finishes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finish {
-    /// Fetches rows. The proxy takes no more than its limit, and answers with an error beyond it.
+    /// Fetches the rows. If there are more than the proxy's limit, it answers with an error.
     pub fetch: Translated,
-    /// Rows that count.
+    /// The condition of the rows that are kept.
     pub filter: Option<Expression>,
-    /// Groups; empty and without aggregates: no grouping.
+    /// Group keys; empty and without aggregates: no grouping.
     pub group_by: Vec<GroupKey>,
     /// Aggregates of each group.
     pub aggregates: Vec<Aggregate>,
     /// Whether rows are grouped even without keys (`SELECT SUM(x) FROM t`).
     pub grouped: bool,
-    /// Groups that count.
+    /// The condition of the groups that are kept.
     pub having: Option<Expression>,
-    /// Columns of the answer: name, value, and type. None: that of the fetched column that the
-    /// value is, by itself or as a group key; for a plain one it is what the server says.
+    /// Columns of the answer: name, value, and type. Without a type the value is a fetched column
+    /// or group key, and has the type of that column; a plain one has the type that the server
+    /// gives.
     pub project: Vec<(String, Expression, Option<LogicalType>)>,
     /// `DISTINCT`
     pub distinct: bool,
-    /// Order.
+    /// `ORDER BY`
     pub order_by: Vec<Sort>,
     /// `LIMIT`
     pub limit: Option<Expression>,
     /// `OFFSET`
     pub offset: Option<Expression>,
-    /// Effects.
+    /// The effects of the statement.
     pub effects: Effects,
 }
 
 impl Finish {
-    /// All that is computed, but for how many rows.
-    /// All that is computed.
+    /// All expressions but `LIMIT` and `OFFSET`.
     pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
         let aggregates = self.aggregates.iter();
         let aggregated = aggregates.flat_map(|one| one.argument.iter().chain(&one.filter));
@@ -151,7 +151,7 @@ impl Finish {
     }
 }
 
-/// What rows are grouped by.
+/// A key that rows are grouped by.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupKey {
     /// The value.
@@ -161,7 +161,7 @@ pub struct GroupKey {
 /// An aggregate over the rows of a group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregate {
-    /// Which.
+    /// The function.
     pub function: AggregateFunction,
     /// `DISTINCT`
     pub distinct: bool,
@@ -185,22 +185,22 @@ pub struct Sort {
 /// `COPY` between the client and a protected table: its protected fields are sealed or opened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Copy {
-    /// The whole statement for the server; its format is that of the client.
+    /// The statement for the server, with the format that the client asked for.
     pub template: Template,
-    /// What fills its holes: constants of a query that are compared with protected columns.
+    /// What fills its holes: constants of a query that meet protected columns.
     pub holes: Vec<Hole>,
-    /// Whether rows go to the server (`FROM STDIN`); else they come (`TO STDOUT`).
+    /// Whether rows are sent to the server (`FROM STDIN`) or come from it (`TO STDOUT`).
     pub into_server: bool,
     /// Schema and table; empty for a query.
     pub table: (String, String),
     /// Names of the fields of a row, in order.
     pub columns: Vec<String>,
-    /// What each field of a row is, in order.
+    /// The kind of each field of a row, in order.
     pub fields: Vec<OutputKind>,
     /// How rows are written.
     pub format: CopyFormat,
-    /// Protected columns with a default that the statement leaves out are refused at plan time,
-    /// so there is nothing to add to a row.
+    /// The effects of the statement. It leaves out no protected column with a default, since the
+    /// planner refuses that; so nothing has to be added to a row.
     pub effects: Effects,
 }
 

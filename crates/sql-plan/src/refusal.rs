@@ -1,4 +1,4 @@
-//! Refusals: statements that are not executed, and why.
+//! Refusals: why a statement is not executed.
 
 use sqlstate::SqlState;
 
@@ -15,7 +15,7 @@ pub struct Refusal {
     pub hint: Option<String>,
 }
 
-/// What is not supported on protected columns.
+/// A refusal of what is not supported on protected columns.
 pub fn refuse(message: impl Into<String>) -> Refusal {
     Refusal {
         sqlstate: SqlState::FEATURE_NOT_SUPPORTED,
@@ -24,22 +24,22 @@ pub fn refuse(message: impl Into<String>) -> Refusal {
     }
 }
 
-/// Stands in refusals for the table, until it is known which one the statement names.
+/// Placeholder in messages for the table, until the statement's table is known.
 const SOME_TABLE: &str = "a protected table";
 
-/// A part of SQL that the analysis does not know.
+/// A refusal of SQL that the analysis does not know.
 pub fn unsupported(what: &str) -> Refusal {
     refuse(format!(
         "{what} is not supported in a statement that names {SOME_TABLE}"
     ))
 }
 
-/// Where a refusal knows nothing better.
+/// The hint of refusals that have none of their own.
 const USUAL_HINT: &str = "`strongroom columns explain` tells what works on each column, and what \
                           becomes of a statement.";
 
 impl Refusal {
-    /// The same, with the name of the table in it where there is one.
+    /// The same, with the name of the table in its message.
     #[must_use]
     pub fn naming(mut self, name: Option<&str>) -> Self {
         let Some(name) = name else {

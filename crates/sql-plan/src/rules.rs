@@ -1,4 +1,5 @@
-//! What the user wants protected: the tables `[columns.TABLE.COLUMN]` of the configuration.
+//! The rules: which columns the user wants protected, and how. They are the tables
+//! `[columns.TABLE.COLUMN]` of the configuration.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ mod check;
 
 pub use check::{constant_value, few_values, parse_default};
 
-/// What the server can do with a column's ciphertext, and so what it learns.
+/// The mode of a column: what the server can do with its ciphertext, and so what it learns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -29,17 +30,17 @@ pub struct ColumnRule {
     /// The type that clients see.
     #[serde(rename = "type")]
     pub logical: LogicalType,
-    /// The mode.
+    /// How the column is sealed.
     #[serde(default)]
     pub mode: Mode,
-    /// Columns of one domain share a key, so that they can be compared and joined. None:
-    /// the column's own.
+    /// The domain: columns of one domain share a key, so they can be compared and joined. None: a
+    /// domain of its own.
     pub domain: Option<String>,
-    /// Of mode `order`: bits of a number that are kept in order; values beyond are refused.
+    /// In mode `order`: how many bits of a number keep their order; greater values are refused.
     pub bits: Option<u8>,
     /// `DEFAULT` of the column, as an SQL literal or `CURRENT_TIMESTAMP`: the proxy fills it in.
     pub default: Option<String>,
-    /// Equality or order on a type of few values tells the values: only with this word.
+    /// Allows `equality` or `order` on a type with few values, although they reveal the values.
     #[serde(default)]
     pub accept_leakage: bool,
 }
@@ -50,8 +51,7 @@ pub struct ColumnRule {
 pub struct Rules {
     /// Table to column to rule.
     pub tables: BTreeMap<String, BTreeMap<String, ColumnRule>>,
-    /// Whether tables get no check by which the server itself refuses plaintext: `guard = false` of
-    /// `[proxy]`.
+    /// Whether tables are created without guards: `guard = false` below `[proxy]`.
     #[serde(skip)]
     pub leaves_guards_out: bool,
 }
@@ -59,7 +59,7 @@ pub struct Rules {
 /// Rules that contradict themselves.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
-    /// The text is no TOML, or has unknown fields.
+    /// The text is not TOML, or has unknown fields.
     #[error("the rules cannot be read: {0}")]
     Syntax(#[from] toml::de::Error),
     /// A rule of one column.
@@ -78,9 +78,9 @@ impl Rules {
     /// Reads the table `[columns]` of a configuration, and checks it.
     ///
     /// # Errors
-    /// All that [`Rules::check`] finds, or the one place where the text is no TOML.
+    /// All that [`Rules::check`] finds, or the first place where the text is not TOML.
     pub fn from_toml(text: &str) -> Result<Self, Vec<RulesError>> {
-        /// A file may have other tables beside this one; they are read by others.
+        /// A file may have other tables, which are read elsewhere.
         #[derive(Deserialize)]
         struct File {
             #[serde(default)]
@@ -91,7 +91,7 @@ impl Rules {
         Ok(file.columns)
     }
 
-    /// How many columns have one.
+    /// How many columns have a rule.
     pub fn count(&self) -> usize {
         self.tables.values().map(BTreeMap::len).sum()
     }
@@ -115,5 +115,5 @@ impl Rules {
     }
 }
 
-/// Where a table is whose rule names no schema.
+/// The schema of a table whose rule names none.
 pub const DEFAULT_SCHEMA: &str = "public";

@@ -1,10 +1,9 @@
-//! A statement for the server: a text with holes, and what comes back.
+//! A statement for the server: a text with holes, and the columns that come back.
 //!
-//! A [`Translated`] statement is a text with *holes*. What goes into a hole is known when the
-//! statement is executed: a parameter of the client, a literal of its text, a value that was
-//! computed. A protocol with parameters binds each hole as `$1`, `$2`, …; one without writes a
-//! literal in its place. So a sealed literal is sealed anew each time, and no plan holds a
-//! ciphertext.
+//! A *hole* is a parameter slot of a rewritten statement. What fills it is known when the statement
+//! is executed: a parameter of the client, a literal of its text, or a computed value. A protocol
+//! with parameters binds each hole as `$1`, `$2`, …; one without writes a literal in its place. So
+//! a literal is sealed anew for each execution, and no plan holds a ciphertext.
 
 use column_value::LogicalType;
 
@@ -15,20 +14,20 @@ use crate::{AggregateFunction, ColumnId, Source};
 pub struct Translated {
     /// The text, with holes.
     pub template: Template,
-    /// What fills them, by number.
+    /// What fills the holes, by index.
     pub holes: Vec<Hole>,
-    /// Columns of the rows that come back, in order. Empty: no row comes back, or rows in which
-    /// nothing is sealed, and which go on as they are.
+    /// Columns of the rows that come back, in order. Empty: no rows come back, or rows without
+    /// sealed columns, which are passed on unchanged.
     pub outputs: Vec<Output>,
-    /// For a client that asks: the type of each of its parameters, where the plan knows it
-    /// (protected columns); None where the server infers it. As long as the highest `$n`.
+    /// The type of each parameter of the client, for ParameterDescription. None: the parameter
+    /// meets no protected column, and the server infers its type. As long as the highest `$n`.
     pub parameter_types: Vec<Option<ParameterType>>,
-    /// A `SELECT … FOR UPDATE` that finds at most one row by a unique key: the row stays as
-    /// it is read. Its holes are parameters and literals.
+    /// For a `SELECT … FOR UPDATE` that finds at most one row by a unique key: nobody else changes
+    /// that row until the transaction ends. Its holes are parameters and literals.
     pub locks: Option<LockKey>,
 }
 
-/// What a client is told of a parameter.
+/// The type of a parameter, as a client is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterType {
     /// A value of the type.
@@ -49,7 +48,7 @@ pub struct Template {
 pub enum Piece {
     /// SQL.
     Text(String),
-    /// Index into [`Translated::holes`]; one hole may stand at several places.
+    /// Index into [`Translated::holes`]. The same hole may occur several times.
     Hole(usize),
 }
 
@@ -70,16 +69,16 @@ impl Template {
 /// What fills a hole.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hole {
-    /// Where the value is from.
+    /// Where the value comes from.
     pub source: Source,
-    /// How it goes to the server.
+    /// How it is sent to the server.
     pub form: Form,
 }
 
-/// How a value goes to the server.
+/// How a value is sent to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Form {
-    /// As it is: it meets no protected column.
+    /// In clear: it meets no protected column.
     Plain,
     /// Sealed for a column.
     Sealed(ColumnId, Purpose),
@@ -101,23 +100,34 @@ pub enum Purpose {
 /// A column of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// The name that the client sees, where the server would call it otherwise.
+    /// The name that the client sees, if the server would name the column otherwise.
     pub name: Option<String>,
-    /// What it is.
+    /// What kind of values it has.
     pub kind: OutputKind,
-    /// Whether it was added by the plan, and is not for the client.
+    /// Whether the plan added it: the client does not see it.
     pub hidden: bool,
 }
 
-/// What a column of an answer is.
+impl Output {
+    /// A column that the client sees under the name that the server gives it.
+    pub const fn shown(kind: OutputKind) -> Self {
+        Self {
+            name: None,
+            kind,
+            hidden: false,
+        }
+    }
+}
+
+/// What kind of values a column of an answer has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputKind {
-    /// As the server gives it.
+    /// Plain values, passed on as the server gives them.
     Plain,
     /// A sealed value of this column (also after `MIN`, `MAX`, `DISTINCT` where the mode allows).
     Sealed(ColumnId),
-    /// An array of sealed values of this column: what the proxy has to aggregate. Only among what
-    /// is fetched for a [`Finish`].
+    /// An array of sealed values of this column, which the proxy aggregates. Only in
+    /// [`Finish::fetch`](crate::Finish::fetch).
     Gathered(ColumnId, AggregateFunction),
 }
 
@@ -130,13 +140,24 @@ pub struct LockKey {
     pub key: Vec<(usize, usize)>,
     /// Sealed columns of the row among the outputs.
     pub read: Vec<LockedColumn>,
+    /// The same `SELECT` with more columns of the row, hidden from the client: the sealed numbers
+    /// that the client leaves out. A session that increments one of them later need not read the
+    /// row again. None: there is none to add. Its own key has none either.
+    pub wider: Option<Box<Translated>>,
+}
+
+impl LockKey {
+    /// Whether a sealed column of the row is read.
+    pub fn reads(&self, column: ColumnId) -> bool {
+        self.read.iter().any(|read| read.column == column)
+    }
 }
 
 /// A sealed column of a locked row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockedColumn {
-    /// Which.
+    /// The column.
     pub column: ColumnId,
-    /// Place among the outputs.
+    /// Its index among the outputs.
     pub output: usize,
 }

@@ -1,4 +1,4 @@
-//! A plan in few lines, for people: tests, and whoever asks what is done with a statement.
+//! A plan in a few lines of text, for tests and for people who ask what the proxy does.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::{
     OutputKind, Plan, Purpose, ReadModifyWrite, Schema, Source, Translated, UnaryOperator,
 };
 
-/// What is done, line by line. Constants are not shown, since they may be confidential.
+/// The plan, line by line. Constants are left out, since they may be confidential.
 pub fn describe(plan: &Plan, schema: &Schema) -> String {
     let mut text = String::new();
     match plan {

@@ -1,18 +1,15 @@
-//! What protecting a column means: which operations work and where they run, and what somebody
-//! who reads the server learns. Data only; the program prints it.
+//! What protecting a column means: which operations work, where they run, and what an attacker who
+//! reads the server learns. Data only; the program prints it.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use column_value::LogicalType;
 
-use crate::lexer::{Lexeme, lexemes};
-use crate::{
-    ColumnId, Dialect, Mode, ObjectEffect, Plan, ProtectedColumn, Refusal, Schema, Use, uses,
-};
+use crate::dialect::lexeme::{Lexeme, Part};
+use crate::{ColumnId, Mode, ObjectEffect, Plan, ProtectedColumn, Refusal, Schema, Use, uses};
 use sql_plan::few_values;
 
-/// Where an operation is done.
+/// Where an operation is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// By the server, on ciphertext.
@@ -244,18 +241,18 @@ fn warnings(rule: &ProtectedColumn, schema: &Schema) -> Vec<String> {
     warnings
 }
 
-/// What becomes of one statement.
+/// How one statement is executed, and what it reveals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatementReport {
     /// The statement.
     pub text: String,
-    /// What is done.
+    /// How it is executed.
     pub how: How,
-    /// What whoever watches the server learns of protected columns by this statement.
+    /// What an attacker who watches the server learns of protected columns from this statement.
     pub learnt: Vec<Learnt>,
 }
 
-/// What one statement tells of one protected column.
+/// What one statement reveals of one protected column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Learnt {
     /// `schema.table`
@@ -264,11 +261,11 @@ pub struct Learnt {
     pub column: String,
     /// Its mode.
     pub mode: Mode,
-    /// What the server does with it, and what that tells.
+    /// What the server does with it, and what that reveals.
     pub uses: Vec<(Use, String)>,
 }
 
-/// What a plan tells, in the order of the rules.
+/// What a plan reveals, in the order of the rules.
 fn learnt(plan: &Plan, schema: &Schema) -> Vec<Learnt> {
     let mut columns: BTreeMap<ColumnId, Vec<(Use, String)>> = BTreeMap::new();
     for (id, what) in uses::of_plan(plan) {
@@ -316,7 +313,7 @@ fn told(what: Use, rule: &ProtectedColumn) -> String {
 /// How a statement is executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum How {
-    /// It goes on as it is: no protected column takes part.
+    /// It is passed on unchanged: no protected column takes part.
     Passed,
     /// The server does it on ciphertext.
     Server,
@@ -359,11 +356,11 @@ impl How {
     }
 }
 
-/// What is prepared is executed later, by the plan of its own text.
-fn meant(plan: Plan, schema: &Schema, dialect: Dialect) -> Plan {
+/// For `PREPARE`, the plan of the statement that is prepared: that is what is executed later.
+fn meant(plan: Plan, schema: &Schema) -> Plan {
     let prepared = match &plan {
         Plan::One(_, effects) => effects.objects.iter().find_map(|effect| match effect {
-            ObjectEffect::Prepares { text, .. } => crate::plan(text, schema, dialect).ok()?.pop(),
+            ObjectEffect::Prepares { text, .. } => crate::plan(text, schema).ok()?.pop(),
             _ => None,
         }),
         _ => None,
@@ -371,19 +368,18 @@ fn meant(plan: Plan, schema: &Schema, dialect: Dialect) -> Plan {
     prepared.map_or(plan, |planned| planned.plan)
 }
 
-/// What becomes of the statements of a text, each by itself: one that is refused does not hide
-/// the others.
-pub fn statements(text: &str, schema: &Schema, dialect: Dialect) -> Vec<StatementReport> {
-    let lexemes = lexemes(text);
+/// Reports on the statements of a text, each by itself: a refused one does not hide the others.
+pub fn statements(text: &str, schema: &Schema) -> Vec<StatementReport> {
+    let lexemes = schema.dialect.lexemes(text);
     let parts = lexemes.split(|(lexeme, _)| *lexeme == Lexeme::Semicolon);
-    let report = |part: &[(Lexeme, Range<usize>)]| {
-        // What does not end, as a text without its last quote, ends behind the text.
+    let report = |part: &Part| {
+        // A lexeme that is not closed, as a constant without its last quote, ends behind the text.
         let end = part.last()?.1.end.min(text.len());
         let text = &text[part.first()?.1.start..end];
-        let (how, learnt) = match crate::plan(text, schema, dialect) {
+        let (how, learnt) = match crate::plan(text, schema) {
             Err(refusal) => (How::Refused(refusal), Vec::new()),
             Ok(mut planned) => {
-                let plan = meant(planned.pop()?.plan, schema, dialect);
+                let plan = meant(planned.pop()?.plan, schema);
                 (How::of(&plan), learnt(&plan, schema))
             }
         };
@@ -408,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_say_where_operations_run_and_what_they_tell() {
+    fn modes_decide_where_operations_run_and_what_they_reveal() {
         let schema = schema(
             "[columns.t]\n\
              a = { type = \"text\" }\n\

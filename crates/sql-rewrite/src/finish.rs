@@ -1,5 +1,5 @@
-//! `SELECT` that the proxy finishes: the server gives rows by every condition that it can judge,
-//! the proxy filters, groups, sorts and computes the rest.
+//! `SELECT` that the proxy finishes: the server gives the rows that pass every condition it can
+//! evaluate; the proxy filters, groups, sorts and computes the rest.
 
 mod groups;
 
@@ -15,9 +15,7 @@ use crate::analysis::function::{check_sort_options, sort_keys};
 use crate::analysis::lower::{Lowering, Typed, balanced, has_aggregate};
 use crate::analysis::meeting::Meetings;
 use crate::analysis::template;
-use crate::analysis::{
-    Analysis, Constant, OutColumn, Scope, expand_relation, output_name, output_of,
-};
+use crate::analysis::{Analysis, Constant, OutColumn, Scope, expand_relation, output_of};
 use crate::{
     Aggregate, BinaryOperator, Effects, Expression, Finish, GroupKey, Output, OutputKind, Plan,
     Refusal, ScalarFunction as Scalar, Schema, Sort, Translated, guard,
@@ -25,14 +23,14 @@ use crate::{
 use groups::{depends_on_keys, is_coalesce};
 use sql_plan::{refuse, unsupported};
 
-/// The plan of a query that the server cannot do alone.
+/// The plan of a query that the server cannot execute alone.
 pub(crate) fn of_query(query: &Query, schema: &Schema) -> Result<Plan, Refusal> {
     let (_, finish) = Analysis::run(schema, |analysis| Shape::finish(query, analysis))?;
     guard::check_depth(finish.expressions())?;
     Ok(Plan::Finish(Box::new(finish)))
 }
 
-/// The columns of the answer while they are found.
+/// The answer while it is planned.
 struct Shape {
     grouped: bool,
     group_by: Vec<Key>,
@@ -66,7 +64,7 @@ impl Shape {
         };
         crate::analysis::check_dialect(select)?;
         check_parts(select)?;
-        let mut scope = Scope::default();
+        let mut scope = Scope::of(Vec::new(), None, analysis.dialect());
         conditions_of_joins(select);
         analysis.relations(&mut select.from, None, &mut scope)?;
         let mut lowering = Lowering {
@@ -126,8 +124,12 @@ impl Shape {
         };
         let grouped = !keys.is_empty()
             || select.having.is_some()
-            || items.iter().any(|(_, item)| has_aggregate(item))
-            || order_by.iter().any(|key| has_aggregate(&key.expr));
+            || items
+                .iter()
+                .any(|(_, item)| has_aggregate(item, lowering.scope.dialect))
+            || order_by
+                .iter()
+                .any(|key| has_aggregate(&key.expr, lowering.scope.dialect));
         let mut shape = Self {
             grouped,
             group_by: Vec::new(),
@@ -137,7 +139,7 @@ impl Shape {
         };
         let names: Vec<OutColumn> = shape.items.iter().map(|(name, _)| name.clone()).collect();
         for key in keys {
-            let index = output_of(key, Some(&names))
+            let index = output_of(key, Some(&names), lowering.scope.dialect)
                 .and_then(|found| names.iter().position(|name| std::ptr::eq(name, found)));
             let key = match (key, index) {
                 (Expr::Value(_), Some(index)) => shape.items[index].1.clone(),
@@ -163,7 +165,7 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Refuses what must not meet in what is computed: the columns of the answer, and others.
+    /// Refuses computed values in which values meet that must not.
     fn check_meetings<'e>(
         &self,
         meetings: Meetings,
@@ -192,7 +194,9 @@ impl Shape {
         }
         match expression {
             Expr::Nested(inner) => self.value(inner, lowering),
-            Expr::Function(function) if is_coalesce(function) => self.coalesce(function, lowering),
+            Expr::Function(function) if is_coalesce(function, lowering.scope.dialect) => {
+                self.coalesce(function, lowering)
+            }
             Expr::Function(function) => self.aggregate(function, lowering),
             Expr::Identifier(_) | Expr::CompoundIdentifier(_)
                 if depends_on_keys(expression, &self.group_by, lowering) =>
@@ -213,7 +217,7 @@ impl Shape {
     fn sort(&mut self, key: &OrderByExpr, lowering: &mut Lowering) -> Result<Sort, Refusal> {
         check_sort_options(&key.options)?;
         let names: Vec<OutColumn> = self.items.iter().map(|(name, _)| name.clone()).collect();
-        let index = output_of(&key.expr, Some(&names))
+        let index = output_of(&key.expr, Some(&names), lowering.scope.dialect)
             .and_then(|found| names.iter().position(|name| std::ptr::eq(name, found)));
         let (value, _): Typed = match index {
             Some(index) => (self.project[index].1.clone(), None),
@@ -273,7 +277,7 @@ fn has_plain_text(value: &Expression, keys: &[Key], lowering: &Lowering) -> bool
     }
 }
 
-/// More rows are locked than the answer has: those that the server finds.
+/// Refuses locks where the server would lock more rows than the answer has.
 fn check_locks(locks: &[LockClause], is_limited: bool, is_grouped: bool) -> Result<(), Refusal> {
     if is_grouped && !locks.is_empty() {
         return Err(refuse("FOR UPDATE is not allowed with aggregate functions"));
@@ -288,7 +292,7 @@ fn check_locks(locks: &[LockClause], is_limited: bool, is_grouped: bool) -> Resu
     Ok(())
 }
 
-/// What the proxy does not finish.
+/// Refuses clauses that the proxy does not finish.
 fn check_parts(select: &Select) -> Result<(), Refusal> {
     if let Some(name) = window_function(select) {
         return Err(unsupported(&format!(
@@ -308,7 +312,8 @@ fn check_parts(select: &Select) -> Result<(), Refusal> {
     }
 }
 
-/// A window sees all rows that the conditions leave, of which the server does not know all.
+/// A window function sees all rows that pass the conditions, and the server cannot evaluate all
+/// conditions.
 fn window_function(select: &Select) -> Option<String> {
     use std::ops::ControlFlow;
     let found = sqlparser::ast::visit_expressions(select, |expression| match expression {
@@ -326,11 +331,11 @@ fn expand(items: &[SelectItem], scope: &Scope) -> Result<Vec<(OutColumn, Expr)>,
     for item in items {
         match item {
             SelectItem::UnnamedExpr(expression) => {
-                let name = output_name(expression);
+                let name = scope.dialect.output_name(expression);
                 expanded.push((named(name), expression.clone()));
             }
             SelectItem::ExprWithAlias { expr, alias } => {
-                let name = Some(crate::names::folded(alias));
+                let name = Some(scope.dialect.fold(alias));
                 expanded.push((named(name), expr.clone()));
             }
             SelectItem::Wildcard(_) => {
@@ -365,8 +370,8 @@ fn named(name: Option<String>) -> OutColumn {
     }
 }
 
-/// `a JOIN b ON condition` to `a JOIN b ON TRUE … WHERE condition`, where no row is made up for
-/// those that find none: so that the proxy may judge parts of the condition.
+/// Turns `a JOIN b ON condition` into `a JOIN b ON TRUE … WHERE condition` for inner joins, so that
+/// the proxy may evaluate parts of the condition.
 fn conditions_of_joins(select: &mut Select) {
     let joins = select.from.iter_mut().map(|from| &mut from.joins);
     let is_inner = |operator: &JoinOperator| {
@@ -396,7 +401,7 @@ fn in_parentheses(condition: Expr) -> Expr {
     Expr::Nested(Box::new(condition))
 }
 
-/// Leaves to the server the conditions that it can judge; the others are the proxy's.
+/// Splits a condition: the server keeps what it can evaluate, the proxy takes the rest.
 fn part_condition(
     selection: &mut Option<Expr>,
     lowering: &mut Lowering,
@@ -451,7 +456,7 @@ fn and(earlier: Option<Expr>, part: Expr) -> Expr {
 
 type Bounds = (Option<Expression>, Option<Expression>);
 
-/// `LIMIT` and `OFFSET` are the proxy's: it sorts and filters before them.
+/// Takes `LIMIT` and `OFFSET` for the proxy, which filters and sorts first.
 fn limits(query: &mut Query, lowering: &mut Lowering) -> Result<Bounds, Refusal> {
     let fetch_first = match query.fetch.take() {
         None => None,
@@ -493,7 +498,7 @@ fn limits(query: &mut Query, lowering: &mut Lowering) -> Result<Bounds, Refusal>
     }
 }
 
-/// The query that fetches, out of parts that are analysed.
+/// The query that fetches the rows, from parts that have been analysed.
 fn fetch(
     mut query: Query,
     fetched: Vec<Fetched>,
@@ -507,11 +512,7 @@ fn fetch(
     select.distinct = None;
     select.group_by = GroupByExpr::Expressions(Vec::new(), Vec::new());
     select.having = None;
-    let outputs = fetched.iter().map(|fetched| Output {
-        name: None,
-        kind: fetched.kind(),
-        hidden: false,
-    });
+    let outputs = fetched.iter().map(|fetched| Output::shown(fetched.kind()));
     let mut outputs: Vec<Output> = outputs.collect();
     select.projection = fetched
         .into_iter()
@@ -523,19 +524,15 @@ fn fetch(
         select
             .projection
             .push(SelectItem::UnnamedExpr(Expr::Value(one.into())));
-        outputs.push(Output {
-            name: None,
-            kind: OutputKind::Plain,
-            hidden: false,
-        });
+        outputs.push(Output::shown(OutputKind::Plain));
     }
-    let template = template::of(&mut Statement::Query(Box::new(query)))?;
+    let template = template::of(&mut Statement::Query(Box::new(query)), analysis.dialect())?;
     let (template, holes, _) = template::compact(template, &analysis.holes, Vec::new());
     Ok(Translated {
         template,
         holes,
         outputs,
-        parameter_types: analysis.parameter_types(),
+        parameter_types: analysis.parameters.types(),
         locks: None,
     })
 }

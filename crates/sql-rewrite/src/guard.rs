@@ -1,42 +1,40 @@
-//! What is refused before anything is parsed: texts that are too large or too deep to be looked
-//! into, and statements that may touch a protected table without naming one.
+//! Refusals before parsing: texts that are too large or too deep to analyse, and statements that
+//! may touch a protected table without naming one.
 
 use std::ops::Range;
 
 use sqlstate::SqlState;
 
 use crate::analysis::template;
-use crate::lexer::Lexeme;
-use crate::names::{cut, lower};
-use crate::running_texts::{runs_text, runs_texts};
+use crate::dialect::lexeme::{Lexeme, Part, lower};
+use crate::dialect::marks;
 use crate::schema::is_of_temporaries;
-use crate::{Expression, Refusal, Schema, forms};
+use crate::{Dialect, Expression, Refusal, Schema};
 use sql_plan::{refuse, unsupported};
-
-type Part = [(Lexeme, Range<usize>)];
 
 /// Bytes of a statement that names a protected table. Its tree takes many times that.
 const STATEMENT_SIZE_MAX: usize = 8 << 20;
 
 /// Operators and words like them that may follow each other between two commas of one pair of
-/// parentheses: printing, comparing and dropping a tree goes as deep as they are nested.
+/// parentheses: printing, comparing and dropping a tree recurses that deep.
 const CHAIN_MAX: usize = 1000;
 
 /// The same over all parentheses that are open.
 const CHAIN_SUM_MAX: usize = 1500;
 
-/// Parentheses within each other; the parser allows no more either.
+/// Nested parentheses; the parser allows no more either.
 const NESTING_MAX: usize = 50;
 
-/// So many operators and words are carried by any stack; for more there is one of its own.
+/// Any stack is large enough for so many operators and words; longer chains get a stack of their
+/// own.
 const CHAIN_USUAL: usize = 40;
 
 /// Enough for the longest chains in the deepest parentheses.
 const STACK_SIZE: usize = 64 << 20;
 
-/// Refuses a name that is that of a protected table or column, or of a function that reads one, to
-/// some servers, and not as it is read here: where letters are single bytes, more of them are made
-/// small than A to Z, and longer names are whole.
+/// Refuses a name that some servers fold to that of a protected table, column or function, and the
+/// proxy does not: with an encoding of single bytes a server folds more letters than A to Z, and
+/// cuts names later.
 pub(crate) fn check_folding(text: &str, part: &Part, schema: &Schema) -> Result<(), Refusal> {
     let is_known = |name: &str| {
         let shown = schema.tables.values().flat_map(|table| &table.columns);
@@ -50,11 +48,11 @@ pub(crate) fn check_folding(text: &str, part: &Part, schema: &Schema) -> Result<
         let own = &text[span.start..span.end.min(text.len())];
         let (read, meant) = match lexeme {
             _ if own.is_ascii() => continue,
-            Lexeme::Word => (cut(own.to_ascii_lowercase()), lower(own)),
+            Lexeme::Word => (schema.dialect.cut(own.to_ascii_lowercase()), lower(own)),
             Lexeme::Other if own.starts_with('"') => {
                 let inner = own.strip_prefix('"').and_then(|own| own.strip_suffix('"'));
                 let name = inner.unwrap_or(own).replace("\"\"", "\"");
-                (cut(name.clone()), name)
+                (schema.dialect.cut(name.clone()), name)
             }
             _ => continue,
         };
@@ -69,8 +67,8 @@ pub(crate) fn check_folding(text: &str, part: &Part, schema: &Schema) -> Result<
     Ok(())
 }
 
-/// Refuses what the analysis could not carry; gives the longest chain, over all parentheses that
-/// are open.
+/// Refuses statements that are too deep to analyse. Returns the longest chain, summed over open
+/// parentheses.
 pub(crate) fn check_form(statement: &str, part: &Part) -> Result<usize, Refusal> {
     if statement.len() > STATEMENT_SIZE_MAX {
         return Err(refuse(format!(
@@ -79,7 +77,7 @@ pub(crate) fn check_form(statement: &str, part: &Part) -> Result<usize, Refusal>
         .with_state(SqlState::PROGRAM_LIMIT_EXCEEDED)
         .with_hint("Split it, pass values as parameters, or use COPY."));
     }
-    if statement.contains([template::MARK, forms::MARK]) {
+    if statement.contains([template::MARK, marks::MARK]) {
         return Err(unsupported("the character U+0001 or U+0002"));
     }
     let mut chains = vec![0_usize];
@@ -112,10 +110,10 @@ pub(crate) fn check_form(statement: &str, part: &Part) -> Result<usize, Refusal>
     Ok(longest)
 }
 
-/// Expressions within each other that the proxy computes: it does so on any stack.
+/// Nested expressions that the proxy computes on any stack.
 const EXPRESSION_DEPTH_MAX: usize = 64;
 
-/// Refuses what the proxy could not compute without going too deep.
+/// Refuses expressions that are nested too deep to compute.
 pub(crate) fn check_depth<'e>(
     mut expressions: impl Iterator<Item = &'e Expression>,
 ) -> Result<(), Refusal> {
@@ -130,7 +128,7 @@ pub(crate) fn check_depth<'e>(
     }
 }
 
-/// Does what goes as deep as a chain is long.
+/// Does work that recurses as deep as a chain is long, on a stack that is large enough.
 pub(crate) fn on_a_stack_for<T>(chain: usize, work: impl FnOnce() -> T) -> T {
     match chain > CHAIN_USUAL {
         false => work(),
@@ -138,8 +136,8 @@ pub(crate) fn on_a_stack_for<T>(chain: usize, work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Refuses a text whose constants end elsewhere where `standard_conforming_strings` is off: what
-/// is a constant or a comment here could be SQL there.
+/// Refuses a text whose constants would end elsewhere if `standard_conforming_strings` were off: a
+/// part of a constant or comment could then be SQL.
 pub(crate) fn check_constants(text: &str, lexemes: &Part) -> Result<(), Refusal> {
     let is_doubtful = |(lexeme, span): &(Lexeme, Range<usize>)| {
         let constant = text.get(span.clone()).unwrap_or_default();
@@ -152,10 +150,10 @@ pub(crate) fn check_constants(text: &str, lexemes: &Part) -> Result<(), Refusal>
     }
 }
 
-/// Refuses what may read or write a protected table though its text names none.
+/// Refuses statements that may read or write a protected table though their text names none.
 ///
 /// # Errors
-/// It runs a text as SQL that is not known here, or gives a table another schema.
+/// The statement runs an unknown text as SQL, or moves a table to another schema.
 pub(crate) fn check_unseen(text: &str, part: &Part, schema: &Schema) -> Result<(), Refusal> {
     if schema.protected.is_empty() {
         return Ok(());
@@ -178,7 +176,7 @@ pub(crate) fn check_unseen(text: &str, part: &Part, schema: &Schema) -> Result<(
         .with_hint("Send the statement itself, or call the function directly on the server."));
     }
     match words.as_slice() {
-        ["do", ..] => check_do(text, part),
+        ["do", ..] => check_do(text, part, schema.dialect),
         ["create", ..] => check_temporary_function(text, part, schema),
         ["import", "foreign", "schema", ..] => Err(refuse(
             "IMPORT FOREIGN SCHEMA may give a protected table another name, under which it is not \
@@ -190,7 +188,7 @@ pub(crate) fn check_unseen(text: &str, part: &Part, schema: &Schema) -> Result<(
     }
 }
 
-/// A function that takes SQL, behind whose name a parenthesis opens.
+/// The name of a function that runs a text as SQL, followed by a parenthesis.
 fn called_with_texts(text: &str, part: &Part, schema: &Schema) -> Option<String> {
     let mut pairs = part.windows(2).enumerate();
     pairs.find_map(|(at, pair)| {
@@ -203,7 +201,11 @@ fn called_with_texts(text: &str, part: &Part, schema: &Schema) -> Option<String>
             Some([own, dot]) if is_dot(text, dot) => name_of(text, own),
             _ => None,
         };
-        runs_text(function_schema.as_deref(), &name, schema).then_some(name)
+        let path = &schema.search_path;
+        let runs = schema
+            .dialect
+            .runs_text(function_schema.as_deref(), &name, path);
+        runs.then_some(name)
     })
 }
 
@@ -222,8 +224,8 @@ fn is_dot(text: &str, (_, span): &(Lexeme, Range<usize>)) -> bool {
     &text[span.clone()] == "."
 }
 
-/// A function that only its own connection sees is not among those whose texts are read: it must
-/// not run what it puts together.
+/// The texts of temporary functions are not in the catalogue that the proxy reads, so such a
+/// function must not run texts that it puts together.
 fn check_temporary_function(text: &str, part: &Part, schema: &Schema) -> Result<(), Refusal> {
     // `CREATE FUNCTION`, `CREATE OR REPLACE FUNCTION`
     let is_function = |at: &usize| {
@@ -243,7 +245,7 @@ fn check_temporary_function(text: &str, part: &Part, schema: &Schema) -> Result<
             path.next().is_some_and(|own| is_of_temporaries(own)) || lower(text).contains("pg_temp")
         }
     };
-    if !is_temporary || is_static(text, part, &["sql", "plpgsql"]) {
+    if !is_temporary || is_static(text, part, &["sql", "plpgsql"], schema.dialect) {
         return Ok(());
     }
     Err(refuse(
@@ -253,9 +255,9 @@ fn check_temporary_function(text: &str, part: &Part, schema: &Schema) -> Result<
     .with_hint("Send the statements themselves, or create and call it directly on the server."))
 }
 
-/// Names in a block are seen in its text; what it puts together is not.
-fn check_do(text: &str, part: &Part) -> Result<(), Refusal> {
-    if is_static(text, part, &["plpgsql"]) {
+/// The names in a `DO` block are seen in its text, but texts that it puts together are not.
+fn check_do(text: &str, part: &Part, dialect: Dialect) -> Result<(), Refusal> {
+    if is_static(text, part, &["plpgsql"], dialect) {
         return Ok(());
     }
     Err(
@@ -264,9 +266,9 @@ fn check_do(text: &str, part: &Part) -> Result<(), Refusal> {
     )
 }
 
-/// Whether what a function or block does stands in its text: in one of these languages, or in that
-/// which goes without saying.
-fn is_static(text: &str, part: &Part, languages: &[&str]) -> bool {
+/// Whether the text of a function or block shows all that it runs: it is in one of these languages,
+/// or names none, and runs no other texts.
+fn is_static(text: &str, part: &Part, languages: &[&str], dialect: Dialect) -> bool {
     let language = part.windows(2).find_map(|pair| {
         let is_language = text[pair[0].1.clone()].eq_ignore_ascii_case("language");
         is_language.then(|| lower(text[pair[1].1.clone()].trim_matches(['"', '\''])))
@@ -276,10 +278,10 @@ fn is_static(text: &str, part: &Part, languages: &[&str]) -> bool {
         _ => "",
     };
     let is_known = language.is_none_or(|language| languages.contains(&language.as_str()));
-    is_known && !runs_texts(&lower(whole))
+    is_known && !dialect.runs_texts(&lower(whole))
 }
 
-/// Rules name the schema of their table: under another name it would have none.
+/// Rules name the schema of their table, so a renamed schema would have no rules.
 fn check_schema_name(text: &str, part: &Part, schema: &Schema) -> Result<(), Refusal> {
     let renames = part
         .iter()

@@ -1,5 +1,5 @@
-//! `UPDATE` that computes new values from sealed ones: rows are read and locked, the proxy
-//! computes, and each row is written.
+//! `UPDATE` that computes new values from sealed ones: the server reads and locks the rows, the
+//! proxy computes, and each row is written by itself.
 
 use std::ops::ControlFlow;
 
@@ -7,24 +7,19 @@ use sqlparser::ast::{
     Assignment as Set, AssignmentTarget, BinaryOperator, Expr, Query, SelectItem, SetExpr,
     Statement, TableFactor, Update, Visit, Visitor,
 };
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
 
 use crate::analysis::fetched::Fetched;
 use crate::analysis::lower::Lowering;
 use crate::analysis::meeting::Meetings;
 use crate::analysis::template;
 use crate::analysis::{Analysis, Relation, Scope, output_list};
-use crate::names::{folded, quoted, split};
+use crate::dialect::marks;
 use crate::{
-    Assignment, ColumnId, Current, Effects, Form, LockKey, Output, OutputKind, Piece, Plan,
-    Purpose, ReadModifyWrite, Refusal, RelationKind, Schema, Source, Table, Template, Translated,
-    forms, guard, locks,
+    Assignment, ColumnId, Current, Dialect, Effects, Form, LockKey, Output, OutputKind, Piece,
+    Plan, Purpose, ReadModifyWrite, Refusal, RelationKind, Schema, Source, Table, Template,
+    Translated, guard, locks,
 };
 use sql_plan::unsupported;
-
-/// Outputs of the reading statement before the columns: `ctid`, `tableoid`.
-const LOCATORS: usize = 2;
 
 /// The plan of an UPDATE that the server cannot do alone.
 pub(crate) fn of_update(update: &Update, schema: &Schema) -> Result<Plan, Refusal> {
@@ -43,11 +38,13 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
     let (alias, is_only) = match &update.table.relation {
         TableFactor::Table { name, alias, .. } => (
             alias.as_ref().map(|alias| alias.name.clone()),
-            forms::has_only(name),
+            marks::has_only(name),
         ),
         _ => (None, false),
     };
-    let scope = Scope::of(vec![Relation::of_table(table, alias.as_ref())], None);
+    let dialect = analysis.dialect();
+    let renamed = alias.map(|alias| dialect.fold(&alias));
+    let scope = Scope::of(vec![Relation::of_table(table, renamed)], None, dialect);
     let (kept, computed) = part_assignments(update, table, analysis, &scope)?;
     let (assignments, fetched) = lower(&computed, analysis, &scope)?;
     let current = fetched.iter().map(current).collect::<Result<Vec<_>, _>>()?;
@@ -61,7 +58,7 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
     let outputs = output_list(analysis.update(&mut write, None)?);
     // By its key, the row is found only where nothing else is asked of it.
     let key = lock_pairs
-        .filter(|(_, whole)| *whole && !is_only && !changes_key(update, table))
+        .filter(|(_, whole)| *whole && !is_only && !changes_key(update, table, dialect))
         // Plain values are not kept with a locked row.
         .filter(|_| current.iter().all(|one| one.sealed().is_some()))
         .and_then(|(pairs, _)| locks::unique_key(table, &pairs))
@@ -69,12 +66,12 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
     let write_by_key = match key {
         Some(_) => {
             analysis.update(&mut by_key, None)?;
-            Some(template::of(&mut Statement::Update(by_key))?)
+            Some(template::of(&mut Statement::Update(by_key), dialect)?)
         }
         None => None,
     };
-    let write = template::of(&mut Statement::Update(write))?;
-    let read = locked_as_written(template::of(&mut Statement::Query(Box::new(read)))?);
+    let write = template::of(&mut Statement::Update(write), dialect)?;
+    let read = locked_as_written(template::of(&mut Statement::Query(read), dialect)?);
     let is_exact = key.is_some();
     let (read, key) = translated(read, read_outputs, key.unwrap_or_default(), analysis);
     Ok(ReadModifyWrite {
@@ -88,18 +85,21 @@ fn increment(update: &Update, analysis: &mut Analysis) -> Result<ReadModifyWrite
             table: (table.schema.clone(), table.name.clone()),
             key,
             read: Vec::new(),
+            wider: None,
         }),
         effects: effects(table, analysis),
     })
 }
 
-/// Whether the row may be found by another key afterwards, as far as the statement tells.
-fn changes_key(update: &Update, table: &Table) -> bool {
+/// Whether the statement may change the key of the row.
+fn changes_key(update: &Update, table: &Table, dialect: Dialect) -> bool {
     update.assignments.iter().any(|assignment| {
         let AssignmentTarget::ColumnName(name) = &assignment.target else {
             return true;
         };
-        let index = split(name).and_then(|(_, column)| table.position(&column));
+        let index = dialect
+            .split(name)
+            .and_then(|(_, column)| table.position(&column));
         index.is_none_or(|index| table.unique_keys.iter().any(|key| key.contains(&index)))
     })
 }
@@ -130,11 +130,12 @@ fn lower(
     analysis: &mut Analysis,
     scope: &Scope,
 ) -> Result<(Vec<Assignment>, Vec<Fetched>), Refusal> {
+    let before = analysis.dialect().row_locator().len();
     let mut lowering = Lowering {
         analysis,
         scope,
         fetched: Vec::new(),
-        before: LOCATORS,
+        before,
         plain: true,
     };
     let mut assignments = Vec::new();
@@ -147,7 +148,7 @@ fn lower(
         });
     }
     let fetched = lowering.fetched;
-    let meetings = Meetings::new(analysis, &fetched, LOCATORS);
+    let meetings = Meetings::new(analysis, &fetched, before);
     for assignment in &assignments {
         meetings.check_stored(assignment.column, &assignment.value)?;
     }
@@ -169,7 +170,7 @@ fn current(fetched: &Fetched) -> Result<Current, Refusal> {
     }
 }
 
-/// A text with those holes only that it has; the key's holes are numbered anew with them.
+/// A statement with the holes that its text has; the holes of the key are renumbered with them.
 fn translated(
     template: Template,
     outputs: Vec<Output>,
@@ -181,13 +182,13 @@ fn translated(
         template,
         holes,
         outputs,
-        parameter_types: analysis.parameter_types(),
+        parameter_types: analysis.parameters.types(),
         locks: None,
     };
     (translated, key)
 }
 
-/// The table, and the name by which its columns are qualified.
+/// The table, and the name that qualifies its columns.
 fn updated_table<'s>(
     update: &Update,
     analysis: &Analysis<'s>,
@@ -195,13 +196,18 @@ fn updated_table<'s>(
     let TableFactor::Table { name, alias, .. } = &update.table.relation else {
         return Err(unsupported("UPDATE of what is no table"));
     };
-    let (schema, table) = split(name).ok_or_else(|| unsupported("a computed name"))?;
+    let (schema, table) = analysis
+        .dialect()
+        .split(name)
+        .ok_or_else(|| unsupported("a computed name"))?;
     let found = analysis.schema.find(schema.as_deref(), &table);
     let found = found.filter(|found| found.kind == RelationKind::Table && found.is_protected());
     let found = found.ok_or_else(|| {
         unsupported("computing a column of a table that is not protected from one that is")
     })?;
-    let name = alias.as_ref().map_or(table, |alias| folded(&alias.name));
+    let name = alias
+        .as_ref()
+        .map_or(table, |alias| analysis.dialect().fold(&alias.name));
     Ok((found, name))
 }
 
@@ -261,7 +267,10 @@ fn part_assignments(
         let AssignmentTarget::ColumnName(name) = &assignment.target else {
             return Err(refusal);
         };
-        let index = split(name).and_then(|(_, column)| table.position(&column));
+        let index = analysis
+            .dialect()
+            .split(name)
+            .and_then(|(_, column)| table.position(&column));
         let Some(column) = index.and_then(|index| table.columns[index].protected) else {
             return Err(refusal);
         };
@@ -277,30 +286,28 @@ fn reading(
     name: &str,
     columns: Vec<Fetched>,
     analysis: &mut Analysis,
-) -> Result<(Query, Vec<Output>), Refusal> {
-    let skeleton = Parser::parse_sql(&PostgreSqlDialect {}, "SELECT 1 FROM a FOR UPDATE");
-    let Ok([Statement::Query(query)]) = skeleton.as_deref() else {
+) -> Result<(Box<Query>, Vec<Output>), Refusal> {
+    let dialect = analysis.dialect();
+    let skeleton = dialect.parse("SELECT 1 FROM a FOR UPDATE");
+    let Ok(Statement::Query(mut query)) = skeleton else {
         unreachable!("the skeleton is a query");
     };
-    let mut query = (**query).clone();
     let SetExpr::Select(select) = &mut *query.body else {
         unreachable!("the skeleton is a SELECT");
     };
-    let locator = |column: &str| Expr::CompoundIdentifier(vec![quoted(name), column.into()]);
-    let locators = [locator("ctid"), locator("tableoid")];
-    select.projection = locators.map(SelectItem::UnnamedExpr).into();
+    let locators = dialect.row_locator();
+    let locator = |column: &&str| qualified(name, column, dialect);
+    select.projection = locators
+        .iter()
+        .map(|column| SelectItem::UnnamedExpr(locator(column)))
+        .collect();
     select.from = vec![update.table.clone()];
     select.selection = update.selection.clone();
     analysis.query(&mut query, None, None)?;
     let sealed = columns.iter().map(|one| one.sealed);
-    let outputs = [None; LOCATORS]
-        .into_iter()
+    let outputs = std::iter::repeat_n(None, locators.len())
         .chain(sealed)
-        .map(|sealed| Output {
-            name: None,
-            kind: sealed.map_or(OutputKind::Plain, OutputKind::Sealed),
-            hidden: false,
-        });
+        .map(|sealed| Output::shown(sealed.map_or(OutputKind::Plain, OutputKind::Sealed)));
     let outputs = outputs.collect();
     // They are analysed already.
     let SetExpr::Select(select) = &mut *query.body else {
@@ -326,7 +333,7 @@ fn conditions(
     Some(locks::equalities(analysis, table, condition))
 }
 
-/// The UPDATE with what was computed in place of what is computed.
+/// The UPDATE with a hole for each computed value.
 fn writing(
     update: &Update,
     kept: Vec<Set>,
@@ -347,16 +354,26 @@ fn writing(
     }
 }
 
-/// Finds the one row by where it lies.
+/// Finds the row by its locator.
 fn locate(update: &mut Update, name: &str, analysis: &mut Analysis) {
-    let mut equal = |column: &str, number: usize| Expr::BinaryOp {
-        left: Box::new(Expr::CompoundIdentifier(vec![quoted(name), column.into()])),
-        op: BinaryOperator::Eq,
-        right: Box::new(analysis.hole(Source::Locator(number), Form::Plain)),
-    };
-    update.selection = Some(Expr::BinaryOp {
-        left: Box::new(equal("ctid", 0)),
+    let dialect = analysis.dialect();
+    let equal = dialect
+        .row_locator()
+        .iter()
+        .enumerate()
+        .map(|(number, column)| Expr::BinaryOp {
+            left: Box::new(qualified(name, column, dialect)),
+            op: BinaryOperator::Eq,
+            right: Box::new(analysis.hole(Source::Locator(number), Form::Plain)),
+        });
+    update.selection = equal.reduce(|left, right| Expr::BinaryOp {
+        left: Box::new(left),
         op: BinaryOperator::And,
-        right: Box::new(equal("tableoid", 1)),
+        right: Box::new(right),
     });
+}
+
+/// A column of a relation that has this name.
+fn qualified(relation: &str, column: &str, dialect: Dialect) -> Expr {
+    Expr::CompoundIdentifier(vec![dialect.quote(relation), column.into()])
 }

@@ -1,9 +1,9 @@
-//! Relations of one row of constants, written out where their columns are named:
-//! `FROM t, (SELECT $1::text AS x) v WHERE t.c = v.x` is `FROM t WHERE t.c = $1::text`.
+//! Replaces derived tables that have one row of constants by the constants: `FROM t, (SELECT
+//! $1::text AS x) v WHERE t.c = v.x` becomes `FROM t WHERE t.c = $1::text`.
 //!
-//! Beside a protected column the constant can then be sealed for it. Only what is plainly the same
-//! is changed: inner joins, names that mean one thing in the whole statement, and no place where a
-//! constant would mean something else, as a key of `ORDER BY` does.
+//! The constant then stands beside a protected column, and can be sealed for it. Only what clearly
+//! means the same is changed: inner joins, and names that mean one thing in the whole statement. A
+//! constant is not put where it would mean something else, as a key of `ORDER BY` does.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -15,21 +15,21 @@ use sqlparser::ast::{
 };
 
 use crate::analysis::{Constant, check_dialect};
-use crate::names::{folded, split};
-use crate::{Literal, Schema, Source};
+use crate::{Dialect, Literal, Schema, Source};
 
 /// Columns of a row of constants, by name.
 type Row = BTreeMap<String, Expr>;
 
-/// The same query without such relations. None: it has none, or not surely the same.
+/// The query without such derived tables. None: it has none, or the meaning might change.
 pub(crate) fn constants(query: &Query, schema: &Schema) -> Option<Query> {
     let mut query = query.clone();
-    let ctes = constant_ctes(&mut query);
+    let dialect = schema.dialect;
+    let ctes = constant_ctes(&mut query, dialect);
     let SetExpr::Select(select) = &mut *query.body else {
         return None;
     };
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
-    take_rows(select, &ctes, &mut rows)?;
+    take_rows(select, &ctes, &mut rows, dialect)?;
     if rows.is_empty() || select.from.is_empty() {
         return None;
     }
@@ -43,28 +43,34 @@ pub(crate) fn constants(query: &Query, schema: &Schema) -> Option<Query> {
         return None;
     }
     for item in &mut select.projection {
-        name_item(item, &rows);
+        name_item(item, &rows, dialect);
     }
     check_names(&query, &rows, schema)?;
     let SetExpr::Select(select) = &mut *query.body else {
         return None;
     };
-    check_keys(select, query.order_by.as_ref(), &rows)?;
-    let _: ControlFlow<()> = VisitMut::visit(&mut query, &mut Written { rows: &rows });
+    check_keys(select, query.order_by.as_ref(), &rows, dialect)?;
+    let mut written = Written {
+        rows: &rows,
+        dialect,
+    };
+    let _: ControlFlow<()> = VisitMut::visit(&mut query, &mut written);
     // All references are gone, or the statement has lost a relation that it names.
-    let mut left = ctes.keys().filter(|cte| names_relation(&query, cte));
+    let mut left = ctes
+        .keys()
+        .filter(|cte| names_relation(&query, cte, dialect));
     left.next().is_none().then_some(query)
 }
 
-/// Takes queries of `WITH` that are rows of constants out of the query.
-fn constant_ctes(query: &mut Query) -> BTreeMap<String, Row> {
+/// Removes common table expressions that are one row of constants.
+fn constant_ctes(query: &mut Query, dialect: Dialect) -> BTreeMap<String, Row> {
     let mut rows = BTreeMap::new();
     let Some(with) = query.with.as_mut().filter(|with| !with.recursive) else {
         return rows;
     };
     with.cte_tables.retain(|cte| {
-        let row = row_of(&cte.query, Some(&cte.alias));
-        let name = folded(&cte.alias.name);
+        let row = row_of(&cte.query, Some(&cte.alias), dialect);
+        let name = dialect.fold(&cte.alias.name);
         row.map(|row| rows.insert(name, row)).is_none()
     });
     if with.cte_tables.is_empty() {
@@ -73,8 +79,8 @@ fn constant_ctes(query: &mut Query) -> BTreeMap<String, Row> {
     rows
 }
 
-/// The columns of a query that gives one row of constants.
-fn row_of(query: &Query, alias: Option<&TableAlias>) -> Option<Row> {
+/// The columns of a query that returns one row of constants.
+fn row_of(query: &Query, alias: Option<&TableAlias>, dialect: Dialect) -> Option<Row> {
     let is_bare = query.with.is_none()
         && query.order_by.is_none()
         && query.limit_clause.is_none()
@@ -86,7 +92,9 @@ fn row_of(query: &Query, alias: Option<&TableAlias>) -> Option<Row> {
     let given: Vec<(Option<String>, &Expr)> = match &*query.body {
         SetExpr::Select(select) if is_only_a_list(select) => {
             let items = select.projection.iter();
-            items.map(item_of).collect::<Option<_>>()?
+            items
+                .map(|item| item_of(item, dialect))
+                .collect::<Option<_>>()?
         }
         SetExpr::Values(values) => match values.rows.as_slice() {
             [row] => (1..)
@@ -101,7 +109,7 @@ fn row_of(query: &Query, alias: Option<&TableAlias>) -> Option<Row> {
     let mut row = Row::new();
     for (index, (name, value)) in given.into_iter().enumerate() {
         let name = match names.get(index) {
-            Some(name) => folded(&name.name),
+            Some(name) => dialect.fold(&name.name),
             None => name?,
         };
         row.insert(name, typed(value)?);
@@ -109,10 +117,10 @@ fn row_of(query: &Query, alias: Option<&TableAlias>) -> Option<Row> {
     Some(row)
 }
 
-fn item_of(item: &SelectItem) -> Option<(Option<String>, &Expr)> {
+fn item_of(item: &SelectItem, dialect: Dialect) -> Option<(Option<String>, &Expr)> {
     match item {
         SelectItem::UnnamedExpr(value) => Some((None, value)),
-        SelectItem::ExprWithAlias { expr, alias } => Some((Some(folded(alias)), expr)),
+        SelectItem::ExprWithAlias { expr, alias } => Some((Some(dialect.fold(alias)), expr)),
         _ => None,
     }
 }
@@ -148,11 +156,12 @@ fn typed(value: &Expr) -> Option<Expr> {
     })
 }
 
-/// Takes rows of constants out of FROM. The condition of an inner join becomes one of WHERE.
+/// Removes rows of constants from FROM. The condition of an inner join moves to WHERE.
 fn take_rows(
     select: &mut Select,
     ctes: &BTreeMap<String, Row>,
     rows: &mut BTreeMap<String, Row>,
+    dialect: Dialect,
 ) -> Option<()> {
     let mut conditions: Vec<Expr> = Vec::new();
     let mut kept: Vec<TableWithJoins> = Vec::new();
@@ -160,7 +169,7 @@ fn take_rows(
         if joined.joins.iter().all(|join| on(join).is_some()) {
             let mut joins = Vec::new();
             for join in std::mem::take(&mut joined.joins) {
-                match constant_row(&join.relation, ctes) {
+                match constant_row(&join.relation, ctes, dialect) {
                     None => joins.push(join),
                     Some((name, row)) => {
                         conditions.extend(on(&join)?.cloned());
@@ -170,7 +179,7 @@ fn take_rows(
             }
             joined.joins = joins;
         }
-        match constant_row(&joined.relation, ctes) {
+        match constant_row(&joined.relation, ctes, dialect) {
             Some((name, row)) if joined.joins.is_empty() => {
                 rows.insert(name, row).is_none().then_some(())?;
             }
@@ -192,7 +201,7 @@ fn take_rows(
     Some(())
 }
 
-/// The condition of an inner join, if it has one; None: it is another join.
+/// The condition of an inner join, if it has one; None: not an inner join.
 fn on(join: &Join) -> Option<Option<&Expr>> {
     match &join.join_operator {
         JoinOperator::Join(JoinConstraint::On(condition))
@@ -202,27 +211,34 @@ fn on(join: &Join) -> Option<Option<&Expr>> {
     }
 }
 
-fn constant_row(factor: &TableFactor, ctes: &BTreeMap<String, Row>) -> Option<(String, Row)> {
+fn constant_row(
+    factor: &TableFactor,
+    ctes: &BTreeMap<String, Row>,
+    dialect: Dialect,
+) -> Option<(String, Row)> {
     match factor {
         TableFactor::Derived {
             subquery,
             alias: Some(alias),
             sample: None,
             lateral: _,
-        } => Some((folded(&alias.name), row_of(subquery, Some(alias))?)),
+        } => Some((
+            dialect.fold(&alias.name),
+            row_of(subquery, Some(alias), dialect)?,
+        )),
         TableFactor::Table {
             name,
             alias,
             args: None,
             ..
         } => {
-            let (None, name) = split(name)? else {
+            let (None, name) = dialect.split(name)? else {
                 return None;
             };
             let row = ctes.get(&name)?.clone();
             match alias {
                 None => Some((name, row)),
-                Some(alias) if alias.columns.is_empty() => Some((folded(&alias.name), row)),
+                Some(alias) if alias.columns.is_empty() => Some((dialect.fold(&alias.name), row)),
                 Some(_) => None,
             }
         }
@@ -230,8 +246,8 @@ fn constant_row(factor: &TableFactor, ctes: &BTreeMap<String, Row>) -> Option<(S
     }
 }
 
-/// A column that is shown keeps its name.
-fn name_item(item: &mut SelectItem, rows: &BTreeMap<String, Row>) {
+/// Gives an item that becomes a constant the name of its column.
+fn name_item(item: &mut SelectItem, rows: &BTreeMap<String, Row>, dialect: Dialect) {
     let SelectItem::UnnamedExpr(expression) = &*item else {
         return;
     };
@@ -240,7 +256,7 @@ fn name_item(item: &mut SelectItem, rows: &BTreeMap<String, Row>) {
         Expr::CompoundIdentifier(parts) => parts.last(),
         _ => None,
     };
-    if let (Some(name), Some(_)) = (name, constant_of(expression, rows)) {
+    if let (Some(name), Some(_)) = (name, constant_of(expression, rows, dialect)) {
         *item = SelectItem::ExprWithAlias {
             alias: name.clone(),
             expr: expression.clone(),
@@ -249,28 +265,35 @@ fn name_item(item: &mut SelectItem, rows: &BTreeMap<String, Row>) {
 }
 
 /// The constant that a name means.
-fn constant_of<'r>(expression: &Expr, rows: &'r BTreeMap<String, Row>) -> Option<&'r Expr> {
+fn constant_of<'r>(
+    expression: &Expr,
+    rows: &'r BTreeMap<String, Row>,
+    dialect: Dialect,
+) -> Option<&'r Expr> {
     match expression {
         Expr::Identifier(name) => {
-            let name = folded(name);
+            let name = dialect.fold(name);
             rows.values().find_map(|row| row.get(&name))
         }
         Expr::CompoundIdentifier(parts) => match parts.as_slice() {
-            [relation, column] => rows.get(&folded(relation))?.get(&folded(column)),
+            [relation, column] => rows
+                .get(&dialect.fold(relation))?
+                .get(&dialect.fold(column)),
             _ => None,
         },
         _ => None,
     }
 }
 
-/// All names of a query that could be mistaken.
+/// All names of a query that could be ambiguous.
 #[derive(Default)]
 struct Names {
+    dialect: Dialect,
     /// Relations by their names.
     relations: Vec<(Option<String>, String)>,
-    /// What relations are called.
+    /// Names and aliases of relations.
     called: Vec<String>,
-    /// Some relation is more than a name.
+    /// Whether a relation is no plain name.
     is_computed: bool,
     /// Names of columns without a relation.
     bare: Vec<String>,
@@ -287,10 +310,10 @@ impl Visitor for Names {
                 args: None,
                 ..
             } => {
-                let Some((schema, name)) = split(name) else {
+                let Some((schema, name)) = self.dialect.split(name) else {
                     return ControlFlow::Break(());
                 };
-                let alias = alias.as_ref().map(|alias| folded(&alias.name));
+                let alias = alias.as_ref().map(|alias| self.dialect.fold(&alias.name));
                 self.called.push(alias.unwrap_or_else(|| name.clone()));
                 self.relations.push((schema, name));
             }
@@ -300,7 +323,7 @@ impl Visitor for Names {
             | TableFactor::UNNEST { alias, .. } => {
                 self.is_computed = true;
                 self.called
-                    .extend(alias.iter().map(|alias| folded(&alias.name)));
+                    .extend(alias.iter().map(|alias| self.dialect.fold(&alias.name)));
             }
             TableFactor::NestedJoin { alias: None, .. } => {}
             _ => return ControlFlow::Break(()),
@@ -310,15 +333,18 @@ impl Visitor for Names {
 
     fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
         if let Expr::Identifier(name) = expression {
-            self.bare.push(folded(name));
+            self.bare.push(self.dialect.fold(name));
         }
         ControlFlow::Continue(())
     }
 }
 
-/// What the rows and their columns are called is nothing else in the query.
+/// Checks that names of the rows and their columns mean nothing else in the query.
 fn check_names(query: &Query, rows: &BTreeMap<String, Row>, schema: &Schema) -> Option<()> {
-    let mut names = Names::default();
+    let mut names = Names {
+        dialect: schema.dialect,
+        ..Names::default()
+    };
     if query.visit(&mut names).is_break() {
         return None;
     }
@@ -343,11 +369,12 @@ fn check_names(query: &Query, rows: &BTreeMap<String, Row>, schema: &Schema) -> 
     is_clear.then_some(())
 }
 
-/// A constant as a key of an order or of groups would be the number of a column, or an error.
+/// Refuses a constant as a key of an order or of groups: it would be a column number, or an error.
 fn check_keys(
     select: &Select,
     order_by: Option<&OrderBy>,
     rows: &BTreeMap<String, Row>,
+    dialect: Dialect,
 ) -> Option<()> {
     let GroupByExpr::Expressions(groups, _) = &select.group_by else {
         return None;
@@ -366,44 +393,42 @@ fn check_keys(
     let shown: Vec<String> = select
         .projection
         .iter()
-        .filter_map(shown_constant(rows))
+        .filter_map(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } => {
+                constant_of(expr, rows, dialect).map(|_| dialect.fold(alias))
+            }
+            _ => None,
+        })
         .collect();
     let is_constant = |key: &Expr| match key {
         Expr::Nested(_) | Expr::Tuple(_) => true,
-        Expr::Identifier(name) if shown.contains(&folded(name)) => true,
+        Expr::Identifier(name) if shown.contains(&dialect.fold(name)) => true,
         // The number of a column, which may be one of them.
         Expr::Value(_) => !shown.is_empty(),
-        key => constant_of(key, rows).is_some(),
+        key => constant_of(key, rows, dialect).is_some(),
     };
     (!keys.any(is_constant)).then_some(())
 }
 
-/// The name under which an item shows a constant.
-fn shown_constant(rows: &BTreeMap<String, Row>) -> impl Fn(&SelectItem) -> Option<String> {
-    move |item| match item {
-        SelectItem::ExprWithAlias { expr, alias } => constant_of(expr, rows).map(|_| folded(alias)),
-        _ => None,
-    }
-}
-
-/// Writes constants for their names.
+/// Replaces names by their constants.
 struct Written<'r> {
     rows: &'r BTreeMap<String, Row>,
+    dialect: Dialect,
 }
 
 impl VisitorMut for Written<'_> {
     type Break = ();
 
     fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
-        if let Some(constant) = constant_of(expression, self.rows) {
+        if let Some(constant) = constant_of(expression, self.rows, self.dialect) {
             *expression = Expr::Nested(Box::new(constant.clone()));
         }
         ControlFlow::Continue(())
     }
 }
 
-fn names_relation(query: &Query, cte: &str) -> bool {
-    let found = visit_relations(query, |name| match split(name) {
+fn names_relation(query: &Query, cte: &str, dialect: Dialect) -> bool {
+    let found = visit_relations(query, |name| match dialect.split(name) {
         Some((None, name)) if name == cte => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });

@@ -1,44 +1,33 @@
-//! SQL to plan.
+//! Plans SQL statements over protected columns.
 //!
-//! A statement, the rules and the schema go in; a [`Plan`] comes out, or a [`Refusal`]. The
-//! crate knows no protocol, no key and no value of a parameter; it does no I/O. A plan holds for
-//! every execution of the same text under the same schema, so that it can be cached.
+//! A statement, the rules and the schema go in; a [`Plan`] or a [`Refusal`] comes out. The crate
+//! knows no protocol, no key and no value of a parameter, and does no I/O. A plan depends on text,
+//! schema and rules alone, so it can be cached and holds for every execution of the text.
 //!
-//! The rule above all others: what is not proved safe is refused. A literal or parameter
-//! reaches the server in clear only where the analysis has shown that it meets no protected column.
+//! The first rule: what is not proved safe is refused. A literal or parameter is sent in clear only
+//! where the analysis has shown that it meets no protected column.
 
 mod analysis;
-mod binding;
-pub mod catalogue;
-pub mod ddl;
 mod describe;
-mod effects;
+mod dialect;
 pub mod explain;
 mod finish;
-mod forms;
 mod guard;
 mod increment;
 mod inline;
-mod lexer;
 mod locks;
 mod mention;
-mod names;
-mod objects;
-mod parse;
-mod running_texts;
 mod schema;
 mod statement;
-mod table_guard;
 mod type_limits;
 mod uses;
-mod utility;
 mod verify;
-mod widen;
 
 pub use describe::describe;
-pub use names::NAME_SIZE_MAX;
-pub use objects::{Objects, may_fetch, may_name_objects};
-pub use parse::Dialect;
+pub use dialect::Dialect;
+pub use dialect::postgres::names::NAME_SIZE_MAX;
+pub use dialect::postgres::objects::{Objects, may_fetch, may_name_objects};
+pub use dialect::postgres::{catalogue, ddl};
 pub use schema::{
     ASKED, Answer, CHECKED, CatalogueFacts, Column, Guard, GuardsDue, ProtectedColumn, QUERIES,
     RelationKind, Schema, SchemaError, SeenColumns, SessionFacts, Shared, Table, answers_of,
@@ -46,7 +35,6 @@ pub use schema::{
 };
 pub use statement::{plan, plan_with};
 pub use verify::is_of_second_proof;
-pub use widen::widen;
 
 use sql_plan::{
     Aggregate, AggregateFunction, Assignment, BinaryOperator, ColumnId, ColumnRule, Copy,

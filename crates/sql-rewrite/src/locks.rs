@@ -1,13 +1,17 @@
-//! `SELECT … FOR UPDATE` of one row by a unique key: what is read stays true until the transaction
-//! ends, so that an increment needs not to read again.
+//! `SELECT … FOR UPDATE` of one row by a unique key: the values that it reads stay true until the
+//! transaction ends, so an increment need not read the row again.
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, LockType, Query, Select, SelectItem, SetExpr, TableFactor, Value,
+    BinaryOperator, Expr, LockType, Query, Select, SelectItem, SetExpr, Statement, TableFactor,
+    Value,
 };
 
 use crate::analysis::{Analysis, template};
-use crate::names::{folded, split};
-use crate::{Form, Literal, LockKey, LockedColumn, Output, OutputKind, Source, Table, forms};
+use crate::dialect::marks;
+use crate::{
+    ColumnId, Dialect, Form, Literal, LockKey, LockedColumn, Output, OutputKind, Schema, Source,
+    Table, Translated,
+};
 
 /// The key of the row that an analysed query locks; None where it locks none, or may lock several.
 pub(crate) fn of_query(
@@ -37,7 +41,9 @@ pub(crate) fn of_query(
         else {
             continue;
         };
-        if let (OutputKind::Sealed(column), Some(_)) = (output.kind, column_name(expression)) {
+        if let (OutputKind::Sealed(column), Some(_)) =
+            (output.kind, column_name(expression, analysis.dialect()))
+        {
             read.push(LockedColumn {
                 column,
                 output: index,
@@ -48,7 +54,49 @@ pub(crate) fn of_query(
         table: (table.schema.clone(), table.name.clone()),
         key,
         read,
+        wider: None,
     })
+}
+
+/// An analysed query that locks a row, with the sealed numbers of the row that it leaves out: read
+/// with the lock, they need not be read again to be incremented. A number that the key compares is
+/// not incremented by it.
+pub(crate) fn wider(
+    mut query: Box<Query>,
+    narrow: &Translated,
+    schema: &Schema,
+) -> Option<Translated> {
+    let mut wider = narrow.clone();
+    let locks = wider.locks.as_mut()?;
+    let columns = schema.tables.get(&locks.table)?.columns.iter().enumerate();
+    let missing: Vec<ColumnId> = columns
+        .filter(|(index, _)| !locks.key.iter().any(|(own, _)| own == index))
+        .filter_map(|(_, column)| column.protected)
+        .filter(|column| schema.column(*column).logical.is_number() && !locks.reads(*column))
+        .collect();
+    let SetExpr::Select(select) = &mut *query.body else {
+        return None;
+    };
+    if missing.is_empty() {
+        return None;
+    }
+    // A list that is empty stands for columns that are all plain.
+    let plain = Output::shown(OutputKind::Plain);
+    wider.outputs.resize(select.projection.len(), plain);
+    for column in missing {
+        let name = Expr::Identifier(schema.dialect.quote(&schema.column(column).column));
+        select.projection.push(SelectItem::UnnamedExpr(name));
+        locks.read.push(LockedColumn {
+            column,
+            output: wider.outputs.len(),
+        });
+        wider.outputs.push(Output {
+            hidden: true,
+            ..Output::shown(OutputKind::Sealed(column))
+        });
+    }
+    wider.template = template::of(&mut Statement::Query(query), schema.dialect).ok()?;
+    Some(wider)
 }
 
 /// The table of a query over nothing else.
@@ -56,19 +104,23 @@ fn single_table<'s>(analysis: &Analysis<'s>, select: &Select) -> Option<&'s Tabl
     let [from] = select.from.as_slice() else {
         return None;
     };
-    let TableFactor::Table { name, .. } = &from.relation else {
+    let TableFactor::Table { name, alias, .. } = &from.relation else {
         return None;
     };
+    // An alias with columns renames those of the table.
+    let renames = alias
+        .as_ref()
+        .is_some_and(|alias| !alias.columns.is_empty());
     // What is kept of a row found by ONLY would be taken for all rows of its key: those of children
     // too.
-    if !from.joins.is_empty() || select.distinct.is_some() || forms::has_only(name) {
+    if renames || !from.joins.is_empty() || select.distinct.is_some() || marks::has_only(name) {
         return None;
     }
-    let (schema, name) = split(name)?;
+    let (schema, name) = analysis.dialect().split(name)?;
     analysis.schema.find(Some(&schema?), &name)
 }
 
-/// Places of columns, and the holes that they must equal; whether that is the whole condition.
+/// Indices of columns, and the holes that they must equal; whether that is the whole condition.
 pub(crate) fn equalities(
     analysis: &mut Analysis,
     table: &Table,
@@ -105,7 +157,10 @@ fn equality(
     left: &mut Expr,
     right: &mut Expr,
 ) -> Option<(usize, usize)> {
-    let (column, value) = match (column_name(left), column_name(right)) {
+    let (column, value) = match (
+        column_name(left, analysis.dialect()),
+        column_name(right, analysis.dialect()),
+    ) {
         (Some(column), None) => (column, right),
         (None, Some(column)) => (column, left),
         _ => return None,
@@ -114,7 +169,8 @@ fn equality(
     if let Some(hole) = template::marked(value) {
         return Some((index, hole));
     }
-    // A whole number beside a plain column of whole numbers: it means the same as a parameter.
+    // A whole number that is compared with a plain column of whole numbers: as a parameter it means
+    // the same.
     let is_whole = table.columns[index].physical.is_some_and(|physical| {
         use column_value::LogicalType as T;
         matches!(physical, T::SmallInt | T::Integer | T::BigInt)
@@ -135,7 +191,7 @@ fn equality(
     }
 }
 
-/// The columns and holes of a unique key that is given whole.
+/// The columns and holes of a unique key, if all of its columns are given.
 pub(crate) fn unique_key(table: &Table, pairs: &[(usize, usize)]) -> Option<Vec<(usize, usize)>> {
     table.unique_keys.iter().find_map(|key| {
         let found = key
@@ -146,11 +202,11 @@ pub(crate) fn unique_key(table: &Table, pairs: &[(usize, usize)]) -> Option<Vec<
 }
 
 /// The name of the column that an expression over one table is.
-fn column_name(expression: &Expr) -> Option<String> {
+fn column_name(expression: &Expr, dialect: Dialect) -> Option<String> {
     match expression {
-        Expr::Identifier(name) => Some(folded(name)),
-        Expr::CompoundIdentifier(parts) => parts.last().map(folded),
-        Expr::Nested(inner) => column_name(inner),
+        Expr::Identifier(name) => Some(dialect.fold(name)),
+        Expr::CompoundIdentifier(parts) => parts.last().map(|own| dialect.fold(own)),
+        Expr::Nested(inner) => column_name(inner, dialect),
         _ => None,
     }
 }

@@ -1,21 +1,22 @@
-//! Whether a text may mean a protected table: the names of all of them, looked for in its bytes.
+//! Whether a text may name a protected table. The names of all protected tables are looked for in
+//! the bytes of the text.
 //!
-//! This rests on no parser. Inside quotes, comments and constants a name counts as well, since a
-//! constant may be SQL for a function of the server. A text that could write a name with escapes
-//! counts as one that has it.
+//! This needs no parser. A name also counts inside quotes, comments and constants, since a function
+//! of the server may run a constant as SQL. A text that could spell a name with escapes counts as
+//! one that names a table.
 
 use std::collections::HashSet;
 
-use crate::Schema;
-use crate::lexer::is_word;
-use crate::names::{NAME_SIZE_MAX, lower};
+use crate::dialect::lexeme::{is_word, lower};
+use crate::{Dialect, Schema};
 
-/// Names of which the first so many bytes are the same are the same for sure where the server has
-/// cut one of them. Small letters may be longer than large ones, so it is less than what is left.
+/// Two names with this many equal bytes at the start count as equal if the server has cut one of
+/// them. It is less than the server keeps, since a small letter may be longer than its capital.
 const CUT_SIZE_MIN: usize = 40;
 
-/// Names that no text may have unseen, in small letters.
+/// Names of protected tables and of what shows them, in small letters.
 pub(crate) struct Mentions {
+    dialect: Dialect,
     words: HashSet<String>,
     phrases: Vec<String>,
 }
@@ -25,6 +26,7 @@ impl Mentions {
     /// functions that read them.
     pub fn of(schema: &Schema) -> Self {
         let mut mentions = Self {
+            dialect: schema.dialect,
             words: HashSet::new(),
             phrases: Vec::new(),
         };
@@ -75,13 +77,15 @@ impl Mentions {
         if let Some(name) = word.map(str::to_owned).or_else(|| phrase().cloned()) {
             return Some(name);
         }
-        has_escapes(text, &lower).then(|| HIDDEN.to_owned())
+        self.dialect
+            .may_hide_names(text, &lower)
+            .then(|| HIDDEN.to_owned())
     }
 
     /// Whether the server would cut a word, and may then have one of the names.
     fn is_cut(&self, word: &str) -> bool {
         let start = word.as_bytes().get(..CUT_SIZE_MIN);
-        let Some(start) = start.filter(|_| word.len() > NAME_SIZE_MAX) else {
+        let Some(start) = start.filter(|_| self.dialect.cuts(word)) else {
             return false;
         };
         let mut names = self.words.iter();
@@ -89,69 +93,28 @@ impl Mentions {
     }
 }
 
-/// Stands for the name of a table that escapes may hide.
+/// Stands in messages for a name that escapes may hide.
 const HIDDEN: &str = "(perhaps: the text has escapes, or a constant in parts)";
-
-/// `U&"…"`, `U&'…'`, `E'…'` with an escape that is a part of a word, and a constant that goes on in
-/// the next line.
-fn has_escapes(text: &str, lower: &str) -> bool {
-    let bytes = lower.as_bytes();
-    let starts = |at: usize| at == 0 || !is_word(bytes[at - 1]);
-    let unicode = (0..bytes.len())
-        .any(|at| starts(at) && matches!(bytes.get(at..at + 3), Some(b"u&\"" | b"u&'")));
-    let escape_string =
-        (0..bytes.len()).any(|at| starts(at) && bytes.get(at..at + 2) == Some(b"e'"));
-    unicode || (escape_string && spells(text)) || has_continuation(bytes)
-}
-
-/// Whether a text has an escape that is a part of a word: the number of a character, or a sign that
-/// stands for itself (`\s` is `s`, PostgreSQL 4.1.2.2).
-fn spells(text: &str) -> bool {
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte == b'\\'
-            && let Some(next) = bytes.next()
-            && (is_word(next) || next == b'$')
-            && !matches!(next, b'b' | b'f' | b'n' | b'r' | b't')
-        {
-            return true;
-        }
-    }
-    false
-}
-
-/// `'…'`, a new line, `'…'`: one constant (PostgreSQL 4.1.2.1). Comments may stand between.
-fn has_continuation(bytes: &[u8]) -> bool {
-    // Since the last quote there were only blanks and comments: whether with a new line.
-    let mut since: Option<bool> = None;
-    let mut in_comment = false;
-    for (at, byte) in bytes.iter().enumerate() {
-        match byte {
-            b'\n' | b'\r' => {
-                in_comment = false;
-                since = since.map(|_| true);
-            }
-            _ if in_comment => {}
-            b'\'' if since == Some(true) => return true,
-            b'\'' => since = Some(false),
-            b' ' | b'\t' | 0x0b | 0x0c => {}
-            b'-' if bytes.get(at + 1) == Some(&b'-') && since.is_some() => in_comment = true,
-            _ => since = None,
-        }
-    }
-    false
-}
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
 
-    use super::Mentions;
+    use super::{Dialect, Mentions};
 
     fn mentions() -> Mentions {
         Mentions {
+            dialect: Dialect::Postgres,
             words: HashSet::from(["customer".to_owned(), "a$b".to_owned()]),
             phrases: vec!["two words".to_owned()],
+        }
+    }
+
+    fn of_word(word: &str) -> Mentions {
+        Mentions {
+            words: HashSet::from([word.to_owned()]),
+            phrases: Vec::new(),
+            ..mentions()
         }
     }
 
@@ -183,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_not() {
+    fn other_names_are_not_found() {
         for text in [
             "select * from customers, customer_id, b_customer",
             r"insert into t values ('\x0163')",
@@ -200,10 +163,7 @@ mod tests {
     #[test]
     fn a_name_is_found_where_the_server_cuts_it() {
         let name = "k".repeat(63);
-        let mentions = Mentions {
-            words: HashSet::from([name.clone()]),
-            phrases: Vec::new(),
-        };
+        let mentions = of_word(&name);
         assert!(mentions.find(&format!("select * from {name}")).is_some());
         assert!(mentions.find(&format!("select * from {name}er")).is_some());
         assert!(
@@ -218,17 +178,11 @@ mod tests {
     }
 
     #[test]
-    fn letters_of_every_script_are_made_small() {
-        let mentions = Mentions {
-            words: HashSet::from(["künde".to_owned()]),
-            phrases: Vec::new(),
-        };
+    fn letters_of_every_script_are_folded() {
+        let mentions = of_word("künde");
         assert!(mentions.find("select * from KÜNDE").is_some());
         // ISO 8859-9 in a Turkish locale.
-        let mentions = Mentions {
-            words: HashSet::from(["kisi".to_owned()]),
-            phrases: Vec::new(),
-        };
+        let mentions = of_word("kisi");
         assert!(mentions.find("insert into KİSİ values (1)").is_some());
     }
 }

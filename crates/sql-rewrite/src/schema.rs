@@ -1,22 +1,24 @@
-//! What the server has: its relations, with the rules laid over them.
+//! The schema: relations of the server, and the rules for their columns.
 
 use std::collections::HashMap;
 
 use column_value::LogicalType;
 
-use crate::names::lower;
+use crate::dialect::Dialect;
+use crate::dialect::lexeme::lower;
 use crate::{ColumnId, Mode};
 
 pub(crate) mod build;
 mod guards;
-mod queries;
 mod session;
 mod shared;
 pub(crate) mod views;
 
+pub use crate::dialect::postgres::queries::{
+    ASKED, Answer, CHECKED, QUERIES, answers_of, fingerprint_of,
+};
 pub use build::SeenColumns;
 pub use guards::{Guard, GuardsDue};
-pub use queries::{ASKED, Answer, CHECKED, QUERIES, answers_of, fingerprint_of};
 pub use session::SessionFacts;
 pub use shared::Shared;
 
@@ -47,7 +49,7 @@ pub struct ProtectedColumn {
 }
 
 impl ProtectedColumn {
-    /// What is to be said of it where its table has no such column.
+    /// The warning if its table has no such column.
     pub fn missing_text(&self) -> String {
         format!(
             "{}.{} has no column {}: its rule protects nothing. Mend the name in the rule, or add \
@@ -96,7 +98,7 @@ pub struct Table {
     pub name: String,
     /// The catalogue's number of it; 0 while there is no such table.
     pub oid: u32,
-    /// What it is.
+    /// What kind of relation it is.
     pub kind: RelationKind,
     /// Columns in their order.
     pub columns: Vec<Column>,
@@ -110,7 +112,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Place of a column among [`Table::columns`].
+    /// Index of a column in [`Table::columns`].
     pub fn position(&self, column: &str) -> Option<usize> {
         self.columns.iter().position(|own| own.name == column)
     }
@@ -122,9 +124,11 @@ impl Table {
     }
 }
 
-/// Relations and rules, as of one moment.
+/// Relations of the server and rules, at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
+    /// The dialect of its server.
+    pub dialect: Dialect,
     /// Relations by schema and name. They are most of it: copies for other search paths share
     /// them.
     pub tables: Shared<HashMap<(String, String), Table>>,
@@ -137,7 +141,7 @@ pub struct Schema {
     /// Functions of users, without their schema, whose text names a protected table, runs other
     /// texts as SQL, or names another such function: calling them is refused.
     pub suspect_functions: Vec<String>,
-    /// What queries on the catalogues have to be shown otherwise.
+    /// What queries on the catalogues need for the logical types.
     pub catalogue: CatalogueFacts,
     /// Columns that have rules and are in clear. As long as there is one, no statement that touches
     /// a protected column may be answered.
@@ -148,9 +152,9 @@ pub struct Schema {
     /// Of views that rows may be written through, by schema and name: columns with a default of the
     /// tables below them that they do not show. A row that comes through such a view has none.
     pub hidden_defaults: HashMap<(String, String), Vec<ColumnId>>,
-    /// Checks by which the server itself refuses plaintext in protected columns.
+    /// The guards that the server has.
     pub guards: Vec<Guard>,
-    /// Whether tables are made without them.
+    /// Whether tables are created without guards.
     pub leaves_guards_out: bool,
 }
 
@@ -184,8 +188,8 @@ pub struct SchemaError {
     pub column: String,
     /// What does not fit and what to do.
     pub problem: String,
-    /// Whether it is about a column that is in clear, and nothing else: statements that touch no
-    /// protected column are as safe as they are beside rules that fit.
+    /// Whether it is only about a column that is in clear: statements that touch no protected
+    /// column are still safe.
     pub is_own: bool,
 }
 
@@ -202,6 +206,12 @@ impl Schema {
     /// The protected column of an id that this schema gave out.
     pub fn column(&self, id: ColumnId) -> &ProtectedColumn {
         &self.protected[id.0 as usize]
+    }
+
+    /// A protected column as messages name it.
+    pub(crate) fn title(&self, id: ColumnId) -> String {
+        let column = self.column(id);
+        format!("{}.{}", column.table, column.column)
     }
 
     /// The rule of a column, whether the table is there or not.

@@ -1,47 +1,39 @@
-//! A text to its statements, and each to its plan.
+//! Splits a text into statements, and plans each of them.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
-use sqlparser::ast::{DescribeAlias, Statement};
+use sqlparser::ast::Statement;
 use sqlstate::SqlState;
 
 use crate::analysis::template;
 use crate::analysis::{Analysis, output_list};
-use crate::lexer::{Lexeme, lexemes, words};
+use crate::dialect::lexeme::{Lexeme, Part, words};
+use crate::dialect::{Unread, has_rows};
 use crate::mention::Mentions;
-use crate::parse::{Unread, has_rows, parse};
 use crate::{
     Dialect, Effects, Objects, Plan, Planned, Refusal, Schema, TransactionEffect, Translated,
-    catalogue, ddl, effects, finish, guard, increment, inline, locks, objects, utility, verify,
+    finish, guard, increment, inline, locks, verify,
 };
 use sql_plan::{refuse, unsupported};
-
-type Part = [(Lexeme, Range<usize>)];
 
 /// The plans of a text that may hold several statements; none for a text without any.
 ///
 /// # Errors
-/// A statement that may touch a protected table, and that cannot be proved safe, refuses the text.
-pub fn plan(text: &str, schema: &Schema, dialect: Dialect) -> Result<Vec<Planned>, Refusal> {
-    plan_with(text, schema, dialect, &Objects::default())
+/// A statement may touch a protected table and cannot be proved safe.
+pub fn plan(text: &str, schema: &Schema) -> Result<Vec<Planned>, Refusal> {
+    plan_with(text, schema, &Objects::default())
 }
 
-/// The same for a text that what the session has prepared or declared concerns
+/// The same for a text that uses what its session has prepared or declared
 /// ([`Objects::concern`]).
 ///
 /// # Errors
 /// As those of [`plan`].
-pub fn plan_with(
-    text: &str,
-    schema: &Schema,
-    dialect: Dialect,
-    objects: &Objects,
-) -> Result<Vec<Planned>, Refusal> {
-    let lexemes = lexemes(text);
+pub fn plan_with(text: &str, schema: &Schema, objects: &Objects) -> Result<Vec<Planned>, Refusal> {
+    let lexemes = schema.dialect.lexemes(text);
     let mut planning = Planning {
         text,
-        dialect,
+        dialect: schema.dialect,
         mentions: Mentions::of(schema),
         schema: Cow::Borrowed(schema),
         objects: Cow::Borrowed(objects),
@@ -62,26 +54,26 @@ struct Planning<'a> {
     text: &'a str,
     dialect: Dialect,
     mentions: Mentions,
-    /// As it is behind the last statement.
+    /// The schema after the statement that was planned last.
     schema: Cow<'a, Schema>,
     objects: Cow<'a, Objects>,
     before: Before,
-    /// A statement has made names that are not known.
+    /// A statement has created names that are not known.
     makes_names: bool,
 }
 
-/// What the statements before one of the same text have done to how it is to be planned.
+/// What earlier statements of a text mean for the planning of the next one.
 #[derive(Default)]
 struct Before {
-    /// What names mean is another: which table, which function.
+    /// Names may mean other tables and functions.
     moves_names: bool,
-    /// Texts of values are read and written otherwise, and the server has told of it nobody yet.
+    /// Values may be written as text in another way, which the server has not reported yet.
     moves_texts: bool,
-    /// What an earlier text has set or defined may be taken back.
+    /// What an earlier text has set or defined may be undone.
     takes_back: bool,
-    /// The transaction began in this text, as far as the text tells.
+    /// The transaction began in this text, as far as the text shows.
     begins: bool,
-    /// Something was defined.
+    /// A statement has changed the schema.
     defines: bool,
     /// Savepoints of this text.
     savepoints: Vec<String>,
@@ -96,8 +88,9 @@ impl Planning<'_> {
         let span = first.start..last.end.min(text.len());
         let statement = &text[span.clone()];
         let words = words(text, part);
+        let dialect = self.dialect;
         let planned = |mut plan: Plan| {
-            effects::note_text(plan.effects_mut(), statement);
+            dialect.note_text(plan.effects_mut(), statement);
             Ok(Some(Planned {
                 span: span.clone(),
                 plan,
@@ -108,18 +101,18 @@ impl Planning<'_> {
             self.before.check(&plan)?;
             return planned(plan);
         }
-        if let Some(plan) = catalogue::plan(statement, &self.schema) {
+        if let Some(plan) = dialect.catalogue(statement, &self.schema) {
             return planned(plan);
         }
         let mention = self.mentions.find(statement);
         guard::check_unseen(text, part, &self.schema)
             .map_err(|refusal| refusal.naming(mention.as_deref()))?;
         let passes = match &mention {
-            None => Some(effects::of_words(&words, &self.schema)),
-            Some(_) => utility::passes(text, part),
+            None => Some(dialect.effects(&words, &self.schema)),
+            Some(_) => dialect.passes(text, part),
         };
         if let Some(mut effects) = passes {
-            effects.objects = objects::effects(text, part);
+            dialect.note_objects(&mut effects, text, part);
             self.note(&words, &effects);
             return planned(Plan::Pass(effects));
         }
@@ -135,7 +128,7 @@ impl Planning<'_> {
         planned(plan)
     }
 
-    /// The plan of a statement by the name that the session gave to what it means.
+    /// The plan of `FETCH` or `EXECUTE` of an object of the session.
     fn named_objects(&self, text: &str, part: &Part) -> Result<Option<Plan>, Refusal> {
         if self.schema.protected.is_empty() {
             return Ok(None);
@@ -144,7 +137,7 @@ impl Planning<'_> {
             return Ok(Some(plan));
         }
         self.objects.check_inner_execute(text, part)?;
-        match self.objects.execute(text, part, self.dialect)? {
+        match self.objects.execute(text, part)? {
             Some(meant) => self.executed(&meant).map(Some),
             None => Ok(None),
         }
@@ -162,7 +155,7 @@ impl Planning<'_> {
     /// The plan of a statement that names a protected table.
     fn named(&mut self, statement: &str, part: &Part, words: &[String]) -> Result<Plan, Refusal> {
         self.before.check_names()?;
-        if effects::sets_by_rows(words) {
+        if self.dialect.sets_by_rows(words) {
             return Err(
                 unsupported("set_config in a statement on a protected table")
                     .with_hint("Call it in a statement of its own."),
@@ -174,11 +167,11 @@ impl Planning<'_> {
             .bytes()
             .all(|byte| byte == b';' || byte.is_ascii_whitespace());
         guard::on_a_stack_for(chain, || {
-            let parsed = parse(statement, self.dialect).map_err(Unread::refusal)?;
+            let parsed = self.dialect.parse(statement).map_err(Unread::refusal)?;
             let plan = of_statement(&parsed, &self.schema)?;
             self.before.check_texts(&plan)?;
             if !is_last {
-                match ddl::after(&parsed, &self.schema) {
+                match self.dialect.after(&parsed, &self.schema) {
                     Some(schema) => self.schema = schema,
                     None => self.makes_names = true,
                 }
@@ -188,7 +181,7 @@ impl Planning<'_> {
         })
     }
 
-    /// Remembers what a statement does to those behind it.
+    /// Notes what a statement means for those after it.
     fn note(&mut self, words: &[String], effects: &Effects) {
         if !effects.objects.is_empty() {
             self.objects.to_mut().note(effects);
@@ -196,7 +189,7 @@ impl Planning<'_> {
         self.before.note(words, effects);
     }
 
-    /// A name that was just made may be one of what shows a protected table.
+    /// A name that an earlier statement created may be that of a view of a protected table.
     fn check_names(&self, words: &[String]) -> Result<(), Refusal> {
         let harmless = [
             "begin", "start", "commit", "end", "rollback", "abort", "analyze", "vacuum",
@@ -213,7 +206,7 @@ impl Planning<'_> {
 }
 
 impl Before {
-    /// Remembers what a statement does to those behind it.
+    /// Notes what a statement means for those after it.
     fn note(&mut self, words: &[String], effects: &Effects) {
         let has = |own: &[&str]| words.iter().any(|word| own.contains(&word.as_str()));
         let first = words.first().map_or("", String::as_str);
@@ -274,7 +267,7 @@ impl Before {
         Err(unsupported(what).with_hint("Send them one by one."))
     }
 
-    /// Values are sealed and opened by the settings that the server told of last.
+    /// Values are sealed and opened by the settings that the server has reported last.
     fn check_texts(&self, plan: &Plan) -> Result<(), Refusal> {
         let has_values = match plan {
             Plan::Pass(_) => false,
@@ -308,7 +301,7 @@ fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
             Ok((translated, effects)) => Ok(Plan::One(translated, effects)),
             Err(refusal) => finish::of_query(query, schema)
                 .or_else(|other| match inline::constants(query, schema) {
-                    // A constant that comes by a detour is sealed beside its column.
+                    // A constant of a derived table is sealed where it meets its column.
                     Some(query) => planned(&Statement::Query(Box::new(query)), schema),
                     None => Err(other),
                 })
@@ -324,51 +317,11 @@ fn planned(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
             let (translated, effects) = translate(statement, schema)?;
             Ok(Plan::One(translated, effects))
         }
-        Statement::Copy { .. } => utility::copy(statement, schema),
-        Statement::Merge(_) => Err(unsupported("MERGE")
-            .with_hint("Use INSERT … ON CONFLICT, UPDATE … FROM or DELETE … USING.")),
-        Statement::Explain {
-            describe_alias: DescribeAlias::Explain,
-            analyze,
-            verbose,
-            query_plan: false,
-            estimate: false,
-            statement,
-            format: None,
-            options,
-        } => {
-            let plan = of_statement(statement, schema)?;
-            utility::explain((*analyze, *verbose), options.as_deref(), plan)
-        }
-        // What is prepared over a protected table is known by its name, and planned before.
-        Statement::Execute { .. } => Ok(Plan::Pass(Effects {
-            forgets_locks: true,
-            ..Effects::default()
-        })),
-        Statement::Prepare {
-            name,
-            data_types,
-            statement,
-        } => match of_statement(statement, schema)? {
-            Plan::Pass(_) => Err(unsupported("PREPARE of such a statement")),
-            _ => Ok(objects::prepare(name, data_types, statement)),
-        },
-        Statement::Declare { stmts } => match stmts.as_slice() {
-            [declare] if declare.for_query.is_some() => {
-                let query = declare.for_query.clone().map(Statement::Query);
-                let query = query.ok_or_else(|| unsupported("DECLARE without a query"))?;
-                objects::declare(declare, of_statement(&query, schema)?)
-            }
-            _ => Err(unsupported("a DECLARE of another dialect")),
-        },
-        _ => match ddl::plan(statement, schema)? {
-            Some(plan) => Ok(plan),
-            None => Err(unsupported("a statement of this kind")),
-        },
+        _ => schema.dialect.other(statement, schema, of_statement),
     }
 }
 
-/// What to tell of a statement that neither the server nor the proxy can do.
+/// The refusal of a statement that neither the server nor the proxy can execute.
 fn worse(by_server: Refusal, by_proxy: Refusal) -> Refusal {
     if by_server.sqlstate != SqlState::FEATURE_NOT_SUPPORTED {
         return by_server;
@@ -402,20 +355,28 @@ fn translate(statement: &Statement, schema: &Schema) -> Result<(Translated, Effe
         Statement::Query(query) => locks::of_query(&mut analysis, query, &outputs),
         _ => None,
     };
-    let template = template::of(&mut changed)?;
-    let parameter_types = analysis.parameter_types();
+    let locking = match &changed {
+        Statement::Query(query) if locks.is_some() => Some(query.clone()),
+        _ => None,
+    };
+    let template = template::of(&mut changed, schema.dialect)?;
+    let parameter_types = analysis.parameters.types();
     let effects = Effects {
         writes: analysis.writes,
         forgets_locks: analysis.fires_triggers,
         uses: analysis.uses,
         ..Effects::default()
     };
-    let translated = Translated {
+    let mut translated = Translated {
         template,
         holes: analysis.holes,
         outputs,
         parameter_types,
         locks,
     };
+    let wider = locking.and_then(|query| locks::wider(query, &translated, schema));
+    if let Some(locks) = &mut translated.locks {
+        locks.wider = wider.map(Box::new);
+    }
     Ok((translated, effects))
 }

@@ -1,4 +1,4 @@
-//! Types without what limits their values: length, precision, scale.
+//! Types without length, precision and scale.
 
 use column_value::LogicalType;
 

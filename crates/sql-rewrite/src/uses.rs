@@ -1,5 +1,5 @@
-//! What the server does with the sealed values of a protected column in one statement: whoever
-//! watches it learns what that tells.
+//! What the server does with the sealed values of a protected column in one statement, and so what
+//! an attacker who watches it learns.
 
 use std::collections::BTreeSet;
 

@@ -1,20 +1,21 @@
-//! The second proof: what would be sent is read again, and shown to have no value in clear where a
-//! protected column is.
+//! The verifier, a second proof: it reads the text for the server again, and shows that no value is
+//! sent in clear where a protected column is.
 //!
-//! The planner decides where a value goes. This module knows nothing of how: it takes the text
-//! that would be sent, what fills its holes, and the schema, and gives each value a label: sealed
-//! for a column, in clear, or NULL. Labels follow the values through relations, queries, joins
-//! and expressions. Where ciphertext and a value in clear meet, the statement is refused; so is
-//! what is not understood. It shares the tree and the schema with the planner, and what names
-//! mean; no other code. `docs/threat-model.md` has the argument, and what it rests on.
+//! The planner decides how each value is sent. The verifier does not know how. It takes the text
+//! for the server, what fills its holes, and the schema, and gives each value a label: sealed for a
+//! column, in clear, or NULL. Labels follow the values through relations, queries, joins and
+//! expressions. Where ciphertext and a value in clear meet, the statement is refused; so is what is
+//! not understood. Planner and verifier share the tree, the schema and the meaning of names, and no
+//! other code. `docs/threat-model.md` has the argument, and what it rests on.
 //!
 //! Invariants:
-//! 1. Each expression of the tree has had a label: what a match left out is found by the parser's
-//!    own walk over the tree.
+//! 1. Each expression of the tree has had a label. The parser's own walk over the tree finds what a
+//!    match left out.
 //! 2. Ciphertext meets ciphertext of its domain, or NULL.
-//! 3. A value that is sealed, or that the proxy compares, does not go in clear beside it, save into
-//!    a plain column or compared with one.
-//! 4. What the proxy computes does not bring ciphertext together with a value that went in clear.
+//! 3. A value that is sealed, or that the proxy compares, is not also sent in clear, except into a
+//!    plain column or compared with one.
+//! 4. What the proxy computes does not bring ciphertext together with a value that was sent in
+//!    clear.
 
 mod computed;
 mod expression;
@@ -31,7 +32,6 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{CopySource, Expr, Statement, visit_expressions};
 use sqlstate::SqlState;
 
-use crate::parse::parse;
 use crate::{
     Assignment, Copy, Dialect, Form, Hole, Output, OutputKind, Plan, ReadModifyWrite, Refusal,
     Schema, Source, Template, Translated,
@@ -39,11 +39,11 @@ use crate::{
 use label::{Atom, Label, Labels};
 use names::Columns;
 
-/// Why a plan is not proved.
+/// Why the verifier does not accept a plan.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Doubt(pub String);
 
-/// Begins the message of a refusal that the second proof gives.
+/// The start of each message of the verifier.
 const REFUSED: &str = "the second proof refuses the plan of this statement: ";
 
 impl From<Doubt> for Refusal {
@@ -60,8 +60,8 @@ impl From<Doubt> for Refusal {
     }
 }
 
-/// Whether this is the message of a refusal of a plan: the planner had one, and the second proof
-/// refused it. That is a defect of one of the two.
+/// Whether this is a message of the verifier: it has refused a plan that the planner made. That is
+/// a defect of one of the two.
 pub fn is_of_second_proof(message: &str) -> bool {
     message.contains(REFUSED)
 }
@@ -70,7 +70,11 @@ pub fn is_of_second_proof(message: &str) -> bool {
 pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Doubt> {
     match plan {
         Plan::Pass(_) => Ok(()),
-        Plan::One(translated, _) => check_translated(translated, schema),
+        Plan::One(translated, _) => {
+            let wider = translated.locks.iter().find_map(|own| own.wider.as_deref());
+            let mut all = [Some(translated), wider].into_iter().flatten();
+            all.try_for_each(|one| check_translated(one, schema))
+        }
         Plan::ReadModifyWrite(modify) => of_modify(modify, schema),
         Plan::Finish(finish) => {
             let mut labels = Labels::new(schema);
@@ -89,7 +93,7 @@ pub(crate) fn check(plan: &Plan, schema: &Schema) -> Result<(), Doubt> {
 }
 
 /// Proves a statement that the server executes as one.
-pub(crate) fn check_translated(translated: &Translated, schema: &Schema) -> Result<(), Doubt> {
+fn check_translated(translated: &Translated, schema: &Schema) -> Result<(), Doubt> {
     let mut labels = Labels::new(schema);
     let columns = of_translated(translated, &mut labels)?;
     check_outputs(&translated.outputs, &columns, &labels)?;
@@ -134,7 +138,7 @@ fn of_modify(modify: &ReadModifyWrite, schema: &Schema) -> Result<(), Doubt> {
 fn of_copy(copy: &Copy, schema: &Schema) -> Result<(), Doubt> {
     let mut labels = Labels::new(schema);
     let mut verifier = Verifier::new(&copy.holes, &mut labels);
-    let statement = read(&copy.template)?;
+    let statement = read(&copy.template, schema.dialect)?;
     let Statement::Copy { source, .. } = &statement else {
         return Err(Doubt("COPY is sent as something else".to_owned()));
     };
@@ -159,18 +163,14 @@ fn of_copy(copy: &Copy, schema: &Schema) -> Result<(), Doubt> {
             }
         }
     };
-    let outputs = copy.fields.iter().map(|kind| Output {
-        name: None,
-        kind: *kind,
-        hidden: false,
-    });
+    let outputs = copy.fields.iter().map(|kind| Output::shown(*kind));
     check_outputs(&outputs.collect::<Vec<_>>(), &columns, &labels)?;
     labels.check_hidden(&hidden_by(&copy.holes))
 }
 
-/// The labels of what a statement gives back.
+/// The labels of the columns that a statement returns.
 fn of_translated(translated: &Translated, labels: &mut Labels) -> Result<Columns, Doubt> {
-    let statement = read(&translated.template)?;
+    let statement = read(&translated.template, labels.schema.dialect)?;
     let mut verifier = Verifier::new(&translated.holes, labels);
     let columns = match &statement {
         Statement::Query(query) => verifier.query(query, None)?,
@@ -184,16 +184,12 @@ fn of_translated(translated: &Translated, labels: &mut Labels) -> Result<Columns
 }
 
 /// The tree of what would be sent.
-fn read(template: &Template) -> Result<Statement, Doubt> {
-    let text = template.render(|hole, text| {
-        text.push('$');
-        text.push_str(&(hole + 1).to_string());
-    });
-    parse(&text, Dialect::Postgres)
-        .map_err(|_| Doubt("what would be sent cannot be read".to_owned()))
+fn read(template: &Template, dialect: Dialect) -> Result<Statement, Doubt> {
+    let parsed = dialect.parse(&dialect.with_parameters(template));
+    parsed.map_err(|_| Doubt("what would be sent cannot be read".to_owned()))
 }
 
-/// What is opened is what is sealed.
+/// Checks that the outputs that are opened are those that are sealed.
 fn check_outputs(outputs: &[Output], columns: &Columns, labels: &Labels) -> Result<(), Doubt> {
     if columns.others.is_some() || outputs.is_empty() {
         return match columns.has_sealed() || !outputs.is_empty() {
@@ -244,6 +240,10 @@ struct Verifier<'v, 's> {
 }
 
 impl<'v, 's> Verifier<'v, 's> {
+    fn dialect(&self) -> Dialect {
+        self.labels.schema.dialect
+    }
+
     fn new(holes: &'v [Hole], labels: &'v mut Labels<'s>) -> Self {
         Self {
             labels,

@@ -5,6 +5,7 @@ mod common;
 mod derived;
 mod explain;
 mod gathered;
+mod golden;
 mod meanings;
 mod oracle;
 mod postgres;

@@ -1,5 +1,5 @@
-//! Constants and parameters that come to a protected column by a detour, through what a query
-//! computes: they are sealed for it, or the statement is refused. They are never sent in clear.
+//! Constants and parameters that reach a protected column through a derived table or an expression
+//! are sealed for it, or the statement is refused. They are never sent in clear.
 
 use crate::common::{describe, people, plan_one};
 
@@ -203,7 +203,7 @@ fn sends_parameter(sent: &str) -> bool {
 }
 
 #[test]
-fn what_meets_a_protected_column_by_a_detour_is_not_sent_in_clear() {
+fn values_that_reach_a_protected_column_indirectly_are_not_sent_in_clear() {
     let schema = people();
     for value in [
         format!("'{CANARY}'::text"),
@@ -227,7 +227,7 @@ fn what_meets_a_protected_column_by_a_detour_is_not_sent_in_clear() {
 
 /// The same relations beside a protected column that they do not meet.
 #[test]
-fn what_meets_none_is_sent() {
+fn values_that_meet_no_protected_column_are_sent() {
     let schema = people();
     let mut planned = 0;
     for (with, from) in SOURCES
@@ -243,7 +243,7 @@ fn what_meets_none_is_sent() {
 
 /// Rows of constants are written out, and what they hold is sealed beside its column.
 #[test]
-fn a_constant_that_comes_by_a_detour_is_sealed_where_that_is_possible() {
+fn a_constant_that_reaches_a_column_indirectly_is_sealed_where_possible() {
     let expected = "one: SELECT p.active FROM \"public\".person p WHERE \
                     p.mail = {$1 match mail}";
     for text in [
@@ -275,7 +275,7 @@ fn a_constant_that_comes_by_a_detour_is_sealed_where_that_is_possible() {
 
 /// Where the constant would mean something else than its name did, the statement is refused.
 #[test]
-fn a_row_of_constants_is_written_out_only_where_that_is_the_same() {
+fn a_row_of_constants_is_inlined_only_where_that_means_the_same() {
     for text in [
         // The order and the groups would be by the number of a column.
         "SELECT p.id FROM person p, (SELECT 1 AS x) v WHERE p.visits > v.x ORDER BY v.x",

@@ -1,12 +1,11 @@
-//! What `explain` says of statements.
+//! What `explain` reports for statements.
 
 use crate::common::people;
-use sql_rewrite::Dialect;
 use sql_rewrite::explain::{self, How};
 
 /// What a statement tells, as `column: use use`, in the order of the rules.
 fn learnt(statement: &str) -> Vec<String> {
-    let reports = explain::statements(statement, &people(), Dialect::Postgres);
+    let reports = explain::statements(statement, &people());
     let [report] = reports.as_slice() else {
         panic!("{statement} is one statement");
     };
@@ -109,7 +108,7 @@ const TOLD: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn what_a_statement_tells_of_each_column_is_known() {
+fn explain_reports_what_a_statement_reveals_of_each_column() {
     for (statement, columns) in TOLD {
         assert_eq!(learnt(statement), *columns, "{statement}");
     }

@@ -1,5 +1,5 @@
-//! Aggregates of protected columns within another query: the server gathers what the proxy
-//! aggregates, and does nothing else with it.
+//! Aggregates of protected columns within another query: the server gathers the values, the proxy
+//! aggregates them, and any other use is refused.
 
 use crate::common::{assert_refused, assert_starts};
 
@@ -20,7 +20,7 @@ fn an_aggregate_of_an_inner_query_is_gathered() {
 }
 
 #[test]
-fn the_server_does_nothing_else_with_what_is_gathered() {
+fn other_uses_of_gathered_values_are_refused() {
     let totals = "(SELECT born, sum(salary) AS total FROM person GROUP BY born) t";
     for query in [
         "SELECT name FROM person WHERE salary IN (SELECT total FROM {t})",
@@ -57,7 +57,7 @@ fn the_server_does_nothing_else_with_what_is_gathered() {
 }
 
 #[test]
-fn what_is_no_plain_aggregate_of_a_protected_column_is_not_gathered() {
+fn only_plain_aggregates_of_protected_columns_are_gathered() {
     for query in [
         "SELECT x FROM (SELECT sum(DISTINCT salary) AS x FROM person) t WHERE x > 1",
         "SELECT x FROM (SELECT sum(salary) OVER () AS x FROM person) t WHERE x > 1",
@@ -74,7 +74,7 @@ fn what_is_no_plain_aggregate_of_a_protected_column_is_not_gathered() {
 }
 
 #[test]
-fn an_order_means_nothing_beside_a_join() {
+fn the_order_of_a_joined_derived_table_is_dropped() {
     assert_starts(
         "SELECT n FROM visit v JOIN (SELECT id, count(*) AS n FROM person GROUP BY id ORDER BY id) \
          t ON t.id = v.person_id",
@@ -91,7 +91,7 @@ fn an_order_means_nothing_beside_a_join() {
 }
 
 #[test]
-fn queries_within_queries_are_looked_at_once() {
+fn nested_queries_are_analysed_once() {
     let mut value = "sum(salary)".to_owned();
     let mut from = "(SELECT id FROM person ORDER BY id) t0".to_owned();
     for level in 1..20 {

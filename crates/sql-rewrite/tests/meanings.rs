@@ -5,7 +5,7 @@
 use crate::common::{assert_plan, assert_refused, assert_starts, describe, people};
 use column_value::LogicalType;
 use sql_plan::Plan;
-use sql_rewrite::{Dialect, Schema, plan};
+use sql_rewrite::{Schema, plan};
 
 /// The select list that the server is sent, in a statement that names a protected table.
 #[track_caller]
@@ -88,7 +88,7 @@ fn stored_columns_of_joins_are_not_swapped() {
 }
 
 #[test]
-fn an_operand_is_not_sealed_for_all_that_it_is_compared_with() {
+fn the_proxy_compares_a_case_operand_that_meets_several_values() {
     assert_starts(
         "SELECT CASE $1 WHEN mail THEN 'own' WHEN 'all' THEN 'all' ELSE 'none' END FROM person",
         "fetch: SELECT mail FROM \"public\".person\n",
@@ -157,7 +157,7 @@ fn signs_bind_as_the_server_reads_them() {
 }
 
 fn holes(statement: &str) -> usize {
-    let mut planned = plan(statement, &people(), Dialect::Postgres).expect("a plan");
+    let mut planned = plan(statement, &people()).expect("a plan");
     match planned.remove(0).plan {
         Plan::One(translated, _) => translated.holes.len(),
         other => panic!("{statement}\n{other:?}"),
@@ -199,7 +199,7 @@ fn temporary() -> Schema {
 }
 
 #[test]
-fn what_only_one_connection_sees_reads_no_protected_table() {
+fn temporary_objects_cannot_read_protected_tables() {
     let schema = people();
     let unseen = Schema {
         suspect_functions: vec!["runs".to_owned()],
@@ -288,7 +288,7 @@ fn a_view_has_no_query_within() {
 }
 
 #[test]
-fn what_runs_a_text_later_takes_none() {
+fn functions_that_run_a_text_later_are_refused() {
     let scheduled = "cron.schedule('a', '* * * * *', 'UPDATE person SET name = ''x''')";
     for statement in [
         format!("SELECT {scheduled}"),
@@ -441,7 +441,7 @@ fn isnull_is_no_alias() {
 }
 
 #[test]
-fn an_aggregate_of_another_schema_is_another_one() {
+fn an_aggregate_of_another_schema_is_not_taken_for_the_builtin() {
     for name in ["avg", "sum", "min", "count"] {
         assert_refused(&format!("SELECT stats.{name}(salary) FROM person"));
         assert_refused(&format!(

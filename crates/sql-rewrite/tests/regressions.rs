@@ -34,7 +34,7 @@ fn a_parameter_tested_for_null_goes_sealed_to_both_places() {
 }
 
 #[test]
-fn distinct_group_and_order_of_random_columns_are_not_the_servers() {
+fn the_proxy_groups_and_sorts_random_columns() {
     assert_starts("SELECT DISTINCT name FROM person", "fetch: SELECT name");
     assert_starts(
         "SELECT count(DISTINCT name) FROM person",
@@ -53,7 +53,7 @@ fn distinct_group_and_order_of_random_columns_are_not_the_servers() {
 }
 
 #[test]
-fn what_modes_allow_is_the_servers() {
+fn the_server_does_what_the_mode_allows() {
     assert_starts("SELECT DISTINCT mail FROM person", "one:");
     assert_starts("SELECT count(DISTINCT mail) FROM person", "one:");
     assert_starts("SELECT mail, count(*) FROM person GROUP BY mail", "one:");
@@ -299,7 +299,7 @@ fn what_is_not_understood_is_refused() {
 }
 
 #[test]
-fn names_in_constants_do_no_harm_to_other_statements() {
+fn table_names_in_constants_are_allowed_elsewhere() {
     let schema = people();
     for statement in [
         "SELECT 1",
@@ -320,7 +320,7 @@ fn names_in_constants_do_no_harm_to_other_statements() {
 }
 
 #[test]
-fn finishing_asks_the_server_for_what_it_can_judge() {
+fn the_server_evaluates_the_conditions_that_it_can() {
     assert_plan(
         "SELECT name, sum(salary) AS total FROM person WHERE mail = $1 AND name LIKE 'a%' \
          AND active GROUP BY name HAVING sum(salary) > 10 ORDER BY total DESC LIMIT 5",
@@ -404,7 +404,7 @@ fn alter_index_renames_no_table() {
 
 /// A prepared statement may be called as a word that stands behind EXECUTE elsewhere.
 #[test]
-fn words_behind_execute_may_name_statements() {
+fn the_word_after_execute_may_name_a_statement() {
     for name in ["function", "procedure", "on", "FUNCTION", "\"on\""] {
         for statement in [
             format!("EXPLAIN EXECUTE {name}('x')"),
@@ -455,7 +455,7 @@ fn a_table_of_the_same_name_earlier_on_the_search_path_is_not_taken_for_it() {
 }
 
 #[test]
-fn a_turkish_capital_is_no_other_name() {
+fn a_turkish_capital_does_not_hide_a_name() {
     let mut schema = people();
     for column in &mut schema.protected {
         column.table = column.table.replace("visit", "visit_i");

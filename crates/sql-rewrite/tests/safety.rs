@@ -3,17 +3,17 @@
 
 use crate::common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one};
 use sql_plan::{Plan, Refusal};
-use sql_rewrite::{Dialect, RelationKind, Schema, plan};
+use sql_rewrite::{RelationKind, Schema, plan};
 
 fn refusal(text: &str, schema: &Schema) -> Refusal {
-    match plan(text, schema, Dialect::Postgres) {
+    match plan(text, schema) {
         Err(refusal) => refusal,
         Ok(planned) => panic!("{text}\n{planned:?}"),
     }
 }
 
 fn assert_passes(statement: &str, schema: &Schema) {
-    let planned = plan(statement, schema, Dialect::Postgres);
+    let planned = plan(statement, schema);
     let planned = planned.unwrap_or_else(|refusal| panic!("{statement}\n{refusal:?}"));
     let mut plans = planned.iter().map(|one| &one.plan);
     assert!(
@@ -117,7 +117,7 @@ fn only_and_statements_of_names_are_refused_elsewhere() {
 }
 
 #[test]
-fn two_words_that_are_no_relation_and_alias_to_the_server_are_no_statement_to_it() {
+fn an_alias_without_as_is_sent_with_as() {
     assert_starts(
         "SELECT * FROM unknown person WHERE name = 'x'",
         "one: SELECT * FROM unknown AS person WHERE name = 'x'",
@@ -125,7 +125,7 @@ fn two_words_that_are_no_relation_and_alias_to_the_server_are_no_statement_to_it
 }
 
 #[test]
-fn a_name_that_is_not_found_on_the_path_may_be_found_by_the_server() {
+fn a_name_that_the_path_does_not_find_is_refused() {
     let mut schema = people();
     schema.search_path = vec!["empty".to_owned()];
     for statement in [
@@ -165,7 +165,7 @@ fn a_view_or_partition_that_is_not_on_the_path_counts_as_well() {
 }
 
 #[test]
-fn names_are_those_that_the_server_makes_of_them() {
+fn names_are_folded_and_cut_as_the_server_does() {
     assert_starts(
         "SELECT name FROM PERSON",
         "one: SELECT name FROM \"public\".person",
@@ -190,7 +190,7 @@ fn names_are_those_that_the_server_makes_of_them() {
 }
 
 #[test]
-fn nothing_of_another_place_hides_a_protected_table() {
+fn other_relations_do_not_hide_a_protected_table() {
     for statement in [
         "CREATE TEMP TABLE person (a int)",
         "CREATE TABLE pg_temp.person (a int)",
@@ -233,7 +233,7 @@ fn a_schema_with_protected_tables_keeps_its_name() {
 }
 
 #[test]
-fn texts_that_run_as_sql_need_name_no_table() {
+fn functions_that_run_texts_are_refused() {
     let mut schema = people();
     schema.suspect_functions = vec!["runs".to_owned()];
     for statement in [
@@ -255,7 +255,7 @@ fn texts_that_run_as_sql_need_name_no_table() {
         "DO $$ BEGIN INSERT INTO person (name) VALUES ('x'); END $$",
         "CREATE TRIGGER t AFTER INSERT ON plain FOR EACH ROW EXECUTE FUNCTION runs()",
     ] {
-        let plan = plan(statement, &schema, Dialect::Postgres);
+        let plan = plan(statement, &schema);
         assert!(plan.is_err(), "{statement}\n{plan:?}");
     }
     for statement in [
@@ -271,7 +271,7 @@ fn texts_that_run_as_sql_need_name_no_table() {
 }
 
 #[test]
-fn statements_of_one_text_are_planned_over_what_those_before_them_do() {
+fn statements_are_planned_over_the_effects_of_earlier_ones() {
     let schema = people();
     for text in [
         "SET search_path = other; SELECT name FROM person",
@@ -306,7 +306,7 @@ fn statements_of_one_text_are_planned_over_what_those_before_them_do() {
         refusal(text, &schema);
     }
     let before = "SELECT born FROM person WHERE mail = 'x'; SET TimeZone TO 'UTC'";
-    assert!(plan(before, &schema, Dialect::Postgres).is_ok());
+    assert!(plan(before, &schema).is_ok());
     for text in [
         "SET application_name = 'x'; SELECT name FROM person",
         "BEGIN; UPDATE person SET name = 'x'; COMMIT; SELECT name FROM person",
@@ -316,13 +316,13 @@ fn statements_of_one_text_are_planned_over_what_those_before_them_do() {
          SELECT name FROM person",
         "SET TIME ZONE 'UTC'; TRUNCATE person",
     ] {
-        plan(text, &schema, Dialect::Postgres).expect(text);
+        plan(text, &schema).expect(text);
     }
     let child = "CREATE TABLE more () INHERITS (person); INSERT INTO more (name) VALUES ('x')";
-    let planned = plan(child, &schema, Dialect::Postgres).expect("a plan");
+    let planned = plan(child, &schema).expect("a plan");
     assert!(sql_rewrite::describe(&planned[1].plan, &schema).contains("{constant store name}"));
     let view = "CREATE VIEW v AS SELECT mail AS m FROM person; SELECT m FROM v WHERE m = 'x'";
-    let planned = plan(view, &schema, Dialect::Postgres).expect("a plan");
+    let planned = plan(view, &schema).expect("a plan");
     assert!(sql_rewrite::describe(&planned[1].plan, &schema).contains("{constant match mail}"));
     refusal(
         "ALTER TABLE visit ALTER note SET NOT NULL; SELECT renamed FROM elsewhere",
@@ -338,7 +338,7 @@ fn constants_that_would_end_elsewhere_with_another_setting_are_refused() {
 }
 
 #[test]
-fn what_carries_no_value_of_a_row_passes() {
+fn statements_without_row_values_pass() {
     let schema = people();
     for statement in [
         "NOTIFY changes, 'person 5'",
@@ -425,7 +425,7 @@ fn texts_are_bounded() {
 
 /// The longest chains that are taken, on the stack of a small thread.
 #[test]
-fn what_is_taken_fits_on_a_small_stack() {
+fn accepted_statements_fit_on_a_small_stack() {
     let links = [
         (" + 1", 990),
         (" || '1'", 490),
@@ -441,7 +441,7 @@ fn what_is_taken_fits_on_a_small_stack() {
             link.repeat(count)
         );
         let run = move || {
-            let refusal = plan(&text, &people(), Dialect::Postgres).err();
+            let refusal = plan(&text, &people()).err();
             assert_ne!(
                 refusal.map(|refusal| refusal.sqlstate.as_str()),
                 Some("54001"),
@@ -454,7 +454,7 @@ fn what_is_taken_fits_on_a_small_stack() {
 }
 
 #[test]
-fn what_the_parser_reads_otherwise_than_the_server_is_refused() {
+fn text_that_the_server_reads_otherwise_is_refused() {
     for statement in [
         "SELECT id FROM person WHERE active = 0x1F",
         "SELECT 0b11 FROM person",
@@ -479,7 +479,7 @@ fn what_the_parser_reads_otherwise_than_the_server_is_refused() {
 }
 
 #[test]
-fn a_statement_that_renames_is_looked_into_whatever_it_calls_the_relation() {
+fn every_statement_that_renames_is_checked() {
     for kind in [
         "SEQUENCE",
         "INDEX",

@@ -1,9 +1,9 @@
-//! SQL that clients and mappers send, beside the plain forms.
+//! Statements that clients and mappers send.
 
 use crate::common::{assert_plan, assert_refused, assert_starts, describe, people, plan_one, tpcc};
 use column_value::LogicalType;
 use sql_plan::{ColumnId, ObjectEffect, OutputKind, Plan, Translated};
-use sql_rewrite::{Dialect, Objects, RelationKind, Schema, plan, plan_with, widen};
+use sql_rewrite::{Objects, RelationKind, Schema, plan, plan_with};
 
 fn one(statement: &str, schema: &Schema) -> Translated {
     match plan_one(statement, schema) {
@@ -54,22 +54,21 @@ fn rows_are_locked_in_every_way() {
 }
 
 #[test]
-fn a_lock_is_widened_by_what_is_incremented_later() {
+fn a_locking_select_has_a_variant_with_the_numbers_that_it_leaves_out() {
     let schema = people();
-    let columns = [
-        id(&schema, "name"),
-        id(&schema, "visits"),
-        id(&schema, "note"),
-    ];
+    let [name, salary, visits] = ["name", "salary", "visits"].map(|name| id(&schema, name));
+    let wider_of = |text: &str| one(text, &schema).locks.and_then(|locks| locks.wider);
     for lock in ["FOR UPDATE", "FOR NO KEY UPDATE"] {
         let text = format!("SELECT name, active FROM person WHERE id = $1 {lock}");
-        let wider = widen(&one(&text, &schema), &columns, &schema).expect("it reads less");
+        let wider = wider_of(&text).expect("it reads more");
         let text = wider
             .template
             .render(|hole, out| out.push_str(&format!("<{hole}>")));
         assert_eq!(
             text,
-            format!("SELECT name, active, visits FROM \"public\".person WHERE id = <0> {lock}")
+            format!(
+                "SELECT name, active, salary, visits FROM \"public\".person WHERE id = <0> {lock}"
+            )
         );
         let kinds: Vec<_> = wider
             .outputs
@@ -79,33 +78,27 @@ fn a_lock_is_widened_by_what_is_incremented_later() {
         assert_eq!(
             kinds,
             [
-                (OutputKind::Sealed(columns[0]), false),
+                (OutputKind::Sealed(name), false),
                 (OutputKind::Plain, false),
-                (OutputKind::Sealed(columns[1]), true)
+                (OutputKind::Sealed(salary), true),
+                (OutputKind::Sealed(visits), true)
             ]
         );
         let read: Vec<_> = wider.locks.expect("still").read;
         let read: Vec<_> = read.iter().map(|one| (one.column, one.output)).collect();
-        assert_eq!(read, [(columns[0], 0), (columns[1], 2)]);
+        assert_eq!(read, [(name, 0), (salary, 2), (visits, 3)]);
     }
-    let plain = one(
-        "SELECT active FROM person WHERE id = $1 FOR UPDATE",
-        &schema,
-    );
-    let wider = widen(&plain, &columns[1..2], &schema).expect("it reads less");
-    assert_eq!(wider.outputs.len(), 2);
+    let plain = wider_of("SELECT active FROM person WHERE id = $1 FOR UPDATE");
+    assert_eq!(plain.expect("it reads more").outputs.len(), 3);
     for statement in [
-        "SELECT name, visits FROM person WHERE id = $1 FOR UPDATE",
+        "SELECT visits, name, salary FROM person WHERE id = $1 FOR UPDATE",
         "SELECT name FROM person WHERE id = $1",
         "SELECT name FROM person WHERE active = $1 FOR UPDATE",
         "SELECT name FROM person WHERE id = $1 FOR SHARE",
+        // The alias renames the columns: its `id` is `mail`.
+        "SELECT a FROM person AS p (a, b, id) WHERE id = $1 FOR UPDATE",
     ] {
-        let translated = one(statement, &schema);
-        assert_eq!(
-            widen(&translated, &columns[..2], &schema),
-            None,
-            "{statement}"
-        );
+        assert_eq!(wider_of(statement), None, "{statement}");
     }
 }
 
@@ -140,7 +133,7 @@ fn elements_of_an_array_that_is_a_parameter_are_sealed() {
 }
 
 #[test]
-fn arrays_are_looked_through_as_lists() {
+fn arrays_are_searched_as_lists() {
     assert_plan(
         "SELECT id FROM person WHERE mail = ANY(ARRAY[$1, 'x']::text[])",
         "one: SELECT id FROM \"public\".person WHERE \
@@ -163,7 +156,7 @@ fn arrays_are_looked_through_as_lists() {
 }
 
 #[test]
-fn queries_read_themselves() {
+fn recursive_queries_are_planned() {
     assert_starts(
         "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 3) \
          SELECT name, i FROM person, n WHERE active = i",
@@ -186,7 +179,7 @@ fn queries_read_themselves() {
 }
 
 #[test]
-fn queries_write() {
+fn queries_with_writing_ctes_are_planned() {
     assert_plan(
         "WITH gone AS (DELETE FROM person WHERE mail = 'x' RETURNING id, name) \
          SELECT id, name FROM gone",
@@ -214,7 +207,7 @@ fn queries_write() {
 }
 
 #[test]
-fn copy_takes_queries_that_the_server_can_do() {
+fn copy_takes_queries_that_the_server_executes_alone() {
     assert_plan(
         "COPY (SELECT p.*, note FROM person p JOIN visit ON person_id = p.id WHERE at > 5) \
          TO STDOUT WITH (FORMAT csv, HEADER)",
@@ -376,7 +369,7 @@ fn tables_are_made_and_filled_in_one_text() {
                 CREATE INDEX ON visit (person_id); \
                 INSERT INTO visit VALUES (1, 2, 'x', 3); \
                 SELECT note FROM visit WHERE person_id = 2; -- visit";
-    let planned = plan(text, &schema, Dialect::Postgres).expect("a plan");
+    let planned = plan(text, &schema).expect("a plan");
     let plans: Vec<String> = planned
         .iter()
         .map(|one| sql_rewrite::describe(&one.plan, &schema))
@@ -394,7 +387,7 @@ fn statements_are_prepared_by_sql() {
     let schema = people();
     let mut objects = Objects::default().including(std::iter::empty());
     let run = |text: &str, objects: &mut Objects| {
-        let planned = plan_with(text, &schema, Dialect::Postgres, objects);
+        let planned = plan_with(text, &schema, objects);
         let planned = match planned {
             Ok(mut planned) => planned.remove(0).plan,
             Err(refusal) => return format!("refused {refusal}"),
@@ -443,7 +436,7 @@ fn statements_are_prepared_by_sql() {
     );
     assert!(run("EXPLAIN ANALYZE EXECUTE s1('x')", &mut both).starts_with("refused"));
     let text = "PREPARE a AS INSERT INTO person (mail) VALUES ($1); EXECUTE a('x')";
-    let planned = plan(text, &schema, Dialect::Postgres).expect("a plan");
+    let planned = plan(text, &schema).expect("a plan");
     assert!(sql_rewrite::describe(&planned[1].plan, &schema).contains("{constant store mail}"));
     assert!(
         !format!("{planned:?}").contains("VALUES ($1)"),
@@ -469,7 +462,7 @@ fn cursors_remember_their_columns() {
     objects.note(&effects);
     let fetch = |text: &str, objects: &Objects| {
         assert!(objects.concern(text) || !text.to_lowercase().contains("fetch"));
-        let planned = plan_with(text, &schema, Dialect::Postgres, objects).expect("a plan");
+        let planned = plan_with(text, &schema, objects).expect("a plan");
         sql_rewrite::describe(&planned[0].plan, &schema)
     };
     for text in [
@@ -498,7 +491,7 @@ fn cursors_remember_their_columns() {
         assert_refused(text);
     }
     let text = "BEGIN; DECLARE c CURSOR FOR SELECT name FROM person; FETCH c; COMMIT";
-    let planned = plan(text, &schema, Dialect::Postgres).expect("a plan");
+    let planned = plan(text, &schema).expect("a plan");
     assert!(sql_rewrite::describe(&planned[2].plan, &schema).contains("outputs: name"));
 }
 

@@ -3,11 +3,11 @@
 use crate::common::{assert_refused, assert_starts, describe, people};
 use column_value::LogicalType;
 use sql_plan::{Plan, Refusal};
-use sql_rewrite::{Dialect, Objects, plan, plan_with};
+use sql_rewrite::{Objects, plan, plan_with};
 
 /// `visits` has a default.
 #[test]
-fn no_row_comes_through_a_view_that_hides_a_default() {
+fn inserts_through_a_view_that_hides_a_default_are_refused() {
     let schema = people();
     let view = "CREATE VIEW v AS SELECT active FROM person";
     for text in [
@@ -15,7 +15,7 @@ fn no_row_comes_through_a_view_that_hides_a_default() {
         format!("{view}; CREATE VIEW w AS SELECT active FROM v; INSERT INTO w VALUES (1)"),
         "CREATE VIEW v AS SELECT id FROM person; INSERT INTO v VALUES (1)".to_owned(),
     ] {
-        let refusal = plan(&text, &schema, Dialect::Postgres).expect_err(&text);
+        let refusal = plan(&text, &schema).expect_err(&text);
         assert!(refusal.message.contains("does not show it"), "{refusal}");
     }
     for text in [
@@ -25,21 +25,21 @@ fn no_row_comes_through_a_view_that_hides_a_default() {
         "DO $$ BEGIN INSERT INTO v VALUES (1); END $$",
     ] {
         let text = format!("{view}; {text}");
-        plan(&text, &schema, Dialect::Postgres).expect_err(&text);
+        plan(&text, &schema).expect_err(&text);
     }
     for text in ["UPDATE v SET active = 2", "DELETE FROM v"] {
         let text = format!("{view}; {text}");
-        plan(&text, &schema, Dialect::Postgres).expect(&text);
+        plan(&text, &schema).expect(&text);
     }
     // No row comes through a join.
     let text = "CREATE VIEW v AS SELECT p.active FROM person p JOIN visit ON person_id = p.id; \
                 SELECT active FROM v";
-    let planned = plan(text, &schema, Dialect::Postgres).expect("two plans");
+    let planned = plan(text, &schema).expect("two plans");
     assert!(matches!(planned[1].plan, Plan::Pass(_)), "{planned:?}");
 }
 
 #[test]
-fn rows_without_names_go_to_the_first_columns() {
+fn insert_without_a_column_list_fills_the_first_columns() {
     for (source, columns) in [
         (
             "SELECT visit_id, person_id FROM visit UNION ALL SELECT visit_id, person_id FROM visit",
@@ -150,7 +150,7 @@ fn arguments_of_execute_are_not_computed() {
     let schema = people();
     let mut objects = Objects::default().including(std::iter::empty());
     let mut run = |text: &str| {
-        let mut planned = plan_with(text, &schema, Dialect::Postgres, &objects)?;
+        let mut planned = plan_with(text, &schema, &objects)?;
         let plan = planned.remove(0).plan;
         if let Plan::Pass(effects) | Plan::One(_, effects) = &plan {
             objects.note(effects);

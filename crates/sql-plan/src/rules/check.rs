@@ -1,4 +1,4 @@
-//! Rules against themselves: what can be said without a server.
+//! Checks of the rules that need no server.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,17 @@ const NAME_BYTES_MAX: usize = 63;
 const DOMAIN_BYTES_MAX: usize = 64;
 /// Columns that every table of PostgreSQL has (5.5 "System Columns").
 const SYSTEM_COLUMNS: &[&str] = &["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid", "oid"];
-/// Digits of a number whose 1,000 values or fewer an attacker can count.
+/// Digits of a number with 1,000 values or fewer, which an attacker can count.
 const SMALL_DIGITS_MAX: u16 = 3;
-/// Characters of a text that is a code, of a sex, a state, a country.
+/// Characters of a text that is likely a code: of a sex, a state, a country.
 const SMALL_CHARACTERS_MAX: u32 = 2;
-/// Bits of a number whose 256 values or fewer an attacker can count.
+/// Bits of a number with 256 values or fewer, which an attacker can count.
 const SMALL_BITS_MAX: u8 = 8;
 /// Digits of a `numeric` that can be sorted: it must fit 64 bits as a scaled integer.
 const ORDER_DIGITS_MAX: u16 = 18;
 
 impl Rules {
-    /// Finds rules that contradict themselves, each other, or good sense.
+    /// Finds rules that contradict themselves or each other, and rules that protect too little.
     ///
     /// # Errors
     /// All of them, in the order of their names.
@@ -180,8 +180,8 @@ fn check_mode(rule: &ColumnRule) -> Result<(), String> {
     }
 }
 
-/// Bits of the greatest number of the type, as `bits` counts them: from 0 on. None: the values are
-/// no numbers that bits can be taken from.
+/// Bits of the greatest number of the type, as `bits` counts them. None: not a type of whole
+/// numbers.
 fn bits_of(logical: LogicalType) -> Option<u8> {
     match logical {
         LogicalType::SmallInt => Some(15),
@@ -222,7 +222,7 @@ fn check_bits(rule: &ColumnRule) -> Result<(), String> {
     }
 }
 
-/// Why the values of a column can be counted, where they can.
+/// Why a column has so few values that they can be counted; None: it has many.
 pub fn few_values(logical: LogicalType, bits: Option<u8>) -> Option<&'static str> {
     match logical {
         LogicalType::Boolean => Some("boolean has two values"),
@@ -311,7 +311,7 @@ fn check_default(rule: &ColumnRule) -> Result<(), String> {
 /// A default as the rule or the DDL writes it.
 ///
 /// # Errors
-/// What is wrong and what to do. The text is not repeated: it may be confidential.
+/// What is wrong and what to do. The message leaves out the text, which may be confidential.
 pub fn parse_default(text: &str, logical: LogicalType) -> Result<Literal, String> {
     let text = text.trim();
     let lower = text.to_ascii_lowercase();
@@ -355,8 +355,8 @@ pub fn parse_default(text: &str, logical: LogicalType) -> Result<Literal, String
     ))
 }
 
-/// The value of a number or text as a column of the type stores it; None: it has no such value,
-/// or the literal is no constant.
+/// The value of a number or text as a column of the type stores it; None: the type has no such
+/// value, or the literal is no constant.
 pub fn constant_value(literal: &Literal, logical: LogicalType) -> Option<Value> {
     // A constant that depends on settings is read as the server reads it without any.
     let context = TextContext::default();
@@ -380,7 +380,7 @@ fn default_of_time(logical: LogicalType) -> Result<Literal, String> {
     }
 }
 
-/// The content of `'…'`, with doubled quotes made single; None where it is something else.
+/// The content of `'…'` without doubled quotes; None: the text is something else.
 fn unquote(text: &str) -> Option<String> {
     let inside = text.strip_prefix('\'')?.strip_suffix('\'')?;
     let without_pairs = inside.replace("''", "");

@@ -1,4 +1,4 @@
-//! Each rule that must be refused, and the ones that must not.
+//! Rules that must be refused, and rules that must not.
 
 use crate::{Literal, Rules, RulesError};
 
@@ -24,7 +24,7 @@ fn accepted(text: &str) {
 }
 
 #[test]
-fn examples_of_tpcc_are_accepted() {
+fn the_tpcc_examples_are_accepted() {
     for (text, columns) in [
         (
             include_str!("../../../../examples/tpcc-columns/20.toml"),
@@ -50,13 +50,13 @@ fn examples_of_tpcc_are_accepted() {
 }
 
 #[test]
-fn other_sections_of_the_file_are_left_to_others() {
+fn other_sections_of_the_file_are_ignored() {
     accepted("[proxy]\nlisten = \"x\"\n[columns.t]\na = { type = \"text\" }");
     accepted("");
 }
 
 #[test]
-fn what_is_misspelt_is_named() {
+fn misspelt_fields_are_named() {
     refused(
         "[columns.t]\na = { type = \"text\", modus = \"order\" }",
         "modus",
@@ -112,7 +112,7 @@ fn json_has_no_equality() {
 }
 
 #[test]
-fn few_values_need_a_word() {
+fn columns_with_few_values_need_accept_leakage() {
     for column in [
         "type = \"boolean\", mode = \"equality\"",
         "type = \"char\", mode = \"equality\"",
@@ -233,7 +233,7 @@ fn an_order_is_of_numbers_of_one_width() {
 }
 
 #[test]
-fn a_domain_without_comparison_is_a_mistake() {
+fn a_domain_needs_a_comparable_column_and_a_valid_name() {
     refused(
         "[columns.t]\na = { type = \"text\", domain = \"d\" }",
         "compares nothing",

@@ -1,4 +1,4 @@
-//! `= ANY (…)` and `<> ALL (…)`: to the server a sealed value is found in a list.
+//! `= ANY (…)` and `<> ALL (…)`: the server looks for a sealed value in a list.
 
 use column_value::LogicalType;
 use semantics_postgres::array_elements;
@@ -73,7 +73,7 @@ impl Analysis<'_> {
         Ok(true)
     }
 
-    /// An array that is looked through for a column, each element sealed for it.
+    /// An array that is searched for values of a column: each element is sealed for it.
     fn array(
         &mut self,
         source: Source,
@@ -84,7 +84,7 @@ impl Analysis<'_> {
         let element = Constant { source, cast };
         let source = element.for_column(self.column(column), Purpose::Match)?;
         let logical = self.column(column).logical;
-        self.note_parameter(&source, ParameterType::Array(logical));
+        self.parameters.note(&source, ParameterType::Array(logical));
         Ok(self.hole(source, Form::SealedArray(column, Purpose::Match)))
     }
 }
@@ -97,7 +97,7 @@ pub(super) fn not_listed(column: &str) -> Refusal {
     .with_hint("Use = ANY ($1), ARRAY[$1, $2], or IN with a parameter for each value.")
 }
 
-/// What an array holds, as far as it is known before values are.
+/// The elements of an array, as far as the text shows them.
 pub(super) enum Listed {
     Elements(Vec<Expr>),
     /// A parameter, and the type that its elements are cast to.

@@ -1,5 +1,5 @@
-//! Bounds that are computed from parameters and constants alone (`c >= $1 - 20`): the proxy
-//! computes and seals them, so that the server need not give the rows beyond.
+//! Bounds that are computed from parameters and constants alone (`c >= $1 - 20`). The proxy
+//! computes and seals them, so the server need not return the rows beyond.
 
 use column_value::LogicalType;
 use sqlparser::ast::{BinaryOperator, Expr};

@@ -1,4 +1,4 @@
-//! Comparisons: what may be compared with what on ciphertext.
+//! Comparisons: which values the server can compare on ciphertext.
 
 use sqlparser::ast::{Expr, Query};
 use sqlstate::SqlState;
@@ -8,7 +8,7 @@ use crate::analysis::joinable::joinable;
 use crate::{ColumnId, Mode, Purpose, Refusal, Use};
 use sql_plan::{refuse, unsupported};
 
-/// What a comparison asks of the ciphertext.
+/// What a comparison needs of the ciphertext.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Comparison {
     /// `=`, `<>`, `IN`, `IS DISTINCT FROM`
@@ -27,7 +27,7 @@ impl Comparison {
 }
 
 impl Analysis<'_> {
-    /// `left = right` and the like; both sides are changed as they need to be.
+    /// `left = right` and the like; seals a constant on either side.
     pub fn compare(
         &mut self,
         left: &mut Expr,
@@ -81,8 +81,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// Compares one operand with others. A constant in it is sealed for one column, or not at all:
-    /// it has to become the same beside each of them.
+    /// Compares one operand with others. A constant operand is sealed for one column or not at all,
+    /// so it must fit all of them.
     pub fn compare_each<'e>(
         &mut self,
         operand: &mut Expr,
@@ -105,7 +105,7 @@ impl Analysis<'_> {
         Ok(())
     }
 
-    /// A constant meets an operand that is analysed already.
+    /// A constant is compared with an operand that has been analysed.
     fn meet(
         &mut self,
         operand: &Expr,

@@ -1,4 +1,4 @@
-//! Constants and parameters as they stand in a statement, and whether they fit a column.
+//! Constants and parameters of a statement, and whether they fit a column.
 
 use column_value::{LogicalType, Value as Constantly};
 use semantics_postgres::ValueText;
@@ -121,7 +121,7 @@ impl Constant {
         }
     }
 
-    /// The source, where the constant means for the column what it would mean to the server.
+    /// The source, if the constant means the same for the column as for the server.
     pub fn for_column(
         mut self,
         column: &ProtectedColumn,
@@ -167,7 +167,7 @@ impl Constant {
             && may_end_with_blanks
     }
 
-    /// A cast that leaves the value as it is read for the column anyway.
+    /// A cast that does not change how the value is read for the column.
     fn cast_changes_nothing(&self, cast: LogicalType, logical: LogicalType) -> bool {
         use LogicalType as T;
         if cast == logical
@@ -277,7 +277,7 @@ fn compares(operator: &BinaryOperator) -> bool {
     )
 }
 
-/// The type that a type of the tree is; None where it cannot be protected.
+/// The logical type of a type in the tree; None: columns of the type cannot be protected.
 pub(crate) fn logical_type(data_type: &DataType) -> Option<LogicalType> {
     let text = data_type.to_string().to_ascii_lowercase();
     match text.as_str() {
@@ -287,7 +287,7 @@ pub(crate) fn logical_type(data_type: &DataType) -> Option<LogicalType> {
     }
 }
 
-/// A value that stays as text, where its kind is known.
+/// Accepts a value that stays in the text, if its kind is known.
 pub(crate) fn check_plain_value(value: &Value) -> Result<(), Refusal> {
     match value {
         Value::Number(_, false)

@@ -1,4 +1,4 @@
-//! Expressions: each node is known here, or refused.
+//! Expressions: a node that is not known here is refused.
 
 use sqlparser::ast::{
     AccessExpr, Array, BinaryOperator, CaseWhen, CastKind, CeilFloorKind, Expr, Interval,
@@ -12,7 +12,7 @@ use crate::{ColumnId, Mode, Refusal, Use};
 use sql_plan::{refuse, unsupported};
 
 impl Analysis<'_> {
-    /// Analyses an expression; says which protected column's sealed values it has, if any.
+    /// Analyses an expression. Returns the protected column whose sealed values it has, if any.
     pub fn value(
         &mut self,
         expression: &mut Expr,
@@ -57,7 +57,7 @@ impl Analysis<'_> {
                 scope,
             ),
             Expr::Function(_) => self.function(expression, scope),
-            _ => self.truth(expression, scope).map(|()| None),
+            _ => self.predicate(expression, scope).map(|()| None),
         }
     }
 
@@ -107,8 +107,8 @@ impl Analysis<'_> {
             .try_for_each(|expression| self.plain(expression, scope))
     }
 
-    /// Predicates, and all that gives a plain value.
-    fn truth(&mut self, expression: &mut Expr, scope: &Scope) -> Result<(), Refusal> {
+    /// Predicates. Other nodes are left to [`Self::computation`].
+    fn predicate(&mut self, expression: &mut Expr, scope: &Scope) -> Result<(), Refusal> {
         if let Some(known) = known(expression)? {
             *expression = Expr::Value(known.into());
             return Ok(());
@@ -153,12 +153,17 @@ impl Analysis<'_> {
                 subquery,
                 negated: _,
             } => self.query(subquery, Some(scope), None).map(drop),
-            _ => self.scalar(expression, scope),
+            Expr::Like { .. }
+            | Expr::ILike { .. }
+            | Expr::SimilarTo { .. }
+            | Expr::AnyOp { .. }
+            | Expr::AllOp { .. } => self.matching(expression, scope),
+            _ => self.computation(expression, scope),
         }
     }
 
-    /// What computes a plain value from plain values.
-    fn scalar(&mut self, expression: &mut Expr, scope: &Scope) -> Result<(), Refusal> {
+    /// What computes a plain value from plain values. No other node is known.
+    fn computation(&mut self, expression: &mut Expr, scope: &Scope) -> Result<(), Refusal> {
         match expression {
             Expr::TypedString(typed) if !typed.uses_odbc_syntax => {
                 constant::check_plain_value(&typed.value.value)?;
@@ -204,12 +209,12 @@ impl Analysis<'_> {
                     .iter_mut()
                     .try_for_each(|access| self.subscript(access, scope))
             }
-            _ => self.pattern(expression, scope),
+            _ => Err(unsupported(node_name(expression))),
         }
     }
 
-    /// Patterns and arrays beside an operand.
-    fn pattern(&mut self, expression: &mut Expr, scope: &Scope) -> Result<(), Refusal> {
+    /// An operand beside a pattern or an array.
+    fn matching(&mut self, expression: &mut Expr, scope: &Scope) -> Result<(), Refusal> {
         if self.any(expression, scope)? {
             return Ok(());
         }
@@ -252,7 +257,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Two operands, of which the second may be a parameter that the first, a plain column, meets.
+    /// Two operands; the second may be a parameter that is compared with a plain column.
     fn plain_like(
         &mut self,
         operand: &mut Expr,
@@ -328,8 +333,9 @@ impl Analysis<'_> {
             _ => Err(unsupported(&format!("operator {operator}"))),
         }
     }
-    /// `a AND b AND c …`, `a + b - c …` lean to the left: walked without recursion, as long as they
-    /// are.
+
+    /// Chains like `a AND b AND c …` and `a + b - c …` nest on the left. They may be long, so they
+    /// are walked without recursion.
     fn chain(
         &mut self,
         left: &mut Expr,
@@ -408,7 +414,7 @@ impl Analysis<'_> {
         self.unify(results, scope)
     }
 
-    /// Values of which one becomes the result: all plain, or all sealed alike; NULL is both.
+    /// Values one of which becomes the result: all plain, or all sealed alike; NULL counts as both.
     pub fn unify<'e>(
         &mut self,
         values: impl IntoIterator<Item = &'e mut Expr>,

@@ -1,4 +1,4 @@
-//! What the server is asked for, so that the proxy can compute.
+//! What the proxy fetches from the server to compute with.
 
 use column_value::LogicalType;
 use sqlparser::ast::Expr;
@@ -6,15 +6,15 @@ use sqlparser::ast::Expr;
 use super::scope::Gathered;
 use crate::{ColumnId, OutputKind};
 
-/// What the server is asked for.
+/// An expression that the server evaluates for the proxy.
 #[derive(Clone)]
 pub(crate) struct Fetched {
-    /// As it is sent.
+    /// The expression as it is sent.
     pub expression: Expr,
     pub sealed: Option<ColumnId>,
     pub gathered: Option<Gathered>,
     pub logical: Option<LogicalType>,
-    /// It is made of constants or parameters, which go to the server in clear.
+    /// Whether it is made of constants or parameters, which are sent in clear.
     pub is_free: bool,
 }
 

@@ -1,22 +1,20 @@
 //! Functions and aggregates.
 
 use sqlparser::ast::{
-    AccessExpr, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, NamedWindowExpr, OrderBy,
-    OrderByExpr, OrderByKind, OrderByOptions, OrderBySort, Subscript, Value, ValueWithSpan,
-    WindowFrameBound, WindowSpec, WindowType,
+    DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArgumentList, FunctionArguments, NamedWindowExpr, OrderBy, OrderByExpr, OrderByKind,
+    OrderByOptions, OrderBySort, WindowFrameBound, WindowSpec, WindowType,
 };
 
 use super::{Analysis, Constant, Scope};
-use crate::names::split;
-use crate::running_texts::runs_text;
 use crate::{ColumnId, Mode, Purpose, Refusal, Use};
 use sql_plan::{refuse, unsupported};
 
 impl Analysis<'_> {
     /// Whether a function may be called in a statement that names a protected table.
     pub fn check_function(&self, function_schema: Option<&str>, name: &str) -> Result<(), Refusal> {
-        if runs_text(function_schema, name, self.schema) {
+        let path = &self.schema.search_path;
+        if self.dialect().runs_text(function_schema, name, path) {
             return Err(unsupported(&format!(
                 "function {name}, which runs a text as SQL,"
             )));
@@ -54,7 +52,7 @@ impl Analysis<'_> {
         else {
             return Err(unsupported("a function call of this form"));
         };
-        let Some((schema, name)) = split(name) else {
+        let Some((schema, name)) = self.dialect().split(name) else {
             return Err(unsupported("a computed name of a function"));
         };
         self.check_function(schema.as_deref(), &name)?;
@@ -89,12 +87,12 @@ impl Analysis<'_> {
                     "MIN or MAX of a protected column as a window function",
                 ));
             }
-            first_of_sorted(expression, name == "max");
+            self.dialect().write_extreme(expression, name == "max");
         }
         Ok(Some(column))
     }
 
-    /// The functions that take a sealed value, and all others.
+    /// Analyses the arguments: some functions take a sealed value, all others take plain ones.
     fn call(
         &mut self,
         name: &str,
@@ -254,7 +252,7 @@ impl Analysis<'_> {
     }
 }
 
-/// `ORDER BY … USING operator` could be any order.
+/// Refuses `ORDER BY … USING operator`, which could be any order.
 pub(crate) fn check_sort_options(options: &OrderByOptions) -> Result<(), Refusal> {
     match &options.sort {
         None | Some(OrderBySort::Asc | OrderBySort::Desc) => Ok(()),
@@ -274,40 +272,6 @@ pub(crate) fn argument_expression(argument: &mut FunctionArg) -> Result<&mut Exp
             "* or an argument of this form in a function call",
         )),
     }
-}
-
-/// `MIN(x)` to `(array_agg(x ORDER BY x))[1]`: before version 18 the server has no `MIN` of
-/// `bytea`. NULL sorts last, so that it is found only where there is nothing else.
-fn first_of_sorted(expression: &mut Expr, greatest: bool) {
-    let Expr::Function(function) = expression else {
-        return;
-    };
-    let FunctionArguments::List(list) = &mut function.args else {
-        return;
-    };
-    let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))) = list.args.first().cloned()
-    else {
-        return;
-    };
-    list.duplicate_treatment = None;
-    list.clauses
-        .push(FunctionArgumentClause::OrderBy(vec![OrderByExpr {
-            expr: argument,
-            options: OrderByOptions {
-                sort: greatest.then_some(OrderBySort::Desc),
-                nulls_first: greatest.then_some(false),
-            },
-            with_fill: None,
-        }]));
-    function.name = vec![sqlparser::ast::Ident::new("array_agg")].into();
-    let aggregate = std::mem::replace(expression, Expr::Tuple(Vec::new()));
-    let one = Value::Number("1".to_owned(), false);
-    *expression = Expr::CompoundFieldAccess {
-        root: Box::new(Expr::Nested(Box::new(aggregate))),
-        access_chain: vec![AccessExpr::Subscript(Subscript::Index {
-            index: Expr::Value(ValueWithSpan::from(one)),
-        })],
-    };
 }
 
 /// The keys of an `ORDER BY` clause.

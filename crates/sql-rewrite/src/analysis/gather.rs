@@ -1,26 +1,23 @@
-//! Aggregates that the server cannot compute, in a query within one that the proxy finishes: the
-//! server gathers the sealed values of each group into an array, and the proxy aggregates them
-//! when it opens them. So the server still joins, groups and correlates.
+//! Aggregates of protected columns within a query that the proxy finishes. The server cannot
+//! compute them. It gathers the sealed values of each group into an array, and the proxy aggregates
+//! them when it opens them. So the server still joins, groups and correlates.
 //!
-//! Invariant: an array is fetched, or handed on by name to the query around. Everything else that
-//! would be done with it is refused.
+//! Invariant: an array is fetched, or passed by name to the query around. Any other use of it is
+//! refused.
 
 use column_value::LogicalType;
 use semantics_postgres::{Accumulator, Aggregation};
-use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName,
-};
+use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident};
 
 use super::{Analysis, Gathered, OutColumn, Scope};
 use crate::analysis::query_context::QueryContext;
 use crate::analysis::scope::{misused, refuse_gathered};
-use crate::names::builtin;
 use crate::type_limits::without_limits;
 use crate::{AggregateFunction, ColumnId, Mode, Refusal};
 use sql_plan::refuse;
 
 impl Analysis<'_> {
-    /// What a column name has; arrays of sealed values are not for the server.
+    /// The protected column that a name means, if any. The server may not use a gathered array.
     pub fn column_value(
         &self,
         parts: &[Ident],
@@ -33,7 +30,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// As [`Self::value`]; what the server cannot aggregate is gathered, if that is asked for.
+    /// As [`Self::value`], but gathers aggregates that the server cannot compute, if that is
+    /// allowed.
     pub fn value_or_gathered(
         &mut self,
         expression: &mut Expr,
@@ -70,7 +68,7 @@ impl Analysis<'_> {
         Ok((resolved.sealed, resolved.gathered))
     }
 
-    /// What a subquery is that gives a single value.
+    /// The protected column of a subquery that returns a single value.
     pub fn single(&self, outputs: Option<&[OutColumn]>) -> Result<Option<ColumnId>, Refusal> {
         let columns = outputs.unwrap_or_default();
         refuse_gathered(columns, self.schema)?;
@@ -85,8 +83,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// `SUM(column)` to `array_agg(column)`. Only over a column by its name: so nothing is analysed
-    /// twice, however deep queries are.
+    /// Turns `SUM(column)` into `array_agg(column)`. The argument has to be a column name, so
+    /// nothing is analysed twice in nested queries.
     fn gather(
         &mut self,
         function: &mut Function,
@@ -99,7 +97,7 @@ impl Analysis<'_> {
         if let Some(filter) = &mut function.filter {
             self.plain(filter, scope)?;
         }
-        function.name = ObjectName::from(vec![Ident::new("pg_catalog"), Ident::new("array_agg")]);
+        function.name = self.dialect().gathering_function();
         Ok(Some(gathered))
     }
 
@@ -128,11 +126,11 @@ impl Analysis<'_> {
         let [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] = list.args.as_slice() else {
             return Ok(None);
         };
-        let (Some(called), true) = (builtin(name), is_plain) else {
+        let (Some(called), true) = (self.dialect().builtin(name), is_plain) else {
             return Ok(None);
         };
         // An aggregate over columns of a query around it is that query's.
-        let own = Scope::of(scope.relations.clone(), None);
+        let own = Scope::of(scope.relations.clone(), None, self.dialect());
         let resolved = match argument {
             Expr::Identifier(name) => own.resolve(std::slice::from_ref(name)),
             Expr::CompoundIdentifier(parts) => own.resolve(parts),

@@ -1,4 +1,4 @@
-//! Protected columns that the server compares with each other.
+//! Which protected columns the server may compare with each other.
 
 use crate::{ColumnId, Mode, ProtectedColumn, Refusal, Schema};
 use sql_plan::refuse;

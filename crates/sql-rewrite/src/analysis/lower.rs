@@ -1,4 +1,4 @@
-//! Expressions that the proxy computes, over columns that it fetches.
+//! Expressions that the proxy computes from the columns that it fetches.
 
 use column_value::{LogicalType, Value as Constantly};
 use semantics_postgres::{Accumulator, Aggregation, Arithmetic, ValueText};
@@ -16,9 +16,10 @@ use super::function::argument_expression;
 use super::meeting::has_constant;
 use super::{Analysis, Constant, Scope, constant};
 use crate::analysis::fetched::Fetched;
-use crate::names::{builtin, split};
 use crate::type_limits::without_limits;
-use crate::{BinaryOperator, Expression, Literal, Refusal, ScalarFunction, Source, UnaryOperator};
+use crate::{
+    BinaryOperator, Dialect, Expression, Literal, Refusal, ScalarFunction, Source, UnaryOperator,
+};
 use sql_plan::{refuse, unsupported};
 
 /// An expression with its type; None: that of the fetched column, which only the server knows.
@@ -36,7 +37,7 @@ pub(crate) struct Lowering<'a, 's> {
 }
 
 impl Lowering<'_, '_> {
-    /// An expression whose type other parts of it may tell.
+    /// Lowers an expression. `hint` is the type that its context suggests for constants.
     pub fn lower(
         &mut self,
         expression: &Expr,
@@ -157,16 +158,16 @@ impl Lowering<'_, '_> {
             _ => None,
         };
         if let Source::Parameter(number) = constant.source {
-            self.analysis.see_parameter(number);
+            self.analysis.parameters.compute(number);
         }
-        self.analysis.hide(&constant.source);
+        self.analysis.parameters.hide(&constant.source);
         let logical = natural
             .or(constant.cast.map(as_read))
             .or(hint.map(without_limits))
             .unwrap_or(LogicalType::Text);
         let (source, cast) = (constant.source, constant.cast);
         if natural.is_none() {
-            self.analysis.note_type(&source, logical);
+            self.analysis.parameters.note_type(&source, logical);
         }
         let value = Expression::Value(source, logical);
         match cast {
@@ -177,12 +178,12 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Whether a constant is NULL: what it is otherwise tells nothing of its type.
+    /// Whether a constant is NULL. The test does not show the type of the constant.
     fn null_test(&mut self, constant: Constant, asks_null: bool) -> Typed {
         if let Source::Parameter(number) = constant.source {
-            self.analysis.see_parameter(number);
+            self.analysis.parameters.compute(number);
             if let Some(cast) = constant.cast {
-                self.analysis.note_type(&constant.source, cast);
+                self.analysis.parameters.note_type(&constant.source, cast);
             }
         }
         let logical = constant.cast.unwrap_or(LogicalType::Text);
@@ -201,9 +202,9 @@ impl Lowering<'_, '_> {
         (Expression::Value(value, logical), Some(logical))
     }
 
-    /// What the server gives as it is: a sealed column, or what is plain in all its parts.
+    /// Fetches from the server: a sealed column, or an expression that is plain in all its parts.
     fn fetch(&mut self, expression: &Expr) -> Option<Typed> {
-        if has_aggregate(expression) {
+        if has_aggregate(expression, self.scope.dialect) {
             return None;
         }
         let mut attempt = self.analysis.clone();
@@ -290,7 +291,7 @@ impl Lowering<'_, '_> {
         compare(left, operator, right)
     }
 
-    /// Two operands with their types: that of one tells what a constant beside it is.
+    /// Two operands with their types: the type of one is that of a constant beside it.
     fn pair(&mut self, left: &Expr, right: &Expr) -> Result<(Typed, Typed), Refusal> {
         if Constant::of(left)?.is_some() {
             let right = self.lower(right, None)?;
@@ -461,11 +462,11 @@ fn as_read(cast: LogicalType) -> LogicalType {
 }
 
 /// Aggregates; each other function takes single values.
-pub(crate) fn has_aggregate(expression: &Expr) -> bool {
+pub(crate) fn has_aggregate(expression: &Expr, dialect: Dialect) -> bool {
     use std::ops::ControlFlow;
     let found = sqlparser::ast::visit_expressions(expression, |inner| match inner {
         Expr::Function(function) if function.over.is_none() => {
-            let name = split(&function.name).map(|(_, name)| name);
+            let name = dialect.split(&function.name).map(|(_, name)| name);
             let is_aggregate = matches!(
                 name.as_deref(),
                 Some("count" | "sum" | "avg" | "min" | "max" | "array_agg" | "string_agg")
@@ -483,7 +484,7 @@ pub(crate) fn has_aggregate(expression: &Expr) -> bool {
     found.is_break()
 }
 
-/// The type of a plain expression, where the schema tells.
+/// The type of a plain expression, where the schema has it.
 pub(crate) fn plain_type(expression: &Expr, scope: &Scope) -> Option<LogicalType> {
     match expression {
         Expr::Identifier(name) => scope.resolve(std::slice::from_ref(name)).ok()?.logical,
@@ -516,7 +517,7 @@ pub(crate) fn plain_type(expression: &Expr, scope: &Scope) -> Option<LogicalType
 }
 
 fn aggregate_type(function: &Function, scope: &Scope) -> Option<LogicalType> {
-    let name = builtin(&function.name)?;
+    let name = scope.dialect.builtin(&function.name)?;
     let FunctionArguments::List(list) = &function.args else {
         return None;
     };

@@ -1,11 +1,11 @@
-//! What must not meet in the proxy: a protected column, and a value that has gone to the server in
-//! clear because nothing there told that it was meant for one.
+//! Which values must not meet in the proxy: a protected column, and a value that was sent in clear
+//! because the server does not compare it with one.
 //!
 //! On the server such a value never meets a sealed one: the comparison is refused. In the proxy it
 //! could, as in `WITH p AS (SELECT $1 AS x) SELECT … FROM customer, p WHERE name || '!' = p.x`: the
-//! answer would be right, and what is looked for would have been sent. So each column that a query
-//! gives is noted as *free* if constants or parameters are in what it is made of. Values of plain
-//! columns are public, by the rules.
+//! answer would be right, but the search term would have been sent in clear. So each column of a
+//! query is marked as *free* if it is made of constants or parameters. Values of plain columns are
+//! public, by the rules.
 
 use std::ops::ControlFlow;
 

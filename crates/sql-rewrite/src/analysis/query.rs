@@ -1,7 +1,6 @@
-//! `SELECT`, `VALUES`, set operations and what stands around them.
+//! `SELECT`, `VALUES`, set operations and their clauses.
 
 mod from;
-mod naming;
 mod projection;
 mod with;
 
@@ -17,18 +16,16 @@ use super::{Analysis, Clear, Constant, OutColumn, Scope, template};
 use crate::analysis::joinable::joinable;
 use crate::analysis::query_context::{QueryContext, Targets};
 use crate::analysis::scope::refuse_gathered;
-use crate::names::folded;
 use crate::type_limits::look_alike;
-use crate::{ColumnId, Purpose, Refusal, Use};
+use crate::{ColumnId, Dialect, Purpose, Refusal, Use};
 use sql_plan::{refuse, unsupported};
 
 pub(crate) use from::{
     FromContext, check_relation_name, check_simple_alias, explicit_name, make_explicit,
 };
-pub(crate) use naming::output_name;
 pub(crate) use projection::expand_relation;
 
-/// Columns that a query gives; None: nobody knows how many, and nothing is sealed in them.
+/// Columns that a query returns; None: their number is not known, and none is sealed.
 pub(crate) type Outputs = Option<Vec<OutColumn>>;
 
 impl Analysis<'_> {
@@ -111,7 +108,7 @@ impl Analysis<'_> {
         limit: Option<&mut LimitClause>,
         fetch: Option<&mut Fetch>,
     ) -> Result<(), Refusal> {
-        let scope = Scope::default();
+        let scope = Scope::of(Vec::new(), None, self.dialect());
         match limit {
             None => {}
             Some(LimitClause::LimitOffset {
@@ -236,7 +233,7 @@ impl Analysis<'_> {
         outer: Option<&Scope>,
         targets: Targets,
     ) -> Result<Outputs, Refusal> {
-        let scope = Scope::of(Vec::new(), outer);
+        let scope = Scope::of(Vec::new(), outer, self.dialect());
         let mut columns = 0;
         for row in &mut values.rows {
             let row = &mut row.content;
@@ -298,7 +295,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Whether what a value is may be stored in a column as it is.
+    /// Whether a value may be stored in a column unchanged.
     pub fn check_stored(
         &mut self,
         value: Option<ColumnId>,
@@ -340,7 +337,7 @@ impl Analysis<'_> {
         context: QueryContext<'_>,
     ) -> Result<Outputs, Refusal> {
         check_dialect(select)?;
-        let mut scope = Scope::of(Vec::new(), context.outer);
+        let mut scope = Scope::of(Vec::new(), context.outer, self.dialect());
         self.relations(&mut select.from, context.values_targets, &mut scope)?;
         if let Some(condition) = &mut select.selection {
             self.plain(condition, &scope)?;
@@ -398,7 +395,7 @@ impl Analysis<'_> {
         outputs: Option<&[OutColumn]>,
     ) -> Result<(), Refusal> {
         for key in sort_keys(order_by)? {
-            match output_of(&key.expr, outputs) {
+            match output_of(&key.expr, outputs, self.dialect()) {
                 Some(output) => {
                     super::function::check_sort_options(&key.options)?;
                     refuse_gathered([output], self.schema)?;
@@ -427,7 +424,7 @@ impl Analysis<'_> {
     }
 
     /// A name means a column of the relations before it means one of the outputs (unlike in
-    /// `ORDER BY`), save in `DISTINCT ON`; both are looked at.
+    /// `ORDER BY`), except in `DISTINCT ON`; both are checked.
     fn group_key(
         &mut self,
         key: &mut Expr,
@@ -435,12 +432,12 @@ impl Analysis<'_> {
         outputs: Option<&[OutColumn]>,
         operation: &str,
     ) -> Result<(), Refusal> {
-        let output = output_of(key, outputs);
+        let output = output_of(key, outputs, self.dialect());
         refuse_gathered(output, self.schema)?;
         if let Some(column) = output.and_then(|output| output.sealed) {
             self.group(column, operation)?;
         }
-        let named = output_of(key, outputs).is_some();
+        let named = output_of(key, outputs, self.dialect()).is_some();
         let is_number = matches!(key, Expr::Value(_));
         if named && is_number {
             return Ok(());
@@ -453,7 +450,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// `ORDER BY` behind a set operation or `VALUES` knows only the outputs.
+    /// `ORDER BY` after a set operation or `VALUES` can only name outputs.
     fn order_outputs(
         &mut self,
         order_by: &mut OrderBy,
@@ -461,7 +458,7 @@ impl Analysis<'_> {
     ) -> Result<(), Refusal> {
         for key in sort_keys(order_by)? {
             super::function::check_sort_options(&key.options)?;
-            match output_of(&key.expr, outputs) {
+            match output_of(&key.expr, outputs, self.dialect()) {
                 Some(output) => {
                     if let Some(column) = output.sealed {
                         self.sort_by(column, "ORDER BY")?;
@@ -476,7 +473,11 @@ impl Analysis<'_> {
 }
 
 /// The output that a key of `ORDER BY` means: its index, or its name.
-pub(crate) fn output_of<'o>(key: &Expr, outputs: Option<&'o [OutColumn]>) -> Option<&'o OutColumn> {
+pub(crate) fn output_of<'o>(
+    key: &Expr,
+    outputs: Option<&'o [OutColumn]>,
+    dialect: Dialect,
+) -> Option<&'o OutColumn> {
     let outputs = outputs?;
     match key {
         Expr::Value(value) => match &value.value {
@@ -487,7 +488,7 @@ pub(crate) fn output_of<'o>(key: &Expr, outputs: Option<&'o [OutColumn]>) -> Opt
             _ => None,
         },
         Expr::Identifier(name) => {
-            let name = folded(name);
+            let name = dialect.fold(name);
             outputs
                 .iter()
                 .find(|output| output.name.as_deref() == Some(&name))

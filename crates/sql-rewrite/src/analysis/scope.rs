@@ -1,4 +1,4 @@
-//! Which column a name means.
+//! Name resolution: which column a name means.
 
 use std::ops::Range;
 
@@ -7,23 +7,22 @@ use sqlparser::ast::{Expr, Ident};
 use sqlstate::SqlState;
 
 use crate::analysis::joinable::joinable;
-use crate::names::{FUNCTION_WORDS, SYSTEM_COLUMNS, folded, quoted};
 use crate::type_limits::look_alike;
-use crate::{AggregateFunction, ColumnId, Refusal, Schema, Table};
+use crate::{AggregateFunction, ColumnId, Dialect, Refusal, Schema, Table};
 use sql_plan::{refuse, unsupported};
 
-/// A column of what a query or relation gives.
+/// A column of a query or relation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OutColumn {
-    /// The name as the catalogue would have it; None: it has none that could be used.
+    /// The folded name; None: it has no usable name.
     pub name: Option<String>,
     /// The protected column whose sealed values it has.
     pub sealed: Option<ColumnId>,
-    /// It has arrays of sealed values, which the proxy aggregates.
+    /// Arrays of sealed values that it has, which the proxy aggregates.
     pub gathered: Option<Gathered>,
-    /// The type of a plain one, where the schema tells.
+    /// The type of a plain one, where the schema has it.
     pub logical: Option<LogicalType>,
-    /// It is made of constants or parameters, which go to the server in clear.
+    /// Whether it is made of constants or parameters, which are sent in clear.
     pub is_free: bool,
 }
 
@@ -34,23 +33,24 @@ pub(crate) type Gathered = (ColumnId, AggregateFunction);
 /// A relation of a FROM clause.
 #[derive(Clone, Debug)]
 pub(crate) struct Relation {
-    /// Alias or name, by which columns are qualified.
+    /// Alias or name, which qualifies the columns.
     pub name: String,
-    /// Schema, while no alias hides it.
+    /// Schema, unless an alias hides it.
     pub schema: Option<String>,
     /// Columns; None: not known, and not protected.
     pub columns: Option<Vec<OutColumn>>,
     /// Columns that a join with USING merged into those of an earlier relation.
     pub merged: Vec<String>,
-    /// The table, where it is one that the schema has.
+    /// The table, if the schema has it.
     pub table: Option<(String, String)>,
     /// Columns that are not known may be [free](OutColumn::is_free).
     pub is_free: bool,
 }
 
 /// Relations in sight of an expression, the nearest first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Scope<'o> {
+    pub dialect: Dialect,
     pub relations: Vec<Relation>,
     pub outer: Option<&'o Scope<'o>>,
     /// Joins that merge columns, where all of their columns are known; none is a part of another.
@@ -62,7 +62,7 @@ pub(crate) struct Scope<'o> {
 /// A join that merges columns.
 #[derive(Clone, Debug)]
 struct Joined {
-    /// Places of its relations.
+    /// Indices of its relations.
     indices: Range<usize>,
     /// What `*` shows of it.
     columns: Vec<Shown>,
@@ -71,7 +71,7 @@ struct Joined {
 /// A column that `*` shows.
 #[derive(Clone, Debug)]
 struct Shown {
-    /// Place of the relation that it is of; None: it is merged.
+    /// Index of its relation; None: it is merged.
     relation: Option<usize>,
     column: OutColumn,
 }
@@ -104,12 +104,9 @@ const PLAIN: Resolved = Resolved {
     is_free: false,
 };
 
-/// What the server calls a column that has no name.
-pub(crate) const UNNAMED: &str = "?column?";
-
 impl Relation {
     /// A table of the schema, under its own name or an alias.
-    pub fn of_table(table: &Table, alias: Option<&Ident>) -> Self {
+    pub fn of_table(table: &Table, alias: Option<String>) -> Self {
         let columns = table.columns.iter().map(|column| OutColumn {
             name: Some(column.name.clone()),
             sealed: column.protected,
@@ -118,8 +115,8 @@ impl Relation {
             is_free: false,
         });
         Self {
-            name: alias.map_or_else(|| table.name.clone(), folded),
             schema: alias.is_none().then(|| table.schema.clone()),
+            name: alias.unwrap_or_else(|| table.name.clone()),
             columns: Some(columns.collect()),
             merged: Vec::new(),
             table: Some((table.schema.clone(), table.name.clone())),
@@ -170,8 +167,9 @@ impl Resolved {
 
 impl<'o> Scope<'o> {
     /// Relations beside each other.
-    pub fn of(relations: Vec<Relation>, outer: Option<&'o Scope<'o>>) -> Self {
+    pub fn of(relations: Vec<Relation>, outer: Option<&'o Scope<'o>>, dialect: Dialect) -> Self {
         Self {
+            dialect,
             relations,
             outer,
             joins: Vec::new(),
@@ -181,9 +179,9 @@ impl<'o> Scope<'o> {
 }
 
 impl Scope<'_> {
-    /// What the parts of a name mean: `column`, `relation.column`, `schema.relation.column`.
+    /// Resolves the parts of a name: `column`, `relation.column`, `schema.relation.column`.
     pub fn resolve(&self, parts: &[Ident]) -> Result<Resolved, Refusal> {
-        let names: Vec<String> = parts.iter().map(folded).collect();
+        let names: Vec<String> = parts.iter().map(|own| self.dialect.fold(own)).collect();
         match names.as_slice() {
             [column] => self.resolve_column(column, parts[0].quote_style.is_some()),
             [relation, column] => self.resolve_qualified(None, relation, column),
@@ -232,7 +230,8 @@ impl Scope<'_> {
             }
             scope = current.outer;
         }
-        if SYSTEM_COLUMNS.contains(&name) || (!quoted && FUNCTION_WORDS.contains(&name)) {
+        let dialect = self.dialect;
+        if dialect.is_system_column(name) || (!quoted && dialect.is_function_word(name)) {
             return Ok(PLAIN);
         }
         if let Some(relation) = self.relation(None, name) {
@@ -260,7 +259,7 @@ impl Scope<'_> {
         if let Some(known) = found.find(column) {
             return Ok(found.resolved(known));
         }
-        if found.columns.is_none() || SYSTEM_COLUMNS.contains(&column) {
+        if found.columns.is_none() || self.dialect.is_system_column(column) {
             return Ok(Resolved {
                 is_free: found.is_free,
                 ..PLAIN
@@ -320,20 +319,25 @@ impl Scope<'_> {
             return Ok(None);
         }
         let named = |relation: Option<&Relation>, column: &OutColumn| {
-            let Some(name) = column.name.as_ref().filter(|name| *name != UNNAMED) else {
+            let Some(name) = column
+                .name
+                .as_ref()
+                .filter(|name| *name != self.dialect.unnamed_output())
+            else {
                 return Err(refuse("* over a column without a name").with_hint("Name it."));
             };
             let expression = match relation {
-                Some(relation) => {
-                    Expr::CompoundIdentifier(vec![quoted(&relation.name), quoted(name)])
-                }
+                Some(relation) => Expr::CompoundIdentifier(vec![
+                    self.dialect.quote(&relation.name),
+                    self.dialect.quote(name),
+                ]),
                 None if self.resolve_column(name, true).is_err() => {
                     return Err(refuse(format!(
                         "* over a join that merges columns {name:?}, beside others of that name"
                     ))
                     .with_hint("Name the columns."));
                 }
-                None => Expr::Identifier(quoted(name)),
+                None => Expr::Identifier(self.dialect.quote(name)),
             };
             Ok((expression, column.clone()))
         };
@@ -478,13 +482,13 @@ fn check_alike(
     let (Some(left), Some(right)) = (left, right) else {
         return Ok(());
     };
-    let (left, right) = (schema.column(left), schema.column(right));
-    if look_alike(left.logical, right.logical) {
+    if look_alike(schema.column(left).logical, schema.column(right).logical) {
         return Ok(());
     }
     Err(refuse(format!(
-        "protected columns {}.{} and {}.{} of different types in one column of a join",
-        left.table, left.column, right.table, right.column
+        "protected columns {} and {} of different types in one column of a join",
+        schema.title(left),
+        schema.title(right)
     ))
     .with_hint("Join with ON, and name the column of the side that is meant."))
 }
@@ -510,7 +514,7 @@ pub(crate) fn common_type(
     }
 }
 
-/// Refuses what would be done with an array of sealed values.
+/// Refuses to use an array of sealed values.
 pub(crate) fn refuse_gathered<'c>(
     columns: impl IntoIterator<Item = &'c OutColumn>,
     schema: &Schema,
@@ -522,10 +526,9 @@ pub(crate) fn refuse_gathered<'c>(
 }
 
 pub(crate) fn misused(column: ColumnId, schema: &Schema) -> Refusal {
-    let column = schema.column(column);
     refuse(format!(
-        "an operation on an aggregate of protected column {}.{} that the server cannot do on \
+        "an operation on an aggregate of protected column {} that the server cannot do on \
          ciphertext",
-        column.table, column.column
+        schema.title(column)
     ))
 }

@@ -1,13 +1,11 @@
-//! From the changed tree to a text with holes, and the proof that the text means the tree.
+//! Prints the changed tree as a text with holes, and proves that the text means the tree.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{Expr, Statement, Value, ValueWithSpan, VisitMut, VisitorMut};
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
 
-use crate::{Hole, Piece, Refusal, Template, forms};
+use crate::{Dialect, Hole, Piece, Refusal, Template};
 use sql_plan::{refuse, unsupported};
 
 /// Stands around the number of a hole. A text of a client that has it is refused.
@@ -36,15 +34,11 @@ pub(crate) fn marked(expression: &Expr) -> Option<usize> {
 
 /// The text of a statement. It is read again, and must be the same statement: what the printer
 /// would lose or change is refused.
-pub(crate) fn of(statement: &mut Statement) -> Result<Template, Refusal> {
-    let template = of_text(&statement.to_string())?;
-    let text = template.render(|hole, text| {
-        text.push('$');
-        text.push_str(&(hole + 1).to_string());
-    });
-    let _: ControlFlow<()> = statement.visit(&mut Numbers);
-    let again = Parser::parse_sql(&PostgreSqlDialect {}, &forms::for_parser(&text));
-    if again.is_ok_and(|again| again.as_slice() == std::slice::from_ref(statement)) {
+pub(crate) fn of(statement: &mut Statement, dialect: Dialect) -> Result<Template, Refusal> {
+    let template = of_text(&statement.to_string(), dialect)?;
+    let text = dialect.with_parameters(&template);
+    let _: ControlFlow<()> = statement.visit(&mut Numbers(dialect));
+    if dialect.reads_back(&text, statement) {
         Ok(template)
     } else {
         Err(refuse(
@@ -53,12 +47,12 @@ pub(crate) fn of(statement: &mut Statement) -> Result<Template, Refusal> {
     }
 }
 
-fn of_text(text: &str) -> Result<Template, Refusal> {
+fn of_text(text: &str, dialect: Dialect) -> Result<Template, Refusal> {
     let mut pieces = Vec::new();
     for (index, part) in text.split(MARK).enumerate() {
         match (index % 2, part) {
             (0, "") => {}
-            (0, text) => pieces.push(Piece::Text(forms::for_server(text.to_owned()))),
+            (0, text) => pieces.push(Piece::Text(dialect.for_server(text.to_owned()))),
             (_, number) => {
                 let hole = number
                     .parse()
@@ -95,7 +89,7 @@ pub(crate) fn compact(
 }
 
 /// Gives holes the names that a parser reads.
-struct Numbers;
+struct Numbers(Dialect);
 
 impl VisitorMut for Numbers {
     type Break = ();
@@ -107,7 +101,8 @@ impl VisitorMut for Numbers {
                 .and_then(|rest| rest.strip_suffix(MARK))
                 .and_then(|digits| digits.parse::<usize>().ok())
         {
-            *name = format!("${}", hole + 1);
+            name.clear();
+            self.0.write_hole(hole, name);
         }
         ControlFlow::Continue(())
     }

@@ -14,8 +14,8 @@ use super::query::{
 };
 use super::{Analysis, Relation, Scope};
 use crate::analysis::query::FromContext;
-use crate::names::split;
-use crate::{ColumnId, Refusal, RelationKind, Table, forms};
+use crate::dialect::marks;
+use crate::{ColumnId, Dialect, Refusal, RelationKind, Table};
 use sql_plan::{refuse, unsupported};
 
 impl<'s> Analysis<'s> {
@@ -27,11 +27,14 @@ impl<'s> Analysis<'s> {
     ) -> Result<(Option<&'s Table>, Relation), Refusal> {
         check_simple_alias(alias)?;
         check_relation_name(name)?;
-        let (schema, table) = split(name).ok_or_else(|| unsupported("a computed name"))?;
+        let (schema, table) = self
+            .dialect()
+            .split(name)
+            .ok_or_else(|| unsupported("a computed name"))?;
         self.find_table(schema.as_deref(), &table)?;
         let found = self.schema.find(schema.as_deref(), &table);
         let Some(found) = found.filter(|found| !found.columns.is_empty()) else {
-            let name = alias.map_or(table, |alias| crate::names::folded(&alias.name));
+            let name = alias.map_or(table, |alias| self.dialect().fold(&alias.name));
             let relation = Relation {
                 name,
                 schema: None,
@@ -49,13 +52,14 @@ impl<'s> Analysis<'s> {
             // The rows that are written are those of another table.
             self.fires_triggers = true;
         }
-        *name = explicit_name(found, forms::take_only(name));
+        *name = explicit_name(found, marks::take_only(name), self.dialect());
         let written = (found.schema.clone(), found.name.clone());
         // Locked rows of several tables cannot be told apart here: all are forgotten.
         let others = self.writes.as_ref().is_some_and(|other| *other != written);
         self.writes = Some(written);
         self.fires_triggers |= found.has_triggers || others;
-        let relation = Relation::of_table(found, alias.map(|alias| &alias.name));
+        let renamed = alias.map(|alias| self.dialect().fold(&alias.name));
+        let relation = Relation::of_table(found, renamed);
         Ok((Some(found), relation))
     }
 
@@ -119,7 +123,7 @@ impl<'s> Analysis<'s> {
             return Err(unsupported("UPDATE … ORDER BY"));
         }
         let (found, relation) = self.written_factor(table)?;
-        let mut scope = Scope::of(vec![relation], outer);
+        let mut scope = Scope::of(vec![relation], outer, self.dialect());
         match from {
             None => {}
             Some(UpdateTableFromKind::AfterSet(tables)) => {
@@ -147,13 +151,13 @@ impl<'s> Analysis<'s> {
         for Assignment { target, value } in assignments {
             match target {
                 AssignmentTarget::ColumnName(name) => {
-                    let target = target_column(table, name)?;
+                    let target = target_column(table, name, self.dialect())?;
                     self.assign(value, target, scope)?;
                 }
                 AssignmentTarget::Tuple(names) => {
                     let targets: Result<Vec<_>, _> = names
                         .iter()
-                        .map(|name| target_column(table, name))
+                        .map(|name| target_column(table, name, self.dialect()))
                         .collect();
                     self.assign_row(value, &targets?, scope)?;
                 }
@@ -229,7 +233,7 @@ impl<'s> Analysis<'s> {
             return Err(unsupported("a DELETE of another dialect"));
         }
         let (_, relation) = self.written_factor(table)?;
-        let mut scope = Scope::of(vec![relation], outer);
+        let mut scope = Scope::of(vec![relation], outer, self.dialect());
         for joined in using.iter_mut().flatten() {
             self.from(joined, FromContext::JOINED, &mut scope)?;
         }
@@ -251,7 +255,7 @@ impl<'s> Analysis<'s> {
     }
 }
 
-/// A view that the server writes through passes sealed values on as they are.
+/// Refuses to write through a view with triggers or rules, and to a foreign table.
 fn check_writable(table: &Table) -> Result<(), Refusal> {
     let title = format!("{}.{}", table.schema, table.name);
     match table.kind {
@@ -266,12 +270,16 @@ fn check_writable(table: &Table) -> Result<(), Refusal> {
     }
 }
 
-/// The protected column that is assigned; None where it is plain.
+/// The protected column that is assigned; None: it is plain.
 pub(crate) fn target_column(
     table: Option<&Table>,
     name: &ObjectName,
+    dialect: Dialect,
 ) -> Result<Option<ColumnId>, Refusal> {
-    let (None, column) = split(name).ok_or_else(|| unsupported("a computed name"))? else {
+    let (None, column) = dialect
+        .split(name)
+        .ok_or_else(|| unsupported("a computed name"))?
+    else {
         return Err(unsupported("a field of a composite column"));
     };
     let Some(table) = table else {

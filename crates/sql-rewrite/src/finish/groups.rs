@@ -1,4 +1,4 @@
-//! What is computed over groups.
+//! Expressions over groups.
 
 use column_value::LogicalType;
 use semantics_postgres::{Accumulator, Aggregation};
@@ -11,9 +11,8 @@ use super::{Key, Shape, check_collation};
 use crate::analysis::Constant;
 use crate::analysis::function::argument_expression;
 use crate::analysis::lower::{Lowering, Typed, combine, plain_arguments};
-use crate::names::{builtin, split};
 use crate::type_limits::without_limits;
-use crate::{Aggregate, AggregateFunction, Expression, Refusal};
+use crate::{Aggregate, AggregateFunction, Dialect, Expression, Refusal};
 use sql_plan::{refuse, unsupported};
 
 impl Shape {
@@ -48,7 +47,7 @@ impl Shape {
     ) -> Result<Typed, Refusal> {
         let mut values = Vec::new();
         let mut common: Option<LogicalType> = None;
-        for argument in plain_arguments(function)? {
+        for argument in plain_arguments(function, lowering.scope.dialect)? {
             let (value, logical) = match Constant::of(&argument)? {
                 Some(_) => lowering.lower(&argument, common)?,
                 None => self.value(&argument, lowering)?,
@@ -73,7 +72,7 @@ impl Shape {
         function: &Function,
         lowering: &mut Lowering,
     ) -> Result<Typed, Refusal> {
-        let which = known_aggregate(function)?;
+        let which = known_aggregate(function, lowering.scope.dialect)?;
         let FunctionArguments::List(list) = &function.args else {
             return Err(unsupported("an aggregate of this form"));
         };
@@ -122,9 +121,9 @@ impl Shape {
     }
 }
 
-/// The aggregate that a function is. One of that name in another schema is another one.
-fn known_aggregate(function: &Function) -> Result<AggregateFunction, Refusal> {
-    match builtin(&function.name).as_deref() {
+/// The aggregate that a function is. A function of that name in another schema is not it.
+fn known_aggregate(function: &Function, dialect: Dialect) -> Result<AggregateFunction, Refusal> {
+    match dialect.builtin(&function.name).as_deref() {
         Some("count") => Ok(AggregateFunction::Count),
         Some("sum") => Ok(AggregateFunction::Sum),
         Some("avg") => Ok(AggregateFunction::Average),
@@ -137,27 +136,31 @@ fn known_aggregate(function: &Function) -> Result<AggregateFunction, Refusal> {
     }
 }
 
-pub(super) fn is_coalesce(function: &Function) -> bool {
-    split(&function.name).is_some_and(|(_, name)| name == "coalesce")
+pub(super) fn is_coalesce(function: &Function, dialect: Dialect) -> bool {
+    dialect
+        .split(&function.name)
+        .is_some_and(|(_, name)| name == "coalesce")
 }
 
 /// The relation that a name says, and the name.
-fn relation(expression: &Expr) -> Option<(Option<String>, &[Ident])> {
+fn relation(expression: &Expr, dialect: Dialect) -> Option<(Option<String>, &[Ident])> {
     match expression {
         Expr::CompoundIdentifier(parts) if parts.len() == 2 => {
-            Some((Some(crate::names::folded(&parts[0])), parts))
+            Some((Some(dialect.fold(&parts[0])), parts))
         }
         Expr::Identifier(name) => Some((None, std::slice::from_ref(name))),
         _ => None,
     }
 }
 
-/// Whether a column is the same for all rows of a group: it is of a table of which a whole unique
-/// key is among the keys of the group.
+/// Whether a column has one value in each group: the keys of the group include a whole unique key
+/// of its table.
 pub(super) fn depends_on_keys(column: &Expr, keys: &[Key], lowering: &Lowering) -> bool {
     // Two aliases of one table have the same columns.
     let is_single = lowering.scope.relations.len() == 1;
-    let Some((alias, parts)) = relation(column).filter(|(alias, _)| alias.is_some() || is_single)
+    let dialect = lowering.scope.dialect;
+    let Some((alias, parts)) =
+        relation(column, dialect).filter(|(alias, _)| alias.is_some() || is_single)
     else {
         return false;
     };
@@ -174,7 +177,7 @@ pub(super) fn depends_on_keys(column: &Expr, keys: &[Key], lowering: &Lowering) 
     };
     let grouped = |index: &usize| {
         keys.iter().any(|(key, ..)| {
-            relation(key).is_some_and(|(own, parts)| {
+            relation(key, dialect).is_some_and(|(own, parts)| {
                 let found = lowering.scope.resolve(parts).ok();
                 let found = found.and_then(|found| found.column);
                 (own == alias || is_single)

@@ -1,13 +1,12 @@
-//! Answers of the catalogue and the rules to a [`Schema`].
+//! Builds a [`Schema`] from the rules and the answers of the catalogue.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::queries::QUERIES;
 use super::{
-    Answer, Column, ProtectedColumn, RelationKind, Schema, SchemaError, SessionFacts, Table, views,
+    Answer, Column, ProtectedColumn, QUERIES, RelationKind, Schema, SchemaError, SessionFacts,
+    Table, views,
 };
-use crate::names::lower;
-use crate::running_texts::{names_word, runs_texts};
+use crate::dialect::lexeme::{lower, names_word};
 use crate::{ColumnId, ColumnRule, Rules};
 use sql_plan::parse_default;
 
@@ -21,7 +20,7 @@ pub use closed::SeenColumns;
 type Name = (String, String);
 
 impl Schema {
-    /// Lays the rules over what the server has: `answers` to [`QUERIES`], in their order.
+    /// Builds the schema from the rules and the server's `answers` to [`QUERIES`], in their order.
     ///
     /// A table that has rules and is not there yet is in [`Schema::tables`] without columns.
     ///
@@ -38,7 +37,7 @@ impl Schema {
     /// [`Schema::unfit`]. Tables that lack a column that was `seen` are in [`Schema::closed`].
     ///
     /// # Errors
-    /// Every place where rules and server do not fit, if one of them is another.
+    /// Every place where rules and server do not fit, if one of them is of another kind.
     pub fn build_with_unfit(
         rules: &Rules,
         answers: &[Answer],
@@ -52,9 +51,9 @@ impl Schema {
         Ok(schema)
     }
 
-    /// The same for whoever asks what rules would mean, and sends nothing: where rules and server
-    /// do not fit, as while its tables are in clear, the rules hold, and what does not fit is told
-    /// beside.
+    /// The same for callers that only ask what the rules would mean, and send nothing. Where rules
+    /// and server do not fit, as while tables are still in clear, the rules win; the second value
+    /// says what does not fit.
     pub fn build_anyway(rules: &Rules, answers: &[Answer]) -> (Self, Vec<SchemaError>) {
         Self::build_since(rules, answers, &SeenColumns::new())
     }
@@ -95,7 +94,7 @@ impl Schema {
     }
 }
 
-/// A schema half made.
+/// A schema while it is built.
 struct Building<'a> {
     rules: &'a Rules,
     schema: Schema,
@@ -408,7 +407,7 @@ impl<'a> Building<'a> {
         columns
     }
 
-    /// Views in the order in which they are made of each other.
+    /// Views in the order in which they depend on each other.
     fn resolve_views(&mut self, dependencies: &BTreeMap<u32, HashSet<u32>>) {
         let mut waiting: Vec<u32> = self.definitions.keys().copied().collect();
         waiting.sort_unstable();
@@ -459,7 +458,7 @@ impl<'a> Building<'a> {
 
     fn note_hidden_defaults(&mut self, view: u32, reads: Option<&HashSet<u32>>) {
         let is_ruled = self.table(view).is_some_and(|own| own.has_triggers);
-        if !is_ruled && !views::may_take_rows(&self.definitions[&view]) {
+        if !is_ruled && !views::may_take_rows(&self.definitions[&view], self.schema.dialect) {
             return;
         }
         let names = |oid: &u32| self.names.get(oid).cloned();
@@ -486,7 +485,9 @@ impl<'a> Building<'a> {
             .chain(hiding)
             .map(|name| lower(name))
             .collect();
-        let run_texts = functions.iter().filter(|(_, body)| runs_texts(body));
+        let run_texts = functions
+            .iter()
+            .filter(|(_, body)| self.schema.dialect.runs_texts(body));
         let mut suspects: Vec<String> = run_texts.map(|(name, _)| name.clone()).collect();
         if marked.is_empty() {
             return Vec::new();

@@ -1,10 +1,9 @@
-//! Guards that the server has, and those that it lacks.
+//! Which guards the server has, and which are missing.
 
 use super::{ProtectedColumn, Schema, Table};
-use crate::names::quoted;
-use crate::table_guard::{GuardedColumn, TableGuard};
+use crate::dialect::postgres::table_guard::{GuardedColumn, TableGuard};
 
-/// A check by which the server itself refuses plaintext in columns of a table.
+/// A guard: a check constraint that refuses plaintext in columns of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Guard {
     /// The catalogue's number of it; 0: a statement before has made it.
@@ -17,9 +16,9 @@ pub struct Guard {
     pub table: String,
     /// Name of the constraint.
     pub name: String,
-    /// The columns that it holds to sealed values.
+    /// The columns that must have sealed values.
     pub columns: Vec<String>,
-    /// Whether it was looked for in the rows that were there before it.
+    /// Whether it was checked for rows that existed before it.
     pub is_valid: bool,
 }
 
@@ -35,7 +34,7 @@ impl Guard {
     }
 }
 
-/// What is to be sent to the server itself so that it guards a table.
+/// The DDL that adds missing guards to a table, to be sent directly to the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuardsDue {
     /// Schema.
@@ -44,9 +43,9 @@ pub struct GuardsDue {
     pub table: String,
     /// Columns without a guard.
     pub columns: Vec<String>,
-    /// What adds a guard of those for rows to come; None: they all have one.
+    /// Adds a guard of those columns, for new rows; None: all have one.
     pub add: Option<String>,
-    /// What looks for the guards in the rows that are there.
+    /// Validates the guards for existing rows.
     pub validate: Vec<String>,
 }
 
@@ -62,7 +61,7 @@ impl Schema {
         })
     }
 
-    /// Guards of tables with rules whose rows from before were not looked at.
+    /// Guards of tables with rules that were not validated for existing rows.
     pub fn unvalidated_guards(&self) -> impl Iterator<Item = &Guard> {
         self.guards.iter().filter(|guard| {
             let mut ruled = self.protected.iter();
@@ -94,8 +93,8 @@ impl Schema {
         let columns: Vec<String> = own.map(|own| own.column.clone()).collect();
         let alter = format!(
             "ALTER TABLE {}.{}",
-            quoted(&table.schema),
-            quoted(&table.name)
+            self.dialect.quote(&table.schema),
+            self.dialect.quote(&table.name)
         );
         let guard = TableGuard::new(self.guarded(table, &columns));
         let add = guard.as_ref().map(|guard| {

@@ -1,6 +1,6 @@
-//! What a session's own state says about names and texts.
+//! The settings of a session that decide what names and texts mean.
 
-use super::queries::Answer;
+use super::Answer;
 
 /// What the server says of a session, in answer to the first of [`QUERIES`](crate::QUERIES).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_told_apart_by_their_kinds() {
+    fn session_facts_are_read_by_kind() {
         let row =
             |fact: &str, kind: Option<&str>| vec![Some(fact.to_owned()), kind.map(str::to_owned)];
         let answer = vec![

@@ -1,4 +1,4 @@
-//! What copies share until one of them is changed.
+//! A value that copies share until one of them is changed (copy on write).
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Which columns of a view show a protected column unchanged.
 //!
-//! A view is executed by the server, over ciphertext, and its text cannot be written anew each
-//! time it is read. So it may pass a protected column on, and use it where ciphertext serves as
-//! well as plaintext; one that does anything else with it is not read at all.
+//! The server executes a view over ciphertext, and the proxy cannot rewrite its text each time it
+//! is read. So a view may pass a protected column on, and use it where ciphertext serves as well as
+//! plaintext. A view that does anything else with it cannot be read through the proxy.
 
 use std::ops::ControlFlow;
 
@@ -11,26 +11,23 @@ use sqlparser::ast::{
     OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Value,
     visit_expressions,
 };
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
 
 use super::{Schema, Table};
 use crate::analysis::Constant;
-use crate::names::{folded, split};
 use crate::type_limits::look_alike;
-use crate::{ColumnId, Mode};
+use crate::{ColumnId, Dialect, Mode};
 
 /// For each column of the view that `definition` selects the protected column that it is. None:
 /// nothing can be said for sure.
 pub(super) fn shown_columns(definition: &str, schema: &Schema) -> Option<Vec<Option<ColumnId>>> {
-    let mut statements = Parser::parse_sql(&PostgreSqlDialect {}, definition).ok()?;
+    let mut statements = schema.dialect.statements(definition)?;
     match (statements.pop()?, statements.is_empty()) {
         (Statement::Query(query), true) => shown_by_query(&query, schema),
         _ => None,
     }
 }
 
-/// The same of a parsed query.
+/// The same for a parsed query.
 pub(crate) fn shown_by_query(query: &Query, schema: &Schema) -> Option<Vec<Option<ColumnId>>> {
     let SetExpr::Select(select) = query.body.as_ref() else {
         return None;
@@ -54,7 +51,7 @@ pub(crate) fn shown_by_query(query: &Query, schema: &Schema) -> Option<Vec<Optio
             return None;
         };
         for key in expressions {
-            let meant = sorted_by(&key.expr, select);
+            let meant = sorted_by(&key.expr, select, schema.dialect);
             if !view.usable(meant, |mode| mode == Mode::Order) {
                 return None;
             }
@@ -64,10 +61,9 @@ pub(crate) fn shown_by_query(query: &Query, schema: &Schema) -> Option<Vec<Optio
 }
 
 /// Whether the server may write rows through the view that `definition` selects.
-pub(super) fn may_take_rows(definition: &str) -> bool {
-    let statements = Parser::parse_sql(&PostgreSqlDialect {}, definition);
-    match statements.as_deref() {
-        Ok([Statement::Query(query)]) => takes_rows(query),
+pub(super) fn may_take_rows(definition: &str, dialect: Dialect) -> bool {
+    match dialect.statements(definition).as_deref() {
+        Some([Statement::Query(query)]) => takes_rows(query),
         _ => true,
     }
 }
@@ -124,12 +120,14 @@ fn grouped_by<'e>(key: &'e Expr, select: &'e Select) -> &'e Expr {
 }
 
 /// The same of a key of `ORDER BY`, which means the name of an item before that of a column.
-fn sorted_by<'e>(key: &'e Expr, select: &'e Select) -> &'e Expr {
+fn sorted_by<'e>(key: &'e Expr, select: &'e Select, dialect: Dialect) -> &'e Expr {
     let Expr::Identifier(name) = key else {
         return grouped_by(key, select);
     };
     let named = select.projection.iter().find_map(|item| match item {
-        SelectItem::ExprWithAlias { expr, alias } if folded(alias) == folded(name) => Some(expr),
+        SelectItem::ExprWithAlias { expr, alias } if dialect.fold(alias) == dialect.fold(name) => {
+            Some(expr)
+        }
         _ => None,
     });
     named.unwrap_or(key)
@@ -176,7 +174,7 @@ impl<'a> View<'a> {
                 sample: None,
                 ..
             } => {
-                let (schema, table_name) = split(name)?;
+                let (schema, table_name) = self.schema.dialect.split(name)?;
                 let table = self.schema.find(schema.as_deref(), &table_name)?;
                 if table.opaque
                     || alias
@@ -187,7 +185,7 @@ impl<'a> View<'a> {
                 }
                 let name = alias
                     .as_ref()
-                    .map_or(table_name, |alias| folded(&alias.name));
+                    .map_or(table_name, |alias| self.schema.dialect.fold(&alias.name));
                 self.sources.push(Source { name, table });
                 Some(())
             }
@@ -204,10 +202,16 @@ impl<'a> View<'a> {
     pub(crate) fn column(&self, expr: &Expr) -> Option<Option<ColumnId>> {
         let (source, column) = match expr {
             Expr::Nested(inner) => return self.column(inner),
-            Expr::Identifier(column) => (None, folded(column)),
+            Expr::Identifier(column) => (None, self.schema.dialect.fold(column)),
             Expr::CompoundIdentifier(parts) => match parts.as_slice() {
-                [table, column] => (Some(folded(table)), folded(column)),
-                [_, table, column] => (Some(folded(table)), folded(column)),
+                [table, column] => (
+                    Some(self.schema.dialect.fold(table)),
+                    self.schema.dialect.fold(column),
+                ),
+                [_, table, column] => (
+                    Some(self.schema.dialect.fold(table)),
+                    self.schema.dialect.fold(column),
+                ),
                 _ => return None,
             },
             _ => return None,
@@ -318,7 +322,7 @@ impl<'a> View<'a> {
             JoinConstraint::On(expr) => self.allowed(expr),
             JoinConstraint::Using(columns) => columns.iter().all(|column| {
                 let name = column.0.last().and_then(|part| part.as_ident());
-                let found = name.map(|name| self.found(None, &folded(name)));
+                let found = name.map(|name| self.found(None, &self.schema.dialect.fold(name)));
                 let found = found.unwrap_or_default();
                 let mut others = found.iter().skip(1);
                 let first = found.first();
@@ -373,11 +377,15 @@ impl<'a> View<'a> {
                     true
                 }
                 Expr::Function(function) => {
-                    let name = split(&function.name).map(|(_, name)| name);
+                    let name = self
+                        .schema
+                        .dialect
+                        .split(&function.name)
+                        .map(|(_, name)| name);
                     name.is_none_or(|name| self.schema.suspect_functions.contains(&name))
                 }
                 Expr::Identifier(name) => {
-                    let name = folded(name);
+                    let name = self.schema.dialect.fold(name);
                     self.whole_row(&name) || !matches!(self.column(part), Some(None))
                 }
                 Expr::CompoundIdentifier(_) => !matches!(self.column(part), Some(None)),

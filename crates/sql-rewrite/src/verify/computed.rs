@@ -1,4 +1,4 @@
-//! What the proxy computes from rows that the server gave, and from values that it keeps.
+//! What the proxy computes from rows of the server and from values that it keeps.
 
 use super::Doubt;
 use super::label::{Atom, Label, Labels};

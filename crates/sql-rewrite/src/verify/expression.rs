@@ -1,4 +1,4 @@
-//! Expressions: what each is made of.
+//! Labels of expressions.
 
 use sqlparser::ast::{
     AccessExpr, Array, BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr,
@@ -9,7 +9,6 @@ use sqlparser::ast::{
 use super::label::{Atom, Label};
 use super::names::Scope;
 use super::{Doubt, Verifier};
-use crate::names::split;
 use crate::{Form, Source};
 
 /// Bytes of the stack that are left when more is taken, and how much more.
@@ -297,7 +296,7 @@ impl Verifier<'_, '_> {
         Ok(result)
     }
 
-    /// Rows of different lengths: the server refuses them, by whatever it finds first.
+    /// Rows of different lengths, which the server refuses.
     fn all_in_clear<'e>(
         &mut self,
         expressions: impl IntoIterator<Item = &'e Expr>,
@@ -374,8 +373,10 @@ impl Verifier<'_, '_> {
         for argument in &list.args {
             arguments.extend(self.argument(argument, scope)?);
         }
-        let (schema, name) =
-            split(name).ok_or_else(|| Doubt("a function without a name".to_owned()))?;
+        let (schema, name) = self
+            .dialect()
+            .split(name)
+            .ok_or_else(|| Doubt("a function without a name".to_owned()))?;
         let is_servers = schema.is_none_or(|schema| schema == "pg_catalog");
         self.called(if is_servers { &name } else { "" }, arguments)
     }
@@ -392,7 +393,7 @@ impl Verifier<'_, '_> {
         }
     }
 
-    /// What a function of the server gives; of one that is not the server's the name is empty.
+    /// The label of a function's result; the name is empty if the function is not the server's.
     fn called(&mut self, name: &str, arguments: Vec<Label>) -> Result<Label, Doubt> {
         let is_sealed = arguments.iter().any(|label| label.sealed.is_some());
         if !is_sealed || name == "coalesce" {

@@ -1,4 +1,4 @@
-//! What a value of a statement is made of, and which values may meet.
+//! Labels: what a value is made of, and which values may meet.
 
 use super::Doubt;
 use crate::{ColumnId, Literal, Schema, Source};
@@ -10,7 +10,7 @@ pub(super) struct Label {
     pub sealed: Option<Sealed>,
     /// Data that the server has in clear: of plain columns, or its own.
     pub public: bool,
-    /// Constants and parameters that go in clear, by index in [`Labels::given`].
+    /// Constants and parameters that are sent in clear, by index in [`Labels::given`].
     pub clear: Vec<usize>,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Sealed {
     pub is_array: bool,
 }
 
-/// A constant or parameter that goes in clear.
+/// A constant or parameter that is sent in clear.
 #[derive(Debug)]
 struct Given {
     atom: Atom,
@@ -30,12 +30,12 @@ struct Given {
     is_public: bool,
 }
 
-/// What tells whether two values may be the same one.
+/// What shows whether two values may be the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Atom {
     Parameter(usize),
     Text(String),
-    /// Numbers, truth values, the empty text: too few to tell anything.
+    /// Numbers, truth values, the empty text: too common to show anything.
     Other,
 }
 
@@ -60,7 +60,7 @@ impl Atom {
 }
 
 impl Label {
-    /// NULL, and what the proxy puts in: it meets everything.
+    /// NULL, or a value that the proxy fills in: it may meet everything.
     pub fn null() -> Self {
         Self::default()
     }
@@ -106,7 +106,7 @@ impl Label {
         self
     }
 
-    /// What either of two values becomes.
+    /// The label of a value that is one of two.
     fn or(mut self, other: Self) -> Self {
         self.sealed = self.sealed.or(other.sealed);
         self.public |= other.public;
@@ -152,7 +152,7 @@ impl<'s> Labels<'s> {
         }
     }
 
-    /// Two values are compared, or one becomes the other's place.
+    /// Two values are compared, or one is stored in the other's column.
     pub fn meet(&mut self, one: &Label, other: &Label) -> Result<(), Doubt> {
         match (one.sealed, other.sealed) {
             (Some(one), Some(other)) => self.check_domain(one, other),
@@ -202,12 +202,11 @@ impl<'s> Labels<'s> {
     }
 
     pub fn title(&self, sealed: Sealed) -> String {
-        let column = self.schema.column(sealed.column);
-        format!("{}.{}", column.table, column.column)
+        self.schema.title(sealed.column)
     }
 
-    /// No value that is kept from the server stands in the statement in clear as well, save where
-    /// it meets a plain column.
+    /// No value that is kept from the server is also in the statement in clear, except where it
+    /// meets a plain column.
     pub fn check_hidden(&self, hidden: &[Atom]) -> Result<(), Doubt> {
         let mut free = self.given.iter().filter(|given| !given.is_public);
         let is_hidden = |given: &&Given| given.atom != Atom::Other && hidden.contains(&given.atom);

@@ -1,11 +1,10 @@
-//! What names mean: relations side by side, and those around them.
+//! Name resolution of the verifier: relations of a query, and those of the queries around it.
 
 use sqlparser::ast::{Ident, TableAlias};
 
 use super::Doubt;
 use super::label::{Label, Labels};
-use crate::Table;
-use crate::names::{FUNCTION_WORDS, SYSTEM_COLUMNS, folded};
+use crate::{Dialect, Table};
 
 /// Columns of a relation or of an answer, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,11 +88,11 @@ impl Columns {
     }
 
     /// The same under the names of an alias.
-    pub fn renamed(mut self, alias: Option<&TableAlias>) -> Self {
+    pub fn renamed(mut self, alias: Option<&TableAlias>, dialect: Dialect) -> Self {
         let names = alias.into_iter().flat_map(|alias| &alias.columns);
         for (index, name) in names.enumerate() {
             if let Some((own, _)) = self.known.get_mut(index) {
-                *own = Some(folded(&name.name));
+                *own = Some(dialect.fold(&name.name));
             }
         }
         self
@@ -103,7 +102,8 @@ impl Columns {
 impl Scope<'_> {
     /// The label of a name as it stands in an expression.
     pub fn label(&self, parts: &[Ident], labels: &mut Labels) -> Result<Label, Doubt> {
-        let names: Vec<String> = parts.iter().map(folded).collect();
+        let dialect = labels.schema.dialect;
+        let names: Vec<String> = parts.iter().map(|own| dialect.fold(own)).collect();
         match names.as_slice() {
             [column] => self.column(column, labels),
             [.., relation, column] => self.qualified(relation, column, labels),
@@ -136,7 +136,8 @@ impl Scope<'_> {
         if let Some(label) = maybe {
             return Ok(label);
         }
-        if SYSTEM_COLUMNS.contains(&name) || FUNCTION_WORDS.contains(&name) {
+        let dialect = labels.schema.dialect;
+        if dialect.is_system_column(name) || dialect.is_function_word(name) {
             return Ok(Label::public());
         }
         match self.relation(name) {
@@ -150,7 +151,7 @@ impl Scope<'_> {
         let found = self.relation(relation).ok_or_else(unknown)?;
         match found.columns.find(column, labels)? {
             Some(label) => Ok(label),
-            None if SYSTEM_COLUMNS.contains(&column) => Ok(Label::public()),
+            None if labels.schema.dialect.is_system_column(column) => Ok(Label::public()),
             None => Err(unknown()),
         }
     }

@@ -1,4 +1,4 @@
-//! Queries: what each column of an answer is made of.
+//! Labels of the columns that a query returns.
 
 use sqlparser::ast::{
     Cte, Distinct, Expr, Fetch, FunctionArg, FunctionArgExpr, GroupByExpr, Join, JoinConstraint,
@@ -10,7 +10,7 @@ use sqlparser::ast::{
 use super::label::Label;
 use super::names::{Columns, Relation, Scope};
 use super::{Doubt, Verifier};
-use crate::names::{folded, split};
+use crate::Dialect;
 
 /// Labels of a recursive query change at most once for each of their parts.
 const ROUNDS_MAX: usize = 8;
@@ -48,19 +48,21 @@ impl Verifier<'_, '_> {
 
     fn with(&mut self, with: &With, outer: Option<&Scope>) -> Result<(), Doubt> {
         for Cte { alias, query, .. } in &with.cte_tables {
-            let name = folded(&alias.name);
+            let name = self.dialect().fold(&alias.name);
             let columns = match &*query.body {
                 SetExpr::SetOperation { left, .. } if with.recursive => {
                     self.recursive(&name, alias, (query, left), outer)?
                 }
-                _ => self.query(query, outer)?.renamed(Some(alias)),
+                _ => self
+                    .query(query, outer)?
+                    .renamed(Some(alias), self.dialect()),
             };
             self.ctes.push((name, columns));
         }
         Ok(())
     }
 
-    /// A query that may read what it gives: its labels are those that do not change any more.
+    /// A recursive query: its labels are a fixed point.
     fn recursive(
         &mut self,
         name: &str,
@@ -72,13 +74,15 @@ impl Verifier<'_, '_> {
         if let Some(with) = &query.with {
             self.with(with, outer)?;
         }
-        let mut columns = self.body(first, None, outer)?.renamed(Some(alias));
+        let mut columns = self
+            .body(first, None, outer)?
+            .renamed(Some(alias), self.dialect());
         self.ctes.truncate(ctes_before);
         for _ in 0..ROUNDS_MAX {
             self.ctes.push((name.to_owned(), columns.clone()));
             let again = self
                 .query(query, outer)
-                .map(|again| again.renamed(Some(alias)));
+                .map(|again| again.renamed(Some(alias), self.dialect()));
             self.ctes.truncate(ctes_before);
             let again = again?;
             let kinds = |columns: &Columns| -> Vec<_> {
@@ -236,7 +240,7 @@ impl Verifier<'_, '_> {
     /// A key of an order or of groups: a column of the answer, or any expression. Nothing meets.
     fn key(&mut self, key: &Expr, columns: &Columns, scope: &Scope) -> Result<(), Doubt> {
         if let Expr::Identifier(name) = key {
-            let name = folded(name);
+            let name = self.dialect().fold(name);
             let mut known = columns.known.iter();
             if known.any(|(own, _)| own.as_ref() == Some(&name)) || columns.others.is_some() {
                 self.saw(key);
@@ -252,18 +256,22 @@ impl Verifier<'_, '_> {
         self.label(key, scope).map(drop)
     }
 
-    /// What a list of columns gives.
+    /// The columns of a select list.
     pub fn items(&mut self, items: &[SelectItem], scope: &Scope) -> Result<Columns, Doubt> {
         let mut columns = Columns::default();
         for item in items {
             match item {
                 SelectItem::UnnamedExpr(expression) => {
                     let label = self.label(expression, scope)?;
-                    columns.known.push((implied_name(expression), label));
+                    columns
+                        .known
+                        .push((implied_name(expression, self.dialect()), label));
                 }
                 SelectItem::ExprWithAlias { expr, alias } => {
                     let label = self.label(expr, scope)?;
-                    columns.known.push((Some(folded(alias)), label));
+                    columns
+                        .known
+                        .push((Some(self.dialect().fold(alias)), label));
                 }
                 SelectItem::Wildcard(_) => {
                     let labels = scope.relations.iter().map(|relation| &relation.columns);
@@ -275,7 +283,10 @@ impl Verifier<'_, '_> {
                     let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
                         return Err(Doubt("* of an expression".to_owned()));
                     };
-                    let shown = split(name).and_then(|(_, name)| scope.relation(&name));
+                    let shown = self
+                        .dialect()
+                        .split(name)
+                        .and_then(|(_, name)| scope.relation(&name));
                     let shown = shown.ok_or_else(|| Doubt("* of no relation".to_owned()))?;
                     self.show(&shown.columns, &mut columns)?;
                 }
@@ -326,8 +337,10 @@ impl Verifier<'_, '_> {
                 }
                 JoinConstraint::Using(names) => {
                     for name in names {
-                        let (_, name) =
-                            split(name).ok_or_else(|| Doubt("USING without a name".to_owned()))?;
+                        let (_, name) = self
+                            .dialect()
+                            .split(name)
+                            .ok_or_else(|| Doubt("USING without a name".to_owned()))?;
                         self.paired(&name, scope, (left, right))?;
                     }
                 }
@@ -417,8 +430,8 @@ impl Verifier<'_, '_> {
             _ => return Err(Doubt("a relation of this form".to_owned())),
         };
         scope.relations.push(Relation {
-            name: alias.map_or(name, |alias| folded(&alias.name)),
-            columns: columns.renamed(alias),
+            name: alias.map_or(name, |alias| self.dialect().fold(&alias.name)),
+            columns: columns.renamed(alias, self.dialect()),
         });
         Ok(())
     }
@@ -444,14 +457,20 @@ impl Verifier<'_, '_> {
             let label = self.in_clear(label)?;
             any = self.labels.merge(any, label)?;
         }
-        let (_, name) = split(name).ok_or_else(|| Doubt("a computed name".to_owned()))?;
+        let (_, name) = self
+            .dialect()
+            .split(name)
+            .ok_or_else(|| Doubt("a computed name".to_owned()))?;
         Ok((name, Columns::unknown(any), alias))
     }
 
-    /// A relation by its name: a protected one is sent with its schema, so that no search path
-    /// can make it another one.
+    /// A relation by its name. A protected one must be qualified, so that the search path of the
+    /// server does not matter.
     pub fn table(&mut self, name: &ObjectName) -> Result<(String, Columns), Doubt> {
-        let (schema, table) = split(name).ok_or_else(|| Doubt("a computed name".to_owned()))?;
+        let (schema, table) = self
+            .dialect()
+            .split(name)
+            .ok_or_else(|| Doubt("a computed name".to_owned()))?;
         let found = match &schema {
             Some(_) => None,
             None => self.ctes.iter().rev().find(|(cte, _)| *cte == table),
@@ -477,13 +496,13 @@ impl Verifier<'_, '_> {
     }
 }
 
-/// The name that the server gives to a column (`FigureColname`), where it is told easily.
-fn implied_name(expression: &Expr) -> Option<String> {
+/// The name that the server gives to a column (`FigureColname`), in simple cases.
+fn implied_name(expression: &Expr, dialect: Dialect) -> Option<String> {
     match expression {
-        Expr::Identifier(name) => Some(folded(name)),
-        Expr::CompoundIdentifier(parts) => parts.last().map(folded),
-        Expr::Nested(inner) => implied_name(inner),
-        Expr::Function(function) => split(&function.name).map(|(_, name)| name),
+        Expr::Identifier(name) => Some(dialect.fold(name)),
+        Expr::CompoundIdentifier(parts) => parts.last().map(|own| dialect.fold(own)),
+        Expr::Nested(inner) => implied_name(inner, dialect),
+        Expr::Function(function) => dialect.split(&function.name).map(|(_, name)| name),
         _ => None,
     }
 }

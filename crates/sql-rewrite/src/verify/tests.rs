@@ -1,4 +1,5 @@
-//! What the planner would not send, and what it would: the proof must not rest on the planner.
+//! The verifier accepts and refuses hand-made statements, so that it does not depend on the
+//! planner.
 
 use column_value::LogicalType;
 
@@ -103,11 +104,7 @@ fn proved(text: &str, outputs: &[OutputKind]) -> Result<(), String> {
         pieces.push(Piece::Hole(holes.len()));
         holes.push(Hole { source, form });
     }
-    let outputs = outputs.iter().map(|kind| Output {
-        name: None,
-        kind: *kind,
-        hidden: false,
-    });
+    let outputs = outputs.iter().map(|kind| Output::shown(*kind));
     let translated = Translated {
         template: Template { pieces },
         holes,
@@ -127,7 +124,7 @@ fn secret() -> Source {
 const PERSON: &str = "SELECT person.id FROM public.person";
 
 #[test]
-fn values_in_clear_do_not_meet_ciphertext() {
+fn plaintext_does_not_meet_ciphertext() {
     let conditions = [
         "name = 'x'",
         "name = {1}",
@@ -256,7 +253,7 @@ fn what_is_stored_in_a_protected_column_is_sealed_for_it() {
 }
 
 #[test]
-fn what_is_sealed_does_not_go_in_clear_elsewhere() {
+fn a_sealed_value_is_not_also_sent_in_clear() {
     let beside = |rest: &str| proved(&format!("{PERSON} WHERE name = {{name}} AND {rest}"), &[]);
     assert!(beside("upper('secret') <> 'y'").is_err());
     assert!(beside("'secret' IS DISTINCT FROM 'y'").is_err());

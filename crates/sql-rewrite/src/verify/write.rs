@@ -1,4 +1,4 @@
-//! `INSERT`, `UPDATE`, `DELETE`: what each column is given.
+//! `INSERT`, `UPDATE`, `DELETE`: the label of each value that is stored.
 
 use sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, Insert, ObjectName, OnConflict,
@@ -9,7 +9,7 @@ use sqlparser::ast::{
 use super::label::Label;
 use super::names::{Columns, Relation, Scope};
 use super::{Doubt, Verifier};
-use crate::names::{folded, split};
+use crate::Dialect;
 
 impl Verifier<'_, '_> {
     pub fn insert(&mut self, insert: &Insert, outer: Option<&Scope>) -> Result<Columns, Doubt> {
@@ -19,7 +19,7 @@ impl Verifier<'_, '_> {
         let (name, table) = self.table(name)?;
         let targets = match insert.columns.is_empty() {
             true => table.clone(),
-            false => targets(&insert.columns, &table)?,
+            false => targets(&insert.columns, &table, self.dialect())?,
         };
         if let Some(source) = &insert.source {
             let given = match (&*source.body, &source.with) {
@@ -30,7 +30,7 @@ impl Verifier<'_, '_> {
         }
         let alias = insert.table_alias.as_ref();
         let written = Relation {
-            name: alias.map_or(name, |alias| folded(&alias.alias)),
+            name: alias.map_or(name, |alias| self.dialect().fold(&alias.alias)),
             columns: table.clone(),
         };
         if let Some(on) = &insert.on {
@@ -69,7 +69,7 @@ impl Verifier<'_, '_> {
         self.returning(insert.returning.as_deref(), &scope)
     }
 
-    /// Rows of VALUES that are stored: each value meets its column.
+    /// Rows of VALUES that are stored: each value is checked against its column.
     fn rows(
         &mut self,
         rows: &[sqlparser::ast::Parens<Vec<Expr>>],
@@ -129,13 +129,13 @@ impl Verifier<'_, '_> {
         for Assignment { target, value } in assignments {
             match (target, value) {
                 (AssignmentTarget::ColumnName(name), value) => {
-                    let targets = targets(std::slice::from_ref(name), table)?;
+                    let targets = targets(std::slice::from_ref(name), table, self.dialect())?;
                     let given = self.stored(value, scope)?;
                     self.store_all(&of(vec![given]), &targets)?;
                 }
                 (AssignmentTarget::Tuple(names), Expr::Tuple(values)) => {
                     self.saw(value);
-                    let targets = targets(names, table)?;
+                    let targets = targets(names, table, self.dialect())?;
                     let mut given = Vec::new();
                     for value in values {
                         given.push(self.stored(value, scope)?);
@@ -144,7 +144,7 @@ impl Verifier<'_, '_> {
                 }
                 (AssignmentTarget::Tuple(names), Expr::Subquery(query)) => {
                     self.saw(value);
-                    let targets = targets(names, table)?;
+                    let targets = targets(names, table, self.dialect())?;
                     let given = self.query(query, Some(scope))?;
                     self.store_all(&given, &targets)?;
                 }
@@ -202,7 +202,7 @@ impl Verifier<'_, '_> {
         let (name, columns) = self.table(name)?;
         let alias = alias.as_ref();
         let relation = Relation {
-            name: alias.map_or(name, |alias| folded(&alias.name)),
+            name: alias.map_or(name, |alias| self.dialect().fold(&alias.name)),
             columns: columns.clone(),
         };
         Ok((relation, columns))
@@ -228,11 +228,13 @@ fn of(labels: Vec<Label>) -> Columns {
     }
 }
 
-/// Columns that are named to be written.
-fn targets(names: &[ObjectName], table: &Columns) -> Result<Columns, Doubt> {
+/// The columns of a column list.
+fn targets(names: &[ObjectName], table: &Columns, dialect: Dialect) -> Result<Columns, Doubt> {
     let mut targets = Columns::default();
     for name in names {
-        let (_, name) = split(name).ok_or_else(|| Doubt("a computed name".to_owned()))?;
+        let (_, name) = dialect
+            .split(name)
+            .ok_or_else(|| Doubt("a computed name".to_owned()))?;
         let mut known = table.known.iter();
         let found = known.find(|(own, _)| own.as_ref() == Some(&name));
         let label = match (found, &table.others) {

@@ -1,12 +1,10 @@
-//! A schema as `Schema::build` makes it, from few words.
+//! Schemas for tests, from few words.
 
 use std::collections::BTreeMap;
 
 use column_value::LogicalType;
 use sql_plan::{ColumnId, ColumnRule, Plan, Refusal, Rules};
-use sql_rewrite::{
-    CatalogueFacts, Column, Dialect, ProtectedColumn, RelationKind, Schema, Table, plan,
-};
+use sql_rewrite::{CatalogueFacts, Column, ProtectedColumn, RelationKind, Schema, Table, plan};
 
 /// TPC-C: table, columns in their order, unique keys.
 const TPCC: &[(&str, &str, &[&str])] = &[
@@ -112,7 +110,8 @@ pub fn people() -> Schema {
     schema
 }
 
-fn build(name: &str, rules: &Rules, tables: &[(&str, &str, &[&str])]) -> Schema {
+/// A schema of tables: name, columns in their order, unique keys.
+pub fn build(name: &str, rules: &Rules, tables: &[(&str, &str, &[&str])]) -> Schema {
     let mut schema = Schema {
         search_path: vec!["public".to_owned()],
         catalogue: CatalogueFacts::default(),
@@ -183,7 +182,7 @@ fn protect(
 
 /// The plan of a single statement.
 pub fn plan_one(text: &str, schema: &Schema) -> Result<Plan, Refusal> {
-    let planned = plan(text, schema, Dialect::Postgres);
+    let planned = plan(text, schema);
     if let Err(refusal) = &planned {
         let message = &refusal.message;
         assert!(

@@ -1,4 +1,4 @@
-//! The statements that other tests have: each text in quotes that the server's grammar reads.
+//! The statements of other tests: each quoted text that the server's grammar reads.
 
 use sql_oracle::read;
 
@@ -15,8 +15,8 @@ const SOURCES: &[&str] = &[
     include_str!("../written.rs"),
     include_str!("../postgres/clients.rs"),
     include_str!("../postgres/mod.rs"),
-    include_str!("../../src/ddl/tests.rs"),
-    include_str!("../../src/forms.rs"),
+    include_str!("../../src/dialect/postgres/ddl/tests.rs"),
+    include_str!("../../src/dialect/postgres/forms.rs"),
     include_str!("../../src/mention.rs"),
     include_str!("../../../workloads/src/tpcc.rs"),
 ];

@@ -1,4 +1,4 @@
-//! What a plan means: texts for the server, constants and parameters that do not stand in them.
+//! What a plan means: its texts for the server, its constants and its parameters.
 
 use std::collections::BTreeSet;
 

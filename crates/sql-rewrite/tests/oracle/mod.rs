@@ -1,8 +1,8 @@
-//! What the proxy makes of a text, against what PostgreSQL's own grammar reads in it.
+//! The planner's reading of a text, compared with that of PostgreSQL's own grammar.
 //!
-//! The planner reads by a parser of its own, and what it takes for a statement without protected
-//! tables by bytes alone. Here the server's reading is the measure: of what a client sends, of what
-//! the proxy sends for it, and of what passes.
+//! The planner has a parser of its own, and recognises statements without protected tables by their
+//! bytes alone. Here the server's reading decides: of what a client sends, of what the proxy sends,
+//! and of what passes.
 //!
 //! `STRONGROOM_TEST_SEED` draws other texts, `STRONGROOM_TEST_CASES` says how many.
 

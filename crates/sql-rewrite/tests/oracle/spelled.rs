@@ -1,4 +1,4 @@
-//! The same names, constants and blanks, written in all the ways that the server reads.
+//! Names, constants and blanks in all the spellings that the server reads.
 
 /// Random numbers that a seed repeats (SplitMix64).
 pub struct Random(u64);

@@ -1,4 +1,4 @@
-//! What clients ask the catalogues, taken from the clients themselves, and shown to them.
+//! Catalogue queries of real clients, and the answers that they get.
 
 use server_testkit::Postgres;
 
@@ -144,7 +144,7 @@ fn ask_or_fail_alike(client: &mut postgres::Client, query: &str, other: &str) {
 }
 
 #[test]
-fn pg_dump_is_told_logical_types() {
+fn pg_dump_sees_logical_types() {
     if !server_testkit::is_installed() {
         return;
     }
@@ -204,7 +204,7 @@ json = { type = "json" }
 "#;
 
 #[test]
-fn information_schema_tells_logical_types() {
+fn information_schema_shows_logical_types() {
     let Some((_server, mut client)) = server_testkit::connected() else {
         return;
     };

@@ -1,12 +1,10 @@
-//! Schema, DDL and catalogue queries against a PostgreSQL server: what is built from its answers,
-//! and what it makes of the texts that are written anew for it.
+//! Schema, DDL and catalogue queries against a PostgreSQL server: the schema is built from its
+//! answers, and it accepts the rewritten texts.
 #![cfg(unix)]
 
 use postgres::{Client, SimpleQueryMessage};
 use sql_plan::{Plan, Rules};
-use sql_rewrite::{ASKED, Schema, SchemaError, answers_of, catalogue, ddl};
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
+use sql_rewrite::{ASKED, Dialect, Schema, SchemaError, answers_of, catalogue, ddl};
 
 mod clients;
 mod shadows;
@@ -44,7 +42,7 @@ fn rules(text: &str) -> Rules {
 
 /// The text that goes to the server for a statement of DDL.
 fn for_server(text: &str, schema: &Schema) -> String {
-    let statements = Parser::parse_sql(&PostgreSqlDialect {}, text).expect("SQL that parses");
+    let statements = Dialect::Postgres.statements(text).expect("SQL that parses");
     match ddl::plan(&statements[0], schema) {
         Ok(Some(Plan::Pass(_))) => text.to_owned(),
         Ok(Some(Plan::One(translated, _))) => translated.template.render(|_, _| {}),
@@ -99,7 +97,7 @@ const TABLES: &[&str] = &[
 ];
 
 #[test]
-fn rules_are_laid_over_tables_views_and_partitions() {
+fn rules_apply_to_tables_views_and_partitions() {
     let Some((_server, mut client)) = server_testkit::connected() else {
         return;
     };
@@ -225,7 +223,7 @@ fn partitions_are_protected_as_their_parent_is() {
 }
 
 #[test]
-fn a_parent_without_the_rule_of_its_child_is_named() {
+fn a_parent_without_the_rule_of_its_child_is_reported() {
     let Some((_server, mut client)) = server_testkit::connected() else {
         return;
     };
@@ -249,7 +247,7 @@ fn a_parent_without_the_rule_of_its_child_is_named() {
 }
 
 #[test]
-fn what_the_server_would_do_with_ciphertext_is_named() {
+fn objects_that_would_use_ciphertext_are_reported() {
     let Some((_server, mut client)) = server_testkit::connected() else {
         return;
     };

@@ -1,4 +1,4 @@
-//! Objects of a hostile user that shadow what the catalogue queries name: nothing changes.
+//! Objects of a hostile user shadow what the catalogue queries name, and change nothing.
 
 use std::collections::BTreeSet;
 
@@ -164,7 +164,7 @@ fn compare(client: &mut Client, path: &str, what: &str) {
 }
 
 #[test]
-fn nothing_of_the_database_bends_the_catalogue_queries() {
+fn objects_of_the_database_cannot_shadow_catalogue_queries() {
     let Some((_server, mut client)) = server_testkit::connected() else {
         return;
     };

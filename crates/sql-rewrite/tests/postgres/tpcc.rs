@@ -1,5 +1,5 @@
-//! The tables of TPC-C under the rules of `examples/tpcc-columns`: DDL in clear goes in, and the
-//! server takes what comes out.
+//! The DDL of TPC-C under the rules of `examples/tpcc-columns`: a server accepts what the proxy
+//! makes of it.
 
 use sql_plan::{Mode, Rules};
 
@@ -146,7 +146,7 @@ fn tables_keys_and_indexes_of_each_set_are_accepted() {
 }
 
 #[test]
-fn no_more_than_needed_is_comparable() {
+fn the_tpcc_rules_allow_no_more_than_needed() {
     let rules = rules(SETS[2].1);
     let count = |mode: Mode| {
         let all = rules.tables.values().flat_map(|columns| columns.values());

@@ -1,4 +1,4 @@
-//! Forms of SQL that mean others which the proxy computes; and functions.
+//! Syntax that the proxy computes by other operators (`IN`, `LIKE`, `CASE`, …), and functions.
 
 use column_value::LogicalType;
 use sqlparser::ast::{
@@ -9,10 +9,9 @@ use sqlstate::SqlState;
 use super::{Lowering, Typed, as_read, both, compare, known, shape, truth};
 use crate::analysis::any::{Listed, not_listed};
 use crate::analysis::function::argument_expression;
-use crate::names::{builtin, split};
 use crate::type_limits::without_limits;
 use crate::{
-    BinaryOperator, Expression, Literal, ParameterType, Refusal, ScalarFunction, Source,
+    BinaryOperator, Dialect, Expression, Literal, ParameterType, Refusal, ScalarFunction, Source,
     UnaryOperator,
 };
 use sql_plan::{refuse, unsupported};
@@ -122,10 +121,11 @@ impl Lowering<'_, '_> {
             (sample, Some(element)),
         )?;
         if let Source::Parameter(number) = source {
-            self.analysis.see_parameter(number);
+            self.analysis.parameters.compute(number);
         }
         self.analysis
-            .note_parameter(&source, ParameterType::Array(element));
+            .parameters
+            .note(&source, ParameterType::Array(element));
         let found = Expression::InArray(Box::new(operand.0), source, element);
         Ok(truth(negated, found))
     }
@@ -249,8 +249,11 @@ impl Lowering<'_, '_> {
 
     /// A function that the proxy knows.
     pub(super) fn call(&mut self, function: &Function) -> Result<Typed, Refusal> {
-        let arguments = plain_arguments(function)?;
-        let name = split(&function.name)
+        let arguments = plain_arguments(function, self.scope.dialect)?;
+        let name = self
+            .scope
+            .dialect
+            .split(&function.name)
             .map(|(_, name)| name)
             .unwrap_or_default();
         match (name.as_str(), arguments.as_slice()) {
@@ -356,7 +359,7 @@ fn boolean(truth: bool) -> Expression {
 }
 
 /// The arguments of a function without clauses.
-pub(crate) fn plain_arguments(function: &Function) -> Result<Vec<Expr>, Refusal> {
+pub(crate) fn plain_arguments(function: &Function, dialect: Dialect) -> Result<Vec<Expr>, Refusal> {
     let FunctionArguments::List(list) = &function.args else {
         return Err(unknown_function(function));
     };
@@ -365,7 +368,7 @@ pub(crate) fn plain_arguments(function: &Function) -> Result<Vec<Expr>, Refusal>
         && function.within_group.is_empty()
         && list.clauses.is_empty()
         && list.duplicate_treatment.is_none();
-    if !is_plain || builtin(&function.name).is_none() {
+    if !is_plain || dialect.builtin(&function.name).is_none() {
         return Err(unknown_function(function));
     }
     let mut arguments = list.args.clone();

@@ -1,4 +1,4 @@
-//! FROM clauses: the relations that a query sees.
+//! `FROM`: the relations of a query.
 
 use sqlparser::ast::{
     Distinct, FunctionArg, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Query, SetExpr,
@@ -11,16 +11,15 @@ use super::super::meeting::has_constant;
 use super::super::scope::Sides;
 use super::super::{Analysis, OutColumn, Relation, Scope};
 use super::Outputs;
-use super::naming::name_columns;
 use crate::analysis::query_context::{QueryContext, Targets};
-use crate::names::{folded, quoted, split};
-use crate::{Refusal, RelationKind, Table, Use, forms};
+use crate::dialect::marks;
+use crate::{Dialect, Refusal, RelationKind, Table, Use};
 use sql_plan::{refuse, unsupported};
 
-/// What stands around a relation of FROM.
+/// What the analysis of a relation in FROM knows of its surroundings.
 #[derive(Clone, Copy)]
 pub(crate) struct FromContext<'c> {
-    /// Other relations stand beside it.
+    /// Whether FROM has other relations.
     pub is_joined: bool,
     /// See [`QueryContext::values_targets`].
     pub values_targets: Targets<'c>,
@@ -35,7 +34,7 @@ impl FromContext<'_> {
 }
 
 impl Analysis<'_> {
-    /// All that stands in a FROM clause.
+    /// All relations of a FROM clause.
     pub fn relations(
         &mut self,
         from: &mut [TableWithJoins],
@@ -102,7 +101,7 @@ impl Analysis<'_> {
             JoinConstraint::Using(names) => {
                 let names: Option<Vec<String>> = names
                     .iter()
-                    .map(|name| split(name).map(|(_, name)| name))
+                    .map(|name| self.dialect().split(name).map(|(_, name)| name))
                     .collect();
                 let names = names.ok_or_else(|| unsupported("a computed name"))?;
                 let paired = scope.merge(sides, &names, self.schema)?;
@@ -163,7 +162,8 @@ impl Analysis<'_> {
                 };
                 let is_free = has_constant(&**subquery) || self.has_free_ctes();
                 let outputs = self.derived_query(subquery, context, outer)?;
-                let mut relation = derived(outputs, alias.as_ref())?;
+                let mut relation =
+                    derived_as(outputs, String::new(), alias.as_ref(), self.dialect())?;
                 relation.is_free = is_free && relation.columns.is_none();
                 scope.relations.push(relation);
                 Ok(())
@@ -176,8 +176,8 @@ impl Analysis<'_> {
         }
     }
 
-    /// A query in FROM. Beside other relations its order means nothing (PostgreSQL 9.21: a join
-    /// may reorder it), so that one that the server cannot make is left out.
+    /// A derived table. Beside other relations its order does not matter, since a join may reorder
+    /// rows (PostgreSQL 9.21); an `ORDER BY` that the server cannot execute is then left out.
     fn derived_query(
         &mut self,
         query: &mut Query,
@@ -191,7 +191,7 @@ impl Analysis<'_> {
         } = &*query;
         let takes_all = limit_clause.is_none() && fetch.is_none() && !has_distinct_on(query);
         let order_is_free = context.is_joined && takes_all;
-        name_columns(&mut query.body);
+        self.dialect().name_columns(&mut query.body);
         let targets = context.values_targets;
         let is_values = matches!(&*query.body, SetExpr::Values(_));
         let context = QueryContext {
@@ -227,9 +227,9 @@ impl Analysis<'_> {
                 for array in array_exprs {
                     self.plain(array, scope)?;
                 }
-                let name = alias
-                    .as_ref()
-                    .map_or("unnest".to_owned(), |alias| folded(&alias.name));
+                let name = alias.as_ref().map_or("unnest".to_owned(), |alias| {
+                    self.dialect().fold(&alias.name)
+                });
                 scope.relations.push(computed(name));
                 Ok(())
             }
@@ -244,24 +244,32 @@ impl Analysis<'_> {
         alias: Option<&TableAlias>,
         scope: &Scope,
     ) -> Result<Relation, Refusal> {
-        let (schema, name) = split(name).ok_or_else(|| unsupported("a computed name"))?;
+        let (schema, name) = self
+            .dialect()
+            .split(name)
+            .ok_or_else(|| unsupported("a computed name"))?;
         self.check_function(schema.as_deref(), &name)?;
         for argument in arguments {
             self.plain(argument_expression(argument)?, scope)?;
         }
-        Ok(computed(alias.map_or(name, |alias| folded(&alias.name))))
+        Ok(computed(
+            alias.map_or(name, |alias| self.dialect().fold(&alias.name)),
+        ))
     }
 
-    /// A relation by its name: a common table expression, or a table. A known table is named with
-    /// its schema from here on, so that no other search path can make it another one.
+    /// A relation by its name: a common table expression, or a table. The name of a known table is
+    /// qualified, so that the search path of the server does not matter.
     pub fn table(
         &mut self,
         name: &mut ObjectName,
         alias: Option<&TableAlias>,
     ) -> Result<Relation, Refusal> {
         check_relation_name(name)?;
-        let is_only = forms::take_only(name);
-        let (schema, table) = split(name).ok_or_else(|| unsupported("a computed name"))?;
+        let is_only = marks::take_only(name);
+        let (schema, table) = self
+            .dialect()
+            .split(name)
+            .ok_or_else(|| unsupported("a computed name"))?;
         if schema.is_none() {
             self.check_pending(&table)?;
         }
@@ -270,20 +278,23 @@ impl Analysis<'_> {
             Some(_) => None,
         };
         if let Some((_, columns)) = found {
-            let relation = derived_as(Some(columns.clone()), table, alias);
+            let relation = derived_as(Some(columns.clone()), table, alias, self.dialect());
             restore_only(name, is_only);
             return relation;
         }
         let Some(found) = self.find_table(schema.as_deref(), &table)? else {
             restore_only(name, is_only);
-            return Ok(unknown(alias.map_or(table, |alias| folded(&alias.name))));
+            return Ok(unknown(
+                alias.map_or(table, |alias| self.dialect().fold(&alias.name)),
+            ));
         };
-        *name = explicit_name(found, is_only);
-        let mut relation = Relation::of_table(found, alias.map(|alias| &alias.name));
+        *name = explicit_name(found, is_only, self.dialect());
+        let renamed = alias.map(|alias| self.dialect().fold(&alias.name));
+        let mut relation = Relation::of_table(found, renamed);
         if let (Some(alias), Some(columns)) = (alias, &mut relation.columns)
             && !alias.columns.is_empty()
         {
-            rename(columns, alias)?;
+            rename(columns, alias, self.dialect())?;
             relation.table = None;
         }
         Ok(relation)
@@ -335,8 +346,8 @@ impl Analysis<'_> {
         Ok(Some(found))
     }
 
-    /// Refuses a name that is not found, and that the server may find: by another search path than
-    /// the one that was seen last, or since a table was made.
+    /// Refuses a name that the schema does not have, but the server may have by now: the search
+    /// path may have changed, or a table may have been created.
     fn check_unknown(&self, schema: Option<&str>, name: &str) -> Result<(), Refusal> {
         let is_system = schema
             .is_some_and(|schema| schema.starts_with("pg_") || schema == "information_schema");
@@ -354,25 +365,25 @@ impl Analysis<'_> {
 }
 
 /// The name of a table with its schema, and with `ONLY` before it where that was said.
-pub(crate) fn explicit_name(table: &Table, is_only: bool) -> ObjectName {
-    let mut name = vec![quoted(&table.schema), quoted(&table.name)].into();
+pub(crate) fn explicit_name(table: &Table, is_only: bool, dialect: Dialect) -> ObjectName {
+    let mut name = vec![dialect.quote(&table.schema), dialect.quote(&table.name)].into();
     restore_only(&mut name, is_only);
     name
 }
 
 fn restore_only(name: &mut ObjectName, is_only: bool) {
     if is_only {
-        forms::put_only(name);
+        marks::put_only(name);
     }
 }
 
-/// `ONLY t` of a form that is not known (see [`forms`]) is read by the parser as a relation `only`
+/// `ONLY t` of a form that is not known (see [`marks`]) is read by the parser as a relation `only`
 /// with the alias `t`.
 pub(crate) fn check_relation_name(name: &ObjectName) -> Result<(), Refusal> {
     let is_only =
         |ident: &Ident| ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case("only");
     let parts = match name.0.as_slice() {
-        [mark, parts @ ..] if forms::is_only(mark) => parts,
+        [mark, parts @ ..] if marks::is_only(mark) => parts,
         parts => parts,
     };
     match parts {
@@ -384,7 +395,7 @@ pub(crate) fn check_relation_name(name: &ObjectName) -> Result<(), Refusal> {
     }
 }
 
-/// An alias without AS behind a relation that is not known: the two words may be something else to
+/// An alias without AS after a relation that is not known: the two words may be something else to
 /// the server, which then fails.
 pub(crate) fn make_explicit(alias: Option<&mut TableAlias>) {
     if let Some(alias) = alias {
@@ -393,7 +404,11 @@ pub(crate) fn make_explicit(alias: Option<&mut TableAlias>) {
 }
 
 /// Names that an alias gives to columns.
-pub(crate) fn rename(columns: &mut [OutColumn], alias: &TableAlias) -> Result<(), Refusal> {
+pub(crate) fn rename(
+    columns: &mut [OutColumn],
+    alias: &TableAlias,
+    dialect: Dialect,
+) -> Result<(), Refusal> {
     let TableAlias {
         explicit: _,
         name: _,
@@ -411,7 +426,7 @@ pub(crate) fn rename(columns: &mut [OutColumn], alias: &TableAlias) -> Result<()
         if definition.data_type.is_some() {
             return Err(unsupported("a column definition list"));
         }
-        column.name = Some(folded(&definition.name));
+        column.name = Some(dialect.fold(&definition.name));
     }
     Ok(())
 }
@@ -432,21 +447,18 @@ fn has_distinct_on(query: &Query) -> bool {
         if matches!(select.distinct, Some(Distinct::On(_))))
 }
 
-fn derived(outputs: super::Outputs, alias: Option<&TableAlias>) -> Result<Relation, Refusal> {
-    derived_as(outputs, String::new(), alias)
-}
-
 fn derived_as(
     outputs: super::Outputs,
     name: String,
     alias: Option<&TableAlias>,
+    dialect: Dialect,
 ) -> Result<Relation, Refusal> {
     let mut columns = outputs;
     if let (Some(alias), Some(columns)) = (alias, &mut columns) {
-        rename(columns, alias)?;
+        rename(columns, alias, dialect)?;
     }
     Ok(Relation {
-        name: alias.map_or(name, |alias| folded(&alias.name)),
+        name: alias.map_or(name, |alias| dialect.fold(&alias.name)),
         schema: None,
         columns,
         merged: Vec::new(),

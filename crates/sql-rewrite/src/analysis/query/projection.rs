@@ -1,4 +1,4 @@
-//! What a query gives: select lists and RETURNING.
+//! Select lists and `RETURNING`.
 
 use sqlparser::ast::{
     Expr, SelectItem, SelectItemQualifiedWildcardKind, WildcardAdditionalOptions,
@@ -6,9 +6,7 @@ use sqlparser::ast::{
 use sqlstate::SqlState;
 
 use super::super::{Analysis, OutColumn, Scope};
-use super::naming::output_name;
 use super::{Outputs, Targets};
-use crate::names::{folded, quoted, split};
 use crate::{ColumnId, Refusal};
 use sql_plan::{refuse, unsupported};
 
@@ -82,12 +80,12 @@ impl Analysis<'_> {
     ) -> Result<OutColumn, Refusal> {
         let (expression, alias) = match item {
             SelectItem::UnnamedExpr(expression) => (expression, None),
-            SelectItem::ExprWithAlias { expr, alias } => (expr, Some(folded(alias))),
+            SelectItem::ExprWithAlias { expr, alias } => (expr, Some(self.dialect().fold(alias))),
             _ => return Err(unsupported("* at this place")),
         };
-        let name = alias.or_else(|| output_name(expression));
+        let name = alias.or_else(|| self.dialect().output_name(expression));
         let had_name = name.clone();
-        let before = output_name(expression);
+        let before = self.dialect().output_name(expression);
         let logical = super::super::lower::plain_type(expression, scope);
         let is_free = self.is_free(expression, scope);
         let (sealed, gathered) = match target {
@@ -98,11 +96,11 @@ impl Analysis<'_> {
         if let (SelectItem::UnnamedExpr(expression), Some(had)) = (&*item, &before)
             && (sealed.is_some() || gathered.is_some())
             && target.is_none()
-            && output_name(expression).as_ref() != Some(had)
+            && self.dialect().output_name(expression).as_ref() != Some(had)
         {
             *item = SelectItem::ExprWithAlias {
                 expr: expression.clone(),
-                alias: quoted(had),
+                alias: self.dialect().quote(had),
             };
         }
         Ok(OutColumn {
@@ -123,7 +121,10 @@ pub(crate) fn expand_relation(
     let SelectItemQualifiedWildcardKind::ObjectName(name) = kind else {
         return Err(unsupported("* of an expression"));
     };
-    let (schema, name) = split(name).ok_or_else(|| unsupported("a computed name"))?;
+    let (schema, name) = scope
+        .dialect
+        .split(name)
+        .ok_or_else(|| unsupported("a computed name"))?;
     let relation = scope.relation(schema.as_deref(), &name).ok_or_else(|| {
         refuse(format!("missing FROM-clause entry for table {name:?}"))
             .with_state(SqlState::UNDEFINED_TABLE)

@@ -1,14 +1,12 @@
-//! `WITH`: queries by name, also such that write, or that read themselves.
+//! `WITH`: common table expressions, including those that write and recursive ones.
 
-use sqlparser::ast::{Cte, Query, SetExpr, SetOperator, With};
+use sqlparser::ast::{Cte, Query, SetExpr, SetOperator, TableAlias, With};
 
 use super::super::{Analysis, OutColumn, Scope};
-use super::naming::name_columns;
 use super::{Outputs, from};
-use crate::Refusal;
 use crate::analysis::query_context::QueryContext;
 use crate::analysis::scope::refuse_gathered;
-use crate::names::folded;
+use crate::{Dialect, Refusal};
 use sql_plan::{refuse, unsupported};
 
 impl Analysis<'_> {
@@ -18,15 +16,17 @@ impl Analysis<'_> {
             recursive,
             cte_tables,
         } = with;
-        // With RECURSIVE a query may name one that stands behind it: the server sorts them.
+        // With RECURSIVE a query may name a later one: the server sorts them.
         let pending_before = self.pending_ctes.len();
         if *recursive {
-            let names = cte_tables.iter().map(|cte| folded(&cte.alias.name));
+            let names = cte_tables
+                .iter()
+                .map(|cte| self.dialect().fold(&cte.alias.name));
             self.pending_ctes.extend(names.collect::<Vec<_>>());
         }
         for cte in cte_tables {
-            let name = folded(&cte.alias.name);
-            name_columns(&mut cte.query.body);
+            let name = self.dialect().fold(&cte.alias.name);
+            self.dialect().name_columns(&mut cte.query.body);
             let outputs = match *recursive && is_union(&cte.query) {
                 true => self.recursive(cte, outer)?,
                 false => self.cte(cte, outer)?,
@@ -52,17 +52,16 @@ impl Analysis<'_> {
             return Err(unsupported("a clause of another dialect"));
         };
         let outputs = self.query_gathering(query, QueryContext::within(outer))?;
-        named(outputs, alias)
+        named(outputs, alias, self.dialect())
     }
 
-    /// A query that may read itself: its columns are those of its first part, and it is analysed
-    /// as a whole where those are known.
+    /// A recursive query: its first part gives the columns, then all of it is analysed.
     fn recursive(
         &mut self,
         cte: &mut Cte,
         outer: Option<&Scope>,
     ) -> Result<Vec<OutColumn>, Refusal> {
-        let name = folded(&cte.alias.name);
+        let name = self.dialect().fold(&cte.alias.name);
         let mut attempt = self.clone();
         let mut query = (*cte.query).clone();
         if let Some(with) = &mut query.with {
@@ -73,7 +72,7 @@ impl Analysis<'_> {
         };
         let first = attempt.body(left, outer, None)?;
         refuse_gathered(first.iter().flatten(), self.schema)?;
-        let columns = named(first, &cte.alias)?;
+        let columns = named(first, &cte.alias, self.dialect())?;
         let index = self.pending_ctes.iter().rposition(|one| *one == name);
         if let Some(index) = index {
             self.pending_ctes.remove(index);
@@ -103,10 +102,14 @@ impl Analysis<'_> {
     }
 }
 
-fn named(outputs: Outputs, alias: &sqlparser::ast::TableAlias) -> Result<Vec<OutColumn>, Refusal> {
+fn named(
+    outputs: Outputs,
+    alias: &TableAlias,
+    dialect: Dialect,
+) -> Result<Vec<OutColumn>, Refusal> {
     let mut outputs =
         outputs.ok_or_else(|| unsupported("WITH over a table whose columns are not known"))?;
-    from::rename(&mut outputs, alias)?;
+    from::rename(&mut outputs, alias, dialect)?;
     Ok(outputs)
 }
 

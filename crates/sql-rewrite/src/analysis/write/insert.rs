@@ -1,4 +1,5 @@
-//! `INSERT`: values into their columns, and the defaults that the server cannot know.
+//! `INSERT`: values for their columns, and defaults of protected columns, which the server does not
+//! know.
 
 use sqlparser::ast::Parens;
 use sqlparser::ast::helpers::attached_token::AttachedToken;
@@ -12,8 +13,7 @@ use super::super::query::Outputs;
 use super::super::{Analysis, Relation, Scope};
 use super::target_column;
 use crate::analysis::query_context::QueryContext;
-use crate::names::quoted;
-use crate::{ColumnId, Mode, Refusal, Table};
+use crate::{ColumnId, Dialect, Mode, Refusal, Table};
 use sql_plan::{refuse, unsupported};
 
 impl Analysis<'_> {
@@ -48,7 +48,7 @@ impl Analysis<'_> {
             at: None,
         });
         let (table, relation) = self.written(name, alias.as_ref())?;
-        let targets = targets(table, columns)?;
+        let targets = targets(table, columns, self.dialect())?;
         let mut given = None;
         match source {
             Some(source) => {
@@ -64,14 +64,14 @@ impl Analysis<'_> {
             self.check_hidden_defaults(table)?;
             // How many columns a row has is known wherever one of the table's is protected.
             if let (true, Some(given)) = (columns.is_empty(), given) {
-                *columns = names(table, given);
+                *columns = names(table, given, self.dialect());
             }
             self.add_defaults(table, columns, source)?;
         }
         if let Some(on) = on {
             self.on_conflict(on, table, &relation, outer)?;
         }
-        let scope = Scope::of(vec![relation], outer);
+        let scope = Scope::of(vec![relation], outer, self.dialect());
         self.returning(returning.as_mut(), &scope)
     }
 
@@ -146,7 +146,7 @@ impl Analysis<'_> {
     ) -> Result<(), Refusal> {
         let named: Vec<String> = columns
             .iter()
-            .filter_map(|name| crate::names::split(name).map(|(_, name)| name))
+            .filter_map(|name| self.dialect().split(name).map(|(_, name)| name))
             .collect();
         for column in &table.columns {
             let Some(id) = column.protected else {
@@ -165,7 +165,7 @@ impl Analysis<'_> {
                 })?,
                 None => *source = Some(Box::new(one_row(self.default_of(id)))),
             }
-            columns.push(vec![quoted(&column.name)].into());
+            columns.push(vec![self.dialect().quote(&column.name)].into());
         }
         Ok(())
     }
@@ -188,7 +188,7 @@ impl Analysis<'_> {
             Some(ConflictTarget::Columns(names)) => {
                 for name in names.iter() {
                     let name = ObjectName::from(vec![name.clone()]);
-                    if let Some(column) = target_column(table, &name)? {
+                    if let Some(column) = target_column(table, &name, self.dialect())? {
                         self.demand(column, Mode::Equality, "ON CONFLICT")?;
                     }
                 }
@@ -208,8 +208,8 @@ impl Analysis<'_> {
             ..relation.clone()
         };
         // Names without a table mean the table: those of `excluded` must be qualified.
-        let around = Scope::of(vec![excluded], outer);
-        let scope = Scope::of(vec![relation.clone()], Some(&around));
+        let around = Scope::of(vec![excluded], outer, self.dialect());
+        let scope = Scope::of(vec![relation.clone()], Some(&around), self.dialect());
         self.assignments(assignments, table, &scope)?;
         match selection {
             Some(condition) => self.plain(condition, &scope),
@@ -222,6 +222,7 @@ impl Analysis<'_> {
 fn targets(
     table: Option<&Table>,
     columns: &[ObjectName],
+    dialect: Dialect,
 ) -> Result<Vec<Option<ColumnId>>, Refusal> {
     match table {
         None => Ok(Vec::new()),
@@ -232,16 +233,16 @@ fn targets(
             .collect()),
         Some(table) => columns
             .iter()
-            .map(|name| target_column(Some(table), name))
+            .map(|name| target_column(Some(table), name, dialect))
             .collect(),
     }
 }
 
 /// The first columns of a table, which rows without names go to.
-fn names(table: &Table, count: usize) -> Vec<ObjectName> {
+fn names(table: &Table, count: usize, dialect: Dialect) -> Vec<ObjectName> {
     let columns = table.columns.iter().take(count);
     columns
-        .map(|column| vec![quoted(&column.name)].into())
+        .map(|column| vec![dialect.quote(&column.name)].into())
         .collect()
 }
 

@@ -1,6 +1,6 @@
-//! `INSERT INTO t SELECT p0, … FROM (VALUES (…), …) AS v (p0, …, n) ORDER BY n`: so mappers write
-//! rows whose keys the server makes, to have them in the order of the rows. What goes into a
-//! protected column as it stands in VALUES is sealed there, as where VALUES stands alone.
+//! `INSERT INTO t SELECT p0, … FROM (VALUES (…), …) AS v (p0, …, n) ORDER BY n`: mappers insert
+//! rows like this to get the keys that the server generates in the order of the rows. A value that
+//! goes into a protected column unchanged is sealed in `VALUES`, as in a plain `INSERT … VALUES`.
 
 use std::collections::HashMap;
 use std::mem::discriminant;
@@ -15,8 +15,7 @@ use sqlparser::ast::{
 use super::super::constant::logical_type;
 use super::super::query::is_default;
 use super::super::{Analysis, Constant};
-use crate::names::folded;
-use crate::{ColumnId, Refusal, Source};
+use crate::{ColumnId, Dialect, Refusal, Source};
 
 /// A select list over nothing but VALUES.
 struct Parts<'q> {
@@ -24,6 +23,7 @@ struct Parts<'q> {
     /// Names of the columns of VALUES.
     names: Vec<String>,
     values: &'q mut Values,
+    dialect: Dialect,
 }
 
 impl Analysis<'_> {
@@ -34,8 +34,8 @@ impl Analysis<'_> {
         source: &mut Query,
         targets: &[Option<ColumnId>],
     ) -> Result<Option<Vec<Option<ColumnId>>>, Refusal> {
-        let uses = uses(source);
-        let Some(mut parts) = parts(source) else {
+        let uses = uses(source, self.dialect());
+        let Some(mut parts) = parts(source, self.dialect()) else {
             return Ok(None);
         };
         let Some(stored) = parts.stored(&uses) else {
@@ -60,12 +60,12 @@ impl Analysis<'_> {
 }
 
 impl Parts<'_> {
-    /// Items that are columns of VALUES, with those: each stands nowhere else. None: a value would
-    /// be used otherwise, too.
+    /// Items of the select list that are columns of VALUES, with those columns. None: a value is
+    /// also used elsewhere.
     fn stored(&self, uses: &HashMap<String, usize>) -> Option<Vec<(usize, usize)>> {
         let mut stored = Vec::new();
         for (index, item) in self.items.iter().enumerate() {
-            let name = column_name(expression(item)?);
+            let name = column_name(expression(item)?, self.dialect);
             let column = name.and_then(|name| self.names.iter().position(|own| *own == name));
             if let Some(column) = column {
                 if uses.get(&self.names[column]) != Some(&1) {
@@ -86,8 +86,8 @@ impl Parts<'_> {
         fits.then_some(stored)
     }
 
-    /// Moves the casts of an item to the values of its column; that to the type of the column which
-    /// they are stored in is left out, where being stored does the same.
+    /// Moves the casts of an item to the values of its column. A cast to the type of the target
+    /// column is dropped, if storing does the same.
     fn move_casts(&mut self, index: usize, column: usize, logical: LogicalType) {
         let (SelectItem::UnnamedExpr(item) | SelectItem::ExprWithAlias { expr: item, .. }) =
             &mut self.items[index]
@@ -115,9 +115,8 @@ impl Parts<'_> {
     }
 }
 
-/// Takes a query to pieces that selects from VALUES, with names for all of its columns, and does
-/// nothing else but sort.
-fn parts(source: &mut Query) -> Option<Parts<'_>> {
+/// The parts of a query that selects from VALUES, names all columns, and only sorts.
+fn parts(source: &mut Query, dialect: Dialect) -> Option<Parts<'_>> {
     let Query {
         with: None, body, ..
     } = source
@@ -161,18 +160,23 @@ fn parts(source: &mut Query) -> Option<Parts<'_>> {
     let SetExpr::Values(values) = &mut **body else {
         return None;
     };
-    let names: Vec<String> = alias.columns.iter().map(|own| folded(&own.name)).collect();
+    let names: Vec<String> = alias
+        .columns
+        .iter()
+        .map(|own| dialect.fold(&own.name))
+        .collect();
     let mut rows = values.rows.iter();
     let is_named = rows.all(|row| row.content.len() == names.len());
     (is_plain && joins.is_empty() && is_named).then_some(Parts {
         items: projection,
         names,
         values,
+        dialect,
     })
 }
 
 /// How often each name of a column stands in a query.
-fn uses(query: &Query) -> HashMap<String, usize> {
+fn uses(query: &Query, dialect: Dialect) -> HashMap<String, usize> {
     let mut uses: HashMap<String, usize> = HashMap::new();
     let _: ControlFlow<()> = visit_expressions(query, |part| {
         let name = match part {
@@ -181,7 +185,7 @@ fn uses(query: &Query) -> HashMap<String, usize> {
             _ => None,
         };
         if let Some(name) = name {
-            *uses.entry(folded(name)).or_default() += 1;
+            *uses.entry(dialect.fold(name)).or_default() += 1;
         }
         ControlFlow::Continue(())
     });
@@ -196,17 +200,17 @@ fn expression(item: &SelectItem) -> Option<&Expr> {
 }
 
 /// The name of the column that an expression is, casts left out.
-fn column_name(expression: &Expr) -> Option<String> {
+fn column_name(expression: &Expr, dialect: Dialect) -> Option<String> {
     match expression {
-        Expr::Identifier(name) => Some(folded(name)),
-        Expr::CompoundIdentifier(parts) => parts.last().map(folded),
+        Expr::Identifier(name) => Some(dialect.fold(name)),
+        Expr::CompoundIdentifier(parts) => parts.last().map(|own| dialect.fold(own)),
         Expr::Nested(inner)
         | Expr::Cast {
             kind: CastKind::Cast | CastKind::DoubleColon,
             expr: inner,
             data_type: _,
             format: None,
-        } => column_name(inner),
+        } => column_name(inner, dialect),
         _ => None,
     }
 }

@@ -1,5 +1,5 @@
-//! Columns that rules name, that were there, and are there no more: renamed, dropped or hidden past
-//! the proxy. What was meant for them would be stored in clear in what took their place.
+//! Protected columns that existed and are gone: renamed, dropped or hidden without the proxy. A
+//! value meant for such a column would be stored in clear in the column that took its place.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,10 +1,11 @@
-//! What the server keeps over protected columns, and whether it works on their ciphertexts.
+//! Keys, indexes and checks of the server over protected columns, and whether they work on
+//! ciphertext.
 
 use std::collections::{BTreeMap, HashSet};
 
 use super::{Answer, Building, Name, number, numbers, text, truth};
+use crate::dialect::postgres::table_guard::PREFIX;
 use crate::schema::Column;
-use crate::table_guard::PREFIX;
 use crate::{ColumnId, Mode, ProtectedColumn};
 
 impl Building<'_> {

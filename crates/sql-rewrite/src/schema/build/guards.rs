@@ -1,8 +1,8 @@
-//! Which checks of the server are guards: by their names *and* by what they compute.
+//! Recognises guards among the check constraints of the server: by name *and* by condition.
 
 use super::{Building, number, numbers, text, truth};
+use crate::dialect::postgres::table_guard::{PREFIX, TableGuard};
 use crate::schema::{Answer, Guard};
-use crate::table_guard::{PREFIX, TableGuard};
 
 impl Building<'_> {
     pub(super) fn read_guards(&mut self, answer: &Answer) {

@@ -1,0 +1,248 @@
+//! The dialect of SQL that a server speaks: everything that differs between servers in reading SQL.
+//!
+//! Planner and verifier walk one syntax tree for all dialects. Where the tree does not say enough
+//! they ask the [`Dialect`] of the [`Schema`](crate::Schema): how a text is read and written, what
+//! names mean, which functions run texts as SQL, how to find a row again. Questions that need the
+//! schema are in `plans`: effects, queries on catalogues, DDL and utility statements. The answers
+//! of PostgreSQL are below `postgres`; no other module constructs its parser.
+//!
+//! A dialect is an enum rather than a trait, because it is data: the version of a MySQL server and
+//! its SQL mode change the grammar, and plans are cached by them, so dialects are copied and
+//! compared. Each question is a `match` without `_`, so the compiler lists what a new dialect has
+//! to answer.
+
+pub(crate) mod lexeme;
+pub(crate) mod marks;
+mod plans;
+pub(crate) mod postgres;
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use sqlparser::ast::{Expr, Ident, ObjectName, SetExpr, Statement};
+use sqlstate::SqlState;
+
+use crate::{Refusal, Template};
+use lexeme::Lexeme;
+use postgres::{functions, lexer, names, output_names, parse};
+use sql_plan::unsupported;
+
+/// Whose SQL a text is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// PostgreSQL's.
+    #[default]
+    Postgres,
+}
+
+/// Why a text has no tree that is the server's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    Syntax,
+    /// The server gives an operator other operands.
+    Binding,
+}
+
+impl Unread {
+    pub(crate) fn refusal(self) -> Refusal {
+        match self {
+            Self::Syntax => unsupported("SQL that is not understood")
+                .with_state(SqlState::SYNTAX_ERROR)
+                .with_hint("Write it in a plainer form: docs/columns.md has what is understood."),
+            Self::Binding => unsupported(
+                "an operator that takes other operands to the server than to the proxy (a sign \
+                 before ^, an operator of a user's beside another)",
+            )
+            .with_hint("Put what belongs together in parentheses, as (-a) ^ 2."),
+        }
+    }
+}
+
+/// Whether a statement itself reads or writes rows.
+pub(crate) fn has_rows(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Copy { .. }
+    )
+}
+
+/// Texts.
+impl Dialect {
+    /// The tree of a single statement, where the server would read the same one.
+    pub(crate) fn parse(self, statement: &str) -> Result<Statement, Unread> {
+        match self {
+            Self::Postgres => parse::parse(statement),
+        }
+    }
+
+    /// The trees of a text as the parser reads it, without a look at what the server would read;
+    /// None: it reads nothing.
+    pub fn statements(self, text: &str) -> Option<Vec<Statement>> {
+        match self {
+            Self::Postgres => parse::statements(text),
+        }
+    }
+
+    /// Whether the server reads this statement in a text, and no other.
+    pub(crate) fn reads_back(self, text: &str, statement: &Statement) -> bool {
+        match self {
+            Self::Postgres => parse::reads_back(text, statement),
+        }
+    }
+
+    /// A part of a printed tree, for the server.
+    pub(crate) fn for_server(self, text: String) -> String {
+        match self {
+            Self::Postgres => postgres::forms::for_server(text),
+        }
+    }
+
+    /// The lexemes of a text with their spans; blanks and comments are left out.
+    pub(crate) fn lexemes(self, text: &str) -> Vec<(Lexeme, Range<usize>)> {
+        match self {
+            Self::Postgres => lexer::lexemes(text),
+        }
+    }
+
+    /// Whether a text, also given in small letters, may write a name so that its letters do not
+    /// stand in the text.
+    pub(crate) fn may_hide_names(self, text: &str, lower: &str) -> bool {
+        match self {
+            Self::Postgres => lexer::may_hide_names(text, lower),
+        }
+    }
+
+    /// Writes the parameter that stands for the hole of an index.
+    pub fn write_hole(self, index: usize, text: &mut String) {
+        match self {
+            Self::Postgres => write!(text, "${}", index + 1).expect("a String takes everything"),
+        }
+    }
+
+    /// The text of a statement with parameters for its holes.
+    pub(crate) fn with_parameters(self, template: &Template) -> String {
+        template.render(|hole, text| self.write_hole(hole, text))
+    }
+}
+
+/// Names.
+impl Dialect {
+    /// A name as the catalogue has it.
+    pub(crate) fn fold(self, name: &Ident) -> String {
+        match self {
+            Self::Postgres => names::folded(name),
+        }
+    }
+
+    /// Whether the server cuts a name, since it is too long.
+    pub(crate) fn cuts(self, name: &str) -> bool {
+        match self {
+            Self::Postgres => name.len() > names::NAME_SIZE_MAX,
+        }
+    }
+
+    /// What the server leaves of a name that is too long.
+    pub(crate) fn cut(self, name: String) -> String {
+        match self {
+            Self::Postgres => names::cut(name),
+        }
+    }
+
+    /// A name that means the same whatever word it is.
+    pub(crate) fn quote(self, name: &str) -> Ident {
+        match self {
+            Self::Postgres => names::quoted(name),
+        }
+    }
+
+    /// Schema, if one is named, and name of an object; None: it has more parts, or is computed.
+    pub(crate) fn split(self, name: &ObjectName) -> Option<(Option<String>, String)> {
+        match self {
+            Self::Postgres => names::split(name),
+        }
+    }
+
+    /// Whether every table has a column of this name, which is never sealed.
+    pub(crate) fn is_system_column(self, name: &str) -> bool {
+        match self {
+            Self::Postgres => names::SYSTEM_COLUMNS.contains(&name),
+        }
+    }
+
+    /// The name of a column of a query that has none; None: [`Self::unnamed_output`], or not known.
+    pub(crate) fn output_name(self, expression: &Expr) -> Option<String> {
+        match self {
+            Self::Postgres => output_names::output_name(expression),
+        }
+    }
+
+    /// Gives the columns of a query in `FROM` or `WITH` the names that they have to the server.
+    pub(crate) fn name_columns(self, body: &mut SetExpr) {
+        match self {
+            Self::Postgres => output_names::name_columns(body),
+        }
+    }
+
+    /// What the server calls a column that has no name.
+    pub(crate) fn unnamed_output(self) -> &'static str {
+        match self {
+            Self::Postgres => output_names::UNNAMED,
+        }
+    }
+
+    /// The columns of a table by which a row that was read and locked is found again.
+    pub(crate) fn row_locator(self) -> &'static [&'static str] {
+        match self {
+            Self::Postgres => &names::ROW_LOCATOR,
+        }
+    }
+}
+
+/// Functions.
+impl Dialect {
+    /// Whether a word without quotes is a function though it looks like a name.
+    pub(crate) fn is_function_word(self, name: &str) -> bool {
+        match self {
+            Self::Postgres => names::FUNCTION_WORDS.contains(&name),
+        }
+    }
+
+    /// The name of a function that may be the server's own.
+    pub(crate) fn builtin(self, name: &ObjectName) -> Option<String> {
+        match self {
+            Self::Postgres => names::builtin(name),
+        }
+    }
+
+    /// Whether a function runs SQL out of a text.
+    pub(crate) fn runs_text(self, schema: Option<&str>, name: &str, path: &[String]) -> bool {
+        match self {
+            Self::Postgres => functions::runs_text(schema, name, path),
+        }
+    }
+
+    /// Whether the text of a function or block, in small letters, runs other texts as SQL.
+    pub(crate) fn runs_texts(self, body: &str) -> bool {
+        match self {
+            Self::Postgres => functions::runs_texts(body),
+        }
+    }
+
+    /// The aggregate that puts sealed values of a group into an array.
+    pub(crate) fn gathering_function(self) -> ObjectName {
+        match self {
+            Self::Postgres => functions::array_agg(),
+        }
+    }
+
+    /// Writes `MIN` or `MAX` of a sealed column as the server can compute it.
+    pub(crate) fn write_extreme(self, call: &mut Expr, is_maximum: bool) {
+        match self {
+            Self::Postgres => functions::first_of_sorted(call, is_maximum),
+        }
+    }
+}

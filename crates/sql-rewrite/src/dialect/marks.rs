@@ -1,0 +1,44 @@
+//! Names in the tree that stand for syntax that the parser does not know. A dialect writes them
+//! into the text for the parser, and removes them from the text for the server.
+
+use sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
+
+/// Begins the names that stand for a form. A text of a client that has it is refused.
+pub(crate) const MARK: char = '\u{2}';
+
+/// The first part of the name of a relation after `ONLY`.
+pub(crate) const ONLY: &str = "\u{2}only";
+
+/// The first part of the name of a view that is made `WITH NO DATA`.
+pub(crate) const NO_DATA: &str = "\u{2}no data";
+
+/// Whether the first part of a name is a mark.
+pub(crate) fn is_marked(name: &ObjectName) -> bool {
+    let first = name.0.first().and_then(ObjectNamePart::as_ident);
+    name.0.len() > 1 && first.is_some_and(|first| first.value.starts_with(MARK))
+}
+
+/// Whether a name has the mark of `ONLY`.
+pub(crate) fn has_only(name: &ObjectName) -> bool {
+    name.0.len() > 1 && is_only(&name.0[0])
+}
+
+/// Takes the mark of `ONLY` from a name; whether it had one.
+pub(crate) fn take_only(name: &mut ObjectName) -> bool {
+    let is_marked = has_only(name);
+    if is_marked {
+        name.0.remove(0);
+    }
+    is_marked
+}
+
+/// Gives a name the mark of `ONLY`.
+pub(crate) fn put_only(name: &mut ObjectName) {
+    let mark = Ident::with_quote('"', ONLY);
+    name.0.insert(0, ObjectNamePart::Identifier(mark));
+}
+
+/// Whether a part of a name is the mark of `ONLY`.
+pub(crate) fn is_only(part: &ObjectNamePart) -> bool {
+    part.as_ident().is_some_and(|ident| ident.value == ONLY)
+}

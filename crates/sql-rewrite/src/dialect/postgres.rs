@@ -1,0 +1,16 @@
+//! The dialect of PostgreSQL.
+
+mod binding;
+pub mod catalogue;
+pub mod ddl;
+pub(crate) mod effects;
+pub(crate) mod forms;
+pub(crate) mod functions;
+pub(crate) mod lexer;
+pub(crate) mod names;
+pub(crate) mod objects;
+pub(crate) mod output_names;
+pub(crate) mod parse;
+pub(crate) mod queries;
+pub(crate) mod table_guard;
+pub(crate) mod utility;

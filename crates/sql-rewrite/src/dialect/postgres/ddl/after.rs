@@ -1,0 +1,140 @@
+//! The schema after a DDL statement, for the statements that follow it in the same text.
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    AlterTableOperation, CreateView, ObjectType, Query, SelectItem, SetExpr, Statement,
+    visit_relations,
+};
+
+use super::{create, find, guarded, own_name};
+use crate::dialect::postgres::names::folded;
+use crate::dialect::postgres::output_names::output_name;
+use crate::schema::views::{shown_by_query, takes_rows};
+use crate::{Column, ColumnId, RelationKind, Schema, Table};
+
+/// The schema after a statement that names a protected table. None: it is not known before the
+/// statement has been executed.
+pub(crate) fn after<'s>(
+    statement: &Statement,
+    schema: &Cow<'s, Schema>,
+) -> Option<Cow<'s, Schema>> {
+    let made = match statement {
+        Statement::CreateTable(table) => create::described(table, schema),
+        Statement::CreateView(view) => described_view(view, schema),
+        Statement::Query(_)
+        | Statement::Insert(_)
+        | Statement::Update(_)
+        | Statement::Delete(_)
+        | Statement::Copy { .. }
+        | Statement::Explain { .. }
+        | Statement::Prepare { .. }
+        | Statement::Declare { .. }
+        | Statement::Truncate(_)
+        | Statement::Comment { .. }
+        | Statement::Grant(_)
+        | Statement::Revoke(_)
+        | Statement::CreateIndex(_)
+        | Statement::AlterIndex { .. }
+        | Statement::Drop {
+            object_type: ObjectType::Table | ObjectType::View | ObjectType::Index,
+            ..
+        } => return Some(schema.clone()),
+        // A key more than is known of harms nothing.
+        Statement::AlterTable(alter)
+            if alter
+                .operations
+                .iter()
+                .all(|one| matches!(one, AlterTableOperation::AddConstraint { .. })) =>
+        {
+            return Some(schema.clone());
+        }
+        _ => return None,
+    };
+    let mut made = made?;
+    let mut schema = schema.clone().into_owned();
+    let name = (made.schema.clone(), made.name.clone());
+    let there = schema.tables.get(&name);
+    let replaces = matches!(statement, Statement::CreateView(view) if view.or_replace);
+    made.has_triggers |= replaces && there.is_some_and(|there| there.has_triggers);
+    // IF NOT EXISTS leaves the one that is there.
+    if replaces || there.is_none_or(|there| there.oid == 0) {
+        if let Statement::CreateTable(create) = statement {
+            let guard = guarded::made(create, &made, &schema);
+            schema.guards.extend(guard);
+        }
+        schema.tables.insert(name.clone(), made);
+        if let Statement::CreateView(view) = statement
+            && takes_rows(&view.query)
+        {
+            let reads = relations(&view.query, &schema);
+            schema.note_hidden_defaults(&name, &reads);
+        }
+    }
+    Some(Cow::Owned(schema))
+}
+
+/// The relations that a query names.
+fn relations(query: &Query, schema: &Schema) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let _: ControlFlow<()> = visit_relations(query, |name| {
+        let table = find(name, schema);
+        found.extend(table.map(|table| (table.schema.clone(), table.name.clone())));
+        ControlFlow::Continue(())
+    });
+    found
+}
+
+fn described_view(view: &CreateView, schema: &Schema) -> Option<Table> {
+    let (own_schema, name) = own_name(&view.name, schema)?;
+    let shown = shown_by_query(&view.query, schema);
+    let names = names(view);
+    let columns = match (&shown, &names) {
+        (Some(shown), Some(names)) if shown.len() == names.len() => {
+            let columns = names.iter().zip(shown).zip(1..);
+            columns
+                .map(|((name, protected), number)| column(name, number, *protected))
+                .collect()
+        }
+        _ => Vec::new(),
+    };
+    Some(Table {
+        schema: own_schema,
+        name,
+        oid: u32::MAX,
+        kind: RelationKind::View,
+        opaque: columns.is_empty(),
+        columns,
+        unique_keys: Vec::new(),
+        has_triggers: false,
+    })
+}
+
+fn column(name: &str, number: i16, protected: Option<ColumnId>) -> Column {
+    Column {
+        name: name.to_owned(),
+        number,
+        not_null: false,
+        has_default: false,
+        is_generated: false,
+        protected,
+        physical: None,
+    }
+}
+
+/// The names of a view's columns; None: the text does not show all of them.
+fn names(view: &CreateView) -> Option<Vec<String>> {
+    if !view.columns.is_empty() {
+        return Some(view.columns.iter().map(|own| folded(&own.name)).collect());
+    }
+    let SetExpr::Select(select) = &*view.query.body else {
+        return None;
+    };
+    let name = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(expression) => output_name(expression),
+        SelectItem::ExprWithAlias { alias, .. } => Some(folded(alias)),
+        _ => None,
+    };
+    select.projection.iter().map(name).collect()
+}

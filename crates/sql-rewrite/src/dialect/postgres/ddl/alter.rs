@@ -1,0 +1,215 @@
+//! `ALTER TABLE`
+
+use sqlparser::ast::{
+    AlterColumnOperation, AlterTable, AlterTableOperation, Ident, ObjectName, RenameTableNameKind,
+    Statement,
+};
+
+use super::{
+    constraint, create, find_known, guarded, pass, put_schema, refusal, refuse_named,
+    refuse_reading, reshaping, subject_of, written,
+};
+use crate::dialect::postgres::names::{folded, quoted, split};
+use crate::{Plan, Refusal, Schema, Table};
+
+pub(super) fn plan(alter: &AlterTable, schema: &Schema) -> Result<Plan, Refusal> {
+    let Some(found) = find_known(&alter.name, "altered before it is there", schema)? else {
+        return Ok(pass());
+    };
+    let mut table = found.clone();
+    // A column that is added may be used by a constraint that stands before it.
+    for operation in &alter.operations {
+        if let AlterTableOperation::AddColumn { column_def, .. } = operation {
+            let name = (table.schema.as_str(), table.name.as_str());
+            let column = create::described_column(column_def, table.columns.len(), name, schema);
+            if table.position(&column.name).is_none() {
+                table.columns.push(column);
+            }
+        }
+    }
+    let mut anew = alter.clone();
+    for own in &mut anew.operations {
+        operation(own, &table, schema)?;
+    }
+    anew.operations
+        .extend(guarded::of_changed(alter, &table, schema)?);
+    let plan = if anew == *alter && !table.is_protected() {
+        pass()
+    } else {
+        if table.is_protected() {
+            put_schema(&mut anew.name, &found.schema);
+            put_schemas(&mut anew.operations, &table, schema);
+        }
+        written(&Statement::AlterTable(anew))?
+    };
+    let mut operations = alter.operations.iter();
+    match operations.any(|own| drops_rule(own, &table, schema)) {
+        true => Ok(reshaping(plan, &table)),
+        false => Ok(plan),
+    }
+}
+
+/// Names the schemas of what foreign keys refer to.
+fn put_schemas(operations: &mut [AlterTableOperation], table: &Table, schema: &Schema) {
+    for own in operations {
+        match own {
+            AlterTableOperation::AddConstraint { constraint, .. } => {
+                constraint::put_schema(constraint, table, schema);
+            }
+            AlterTableOperation::AddColumn { column_def, .. } => {
+                constraint::put_schemas(column_def, table, schema);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn drops_rule(own: &AlterTableOperation, table: &Table, schema: &Schema) -> bool {
+    let AlterTableOperation::DropColumn { column_names, .. } = own else {
+        return false;
+    };
+    let rule = |name| schema.rule(&table.schema, &table.name, &folded(name));
+    column_names.iter().any(|name| rule(name).is_some())
+}
+
+/// Checks one operation, and rewrites it if it creates a protected column.
+fn operation(own: &mut AlterTableOperation, table: &Table, schema: &Schema) -> Result<(), Refusal> {
+    use AlterTableOperation as Operation;
+    match own {
+        Operation::AddConstraint { constraint, .. } => constraint::check(constraint, table, schema),
+        Operation::AddColumn { column_def, .. } => {
+            // That takes the default out.
+            let added = create::check_added(column_def, table);
+            create::column(column_def, table, schema)?;
+            added
+        }
+        Operation::AlterColumn { column_name, op } => alter_column(column_name, op, table, schema),
+        Operation::RenameColumn {
+            old_column_name,
+            new_column_name,
+        } => {
+            let (old, new) = (folded(old_column_name), folded(new_column_name));
+            refuse_column(&old, table, schema)?;
+            refuse_column(&new, table, schema)
+        }
+        Operation::RenameTable { table_name } => {
+            let (RenameTableNameKind::As(new) | RenameTableNameKind::To(new)) = table_name;
+            refuse_named(new, "the new name of a table", schema)?;
+            let in_its_schema = [
+                quoted(&table.schema),
+                quoted(&split(new).unwrap_or_default().1),
+            ];
+            let in_its_schema = ObjectName::from(in_its_schema.to_vec());
+            refuse_named(&in_its_schema, "the new name of a table", schema)?;
+            if table.is_protected() {
+                return Err(renamed(&format!(
+                    "protected table {}.{}",
+                    table.schema, table.name
+                )));
+            }
+            Ok(())
+        }
+        Operation::DropConstraint { name, .. } => guarded::refuse_name(name, table),
+        Operation::RenameConstraint { old_name, new_name } => {
+            guarded::refuse_name(old_name, table)?;
+            guarded::refuse_name(new_name, table)
+        }
+        // Names, and switches that do not look into a row.
+        Operation::DropColumn { .. }
+        | Operation::ValidateConstraint { .. }
+        | Operation::DisableRowLevelSecurity
+        | Operation::EnableRowLevelSecurity
+        | Operation::ForceRowLevelSecurity
+        | Operation::NoForceRowLevelSecurity
+        | Operation::DisableRule { .. }
+        | Operation::DisableTrigger { .. }
+        | Operation::EnableAlwaysRule { .. }
+        | Operation::EnableAlwaysTrigger { .. }
+        | Operation::EnableReplicaRule { .. }
+        | Operation::EnableReplicaTrigger { .. }
+        | Operation::EnableRule { .. }
+        | Operation::EnableTrigger { .. }
+        | Operation::ReplicaIdentity { .. }
+        | Operation::SetLogged
+        | Operation::SetUnlogged
+        | Operation::SetOptionsParens { .. }
+        | Operation::OwnerTo { .. } => Ok(()),
+        other if table.is_protected() => Err(refusal(
+            &format!("protected table {}.{}", table.schema, table.name),
+            &format!("ALTER TABLE … {other} is not supported"),
+            "Do it directly on the server, if it does not read or write rows.",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn renamed(subject: &str) -> Refusal {
+    refusal(
+        subject,
+        "its name is bound into its ciphertexts, so that a renamed one could not be read",
+        "Create the new one with its rule and copy the rows through the proxy.",
+    )
+}
+
+/// Refuses a column that a rule is for.
+fn refuse_column(name: &str, table: &Table, schema: &Schema) -> Result<(), Refusal> {
+    let at = table.position(name);
+    let protected = at.is_some_and(|at| table.columns[at].protected.is_some());
+    if protected || schema.rule(&table.schema, &table.name, name).is_some() {
+        return Err(renamed(&subject_of(table, name)));
+    }
+    Ok(())
+}
+
+/// What the server computes for a column that is not protected.
+fn plain_column(own: &AlterColumnOperation, table: &Table, schema: &Schema) -> Result<(), Refusal> {
+    match own {
+        AlterColumnOperation::SetDataType {
+            using: Some(expr), ..
+        } => constraint::check_expression(expr, "USING", table, schema),
+        AlterColumnOperation::SetDefault { value } => refuse_reading(value, "DEFAULT", schema),
+        AlterColumnOperation::SetDataType { using: None, .. }
+        | AlterColumnOperation::SetNotNull
+        | AlterColumnOperation::DropNotNull
+        | AlterColumnOperation::DropDefault
+        | AlterColumnOperation::AddGenerated { .. } => Ok(()),
+    }
+}
+
+fn alter_column(
+    name: &Ident,
+    own: &AlterColumnOperation,
+    table: &Table,
+    schema: &Schema,
+) -> Result<(), Refusal> {
+    let name = folded(name);
+    let at = table.position(&name);
+    let Some(id) = at.and_then(|at| table.columns[at].protected) else {
+        return plain_column(own, table, schema);
+    };
+    let subject = subject_of(table, &name);
+    match own {
+        AlterColumnOperation::SetNotNull
+        | AlterColumnOperation::DropNotNull
+        | AlterColumnOperation::DropDefault => Ok(()),
+        AlterColumnOperation::SetDefault { value } => {
+            create::check_default(value, schema.column(id), &subject)?;
+            Err(refusal(
+                &subject,
+                "the rule has this default already, and the server needs none",
+                "Leave the statement out.",
+            ))
+        }
+        AlterColumnOperation::SetDataType { .. } => Err(refusal(
+            &subject,
+            "the server cannot convert ciphertext",
+            "Add a column of the new type with its rule, copy the values through the proxy, and \
+             drop the old one.",
+        )),
+        AlterColumnOperation::AddGenerated { .. } => Err(refusal(
+            &subject,
+            "the server cannot make a value that it must not know",
+            "Let the application make the value.",
+        )),
+    }
+}

@@ -1,0 +1,35 @@
+//! Refused: what the server would do with protected tables by itself, and unknown statements.
+
+use super::{passes, refused};
+
+#[test]
+fn code_in_the_server_does_not_see_protected_tables() {
+    refused(
+        "CREATE TRIGGER t BEFORE INSERT ON people FOR EACH ROW EXECUTE FUNCTION f()",
+        "sees ciphertext",
+    );
+    refused(
+        "CREATE FUNCTION f() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM people'",
+        "does not look into functions",
+    );
+    refused(
+        "CREATE POLICY p ON people USING (name = current_user)",
+        "sees ciphertext",
+    );
+    passes("CREATE TRIGGER t BEFORE INSERT ON plain FOR EACH ROW EXECUTE FUNCTION f()");
+    passes("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'");
+    passes("CREATE POLICY p ON plain USING (b = current_user)");
+}
+
+#[test]
+fn an_unknown_table_is_not_changed() {
+    refused("CREATE INDEX i ON visits (person)", "before it is there");
+    refused(
+        "ALTER TABLE app.later ADD COLUMN x int",
+        "before it is there",
+    );
+    refused(
+        "CREATE VIEW v AS SELECT secret FROM app.later",
+        "a view may select",
+    );
+}

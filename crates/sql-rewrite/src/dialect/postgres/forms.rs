@@ -1,0 +1,375 @@
+//! Syntax that the parser does not know is replaced by syntax that it reads:
+//!
+//! - `FOR NO KEY UPDATE` and `FOR KEY SHARE` become a lock that it knows, of a table whose name
+//!   marks the difference.
+//! - `ONLY t` becomes a name with one more part. Else the parser would read a relation `only` with
+//!   the alias `t`.
+//! - `TABLE t` as a query becomes `SELECT * FROM t`, which means the same.
+//! - `a ISNULL` becomes `a IS NULL`. Else the parser would read the word as an alias.
+//! - `'a'`, a new line, `'b'` becomes `'ab'`. Else the parser would read the second part as an
+//!   alias.
+//! - `CREATE MATERIALIZED VIEW … WITH NO DATA` loses its last words; a mark in the name of the view
+//!   stands for them.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::dialect::lexeme::{Lexeme, Part};
+use crate::dialect::marks::{MARK, NO_DATA, ONLY};
+use crate::dialect::postgres::lexer::{joints, lexemes};
+
+/// The words of the server's syntax, and what the parser is given for them.
+const LOCKS: [(&[&str], &str); 2] = [
+    (&["no", "key", "update"], "UPDATE OF \"\u{2}no key\""),
+    (&["key", "share"], "SHARE OF \"\u{2}key\""),
+];
+
+/// Statements that have relations after `FROM` and the like. Others, as `TRUNCATE ONLY t`, the
+/// parser reads by itself.
+const WITH_RELATIONS: &[&str] = &[
+    "select", "with", "insert", "update", "delete", "values", "table", "declare", "explain",
+    "prepare", "copy", "create", "",
+];
+
+/// What a relation follows.
+const BEFORE_RELATION: &[&str] = &["from", "join", "update", "using", "lateral", ",", "("];
+
+/// What a query follows; in `DECLARE` also `FOR`.
+const BEFORE_QUERY: &[&str] = &[
+    "",
+    "(",
+    ")",
+    "as",
+    "all",
+    "distinct",
+    "union",
+    "except",
+    "intersect",
+    "explain",
+    "analyze",
+    "verbose",
+];
+
+/// A lexeme, prepared for comparison.
+struct Word<'t> {
+    /// A word in small letters, one of `,()`, or nothing.
+    word: String,
+    /// Its text.
+    text: &'t str,
+    span: Range<usize>,
+    is_name: bool,
+    is_constant: bool,
+}
+
+/// The text for the parser.
+pub(crate) fn for_parser(text: &str) -> Cow<'_, str> {
+    of_lexemes(text, &lexemes(text))
+}
+
+/// The same of a text whose lexemes are known.
+pub(crate) fn of_lexemes<'t>(text: &'t str, lexemes: &Part) -> Cow<'t, str> {
+    let words: Vec<Word> = lexemes
+        .iter()
+        .map(|(lexeme, span)| word(text, *lexeme, span.clone()))
+        .collect();
+    let mut changed: Vec<(Range<usize>, String)> = Vec::new();
+    for at in 0..words.len() {
+        if let Some(change) = lock(&words, at).or_else(|| only(&words, at)) {
+            changed.extend(change);
+        } else if words[at].is_constant {
+            let joints = joints(text, &words[at].span);
+            changed.extend(joints.into_iter().map(|joint| (joint, String::new())));
+        } else if is_null_test(&words, at) {
+            changed.push((words[at].span.clone(), "IS NULL".to_owned()));
+        } else if is_table_query(&words, at) {
+            changed.push((words[at].span.clone(), "SELECT * FROM".to_owned()));
+        }
+    }
+    let without_data = without_data(&words);
+    if let Some((name, _)) = without_data {
+        // The name stands before all that a query has.
+        changed.insert(0, (name..name, format!("\"{NO_DATA}\".")));
+    }
+    if let Some((_, span)) = &without_data {
+        changed.push((span.clone(), String::new()));
+    }
+    if changed.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::new();
+    let mut taken = 0;
+    for (span, change) in changed {
+        out.push_str(&text[taken..span.start]);
+        out.push_str(&change);
+        taken = span.end;
+    }
+    Cow::Owned(out + &text[taken..])
+}
+
+fn word(text: &str, lexeme: Lexeme, span: Range<usize>) -> Word<'_> {
+    let part = &text[span.start..span.end.min(text.len())];
+    let is_quoted = lexeme == Lexeme::Other && part.starts_with('"');
+    Word {
+        word: match lexeme {
+            Lexeme::Word => part.to_ascii_lowercase(),
+            Lexeme::Comma | Lexeme::Open | Lexeme::Close => part.to_owned(),
+            Lexeme::Operator | Lexeme::Other | Lexeme::Semicolon => "*".to_owned(),
+        },
+        text: part,
+        span,
+        is_constant: lexeme == Lexeme::Other && part.ends_with('\''),
+        is_name: is_quoted || lexeme == Lexeme::Word,
+    }
+}
+
+type Changes = Vec<(Range<usize>, String)>;
+
+/// A lock at `FOR`.
+fn lock(words: &[Word], at: usize) -> Option<Changes> {
+    let behind = &words[at + 1..];
+    let starts = |lock: &[&str]| {
+        words[at].word == "for"
+            && behind.len() >= lock.len()
+            && behind.iter().zip(lock).all(|(own, word)| own.word == *word)
+    };
+    let (lock, mark) = LOCKS.iter().find(|(lock, _)| starts(lock))?;
+    let mut span = behind[0].span.start..behind[lock.len() - 1].span.end;
+    let mut mark = (*mark).to_owned();
+    if let Some(of) = behind.get(lock.len()).filter(|next| next.word == "of") {
+        span.end = of.span.end;
+        mark.push('.');
+    }
+    Some(vec![(span, mark)])
+}
+
+/// `ONLY t` and `ONLY (t)` where a relation is meant.
+fn only(words: &[Word], at: usize) -> Option<Changes> {
+    if words[at].word != "only" {
+        return None;
+    }
+    let before = at.checked_sub(1)?;
+    let has_relations = WITH_RELATIONS.contains(&words[0].word.as_str()) || words[0].word == "(";
+    let is_behind = BEFORE_RELATION.contains(&words[before].word.as_str());
+    if !has_relations || !(is_behind || is_table_query(words, before)) {
+        return None;
+    }
+    let opens = words.get(at + 1).is_some_and(|next| next.word == "(");
+    let name = at + 1 + usize::from(opens);
+    if !words.get(name).is_some_and(|next| next.is_name) {
+        return None;
+    }
+    let mark = format!("\"{ONLY}\".");
+    if !opens {
+        let span = words[at].span.start..words[name].span.start;
+        return Some(vec![(span, mark)]);
+    }
+    let close = (name..words.len()).find(|close| words[*close].word == ")")?;
+    let in_name = words[name..close]
+        .iter()
+        .all(|part| part.is_name || part.text == ".");
+    in_name.then(|| {
+        vec![
+            (words[at].span.start..words[name].span.start, mark),
+            (words[close].span.clone(), String::new()),
+        ]
+    })
+}
+
+/// In `CREATE MATERIALIZED VIEW … WITH NO DATA`: where the name begins, and the last words.
+fn without_data(words: &[Word]) -> Option<(usize, Range<usize>)> {
+    let are = |at: usize, own: &[&str]| {
+        words.len() >= at + own.len()
+            && words[at..]
+                .iter()
+                .zip(own)
+                .all(|(word, own)| word.word == *own)
+    };
+    let last = words.len().checked_sub(3)?;
+    if !are(0, &["create", "materialized", "view"]) || !are(last, &["with", "no", "data"]) {
+        return None;
+    }
+    let name = if are(3, &["if", "not", "exists"]) {
+        6
+    } else {
+        3
+    };
+    (name < last).then(|| {
+        let end = words[words.len() - 1].span.end;
+        (words[name].span.start, words[last].span.start..end)
+    })
+}
+
+fn is_table_query(words: &[Word], at: usize) -> bool {
+    let first = words[0].word.as_str();
+    let before = at.checked_sub(1).map_or("", |before| &words[before].word);
+    let is_behind = BEFORE_QUERY.contains(&before)
+        || (before == "for" && first == "declare")
+        // The name of a table that rows go into.
+        || (first == "insert" && at == 3 && words[1].word == "into");
+    words[at].word == "table" && is_behind && words.get(at + 1).is_some_and(|next| next.is_name)
+}
+
+/// `ISNULL` after an operand. Elsewhere it is a label after `AS` or `.`, or the name of a
+/// function, of an argument or of a type: it is no name of a column (PostgreSQL, appendix C).
+fn is_null_test(words: &[Word], at: usize) -> bool {
+    let Some(before) = at.checked_sub(1).map(|before| &words[before]) else {
+        return false;
+    };
+    if words[at].word != "isnull" {
+        return false;
+    }
+    let is_operand = match before.word.as_str() {
+        "as" | "function" | "type" | "," | "(" | "[" => false,
+        // The dot of a name, the second colon of a cast.
+        "*" => !matches!(before.text, "." | ":" | ";"),
+        _ => true,
+    };
+    let names_function = words.get(at + 1).is_some_and(|next| next.text == "(");
+    is_operand && !names_function
+}
+
+/// A printed text, with the server's syntax in place of the marks.
+pub(crate) fn for_server(text: String) -> String {
+    if !text.contains(MARK) {
+        return text;
+    }
+    let no_data = format!("\"{NO_DATA}\".");
+    let text = match text.contains(&no_data) {
+        true => text.replace(&no_data, "") + " WITH NO DATA",
+        false => text,
+    };
+    let text = text.replace(&format!("\"{ONLY}\"."), "ONLY ");
+    LOCKS.iter().fold(text, |text, (lock, mark)| {
+        let lock = lock.join(" ").to_uppercase();
+        text.replace(&format!("{mark}."), &format!("{lock} OF "))
+            .replace(mark, &lock)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{for_parser, for_server};
+
+    #[test]
+    fn a_lock_is_replaced_for_the_parser_and_restored() {
+        for text in [
+            "SELECT a FROM t FOR NO KEY UPDATE",
+            "SELECT a FROM t FOR KEY SHARE OF t SKIP LOCKED",
+            "SELECT a FROM t FOR NO KEY UPDATE OF u FOR KEY SHARE NOWAIT",
+            "SELECT 'for key share' FROM t FOR UPDATE",
+        ] {
+            let marked = for_parser(text);
+            assert!(
+                !marked.contains("FOR NO") && !marked.contains("FOR KEY"),
+                "{marked}"
+            );
+            let printed = marked.replace("\". ", "\".");
+            assert_eq!(for_server(printed), text);
+        }
+    }
+
+    #[test]
+    fn only_is_replaced_for_the_parser_and_restored() {
+        for (text, marked) in [
+            ("SELECT a FROM ONLY t", "SELECT a FROM \"\u{2}only\".t"),
+            (
+                "UPDATE only s.\"T\" SET a = 1",
+                "UPDATE \"\u{2}only\".s.\"T\" SET a = 1",
+            ),
+            (
+                "SELECT 1 FROM a, ONLY ( s . b ) AS b JOIN ONLY c ON true",
+                "SELECT 1 FROM a, \"\u{2}only\".s . b  AS b JOIN \"\u{2}only\".c ON true",
+            ),
+        ] {
+            assert_eq!(for_parser(text), marked);
+            let words = |text: &str| -> Vec<String> {
+                text.to_uppercase()
+                    .split([' ', '(', ')'])
+                    .filter(|word| !word.is_empty())
+                    .map(str::to_owned)
+                    .collect()
+            };
+            assert_eq!(words(&for_server(marked.to_owned())), words(text));
+        }
+    }
+
+    #[test]
+    fn table_as_a_query_becomes_a_select() {
+        for (text, expected) in [
+            ("TABLE t", "SELECT * FROM t"),
+            ("TABLE ONLY s.t", "SELECT * FROM \"\u{2}only\".s.t"),
+            ("INSERT INTO a TABLE t", "INSERT INTO a SELECT * FROM t"),
+            (
+                "WITH w AS (TABLE t) TABLE w UNION ALL TABLE u",
+                "WITH w AS (SELECT * FROM t) SELECT * FROM w UNION ALL SELECT * FROM u",
+            ),
+            (
+                "DECLARE c CURSOR FOR TABLE t",
+                "DECLARE c CURSOR FOR SELECT * FROM t",
+            ),
+        ] {
+            assert_eq!(for_parser(text), expected);
+        }
+    }
+
+    #[test]
+    fn parts_of_a_constant_are_joined() {
+        for (text, expected) in [
+            ("SELECT 'a'\n'b' FROM t", "SELECT 'ab' FROM t"),
+            (
+                "SELECT E'a\\''--\n'b', U&'c'\r'd'",
+                "SELECT E'a\\'b', U&'cd'",
+            ),
+            ("SELECT 'a' 'b', 'c'", "SELECT 'a' 'b', 'c'"),
+        ] {
+            assert_eq!(for_parser(text), expected);
+        }
+    }
+
+    #[test]
+    fn isnull_becomes_is_null() {
+        for (text, expected) in [
+            ("SELECT a ISNULL FROM t", "SELECT a IS NULL FROM t"),
+            (
+                "SELECT (a) isnull, $1 IsNull, 'x' isnull AS isnull FROM t WHERE \"a\" isnull",
+                "SELECT (a) IS NULL, $1 IS NULL, 'x' IS NULL AS isnull FROM t WHERE \"a\" IS NULL",
+            ),
+            (
+                "SELECT isnull(a), s.isnull, a AS isnull, f(isnull => 1), \"isnull\" FROM t",
+                "SELECT isnull(a), s.isnull, a AS isnull, f(isnull => 1), \"isnull\" FROM t",
+            ),
+        ] {
+            assert_eq!(for_parser(text), expected);
+        }
+    }
+
+    #[test]
+    fn with_no_data_is_replaced_for_the_parser_and_restored() {
+        for text in [
+            "CREATE MATERIALIZED VIEW v AS SELECT a FROM ONLY t WITH NO DATA",
+            "CREATE MATERIALIZED VIEW IF NOT EXISTS s.v AS SELECT a FROM t WITH NO DATA",
+        ] {
+            let marked = for_parser(text);
+            assert!(!marked.contains("WITH NO DATA"), "{marked}");
+            assert_eq!(for_server(marked.trim_end().to_owned()), text);
+        }
+    }
+
+    #[test]
+    fn other_uses_of_these_words_are_kept() {
+        for text in [
+            "CREATE TABLE t (a int)",
+            "CREATE TABLE IF NOT EXISTS t (a int)",
+            "ALTER TABLE ONLY t ADD PRIMARY KEY (a)",
+            "TRUNCATE TABLE ONLY a, ONLY b",
+            "LOCK TABLE a, ONLY b",
+            "SELECT a FROM t FETCH FIRST 1 ROWS ONLY",
+            "SELECT a AS only, b.only FROM t",
+            "CREATE PUBLICATION p FOR TABLE t",
+            "CREATE TABLE t AS SELECT 1 WITH NO DATA",
+            "COMMENT ON TABLE t IS 'from only t'",
+        ] {
+            assert_eq!(for_parser(text), text);
+        }
+    }
+}

@@ -1,0 +1,448 @@
+//! What a session has prepared and declared in SQL: `PREPARE`, `DECLARE … CURSOR`.
+//!
+//! The proxy keeps a statement that is prepared over protected tables. The server gets a statement
+//! of the same name that fails when executed, so that it still manages the names; `EXECUTE` is
+//! planned as the statement with the arguments in it. A cursor is the server's, over the translated
+//! query; the proxy remembers what its columns are.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+
+use sqlparser::ast::{DataType, Declare, Ident, Statement};
+use sqlstate::SqlState;
+
+use crate::dialect::lexeme::{Lexeme, Part};
+use crate::dialect::postgres::names::{cut, folded, quoted};
+use crate::dialect::postgres::parse::parse;
+use crate::{Effects, ObjectEffect, Output, Piece, Plan, Refusal, Template, Translated};
+use sql_plan::{refuse, unsupported};
+
+mod arguments;
+
+/// Fails when it is executed, and is no part of a transaction: the proxy knows what was meant.
+const PLACEHOLDER: &str = "SELECT pg_catalog.current_setting('strongroom.prepared')";
+
+/// Prepared statements and cursors over protected tables, by the names that a session gave them.
+#[derive(Clone, Default)]
+pub struct Objects {
+    /// Whether those that were prepared by messages are among them.
+    knows_messages: bool,
+    prepared: HashMap<String, Prepared>,
+    cursors: HashMap<String, Cursor>,
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (prepared, cursors) = (self.prepared.len(), self.cursors.len());
+        write!(f, "Objects({prepared} prepared, {cursors} cursors)")
+    }
+}
+
+#[derive(Clone)]
+struct Prepared {
+    types: Vec<String>,
+    text: String,
+}
+
+#[derive(Clone)]
+struct Cursor {
+    outputs: Vec<Output>,
+    until: Until,
+}
+
+/// When a cursor goes at the latest.
+#[derive(Clone, Copy)]
+enum Until {
+    /// With its transaction.
+    End,
+    /// With its transaction, if that is rolled back.
+    Rollback,
+    Closed,
+}
+
+const EXECUTE: &[u8] = b"execute";
+
+/// Whether [`Objects::concern`] may ever be true of a text.
+pub fn may_name_objects(text: &str) -> bool {
+    has(text, EXECUTE) || may_fetch(text)
+}
+
+/// Whether a text may read from what it names: a cursor, or a portal of the protocol.
+pub fn may_fetch(text: &str) -> bool {
+    has(text, b"fetch")
+}
+
+fn has(text: &str, word: &[u8]) -> bool {
+    let mut windows = text.as_bytes().windows(word.len());
+    windows.any(|part| part.eq_ignore_ascii_case(word))
+}
+
+impl Objects {
+    /// Whether the plan of a text may depend on these, or on what was prepared by messages of the
+    /// protocol: it is to be made by [`crate::plan_with`], and to be kept for nobody else.
+    pub fn concern(&self, text: &str) -> bool {
+        has(text, EXECUTE) || (!self.cursors.is_empty() && may_fetch(text))
+    }
+
+    /// The same, and what else is prepared over protected tables, by messages of the protocol too:
+    /// each as the effect of preparing it by SQL. Without that `EXECUTE` of what is not known is
+    /// refused: a statement of that name may take ciphertexts.
+    pub fn including(&self, prepared: impl Iterator<Item = ObjectEffect>) -> Self {
+        let mut all = self.clone();
+        all.knows_messages = true;
+        for effect in prepared {
+            all.note_effect(&effect);
+        }
+        all
+    }
+
+    /// Portals of the protocol, which are cursors to SQL.
+    pub fn note_portals(&mut self, portals: Vec<(String, Vec<Output>)>) {
+        let cursors = portals.into_iter().map(|(name, outputs)| {
+            let until = Until::End;
+            (cut(name), Cursor { outputs, until })
+        });
+        self.cursors.extend(cursors);
+    }
+
+    /// Whether a cursor of this name is over protected columns.
+    pub fn has_cursor(&self, name: &str) -> bool {
+        self.cursors.contains_key(&cut(name.to_owned()))
+    }
+
+    /// Takes note of a statement that is executed.
+    pub fn note(&mut self, effects: &Effects) {
+        for effect in &effects.objects {
+            self.note_effect(effect);
+        }
+    }
+
+    /// Takes note of what a statement does that is executed.
+    pub fn note_effect(&mut self, effect: &ObjectEffect) {
+        match effect {
+            ObjectEffect::Prepares { name, types, text } => {
+                let (types, text) = (types.clone(), text.clone());
+                let prepared = Prepared { types, text };
+                self.prepared.insert(cut(name.clone()), prepared);
+            }
+            ObjectEffect::PreparesPlain(name) | ObjectEffect::Deallocates(Some(name)) => {
+                self.prepared.remove(name);
+            }
+            ObjectEffect::Deallocates(None) => self.prepared.clear(),
+            ObjectEffect::Declares { name, outputs, .. } if outputs.is_empty() => {
+                self.cursors.remove(name);
+            }
+            ObjectEffect::Declares {
+                name,
+                outputs,
+                hold,
+            } => {
+                let outputs = outputs.clone();
+                let until = match hold {
+                    true => Until::Rollback,
+                    false => Until::End,
+                };
+                self.cursors.insert(name.clone(), Cursor { outputs, until });
+            }
+            ObjectEffect::Closes(Some(name)) => drop(self.cursors.remove(name)),
+            ObjectEffect::Closes(None) => self.cursors.clear(),
+        }
+    }
+
+    /// No transaction is open, and no statement is under way. `rolled_back`: for sure nothing was
+    /// committed since this was said last.
+    pub fn end_transactions(&mut self, rolled_back: bool) {
+        self.cursors.retain(|_, cursor| match cursor.until {
+            Until::End => false,
+            Until::Rollback => !rolled_back,
+            Until::Closed => true,
+        });
+        for cursor in self.cursors.values_mut() {
+            cursor.until = Until::Closed;
+        }
+    }
+
+    /// The plan of `FETCH` from a cursor over protected columns; None: it is another statement.
+    pub(crate) fn fetch(&self, text: &str, part: &Part) -> Option<Plan> {
+        let (first, last) = (part.first()?, part.last()?);
+        if !text[first.1.clone()].eq_ignore_ascii_case("fetch") {
+            return None;
+        }
+        let outputs = self.cursors.get(&name(text, last))?.outputs.clone();
+        let statement = text[first.1.start..last.1.end].to_owned();
+        Some(one(statement, outputs, Effects::default()))
+    }
+
+    /// Refuses `EXECUTE` inside of another statement: the server's statement takes ciphertexts.
+    pub(crate) fn check_inner_execute(&self, text: &str, part: &Part) -> Result<(), Refusal> {
+        let first = part.first().map_or("", |(_, span)| &text[span.clone()]);
+        let may_hold = ["explain", "create"]
+            .iter()
+            .any(|word| first.eq_ignore_ascii_case(word));
+        let is = |lexeme: &(Lexeme, Range<usize>), word: &str| {
+            text[lexeme.1.clone()].eq_ignore_ascii_case(word)
+        };
+        let executed = part.windows(3).filter(|_| may_hold).find_map(|three| {
+            let [before, execute, named] = three else {
+                return None;
+            };
+            let is_execute = is(execute, "execute");
+            let name = name(text, named);
+            // `CREATE TRIGGER … EXECUTE FUNCTION …`, and `GRANT EXECUTE ON` in CREATE SCHEMA. A
+            // statement may be called so too: EXPLAIN stands before it, or AS.
+            let is_statement = is(before, "as")
+                || first.eq_ignore_ascii_case("explain")
+                || !["function", "procedure", "on"]
+                    .iter()
+                    .any(|word| is(named, word));
+            let may_be = self.prepared.contains_key(&name) || !self.knows_messages;
+            (is_execute && is_statement && may_be).then_some(name)
+        });
+        match executed {
+            None => Ok(()),
+            Some(name) => Err(refuse(format!(
+                "EXECUTE inside of another statement, of {name}, which may be prepared over a \
+                 protected table"
+            ))
+            .with_hint("Send EXECUTE by itself, or the statement that it means.")),
+        }
+    }
+
+    /// The statement that `EXECUTE` means; None: it is another one, or of no protected table.
+    pub(crate) fn execute(&self, text: &str, part: &Part) -> Result<Option<Statement>, Refusal> {
+        let (Some(first), Some(second), Some(last)) = (part.first(), part.get(1), part.last())
+        else {
+            return Ok(None);
+        };
+        if !text[first.1.clone()].eq_ignore_ascii_case("execute") {
+            return Ok(None);
+        }
+        let name = name(text, second);
+        let Some(own) = self.prepared.get(&name) else {
+            return match self.knows_messages {
+                true => Ok(None),
+                false => Err(refuse(format!(
+                    "EXECUTE of {name}, which may be prepared over a protected table"
+                ))
+                .with_hint("Send the statement itself.")),
+            };
+        };
+        let parsed = parse(&text[first.1.start..last.1.end]);
+        let Ok(Statement::Execute { parameters, .. }) = parsed else {
+            return Err(unsupported("EXECUTE of this form"));
+        };
+        let mut meant =
+            parse(&own.text).map_err(|_| refuse("the prepared statement cannot be read again"))?;
+        let count = parameters.len();
+        let wanted = arguments::put(parameters, &own.types, &mut meant)?;
+        if count != wanted {
+            return Err(refuse(format!(
+                "wrong number of parameters for prepared statement {name}: {count} instead of \
+                 {wanted}"
+            ))
+            .with_state(SqlState::SYNTAX_ERROR));
+        }
+        Ok(Some(meant))
+    }
+}
+
+/// `PREPARE` of a statement that has a plan.
+pub(crate) fn prepare(name: &Ident, types: &[DataType], statement: &Statement) -> Plan {
+    let text = format!("PREPARE {name} AS {PLACEHOLDER}");
+    let effect = ObjectEffect::Prepares {
+        name: folded(name),
+        types: types.iter().map(ToString::to_string).collect(),
+        text: crate::dialect::postgres::forms::for_server(statement.to_string()),
+    };
+    one(text, Vec::new(), with(effect))
+}
+
+/// `DECLARE … CURSOR` over a query with this plan.
+pub(crate) fn declare(declare: &Declare, plan: Plan) -> Result<Plan, Refusal> {
+    let Declare {
+        names,
+        data_type: None,
+        assignment: None,
+        declare_type: _,
+        binary,
+        sensitive,
+        scroll,
+        hold,
+        for_query: Some(_),
+    } = declare
+    else {
+        return Err(unsupported("a DECLARE of another dialect"));
+    };
+    let [name] = names.as_slice() else {
+        return Err(unsupported("DECLARE of several cursors"));
+    };
+    if *binary == Some(true) {
+        return Err(unsupported("a BINARY cursor").with_hint("Leave BINARY out."));
+    }
+    let Plan::One(mut translated, mut effects) = plan else {
+        return Err(
+            unsupported("a cursor over a query that the proxy has to finish")
+                .with_hint("Send the query itself."),
+        );
+    };
+    let word = |flag: &Option<bool>, yes: &'static str, no: &'static str| match flag {
+        Some(true) => yes,
+        Some(false) => no,
+        None => "",
+    };
+    let prefix = format!(
+        "DECLARE {} {}{}CURSOR {}FOR ",
+        quoted(&folded(name)),
+        word(sensitive, "INSENSITIVE ", "ASENSITIVE "),
+        word(scroll, "SCROLL ", "NO SCROLL "),
+        word(hold, "WITH HOLD ", "WITHOUT HOLD "),
+    );
+    translated.template.pieces.insert(0, Piece::Text(prefix));
+    // The row is locked when it is fetched.
+    translated.locks = None;
+    effects.objects.push(ObjectEffect::Declares {
+        name: folded(name),
+        outputs: std::mem::take(&mut translated.outputs),
+        hold: *hold == Some(true),
+    });
+    Ok(Plan::One(translated, effects))
+}
+
+/// What a statement that reads and writes no row does to names, by its words.
+pub(crate) fn effects(text: &str, part: &Part) -> Vec<ObjectEffect> {
+    let word = |at: usize| part.get(at).map_or("", |(_, span)| &text[span.clone()]);
+    let is = |at: usize, own: &str| word(at).eq_ignore_ascii_case(own);
+    let at_end = |all: bool| match (all, part.last()) {
+        (false, Some(last)) => Some(name(text, last)),
+        _ => None,
+    };
+    let is_all = part.len() > 1 && is(part.len() - 1, "all");
+    let is_constant = part.get(2).is_some_and(|(kind, _)| *kind == Lexeme::Other);
+    let ends_transaction = is(1, "transaction") && is_constant;
+    if is(0, "deallocate") {
+        vec![ObjectEffect::Deallocates(at_end(is_all))]
+    } else if is(0, "close") {
+        vec![ObjectEffect::Closes(at_end(is_all))]
+    } else if is(0, "discard") && is_all {
+        // The other kinds keep names; after PLANS the server plans what is prepared again.
+        vec![ObjectEffect::Deallocates(None), ObjectEffect::Closes(None)]
+    } else if let (true, Some(second)) = (is(0, "prepare") && !ends_transaction, part.get(1)) {
+        vec![ObjectEffect::PreparesPlain(name(text, second))]
+    } else if let (true, Some(second)) = (is(0, "declare"), part.get(1)) {
+        vec![ObjectEffect::Declares {
+            name: name(text, second),
+            outputs: Vec::new(),
+            hold: (1..part.len()).any(|at| is(at, "with") && is(at + 1, "hold")),
+        }]
+    } else {
+        Vec::new()
+    }
+}
+
+/// A name as the catalogue would have it.
+fn name(text: &str, (_, span): &(Lexeme, Range<usize>)) -> String {
+    let word = &text[span.clone()];
+    let inside = word
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    cut(match inside {
+        Some(inside) => inside.replace("\"\"", "\""),
+        None => word.to_ascii_lowercase(),
+    })
+}
+
+fn with(effect: ObjectEffect) -> Effects {
+    Effects {
+        objects: vec![effect],
+        ..Effects::default()
+    }
+}
+
+fn one(text: String, outputs: Vec<Output>, effects: Effects) -> Plan {
+    let translated = Translated {
+        template: Template {
+            pieces: vec![Piece::Text(text)],
+        },
+        holes: Vec::new(),
+        outputs,
+        parameter_types: Vec::new(),
+        locks: None,
+    };
+    Plan::One(translated, effects)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::OutputKind;
+    use crate::dialect::postgres::lexer::lexemes;
+
+    const OUTPUT: Output = Output::shown(OutputKind::Plain);
+
+    fn effects_of(text: &str) -> Vec<ObjectEffect> {
+        effects(text, &lexemes(text))
+    }
+
+    #[test]
+    fn only_discard_all_drops_names() {
+        let all = [ObjectEffect::Deallocates(None), ObjectEffect::Closes(None)];
+        assert_eq!(effects_of("DISCARD ALL"), all);
+        for text in ["DISCARD PLANS", "discard sequences", "DISCARD TEMP"] {
+            assert!(effects_of(text).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn statements_prepared_over_plain_tables_are_known_by_name() {
+        for (text, name) in [
+            ("PREPARE \"A\" (int) AS SELECT $1", "A"),
+            ("prepare A as select 1", "a"),
+            ("PREPARE transaction AS SELECT 1", "transaction"),
+        ] {
+            let expected = [ObjectEffect::PreparesPlain(name.to_owned())];
+            assert_eq!(effects_of(text), expected);
+        }
+        assert!(effects_of("PREPARE TRANSACTION 'x'").is_empty());
+    }
+
+    #[test]
+    fn cursors_end_with_their_transaction_unless_held() {
+        let declared = || {
+            let mut objects = Objects::default();
+            for (name, hold) in [("plain", false), ("held", true)] {
+                objects.note_effect(&ObjectEffect::Declares {
+                    name: name.to_owned(),
+                    outputs: vec![OUTPUT],
+                    hold,
+                });
+            }
+            objects
+        };
+        let mut objects = declared();
+        objects.end_transactions(true);
+        assert!(!objects.has_cursor("plain") && !objects.has_cursor("held"));
+        let mut objects = declared();
+        objects.end_transactions(false);
+        assert!(!objects.has_cursor("plain") && objects.has_cursor("held"));
+        // That of a later one leaves it alone.
+        objects.end_transactions(true);
+        assert!(objects.has_cursor("held"));
+    }
+
+    #[test]
+    fn long_names_are_cut_as_the_server_cuts_them() {
+        let long = "a".repeat(70);
+        let mut objects = Objects::default();
+        objects.note_portals(vec![(long.clone(), vec![OUTPUT])]);
+        assert!(objects.has_cursor(&long) && objects.has_cursor(&long[..63]));
+        let prepared = ObjectEffect::Prepares {
+            name: long,
+            types: Vec::new(),
+            text: String::new(),
+        };
+        let objects = objects.including([prepared].into_iter());
+        let names: Vec<usize> = objects.prepared.keys().map(String::len).collect();
+        assert_eq!(names, [63]);
+    }
+}

@@ -1,0 +1,130 @@
+//! The arguments of `EXECUTE`.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{CastKind, DataType, Expr, Statement, Value, VisitMut, VisitorMut};
+
+use crate::Refusal;
+use crate::analysis::Constant;
+use crate::dialect::postgres::parse::parse;
+use sql_plan::unsupported;
+
+/// Puts the arguments of `EXECUTE` into the statement that it means, with the types of their
+/// parameters; gives how many it has.
+pub(super) fn put(
+    given: Vec<Expr>,
+    types: &[String],
+    meant: &mut Statement,
+) -> Result<usize, Refusal> {
+    given.iter().try_for_each(check_argument)?;
+    let mut arguments = Arguments {
+        given: typed(given, types)?,
+        wanted: types.len(),
+    };
+    let _: ControlFlow<()> = meant.visit(&mut arguments);
+    Ok(arguments.wanted)
+}
+
+/// Refuses an argument that may be another one at each place where its parameter stands, or for
+/// each row: the server would compute it once, and no column be in sight.
+fn check_argument(argument: &Expr) -> Result<(), Refusal> {
+    let mut inner = argument;
+    while let Expr::Nested(next) | Expr::Cast { expr: next, .. } = inner {
+        inner = next;
+    }
+    let is_fixed = match inner {
+        Expr::Value(_) | Expr::TypedString(_) => true,
+        Expr::Interval(interval) => matches!(&*interval.value, Expr::Value(_)),
+        Expr::Array(array) => {
+            let mut elements = array.elem.iter();
+            elements.all(|element| matches!(Constant::of(element), Ok(Some(_))))
+        }
+        Expr::Function(_) | Expr::Identifier(_) => is_stable(inner),
+        other => Constant::of(other)?.is_some(),
+    };
+    match is_fixed {
+        true => Ok(()),
+        false => Err(unsupported("EXECUTE with an argument that is computed")
+            .with_hint("Compute it first, or prepare the statement by messages of the protocol.")),
+    }
+}
+
+/// Calls that give one value in all of a statement.
+fn is_stable(call: &Expr) -> bool {
+    matches!(
+        call.to_string().to_ascii_lowercase().as_str(),
+        "current_catalog"
+            | "current_date"
+            | "current_role"
+            | "current_schema"
+            | "current_time"
+            | "current_timestamp"
+            | "current_user"
+            | "localtime"
+            | "localtimestamp"
+            | "now()"
+            | "session_user"
+            | "statement_timestamp()"
+            | "transaction_timestamp()"
+            | "user"
+    )
+}
+
+/// Arguments with the types of their parameters.
+fn typed(parameters: Vec<Expr>, types: &[String]) -> Result<Vec<Expr>, Refusal> {
+    let types: Vec<DataType> = types
+        .iter()
+        .map(|own| type_of(own))
+        .collect::<Option<_>>()
+        .ok_or_else(|| unsupported("a type of this PREPARE"))?;
+    let mut types = types.into_iter();
+    let typed = parameters.into_iter().map(|parameter| match types.next() {
+        None => Expr::Nested(Box::new(parameter)),
+        Some(data_type) => Expr::Cast {
+            kind: CastKind::Cast,
+            expr: Box::new(parameter),
+            data_type,
+            format: None,
+        },
+    });
+    Ok(typed.collect())
+}
+
+fn type_of(text: &str) -> Option<DataType> {
+    let parsed = parse(&format!("SELECT CAST(1 AS {text})")).ok()?;
+    let Statement::Query(query) = parsed else {
+        return None;
+    };
+    let item = query.body.as_select()?.projection.first()?;
+    match item {
+        sqlparser::ast::SelectItem::UnnamedExpr(Expr::Cast { data_type, .. }) => {
+            Some(data_type.clone())
+        }
+        _ => None,
+    }
+}
+
+/// Puts arguments in the places of parameters.
+struct Arguments {
+    given: Vec<Expr>,
+    wanted: usize,
+}
+
+impl VisitorMut for Arguments {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Value(value) = expression
+            && let Value::Placeholder(name) = &value.value
+            && let Some(number) = name.strip_prefix('$')
+            && let Ok(number) = number.parse::<usize>()
+            && let Some(index) = number.checked_sub(1)
+        {
+            self.wanted = self.wanted.max(number);
+            if let Some(argument) = self.given.get(index) {
+                *expression = argument.clone();
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,256 @@
+//! The guard of a table: the check constraint by which the server itself refuses plaintext in
+//! protected columns, whoever writes it.
+//!
+//! Each sealed value begins with its mode and the version of the keys (`docs/column-format.md`,
+//! section 1). A guard checks these two bytes in the columns of one table. It is *one* constraint
+//! with few comparisons: PostgreSQL reads and plans the checks of a table for each statement, and
+//! that is their cost.
+//!
+//! Invariants:
+//! 1. Text and name depend on the columns alone, and not on their order in the table: partitions
+//!    and children may have another order.
+//! 2. NULL passes: `LEAST` and `GREATEST` skip it, and a check accepts an unknown result.
+//! 3. Nothing in the text depends on the search path or on another setting. `LEAST` and `GREATEST`
+//!    are syntax, and compare as the type's default index does.
+//! 4. No value that the codec seals is refused.
+
+use column_value::LogicalType;
+use sha2::{Digest, Sha256};
+
+use crate::Mode;
+
+pub(crate) mod tree;
+
+/// What the name of every guard begins with.
+pub(crate) const PREFIX: &str = "strongroom_guard";
+
+/// The version of the keys in the header of each value.
+const KEY_VERSION: u8 = 1;
+
+/// Texts of more characters may lie outside of their row: of them the server is to read the
+/// beginning only. A row gets a page of its own for them at 2000 bytes and more (`TOAST`).
+const SHORT_LENGTH_MAX: u32 = 400;
+
+/// Bytes of a padded value at least: header, nonce, one block, tag.
+const RANDOM_SIZE_MIN: usize = 2 + 12 + 16 + 16;
+/// The same in mode equality: header, tag, one block.
+const EQUALITY_SIZE_MIN: usize = 2 + 16 + 16;
+
+/// A column as a guard sees it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct GuardedColumn {
+    name: String,
+    /// In the catalogue.
+    number: i16,
+    mode: u8,
+    /// A whole value may be too long to be read for two bytes of it.
+    is_long: bool,
+    /// What clients write there is bytes, which may well begin as sealed values do. A text would
+    /// have to begin with two control characters; and each length that is asked for costs.
+    holds_bytes: bool,
+}
+
+impl GuardedColumn {
+    pub(crate) fn new(name: &str, number: i16, mode: Mode, logical: LogicalType) -> Self {
+        let length = match logical {
+            LogicalType::Text | LogicalType::Bytes | LogicalType::Json => Some(u32::MAX),
+            LogicalType::Varchar(length) => Some(length.unwrap_or(u32::MAX)),
+            LogicalType::Char(length) => Some(length),
+            _ => None,
+        };
+        Self {
+            name: name.to_owned(),
+            number,
+            mode: match mode {
+                Mode::Random => 1,
+                Mode::Equality => 2,
+                Mode::Order => 3,
+            },
+            is_long: length.is_some_and(|length| length > SHORT_LENGTH_MAX),
+            holds_bytes: logical == LogicalType::Bytes,
+        }
+    }
+}
+
+/// The check of some columns of one table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TableGuard {
+    /// By their names.
+    columns: Vec<GuardedColumn>,
+}
+
+/// Who reads the text.
+#[derive(Clone, Copy, PartialEq)]
+enum Reader {
+    /// The server, in a statement.
+    Server,
+    /// The proxy, as [`tree::conditions`] has it from the catalogue.
+    Proxy,
+}
+
+impl TableGuard {
+    /// None: there is nothing to guard.
+    pub(crate) fn new(mut columns: Vec<GuardedColumn>) -> Option<Self> {
+        columns.sort_unstable();
+        columns.dedup();
+        (!columns.is_empty()).then_some(Self { columns })
+    }
+
+    /// The name of the constraint. Each set of columns has its own, so that a table may have
+    /// several guards, and a child those of all its parents.
+    pub(crate) fn name(&self) -> String {
+        let hash = Sha256::digest(self.condition());
+        let begin = hash[..4].iter().map(|byte| format!("{byte:02x}"));
+        format!("{PREFIX}_{}", begin.collect::<String>())
+    }
+
+    /// The condition as it is sent.
+    pub(crate) fn condition(&self) -> String {
+        self.conditions(Reader::Server).join(" AND ")
+    }
+
+    /// Whether a check is this guard, by what the catalogue stores of it.
+    pub(crate) fn is(&self, stored: &str) -> bool {
+        tree::conditions(stored).is_some_and(|own| own == self.conditions(Reader::Proxy))
+    }
+
+    fn conditions(&self, reader: Reader) -> Vec<String> {
+        let mut conditions = Vec::new();
+        for mode in 1..=3 {
+            let own = || self.columns.iter().filter(move |own| own.mode == mode);
+            let short = own().filter(|own| !own.is_long);
+            let short: Vec<String> = short.map(|own| reader.name(own)).collect();
+            conditions.extend(reader.header(mode, &short));
+            let long = own().filter(|own| own.is_long);
+            let long = long.map(|own| reader.beginning(own));
+            conditions.extend(reader.header(mode, &long.collect::<Vec<_>>()));
+            let padded = own().filter(|own| own.holds_bytes);
+            let sizes: Vec<String> = padded.map(|own| reader.size(own)).collect();
+            let size_min = if mode == 1 {
+                RANDOM_SIZE_MIN
+            } else {
+                EQUALITY_SIZE_MIN
+            };
+            if !sizes.is_empty() {
+                let least = among("LEAST", &sizes);
+                conditions.push(reader.compared(&least, ">=", &size_min.to_string()));
+            }
+        }
+        conditions
+    }
+}
+
+/// The least or greatest of some values, which may be one.
+fn among(which: &str, values: &[String]) -> String {
+    match values {
+        [value] => value.clone(),
+        values => format!("{which}({})", values.join(", ")),
+    }
+}
+
+impl Reader {
+    fn name(self, column: &GuardedColumn) -> String {
+        match self {
+            Self::Server => format!("\"{}\"", column.name.replace('"', "\"\"")),
+            Self::Proxy => format!("${}", column.number),
+        }
+    }
+
+    /// The parser does not take `pg_catalog.substr` for a call, unless the name is in quotes.
+    fn call(self, function: &str) -> String {
+        match self {
+            Self::Server => format!("pg_catalog.\"{function}\""),
+            Self::Proxy => function.to_owned(),
+        }
+    }
+
+    fn beginning(self, column: &GuardedColumn) -> String {
+        format!("{}({}, 1, 2)", self.call("substr"), self.name(column))
+    }
+
+    fn size(self, column: &GuardedColumn) -> String {
+        format!("{}({})", self.call("octet_length"), self.name(column))
+    }
+
+    fn compared(self, left: &str, operator: &str, right: &str) -> String {
+        match self {
+            Self::Server => format!("{left} OPERATOR(pg_catalog.{operator}) {right}"),
+            Self::Proxy => format!("{left} {operator} {right}"),
+        }
+    }
+
+    /// Two bytes. The escape is one whatever `standard_conforming_strings` says.
+    fn bytes(self, bytes: [u8; 2]) -> String {
+        let [first, second] = bytes;
+        match self {
+            Self::Server => format!("E'\\\\x{first:02x}{second:02x}'::pg_catalog.bytea"),
+            Self::Proxy => format!("x{first:02x}{second:02x}"),
+        }
+    }
+
+    /// That all values begin with the header.
+    fn header(self, mode: u8, values: &[String]) -> Vec<String> {
+        if values.is_empty() {
+            return Vec::new();
+        }
+        let (from, to) = ([mode, KEY_VERSION], [mode, KEY_VERSION + 1]);
+        vec![
+            self.compared(&among("LEAST", values), ">=", &self.bytes(from)),
+            self.compared(&among("GREATEST", values), "<", &self.bytes(to)),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(columns: &[(&str, Mode, &str)]) -> TableGuard {
+        let columns = columns
+            .iter()
+            .zip(1..)
+            .map(|((name, mode, logical), number)| {
+                GuardedColumn::new(name, number, *mode, logical.parse().expect("a type"))
+            });
+        TableGuard::new(columns.collect()).expect("columns")
+    }
+
+    #[test]
+    fn a_single_column_is_compared_directly() {
+        let own = guard(&[("id", Mode::Equality, "integer")]);
+        assert_eq!(
+            own.condition(),
+            r#""id" OPERATOR(pg_catalog.>=) E'\\x0201'::pg_catalog.bytea AND "#.to_owned()
+                + r#""id" OPERATOR(pg_catalog.<) E'\\x0202'::pg_catalog.bytea"#
+        );
+        assert!(own.is(tree::tests::EQUALITY));
+        assert!(!own.is(&tree::tests::EQUALITY.replace("2 1 ]", "2 0 ]")));
+    }
+
+    #[test]
+    fn columns_of_one_mode_share_their_comparisons() {
+        let own = guard(&[
+            ("b", Mode::Random, "integer"),
+            ("note", Mode::Random, "text"),
+            ("a", Mode::Random, "varchar(20)"),
+            ("picture", Mode::Random, "bytea"),
+            ("sign", Mode::Random, "bytea"),
+        ]);
+        let stored = [
+            "LEAST($3, $1) >= x0101",
+            "GREATEST($3, $1) < x0102",
+            "LEAST(substr($2, 1, 2), substr($4, 1, 2), substr($5, 1, 2)) >= x0101",
+            "GREATEST(substr($2, 1, 2), substr($4, 1, 2), substr($5, 1, 2)) < x0102",
+            "LEAST(octet_length($4), octet_length($5)) >= 46",
+        ];
+        assert_eq!(own.conditions(Reader::Proxy), stored);
+    }
+
+    #[test]
+    fn guard_names_do_not_depend_on_the_order_of_columns() {
+        let (a, b) = (("a", Mode::Order, "date"), ("b", Mode::Random, "text"));
+        assert_eq!(guard(&[a, b]).name(), guard(&[b, a]).name());
+        assert_ne!(guard(&[a, b]).name(), guard(&[a]).name());
+        assert!(guard(&[a]).name().starts_with(PREFIX));
+    }
+}

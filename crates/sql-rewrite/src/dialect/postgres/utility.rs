@@ -1,0 +1,500 @@
+//! Utility statements, which carry no value of a row, and statements that contain another:
+//! `VACUUM`, `LOCK`, `COPY`, `EXPLAIN`, `PREPARE`, `DECLARE`.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use sqlparser::ast::{
+    CopyLegacyCsvOption, CopyLegacyOption, CopyOption, CopySource, CopyTarget, DescribeAlias,
+    Ident, Query, Statement,
+};
+use sqlstate::SqlState;
+
+use crate::analysis::template;
+use crate::analysis::{Analysis, OutColumn};
+use crate::dialect::lexeme::{Lexeme, Part, words};
+use crate::dialect::postgres::names::{folded, quoted, split};
+use crate::dialect::postgres::{ddl, effects, objects};
+use crate::{
+    Copy, CopyFormat, Effects, Form, OutputKind, Piece, Plan, Purpose, Refusal, Schema, Source,
+    Table, Template,
+};
+use sql_plan::{refuse, unsupported};
+
+/// Plans a statement within another, as that of `EXPLAIN`.
+pub(crate) type Planner = fn(&Statement, &Schema) -> Result<Plan, Refusal>;
+
+/// The effects of a statement that reads and writes no rows, whatever it names; None: it may.
+pub(crate) fn passes(text: &str, part: &Part) -> Option<Effects> {
+    let (Lexeme::Word, first) = part.first()? else {
+        return None;
+    };
+    let first = text[first.clone()].to_ascii_lowercase();
+    // `analyze` alone runs nothing; `EXPLAIN ANALYZE` starts otherwise.
+    let has_names = matches!(
+        first.as_str(),
+        "vacuum"
+            | "analyze"
+            | "analyse"
+            | "lock"
+            | "cluster"
+            | "reindex"
+            | "refresh"
+            | "savepoint"
+            | "release"
+            | "listen"
+            | "unlisten"
+            | "close"
+            | "deallocate"
+            | "show"
+            | "reset"
+    );
+    // Their constants are no values of a column.
+    let has_constants = matches!(first.as_str(), "notify" | "set");
+    let has_names =
+        has_names || (matches!(first.as_str(), "alter" | "create") && alters_names(text, part));
+    let fits = part.iter().all(|(lexeme, span)| match lexeme {
+        Lexeme::Word | Lexeme::Comma | Lexeme::Open | Lexeme::Close => true,
+        Lexeme::Operator => {
+            let operator = &text[span.clone()];
+            operator == "." || (has_constants && matches!(operator, "=" | "-" | "+"))
+        }
+        Lexeme::Other => has_constants || matches!(text.as_bytes()[span.start], b'"' | b'0'..=b'9'),
+        Lexeme::Semicolon => false,
+    });
+    ((has_names || has_constants) && fits).then(|| Effects {
+        changes_settings: matches!(first.as_str(), "set" | "reset"),
+        changes_texts: effects::changes_texts(&words(text, part)),
+        ..Effects::default()
+    })
+}
+
+/// Statements that the parser does not know, and that change nothing but who owns an object, how it
+/// is stored and what is replicated: `ALTER … OWNER TO …`, all of `ALTER SEQUENCE`, publications
+/// without conditions, some of `ALTER TABLE`.
+fn alters_names(text: &str, part: &Part) -> bool {
+    let [first, kind, .., before, word, _] = part else {
+        return false;
+    };
+    let is = |(_, span): &(Lexeme, Range<usize>), word: &str| {
+        text[span.clone()].eq_ignore_ascii_case(word)
+    };
+    let has = |word: &str| part.iter().any(|own| is(own, word));
+    if is(kind, "publication") {
+        return !has("where");
+    }
+    if !is(first, "alter") {
+        return false;
+    }
+    // One action, and the last words of the statement are all that it says.
+    let is_one = part
+        .iter()
+        .all(|(lexeme, _)| !matches!(lexeme, Lexeme::Comma | Lexeme::Open))
+        && !["add", "drop", "rename", "type", "attach", "default"]
+            .iter()
+            .any(|word| has(word));
+    let stores = ["statistics", "storage", "compression", "tablespace"]
+        .iter()
+        .any(|own| is(word, own));
+    match is(kind, "table") {
+        true => {
+            is_one && ((is(before, "cluster") && is(word, "on")) || is(before, "set") && stores)
+        }
+        // Relations share their names: a statement that moves one is looked into.
+        false if has("rename") || has("schema") => false,
+        false => is(kind, "sequence") || (is(before, "owner") && is(word, "to")),
+    }
+}
+
+/// The plan of a statement that is no query, `INSERT`, `UPDATE` or `DELETE`; `inner` plans a
+/// statement within it.
+pub(crate) fn plan(
+    statement: &Statement,
+    schema: &Schema,
+    inner: Planner,
+) -> Result<Plan, Refusal> {
+    match statement {
+        Statement::Copy { .. } => copy(statement, schema),
+        Statement::Merge(_) => Err(unsupported("MERGE")
+            .with_hint("Use INSERT … ON CONFLICT, UPDATE … FROM or DELETE … USING.")),
+        Statement::Explain {
+            describe_alias: DescribeAlias::Explain,
+            analyze,
+            verbose,
+            query_plan: false,
+            estimate: false,
+            statement,
+            format: None,
+            options,
+        } => {
+            let plan = inner(statement, schema)?;
+            explain((*analyze, *verbose), options.as_deref(), plan)
+        }
+        // What is prepared over a protected table is known by its name, and planned before.
+        Statement::Execute { .. } => Ok(Plan::Pass(Effects {
+            forgets_locks: true,
+            ..Effects::default()
+        })),
+        Statement::Prepare {
+            name,
+            data_types,
+            statement,
+        } => match inner(statement, schema)? {
+            Plan::Pass(_) => Err(unsupported("PREPARE of such a statement")),
+            _ => Ok(objects::prepare(name, data_types, statement)),
+        },
+        Statement::Declare { stmts } => match stmts.as_slice() {
+            [declare] if declare.for_query.is_some() => {
+                let query = declare.for_query.clone().map(Statement::Query);
+                let query = query.ok_or_else(|| unsupported("DECLARE without a query"))?;
+                objects::declare(declare, inner(&query, schema)?)
+            }
+            _ => Err(unsupported("a DECLARE of another dialect")),
+        },
+        _ => ddl::plan(statement, schema)?.ok_or_else(|| unsupported("a statement of this kind")),
+    }
+}
+
+/// `EXPLAIN`, of what the server gets.
+fn explain(
+    (analyze, verbose): (bool, bool),
+    options: Option<&[sqlparser::ast::UtilityOption]>,
+    plan: Plan,
+) -> Result<Plan, Refusal> {
+    let mut prefix = "EXPLAIN ".to_owned();
+    match options {
+        Some(options) => {
+            let options: Vec<String> = options.iter().map(ToString::to_string).collect();
+            write!(prefix, "({}) ", options.join(", ")).expect("a String takes all");
+        }
+        None => {
+            prefix.push_str(if analyze { "ANALYZE " } else { "" });
+            prefix.push_str(if verbose { "VERBOSE " } else { "" });
+        }
+    }
+    let (mut translated, effects) = match plan {
+        Plan::One(translated, effects) => (translated, effects),
+        Plan::ReadModifyWrite(plan) => (plan.read, plan.effects),
+        Plan::Finish(plan) => (plan.fetch, plan.effects),
+        Plan::Pass(_) | Plan::Copy(_) => {
+            return Err(unsupported("EXPLAIN of such a statement"));
+        }
+    };
+    // A computed value is not there yet, and would not be part of a plan.
+    let is_given = |source: &Source| match source {
+        Source::Parameter(_) | Source::Literal(_) | Source::Calculated(..) => true,
+        Source::Computed(_) | Source::Locator(_) => false,
+    };
+    if !translated.holes.iter().all(|hole| is_given(&hole.source)) {
+        return Err(unsupported("EXPLAIN of such a statement"));
+    }
+    translated.template.pieces.insert(0, Piece::Text(prefix));
+    translated.outputs = Vec::new();
+    translated.locks = None;
+    Ok(Plan::One(translated, effects))
+}
+
+/// `COPY` of a table between the client and the server.
+fn copy(statement: &Statement, schema: &Schema) -> Result<Plan, Refusal> {
+    let Statement::Copy {
+        source,
+        to,
+        target,
+        options,
+        legacy_options,
+        values,
+    } = statement
+    else {
+        return Err(unsupported("a statement of this kind"));
+    };
+    let into_server = match (to, target) {
+        (false, CopyTarget::Stdin) => true,
+        (true, CopyTarget::Stdout) => false,
+        _ => {
+            return Err(unsupported("COPY to or from a file of the server")
+                .with_hint("Use STDIN and STDOUT, or \\copy of psql."));
+        }
+    };
+    if !values.is_empty() {
+        return Err(unsupported("COPY with rows in its text"));
+    }
+    let (table_name, columns) = match source {
+        CopySource::Table {
+            table_name,
+            columns,
+        } => (table_name, columns),
+        CopySource::Query(query) => {
+            return copy_query(query, format(options, legacy_options)?, schema);
+        }
+    };
+    let (schema_name, name) = split(table_name).ok_or_else(|| unsupported("a computed name"))?;
+    let analysis = Analysis::new(schema);
+    let Some(table) = analysis.find_table(schema_name.as_deref(), &name)? else {
+        return Err(unsupported("COPY of a table that is not known"));
+    };
+    let indices = indices(table, columns)?;
+    if into_server {
+        check_defaults(&analysis, table, &indices)?;
+    }
+    let format = format(options, legacy_options)?;
+    Ok(copy_of(table, &indices, into_server, format))
+}
+
+/// `COPY (query) TO STDOUT`, of a query that the server can do alone. `COPY` has no parameters:
+/// sealed constants are written into its text.
+fn copy_query(query: &Query, format: CopyFormat, schema: &Schema) -> Result<Plan, Refusal> {
+    let (analysis, (query, outputs)) = Analysis::run(schema, |analysis| {
+        let mut query = query.clone();
+        let outputs = analysis.query(&mut query, None, None)?;
+        Ok((query, outputs))
+    })?;
+    let Some(outputs) = outputs else {
+        return Err(unsupported("COPY of a query whose columns are not known"));
+    };
+    for hole in &analysis.holes {
+        match (&hole.source, hole.form) {
+            (Source::Literal(_), Form::Sealed(column, Purpose::Store)) => {
+                return Err(refuse(format!(
+                    "COPY of a query that stores a constant in protected column {}",
+                    analysis.title(column)
+                ))
+                .with_hint("Send the statement that stores by itself."));
+            }
+            (Source::Literal(_), _) => {}
+            (Source::Calculated(..), _) if analysis.parameters.count == 0 => {}
+            _ => {
+                return Err(refuse("there is no parameter in COPY")
+                    .with_state(SqlState::UNDEFINED_PARAMETER));
+            }
+        }
+    }
+    let effects = Effects {
+        writes: analysis.writes,
+        forgets_locks: analysis.fires_triggers,
+        uses: analysis.uses,
+        ..Effects::default()
+    };
+    let body = template::of(&mut Statement::Query(Box::new(query)), schema.dialect)?;
+    let mut pieces = vec![Piece::Text("COPY (".to_owned())];
+    pieces.extend(body.pieces);
+    let mut end = ") TO STDOUT WITH (".to_owned();
+    write_format(&mut end, &format);
+    end.push(')');
+    pieces.push(Piece::Text(end));
+    let field = |column: &OutColumn| column.sealed.map_or(OutputKind::Plain, OutputKind::Sealed);
+    Ok(Plan::Copy(Box::new(Copy {
+        template: Template { pieces },
+        holes: analysis.holes,
+        into_server: false,
+        table: Default::default(),
+        columns: outputs
+            .iter()
+            .map(|column| column.name.clone().unwrap_or_default())
+            .collect(),
+        fields: outputs.iter().map(field).collect(),
+        format,
+        effects,
+    })))
+}
+
+fn copy_of(table: &Table, indices: &[usize], into_server: bool, format: CopyFormat) -> Plan {
+    let names = indices
+        .iter()
+        .map(|index| quoted(&table.columns[*index].name).to_string());
+    let mut text = format!(
+        "COPY {}.{} ({}) {} WITH (",
+        quoted(&table.schema),
+        quoted(&table.name),
+        names.collect::<Vec<_>>().join(", "),
+        if into_server {
+            "FROM STDIN"
+        } else {
+            "TO STDOUT"
+        },
+    );
+    write_format(&mut text, &format);
+    text.push(')');
+    let fields = indices
+        .iter()
+        .map(|index| match table.columns[*index].protected {
+            Some(column) => OutputKind::Sealed(column),
+            None => OutputKind::Plain,
+        });
+    Plan::Copy(Box::new(Copy {
+        template: Template {
+            pieces: vec![Piece::Text(text)],
+        },
+        holes: Vec::new(),
+        into_server,
+        table: (table.schema.clone(), table.name.clone()),
+        columns: indices
+            .iter()
+            .map(|index| table.columns[*index].name.clone())
+            .collect(),
+        fields: fields.collect(),
+        format,
+        effects: Effects {
+            writes: into_server.then(|| (table.schema.clone(), table.name.clone())),
+            forgets_locks: into_server && table.has_triggers,
+            ..Effects::default()
+        },
+    }))
+}
+
+fn indices(table: &Table, columns: &[Ident]) -> Result<Vec<usize>, Refusal> {
+    if columns.is_empty() {
+        // As the server does: what it computes is neither given nor taken.
+        let all = 0..table.columns.len();
+        return Ok(all.filter(|at| !table.columns[*at].is_generated).collect());
+    }
+    let index = |name: &Ident| {
+        let name = folded(name);
+        table.position(&name).ok_or_else(|| {
+            refuse(format!(
+                "column {name:?} of relation {:?} does not exist",
+                table.name
+            ))
+            .with_state(SqlState::UNDEFINED_COLUMN)
+        })
+    };
+    columns.iter().map(index).collect()
+}
+
+/// Rows of `COPY` are not made longer: a default of ours must not be left out.
+fn check_defaults(analysis: &Analysis, table: &Table, indices: &[usize]) -> Result<(), Refusal> {
+    for (index, column) in table.columns.iter().enumerate() {
+        let Some(id) = column.protected else {
+            continue;
+        };
+        if analysis.column(id).default.is_some() && !indices.contains(&index) {
+            return Err(refuse(format!(
+                "protected column {} has a default and is left out of this COPY",
+                analysis.title(id)
+            ))
+            .with_hint("Name the column, and give its values."));
+        }
+    }
+    Ok(())
+}
+
+/// Options as they were given.
+#[derive(Default)]
+struct Given {
+    csv: bool,
+    binary: bool,
+    delimiter: Option<char>,
+    null: Option<String>,
+    header: bool,
+    quote: Option<char>,
+    escape: Option<char>,
+}
+
+fn format(options: &[CopyOption], legacy: &[CopyLegacyOption]) -> Result<CopyFormat, Refusal> {
+    let mut given = Given::default();
+    for option in options {
+        match option {
+            CopyOption::Format(name) => match folded(name).as_str() {
+                "text" => {}
+                "csv" => given.csv = true,
+                "binary" => given.binary = true,
+                _ => return Err(unsupported("a format of COPY")),
+            },
+            CopyOption::Delimiter(delimiter) => given.delimiter = Some(*delimiter),
+            CopyOption::Null(null) => given.null = Some(null.clone()),
+            CopyOption::Header(header) => given.header = *header,
+            CopyOption::Quote(quote) => given.quote = Some(*quote),
+            CopyOption::Escape(escape) => given.escape = Some(*escape),
+            CopyOption::Encoding(name) if is_utf8(name) => {}
+            CopyOption::Freeze(_)
+            | CopyOption::ForceQuote(_)
+            | CopyOption::ForceNotNull(_)
+            | CopyOption::ForceNull(_)
+            | CopyOption::Encoding(_) => return Err(unsupported("an option of this COPY")),
+        }
+    }
+    for option in legacy {
+        match option {
+            CopyLegacyOption::Binary => given.binary = true,
+            CopyLegacyOption::Delimiter(delimiter) => given.delimiter = Some(*delimiter),
+            CopyLegacyOption::Null(null) => given.null = Some(null.clone()),
+            CopyLegacyOption::Header => given.header = true,
+            CopyLegacyOption::Csv(options) => {
+                given.csv = true;
+                for option in options {
+                    match option {
+                        CopyLegacyCsvOption::Header => given.header = true,
+                        CopyLegacyCsvOption::Quote(quote) => given.quote = Some(*quote),
+                        CopyLegacyCsvOption::Escape(escape) => given.escape = Some(*escape),
+                        CopyLegacyCsvOption::ForceQuote(_)
+                        | CopyLegacyCsvOption::ForceNotNull(_) => {
+                            return Err(unsupported("an option of this COPY"));
+                        }
+                    }
+                }
+            }
+            _ => return Err(unsupported("an option of this COPY")),
+        }
+    }
+    let backslash_n = || "\\N".to_owned();
+    Ok(match (given.binary, given.csv) {
+        (true, true) => return Err(unsupported("COPY in two formats")),
+        (true, false) => CopyFormat::Binary,
+        (false, true) => CopyFormat::Csv {
+            delimiter: given.delimiter.unwrap_or(','),
+            null: given.null.unwrap_or_default(),
+            header: given.header,
+            quote: given.quote.unwrap_or('"'),
+            escape: given.escape.or(given.quote).unwrap_or('"'),
+        },
+        (false, false) => CopyFormat::Text {
+            delimiter: given.delimiter.unwrap_or('\t'),
+            null: given.null.unwrap_or_else(backslash_n),
+            header: given.header,
+        },
+    })
+}
+
+fn is_utf8(name: &str) -> bool {
+    matches!(
+        name.to_ascii_lowercase().as_str(),
+        "utf8" | "utf-8" | "unicode"
+    )
+}
+
+fn write_format(text: &mut String, format: &CopyFormat) {
+    let constant = |value: &str| format!("'{}'", value.replace('\'', "''"));
+    let option = |text: &mut String, name: &str, value: &str| {
+        write!(text, ", {name} {}", constant(value)).expect("a String takes all");
+    };
+    match format {
+        CopyFormat::Binary => text.push_str("FORMAT binary"),
+        CopyFormat::Text {
+            delimiter,
+            null,
+            header,
+        } => {
+            text.push_str("FORMAT text");
+            option(text, "DELIMITER", &delimiter.to_string());
+            option(text, "NULL", null);
+            if *header {
+                text.push_str(", HEADER true");
+            }
+        }
+        CopyFormat::Csv {
+            delimiter,
+            null,
+            header,
+            quote,
+            escape,
+        } => {
+            text.push_str("FORMAT csv");
+            option(text, "DELIMITER", &delimiter.to_string());
+            option(text, "NULL", null);
+            option(text, "QUOTE", &quote.to_string());
+            option(text, "ESCAPE", &escape.to_string());
+            if *header {
+                text.push_str(", HEADER true");
+            }
+        }
+    }
+}
