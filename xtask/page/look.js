@@ -1,5 +1,5 @@
-// What a reader would see go wrong on the page of a comparison. Run in the page itself; each
-// function returns findings, a line of text each.
+// Finds visible defects on the page of a comparison. Run in the page itself; each function returns
+// its findings, one line of text each.
 'use strict';
 
 const LEAST_TEXT_PX = 11;

@@ -1,5 +1,5 @@
-//! Tests of protected columns on the newest PostgreSQL: the one that the lab fetches, beside that
-//! of the system.
+//! Tests of protected columns on the newest PostgreSQL, which the lab downloads, in addition to the
+//! system's.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,27 +11,28 @@ use crate::command::{program, run as run_command};
 use crate::executables::Tests;
 use crate::{built, interop, requirements};
 
-/// Names the folder of the server's programs, for `server-testkit` and `interop/postgres.sh`.
+/// Environment variable with the folder of the server's programs, for `server-testkit` and
+/// `interop/postgres.sh`.
 const PROGRAMS: &str = "STRONGROOM_TEST_POSTGRES";
 
-/// Executables whose tests start a server. Those of them that need TLS leave themselves out: this
-/// server has none.
+/// Executables whose tests start a server. Tests that need TLS skip themselves, because this server
+/// has none.
 const TESTS: &[&str] = &["all", "proxy", "proxy_command", "server", "tpcc"];
 
-/// What needs no server and takes long, and a test that takes a minute and has a twin under the
-/// other isolation that is run.
+/// Slow tests that need no server, and a test that takes a minute and is run at the other isolation
+/// level anyway.
 const LEFT_OUT: &[&str] = &[
     "derived::",
     "oracle::",
     "protected_columns_are_consistent_when_serializable",
 ];
 
-/// Folders of `interop/` with clients of PostgreSQL begin so.
+/// Prefix of folders in `interop/` with clients of PostgreSQL.
 const CLIENTS: &str = "postgres-";
 
-/// Fetches the server, and runs the tests and clients on it.
+/// Downloads the server, and runs the tests and clients on it.
 pub fn run() -> anyhow::Result<()> {
-    // It runs as another user where this is the superuser's, who may not enter his folders.
+    // If this user is root, the server runs as another user, who cannot enter root's folders.
     let home = tempfile::tempdir().context("cannot make a temporary folder")?;
     open_to_all(home.path()).context("cannot open the temporary folder to all")?;
     let own = built::build()?.program;
@@ -46,7 +47,7 @@ pub fn run() -> anyhow::Result<()> {
     let tests = Tests {
         names: TESTS,
         arguments: &left_out.collect::<Vec<_>>(),
-        // Those of the lab look into PATH before anywhere else.
+        // The lab's tests search PATH first.
         environment: &[
             (PROGRAMS, programs.as_os_str()),
             ("PATH", &first_in_path(&programs)?),
@@ -67,14 +68,14 @@ fn open_to_all(_: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// PATH with a folder before all others.
+/// PATH with a folder prepended.
 fn first_in_path(folder: &Path) -> anyhow::Result<OsString> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = iter::once(folder.to_owned()).chain(env::split_paths(&path));
     env::join_paths(folders).context("the folder of the server's programs cannot stand in PATH")
 }
 
-/// The first folder with the server's programs, whatever version of Python is on the way to it.
+/// The first folder with the server's programs, whatever the Python version in its path.
 fn programs_below(folder: &Path) -> anyhow::Result<Option<PathBuf>> {
     let entries =
         fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
