@@ -1,4 +1,4 @@
-// The file of the extension, and what is said where it does not load.
+// The path of the extension, and the message if it does not load.
 import { existsSync } from 'node:fs';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
-// Keys: what a caller gives, checked, and never repeated in an error.
+// Validates the caller's keys; no error repeats one.
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -97,7 +97,7 @@ function text(passphrase: unknown): string {
     size < 1 ||
     size > PASSPHRASE_SIZE_MAX ||
     passphrase.includes('\0') ||
-    // Lone surrogates, which UTF-8 cannot hold.
+    // Lone surrogates, which UTF-8 cannot encode.
     /\p{Surrogate}/u.test(passphrase)
   ) {
     throw misuse(

@@ -1,4 +1,4 @@
-// Variables of the environment, which the extension reads while a database is opened.
+// Environment variables that the extension reads while a database is opened.
 import process from 'node:process';
 
 /** What a variable shall be meanwhile; `undefined`: not there. */

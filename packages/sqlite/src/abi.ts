@@ -1,4 +1,4 @@
-// What the WebAssembly module gives and takes: crates/browser, and functions of SQLite.
+// The interface of the WebAssembly module: crates/browser, and functions of SQLite.
 //
 // Addresses are numbers; 64-bit integers are of type bigint.
 

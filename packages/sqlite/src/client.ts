@@ -1,4 +1,4 @@
-// A client and its connection: what it asks for is done here, in a worker or in Node.
+// Executes the calls of a client's connection, in a worker or in Node.
 
 import { Database, type Statement } from './database.js';
 import type { Engine } from './engine.js';
@@ -73,7 +73,7 @@ export class Client {
         const rows = [];
         const before = database.totalChanges();
         while (statement.step()) rows.push(statement.get());
-        // SQLite tells of the last statement that could change rows, which may be another one.
+        // SQLite reports the last statement that could change rows, which may be an earlier one.
         const changes = database.totalChanges() === before ? 0 : database.changes();
         return { columns, rows, changes, lastInsertRowId: database.lastInsertRowId() };
       } finally {

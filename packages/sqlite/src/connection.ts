@@ -1,4 +1,4 @@
-// A database as a page sees it: every call is a promise.
+// A database from the page's side: every call returns a promise.
 
 import type { Parameters, Row, Value } from './types.js';
 import { StrongroomError } from './errors.js';
@@ -139,7 +139,7 @@ export class Connection extends Session {
         await this.transport.call('exec', 'COMMIT');
         return result;
       } catch (error) {
-        // SQLite may have rolled back by itself.
+        // SQLite may have rolled back already.
         await this.transport.call('exec', 'ROLLBACK').catch(() => undefined);
         throw error;
       }

@@ -1,5 +1,5 @@
-// A connection inside the worker, whose calls are synchronous. Names are those of `oo1` in
-// @sqlite.org/sqlite-wasm where they fit.
+// A connection inside the worker, with synchronous calls. Names are those of `oo1` in
+// @sqlite.org/sqlite-wasm where possible.
 
 import {
   PASSPHRASE, RAW_KEY, SQLITE_BLOB, SQLITE_DONE, SQLITE_FLOAT, SQLITE_INTEGER, SQLITE_NOTADB,
@@ -75,7 +75,7 @@ export class Database {
         database = Database.#opened(engine, text, attached);
         if (name === MEMORY) return;
         if (!options.shared) database.exec('PRAGMA locking_mode = exclusive');
-        // The key is tried, and leaves its place, while the token lasts.
+        // The key is tried and consumed while the token exists.
         database.exec('SELECT count(*) FROM sqlite_schema');
       });
     } catch (error) {
@@ -141,7 +141,7 @@ export class Database {
     const mode = String(this.selectValue('PRAGMA journal_mode'));
     const locking = String(this.selectValue('PRAGMA locking_mode'));
     if (mode === 'wal') this.exec('PRAGMA journal_mode = delete');
-    // The locks are given up by the next read.
+    // The next read releases the locks.
     this.exec('PRAGMA locking_mode = normal; SELECT count(*) FROM sqlite_schema');
     try {
       this.exec('PRAGMA strongroom_rotate');
@@ -257,7 +257,7 @@ export class Database {
   export(): ArrayBuffer {
     const [file] = this.#attached;
     if (file === undefined) throw new StrongroomError('misuse', 'the database has no file');
-    // What is in the log goes into the file, which nobody writes meanwhile.
+    // Checkpoints the log into the file, to which nobody writes meanwhile.
     this.selectArrays('PRAGMA wal_checkpoint(TRUNCATE)');
     this.exec('BEGIN IMMEDIATE');
     try {
@@ -315,7 +315,8 @@ export class Database {
 
   #error(code: number): StrongroomError {
     const { engine } = this;
-    // A file that was no database when it was opened is none later; why was said then.
+    // A file that was not a database when it was opened cannot become one; the reason was reported
+    // then.
     const isOpening = (code & 0xff) === SQLITE_NOTADB;
     const logged = engine.log.since(isOpening ? this.#openedAt : this.#calledAt);
     const [message, extended] = engine.call((exports) => [

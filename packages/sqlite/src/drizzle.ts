@@ -1,4 +1,4 @@
-// What `drizzle-orm/sqlite-proxy` asks for (orm.drizzle.team).
+// The callbacks for `drizzle-orm/sqlite-proxy` (orm.drizzle.team).
 
 import type { Connection, Row, Session, Value } from './index.js';
 

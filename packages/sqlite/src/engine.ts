@@ -1,4 +1,4 @@
-// The WebAssembly module in a worker: its memory, and what it asks of its host.
+// The WebAssembly module in a worker: its memory, and the functions it imports from its host.
 
 import { PANIC, type Exports, type Host } from './abi.js';
 import { Log, StrongroomError } from './errors.js';
@@ -152,7 +152,7 @@ async function fetched(
     throw new StrongroomError('engine-failed', `${source} answers ${response.status}: ${remedy}`);
   }
   try {
-    // Compiled while it comes, if the server calls it what it is.
+    // Compiles while downloading, if the server sends the right media type.
     return response.headers.get('content-type') === 'application/wasm'
       ? await WebAssembly.instantiateStreaming(response, imports)
       : await WebAssembly.instantiate(await response.arrayBuffer(), imports);
@@ -165,7 +165,7 @@ async function fetched(
 function localTime(date: Date): number[] {
   const midnight = new Date(date.getFullYear(), date.getMonth(), date.getDate());
   const newYear = new Date(date.getFullYear(), 0, 1);
-  // Days of 23 and 25 hours are rounded away.
+  // Rounds away days of 23 and 25 hours.
   const dayOfYear = Math.round((midnight.getTime() - newYear.getTime()) / 86_400_000);
   const unknown = -1;
   return [

@@ -1,4 +1,4 @@
-// Errors that callers can tell apart.
+// Errors with codes that callers can distinguish.
 
 import {
   SQLITE_BUSY, SQLITE_CONSTRAINT, SQLITE_CORRUPT, SQLITE_FULL, SQLITE_IOERR_DATA, SQLITE_NOTADB,

@@ -1,7 +1,7 @@
-// Files of databases in OPFS, opened before SQLite asks for them.
+// Database files in OPFS, opened before SQLite needs them.
 //
-// A database NAME is the file NAME with the bytes that the native program writes, and beside it
-// its journal, its log, and the file of a key rotation while one of them is in use.
+// A database NAME is the file NAME with the same bytes as in the native program. Beside it are its
+// journal, its log, and the file of a key rotation, while they are in use.
 
 import { FILE_FAILED, FILE_FULL } from './abi.js';
 import { isInUse, isOverQuota, locate, openError, SUFFIXES } from './names.js';
@@ -112,7 +112,7 @@ export class Files implements FileStore {
     this.calls.write += 1;
     return this.#guarded(() => {
       const handle = this.#handle(file);
-      // A browser may write a part where the quota ends.
+      // A browser may write only a part when the quota is exhausted.
       return handle.write(from, { at }) === from.length ? 0 : FILE_FULL;
     });
   }

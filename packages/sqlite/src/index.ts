@@ -37,7 +37,7 @@ export interface OpenOptions extends Omit<WorkerOptions, 'shared'> {
 export async function open(name: string, options: OpenOptions = {}): Promise<Connection> {
   const { tabs = 'refuse', module: place, deviceKey: device, passkey, ...rest } = options;
   const source = place ?? new URL('./strongroom.wasm', import.meta.url);
-  // By its shape: an address of another tab is of another class.
+  // Checked by its properties: a URL from another tab is an instance of another class.
   const start = { module: typeof source === 'object' && 'href' in source ? source.href : source };
   const isShared = tabs === 'share' && name !== MEMORY;
   const opening: WorkerOptions = { ...rest, ...(isShared && { shared: true }) };
@@ -71,7 +71,7 @@ export function importFile(name: string, bytes: Blob | ArrayBuffer): Promise<voi
       throw new StrongroomError('exists', `${name} is there already: remove it first`);
     }
     const { folder, last } = await locate(name, true);
-    // Under its name when it is whole.
+    // Renamed when it is complete.
     const part = await folder.getFileHandle(`${last}-import`, { create: true });
     const stream = await part.createWritable();
     try {

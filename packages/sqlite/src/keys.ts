@@ -1,4 +1,4 @@
-// Keys that a browser keeps: each opens a slot of a raw key, as such a key does on a desk.
+// Keys that a browser stores: each opens a raw-key slot, as such a key does in native programs.
 
 import { StrongroomError } from './errors.js';
 
@@ -126,7 +126,7 @@ export async function createPasskey(options: PasskeyOptions): Promise<Uint8Array
         displayName: options.user,
       },
       challenge: crypto.getRandomValues(new Uint8Array(32)),
-      // ES256 and RS256: what authenticators have. The signature is not what gives the key.
+      // ES256 and RS256, which authenticators support. The key does not come from the signature.
       pubKeyCredParams: [{ type: 'public-key', alg: -7 }, { type: 'public-key', alg: -257 }],
       authenticatorSelection: { residentKey: 'preferred', userVerification: 'required' },
       extensions: { prf: {} },
@@ -163,7 +163,7 @@ async function asked(call: () => Promise<Credential | null>): Promise<PublicKeyC
   try {
     return await call() as PublicKeyCredential | null;
   } catch (error) {
-    // Which of several reasons it was, browsers do not tell a page.
+    // Browsers do not tell a page which of several reasons it was.
     throw new StrongroomError('no-passkey', `no passkey was given: ${String(error)}`);
   }
 }

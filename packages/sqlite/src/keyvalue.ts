@@ -1,5 +1,5 @@
-// A small database in `localStorage` or `sessionStorage`: for demonstration. Browsers give an origin
-// 5 MB there, hold them in memory, and promise no order of writes after a crash.
+// A small database in `localStorage` or `sessionStorage`, for demonstrations. Browsers give an
+// origin 5 MB there, keep them in memory, and guarantee no order of writes after a crash.
 
 import { FILE_FAILED } from './abi.js';
 import { isOverQuota, SUFFIXES } from './names.js';

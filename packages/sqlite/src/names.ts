@@ -1,4 +1,4 @@
-// Names: where databases are in OPFS, for pages and workers, and names in SQL.
+// Names: the paths of databases in OPFS, for pages and workers, and identifiers in SQL.
 
 import { StrongroomError } from './errors.js';
 

@@ -1,8 +1,8 @@
-// Databases in Node: in memory, and in files that every other program of Strongroom opens.
+// Databases in Node: in memory, and in files that all other Strongroom programs can open.
 //
-// Node has no locks on files that other programs see. A file `NAME-node` beside a database says
-// which process has it open: other processes with this package keep away from it, other programs
-// do not. Where several processes share a database, load the extension into a native SQLite.
+// Node has no file locks that other programs respect. A file `NAME-node` beside a database says
+// which process has it open. Other processes with this package respect it; other programs do not.
+// If several processes share a database, load the extension into a native SQLite.
 
 import {
   closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readFileSync, readSync, rmSync,
@@ -174,7 +174,7 @@ function claim(name: string): void {
     if (isRunning(owner)) {
       throw new StrongroomError('locked-elsewhere', `${name} is open in process ${owner}: close it there`);
     }
-    // What a process that was killed has left.
+    // Left by a process that was killed.
     rmSync(path, { force: true });
   }
 }

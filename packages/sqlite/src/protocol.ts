@@ -1,4 +1,4 @@
-// What a page and the worker that has its database open say to each other.
+// Messages between a page and the worker that has its database open.
 
 import type { OpenOptions, Parameters, Row } from './types.js';
 import { StrongroomError, type ErrorCode } from './errors.js';

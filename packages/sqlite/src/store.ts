@@ -1,4 +1,4 @@
-// Where an engine has its files: in OPFS, in Node, in items of a storage.
+// Where an engine stores its files: in OPFS, in Node, or in Web Storage items.
 
 import { FILE_FAILED, FILE_FULL } from './abi.js';
 

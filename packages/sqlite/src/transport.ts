@@ -1,4 +1,5 @@
-// Ways from a page to the worker that has the database open: its own, or that of another tab.
+// Connections from a page to the worker that has the database open: its own worker, or that of
+// another tab.
 
 import { StrongroomError } from './errors.js';
 import {

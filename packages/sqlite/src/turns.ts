@@ -1,8 +1,8 @@
-// Whose turn it is: connections of one worker that have the same database open.
+// Scheduling of connections of one worker that have the same database open.
 //
-// SQLite would refuse whoever comes while another connection writes (SQLITE_BUSY), and a worker
-// that waits inside a call cannot hear the one that would end the transaction. So clients wait
-// here: whoever has a transaction or a statement under way keeps the turn until it has ended.
+// SQLite would return SQLITE_BUSY to a connection while another one writes, and a worker that waits
+// inside a call cannot receive the message that would end the transaction. So clients wait here: a
+// client keeps its turn until its transaction or statement has ended.
 
 import { StrongroomError } from './errors.js';
 

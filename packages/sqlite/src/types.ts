@@ -1,4 +1,4 @@
-// What a connection is given, and gives.
+// Types of a connection's arguments and results.
 
 /** A value of a column. Integers beyond 2^53 are of type bigint. */
 export type Value = null | number | bigint | string | Uint8Array;

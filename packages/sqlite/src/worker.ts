@@ -1,4 +1,4 @@
-// The worker: it has the databases open, and does what clients ask.
+// The worker: has the databases open, and executes the calls of clients.
 
 import { Client } from './client.js';
 import { Engine } from './engine.js';
@@ -32,7 +32,7 @@ async function done({ client: name, operation, arguments: args }: Call): Promise
 onmessage = ({ data }: MessageEvent<Start | Call>) => {
   if ('module' in data) {
     engine = Engine.load(data.module);
-    // Whoever calls is told.
+    // The caller gets the error.
     engine.catch(() => undefined);
     return;
   }

@@ -1,4 +1,4 @@
-// Assertions; what they throw is what the test reports.
+// Assertions; the test reports what they throw.
 
 import { StrongroomError, type ErrorCode } from '../src/errors.js';
 

@@ -1,4 +1,4 @@
-// Steps of tests that end a worker or a browser in the midst of commits.
+// Steps of tests that end a worker or a browser in the middle of commits.
 
 import { Database } from '../src/database.js';
 import { created, engine, KEY } from './support.js';
@@ -27,11 +27,12 @@ export const crashTasks = {
     for (;;) {
       database.exec(SQL);
       committed += 1;
-      // Every third is rolled back, so that journals are played back in the midst of work, too.
+      // Every third transaction is rolled back, so that journals are played back during the work,
+      // too.
       if (committed % 3 === 0) database.exec(`BEGIN; ${SQL}; ROLLBACK`);
       if (told === undefined) postMessage({ committed });
       else await fetch(`../${told}/${committed}`);
-      // Messages go out when the worker comes back to its loop.
+      // Messages are sent when the worker returns to its event loop.
       await new Promise((resolve) => setTimeout(resolve));
     }
   },

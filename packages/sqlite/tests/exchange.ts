@@ -1,4 +1,4 @@
-// Databases that go from the native program to the browser and back.
+// Databases that are exchanged between the native program and the browser.
 
 import { Database, type Cipher, type Row } from '../src/database.js';
 import { remove } from '../src/names.js';

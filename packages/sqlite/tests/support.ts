@@ -1,4 +1,4 @@
-// What tests share: engines, keys, the raw bytes of files.
+// Helpers for tests: engines, keys, the raw bytes of files.
 
 import { Database, type OpenOptions } from '../src/database.js';
 import { Engine } from '../src/engine.js';

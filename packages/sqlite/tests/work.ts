@@ -1,4 +1,4 @@
-// Work of a page, and workers that do it.
+// Work for a page, and the workers that do it.
 
 export interface Work {
   readonly kind: 'test' | 'task' | 'step' | 'start' | 'cut';
