@@ -305,12 +305,12 @@ impl Database {
 fn fits_header(page: &[u8]) -> Result<(), String> {
     let page_one = PageOne(page);
     page_one.check().map_err(|error| error.to_string())?;
-    let (in_page_one, size) = (page_one.page_size() as usize, page.len());
-    if in_page_one == size {
+    let (stated, size) = (page_one.page_size() as usize, page.len());
+    if stated == size {
         return Ok(());
     }
     Err(format!(
-        "it tells a page size of {in_page_one} bytes, and the header {size}: SQLite cannot read the file"
+        "it tells a page size of {stated} bytes, and the header {size}: SQLite cannot read the file"
     ))
 }
 

@@ -22,8 +22,8 @@ type Loading = Connection & { loadExtension(path: string): unknown };
 const loaded = new WeakSet<object>();
 
 /**
- * Opens an encrypted database with better-sqlite3, or makes a new one, and checks the key at once.
- * The key is in a file: nothing else reaches the extension there.
+ * Opens an encrypted database with better-sqlite3, or creates one, and checks the key at once. The
+ * key must be in a file: nothing else can be passed to the extension there.
  */
 export function openBetterSqlite3<Database extends object, Options extends object>(
   Class: BetterSqlite3<Database, Options>,

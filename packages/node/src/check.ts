@@ -4,7 +4,7 @@ import { isMainThread } from 'node:worker_threads';
 
 import { StrongroomError } from './errors.js';
 
-/** What connections of all clients can do. */
+/** The methods that the connections of all clients have. */
 export interface Connection {
   prepare(sql: string): { get(): unknown };
   close(): unknown;
@@ -51,7 +51,7 @@ function ask(connection: Connection, pragma: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The variables of a worker are its own, and native code sees those of the process. */
+/** A worker has its own copy of the environment, but native code sees that of the process. */
 function hint(): string {
   return isMainThread
     ? ''

@@ -14,14 +14,15 @@ import { withVariables } from './variables.js';
 /** The options of `open`, with those of `DatabaseSync`. */
 export type NodeSqliteOptions = OpenOptions & Omit<DatabaseSyncOptions, 'open' | 'readOnly'>;
 
-/** Where a secret stands while a database is opened: of one name, as C libraries keep every value. */
+/**
+ * The environment variable with the secret while a database is opened. The name is always the same,
+ * because C libraries keep the memory of every variable that was ever set.
+ */
 const VARIABLE = 'STRONGROOM_NODE_SECRET';
 
 let isLoaded = false;
 
-/**
- * Opens an encrypted database with `node:sqlite`, or makes a new one, and checks the key at once.
- */
+/** Opens an encrypted database with `node:sqlite`, or creates one, and checks the key at once. */
 export function open(path: Path, key: Key, options: NodeSqliteOptions = {}): DatabaseSync {
   const { cipher, create = true, readOnly = false, keysInSql = false, ...rest } = options;
   const credential = given(key);

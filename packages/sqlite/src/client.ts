@@ -9,7 +9,7 @@ export class Client {
   #database: Database | undefined;
   readonly #statements = new Map<number, Statement>();
   #next = 1;
-  /** The client's calls, each after the one before. */
+  /** The client's calls, run one after the other. */
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(readonly engine: Engine) {}
@@ -35,7 +35,7 @@ export class Client {
     this.#statements.delete(number);
   }
 
-  /** Does what a call asks for, when those before have ended; `surround` begins and ends it. */
+  /** Executes a call after the earlier ones have ended, inside `surround`. */
   perform<O extends Operation>(
     operation: O, args: globalThis.Parameters<Operations[O]>,
     surround = (body: () => Promise<ReturnType<Operations[O]>>) => body(),

@@ -20,20 +20,20 @@ export type { Secret, Slot } from './protocol.js';
 const MEMORY = ':memory:';
 
 export interface OpenOptions extends Omit<WorkerOptions, 'shared'> {
-  /** The name of a key that this browser's profile keeps: see `deviceKey`. */
+  /** The name of a key stored in this browser's profile: see `deviceKey`. */
   deviceKey?: string;
   /** The identifier of a passkey: see `createPasskey`. */
   passkey?: Uint8Array<ArrayBuffer>;
   /**
-   * Where another tab has the database open: `refuse` (an error), `wait` for it, or `share` it.
-   * Shared databases have a rollback journal, and no write-ahead log.
+   * If another tab has the database open: `refuse` (an error), `wait` for it, or `share` it. Shared
+   * databases have a rollback journal, not a write-ahead log.
    */
   tabs?: 'refuse' | 'wait' | 'share';
-  /** Where `strongroom.wasm` is, or its bytes, where a bundler does not see to that. */
+  /** The URL of `strongroom.wasm`, or its bytes, unless a bundler provides it. */
   module?: string | URL | BufferSource;
 }
 
-/** Opens a database of this origin, or `:memory:`; one that is not there yet is made. */
+/** Opens a database of this origin, or `:memory:`; creates it if it does not exist. */
 export async function open(name: string, options: OpenOptions = {}): Promise<Connection> {
   const { tabs = 'refuse', module: place, deviceKey: device, passkey, ...rest } = options;
   const source = place ?? new URL('./strongroom.wasm', import.meta.url);
@@ -62,8 +62,8 @@ export async function open(name: string, options: OpenOptions = {}): Promise<Con
 }
 
 /**
- * Makes a database of the bytes of a file, as `export` gives them or a program on a desk wrote
- * them. One that is there is not overwritten: remove it first.
+ * Creates a database from the bytes of a file, as returned by `export` or written by a native
+ * program. An existing one is not overwritten: remove it first.
  */
 export function importFile(name: string, bytes: Blob | ArrayBuffer): Promise<void> {
   return withLock(name, async () => {

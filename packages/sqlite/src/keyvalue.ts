@@ -5,10 +5,10 @@ import { FILE_FAILED } from './abi.js';
 import { isOverQuota, SUFFIXES } from './names.js';
 import { guarded, type FileStore } from './store.js';
 
-/** Bytes of a file that stand in one item, each in a character. */
+/** Bytes of a file per item, with one byte per character. */
 const BLOCK_SIZE = 4096;
 
-/** What `localStorage` and `sessionStorage` are. */
+/** The interface of `localStorage` and `sessionStorage`. */
 export interface Items {
   getItem(key: string): string | null;
   setItem(key: string, value: string): void;

@@ -18,7 +18,7 @@ export async function locate(
   return { folder, last };
 }
 
-/** A name as SQL has it. */
+/** A quoted SQL identifier. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
@@ -35,7 +35,7 @@ export async function exists(name: string): Promise<boolean> {
   }
 }
 
-/** Removes a database that is closed, and what is left beside it. */
+/** Removes a closed database, and the files beside it. */
 export async function remove(name: string): Promise<void> {
   for (const suffix of SUFFIXES) {
     try {

@@ -41,7 +41,7 @@ export async function open(path: string, options: OpenOptions = {}): Promise<Dat
   return Database.open(await engine(), place(path), options);
 }
 
-/** The same with the calls that a page has, which are promises: for Kysely and Drizzle, too. */
+/** The same with the asynchronous interface of pages, also for Kysely and Drizzle. */
 export async function connect(path: string, options: OpenOptions = {}): Promise<Connection> {
   const client = new Client(await engine());
   await client.perform('open', [place(path), options]);
@@ -144,7 +144,7 @@ class NodeFiles implements FileStore {
   }
 }
 
-/** For reading and writing; one that is not there is made, for its owner alone. */
+/** Opens a file for reading and writing; a missing one is created, accessible only to its owner. */
 function openPlace(path: string): number {
   try {
     return openSync(path, 'r+');
@@ -158,7 +158,7 @@ function claimOf(name: string): string {
   return `${name}-node`;
 }
 
-/** Says that this process has a database open. */
+/** Records that this process has a database open. */
 function claim(name: string): void {
   const path = claimOf(name);
   for (;;) {

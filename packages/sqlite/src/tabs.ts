@@ -11,9 +11,9 @@ import type { Answer, Call, Operation, Operations, Start, Transport } from './pr
 import { Calls, lockName, OwnWorker } from './transport.js';
 
 type Message =
-  /** Who hosts? */
+  /** Asks for the host. */
   | { readonly kind: 'where' }
-  /** I do. */
+  /** The host's answer. */
   | { readonly kind: 'here'; readonly host: string }
   | { readonly kind: 'call'; readonly host: string; readonly call: Call }
   | { readonly kind: 'answer'; readonly answer: Answer };
@@ -25,14 +25,14 @@ export class SharedTransport implements Transport {
   readonly #channel: BroadcastChannel;
   readonly #calls = new Calls();
   readonly #ended = new AbortController();
-  /** The worker, where this tab is the host. */
+  /** The worker, if this tab is the host. */
   #worker: OwnWorker | undefined;
   #host: string | undefined;
-  /** It holds the lock by which the host learns that it is gone. */
+  /** Whether it holds the lock from which the host learns that it is gone. */
   #isPresent = false;
-  /** What opens the connection again when another tab has become the host. */
+  /** The request that reopens the connection when another tab has become the host. */
   #opening: Opening | undefined;
-  /** Ends when there is a host, and it has opened the connection. */
+  /** Resolves when there is a host, and it has opened the connection. */
   #connected: Promise<void>;
   #connect: { resolve: () => void; reject: (error: unknown) => void } | undefined;
   readonly #guests = new Set<string>();
@@ -98,7 +98,7 @@ export class SharedTransport implements Transport {
     this.#say({ kind: 'here', host: this.#id });
   }
 
-  /** Goes on with a host, which opens the connection anew. */
+  /** Switches to a host, which reopens the connection. */
   #follow(host: string): void {
     if (this.#host === host) return;
     const isFirst = this.#host === undefined;
@@ -140,7 +140,7 @@ export class SharedTransport implements Transport {
     return `${lockName(this.name)}:${client}`;
   }
 
-  /** Holds a lock, once it is free, until the transport or the holder gives it back. */
+  /** Acquires a lock once it is free, until the transport or the holder releases it. */
   #hold(name: string, begin: (release: () => void) => void): void {
     const { signal } = this.#ended;
     const held = navigator.locks.request(name, { signal }, () =>

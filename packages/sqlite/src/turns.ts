@@ -17,7 +17,7 @@ export class Turns {
 
   constructor(readonly wait_ms: number) {}
 
-  /** Begins the turn of a client, or goes on with it. */
+  /** Begins or continues the turn of a client. */
   async take(client: string): Promise<void> {
     if (this.#holder === undefined || this.#holder === client) {
       this.#holder = client;
@@ -34,7 +34,7 @@ export class Turns {
     });
   }
 
-  /** Ends the turn of a client, where it has it. */
+  /** Ends the turn of a client, if it has it. */
   give(client: string): void {
     if (this.#holder !== client) return;
     const next = this.#waiting.shift();

@@ -6,7 +6,7 @@ import { StrongroomError } from './errors.js';
 import { failureOf, type Answer, type Call, type Start } from './protocol.js';
 import { Turns } from './turns.js';
 
-/** How long a client waits for the transaction of another, in milliseconds. */
+/** How long a client waits for another's transaction, in milliseconds. */
 const WAIT_MS = 5_000;
 
 let engine: Promise<Engine> | undefined;

@@ -42,7 +42,7 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Calls again while the tab that had the database open is being replaced. */
+/** Retries while the tab that had the database open is being replaced. */
 async function persistently<T>(call: () => Promise<T>): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {

@@ -20,7 +20,7 @@ export const crashTasks = {
     await database.close();
   },
 
-  /** Commits without end, and tells of each that it is done. */
+  /** Commits endlessly, and reports each commit. */
   async commit({ name, told }: Place & { told?: string }): Promise<never> {
     const database = await Database.open(await engine(), name, { key: KEY });
     let committed = Number(database.selectValue('SELECT max(number) FROM commits'));
@@ -37,7 +37,7 @@ export const crashTasks = {
     }
   },
 
-  /** What is there: every commit up to the last, whole. */
+  /** Checks the content: every commit up to the last one, complete. */
   async look({ name }: Place): Promise<Found> {
     const database = await Database.open(await engine(), name, { key: KEY });
     const [[rows, last, sizes] = []] = database.selectArrays(

@@ -9,7 +9,7 @@ export interface Found {
   readonly check: string;
 }
 
-/** Ends so many workers, each at another moment; how many transactions they committed. */
+/** Ends this many workers, each at another point; returns how many transactions they committed. */
 export async function cutLoop(times: number): Promise<number> {
   const name = 'cut.db';
   await run('create', { name });

@@ -45,7 +45,7 @@ export const exchangeTasks = {
     await database.close();
   },
 
-  /** The raw bytes, as they lie in OPFS. */
+  /** The raw bytes of the file in OPFS. */
   async give({ name }: Place): Promise<ArrayBuffer> {
     const bytes = await bytesOf(name);
     nothingReadable(bytes, name);

@@ -13,7 +13,7 @@ async function filled(name: string): Promise<void> {
   await database.close();
 }
 
-/** Where a page lies, counted from 1. */
+/** Offset of a page, counted from 1. */
 function offset(page: number): number {
   return HEADER_SIZE + (page - 1) * PAGE_SIZE;
 }

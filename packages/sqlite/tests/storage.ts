@@ -12,7 +12,7 @@ interface Storage extends Items {
   clear(): void;
 }
 
-/** An engine that has nothing in its memory yet. */
+/** A new engine with empty caches. */
 function newEngine(storage: Storage): Promise<Engine> {
   return Engine.load(new URL('../strongroom.wasm', import.meta.url), new KeyValueFiles(storage));
 }

@@ -49,7 +49,8 @@ pub struct Answer {
     pub rows: usize,
     /// Number of numbers in the rows.
     pub number_count: usize,
-    /// [`MARK_DIGITS`] digits of the running digest of the exact part, after every `statements` / n statements.
+    /// [`MARK_DIGITS`] digits of the running digest of the exact part, after every `statements` / n
+    /// statements.
     pub marks: String,
     /// The numbers of each statement that returned any; empty if there are more than
     /// [`NUMBERS_MAX`].
