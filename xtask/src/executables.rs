@@ -219,6 +219,6 @@ mod tests {
         let outcome = outcome.unwrap();
         assert!(!outcome.is_ok);
         assert!(outcome.output.contains("WithStatus(1)"));
-        assert!(!tell(&executable, Ok(outcome)));
+        assert!(!report(&executable, Ok(outcome)));
     }
 }
