@@ -1,4 +1,4 @@
-// What the clients of Node have in common. README.md says what a client must do.
+// The part that all Node clients share. README.md says what a client must do.
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
 
@@ -57,8 +57,8 @@ function writeAheadLog(open, prepare) {
     console.log(seen.join(' '));
 }
 
-// `open(file, keyFile)` gives a database, `prepare(database, sql)` a statement that gives integers
-// as BigInt: a number of JavaScript holds 53 bits.
+// `open(file, keyFile)` returns a database, `prepare(database, sql)` a statement that returns
+// integers as BigInt, since a JavaScript number has only 53 bits.
 export function main(open, prepare) {
     const [operation, file, keyFile] = process.argv.slice(2);
     try {

@@ -1,7 +1,8 @@
 # Sourced by the clients of Node, after steps.sh.
 
-# node_packages NAME@VERSION...: fetches packages into $folder, and sets $node to a Node that can run
-# them. The packages need Node 22.15 or newer; where the machine's is older, a package brings one.
+# node_packages NAME@VERSION...: downloads packages into $folder, and sets $node to a Node that can
+# run them. The packages need Node 22.15 or newer; if the machine's is older, a package provides
+# one.
 node_packages() {
     local question='const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b > 14) ? 0 : 1)'
     local packages=("$@") system

@@ -18,7 +18,7 @@ logged=${logged:-person}
 log_statement=${log_statement:-all}
 max_finish_rows=${max_finish_rows:-100000}
 with_logins=${with_logins:-}
-# Of ann, and as it stands in a URL.
+# Ann's password, plain and as it is encoded in a URL.
 password='p@ss/59d2 word'
 password_in_url=p%40ss%2F59d2%20word
 
@@ -38,7 +38,7 @@ stop() {
 trap stop EXIT
 unset "${!PG@}"
 
-# fail WHY...: with the end of what the server and the proxy have logged.
+# fail WHY...: prints the end of the logs of server and proxy, and fails.
 fail() {
     echo "$name: $*" >&2
     if [[ -s $folder/start.log ]]; then
@@ -48,7 +48,7 @@ fail() {
     exit 1
 }
 
-# The folder of PostgreSQL's programs, as the tests find it.
+# The folder of PostgreSQL's programs, found as in the tests.
 server_programs() {
     local folder
     for folder in "${STRONGROOM_TEST_POSTGRES:-}" $(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -Vr) \
@@ -68,7 +68,7 @@ if [[ $(id -u) == 0 ]]; then
     as_user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
 fi
 
-# starts PORT COMMAND...: runs it in the background until somebody can connect to the port.
+# starts PORT COMMAND...: runs it in the background and waits until the port accepts connections.
 starts() {
     local at=$1 log=$folder/start.log
     shift
@@ -87,7 +87,7 @@ starts() {
     return 1
 }
 
-# make_certificate NAME: NAME.crt, for localhost, which nobody else has signed, and NAME.key.
+# make_certificate NAME: NAME.crt, a self-signed certificate for localhost, and NAME.key.
 make_certificate() {
     cat >"$folder/certificate.cnf" <<'CONFIGURATION'
 [req]
@@ -105,15 +105,15 @@ CONFIGURATION
         fail "openssl: $(cat "$folder/openssl.log")"
 }
 
-# Whether the server is built with TLS; one that is chosen for the test may be without, no other.
+# Whether the server is built with TLS; only one that was chosen for the test may be without.
 server_has_tls() {
     grep -qaF "SSL is not supported by this build" "$programs/postgres" || return 0
     [[ -n ${STRONGROOM_TEST_POSTGRES:-} ]] || fail "PostgreSQL's server is built without TLS"
     return 1
 }
 
-# prepare_logins DATA: the server asks ann for her password, by TLS alone where it can. $ssl is for its
-# command, $server_tls what it says then of her connections.
+# prepare_logins DATA: the server asks ann for her password, over TLS only if it can. Sets $ssl for
+# its command line, and $server_tls for what it then reports of her connections.
 prepare_logins() {
     local by=host file
     server_tls=f
@@ -134,7 +134,8 @@ prepare_logins() {
         >"$1/pg_hba.conf"
 }
 
-# make_ann: the user, who is no superuser but may do to tables what their owner may, and the file of logins.
+# make_ann: creates the user, who is not a superuser but has the rights of the tables' owner, and
+# the file of logins.
 make_ann() {
     canaries+=("$password")
     direct <<SQL || fail "ann"
@@ -167,7 +168,7 @@ start_server() {
     fail "PostgreSQL does not start: $(cat "$folder/start.log")"
 }
 
-# start_proxy RULES: a file of rules, as sections [columns.TABLE].
+# start_proxy RULES: a file of rules, with sections [columns.TABLE].
 start_proxy() {
     "$program" columns create-key "$folder/columns.key" >/dev/null
     for _ in 1 2 3 4 5; do
@@ -192,7 +193,7 @@ start_proxy() {
     fail "the proxy does not start: $(cat "$folder/start.log")"
 }
 
-# by_proxy ARGUMENTS...: psql through the proxy; direct ARGUMENTS...: past it.
+# by_proxy ARGUMENTS...: psql through the proxy; direct ARGUMENTS...: without it.
 by_proxy() {
     "$programs/psql" -XAtq -v ON_ERROR_STOP=1 "host=127.0.0.1 port=$port user=postgres dbname=postgres" "$@"
 }
@@ -201,8 +202,8 @@ direct() {
         "host=127.0.0.1 port=$server_port user=postgres dbname=postgres" "$@"
 }
 
-# as_ann COMMAND...: with the URLs by which ann logs in, and the driver verifies the proxy's certificate. What
-# is different about them: $host, $secret (as in a URL), $root.
+# as_ann COMMAND...: with the URLs with which ann logs in, and the driver verifies the proxy's
+# certificate. $host, $secret (encoded for a URL) and $root override parts of them.
 as_ann() {
     local at=${host:-localhost}:$port/postgres secret=${secret:-$password_in_url}
     local verified="sslmode=verify-full&sslrootcert=$folder/${root:-proxy}.crt"
@@ -220,7 +221,8 @@ hexadecimal() {
     printf %s "$1" | od -An -v -tx1 | tr -d ' \n'
 }
 
-# nothing_readable: no file of the server shows a protected value, and the proxy's log does not.
+# nothing_readable: no file of the server contains a protected value, and neither does the proxy's
+# log.
 nothing_readable() {
     local word hex found words=()
     direct -c CHECKPOINT
@@ -239,7 +241,7 @@ export STRONGROOM_URL=postgres://postgres@127.0.0.1:$port/postgres
 export STRONGROOM_JDBC_URL="jdbc:postgresql://127.0.0.1:$port/postgres?user=postgres"
 export STRONGROOM_SCHEMA=$interop/postgres-schema.sql
 
-# logins COMMAND...: ann logs in, and is refused where she has to be.
+# logins COMMAND...: ann logs in, and is refused where she must be.
 logins() {
     local answer
     expect "login" "ann $server_tls" "$(as_ann "$@" login)"
@@ -247,7 +249,7 @@ logins() {
     answer=$(secret=another as_ann "$@" login)
     grep -qE '28P01|password authentication failed for user "ann"' <<<"$answer" ||
         fail "a wrong password: $answer"
-    # None of these is an answer of the server's: the driver has not gone so far.
+    # None of these errors comes from the server: the driver stops before.
     answer=$(root=another as_ann "$@" login)
     grep -qiE 'certificate|certification|CertPath' <<<"$answer" || fail "another certificate: $answer"
     answer=$(host=127.0.0.1 as_ann "$@" login)

@@ -1,6 +1,6 @@
 # Sourced by the `run` of a client: `steps COMMAND...` takes the client through everything that each
-# must do. README.md says what COMMAND has to understand. The client is built in $folder, which goes
-# away at the end; $here is the client's own folder.
+# must do. README.md says what COMMAND must support. The client is built in $folder, which is
+# removed at the end; $here is the client's own folder.
 set -euo pipefail
 
 extension=${STRONGROOM_EXTENSION:?path of libstrongroom}
@@ -20,7 +20,7 @@ fail() {
     exit 1
 }
 
-# nothing_readable FILE...: neither a row nor SQLite's own first words stand in them.
+# nothing_readable FILE...: contain neither a row nor SQLite's magic.
 nothing_readable() {
     local file
     for file in "$@"; do
@@ -32,7 +32,7 @@ nothing_readable() {
     done
 }
 
-# reads_rows WHAT COMMAND...: its output is rows.txt.
+# reads_rows WHAT COMMAND...: its output must equal rows.txt.
 reads_rows() {
     local what=$1 answer
     shift
@@ -40,7 +40,7 @@ reads_rows() {
     diff "$interop/rows.txt" <(printf '%s\n' "$answer") >&2 || fail "$what: rows differ (see above)"
 }
 
-# refuses WHAT COMMAND...: it fails, for the reason that the file does not open.
+# refuses WHAT COMMAND...: must fail because the file does not open.
 refuses() {
     local what=$1 answer
     shift
@@ -51,7 +51,7 @@ refuses() {
         fail "$what was refused for another reason: $answer"
 }
 
-# by_program WHAT ARGUMENTS...: the program does that, and its output goes to the caller.
+# by_program WHAT ARGUMENTS...: runs the program; its output goes to the caller.
 by_program() {
     local what=$1
     shift
@@ -88,7 +88,7 @@ steps() {
         reads_rows "the program's copy in $cipher" "$@" read "$copy" "$other"
     done
 
-    # What the clients before this one have left.
+    # Files left by the clients before this one.
     for copy in "$exchange"/*.db; do
         [[ -e $copy ]] || continue
         reads_rows "$(basename "$copy")" "$@" read "$copy" "${copy%.db}.key"

@@ -17,7 +17,7 @@ class ExtensionHook(BuildHookInterface):
         named = os.environ.get("STRONGROOM_EXTENSION")
         library = pathlib.Path(named) if named else self.compile()
         build_data["force_include"][str(library)] = f"strongroom/{library.name}"
-        # No part depends on the version of Python, and the library on the platform.
+        # The wheel depends on the platform, but on no version of Python.
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform}"

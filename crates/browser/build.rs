@@ -1,4 +1,4 @@
-//! Has the linker export functions of SQLite that JavaScript calls as they are, and room on the
+//! Has the linker export the SQLite functions that JavaScript calls directly, and reserve enough
 //! stack for SQLite's parser and for what `crypto` wipes.
 
 const FUNCTIONS: &[&str] = &[

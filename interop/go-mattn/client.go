@@ -15,7 +15,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// Loaded on any connection, the extension stays for the whole process.
+// Once loaded on any connection, the extension stays for the whole process.
 func loadExtension() error {
 	extension := os.Getenv("STRONGROOM_EXTENSION")
 	sql.Register("loader", &sqlite3.SQLiteDriver{Extensions: []string{extension}})
@@ -110,7 +110,7 @@ func read(database *sql.DB) error {
 	return rows.Err()
 }
 
-// Two connections; what they see is gathered until one of them fails.
+// Two connections; the results are collected until one of them fails.
 type session struct {
 	seen []string
 	err  error

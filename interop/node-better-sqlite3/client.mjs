@@ -3,8 +3,8 @@ import process from 'node:process';
 import Database from 'better-sqlite3';
 import { main } from './node-client.mjs';
 
-// better-sqlite3 takes no URI, so Strongroom becomes the default VFS, for every database that is
-// opened after this; the key of all of them is named here too, or follows by `PRAGMA key`.
+// better-sqlite3 accepts no URI, so Strongroom becomes the default VFS, for every database opened
+// after this. The common key is set here too, or follows by `PRAGMA key`.
 function loadExtension(keyFile) {
     process.env.STRONGROOM_DEFAULT = '1';
     if (keyFile) process.env.STRONGROOM_KEY_FILE = keyFile;

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { main } from './node-client.mjs';
 
-// Loaded on any connection, the extension stays for the whole process.
+// Once loaded on any connection, the extension stays for the whole process.
 function loadExtension() {
     const loader = new DatabaseSync(':memory:', { allowExtension: true });
     loader.loadExtension(process.env.STRONGROOM_EXTENSION);
@@ -16,7 +16,7 @@ main(
         loadExtension();
         const url = pathToFileURL(file);
         url.searchParams.set('vfs', 'strongroom');
-        // No SQL changes the keys, whatever the environment says.
+        // SQL must not change the keys, whatever the environment says.
         url.searchParams.set('keys_in_sql', 'off');
         if (keyFile) url.searchParams.set('key_file', keyFile);
         return new DatabaseSync(url);

@@ -1,4 +1,4 @@
-// pgx writes and reads protected columns as it does any others.
+// pgx writes and reads protected columns like any others.
 package main
 
 import (
@@ -156,7 +156,7 @@ func code(err error) string {
 	return fmt.Sprint(err)
 }
 
-// In every way in which pgx can send a statement.
+// In every mode in which pgx can send a statement.
 func more(ctx context.Context, _ *pgx.Conn) {
 	for _, mode := range []pgx.QueryExecMode{
 		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec,
@@ -219,7 +219,7 @@ func inMode(ctx context.Context, connection *pgx.Conn, mode string) {
 	check(mode+", foreign key", "23503", code(err))
 }
 
-// An error inside of a savepoint: what was before it stays, what was behind it is gone.
+// An error inside a savepoint: earlier changes stay, later ones are gone.
 func saved(ctx context.Context, connection *pgx.Conn, mode string) {
 	const change = "UPDATE person SET name = $1 WHERE id = $2"
 	transaction, err := connection.Begin(ctx)
@@ -267,7 +267,7 @@ func copied(ctx context.Context, connection *pgx.Conn, mode string) {
 	check(mode+", deleted", 100, deleted.RowsAffected())
 }
 
-// Ten times, while the table gets a column and loses it.
+// Ten times, while the table gains and loses a column.
 func prepared(ctx context.Context, connection *pgx.Conn, mode string) {
 	_, err := connection.Prepare(ctx, "add", "INSERT INTO visit (person_id, number, note) VALUES (3, $1, $2)")
 	fail(err)
@@ -290,7 +290,7 @@ func prepared(ctx context.Context, connection *pgx.Conn, mode string) {
 	check(mode+", deleted", 10, deleted.RowsAffected())
 }
 
-// A statement that waits for a row is cancelled by the driver, and the session goes on.
+// The driver cancels a statement that waits for a row, and the session goes on.
 func cancelled(ctx context.Context, connection *pgx.Conn, mode string) {
 	const score = "SELECT score FROM person WHERE id = 1"
 	const change = "UPDATE person SET score = score + 1 WHERE id = 1"

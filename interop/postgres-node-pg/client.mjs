@@ -1,4 +1,4 @@
-// pg writes and reads protected columns as it does any others.
+// pg writes and reads protected columns like any others.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -65,7 +65,7 @@ async function more(client) {
     const { fields } = await client.query("SELECT id, name, born, salary, score, photo FROM person");
     assert.deepEqual(fields.map((field) => field.dataTypeID), [23, 1043, 1082, 1700, 20, 17]);
 
-    // Named: prepared once, and then bound only.
+    // Named: prepared once, and then only bound.
     const byName = { name: "by-name", text: "SELECT id FROM person WHERE name = $1" };
     for (let round = 0; round < 5; round++) {
         const { rows } = await client.query({ ...byName, values: [`${canary} ann`] });
@@ -78,7 +78,7 @@ async function more(client) {
     await client.query("BEGIN");
     await client.query("UPDATE person SET name = $1 WHERE id = $2", [`${canary} gone`, 1]);
     await client.query("ROLLBACK");
-    // Without parameters it goes by the simple protocol.
+    // Without parameters it uses the simple protocol.
     const simple = await client.query("SELECT name FROM person WHERE id = 1");
     assert.equal(simple.rows[0].name, `${canary} ann`);
 
@@ -103,7 +103,7 @@ async function more(client) {
     }
 }
 
-// An error inside of a savepoint: what was before it stays, what was behind it is gone.
+// An error inside a savepoint: earlier changes stay, later ones are gone.
 async function saved(client) {
     const change = "UPDATE person SET name = $1 WHERE id = $2";
     await client.query("BEGIN");
@@ -118,7 +118,7 @@ async function saved(client) {
     await client.query("ROLLBACK");
 }
 
-// Ten times, while the table gets a column and loses it; then by a cursor.
+// Ten times, while the table gains and loses a column; then with a cursor.
 async function prepared(client) {
     const add = { name: "add", text: "INSERT INTO visit (person_id, number, note) VALUES (3, $1, $2)" };
     const find = { name: "find", text: "SELECT note FROM visit WHERE person_id = 3 AND number = $1" };
@@ -140,7 +140,7 @@ async function prepared(client) {
     assert.equal((await client.query("DELETE FROM visit WHERE person_id = 3")).rowCount, 10);
 }
 
-// A statement that waits for a row is cancelled by the driver, and the session goes on.
+// The driver cancels a statement that waits for a row, and the session goes on.
 async function cancelled(client) {
     const score = "SELECT score FROM person WHERE id = 1";
     const change = "UPDATE person SET score = score + 1 WHERE id = 1";

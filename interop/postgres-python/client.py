@@ -50,7 +50,7 @@ def login(*bound):
 def write():
     rows = [parse(line) for line in sys.stdin]
     with psycopg.connect(URL) as connection:
-        # Several at once go in one pipeline.
+        # Several at once are sent in one pipeline.
         connection.cursor().executemany(INSERT, rows)
 
 

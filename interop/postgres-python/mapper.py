@@ -64,7 +64,7 @@ def mapped(engine):
         check("salary", decimal.Decimal("12.50"), ann.salary)
         check("photo", b"\0\xff", ann.photo)
         check("visits", [f"{CANARY} {number}" for number in range(3)], sorted(visit.note for visit in ann.visits))
-        # By parts, from a cursor in the server.
+        # In batches, from a server-side cursor.
         parts = session.execute(select(Visit.number, Visit.note).order_by(Visit.number)
                                 .execution_options(yield_per=2)).partitions()
         check("parts", [[(0, f"{CANARY} 0"), (1, f"{CANARY} 1")], [(2, f"{CANARY} 2")]],

@@ -1,7 +1,7 @@
-// Makes the package: `node pack.js EXTENSION FOLDER` compiles the sources, puts the extension and
-// all that belongs to it into FOLDER, packs it there, and prints the path of the tarball.
+// Builds the package: `node pack.js EXTENSION FOLDER` compiles the sources, copies the extension
+// and everything else into FOLDER, packs it there, and prints the path of the tarball.
 //
-// The package is for the platform that this runs on, and says so to npm.
+// The package is for the platform that this runs on, and declares that to npm.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';

@@ -26,12 +26,12 @@ def test_a_fork_shares_no_nonce(tmp_path):
     connection.execute("CREATE TABLE t(a INTEGER PRIMARY KEY, b)")
     numbers = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 400)"
     connection.execute(f"{numbers} INSERT INTO t SELECT i, randomblob(600) FROM n")
-    # More nonces are drawn for this than its pages need.
+    # Draws more nonces than its pages need.
     connection.execute(COMMIT)
     at_fork = path.read_bytes()
     child = os.fork()
     if child == 0:
-        # Nothing of pytest's may run here, whatever happens.
+        # No code of pytest may run in the child, whatever happens.
         try:
             connection.execute(COMMIT)
             other.write_bytes(path.read_bytes())
@@ -39,7 +39,7 @@ def test_a_fork_shares_no_nonce(tmp_path):
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    # The file too goes on twice, as that of a machine which is resumed twice.
+    # The file is duplicated as well, like that of a virtual machine that is resumed twice.
     with path.open("r+b") as file:
         file.write(at_fork)
     connection.execute(COMMIT)

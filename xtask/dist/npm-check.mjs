@@ -1,4 +1,4 @@
-// What a user of the package does first. It is run in the folder where the package is installed.
+// A user's first steps with the package. Run in the folder where the package is installed.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';

@@ -1,5 +1,5 @@
-// What a reader would see go wrong on the page of a comparison. Run in the page itself; each
-// function returns findings, a line of text each.
+// Finds visible defects on the page of a comparison. Run in the page itself; each function returns
+// its findings, one line of text each.
 'use strict';
 
 const LEAST_TEXT_PX = 11;
@@ -24,7 +24,7 @@ function few(what, elements) {
   return [`${what}, ${elements.length} times: ${shown.join('; ')}`];
 }
 
-/** Whether an element is a place that scrolls sideways by itself. */
+/** Whether an element scrolls horizontally by itself. */
 const scrolls = (element) => /auto|scroll/.test(getComputedStyle(element).overflowX);
 
 function pageOverflow() {
@@ -34,7 +34,7 @@ function pageOverflow() {
     : [];
 }
 
-/** Boxes whose text goes over their edge. */
+/** Boxes whose text overflows. */
 function textOverflow() {
   const over = select('body *').filter((element) =>
     element instanceof HTMLElement && element.clientWidth > 0
@@ -43,7 +43,7 @@ function textOverflow() {
   return few('text goes over the edge of its box', over);
 }
 
-/** Text of drawings: inside of the drawing, apart from each other, large enough. */
+/** Text in drawings must be inside the drawing, not overlap, and be large enough. */
 function drawnText() {
   const texts = select('svg text').filter(isSeen);
   const outside = texts.filter((text) => {
@@ -73,7 +73,7 @@ function drawnText() {
   ];
 }
 
-/** Text of the page, which is never smaller than that of an axis. */
+/** Text on the page must not be smaller than that of an axis. */
 function smallText() {
   const small = select('body *').filter((element) =>
     element instanceof HTMLElement && isSeen(element)
@@ -87,7 +87,7 @@ function smallText() {
 const NUMBER = new RegExp('(?<![\\p{L}\\d])\\d[\\d.,]*(?:[–:]\\d[\\d.,]*)*'
   + '(?:[ \\u00a0](?:%|×|µs|ms|s|[KMGT]iB|MHz))?(?![\\p{L}\\d])', 'gu');
 
-/** Numbers that go on in the next line. */
+/** Numbers that are broken across lines. */
 function brokenNumbers() {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const range = document.createRange();
@@ -111,7 +111,7 @@ function brokenNumbers() {
   return few('a number goes on in the next line', broken);
 }
 
-/** Legends name what their drawing shows, in its colours, and nothing else. */
+/** Legends must name exactly what their drawing shows, in its colours. */
 function legends() {
   const wrong = [];
   for (const figure of select('figure').filter(isSeen)) {
@@ -129,7 +129,7 @@ function legends() {
   return few('a legend does not fit its drawing', wrong);
 }
 
-/** An engine has the same colour in every place that names it. */
+/** An engine must have the same colour everywhere. */
 function colours() {
   const seen = new Map();
   // Grey bars are those of engines without a card.
@@ -143,7 +143,7 @@ function colours() {
     several.map(([engine, colours]) => `${engine} (${[...colours].join(', ')})`));
 }
 
-/** What scrolls sideways says so, and can be reached with the keyboard. */
+/** Elements that scroll horizontally must show it, and be reachable with the keyboard. */
 function scrollCues() {
   const silent = select('.scroll').filter((element) => isSeen(element)
     && element.scrollWidth > element.clientWidth + 1
@@ -159,19 +159,19 @@ function everything() {
   ];
 }
 
-/** What axe-core finds. */
+/** Findings of axe-core. */
 async function accessibility(options = {}) {
   const { violations } = await axe.run(document, { resultTypes: ['violations'], ...options });
   return violations.map(({ id, impact, help, nodes }) =>
     `axe: ${id} (${impact}), ${nodes.length} times: ${help}: ${nodes[0].target.join(' ')}`);
 }
 
-/** Text that can hardly be told from what is behind it, and engines whose colours differ. */
+/** Text with too little contrast, and engines with inconsistent colours. */
 async function contrast() {
   return [...colours(), ...await accessibility({ runOnly: ['color-contrast'] })];
 }
 
-/** Unfolds everything, and waits until the page has been laid out anew. */
+/** Expands everything, and waits for the new layout. */
 async function unfold() {
   select('details').forEach((part) => { part.open = true; });
   for (const _ of [1, 2, 3]) {
@@ -186,7 +186,7 @@ const isRanked = (bars) => bars.map(number).filter((one) => one >= 0)
   .every((one, place, all) => place === 0 || all[place - 1] <= one);
 const must = (holds, what) => holds ? [] : [what];
 
-/** Without scripts: bars are there, ranked, and nothing offers what it cannot do. */
+/** Without scripts the bars must be there, ranked, without controls that do nothing. */
 function withoutScripts() {
   if (!ranking()) {
     return [];
@@ -202,14 +202,14 @@ function withoutScripts() {
   ];
 }
 
-/** The first chip gets the focus, as a key would give it. */
+/** Focuses the first chip, as with the keyboard. */
 function focusChip() {
   const chip = select('.chip', ranking()).find((one) => isSeen(one));
   chip?.focus();
   return must(chip && document.activeElement === chip, 'no engine can be left out by a key');
 }
 
-/** The chip was pressed by a key: what it stands for is not shown any more, and it says so. */
+/** After the chip was pressed with the keyboard, its engines must be hidden, and it must say so. */
 function chipIsOff() {
   const chip = document.activeElement;
   const { kind, group, name: engine } = chip.dataset;
@@ -223,7 +223,7 @@ function chipIsOff() {
   ];
 }
 
-/** Every way to rank ranks, and tells the numbers of the tables. */
+/** Every ranking measure must rank, and show the numbers of the tables. */
 function metrics() {
   const [metric, test] = select('.metric, .test-of', ranking());
   const findings = [];
@@ -248,7 +248,7 @@ function metrics() {
   return findings;
 }
 
-/** A link into a folded part unfolds it. */
+/** A link into a collapsed part must expand it. */
 async function linksUnfold() {
   const findings = [];
   for (const link of select('.contents a').filter(isSeen)) {

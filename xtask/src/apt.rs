@@ -1,4 +1,4 @@
-//! Debian's packages, installed where this user may do so without being asked anything.
+//! Installs Debian packages, if this user may do so without a prompt.
 
 use std::process::Command;
 use std::thread;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::command::{program, run as run_command, succeeds};
 
-/// Tries to install these packages; whether it helped the caller sees.
+/// Tries to install these packages; the caller checks whether it helped.
 pub fn install(packages: &[&str]) {
     let Some(mode) = privilege() else { return };
     println!("installing {}", packages.join(" "));
@@ -18,18 +18,18 @@ pub fn install(packages: &[&str]) {
     }
 }
 
-/// Has apt look which packages there are, where this user may.
+/// Updates apt's package lists, if this user may.
 pub fn update_package_lists() {
     if let Some(mode) = privilege() {
         mode.update();
     }
 }
 
-/// For how long another package manager is waited for, and how often it is looked for, seconds.
+/// How long to wait for another package manager, and how often to retry, seconds.
 const LOCK_PATIENCE_S: u64 = 600;
 const LOCK_INTERVAL_S: u64 = 5;
 
-/// How this user may install packages without being asked anything.
+/// How this user may install packages without a prompt.
 enum Privilege {
     Root,
     Sudo,
@@ -46,7 +46,7 @@ impl Privilege {
             }
         };
         command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]);
-        // Another package manager may be at work: new machines update themselves.
+        // Another package manager may be running: new machines update themselves.
         command.args([
             "--option",
             &format!("DPkg::Lock::Timeout={LOCK_PATIENCE_S}"),
@@ -54,8 +54,8 @@ impl Privilege {
         command
     }
 
-    /// Has apt look which packages there are; yields whether it did. The lock on its lists is one
-    /// that it does not wait for.
+    /// Updates apt's package lists; returns whether it succeeded. apt does not wait for the lock on
+    /// its lists.
     fn update(&self) -> bool {
         for attempt in 0..LOCK_PATIENCE_S / LOCK_INTERVAL_S {
             let output = self.apt_get().args(["--quiet", "update"]).output();

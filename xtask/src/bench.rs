@@ -1,6 +1,5 @@
-//! `bench`: what a page costs, as paired ratios to stock SQLite; what a statement costs in the lab;
-//! what a value of a protected column costs; what sealing in process, and the way through the
-//! proxy cost; what pages and keys cost in browsers.
+//! `bench`: benchmarks of pages (as paired ratios to stock SQLite), statements in the lab, values
+//! of protected columns, the in-process engine, the proxy, and pages and keys in browsers.
 
 use crate::browser;
 use crate::command::{cargo, run as run_command};
@@ -14,8 +13,7 @@ pub struct Options {
     arguments: Vec<String>,
 }
 
-/// The measuring programs: a name, the package and its example. The first is run where no name is
-/// given.
+/// The benchmark programs: a name, the package and its example. The first is the default.
 const PROGRAMS: [(&str, &str, &str); 6] = [
     ("page", "strongroom-sqlite-linked", "storage_bench"),
     ("statement", "strongroom-sqlite-api", "statement_cost"),
@@ -25,7 +23,7 @@ const PROGRAMS: [(&str, &str, &str); 6] = [
     ("proxy", "strongroom-proxy", "pass_through"),
 ];
 
-/// Builds the measuring program with optimisation and runs it.
+/// Builds the benchmark with optimisation and runs it.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let named = options.arguments.first();
     if named.is_some_and(|name| name == "browser") {

@@ -1,8 +1,8 @@
-//! The tests of the package for browsers, in real browsers: `packages/sqlite/tests`, and of the
-//! packed package: `packages/sqlite/consumers`.
+//! Runs the tests of the package for browsers in real browsers: `packages/sqlite/tests`, and those
+//! of the packed package: `packages/sqlite/consumers`.
 //!
-//! Each test runs in a worker of its own, in one page. What a page cannot do is done here: to serve
-//! vectors and files of the native program, and to end browsers in the midst of commits.
+//! Each test runs in a separate worker, in one page. This module does what a page cannot: it serves
+//! vectors and files of the native program, and ends browsers in the middle of commits.
 
 mod consumers;
 pub mod debug;
@@ -34,7 +34,7 @@ pub enum Extent {
 }
 
 impl Extent {
-    /// How often a worker is ended in the midst of commits, in each browser.
+    /// How often a worker is ended in the middle of commits, in each browser.
     fn worker_ends(self) -> u32 {
         match self {
             Extent::Slice => 10,
@@ -42,7 +42,7 @@ impl Extent {
         }
     }
 
-    /// How often a browser is.
+    /// How often a browser is ended.
     fn browser_ends(self) -> u32 {
         match self {
             Extent::Slice => 3,
@@ -50,7 +50,7 @@ impl Extent {
         }
     }
 
-    /// How often a process of Node is, for each kind of journal.
+    /// How often a Node process is ended, for each kind of journal.
     fn process_ends(self) -> u32 {
         match self {
             Extent::Slice => 5,
@@ -73,7 +73,7 @@ pub struct Options {
     pictures: Option<PathBuf>,
 }
 
-/// Runs the part that belongs to every test.
+/// Runs the part that belongs to `cargo xtask test`.
 pub fn run_slice() -> anyhow::Result<()> {
     run(&Options {
         short: true,
@@ -117,7 +117,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
 }
 
-/// Prints what sealing and opening of pages, key derivation and opening of databases cost.
+/// Prints the cost of sealing and opening pages, of key derivation and of opening databases.
 pub fn measure() -> anyhow::Result<()> {
     let built = wasm::build(true)?;
     for browser in [Browser::Chromium, Browser::Firefox] {

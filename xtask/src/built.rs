@@ -1,6 +1,6 @@
-//! The program and the extension that steps and scripts use, of the features that the tests build
-//! them with. A build of one package alone would unite other features of its dependencies: it
-//! would compile them once more, and leave another program in the same place.
+//! The program and the extension that steps and scripts use, with the same features as in the
+//! tests. A build of a single package would unify other features of its dependencies: it would
+//! compile these again, and replace the program.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX, EXE_SUFFIX};
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use crate::command::{cargo, run as run_command};
 use crate::workspace::{self, ALL_FEATURES};
 
-/// Where they are.
+/// Their paths.
 pub struct Built {
     pub extension: PathBuf,
     pub program: PathBuf,
 }
 
-/// Builds what is not fresh.
+/// Builds what is out of date.
 pub fn build() -> anyhow::Result<Built> {
     let wanted = [
         "--quiet",

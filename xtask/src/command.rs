@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 
-/// The cargo that runs this program, so that a chosen toolchain stays chosen.
+/// The cargo that runs this program, so that the selected toolchain is kept.
 pub fn cargo() -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(program);
@@ -31,8 +31,8 @@ pub fn run(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a command whose output the user sees; false where it ends with the status that says that it
-/// cannot run here.
+/// Runs a command whose output the user sees; returns false if it exits with the status that means
+/// that it cannot run here.
 pub fn run_unless_skipped(command: &mut Command, skipped: i32) -> anyhow::Result<bool> {
     let status = command
         .status()
@@ -56,7 +56,7 @@ pub fn read(command: &mut Command) -> anyhow::Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("{} wrote no text", name(command)))
 }
 
-/// Whether a command can be started and succeeds; its output is thrown away.
+/// Whether a command can be started and succeeds; its output is discarded.
 pub fn succeeds(command: &mut Command) -> bool {
     command
         .stdout(Stdio::null())

@@ -1,4 +1,4 @@
-//! Licences, sources and advisories of what we depend on, by cargo-deny.
+//! Checks licences, sources and advisories of the dependencies with cargo-deny.
 
 use std::process::Stdio;
 
@@ -12,7 +12,7 @@ pub const TOOL: Tool = Tool {
     version: "0.20.2",
 };
 
-/// Checks everything that needs no network, then the advisories if their database can be had.
+/// Checks everything that needs no network, then the advisories if their database is available.
 pub fn run() -> anyhow::Result<()> {
     let deny = TOOL
         .find()?

@@ -1,22 +1,23 @@
-//! Whether the disk has room for what the tests build, before an hour is spent on finding out.
+//! Checks for enough disk space before the tests are built, which would otherwise fail after an
+//! hour.
 
 use anyhow::{Context, bail};
 
 use crate::command::program;
 
-/// What a run of every step leaves in the folder `target` and beside it, in GiB. Servers of tests
-/// and caches of package managers have a share.
+/// What a run of every step leaves in the folder `target` and beside it, in GiB, including servers
+/// of tests and caches of package managers.
 const BUILT_GIB: u64 = 15;
-/// What cargo's records for incremental builds add, which `CARGO_INCREMENTAL=0` leaves out.
+/// The size of cargo's incremental data, which `CARGO_INCREMENTAL=0` avoids.
 const INCREMENTAL_GIB: u64 = 9;
 const KIB_PER_GIB: u64 = 1 << 20;
 
-/// Fails where the disk of the checkout is too small.
+/// Fails if the disk of the checkout is too small.
 pub fn check() -> anyhow::Result<()> {
     let folder = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".to_owned());
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {folder}"))?;
     let built = number(&said("du", &["-sk", &folder]), 0, 0).unwrap_or(0);
-    // Where nobody knows, nothing is said: the build itself will.
+    // If the free space is unknown, the build itself has to fail.
     let Some(free) = number(&said("df", &["-Pk", &folder]), 1, 3) else {
         return Ok(());
     };
@@ -47,7 +48,7 @@ fn said(name: &str, arguments: &[&str]) -> String {
     )
 }
 
-/// The number in a place of a table of blanks (POSIX `df -P`, `du`).
+/// A number in a whitespace-separated table (POSIX `df -P`, `du`).
 fn number(text: &str, line: usize, field: usize) -> Option<u64> {
     let line = text.lines().nth(line)?;
     line.split_whitespace().nth(field)?.parse().ok()

@@ -1,4 +1,5 @@
-//! `dist`: what a release has, built on this machine and used from an empty environment.
+//! `dist`: builds the artefacts of a release on this machine, and tests each in an empty
+//! environment.
 
 mod build;
 mod checksums;
@@ -50,15 +51,15 @@ pub struct Options {
     check_only: bool,
 }
 
-/// An artefact, or artefacts that are made together. A part may use what an earlier one has made.
+/// An artefact, or several that are built together. A part may use the results of earlier ones.
 pub struct Part {
     /// What `--only` calls it.
     pub name: &'static str,
-    /// What it needs of the machine beside Rust and a C compiler.
+    /// Requirements besides Rust and a C compiler.
     pub needs: &'static [Requirement],
-    /// Builds the artefacts into [`Context::artefacts`], and says where they are.
+    /// Builds the artefacts into [`Context::artefacts`], and returns their paths.
     pub make: fn(&Context) -> anyhow::Result<Vec<PathBuf>>,
-    /// Uses the artefacts from an empty environment, and says in a sentence what was seen.
+    /// Uses the artefacts in an empty environment, and returns a sentence on the result.
     pub check: fn(&Context) -> anyhow::Result<String>,
 }
 
@@ -77,11 +78,11 @@ const PARTS: &[Part] = &[
     notes::PART,
 ];
 
-/// What every part knows.
+/// Shared context of the parts.
 pub struct Context {
-    /// The folder of the artefacts. It has files and no folders.
+    /// The folder of the artefacts, without subfolders.
     pub artefacts: PathBuf,
-    /// A folder for what parts need on the way; `--only` finds there what earlier runs left.
+    /// A folder for intermediate files; with `--only` it has those of earlier runs.
     pub scratch: PathBuf,
     /// Where the artefacts will be published, without a slash at the end.
     pub address: String,
@@ -90,11 +91,11 @@ pub struct Context {
 }
 
 impl Context {
-    /// An empty folder of a part's own below the scratch folder.
+    /// An empty folder for a part, in the scratch folder.
     ///
     /// # Errors
     ///
-    /// Where what an earlier run left there cannot be removed.
+    /// If what an earlier run left there cannot be removed.
     pub fn empty_folder(&self, name: &str) -> anyhow::Result<PathBuf> {
         let folder = self.scratch.join(name);
         if folder.exists() {
@@ -106,7 +107,7 @@ impl Context {
     }
 }
 
-/// Makes the parts, writes their checksums, then checks each.
+/// Builds the parts, writes their checksums, then checks each part.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let context = context(options)?;
     let parts: Vec<&Part> = PARTS
@@ -150,7 +151,7 @@ fn make(part: &Part, context: &Context) -> anyhow::Result<()> {
 fn context(options: &Options) -> anyhow::Result<Context> {
     let target = workspace::target_folder()?;
     let version = workspace::version()?;
-    // Not `target/dist` itself: cargo puts there what it builds with the profile of that name.
+    // Not `target/dist` itself, where cargo puts builds with the profile of that name.
     let folder = options.output.clone();
     let artefacts = folder.unwrap_or_else(|| target.join("dist").join(&version));
     let scratch = target.join("dist-scratch");
@@ -166,7 +167,7 @@ fn context(options: &Options) -> anyhow::Result<Context> {
     })
 }
 
-/// Programs that run in other folders are given these paths.
+/// Absolute, since programs in other folders get these paths.
 fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
     path.canonicalize()
         .with_context(|| format!("cannot find {}", path.display()))

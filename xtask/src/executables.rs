@@ -1,5 +1,5 @@
-//! The tests of the workspace: as many executables at a time as there are processors. Most of them
-//! wait for servers, and cargo would start each when the last has ended.
+//! Runs the tests of the workspace, with as many executables in parallel as there are processors.
+//! Most tests wait for servers, and cargo would run the executables one after the other.
 
 use std::cmp::Reverse;
 use std::ffi::OsStr;
@@ -17,19 +17,19 @@ use crate::command::{cargo, program, read};
 use crate::process::{self, Ended};
 use crate::workspace::ALL_FEATURES;
 
-/// Longer than any executable takes on a machine in use: one that hangs is ended, and named.
+/// More than any executable needs on a busy machine; one that hangs is ended, and named.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
-/// Which tests, and what they are given.
+/// Which tests to run, and with which arguments.
 #[derive(Default)]
 pub struct Tests<'a> {
-    /// Names of executables; none: all of them.
+    /// Names of executables; if empty, all of them.
     pub names: &'a [&'a str],
     pub arguments: &'a [&'a str],
     pub environment: &'a [(&'a str, &'a OsStr)],
 }
 
-/// An executable with tests.
+/// A test executable.
 #[derive(Debug, PartialEq)]
 struct Executable {
     /// Package and target.
@@ -39,7 +39,7 @@ struct Executable {
     folder: PathBuf,
 }
 
-/// What became of one.
+/// The result of one executable.
 struct Outcome {
     is_ok: bool,
     output: String,
@@ -47,20 +47,22 @@ struct Outcome {
 }
 
 impl Tests<'_> {
-    /// Builds and runs them, all of them even where one fails.
+    /// Builds and runs them, all of them even if one fails.
     pub fn run(&self) -> anyhow::Result<()> {
         let executables = self.build()?;
         let logs = tempfile::tempdir().context("cannot make a temporary folder")?;
         let next = AtomicUsize::new(0);
         let failed = Mutex::new(Vec::new());
         let work = || {
-            while let Some(own) = executables.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let log = logs.path().join(own.path.file_name().unwrap_or_default());
-                let outcome = self.run_one(own, &log);
-                // Held while it is told: what two have to say is not mixed.
+            while let Some(executable) = executables.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let log = logs
+                    .path()
+                    .join(executable.path.file_name().unwrap_or_default());
+                let outcome = self.run_one(executable, &log);
+                // Held while reporting, so that two reports are not mixed.
                 let mut failed = failed.lock().expect("no thread has panicked");
-                if !tell(own, outcome) {
-                    failed.push(own.name.as_str());
+                if !report(executable, outcome) {
+                    failed.push(executable.name.as_str());
                 }
             }
         };
@@ -90,20 +92,21 @@ impl Tests<'_> {
         if executables.is_empty() {
             bail!("cargo built no tests");
         }
-        // The largest test most, and take longest: behind all others, one would run alone.
-        executables
-            .sort_by_key(|own| Reverse(fs::metadata(&own.path).map_or(0, |file| file.len())));
+        // The largest ones have the most tests and take longest, so they start first.
+        executables.sort_by_key(|executable| {
+            Reverse(fs::metadata(&executable.path).map_or(0, |file| file.len()))
+        });
         Ok(executables)
     }
 
-    fn run_one(&self, own: &Executable, log: &Path) -> anyhow::Result<Outcome> {
+    fn run_one(&self, executable: &Executable, log: &Path) -> anyhow::Result<Outcome> {
         let start = Instant::now();
-        let mut command = program(&own.path.to_string_lossy());
+        let mut command = program(&executable.path.to_string_lossy());
         command
-            .current_dir(&own.folder)
-            .env("CARGO_MANIFEST_DIR", &own.folder)
+            .current_dir(&executable.folder)
+            .env("CARGO_MANIFEST_DIR", &executable.folder)
             .env("CARGO", cargo().get_program())
-            // The requirements include a PostgreSQL server: tests without it are no tests.
+            // The requirements include a PostgreSQL server, so no test may skip itself.
             .env("STRONGROOM_TEST_SERVERS", "1")
             .envs(self.environment.iter().map(|(name, value)| (*name, *value)))
             .args(self.arguments);
@@ -121,8 +124,8 @@ impl Tests<'_> {
     }
 }
 
-/// Says what became of one; whether it is ok.
-fn tell(own: &Executable, outcome: anyhow::Result<Outcome>) -> bool {
+/// Reports a result; returns whether it is ok.
+fn report(executable: &Executable, outcome: anyhow::Result<Outcome>) -> bool {
     match outcome {
         Ok(outcome) => {
             let Outcome {
@@ -131,17 +134,17 @@ fn tell(own: &Executable, outcome: anyhow::Result<Outcome>) -> bool {
             if !outcome.is_ok {
                 println!("{output}");
             }
-            println!("{}: {} ({seconds:.1} s)", own.name, summary(output));
+            println!("{}: {} ({seconds:.1} s)", executable.name, summary(output));
             outcome.is_ok
         }
         Err(error) => {
-            println!("{}: {error:#}", own.name);
+            println!("{}: {error:#}", executable.name);
             false
         }
     }
 }
 
-/// `12 passed`, or what else the last line of a run counts.
+/// `12 passed`, or another summary from the last line of a run.
 fn summary(output: &str) -> String {
     let found = output.lines().rev().find_map(|line| {
         let counts = line.strip_prefix("test result: ")?;
@@ -158,7 +161,7 @@ fn summary(output: &str) -> String {
     }
 }
 
-/// The executable with tests that a line of cargo's names.
+/// The test executable in a line of cargo's output.
 fn executable(line: &str) -> Option<Executable> {
     let message: Value = serde_json::from_str(line).ok()?;
     let is_test = message["reason"] == "compiler-artifact" && message["profile"]["test"] == true;
@@ -207,15 +210,15 @@ mod tests {
     #[test]
     fn what_fails_is_told() {
         let folder = tempfile::tempdir().unwrap();
-        let own = Executable {
+        let executable = Executable {
             name: "a failing one".to_owned(),
             path: PathBuf::from("/bin/false"),
             folder: folder.path().to_owned(),
         };
-        let outcome = Tests::default().run_one(&own, &folder.path().join("log"));
+        let outcome = Tests::default().run_one(&executable, &folder.path().join("log"));
         let outcome = outcome.unwrap();
         assert!(!outcome.is_ok);
         assert!(outcome.output.contains("WithStatus(1)"));
-        assert!(!tell(&own, Ok(outcome)));
+        assert!(!report(&executable, Ok(outcome)));
     }
 }

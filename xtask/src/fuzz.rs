@@ -1,7 +1,7 @@
 //! `fuzz`: libFuzzer on the targets of `crates/fuzz-targets`, with the stable toolchain.
 //!
-//! What libFuzzer needs of the compiler is a pass of LLVM and its options, which `-C passes` and
-//! `-C llvm-args` give; neither a nightly toolchain nor another cargo command is needed.
+//! libFuzzer needs an LLVM pass with options, which `-C passes` and `-C llvm-args` select; neither
+//! a nightly toolchain nor another cargo command is needed.
 
 mod coverage;
 
@@ -16,10 +16,10 @@ use crate::command::run as run_command;
 use crate::sanitizer;
 
 const FOLDER: &str = "fuzz";
-/// The longest input: what the targets read is shorter.
+/// Maximum input size; the targets read less.
 const INPUT_SIZE_MAX: usize = 1024;
 
-/// What libFuzzer wants compiled in: counters of edges, their addresses, and operands of
+/// The instrumentation that libFuzzer needs: edge counters, their addresses, and operands of
 /// comparisons (clang.llvm.org/docs/SanitizerCoverage.html).
 const COUNTERS: &[&str] = &[
     "-Cpasses=sancov-module",
@@ -56,7 +56,7 @@ pub struct Options {
 enum Build {
     /// Without it.
     Plain,
-    /// With PostgreSQL's own grammar, where a target has a use for it.
+    /// With PostgreSQL's own grammar, for targets that use it.
     WithOracle,
 }
 
@@ -101,7 +101,7 @@ struct Fuzzer {
     seed: String,
 }
 
-/// A target that is being run, and where it writes.
+/// A running target, and its output.
 struct Run<'a> {
     target: &'a str,
     child: Child,
@@ -109,7 +109,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Waits for the end and says what was done; `false` when something was found.
+    /// Waits for the end and prints a summary; returns false if something was found.
     fn finish(&mut self) -> anyhow::Result<bool> {
         let status = self.child.wait()?;
         let log = fs::read(&self.log)?;
@@ -142,7 +142,7 @@ fn is_telling(line: &str) -> bool {
     SIGNS.iter().any(|sign| line.contains(sign))
 }
 
-/// Executions, and the last count of edges.
+/// The number of executions, and the final count of edges.
 fn summary(log: &str) -> String {
     let word_after = |line: &str, word: &str| {
         let (_, rest) = line.split_once(word)?;
@@ -170,7 +170,7 @@ impl Fuzzer {
             println!("this toolchain has no address sanitizer: fuzzing without it");
         }
         flags.extend(COUNTERS);
-        // What is fuzzed has the dependencies that are shipped; cargo adds libFuzzer's.
+        // Fuzzed with the dependencies that are shipped; cargo adds libFuzzer's.
         fs::copy("Cargo.lock", Path::new(FOLDER).join("Cargo.lock"))?;
         let manifest = ["--manifest-path", "fuzz/Cargo.toml"];
         let mut build = sanitizer::command(&flags, sanitized)?;
@@ -187,7 +187,7 @@ impl Fuzzer {
         })
     }
 
-    /// The program for one target. Leaks count, and so does an input that takes 20 seconds.
+    /// The command for one target. Leaks are failures, and so are inputs that take 20 seconds.
     fn command(&self, target: &str) -> Command {
         let mut command = crate::command::program(&self.program.to_string_lossy());
         command
@@ -200,7 +200,7 @@ impl Fuzzer {
         command
     }
 
-    /// Runs each target for so many seconds, as many at a time as there are processors.
+    /// Runs each target for this many seconds, as many in parallel as there are processors.
     fn run_all(&self, targets: &[String], seconds: u64) -> anyhow::Result<()> {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         let mut failed = Vec::new();
@@ -238,7 +238,7 @@ impl Fuzzer {
         Ok(Run { target, child, log })
     }
 
-    /// The fewest inputs that reach what corpus and finds reach together.
+    /// Replaces the corpus by the fewest inputs with the combined coverage of corpus and finds.
     fn keep(&self, target: &str) -> anyhow::Result<()> {
         let corpus = folder("corpus", target)?;
         let merged = folder("merged", target)?;

@@ -1,4 +1,4 @@
-//! Foreign clients: each folder of `interop/` with a `run` script.
+//! Runs the foreign clients: each folder of `interop/` has a `run` script.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::built::{self, Built};
 use crate::command::{program, run as run_command, run_unless_skipped};
 use crate::workspace;
 
-/// The status of a script that cannot run here, as it has said; automake's.
+/// A script's exit status if it cannot run here, as in automake; the script prints why.
 const SKIPPED: i32 = 77;
 
 /// Runs every client and prints how many passed.
@@ -23,7 +23,7 @@ pub fn run() -> anyhow::Result<()> {
     run_all(&clients, &[])
 }
 
-/// Runs those whose folder begins so, with more variables of the environment.
+/// Runs the clients whose folder has this prefix, with additional environment variables.
 pub fn run_with(prefix: &str, variables: &[(&str, &Path)]) -> anyhow::Result<()> {
     let mut clients = clients(Path::new("interop"))?;
     clients.retain(|client| {
@@ -36,8 +36,8 @@ pub fn run_with(prefix: &str, variables: &[(&str, &Path)]) -> anyhow::Result<()>
     run_all(&clients, variables)
 }
 
-/// Takes one client through its steps with a program and an extension that were built elsewhere.
-/// `exchange` is an empty folder.
+/// Runs all steps of one client with a program and an extension built elsewhere. `exchange` is an
+/// empty folder.
 pub fn run_one(
     name: &str,
     built: &Built,
@@ -90,7 +90,7 @@ fn run_all(clients: &[PathBuf], variables: &[(&str, &Path)]) -> anyhow::Result<(
     }
 }
 
-/// The folder where clients leave files for each other. It stays, to look into what went wrong.
+/// The folder where clients leave files for each other. It is kept for investigating failures.
 fn emptied(folder: PathBuf) -> anyhow::Result<PathBuf> {
     match fs::remove_dir_all(&folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
@@ -100,7 +100,7 @@ fn emptied(folder: PathBuf) -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Folders with a script `run`, in the order of names. One without it is a mistake, not a client.
+/// Folders with a script `run`, sorted by name. A folder without one is an error.
 fn clients(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let entries =
         fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;

@@ -12,22 +12,23 @@ use crate::command::{program, run as run_command};
 use crate::executables::Tests;
 use crate::{built, interop, requirements};
 
-/// Names the folder of the server's programs, for `server-testkit` and `interop/postgres.sh`.
+/// Environment variable with the folder of the server's programs, for `server-testkit` and
+/// `interop/postgres.sh`.
 const PROGRAMS: &str = "STRONGROOM_TEST_POSTGRES";
 
-/// Executables whose tests start a server. Those of them that need TLS leave themselves out: this
-/// server has none.
+/// Executables whose tests start a server. Tests that need TLS skip themselves, because this server
+/// has none.
 const TESTS: &[&str] = &["all", "proxy", "proxy_command", "server", "tpcc"];
 
-/// What needs no server and takes long, and a test that takes a minute and has a twin under the
-/// other isolation that is run.
+/// Slow tests that need no server, and a test that takes a minute and is run at the other isolation
+/// level anyway.
 const LEFT_OUT: &[&str] = &[
     "derived::",
     "oracle::",
     "protected_columns_are_consistent_when_serializable",
 ];
 
-/// Folders of `interop/` with clients of PostgreSQL begin so.
+/// Prefix of folders in `interop/` with clients of PostgreSQL.
 const CLIENTS: &str = "postgres-";
 
 /// What a newer server is most likely to change: catalogues, definitions, the guard, names, and
@@ -104,14 +105,14 @@ fn open_to_all(_: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// PATH with a folder before all others.
+/// PATH with a folder prepended.
 fn first_in_path(folder: &Path) -> anyhow::Result<OsString> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = iter::once(folder.to_owned()).chain(env::split_paths(&path));
     env::join_paths(folders).context("the folder of the server's programs cannot stand in PATH")
 }
 
-/// The first folder with the server's programs, whatever version of Python is on the way to it.
+/// The first folder with the server's programs, whatever the Python version in its path.
 fn programs_below(folder: &Path) -> anyhow::Result<Option<PathBuf>> {
     let entries =
         fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;

@@ -1,4 +1,4 @@
-//! npm: programs of Node's registry, in the versions of lock files.
+//! npm: programs from Node's registry, in the versions of lock files.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use anyhow::Context;
 
 use crate::command::{program, run as run_command};
 
-/// npm, which installs into a folder and runs nobody's scripts.
+/// An npm command in a folder that runs no package scripts.
 pub fn command(command: &str, folder: &Path) -> Command {
     let mut npm = program("npm");
     npm.args([command, "--prefer-offline", "--no-audit", "--no-fund"]);
@@ -17,10 +17,10 @@ pub fn command(command: &str, folder: &Path) -> Command {
     npm
 }
 
-/// The programs that build a package of ours, in the versions of its lock file.
+/// Installs the programs that build one of our packages, in the versions of its lock file.
 pub fn install_programs(package: &Path) -> anyhow::Result<()> {
     let lock = fs::read(package.join("package-lock.json"))?;
-    // What was installed last, and whether it went through.
+    // Records what was last installed completely.
     let stamp = package.join("node_modules/.installed-by-xtask");
     if fs::read(&stamp).is_ok_and(|installed| installed == lock) {
         return Ok(());

@@ -1,7 +1,6 @@
-//! `page`: the lab's page as its readers see it, in Chromium, drawn from committed results and from
-//! made-up ones: in two widths and both colour schemes, folded and unfolded, with scripts and
-//! without. What is found is an error; pictures of all that was looked at stay below the target
-//! folder.
+//! `page`: checks the lab's page in Chromium, rendered from committed and made-up results: in two
+//! widths and both colour schemes, collapsed and expanded, with and without scripts. Findings are
+//! errors; pictures of everything that was checked are kept below the target folder.
 
 mod pages;
 mod view;
@@ -34,28 +33,28 @@ pub struct Options {
 const DESKTOP: u32 = 1280;
 const PHONE: u32 = 390;
 
-/// A page is no longer than this on a desktop before anything is unfolded, pixels.
+/// Maximum height on a desktop before anything is expanded, pixels.
 const HEIGHT_MAX: u64 = 12_000;
 
-/// Chromium takes no picture that is much taller.
+/// Chromium takes no screenshot that is much taller.
 const PICTURE_HEIGHT_MAX: u64 = 16_000;
 
-/// A page has no more bytes than this.
+/// Maximum size of a page, bytes.
 const BYTES_MAX: u64 = 2_000_000;
 
-/// The picture that README.md shows, the run that it is of, and its window.
+/// The picture in README.md, the run that it shows, and its window.
 const PICTURE: &str = "docs/images/report.png";
 const PICTURE_OF: &str = "speed";
 const PICTURE_WIDTH: u32 = 1360;
 
-/// Where the picture ends: behind the bars.
+/// The lower end of the picture: after the bars.
 const PICTURE_END: &str = "Math.ceil(document.querySelector('.ranking').getBoundingClientRect()\
                            .bottom + scrollY) + 24";
 
-/// The axe-core of this lock file looks for what hinders readers.
+/// The folder whose lock file has axe-core, which checks accessibility.
 const PROGRAMS: &str = "xtask/page";
 
-/// Draws and looks.
+/// Renders and checks the pages.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let folder = workspace::target_folder()?.join("page");
     let drawn = pages::draw(&folder, |name| match &options.name {
@@ -89,7 +88,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
 }
 
-/// The script that looks at a page, with axe-core before it.
+/// The script that checks a page, with axe-core before it.
 fn looks(folder: &Path) -> anyhow::Result<String> {
     let programs = folder.join("programs");
     fs::create_dir_all(&programs)?;
@@ -112,7 +111,7 @@ fn looks(folder: &Path) -> anyhow::Result<String> {
     Ok(format!("{axe};\n{own}"))
 }
 
-/// What was seen so far.
+/// The findings so far.
 struct Look {
     view: View,
     looks: String,
@@ -121,7 +120,7 @@ struct Look {
 }
 
 impl Look {
-    /// Looks at one page in each way.
+    /// Checks one page in each variant.
     fn at(&mut self, page: &Drawn) -> anyhow::Result<()> {
         let bytes = fs::metadata(&page.path)?.len();
         if bytes > BYTES_MAX {
@@ -149,8 +148,8 @@ impl Look {
         Ok(())
     }
 
-    /// Looks at the page that is shown, and again when it is unfolded. Text has its place in both
-    /// schemes, and what a part is called: in the dark one colours alone are looked at.
+    /// Checks the displayed page, and again when it is expanded. Layout and accessible names are
+    /// the same in both schemes, so in the dark one only colours are checked.
     fn ask_all(&mut self, place: &str, width: u32, scheme: Scheme) -> anyhow::Result<()> {
         let unfolded = format!("{place}, unfolded");
         match scheme {
@@ -165,7 +164,7 @@ impl Look {
                 self.view.evaluate("unfold()")?;
             }
         }
-        // On a phone the same parts are in the same colours.
+        // On a phone the same parts have the same colours.
         match (width, scheme) {
             (DESKTOP, Scheme::Light) => self.ask(&unfolded, "accessibility()"),
             (DESKTOP, Scheme::Dark) => self.ask(&unfolded, "contrast()"),
@@ -173,7 +172,7 @@ impl Look {
         }
     }
 
-    /// Ranks and leaves out engines with the keyboard, and looks without scripts.
+    /// Ranks and hides engines with the keyboard, and checks without scripts.
     fn choose(&mut self, page: &Drawn) -> anyhow::Result<()> {
         let window = (DESKTOP, 900);
         self.view.set_scripts(false)?;
@@ -196,7 +195,7 @@ impl Look {
         self.ask(&page.name, "linksUnfold()")
     }
 
-    /// Takes what a function of the script finds.
+    /// Collects the findings of a function of the script.
     fn ask(&mut self, place: &str, function: &str) -> anyhow::Result<()> {
         for finding in self.view.texts(function)? {
             self.found(place, &finding);

@@ -1,5 +1,5 @@
-//! Other products that encrypt SQLite, built from source: each folder of `peers/`, a project of its
-//! own outside the workspace.
+//! Other products that encrypt SQLite, built from source: each folder of `peers/` is a separate
+//! project outside the workspace.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -46,11 +46,11 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
 }
 
-/// Where the lab keeps what it installs; a folder that was named is not overridden.
+/// Environment variable with the lab's home; a value set by the user is kept.
 const LAB_HOME: &str = "STRONGROOM_LAB_HOME";
 
-/// Installs the libraries, below the target folder if no other is named, and has the lab's engines
-/// show there what every engine must do.
+/// Installs the libraries, below the target folder unless another is set, and runs the engines'
+/// conformance tests there.
 fn libraries() -> anyhow::Result<()> {
     let home = match std::env::var_os(LAB_HOME) {
         Some(named) => PathBuf::from(named),
@@ -76,7 +76,7 @@ fn libraries() -> anyhow::Result<()> {
     let program = ["test", "--locked", "--package", "strongroom-cli"];
     let program = [&program[..], &ALL_FEATURES, &["--test", "products"]].concat();
     for tests in [&engines, &program] {
-        // Left out is then none of them.
+        // None of them may be skipped.
         run_command(lab(tests).env("STRONGROOM_LAB_PEERS", "required"))?;
     }
     Ok(())
@@ -86,7 +86,7 @@ const CASES: &str = "vectors/sqlcipher/cases.json";
 const CONTENT: &str = "vectors/sqlcipher/content.sql";
 const VECTORS: &str = "vectors/sqlcipher";
 
-/// A sample, as far as its reader needs to know it.
+/// The parts of a sample's description that its reader needs.
 #[derive(Deserialize)]
 struct Case {
     name: String,
@@ -129,7 +129,7 @@ fn sqlcipher(options: &Options) -> anyhow::Result<()> {
 fn build(options: &Options) -> anyhow::Result<Bench> {
     let target = workspace::target_folder()?;
     let folder = target.join("peers");
-    // Optimised: SQLCipher itself would take minutes for the large database.
+    // Optimised, because SQLCipher itself would take minutes for the large database.
     let build = ["build", "--quiet", "--locked", "--release"];
     let manifest = ["--manifest-path", "peers/sqlcipher/Cargo.toml"];
     let built = run_command(
@@ -163,7 +163,7 @@ fn build(options: &Options) -> anyhow::Result<Bench> {
     })
 }
 
-/// By this variable the program gets the key of the source, and that of the copy.
+/// Environment variable with the key of the source, and that of the copy.
 const KEY_VARIABLE: &str = "SQLCIPHER_SAMPLE_KEY";
 const KEY_OPTION: [&str; 2] = ["--passphrase-env", KEY_VARIABLE];
 const KEY: &str = "correct horse";
@@ -202,7 +202,7 @@ impl Bench {
         run_command(command.args(KEY_OPTION))
     }
 
-    /// SQLCipher reads in its own file what it reads in the plain export of our import.
+    /// SQLCipher must read the same in its own file as in the plain export of our import.
     fn compare(&self, case: &Case) -> anyhow::Result<()> {
         let source = self.path(&format!("{}.db", case.name));
         let (copy, plain) = (self.path("copy.db"), self.path("plain.db"));
@@ -210,7 +210,7 @@ impl Bench {
         if case.leave.as_deref() == Some("journal") {
             let refused = self.import(case, &source, &copy).status()?;
             ensure!(!refused.success(), "a hot journal was not refused");
-            // The remedy that the message names.
+            // The remedy given in the message.
             run_command(self.peer().arg("read").args(name).arg(&source))?;
         }
         run_command(&mut self.import(case, &source, &copy))?;
@@ -240,12 +240,13 @@ impl Bench {
         run_command(self.peer().arg("compare-large").args([&source, &plain]))
     }
 
-    /// Imports while SQLCipher writes: each copy is one state, and SQLCipher is not disturbed.
+    /// Imports while SQLCipher writes: each copy is a consistent snapshot, and SQLCipher is not
+    /// disturbed.
     fn import_while_written(&self) -> anyhow::Result<()> {
         let source = self.path("live.db");
         let mut writer = self.start_writer(&source)?;
         let imported = self.import_often(&source);
-        // The end of its input ends it.
+        // It ends at the end of its input.
         drop(writer.stdin.take());
         let status = writer.wait()?;
         ensure!(status.success(), "SQLCipher was disturbed: {status}");
@@ -292,7 +293,7 @@ impl Bench {
         if line.trim() != "began" {
             bail!("the writer did not begin");
         }
-        // Later lines must find a reader.
+        // The pipe must be drained, or the writer would block.
         std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::stdout()));
         Ok(writer)
     }

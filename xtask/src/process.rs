@@ -1,4 +1,4 @@
-//! A program that may crash or hang: its output in a file, its end within a time.
+//! Runs a program that may crash or hang, with its output in a file and a timeout.
 
 use std::fs::File;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -11,12 +11,12 @@ use anyhow::Context;
 
 use crate::command::{program, succeeds};
 
-/// How a program came to its end.
+/// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     WithStatus(i32),
     BySignal(i32),
-    /// Killed, with all that it had started.
+    /// Killed, with everything it had started.
     TimedOut,
 }
 
@@ -29,10 +29,10 @@ impl Ended {
     }
 }
 
-/// How often a running program is looked at.
+/// Interval for polling a running program.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs `command` to its end or to the end of `limit`.
+/// Runs `command` to its end, or kills it after `limit`.
 pub fn run(command: &mut Command, output: &Path, limit: Duration) -> anyhow::Result<Ended> {
     let file = File::create(output).with_context(|| format!("cannot make {}", output.display()))?;
     let errors = file.try_clone()?;
@@ -41,7 +41,7 @@ pub fn run(command: &mut Command, output: &Path, limit: Duration) -> anyhow::Res
         .stdin(Stdio::null())
         .stdout(Stdio::from(file))
         .stderr(Stdio::from(errors))
-        // A group of its own, so that children of a program that hangs end with it.
+        // A separate process group, so that children of a program that hangs are killed too.
         .process_group(0)
         .spawn()
         .with_context(|| format!("cannot start {name}"))?;

@@ -1,4 +1,4 @@
-//! What the tests need of the machine; installed where that is allowed, else named.
+//! Programs that the tests need; installed if that is allowed, otherwise printed.
 
 use std::path::{Path, PathBuf};
 
@@ -7,19 +7,19 @@ use anyhow::bail;
 use crate::command::{program, succeeds};
 use crate::{apt, deny, disk, page, suites};
 
-/// A program that must be there.
+/// A required program.
 pub struct Requirement {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// Whether it is there.
+    /// Whether it is installed.
     pub present: fn() -> bool,
-    /// Debian's packages that bring it; none where another way is given.
+    /// Debian's packages that contain it; empty if there is another way to get it.
     pub packages: &'static [&'static str],
-    /// What a user does who has no Debian.
+    /// Advice for users without Debian.
     pub remedy: &'static str,
 }
 
-/// Makes folders into which packages of Python are installed.
+/// Creates virtual environments for Python packages.
 pub const PYTHON_VENV: Requirement = Requirement {
     name: "venv of python3",
     present: || succeeds(program("/usr/bin/python3").args(["-c", "import ensurepip, venv"])),
@@ -27,7 +27,7 @@ pub const PYTHON_VENV: Requirement = Requirement {
     remedy: "install the modules venv and ensurepip of /usr/bin/python3",
 };
 
-/// Runs programs of Node's registry, and fetches them.
+/// Runs programs from Node's registry, and npm to download them.
 pub const NODE: Requirement = Requirement {
     name: "node with npm",
     present: || has("node") && has("npm"),
@@ -195,7 +195,7 @@ const REQUIREMENTS: &[Requirement] = &[
     },
 ];
 
-/// Checks, installs what is missing where it may, checks again.
+/// Checks, installs what is missing if allowed, checks again.
 pub fn run() -> anyhow::Result<()> {
     disk::check()?;
     components()?;
@@ -206,7 +206,7 @@ pub fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Installs what is missing of these where it may, and names what is still missing.
+/// Installs what is missing of these if allowed, and reports what is still missing.
 pub fn ensure(requirements: &[Requirement]) -> anyhow::Result<()> {
     install_packages(requirements);
     let missing: Vec<_> = requirements
@@ -235,7 +235,7 @@ fn components() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Tries; whether it helped is seen by checking again.
+/// Tries to install; the caller checks again.
 fn install_packages(requirements: &[Requirement]) {
     let packages = packages_lacking(requirements);
     if !packages.is_empty() && has("apt-get") {
@@ -256,7 +256,7 @@ pub fn has(name: &str) -> bool {
     succeeds(program("sh").args(["-c", "command -v \"$0\"", name]))
 }
 
-/// Looks where `server-testkit` does. A folder of Debian's is there with the client alone, too.
+/// Searches the same folders as `server-testkit`. Debian's folder also exists with only the client.
 fn has_postgres() -> bool {
     let mut folders: Vec<PathBuf> = Vec::new();
     if let Some(folder) = std::env::var_os("STRONGROOM_TEST_POSTGRES") {
@@ -271,15 +271,15 @@ fn has_postgres() -> bool {
     folders.iter().any(|folder| has_programs(folder))
 }
 
-/// Whether a folder has PostgreSQL's server and its client.
+/// Whether a folder contains PostgreSQL's server and client.
 pub fn has_programs(folder: &Path) -> bool {
     ["postgres", "initdb", "psql"]
         .iter()
         .all(|program| folder.join(program).is_file())
 }
 
-/// The library, and the headers of its compiler: without those it compiles nothing, and Debian has
-/// them in a package by itself. The program `clang` brings neither.
+/// The library, and its compiler headers, without which it compiles nothing and which Debian has in
+/// a separate package. The program `clang` includes neither.
 fn has_libclang() -> bool {
     let versions = std::fs::read_dir("/usr/lib").into_iter().flatten();
     let mut folders: Vec<PathBuf> = versions

@@ -1,16 +1,16 @@
-//! `sanitize`: the tests of the crates that talk C, under tools that watch every access.
+//! `sanitize`: the tests of the crates that talk C, under tools that check every memory access.
 //!
 //! | tool | watches | sees |
 //! |---|---|---|
 //! | address sanitizer | accesses, lifetimes, leaks | our Rust code, SQLite and the ciphers in C |
 //! | memcheck | the same, and use of what was never written | the program as it is |
 //!
-//! The ciphers choose their code by what the processor tells. Valgrind tells of no instructions
-//! that it lacks, such as wide AES, so memcheck sees other code of theirs than a user runs.
+//! The ciphers select their code by the processor's features. Valgrind hides instructions that it
+//! does not support, such as wide AES, so memcheck runs other cipher code than users do.
 //!
-//! There is no check for races here. Helgrind does not know Rust's locks, and takes what they
-//! protect for unprotected; thread sanitizer wants a standard library that was built with it, which
-//! a stable toolchain has not.
+//! There is no check for data races. Helgrind does not know Rust's locks, and reports false races;
+//! thread sanitizer needs a standard library that was built with it, which stable toolchains do not
+//! have.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -32,17 +32,17 @@ pub struct Options {
     filter: Option<String>,
 }
 
-/// What watches.
+/// The checking tool.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum Tool {
     Address,
     Memcheck,
 }
 
-/// The crate whose tests drive all of the C interface.
+/// The crate whose tests exercise the whole C interface.
 const PACKAGE: &str = "strongroom-sqlite-linked";
-/// Tests that valgrind runs: one process each, and no deadlines. The others start processes of
-/// their own, which are not watched.
+/// Tests that run under valgrind: in one process, without deadlines. The others start child
+/// processes, which are not checked.
 const WATCHED: &[&str] = &[
     "basics",
     "features",
@@ -54,12 +54,12 @@ const WATCHED: &[&str] = &[
     "tamper",
     "tamper_journals",
 ];
-/// Its own quarantine and stack frames are where the one test looks for what is left, and let the
-/// process of the other grow.
+/// The sanitizer's own quarantine and stack frames break the first test's search for remains, and
+/// make the second's process grow.
 const NOT_UNDER_ADDRESS: &[&str] = &["nothing_is_left", "thousands_of_connections"];
 
-/// Valgrind runs one thread at a time, so that readers who never wait keep the processor from the
-/// rotations that this test counts: an hour for what takes seconds.
+/// Valgrind runs one thread at a time, and readers that never wait starve the rotations that this
+/// test counts: it would take an hour instead of seconds.
 const NOT_UNDER_MEMCHECK: &[&str] = &["readers_keep_up"];
 
 /// Runs one tool, or all.
@@ -84,7 +84,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The part that runs with every test: memcheck on the first things that a user does.
+/// The part of `cargo xtask test`: memcheck on a user's first steps.
 pub fn run_short() -> anyhow::Result<()> {
     memcheck(Some("basics"))
 }
@@ -110,8 +110,7 @@ fn address(filter: Option<&str>) -> anyhow::Result<()> {
     run_command(&mut test)
 }
 
-/// A leak is memory that nothing points to any more; what a table holds by a pointer into its
-/// middle is none.
+/// Only memory that nothing points to is a leak, not memory with interior pointers.
 const MEMCHECK: &[&str] = &[
     "--tool=memcheck",
     "--quiet",

@@ -1,4 +1,4 @@
-//! What a build needs so that a sanitizer sees all of it, Rust and C, on a stable toolchain.
+//! Build settings for sanitizing both Rust and C code with a stable toolchain.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use anyhow::Context;
 
 use crate::command::{cargo, program, read};
 
-/// The machine that is built on, as the compiler names it.
+/// The host triple.
 pub fn host() -> anyhow::Result<String> {
     let text = read(program("rustc").arg("-vV"))?;
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
@@ -20,7 +20,7 @@ pub fn library_folder() -> anyhow::Result<PathBuf> {
     Ok(Path::new(sysroot.trim()).join("lib/rustlib").join(host()?))
 }
 
-/// Whether the toolchain brings the runtime of a sanitizer, such as `asan`.
+/// Whether the toolchain includes the runtime of a sanitizer, such as `asan`.
 pub fn has_runtime(name: &str) -> anyhow::Result<bool> {
     let end = format!("_rt.{name}.a");
     let entries = std::fs::read_dir(library_folder()?.join("lib"));
@@ -31,17 +31,17 @@ pub fn has_runtime(name: &str) -> anyhow::Result<bool> {
     }))
 }
 
-/// Flags for address sanitizer in Rust code. The option is not stable yet, the runtime is there;
-/// [`command`] lifts the bar.
+/// Flags for address sanitizer in Rust code. The option is unstable, but the runtime is included;
+/// [`command`] enables unstable options.
 pub const ADDRESS: &[&str] = &["-Zsanitizer=address", "-Cforce-frame-pointers=yes"];
 
-/// Settings of the address sanitizer's runtime. GCC and LLVM differ in how they tell two static
-/// variables of one name apart, so that check finds nothing but this difference. A process that
-/// reads a map beyond the end of its file must die of SIGBUS, as it does for users.
+/// Settings of the address sanitizer's runtime. GCC and LLVM differ in how they distinguish two
+/// static variables with the same name, so the ODR check only finds this difference. A process that
+/// reads a map beyond the end of its file must die of SIGBUS, as for users.
 pub const ADDRESS_OPTIONS: &str =
     "detect_odr_violation=0:detect_stack_use_after_return=1:handle_sigbus=0";
 
-/// Cargo with these flags for the host alone, so that build scripts are built as ever; with
+/// Cargo with these flags for the host only, so that build scripts are built as usual; with
 /// `sanitized`, C code gets the address sanitizer too.
 pub fn command(flags: &[&str], sanitized: bool) -> anyhow::Result<Command> {
     let host = host()?;

@@ -1,7 +1,8 @@
-//! `site`: the documents and the pages of the runs as a site with search, made by mdBook.
+//! `site`: the documents and the pages of the runs as a site with search, built with mdBook.
 //!
-//! The source of the book is laid out as the repository is, so that relative links hold in both.
-//! Links are checked here, in what was built: mdbook-linkcheck is not kept up with mdBook.
+//! The source of the book has the same layout as the repository, so that relative links work in
+//! both. Links are checked here in the built site, because mdbook-linkcheck does not keep up with
+//! mdBook.
 
 mod links;
 
@@ -22,10 +23,10 @@ const MDBOOK: Tool = Tool {
     version: "0.5.2",
 };
 
-/// Where documents are that have to stand in the list.
+/// The folder whose documents must be in the list.
 const DOCUMENTS: &str = "docs/";
 
-/// Folders of runs; the page in it is a chapter, too.
+/// The folder of runs; its page is a chapter, too.
 const RESULTS: &str = "docs/results";
 
 /// Title and path of a chapter.
@@ -33,7 +34,7 @@ type Chapter = (&'static str, &'static str);
 
 const FIRST: Chapter = ("Strongroom", "README.md");
 
-/// Every chapter but the first, in the order of the site.
+/// Every chapter except the first, in order.
 const PARTS: &[(&str, &[Chapter])] = &[
     (
         "To choose",
@@ -98,7 +99,7 @@ const PARTS: &[(&str, &[Chapter])] = &[
     ),
 ];
 
-/// Makes the site below the target folder and says where it is.
+/// Builds the site below the target folder and prints its path.
 pub fn run() -> anyhow::Result<()> {
     let lacking = not_listed(&workspace::files()?);
     if !lacking.is_empty() {
@@ -138,8 +139,8 @@ pub fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// No preprocessor: one would rename README.md, to which documents link, and another would read
-/// braces in them.
+/// No preprocessors: one would rename README.md, to which documents link, and another would
+/// interpret braces in them.
 const BOOK: &str = r#"[book]
 title = "Strongroom"
 description = "Encrypted SQL databases, and what encryption costs."
@@ -162,7 +163,7 @@ fn chapters() -> impl Iterator<Item = Chapter> {
     std::iter::once(FIRST).chain(parts.copied())
 }
 
-/// Documents that no chapter shows.
+/// Documents that are in no chapter.
 fn not_listed(files: &[String]) -> Vec<String> {
     let document = |path: &&String| path.starts_with(DOCUMENTS) && path.ends_with(".md");
     let listed = |path: &str| chapters().any(|(_, chapter)| chapter == path);
@@ -186,7 +187,7 @@ fn summary() -> String {
     summary
 }
 
-/// Copies a document, and the files that it links to and that are no documents.
+/// Copies a document, and linked files that are not documents.
 fn copy(root: &Path, document: &str, source: &Path) -> anyhow::Result<()> {
     let from = root.join(document);
     let text =
@@ -196,7 +197,7 @@ fn copy(root: &Path, document: &str, source: &Path) -> anyhow::Result<()> {
         if path.is_empty() || path.ends_with(".md") || path.contains(':') {
             continue;
         }
-        // What is not there is found in what was built.
+        // A missing file is found in the built site.
         let Some(path) = markdown::led_to(document, path) else {
             continue;
         };
@@ -209,8 +210,8 @@ fn copy(root: &Path, document: &str, source: &Path) -> anyhow::Result<()> {
     write(&source.join(document), text)
 }
 
-/// Has the program draw the page of each run, or folder of runs, and the chapter of results lead
-/// to them.
+/// Has the program render the page of each run, or folder of runs, and links them from the chapter
+/// of results.
 fn draw_runs(source: &Path) -> anyhow::Result<()> {
     let mut names = Vec::new();
     for entry in fs::read_dir(RESULTS).with_context(|| format!("cannot read {RESULTS}"))? {

@@ -1,11 +1,11 @@
-//! `storm`: many processes, kills and sizes, for as long as one likes.
+//! `storm`: many processes with kills on one database, and extreme sizes, for any length of time.
 
 use crate::command::{cargo, run as run_command};
 
-/// Tests of `storm`, each of which takes its share of the time.
+/// The tests of `storm`, which share the time.
 const STORMS: [&str; 2] = [
     "schedules_of_several_processes_show_every_reader_its_snapshot",
-    "processes_killed_at_any_moment_lose_no_commit_and_leave_no_half",
+    "processes_killed_at_any_time_lose_no_commit_and_leave_nothing_half_done",
 ];
 
 /// How long, and from which seed on. A failing run prints its seed; the same seed begins with it.
@@ -23,8 +23,8 @@ pub struct Options {
     large: bool,
 }
 
-/// Runs each storm of `crates/sqlite-linked/tests/storm` for its share of the time. The databases
-/// are made in the folder for temporary files, so `TMPDIR` chooses the disk.
+/// Runs each test of `crates/sqlite-linked/tests/storm` for its share of the time. The databases
+/// are created in the folder for temporary files, so `TMPDIR` selects the disk.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     if options.large {
         let target = ["--package", "strongroom-sqlite-linked", "--test", "sizes"];

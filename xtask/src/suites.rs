@@ -79,7 +79,7 @@ enum Part {
 }
 
 impl Part {
-    /// What has to be built for it.
+    /// The programs to build for it.
     fn programs(self) -> &'static [&'static str] {
         match self {
             Part::Veryquick => &["testfixture"],
@@ -92,7 +92,7 @@ impl Part {
     }
 }
 
-/// The tests that may fail under our extension, and why.
+/// The tests that may fail under our extension, with reasons.
 const LIST: &str = "xtask/suites/sqlite-differences.toml";
 
 /// Runs what was asked for.
@@ -109,7 +109,7 @@ pub fn finds_tcl() -> bool {
     build::tcl_folder().is_ok()
 }
 
-/// The part that belongs to every test.
+/// The part of `cargo xtask test`.
 pub fn run_slice() -> anyhow::Result<()> {
     sqlite(&SqliteOptions {
         only: vec![Part::Slice],
@@ -153,7 +153,7 @@ fn sqlite(options: &SqliteOptions) -> anyhow::Result<()> {
         folder: built.folder,
         source: source.folder,
     };
-    // Every part runs, also where one before it has failed: the last word names those.
+    // Every part runs, even if an earlier one has failed; the final message names the failed ones.
     let mut failed = Vec::new();
     for part in parts {
         let result = match part {
@@ -215,7 +215,8 @@ fn whole(bench: &Bench, options: &SqliteOptions) -> anyhow::Result<()> {
     judge(bench, &list, &ours, &found)
 }
 
-/// Chosen scripts under our extension; without it only those that fail in a way that is not listed.
+/// The selected scripts under our extension; without it only those with failures that are not
+/// listed.
 fn slice(bench: &Bench, options: &SqliteOptions) -> anyhow::Result<()> {
     let list = List::read(Path::new(LIST), &bench.version)?;
     let mut scripts = bench.list()?;
@@ -236,7 +237,7 @@ fn slice(bench: &Bench, options: &SqliteOptions) -> anyhow::Result<()> {
     judge(bench, &list, &ours, &found)
 }
 
-/// Holds what was found against the list, and says what differs.
+/// Compares the results with the list, and prints the differences.
 fn judge(bench: &Bench, list: &List, ours: &Outcomes, found: &Found) -> anyhow::Result<()> {
     let ran = ours.keys().cloned().collect();
     let comparison = list.compare(&ran, found);
@@ -267,7 +268,7 @@ fn judge(bench: &Bench, list: &List, ours: &Outcomes, found: &Found) -> anyhow::
     Ok(())
 }
 
-/// How many differences of a kind are printed; all are in a file.
+/// How many differences of a kind are printed; all of them are in a file.
 const SHOWN: usize = 40;
 
 fn report(bench: &Bench, comparison: &Comparison) -> anyhow::Result<String> {
@@ -292,7 +293,7 @@ fn jobs(options: &SqliteOptions) -> usize {
     options.jobs.unwrap_or_else(cores)
 }
 
-/// A key for files that live as long as a test.
+/// A key for short-lived test files.
 fn key(work: &Path, user: Option<u32>) -> anyhow::Result<PathBuf> {
     let path = work.join("test.key");
     fs::write(&path, "5a".repeat(32))

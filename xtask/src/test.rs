@@ -1,4 +1,4 @@
-//! `test`: everything that must hold, in the order of what fails soonest.
+//! `test`: every check and test, in the order in which failures are found soonest.
 
 use std::time::Instant;
 
@@ -84,10 +84,10 @@ impl Step {
                 Tests::default().run()?;
                 let documentation = ["test", "--workspace", "--locked", "--doc"];
                 run_command(cargo().args(documentation).args(ALL_FEATURES))?;
-                // The ciphers of browsers, on everything that the others are tested with.
+                // The browsers' cipher implementation, with the same tests as the others.
                 let portable = ["--package", "strongroom-crypto", "--features", "portable"];
                 run_command(cargo().args(["test", "--locked"]).args(portable))?;
-                // What is left in memory depends on the optimiser.
+                // What remains in memory depends on the optimiser.
                 let optimised = ["--release", "--package", "strongroom-sqlite-linked"];
                 let wiped = ["--test", "wiped"];
                 run_command(
@@ -111,11 +111,11 @@ impl Step {
     }
 }
 
-/// What to expect of all steps on two cores.
+/// Expected resources for all steps on two cores.
 const HOW_LONG: &str = "every step: about an hour and 24 GB where nothing is built yet, \
                         half of that later";
 
-/// Runs the chosen steps and stops at the first that fails.
+/// Runs the selected steps and stops at the first failure.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let steps = chosen(options);
     if steps.is_empty() {

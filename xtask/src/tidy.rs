@@ -1,4 +1,4 @@
-//! `tidy`: rules on the tree that a program can judge. One rule, one module; ARCHITECTURE.md
+//! `tidy`: rules for the tree that a program can check. Each rule is a module; ARCHITECTURE.md
 //! names the module beside each invariant that it proves.
 
 mod allow;
@@ -25,11 +25,11 @@ use anyhow::{Context, bail};
 use crate::workspace;
 use tree::Tree;
 
-/// A place that breaks a rule, and what to do about it.
+/// A violation of a rule, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
     path: String,
-    /// Counted from 1; 0 where the file as a whole is meant.
+    /// The line number; 0 if the whole file is meant.
     line: usize,
     message: String,
 }

@@ -1,4 +1,4 @@
-//! A program of the package registry in a pinned version, built once below the target folder.
+//! A program from the package registry in a pinned version, built once below the target folder.
 
 use std::path::PathBuf;
 
@@ -7,14 +7,14 @@ use anyhow::Context as _;
 use crate::command::{cargo, program, run as run_command};
 use crate::workspace;
 
-/// A package whose program has its name.
+/// A package with a program of the same name.
 pub struct Tool {
     pub name: &'static str,
     pub version: &'static str,
 }
 
 impl Tool {
-    /// Where the program is: ours below `target`, or the user's own of the same minor version.
+    /// The path of the program: ours below `target`, or the user's own with the same minor version.
     pub fn find(&self) -> anyhow::Result<Option<PathBuf>> {
         if let Some(ours) = self.ours()? {
             return Ok(Some(ours));
@@ -25,7 +25,7 @@ impl Tool {
         Ok(known.then(|| PathBuf::from(self.name)))
     }
 
-    /// Where the program is; built first where there is none.
+    /// The path of the program, which is built first if needed.
     pub fn find_or_install(&self) -> anyhow::Result<PathBuf> {
         if let Some(found) = self.find()? {
             return Ok(found);
@@ -35,7 +35,7 @@ impl Tool {
             .with_context(|| format!("{} was installed, and is not there", self.name))
     }
 
-    /// What cargo has installed says cargo: not every program knows its own version.
+    /// The version is taken from cargo's record: not every program knows its own.
     fn ours(&self) -> anyhow::Result<Option<PathBuf>> {
         let root = workspace::target_folder()?.join("tools");
         let list = cargo()
@@ -48,7 +48,7 @@ impl Tool {
         Ok((list.lines().any(|line| self.is_known(line)) && path.is_file()).then_some(path))
     }
 
-    /// Configuration keys change between minor versions, not within one.
+    /// Configuration keys change only between minor versions.
     fn is_known(&self, said: &str) -> bool {
         let minor = self.version.rsplit_once('.');
         let known = minor.map_or(self.version, |(minor, _)| minor);
@@ -60,7 +60,7 @@ impl Tool {
             .is_some_and(|rest| rest.starts_with('.'))
     }
 
-    /// Builds it without optimisation: it runs for a second and is built for a minute.
+    /// Builds it without optimisation: it runs for a second, and building takes a minute.
     pub fn install(&self) -> anyhow::Result<()> {
         let Self { name, version } = self;
         let root = workspace::target_folder()?.join("tools");

@@ -1,4 +1,4 @@
-//! `vectors`: our own vectors are written anew and must not differ from what is committed.
+//! `vectors`: rewrites our own vectors, which must not differ from what is committed.
 
 use anyhow::bail;
 use serde_json::Value;
@@ -6,10 +6,10 @@ use serde_json::Value;
 use crate::command::{cargo, program, read, run as run_command};
 use crate::workspace;
 
-/// An example of this name writes the vectors of its crate.
+/// An example with this name writes the vectors of its crate.
 const EXAMPLE: &str = "write_vectors";
 
-/// Runs every example that writes vectors and asks git for differences.
+/// Runs every example that writes vectors and checks for differences with git.
 pub fn run() -> anyhow::Result<()> {
     let packages = packages_that_write(&workspace::metadata()?);
     if packages.is_empty() {

@@ -1,4 +1,4 @@
-//! `wasm`: the module for browsers, and the package around it.
+//! `wasm`: builds the module for browsers, and the package around it.
 
 mod package;
 mod toolchain;
@@ -23,12 +23,12 @@ pub struct Options {
     release: bool,
 }
 
-/// The package that the module belongs to, with the programs of npm that build it.
+/// The package that contains the module, with the npm programs that build it.
 pub const PACKAGE: &str = "packages/sqlite";
 
-/// SQLite's own options, beside those that sqlite-wasm-rs sets: pages and cache of the native size,
-/// and as small as may be. Full-text search, JSON and functions of mathematics stay; what goes is
-/// named in `docs/browser.md`.
+/// SQLite's options, in addition to those of sqlite-wasm-rs: page and cache sizes as in the native
+/// build, and otherwise as small as possible. Full-text search, JSON and mathematical functions are
+/// kept; `docs/browser.md` lists what is omitted.
 const SQLITE_FLAGS: &[&str] = &[
     "-USQLITE_TEMP_STORE",
     "-DSQLITE_TEMP_STORE=3",
@@ -50,7 +50,7 @@ const SQLITE_FLAGS: &[&str] = &[
     "-USQLITE_ENABLE_UNKNOWN_SQL_FUNCTION",
     "-DSQLITE_OMIT_DECLTYPE",
     "-DSQLITE_OMIT_TRACE",
-    // What nobody can reach: functions that JavaScript is not given.
+    // Unreachable, because these functions are not exported to JavaScript.
     "-DSQLITE_OMIT_AUTHORIZATION",
     "-DSQLITE_OMIT_DESERIALIZE",
     "-DSQLITE_OMIT_PROGRESS_CALLBACK",
@@ -58,13 +58,13 @@ const SQLITE_FLAGS: &[&str] = &[
     "-DSQLITE_DEFAULT_MEMSTATUS=0",
 ];
 
-/// Of C: small, which saves a tenth of the module and costs statements in memory 7 % of their
-/// time; with what every browser has whose workers open files.
+/// C flags: optimised for size, which saves a tenth of the module and costs in-memory statements 7
+/// % of their time; with features that every browser has whose workers can open files.
 const C_FLAGS: &str = "-Oz -msimd128 -mbulk-memory";
 
-/// What wasm-opt does, and what it may use: what the compilers used. The second pass finds 500
-/// bytes that the first one leaves. Addresses below 1,024 are the last of the stack: what is lost
-/// at most by taking them as unused is that a stack overflows 1,024 bytes earlier.
+/// The optimisations of wasm-opt, and the features it may use, which are those of the compilers.
+/// The second pass saves another 500 bytes. Addresses below 1,024 are the end of the stack:
+/// treating them as unused only means that a stack overflows 1,024 bytes earlier.
 const OPTIMISER_FLAGS: &[&str] = &[
     "-Os",
     "-Oz",
@@ -78,21 +78,21 @@ const OPTIMISER_FLAGS: &[&str] = &[
     "--enable-multivalue",
 ];
 
-/// What is compiled for workers, for pages and for Node: they know different globals.
+/// Compiled separately for workers, for pages and for Node, which have different globals.
 const PROJECTS: &[&str] = &["worker", "page", "node"];
 
-/// Where the module, the package and its tests are put together.
+/// The folders of the module, the package and its tests.
 #[derive(Clone)]
 pub struct Built {
     /// The module that is published, `strongroom.wasm`.
     pub module: PathBuf,
-    /// The same with exports for tests, `probe.wasm`.
+    /// The same with additional exports for tests, `probe.wasm`.
     pub probe: PathBuf,
     /// JavaScript of the package and of its tests.
     pub page: PathBuf,
 }
 
-/// Builds, and prints what came of it.
+/// Builds, and prints the result.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let tarball = package::pack(&build(options.release)?)?;
     println!("{}", tarball.display());

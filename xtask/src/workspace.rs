@@ -1,4 +1,4 @@
-//! The workspace as cargo and git see it.
+//! Information about the workspace from cargo and git.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::command::{cargo, program, read};
 
-/// The program with everything: what a build for a first comparison leaves out is tested as well.
+/// All features of the program: parts that a minimal build leaves out are tested as well.
 pub const ALL_FEATURES: [&str; 2] = ["--features", "strongroom-cli/full"];
 
-/// Makes the root of the repository the current folder; every path in this program starts there.
+/// Changes to the root of the repository; all paths in this program are relative to it.
 pub fn enter_root() -> anyhow::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
@@ -47,7 +47,7 @@ pub fn version() -> anyhow::Result<String> {
         .to_owned())
 }
 
-/// Every file of the tree that is committed or would be, in the order of names.
+/// Every file of the tree that is committed or would be, sorted by name.
 pub fn files() -> anyhow::Result<Vec<String>> {
     let list = [
         "ls-files",

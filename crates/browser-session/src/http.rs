@@ -1,14 +1,14 @@
-//! As much of HTTP/1.1 as a page needs, every part of it bounded.
+//! A minimal HTTP/1.1 server side: what a page needs, with every part bounded.
 
 use std::io::{self, BufRead, Read, Write};
 
-/// Most bytes of a request's line and headers.
+/// Maximum size of the request line and headers.
 const HEAD_BYTES_MAX: u64 = 16 << 10;
 
-/// Most headers of a request.
+/// Maximum number of headers.
 const HEADERS_MAX: usize = 64;
 
-/// What a request asks for.
+/// The method of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
     Get,
@@ -19,24 +19,24 @@ pub(crate) enum Method {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) method: Method,
-    /// Without what follows a question mark.
+    /// The path without the query.
     pub(crate) path: String,
-    /// What follows the question mark.
+    /// The query, after the question mark.
     pub(crate) query: String,
     pub(crate) body: Vec<u8>,
 }
 
-/// Why there is no request.
+/// Why a request could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
     #[error("the connection broke")]
     Io(#[from] io::Error),
-    /// The answer tells this status, and the connection ends.
+    /// The request is answered with this status, and the connection is closed.
     #[error("{}", .0.line())]
     Refused(Status),
 }
 
-/// The end of an exchange, in the words of RFC 9110.
+/// Status codes, named as in RFC 9110.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
     Ok,
@@ -64,8 +64,8 @@ impl Status {
     }
 }
 
-/// The next request of a connection; none where the other side has ended it in order. A body may
-/// have `body_bytes_max` bytes.
+/// Reads the next request of a connection; `None` if the peer has closed it properly. A body may
+/// have up to `body_bytes_max` bytes.
 pub(crate) fn read(
     input: &mut impl BufRead,
     body_bytes_max: u64,
@@ -89,7 +89,8 @@ pub(crate) fn read(
     if length > body_bytes_max {
         return Err(RequestError::Refused(Status::TooLarge));
     }
-    // Not filled with zeros before: who announces much and sends nothing costs nothing.
+    // The buffer is not zero-filled in advance, so that announcing a large body without sending it
+    // costs nothing.
     let read = input.take(length).read_to_end(&mut request.body)?;
     if (read as u64) < length {
         return Err(RequestError::Io(io::ErrorKind::UnexpectedEof.into()));
@@ -97,7 +98,7 @@ pub(crate) fn read(
     Ok(Some(request))
 }
 
-/// The request without its body, and the length of that.
+/// Parses a request's head; returns the request without its body, and the length of the body.
 fn parsed(head: &[u8]) -> Result<(Request, u64), RequestError> {
     let refused = |status| RequestError::Refused(status);
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
@@ -139,11 +140,11 @@ fn parsed(head: &[u8]) -> Result<(Request, u64), RequestError> {
     Ok((request, length.unwrap_or(0)))
 }
 
-/// What a request is answered with.
+/// The response to a request.
 pub(crate) struct Response {
     pub(crate) status: Status,
     pub(crate) kind: &'static str,
-    /// The number of a piece of work.
+    /// The number of the piece of work in the body.
     pub(crate) work: Option<u64>,
     pub(crate) body: Vec<u8>,
 }
@@ -159,15 +160,15 @@ impl Response {
     }
 }
 
-/// Isolation of the origin gives the page a fine clock and shared memory. Nothing is kept: a cache
-/// would hold what an encrypted database must not show.
+/// Cross-origin isolation gives the page a fine-grained clock and shared memory. Nothing is cached,
+/// since a cache would contain what an encrypted database must not show.
 const HEADERS: &str = "Cross-Origin-Opener-Policy: same-origin\r\n\
      Cross-Origin-Embedder-Policy: require-corp\r\n\
      Cross-Origin-Resource-Policy: same-origin\r\n\
      X-Content-Type-Options: nosniff\r\n\
      Cache-Control: no-store\r\n";
 
-/// Writes the response in one piece: each write is a packet of its own.
+/// Writes the response with a single call, since each write would be a separate packet.
 pub(crate) fn write(output: &mut impl Write, response: &Response) -> io::Result<()> {
     let mut bytes = format!("HTTP/1.1 {}\r\n{HEADERS}", response.status.line()).into_bytes();
     if let Some(work) = response.work {
@@ -212,10 +213,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_refused_before_it_is_read() {
+    fn too_large_requests_are_refused_before_they_are_read() {
         let long = format!("GET /{} HTTP/1.1\r\n\r\n", "x".repeat(20_000));
         assert_eq!(refused(long.as_bytes()), Status::HeadTooLarge);
-        // A head without an end.
+        // Headers that never end.
         let endless = "x".repeat(20_000);
         assert_eq!(refused(endless.as_bytes()), Status::HeadTooLarge);
         let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(65));
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_two_meanings_is_refused() {
+    fn ambiguous_requests_are_refused() {
         for text in [
             &b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"[..],
             b"GET / HTTP/1.1\r\nContent-Length: +1\r\n\r\na",

@@ -1,12 +1,13 @@
-//! A page in a real browser that is served, given work and heard.
+//! Serves a page to a real browser, gives it work and receives its answers.
 //!
-//! No debug protocol: the page itself asks a server in this process for work ([`Session`]), so that
-//! the same code drives every browser ([`Browser`]). What the work is, and what the answers mean,
-//! is between the caller and its page.
+//! There is no debug protocol: the page itself polls a server in this process for work
+//! ([`Session`]), so the same code drives every browser ([`Browser`]). What the work is, and what
+//! the answers mean, is defined by the caller and its page.
 //!
-//! What a page must do: `GET work` (relative to its own address) answers with a piece of work and
-//! its number in the header `X-Work`, or with status 204 where there is none yet; then it asks
-//! again. `POST answer?NUMBER` gives the answer. `POST said` tells of a fault that has no number.
+//! What a page must do: `GET work` (relative to its own address) returns a piece of work, with its
+//! number in the header `X-Work`, or status 204 if there is none yet; then the page asks again.
+//! `POST answer?NUMBER` sends the answer. `POST said` reports a fault that belongs to no piece of
+//! work.
 
 mod http;
 mod program;

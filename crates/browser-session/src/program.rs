@@ -1,4 +1,4 @@
-//! Browsers: where they are, and how each is started without a window and on a profile of its own.
+//! Browsers: how they are found, and how each is started headless with a fresh profile.
 
 use std::env;
 use std::ffi::OsString;
@@ -18,36 +18,36 @@ pub enum Browser {
     QtChromium,
 }
 
-/// A browser on this machine.
+/// A browser installed on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     browser: Browser,
-    /// The browser itself; for Qt's the Python that has it.
+    /// The browser's program; for Qt's, the Python interpreter that has it.
     path: PathBuf,
 }
 
-/// Why a browser cannot be started.
+/// Why a browser could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// A file of its profile.
+    /// A file of its profile could not be written.
     #[error("cannot use {path}", path = .path.display())]
     Profile {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The program itself.
+    /// The program could not be started.
     #[error("cannot start {program}", program = .program.display())]
     Start {
-        /// Which.
+        /// The program.
         program: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Nothing that goes over the network, nothing that asks the user.
+/// Disables network traffic and prompts.
 const CHROMIUM_FLAGS: [&str; 15] = [
     "--headless=new",
     "--disable-gpu",
@@ -58,17 +58,17 @@ const CHROMIUM_FLAGS: [&str; 15] = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-default-apps",
-    // Pages of ours alone are opened, and tests open tabs.
+    // Only our own pages are opened, and tests open tabs.
     "--disable-popup-blocking",
     "--disable-extensions",
     "--disable-sync",
     "--disable-dev-shm-usage",
-    // Its crash handler leaves the process group, and nobody would end it.
+    // Its crash handler leaves the process group, so nobody would end it.
     "--disable-breakpad",
     "--disable-crash-reporter",
 ];
 
-/// Settings of a profile that does nothing of its own.
+/// Profile settings that disable background activity.
 const FIREFOX_SETTINGS: &str = r#"user_pref("app.normandy.enabled", false);
 user_pref("app.update.enabled", false);
 user_pref("browser.aboutwelcome.enabled", false);
@@ -93,12 +93,12 @@ user_pref("toolkit.telemetry.unified", false);
 /// The program that shows a page in Qt's engine.
 const QT_PROGRAM: &str = include_str!("qt.py");
 
-/// A socket's address has 108 bytes, and Chromium puts one into a folder of its own for temporary
-/// files, behind a name of about fifty.
+/// A socket address has 108 bytes, and Chromium creates a socket in its temporary folder with a
+/// name of about fifty.
 const TEMPORARY_FOLDER_BYTES_MAX: usize = 56;
 
 impl Browser {
-    /// What it is called.
+    /// Its display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Chromium => "Chromium",
@@ -107,7 +107,7 @@ impl Browser {
         }
     }
 
-    /// The names of its program, and the variable that names another.
+    /// The names of its program, and the environment variable that overrides it.
     fn names(self) -> (&'static str, &'static [&'static str]) {
         match self {
             Self::Chromium => (
@@ -126,8 +126,8 @@ impl Browser {
 }
 
 impl Program {
-    /// The browser that a variable names (`STRONGROOM_CHROMIUM`, `STRONGROOM_FIREFOX`, or
-    /// `STRONGROOM_QT_PYTHON` for a Python with `PyQt6`), else the first on the search path.
+    /// The browser named by an environment variable (`STRONGROOM_CHROMIUM`, `STRONGROOM_FIREFOX`,
+    /// or `STRONGROOM_QT_PYTHON` for a Python with `PyQt6`), else the first on the search path.
     pub fn find(browser: Browser) -> Option<Self> {
         let (variable, names) = browser.names();
         if let Some(path) = env::var_os(variable).filter(|path| !path.is_empty()) {
@@ -141,7 +141,7 @@ impl Program {
         Some(Self { browser, path })
     }
 
-    /// Qt's Chromium in this Python.
+    /// Qt's Chromium in this Python interpreter.
     pub fn qt(python: PathBuf) -> Self {
         Self {
             browser: Browser::QtChromium,
@@ -149,23 +149,23 @@ impl Program {
         }
     }
 
-    /// A browser of that kind at this path: a program that starts one, for instance.
+    /// A browser of that kind at this path, which may be a wrapper.
     pub fn at(browser: Browser, path: PathBuf) -> Self {
         Self { browser, path }
     }
 
-    /// What kind it is.
+    /// Its kind.
     pub fn browser(&self) -> Browser {
         self.browser
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// How it is started on a page, with all it writes in the folder, which is made where it is
-    /// not there.
+    /// The command that starts it on a page. All its files are in the folder, which is created if
+    /// needed.
     pub(crate) fn command(&self, folder: &Path, url: &str) -> Result<Command, ProgramError> {
         let at = |path: &Path| {
             let path = path.to_owned();
@@ -219,7 +219,7 @@ impl Program {
     }
 }
 
-/// The superuser gets no sandbox from Chromium, which asks him to say that he knows.
+/// Chromium refuses to run as root with a sandbox, unless told so explicitly.
 fn no_sandbox() -> &'static [&'static str] {
     if nix::unistd::geteuid().is_root() {
         &["--no-sandbox"]

@@ -15,10 +15,10 @@ profile.setCachePath(folder + "/cache")
 page = QWebEnginePage(profile)
 page.load(QUrl(address))
 signal.signal(signal.SIGTERM, lambda *_: application.quit())
-# Python looks at signals only between its own instructions.
+# Python handles signals only between bytecode instructions.
 timer = QTimer()
 timer.timeout.connect(lambda: None)
 timer.start(100)
 application.exec()
-# The page must go before the profile that it belongs to.
+# The page must be deleted before its profile.
 del page

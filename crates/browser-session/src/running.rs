@@ -1,4 +1,4 @@
-//! A browser that runs: a process group of its own, which ends as a whole.
+//! A running browser, with a process group that is ended as a whole.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -13,13 +13,13 @@ use nix::unistd::Pid;
 
 use crate::program::{Program, ProgramError};
 
-/// How long a browser may take to write what it still holds.
+/// How long a browser may take to write pending data.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// Between two looks at a browser that ends.
+/// Pause between two checks whether a browser has exited.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A browser, ended with this value at the latest.
+/// A browser; dropping this value ends it.
 pub struct Running {
     child: Mutex<Child>,
     group: Pid,
@@ -27,11 +27,12 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts the browser on a page. All it writes is in the folder, which another one may use
-    /// when it has ended.
+    /// Starts the browser on a page. All its files are in the folder, which can be reused by
+    /// another one after this one has ended.
     ///
     /// # Errors
-    /// When it cannot be started.
+    ///
+    /// If it cannot be started.
     pub fn start(program: &Program, folder: &Path, url: &str) -> Result<Self, ProgramError> {
         let mut command = program.command(folder, url)?;
         let log = folder.join("browser.log");
@@ -59,28 +60,28 @@ impl Running {
         self.child.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it still runs.
+    /// Whether it is still running.
     pub fn is_alive(&self) -> bool {
         matches!(self.child().try_wait(), Ok(None))
     }
 
-    /// What it wrote on its standard error last, in one line.
+    /// The last lines of its standard error, as one line.
     pub fn last_words(&self) -> String {
         const LINES: usize = 3;
         let log = fs::read(&self.log).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
-        // Chromium always misses a message bus where there is none, and says so many times.
-        let telling = |line: &&str| !line.trim().is_empty() && !line.contains("dbus");
-        let lines: Vec<&str> = log.lines().filter(telling).collect();
+        // Without a message bus Chromium complains many times.
+        let is_relevant = |line: &&str| !line.trim().is_empty() && !line.contains("dbus");
+        let lines: Vec<&str> = log.lines().filter(is_relevant).collect();
         lines[lines.len().saturating_sub(LINES)..].join(" | ")
     }
 
-    /// Asks it to end, so that it writes what it still holds, and ends what is left of its process
-    /// group then.
+    /// Asks it to exit, so that it writes pending data, and then kills what is left of its process
+    /// group.
     pub fn end(&self) {
         if self.is_alive() {
-            // Not waited for yet, so the number is still its own.
-            let _told_by_waiting = kill(self.group, Signal::SIGTERM);
+            // Not reaped yet, so the number is still this process.
+            let _reported_by_wait = kill(self.group, Signal::SIGTERM);
             let began = Instant::now();
             while self.is_alive() && began.elapsed() < ENDING {
                 sleep(PAUSE);
@@ -89,9 +90,9 @@ impl Running {
         self.kill();
     }
 
-    /// Ends the whole process group at once, as a loss of power would.
+    /// Kills the whole process group at once, like a power failure.
     pub fn kill(&self) {
-        // Nobody is left, or all of them go.
+        // Fails only if no process is left.
         let _none_left = killpg(self.group, Signal::SIGKILL);
         drop(self.child().wait());
     }

@@ -1,11 +1,12 @@
-//! The server beside a page: gives it files and work, and hears its answers.
+//! The server for a page: gives it files and work, and receives its answers.
 //!
 //! Invariants:
-//! 1. It listens on 127.0.0.1 alone, and every address begins with a word drawn for the session:
-//!    neither another user's program nor another page finds anything there.
-//! 2. Each piece of work is given out once, and an answer counts only for the piece that waits.
-//! 3. What a request may bring is bounded ([`crate::http`]), and so is how many connections there
-//!    are and how long one may be silent.
+//!
+//! 1. It listens only on 127.0.0.1, and every path begins with a random word chosen for the
+//!    session: neither another user's program nor another page finds anything there.
+//! 2. Each piece of work is given out once, and only the answer to the pending piece is accepted.
+//! 3. The size of a request is bounded ([`crate::http`]), and so are the number of connections and
+//!    how long one may be silent.
 
 use std::io::{self, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -16,84 +17,85 @@ use std::time::{Duration, Instant};
 
 use crate::http::{self, Method, Request, RequestError, Response, Status};
 
-/// The file of that name, which is relative to the page; none where there is none. Names are made
-/// of letters, digits, `.`, `-`, `_` and `/`; none begins with a dot.
+/// Looks up a file by its name relative to the page; `None` if it does not exist. Names consist of
+/// letters, digits, `.`, `-`, `_` and `/`; none begins with a dot.
 pub type Files = dyn Fn(&str) -> Option<Vec<u8>> + Send + Sync;
 
-/// Largest answer of a page.
+/// Maximum size of an answer.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
-/// Browsers open six to a host; a second browser must not be able to take all.
+/// Browsers open six connections to a host; one browser must not be able to take all of these.
 const CONNECTIONS_MAX: usize = 32;
 
 /// How long a connection may be silent.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// How long a page waits for work before it asks again.
+/// How long a request for work is held before it is answered with 204.
 const WORK_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often it is looked whether the page is still there.
+/// Interval for checking whether the page still exists.
 const LOOK_PERIOD: Duration = Duration::from_millis(200);
 
-/// What is kept of what the page says beside its answers.
+/// How much is kept of a page's other messages.
 const SAID_BYTES_MAX: usize = 4 << 10;
 
-/// The page that is served for the address itself.
+/// The page served at the root path.
 const FIRST_PAGE: &str = "index.html";
 
-/// A server that a page gets its work from.
+/// A server that gives work to a page.
 pub struct Session {
     address: SocketAddr,
     shared: Arc<Shared>,
 }
 
-/// Why a page gave no answer.
+/// Why a page did not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// It took too long.
+    /// Timeout.
     #[error("the page gave no answer within {seconds} s{said}")]
     TooLong {
-        /// How long it was waited for.
+        /// The timeout.
         seconds: u64,
-        /// What the page said, in parentheses.
+        /// The page's messages, in parentheses.
         said: String,
     },
-    /// Nobody is there to answer.
+    /// The page or its browser is gone.
     #[error("the browser ended before the page gave an answer{said}")]
     Ended {
-        /// What the page said, in parentheses.
+        /// The page's messages, in parentheses.
         said: String,
     },
 }
 
 struct Shared {
-    /// What every address begins with: a slash, the drawn word, a slash.
+    /// Prefix of every path: a slash, the random word, a slash.
     prefix: String,
     files: Box<Files>,
-    desk: Mutex<Desk>,
+    exchange: Mutex<Exchange>,
     changed: Condvar,
     closing: AtomicBool,
     connections: AtomicUsize,
 }
 
-/// What lies between the caller and the page.
+/// State shared between the caller and the page.
 #[derive(Default)]
-struct Desk {
+struct Exchange {
     /// Number of the latest piece of work.
     number: u64,
-    /// Whether it has no answer yet, and somebody waits for one.
+    /// Whether somebody waits for its answer.
     waits: bool,
-    /// Nobody has fetched it yet.
+    /// The work, until the page fetches it.
     work: Option<Vec<u8>>,
     answer: Option<Vec<u8>>,
     said: String,
 }
 
 impl Session {
-    /// Begins to serve these files.
+    /// Starts serving these files.
     ///
     /// # Errors
-    /// When the system gives no port or no randomness.
+    ///
+    /// If the system provides no port or no randomness.
     pub fn start(files: Box<Files>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -103,7 +105,7 @@ impl Session {
         let shared = Arc::new(Shared {
             prefix: format!("/{word}/"),
             files,
-            desk: Mutex::default(),
+            exchange: Mutex::default(),
             changed: Condvar::new(),
             closing: AtomicBool::new(false),
             connections: AtomicUsize::new(0),
@@ -118,40 +120,41 @@ impl Session {
         format!("http://{}{}", self.address, self.shared.prefix)
     }
 
-    /// Gives the page a piece of work and waits for its answer, at most `patience` and as long as
-    /// `is_alive`. One piece at a time: a second caller would take the first one's place.
+    /// Gives the page a piece of work and waits for its answer, for at most `patience` and while
+    /// `is_alive`. Only one piece at a time: a second caller would replace the first one's.
     ///
     /// # Errors
-    /// When there is no answer.
+    ///
+    /// If there is no answer.
     pub fn ask(
         &mut self,
         work: Vec<u8>,
         patience: Duration,
         is_alive: &dyn Fn() -> bool,
     ) -> Result<Vec<u8>, AskError> {
-        let mut desk = self.shared.desk();
-        desk.number += 1;
-        desk.waits = true;
-        desk.work = Some(work);
+        let mut exchange = self.shared.exchange();
+        exchange.number += 1;
+        exchange.waits = true;
+        exchange.work = Some(work);
         self.shared.changed.notify_all();
         let began = Instant::now();
         loop {
-            if let Some(answer) = desk.answer.take() {
+            if let Some(answer) = exchange.answer.take() {
                 return Ok(answer);
             }
-            let waited = self.shared.changed.wait_timeout(desk, LOOK_PERIOD);
-            desk = waited.unwrap_or_else(PoisonError::into_inner).0;
-            if desk.answer.is_some() {
+            let waited = self.shared.changed.wait_timeout(exchange, LOOK_PERIOD);
+            exchange = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if exchange.answer.is_some() {
                 continue;
             }
             let alive = is_alive();
             if alive && began.elapsed() < patience {
                 continue;
             }
-            // What was not fetched must not be done later.
-            desk.work = None;
-            desk.waits = false;
-            let said = desk.in_parentheses();
+            // Work that was not fetched must not be done later.
+            exchange.work = None;
+            exchange.waits = false;
+            let said = exchange.in_parentheses();
             return Err(if alive {
                 let seconds = patience.as_secs();
                 AskError::TooLong { seconds, said }
@@ -166,12 +169,12 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.shared.closing.store(true, Ordering::SeqCst);
         self.shared.changed.notify_all();
-        // Wakes the thread that listens.
+        // Wakes the listening thread.
         drop(TcpStream::connect(self.address));
     }
 }
 
-impl Desk {
+impl Exchange {
     fn in_parentheses(&self) -> String {
         if self.said.is_empty() {
             return String::new();
@@ -181,8 +184,8 @@ impl Desk {
 }
 
 impl Shared {
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn exchange(&self) -> MutexGuard<'_, Exchange> {
+        self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_closing(&self) -> bool {
@@ -200,7 +203,7 @@ impl Shared {
             }
             let shared = Arc::clone(&self);
             let started = thread::Builder::new().spawn(move || {
-                // A connection that breaks is the page's to notice: it asks again, or has ended.
+                // If a connection breaks, the page notices: it asks again, or has ended.
                 drop(shared.serve(stream));
                 shared.connections.fetch_sub(1, Ordering::SeqCst);
             });
@@ -252,14 +255,14 @@ impl Shared {
     }
 
     fn work(&self) -> Response {
-        let mut desk = self.desk();
+        let mut exchange = self.exchange();
         let began = Instant::now();
         loop {
-            if let Some(body) = desk.work.take() {
+            if let Some(body) = exchange.work.take() {
                 return Response {
                     status: Status::Ok,
                     kind: "application/json",
-                    work: Some(desk.number),
+                    work: Some(exchange.number),
                     body,
                 };
             }
@@ -267,41 +270,41 @@ impl Shared {
             if left.is_zero() || self.is_closing() {
                 return Response::empty(Status::NoContent);
             }
-            let waited = self.changed.wait_timeout(desk, left);
-            desk = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let waited = self.changed.wait_timeout(exchange, left);
+            exchange = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// The page never got it.
+    /// The page never received the work, so it is offered again.
     fn put_back(&self, number: u64, work: Vec<u8>) {
-        let mut desk = self.desk();
-        if desk.waits && desk.number == number {
-            desk.work = Some(work);
+        let mut exchange = self.exchange();
+        if exchange.waits && exchange.number == number {
+            exchange.work = Some(work);
             self.changed.notify_all();
         }
     }
 
     fn take(&self, request: &Request) -> Status {
-        let mut desk = self.desk();
-        let was_fetched = desk.waits && desk.work.is_none();
-        if !was_fetched || request.query.parse() != Ok(desk.number) {
+        let mut exchange = self.exchange();
+        let was_fetched = exchange.waits && exchange.work.is_none();
+        if !was_fetched || request.query.parse() != Ok(exchange.number) {
             return Status::Conflict;
         }
-        desk.waits = false;
-        desk.answer = Some(request.body.clone());
+        exchange.waits = false;
+        exchange.answer = Some(request.body.clone());
         self.changed.notify_all();
         Status::NoContent
     }
 
     fn note(&self, text: &[u8]) {
-        let mut desk = self.desk();
+        let mut exchange = self.exchange();
         let text = String::from_utf8_lossy(text);
-        let room = SAID_BYTES_MAX.saturating_sub(desk.said.len());
-        if !desk.said.is_empty() && room > 0 {
-            desk.said.push(' ');
+        let room = SAID_BYTES_MAX.saturating_sub(exchange.said.len());
+        if !exchange.said.is_empty() && room > 0 {
+            exchange.said.push(' ');
         }
         let kept: String = text.chars().take(room / char::MAX.len_utf8()).collect();
-        desk.said.push_str(&kept);
+        exchange.said.push_str(&kept);
     }
 
     fn file(&self, name: &str) -> Response {
@@ -328,7 +331,7 @@ fn is_plain(name: &str) -> bool {
         .all(|part| !part.is_empty() && !part.starts_with('.') && part.bytes().all(is_plain))
 }
 
-/// The media type by the end of a name.
+/// The media type for a file extension.
 fn kind(name: &str) -> &'static str {
     match name.rsplit('.').next() {
         Some("html") => "text/html; charset=utf-8",
@@ -358,12 +361,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_page_says_is_kept_up_to_a_limit() {
+    fn messages_of_a_page_are_kept_up_to_a_limit() {
         let session = Session::start(Box::new(|_| None)).unwrap();
         for _ in 0..100 {
             session.shared.note("ü€x".repeat(1000).as_bytes());
         }
-        let said = session.shared.desk().said.len();
+        let said = session.shared.exchange().said.len();
         assert!(said > 1000 && said <= SAID_BYTES_MAX, "{said}");
     }
 }

@@ -55,7 +55,7 @@ fn work_goes_to_the_page_and_its_answer_comes_back() {
             work.contains("X-Work: 1\r\n") && work.ends_with("question"),
             "{work}"
         );
-        // Neither a wrong number nor a second answer counts.
+        // Neither a wrong number nor a second answer is accepted.
         for (number, status) in [(7, "409"), (1, "204"), (1, "409")] {
             let request =
                 format!("POST {path}answer?{number} HTTP/1.1\r\nContent-Length: 6\r\n\r\nanswer");
@@ -105,7 +105,7 @@ fn connections_beyond_the_limit_are_closed_and_others_are_served() {
     let mut open: Vec<TcpStream> = (0..32)
         .map(|_| TcpStream::connect(&host).unwrap())
         .collect();
-    // One that is served shows that those before it were accepted.
+    // If the last one is served, all before it were accepted.
     let mut last = open.pop().unwrap();
     let request = format!("GET {path}a HTTP/1.1\r\n\r\n");
     last.write_all(request.as_bytes()).unwrap();
@@ -113,7 +113,7 @@ fn connections_beyond_the_limit_are_closed_and_others_are_served() {
     assert_eq!(last.read(&mut byte).unwrap(), 1);
     let mut further = TcpStream::connect(&host).unwrap();
     further.set_read_timeout(Some(PATIENCE)).unwrap();
-    // Closed, by an end or by a reset where something was sent.
+    // Closed, either cleanly or with a reset if data was pending.
     assert!(matches!(further.read(&mut byte), Ok(0) | Err(_)));
     drop(open);
     drop(last);
@@ -144,7 +144,7 @@ fn a_page_that_does_not_answer_is_given_up() {
     assert!(matches!(late, Err(AskError::TooLong { .. })));
 }
 
-/// A page that counts what it is given, and says how fine its clock is.
+/// A page that counts the work it receives, and reports the resolution of its clock.
 const PAGE: &str = r"<!doctype html><meta charset=utf-8><script type=module>
 for (;;) {
   const response = await fetch('work');

@@ -1,11 +1,11 @@
-//! Files of a worker as a VFS: the base of the encrypting one.
+//! The base VFS in browsers: the files of a worker.
 //!
-//! JavaScript opens the files of a database before SQLite does, since OPFS opens no file
-//! synchronously. So a file is there when it holds a byte: one that SQLite deletes is emptied,
-//! and JavaScript removes empty files when the database is closed.
+//! JavaScript opens the files of a database before SQLite does, since OPFS cannot open files
+//! synchronously. So a file counts as existing if it is not empty: deleting one empties it, and
+//! JavaScript removes empty files when the database is closed.
 //!
-//! A super-journal, by which SQLite commits to several files at once, would have a name of its
-//! own each time. It cannot be opened, and such a commit fails: see [`NO_SUPER_JOURNAL`].
+//! A super-journal, with which SQLite commits to several files at once, would have a new name each
+//! time. It cannot be opened, and such a commit fails: see [`NO_SUPER_JOURNAL`].
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -19,15 +19,15 @@ use crate::locks::{Level, Locks};
 /// Its name.
 pub const NAME: &str = "opfs";
 
-/// What a commit to several databases is told, in the log.
+/// Logged when a commit to several databases fails.
 const NO_SUPER_JOURNAL: &str = "strongroom: a transaction over several databases is not possible \
                                 in a browser; change one database in a transaction, or keep them \
                                 in WAL mode, where each commits by itself";
 
-/// SQLite names super-journals so: `-mj` and nine digits.
+/// SQLite names super-journals `…-mj` and nine digits.
 const SUPER_JOURNAL_SUFFIX_SIZE: usize = 12;
 
-/// What SQLite keeps of an open file.
+/// SQLite's file object.
 #[repr(C)]
 struct File {
     methods: *const ffi::sqlite3_io_methods,
@@ -57,21 +57,21 @@ static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
     xUnfetch: None,
 };
 
-/// Locks of the files that some connection has locked.
+/// Locks of all files that are locked by some connection.
 static LOCKS: Mutex<BTreeMap<HostFile, Locks>> = Mutex::new(BTreeMap::new());
 
 fn locks() -> MutexGuard<'static, BTreeMap<HostFile, Locks>> {
     LOCKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes it known to SQLite, as the default.
+/// Registers it with SQLite, as the default.
 pub fn register() -> c_int {
     // The registration lasts as long as the module.
     let Ok(name) = CString::new(NAME) else {
         return ffi::SQLITE_MISUSE;
     };
-    // SAFETY: SQLite is initialised, and its default VFS is that in memory, whose time and
-    // randomness serve. Both the structure and its name are leaked.
+    // SAFETY: SQLite is initialised, and its default VFS, the in-memory one, supplies time and
+    // randomness. Both the structure and its name are leaked.
     unsafe {
         let memory = ffi::sqlite3_vfs_find(std::ptr::null());
         if memory.is_null() {
@@ -93,7 +93,7 @@ pub fn register() -> c_int {
     }
 }
 
-/// The code of a result; `failed` where the host had no other reason.
+/// SQLite's code for a result; `failed` unless the host gave another reason.
 fn code(result: Result<(), HostError>, failed: c_int) -> c_int {
     match result {
         Ok(()) => ffi::SQLITE_OK,
@@ -103,14 +103,16 @@ fn code(result: Result<(), HostError>, failed: c_int) -> c_int {
 }
 
 /// # Safety
-/// SQLite's name of a file: terminated.
+///
+/// `name` must be a terminated file name from SQLite.
 unsafe fn find(name: *const c_char) -> Option<HostFile> {
     // SAFETY: by contract.
     HostFile::find(unsafe { CStr::from_ptr(name) }.to_bytes())
 }
 
 /// # Safety
-/// A file that `open` opened, which nothing else refers to during the call.
+///
+/// `file` must have been opened by `open`, and nothing else may refer to it during the call.
 unsafe fn opened<'file>(file: *mut ffi::sqlite3_file) -> &'file mut File {
     // SAFETY: by contract.
     unsafe { &mut *file.cast::<File>() }
@@ -132,8 +134,8 @@ unsafe extern "C" fn open(
     flags: c_int,
     out_flags: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite gives room of the size that was registered, and a terminated name or none:
-    // none to a temporary file, which is never asked for (SQLITE_TEMP_STORE=3).
+    // SAFETY: SQLite passes memory of the size that was registered, and a terminated name or null.
+    // Null stands for a temporary file, which SQLite never opens here (SQLITE_TEMP_STORE=3).
     unsafe {
         (*file).pMethods = std::ptr::null();
         if name.is_null() {
@@ -169,8 +171,8 @@ unsafe extern "C" fn delete(
     let Some(host) = (unsafe { find(name) }) else {
         return ffi::SQLITE_IOERR_DELETE_NOENT;
     };
-    // An empty file counts as deleted; to delete it again is no error, since the encrypting VFS
-    // empties some before. A journal must be gone for good before SQLite goes on.
+    // An empty file counts as deleted. Deleting it again is not an error, since the encrypting VFS
+    // empties some before. A journal must be gone durably before SQLite goes on.
     let emptied = host.truncate(0).and_then(|()| host.flush());
     code(emptied, ffi::SQLITE_IOERR_DELETE)
 }
@@ -181,7 +183,7 @@ unsafe extern "C" fn access(
     _flags: c_int,
     out: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite passes a terminated name, and a place for the answer.
+    // SAFETY: SQLite passes a terminated name, and a valid out-pointer.
     unsafe { *out = c_int::from(find(name).is_some_and(exists)) };
     ffi::SQLITE_OK
 }
@@ -204,7 +206,7 @@ unsafe extern "C" fn full_pathname(
 }
 
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
-    // SQLite has unlocked it before. The worker keeps the file open, for whoever opens it next.
+    // SQLite has unlocked it before. The worker keeps the file open for the next connection.
     // SAFETY: SQLite passes an open file.
     unsafe { unlock(file, Level::None as c_int) }
 }
@@ -257,7 +259,7 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, _flags: c_int) -> c_int 
 }
 
 unsafe extern "C" fn file_size(file: *mut ffi::sqlite3_file, out: *mut i64) -> c_int {
-    // SAFETY: SQLite passes an open file, and a place for the answer.
+    // SAFETY: SQLite passes an open file, and a valid out-pointer.
     let (file, out) = unsafe { (opened(file), &mut *out) };
     let result = file.host.size().map(|size| *out = size);
     code(result, ffi::SQLITE_IOERR_FSTAT)
@@ -292,7 +294,7 @@ unsafe extern "C" fn unlock(file: *mut ffi::sqlite3_file, level: c_int) -> c_int
 }
 
 unsafe extern "C" fn check_reserved_lock(file: *mut ffi::sqlite3_file, out: *mut c_int) -> c_int {
-    // SAFETY: SQLite passes an open file, and a place for the answer.
+    // SAFETY: SQLite passes an open file, and a valid out-pointer.
     let (file, out) = unsafe { (opened(file), &mut *out) };
     let locks = locks();
     *out = c_int::from(locks.get(&file.host).is_some_and(Locks::is_reserved));
@@ -307,7 +309,7 @@ unsafe extern "C" fn file_control(
     ffi::SQLITE_NOTFOUND
 }
 
-/// Of the disk below, as far as anybody can tell.
+/// The usual size; the real one of the disk is unknown.
 unsafe extern "C" fn sector_size(_file: *mut ffi::sqlite3_file) -> c_int {
     4096
 }

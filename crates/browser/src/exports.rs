@@ -1,4 +1,4 @@
-//! What JavaScript calls, beside functions of SQLite.
+//! Functions exported to JavaScript, besides SQLite's own.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -12,13 +12,13 @@ use zeroize::Zeroize;
 
 use crate::{base, host};
 
-/// Alignment of memory for JavaScript: that of its largest number.
+/// Alignment of memory for JavaScript: that of its largest number type.
 const ALIGNMENT: usize = 8;
 
-/// The code under which the log has a panic, after which the module is dead.
+/// Log code of a panic, after which the module is unusable.
 const PANIC: c_int = -1;
 
-/// Memory for arguments and answers; null where there is none left.
+/// Allocates memory for arguments and results; null if memory is exhausted.
 #[unsafe(no_mangle)]
 extern "C" fn strongroom_alloc(size: usize) -> *mut u8 {
     match Layout::from_size_align(size.max(1), ALIGNMENT) {
@@ -31,7 +31,8 @@ extern "C" fn strongroom_alloc(size: usize) -> *mut u8 {
 /// Wipes and frees memory of [`strongroom_alloc`].
 ///
 /// # Safety
-/// The address that it gave, with the same size.
+///
+/// `memory` and `size` must be those of the allocation.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn strongroom_free(memory: *mut u8, size: usize) {
     // SAFETY: by contract; the layout was valid when the memory was allocated.
@@ -49,7 +50,8 @@ unsafe extern "C" fn write_log(_context: *mut c_void, code: c_int, text: *const 
     host::log(code, unsafe { CStr::from_ptr(text) }.to_bytes());
 }
 
-/// Prepares SQLite and the VFS. Once, before all else; a code of SQLite's.
+/// Initialises SQLite and the VFS. Must be called once, before everything else; returns an SQLite
+/// code.
 #[unsafe(no_mangle)]
 extern "C" fn strongroom_start() -> c_int {
     std::panic::set_hook(Box::new(|panic| {
@@ -86,15 +88,16 @@ extern "C" fn strongroom_start() -> c_int {
     }
 }
 
-/// What kind of secret JavaScript passes.
+/// The kinds of secrets that JavaScript passes.
 const PASSPHRASE: c_int = 1;
 const RAW_KEY: c_int = 2;
 
-/// Deposits a secret for the URI of a database or for a pragma; its number, or 0 where a raw key
-/// has not 32 bytes. JavaScript revokes it.
+/// Stores a secret for the URI of a database or for a pragma, and returns its number, or 0 if a raw
+/// key does not have 32 bytes. JavaScript revokes it.
 ///
 /// # Safety
-/// `secret` has `size` bytes.
+///
+/// `secret` must point to `size` bytes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn strongroom_deposit(kind: c_int, secret: *const u8, size: usize) -> f64 {
     // SAFETY: by contract.
@@ -117,11 +120,12 @@ extern "C" fn strongroom_revoke(number: f64) {
     wipe_stack();
 }
 
-/// Opens a database by a terminated URI. The connection, also where opening failed; null for want
-/// of memory. The code goes to `code`.
+/// Opens a database by a terminated URI. Returns the connection, even if opening failed; null if
+/// memory is exhausted. The SQLite code is stored in `code`.
 ///
 /// # Safety
-/// A terminated text, and a place for a number.
+///
+/// `uri` must be a terminated text, and `code` a valid out-pointer.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn strongroom_open(
     uri: *const c_char,
@@ -138,11 +142,13 @@ unsafe extern "C" fn strongroom_open(
     connection
 }
 
-/// Closes a connection that has no statements left; a code of SQLite's. With the last one to a
-/// database its keys are wiped.
+/// Closes a connection without open statements; returns an SQLite code. Closing the last connection
+/// to a database wipes its keys.
 ///
 /// # Safety
-/// A connection of [`strongroom_open`], which is not used afterwards if this succeeds.
+///
+/// `connection` must come from [`strongroom_open`], and must not be used afterwards if this
+/// succeeds.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn strongroom_close(connection: *mut ffi::sqlite3) -> c_int {
     // SAFETY: by contract.
@@ -151,11 +157,12 @@ unsafe extern "C" fn strongroom_close(connection: *mut ffi::sqlite3) -> c_int {
     code
 }
 
-/// Runs every statement of a terminated text and drops their rows. How many there were, or a code
-/// of SQLite's as a negative number.
+/// Runs every statement of a terminated text and discards their rows. Returns the number of
+/// statements, or an SQLite code as a negative number.
 ///
 /// # Safety
-/// An open connection, and a terminated text.
+///
+/// `connection` must be open, and `text` must be terminated.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn strongroom_run(connection: *mut ffi::sqlite3, text: *const c_char) -> c_int {
     let mut rest = text;

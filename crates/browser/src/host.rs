@@ -1,6 +1,6 @@
-//! What JavaScript gives (`packages/sqlite/src/engine.ts`): every call is synchronous.
+//! Functions imported from JavaScript (`packages/sqlite/src/engine.ts`); every call is synchronous.
 //!
-//! Memory is passed by address and size. Offsets and sizes of files are doubles, which hold them
+//! Memory is passed by address and size. File offsets and sizes are doubles, which represent them
 //! exactly up to 2^53.
 
 use std::ffi::c_int;
@@ -9,7 +9,7 @@ use std::ffi::c_int;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostFile(c_int);
 
-/// Why the host did not do what it was asked for; its log has the reason.
+/// Why a call of the host failed; its log has the details.
 pub enum HostError {
     /// The origin has no room left.
     Full,
@@ -20,9 +20,9 @@ pub enum HostError {
 mod imports {
     use std::ffi::c_int;
 
-    /// What `file_*` give where they fail.
+    /// Returned by `file_*` on failure.
     pub const FAILED: c_int = -1;
-    /// What `file_*` give where the origin's quota is used up.
+    /// Returned by `file_*` if the origin's quota is used up.
     pub const FULL: c_int = -2;
 
     #[link(wasm_import_module = "host")]
@@ -43,23 +43,23 @@ mod imports {
 fn outcome(result: c_int) -> Result<usize, HostError> {
     match result {
         imports::FULL => Err(HostError::Full),
-        // The host gives no other negative number; if it did, it would be no size.
+        // The host returns no other negative number; if it did, it would not be a size.
         ..=imports::FAILED => Err(HostError::Failed),
         size => Ok(size as usize),
     }
 }
 
 impl HostFile {
-    /// The file of this name, where the worker has opened it.
+    /// The file with this name, if the worker has opened it.
     pub fn find(name: &[u8]) -> Option<Self> {
         // SAFETY: the host reads the name during the call.
         let number = unsafe { imports::file_find(name.as_ptr(), name.len()) };
         (number >= 0).then_some(Self(number))
     }
 
-    /// How many bytes were read; fewer at the end of the file only.
+    /// Returns the number of bytes read; less than requested only at the end of the file.
     pub fn read(self, to: &mut [u8], offset: i64) -> Result<usize, HostError> {
-        // SAFETY: the host writes into `to` alone, during the call.
+        // SAFETY: the host writes only to `to`, and only during the call.
         let read = unsafe { imports::file_read(self.0, to.as_mut_ptr(), to.len(), offset as f64) };
         outcome(read).map(|read| read.min(to.len()))
     }
@@ -93,13 +93,13 @@ impl HostFile {
     }
 }
 
-/// Tells JavaScript what SQLite or Strongroom logs.
+/// Passes log messages of SQLite and Strongroom to JavaScript.
 pub fn log(code: c_int, text: &[u8]) {
     // SAFETY: the host reads the text during the call.
     unsafe { imports::log(code, text.as_ptr(), text.len()) }
 }
 
-/// Entropy for the crate `getrandom`, whose backend `.cargo/config.toml` chooses.
+/// Entropy for the crate `getrandom`, whose backend is selected in `.cargo/config.toml`.
 #[unsafe(no_mangle)]
 unsafe extern "Rust" fn __getrandom_v03_custom(
     bytes: *mut u8,
@@ -110,11 +110,11 @@ unsafe extern "Rust" fn __getrandom_v03_custom(
     Ok(())
 }
 
-// What sqlite-wasm-rs asks of its host; the types are those of its module `host`.
+// Host functions that sqlite-wasm-rs requires; the types are those of its module `host`.
 
 #[unsafe(no_mangle)]
 extern "C" fn rust_sqlite_wasm_host_sleep(_seconds: u64, _nanoseconds: u32) {
-    // Nothing that one could wait for happens meanwhile: a worker has one thread.
+    // Sleeping would be pointless: a worker has one thread.
 }
 
 #[unsafe(no_mangle)]
@@ -133,14 +133,14 @@ unsafe extern "C" fn rust_sqlite_wasm_host_fill_entropy(bytes: *mut u8, size: us
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rust_sqlite_wasm_host_epoch_timestamp_in_ms(out: *mut i64) -> c_int {
-    // SAFETY: a place for one number.
+    // SAFETY: a valid out-pointer for one number.
     unsafe { *out = imports::now() as i64 };
     0
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn rust_sqlite_wasm_host_localtime(seconds: i64, fields: *mut i32) -> c_int {
-    // SAFETY: a place for ten numbers.
+    // SAFETY: an out-pointer for ten numbers.
     unsafe { imports::local_time(seconds as f64, fields) };
     0
 }

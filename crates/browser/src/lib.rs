@@ -1,12 +1,12 @@
-//! Entry point: the VFS with SQLite compiled to WebAssembly.
+//! Entry point that registers the VFS with SQLite compiled to WebAssembly.
 //!
-//! - `host`: what JavaScript gives: randomness, time, and the files that a worker has opened;
-//! - `locks`: who may read and write such a file, among the connections of the worker;
-//! - `base`: the files as a VFS, below the encrypting one;
-//! - `exports`: what JavaScript calls, beside functions of SQLite (`build.rs`);
-//! - `probe`: ciphers without a database, for tests and measurements.
+//! - `host`: imports from JavaScript: randomness, time, and the files that a worker has opened;
+//! - `locks`: file locks between the connections of the worker;
+//! - `base`: the base VFS over these files;
+//! - `exports`: functions that JavaScript calls, besides SQLite's own (`build.rs`);
+//! - `probe`: ciphers without a database, for tests and benchmarks.
 //!
-//! On processors there is nothing here but `locks`, for its tests.
+//! On other targets only `locks` is compiled, for its tests.
 #![cfg_attr(
     target_arch = "wasm32",
     expect(unsafe_code, reason = "SQLite's C interface, and that of JavaScript")

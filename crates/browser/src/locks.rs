@@ -1,25 +1,25 @@
-//! Locks of one file, among the connections of one worker (sqlite.org/lockingv3.html).
+//! Locks on one file, between the connections of one worker (sqlite.org/lockingv3.html).
 //!
-//! OPFS gives a file to one worker at a time, so nobody else has to be asked.
+//! OPFS gives a file to one worker at a time, so no other process has to be considered.
 
-/// How much one connection has of a file. In SQLite's order, and with its numbers.
+/// A connection's lock level on a file, with SQLite's order and numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Neither reads nor writes.
     #[default]
     None,
-    /// Reads, beside others.
+    /// Reads, along with others.
     Shared,
-    /// Will write; others may read.
+    /// Will write; others may still read.
     Reserved,
-    /// Waits for readers to end; none begins.
+    /// Waits for readers to finish; no new ones may start.
     Pending,
-    /// Writes, alone.
+    /// Writes, exclusively.
     Exclusive,
 }
 
 impl Level {
-    /// The level of a number of SQLite's.
+    /// The level with SQLite's number.
     pub fn from_number(number: i32) -> Option<Self> {
         [
             Level::None,
@@ -33,18 +33,18 @@ impl Level {
     }
 }
 
-/// What all connections together have of a file.
+/// The locks of all connections on a file.
 #[derive(Debug, Default)]
 pub struct Locks {
-    /// Connections that read, the writer among them.
+    /// Connections that read, including the writer.
     readers: u32,
-    /// The level of the one connection that is above `Shared`; `None` where there is none.
+    /// The level of the one connection above `Shared`; `None` if there is none.
     writer: Level,
 }
 
 impl Locks {
-    /// Takes a connection from its level to a higher one; the level that it then has, and whether
-    /// that is the one it wanted. A writer that readers are in the way of stays at `Pending`.
+    /// Raises a connection's level. Returns its new level, and whether that is the one it wanted. A
+    /// writer that must wait for readers stays at `Pending`.
     pub fn raise(&mut self, from: Level, to: Level) -> (Level, bool) {
         if to <= from {
             return (from, true);
@@ -71,7 +71,7 @@ impl Locks {
         (level, level == to)
     }
 
-    /// Takes a connection from its level down to `Shared` or `None`.
+    /// Lowers a connection's level to `Shared` or `None`.
     pub fn lower(&mut self, from: Level, to: Level) -> Level {
         if to >= from {
             return from;
@@ -85,7 +85,7 @@ impl Locks {
         to
     }
 
-    /// Whether some connection will write or writes.
+    /// Whether some connection writes or is about to.
     pub fn is_reserved(&self) -> bool {
         self.writer > Level::None
     }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_waits_for_readers_and_no_reader_begins() {
+    fn a_writer_waits_for_readers_and_no_new_reader_starts() {
         let mut locks = Locks::default();
         for _ in 0..2 {
             assert_eq!(locks.raise(None, Shared), (Shared, true));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_had_already_changes_nothing() {
+    fn a_level_already_held_changes_nothing() {
         let mut locks = Locks::default();
         assert_eq!(locks.raise(None, Shared), (Shared, true));
         assert_eq!(locks.raise(Shared, Shared), (Shared, true));

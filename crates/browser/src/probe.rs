@@ -1,14 +1,15 @@
-//! Ciphers without a database: what browsers compute is held against known answers, and measured.
+//! Ciphers without a database: for checking browsers against known answers, and for benchmarks.
 
 use crypto::cipher::Cipher;
 use crypto::kdf::{Argon2idParameters, derive_from_passphrase};
 use crypto::page::{Nonce, PageSealer, Place, Tag};
 use crypto::secret::{Key, SecretBytes};
 
-/// Where the answer of a sealing goes: the tag, then the ciphertext.
+/// Size of the tag, which precedes the ciphertext in the output of a sealing.
 const TAG_SIZE: usize = size_of::<Tag>();
 
-/// What JavaScript passes for one unit: addresses of fields of fixed size, and of data with sizes.
+/// The arguments from JavaScript for one unit: addresses of fields of fixed size, and of data with
+/// their sizes.
 #[repr(C)]
 struct Unit {
     cipher: u32,
@@ -41,10 +42,11 @@ impl Unit {
     }
 }
 
-/// Seals `count` times what `input` holds: `output` gets tag and ciphertext. 1 if all is well.
+/// Seals `input` `count` times; `output` receives tag and ciphertext. Returns 1 on success.
 ///
 /// # Safety
-/// Addresses and sizes are as [`Unit`] says.
+///
+/// Addresses and sizes must be as described in [`Unit`].
 #[unsafe(no_mangle)]
 unsafe extern "C" fn probe_seal(unit: &Unit, count: u32) -> u32 {
     // SAFETY: by contract.
@@ -66,10 +68,11 @@ unsafe extern "C" fn probe_seal(unit: &Unit, count: u32) -> u32 {
     1
 }
 
-/// Opens `count` times what `input` holds, tag and ciphertext. 1 if it is authentic.
+/// Opens `input`, a tag and ciphertext, `count` times. Returns 1 if it is authentic.
 ///
 /// # Safety
-/// Addresses and sizes are as [`Unit`] says.
+///
+/// Addresses and sizes must be as described in [`Unit`].
 #[unsafe(no_mangle)]
 unsafe extern "C" fn probe_open(unit: &Unit, count: u32) -> u32 {
     // SAFETY: by contract.
@@ -92,7 +95,7 @@ unsafe extern "C" fn probe_open(unit: &Unit, count: u32) -> u32 {
     u32::from((0..count).all(|_| opens()))
 }
 
-/// One derivation from a passphrase; 1 if it went well.
+/// Derives one key from a passphrase; returns 1 on success.
 #[unsafe(no_mangle)]
 extern "C" fn probe_argon2id(memory_kib: u32, passes: u32) -> u32 {
     let parameters = Argon2idParameters {

@@ -1,4 +1,4 @@
-//! `strongroom backup`: a copy of an encrypted database in use.
+//! `strongroom backup`: copies an encrypted database that may be in use.
 
 use crate::key_arguments::{KeyArguments, NewKeyArguments};
 use crate::terminal::Bar;

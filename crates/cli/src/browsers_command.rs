@@ -31,7 +31,7 @@ pub struct Args {
     only: Vec<String>,
 }
 
-/// Ways for statements to reach the engines, as `compare` calls them.
+/// Modes of passing statements to the engines, as named in `compare`.
 const DIRECT: (&str, &[&str]) = ("direct", &lab_engines::BROWSERS_DIRECT);
 const SCRIPT: (&str, &[&str]) = ("script", &lab_engines::BROWSERS_SCRIPT);
 
@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     for size in &args.sizes {
         for (mode, engines) in ways.iter().filter(|(_, engines)| !engines.is_empty()) {
             let folder = args.out.join(format!("{mode}-{size}"));
-            tell(&format!("{mode}, size {size}: {} engines", engines.len()));
+            print_note(&format!("{mode}, size {size}: {} engines", engines.len()));
             let words = [
                 "compare".into(),
                 "--workload=speedtest".into(),
@@ -56,9 +56,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
                 folder.into_os_string(),
             ];
             let run = compare::Args::try_parse_from(words).context("a run of `compare`")?;
-            // The other sizes are worth having.
+            // Continue, since the other sizes are still useful.
             if let Err(error) = compare::run(run) {
-                tell(&format!("{mode}, size {size}: {error:#}"));
+                print_note(&format!("{mode}, size {size}: {error:#}"));
                 failed = Some(error);
             }
         }
@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     failed.map_or(Ok(()), Err)
 }
 
-/// Those that can take part here; the others are told, each with how to get it.
+/// The engines that can be used here; for the others, prints how to get them.
 fn available<'a>(engines: &[&'a str], only: &[String]) -> Vec<&'a str> {
     let options = EngineOptions::default();
     let mut found = Vec::new();
@@ -78,13 +78,13 @@ fn available<'a>(engines: &[&'a str], only: &[String]) -> Vec<&'a str> {
         let engine = lab_engines::named(name, &options);
         match engine.and_then(|engine| engine.missing()) {
             None => found.push(name),
-            Some(missing) => tell(&format!("{name} is left out: {missing}")),
+            Some(missing) => print_note(&format!("{name} is left out: {missing}")),
         }
     }
     found
 }
 
-fn tell(text: &str) {
-    // Nobody reads it: no reason to stop measuring.
+fn print_note(text: &str) {
+    // Nobody reads standard error: no reason to stop measuring.
     drop(writeln!(io::stderr(), "{text}"));
 }

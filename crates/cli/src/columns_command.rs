@@ -1,4 +1,4 @@
-//! `strongroom columns`: rules of confidential columns, checked and explained.
+//! `strongroom columns`: checks and explains rules of confidential columns.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -130,7 +130,7 @@ fn rules_text(count: usize) -> String {
     }
 }
 
-/// What is to be known of rules that do not contradict the server.
+/// Reports on rules that fit the server's schema.
 fn tell_fit(schema: &Schema, count: usize, wants_guards: bool) -> anyhow::Result<ExitCode> {
     let mut missing = schema.missing_columns().peekable();
     if missing.peek().is_some() {
@@ -148,7 +148,7 @@ fn tell_fit(schema: &Schema, count: usize, wants_guards: bool) -> anyhow::Result
         }
     }
     if wants_guards {
-        guards::tell(schema, &mut output)?;
+        guards::report_missing(schema, &mut output)?;
     }
     let opaque = schema.tables.values().filter(|table| table.opaque);
     let mut opaque: Vec<String> = opaque
@@ -170,8 +170,8 @@ fn tell_fit(schema: &Schema, count: usize, wants_guards: bool) -> anyhow::Result
     Ok(ExitCode::SUCCESS)
 }
 
-/// A configuration with rules; None: they contradict themselves, and that has been said. All of the
-/// file is looked at as the proxy does: what is written wrongly is no rule.
+/// Reads a configuration with rules; `None` if they contradict each other, which has then been
+/// reported. The whole file is parsed as the proxy does, so that a misspelt rule is an error.
 fn read_parts(path: &Path) -> anyhow::Result<Option<Parts>> {
     let parts: Parts = config::read_toml(path)?;
     if let Err(errors) = parts.columns.check() {
@@ -199,7 +199,7 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     let answers = match server::ask(&args.file.config, &parts)? {
         Some(answers) => answers,
         None => {
-            // The search path of a server that nobody has set another for.
+            // The default search path of a server.
             let mut answers = vec![Answer::new(); QUERIES.len()];
             answers[0].push(vec![Some(DEFAULT_SCHEMA.to_owned())]);
             answers
@@ -246,7 +246,7 @@ fn explain(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What may become of a statement, for the last line.
+/// The possible outcomes for a statement, for the summary.
 const KINDS: [&str; 6] = [
     "passed on",
     "done by the server",
@@ -287,7 +287,7 @@ fn statement_text(report: &StatementReport, count: usize) -> String {
     text
 }
 
-/// What a statement tells of one column.
+/// What a statement reveals about one column.
 fn learnt_text(learnt: &Learnt) -> String {
     let uses = learnt.uses.iter();
     let uses: Vec<String> = uses
@@ -321,7 +321,7 @@ fn new_table() -> Table {
     table
         .load_style(TableStyle::new())
         .set_content_arrangement(ContentArrangement::Dynamic);
-    // Where it goes into a file, lines are as long as they are.
+    // In a file, lines are not wrapped.
     if let Some((width, _)) = terminal_size::terminal_size() {
         table.set_width(width.0);
     }

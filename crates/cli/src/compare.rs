@@ -15,14 +15,14 @@ use lab::run::{Existing, Plan, moment, this_program};
 use workloads::{Dialect, Spec};
 
 use crate::compare_output::{Output, say};
-use crate::compare_progress::{Display, tell_how_to_go_on};
+use crate::compare_progress::{Display, explain_resuming_on_interrupt};
 use crate::engine_arguments::{EngineArguments, arguments};
 use crate::workload;
 
-/// Name of the sub-command that makes a worker of this program.
+/// Name of the subcommand that makes this program a worker.
 pub const WORKER_COMMAND: &str = "lab-worker";
 
-/// Name of the sub-command that looks after a worker.
+/// Name of the subcommand that makes this program a keeper.
 pub const KEEPER_COMMAND: &str = "lab-keeper";
 
 /// Compare engines: time the same tests on each and write a page
@@ -108,7 +108,7 @@ impl From<ModeArgument> for Mode {
     }
 }
 
-/// Runs the comparison.
+/// Runs `strongroom compare`.
 pub fn run(args: Args) -> anyhow::Result<()> {
     if args.list {
         return list(&args.further.options()?);
@@ -126,7 +126,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let options = args.further.options()?;
     let engines = profiles(&args.engines, &spec, &options)?;
     for engine in &engines {
-        // Told here, not by a worker in the middle of the run.
+        // Reported here, and not by a worker in the middle of the run.
         lab::custom::check(&spec, engine.dialect).map_err(|error| match error {
             FolderError::Build(_) => anyhow::Error::new(error)
                 .context(format!("engine `{}` cannot take part", engine.name)),
@@ -139,13 +139,13 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let workload = lab::custom::build(&spec, reference)?;
     let spec = lab::custom::pinned(spec, &workload);
     let head = WorkloadHead::new(spec, &workload);
-    // Some texts are large, and nobody needs this one while the workers run.
+    // Some texts are large, and this one is not needed while the workers run.
     drop(workload);
     let mut display = Display::new(head.tests.clone());
     let plan = plan(&args, head, engines, options)?;
     let quiet = args.quiet || args.json;
     if !quiet {
-        tell_how_to_go_on();
+        explain_resuming_on_interrupt();
     }
     let outcome = lab::run::run(&plan, &mut |progress| {
         if !quiet {
@@ -164,12 +164,12 @@ pub struct KeeperArgs {
     worker: Vec<OsString>,
 }
 
-/// Starts a worker and sees to it that nothing of it is left.
+/// Starts a worker and makes sure that nothing of it is left behind.
 pub fn run_keeper(args: &KeeperArgs) -> anyhow::Result<()> {
     Ok(lab::keeper::keep(&args.worker)?)
 }
 
-/// Does one pass in this process, as told on standard input.
+/// Runs one pass in this process, as requested on standard input.
 pub fn run_worker() -> anyhow::Result<()> {
     lab::keeper::end_with_keeper();
     let mut output = io::stdout().lock();
@@ -215,7 +215,7 @@ fn plan(
             program,
             WORKER_COMMAND.into(),
         ],
-        // Its databases are those of the other workloads, which look at them.
+        // Its databases are probed by the other workloads.
         probe: !is_tpcc,
         existing: match (args.resume, args.fresh) {
             (true, _) => Existing::Continued,
@@ -225,8 +225,8 @@ fn plan(
     })
 }
 
-/// The engines of a run for which none are named. Those of columns that are not available are left
-/// out, and said to be.
+/// The default engines of a run. Column engines that are not available are left out, with a
+/// message.
 fn default_names(spec: &Spec, options: &EngineOptions) -> Vec<&'static str> {
     if !matches!(spec, Spec::Tpcc { .. }) {
         return lab_engines::DEFAULT.to_vec();
@@ -239,7 +239,7 @@ fn default_names(spec: &Spec, options: &EngineOptions) -> Vec<&'static str> {
         let Some(missing) = ours.and_then(|engine| engine.missing()) else {
             return true;
         };
-        // Nobody reads it: no reason to stop.
+        // Nobody reads standard error: no reason to stop.
         drop(writeln!(io::stderr(), "{name} is left out: {missing}"));
         false
     };

@@ -1,4 +1,4 @@
-//! What `strongroom compare` says at its end, and what the commands that speak of runs share.
+//! The final output of `strongroom compare`, and functions shared by commands about runs.
 
 use std::borrow::Cow;
 use std::fs;
@@ -16,13 +16,13 @@ use workloads::Spec;
 /// Name of the page in the folder of a run.
 pub const PAGE_FILE: &str = "report.html";
 
-/// Where and how the result of a run is told.
+/// How the result of a run is reported.
 pub struct Output<'a> {
     /// Folder of the run.
     pub folder: &'a Path,
-    /// The run has few rounds because that was asked for.
+    /// The run has few rounds because that was requested.
     pub quick: bool,
-    /// Write the page, and say nothing.
+    /// Write only the page.
     pub quiet: bool,
     /// Print one JSON document.
     pub json: bool,
@@ -53,7 +53,7 @@ impl Output<'_> {
         })
     }
 
-    /// Writes the page and tells the result.
+    /// Writes the page and prints the result.
     pub fn report(&self, outcome: &Outcome) -> anyhow::Result<()> {
         let comparison = compare(&outcome.results);
         let samples = self.folder.join(RESULTS_FILE);
@@ -109,7 +109,7 @@ impl Output<'_> {
     }
 }
 
-/// Fails where an engine has not ended a single pass: nothing was compared with it.
+/// Fails if an engine has not completed a single pass: nothing was compared with it.
 fn all_took_part(comparison: &Comparison) -> anyhow::Result<()> {
     let without = comparison
         .engines
@@ -128,7 +128,7 @@ fn all_took_part(comparison: &Comparison) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes to standard output; a reader that has gone away is no error.
+/// Writes to standard output; a closed pipe is not an error.
 pub fn say(text: &str) -> anyhow::Result<()> {
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -136,7 +136,7 @@ pub fn say(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Writes beside and renames, so that an older file stays whole until the new one is.
+/// Writes a new file and renames it, so that an older file stays complete until then.
 pub fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
@@ -178,7 +178,7 @@ pub fn command(comparison: &Comparison) -> String {
     command
 }
 
-/// A word as a shell takes it for one.
+/// A word, quoted for a shell.
 pub fn quoted(word: &str) -> Cow<'_, str> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./,:=+@%".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -1,4 +1,4 @@
-//! What `strongroom compare` shows while it measures.
+//! The progress display of `strongroom compare`.
 
 use std::io::{self, IsTerminal, Write};
 use std::process;
@@ -9,20 +9,20 @@ use lab::run::Progress;
 
 use crate::compare_output::quoted;
 
-/// Without a terminal: time between two lines of the same round.
+/// Without a terminal: minimum time between two lines of the same round.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Progress on standard error: a bar on a terminal, else a line now and then.
+/// Progress on standard error: a bar on a terminal, otherwise a line from time to time.
 pub struct Display {
     bar: ProgressBar,
     /// Titles of the tests.
     tests: Vec<String>,
-    /// The round of the last line, and when it was written.
+    /// The round and time of the last line.
     line: Option<(u32, Instant)>,
 }
 
 impl Display {
-    /// Of a workload with these tests.
+    /// A display for a workload with these tests.
     pub fn new(tests: Vec<String>) -> Self {
         let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {prefix}  {msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -49,7 +49,7 @@ impl Display {
             self.line = Some((round, Instant::now()));
             let rounds = progress.passes / progress.engines.max(1);
             let engine = progress.engine;
-            // Nobody reads it: no reason to stop measuring.
+            // Nobody reads standard error: no reason to stop measuring.
             drop(writeln!(
                 io::stderr(),
                 "round {round} of {rounds}, {left}; {engine}: {title}"
@@ -63,7 +63,7 @@ impl Display {
             .set_message(format!("round {round}, {}: {title}", progress.engine));
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
@@ -74,12 +74,12 @@ fn time_left(left: Duration) -> String {
     format!("{}:{:02} left", seconds / 60, seconds % 60)
 }
 
-/// Exit status of a program that an interrupt ended, as a shell gives it.
+/// Exit status of a program ended by an interrupt, as in a shell.
 const STATUS_INTERRUPTED: i32 = 130;
 
-/// From now on Control-C says which command continues the run. The workers end by themselves when
-/// this process does.
-pub fn tell_how_to_go_on() {
+/// Installs a handler for Control-C that prints the command which continues the run. The workers
+/// end by themselves when this process does.
+pub fn explain_resuming_on_interrupt() {
     let again = same_command(std::env::args());
     let told = ctrlc::set_handler(move || {
         drop(writeln!(
@@ -88,11 +88,11 @@ pub fn tell_how_to_go_on() {
         ));
         process::exit(STATUS_INTERRUPTED);
     });
-    // Without a handler an interrupt ends the program as it ends any other.
+    // Without a handler an interrupt ends the program as usual.
     drop(told);
 }
 
-/// The command line of this run, which continues it: but for an option that begins anew.
+/// This command line without an option that starts over, so that it continues the run.
 fn same_command(arguments: impl Iterator<Item = String>) -> String {
     let words = arguments.filter(|word| word != "--fresh");
     let words: Vec<String> = words.map(|word| quoted(&word).into_owned()).collect();

@@ -1,4 +1,4 @@
-//! `strongroom doctor`: what a file is, what is wrong with it, and what to do.
+//! `strongroom doctor`: diagnoses a file.
 
 use crate::error_text::in_one_line;
 use crate::key_arguments::KeyArguments;
@@ -24,7 +24,7 @@ pub struct Args {
     key: KeyArguments,
 }
 
-/// The status where nobody can tell.
+/// Exit status if the kind of file is unknown.
 const CANNOT_TELL: u8 = 2;
 
 /// Runs `strongroom doctor`.

@@ -1,4 +1,4 @@
-//! Manual pages and completions, written from the program's own arguments: for packages.
+//! Generates manual pages and completions for packages from the program's own arguments.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use anyhow::Context;
 use clap::Command;
 use clap_complete::Shell;
 
-/// What the hidden sub-command is called.
+/// Name of the hidden subcommand.
 pub const COMMAND: &str = "write-documents";
 
-/// Shells that packages bring completions for.
+/// Shells for which packages include completions.
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
 /// Where to.
@@ -23,7 +23,8 @@ pub struct Args {
 /// Writes a page per command, and a file per shell.
 ///
 /// # Errors
-/// When a file cannot be written.
+///
+/// If a file cannot be written.
 pub fn run(args: &Args, program: Command) -> anyhow::Result<()> {
     let program = without_hidden(program);
     let pages = created(&args.folder.join("man"))?;
@@ -43,7 +44,7 @@ fn created(folder: &Path) -> anyhow::Result<PathBuf> {
     Ok(folder.to_owned())
 }
 
-/// The same without sub-commands that the help does not show: completions would offer them.
+/// The command without hidden subcommands, which completions would otherwise offer.
 fn without_hidden(program: Command) -> Command {
     let mut shown = Command::new("strongroom")
         .version(env!("CARGO_PKG_VERSION"))

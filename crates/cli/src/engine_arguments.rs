@@ -1,4 +1,4 @@
-//! Arguments that add engines which the program does not know by itself.
+//! Arguments that add user-defined engines.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ pub struct EngineArguments {
 }
 
 impl EngineArguments {
-    /// What makes these engines, in this process and in workers.
+    /// The options that create these engines, in this process and in workers.
     pub fn options(&self) -> anyhow::Result<EngineOptions> {
         let mut options = EngineOptions::default();
         for path in &self.libraries {
@@ -45,7 +45,7 @@ impl EngineArguments {
             }
             options.libraries.push(Library {
                 name,
-                // A worker may run in another folder; a bare name is looked for by the system.
+                // A worker may run in another folder; a bare name is searched by the system.
                 path: path.canonicalize().unwrap_or_else(|_| path.clone()),
                 pragmas: self.key_pragmas.clone(),
             });
@@ -83,15 +83,14 @@ impl EngineArguments {
     }
 }
 
-/// The arguments that ask for these engines again, with no key in them: a page that shows them is
-/// for others to read.
+/// The arguments that request these engines again, without keys, since a page shows them.
 pub fn arguments(options: &EngineOptions) -> Vec<String> {
     let mut arguments = Vec::new();
     let mut add = |option: &str, value: String| arguments.extend([option.to_owned(), value]);
     for library in &options.libraries {
         add("--sqlite-library", library.path.display().to_string());
     }
-    // All libraries have the same.
+    // All libraries have the same pragmas.
     let pragmas = options.libraries.first().map(|library| &library.pragmas);
     for pragma in pragmas.into_iter().flatten() {
         add("--key-pragma", without_key(pragma));
@@ -105,11 +104,11 @@ pub fn arguments(options: &EngineOptions) -> Vec<String> {
     arguments
 }
 
-/// A pragma as it can be shown: what chooses a cipher is needed to repeat a run; what may be a key,
-/// or a part of one, is left out.
+/// A pragma in a form that may be shown: the choice of a cipher is needed to repeat a run; anything
+/// that may be a key, or part of one, is removed.
 fn without_key(pragma: &str) -> String {
     const SHOWN: [&str; 5] = ["cipher", "kdf_iter", "legacy", "header", "page_size"];
-    // Without a value nothing tells what it is.
+    // Without a value the pragma is unknown.
     let end = pragma.find(['=', '(']).unwrap_or(0);
     let name = pragma[..end].trim();
     let lower = name.to_lowercase();

@@ -1,8 +1,8 @@
-//! What a person is told of an error: every cause once, those of the system with what to do.
+//! Formats errors for users: every cause once, and system errors with a remedy.
 
 use std::io::{self, ErrorKind};
 
-/// Whoever reads the output has had enough: nobody is left to be told.
+/// Whether the reader of the output has closed it, so that nobody is left to be told.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause
@@ -11,10 +11,10 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-/// The error with those causes that it does not already tell itself.
+/// The error with its causes, without those whose text it already contains.
 pub fn in_one_line(error: &anyhow::Error) -> String {
     let mut text = error.to_string();
-    // The number of SQLite's code says nothing that its message does not.
+    // The number of SQLite's code adds nothing to its message.
     let causes = error
         .chain()
         .skip(1)
@@ -36,10 +36,10 @@ pub fn in_one_line(error: &anyhow::Error) -> String {
     text
 }
 
-/// The usual errors of the system in words of their own, each with what to do. Others keep the
-/// system's words and number, by which they can be looked up.
+/// Messages for the usual system errors, each with a remedy. Other errors keep the system's text
+/// and number, by which they can be looked up.
 fn with_remedy(error: &io::Error) -> Option<&'static str> {
-    // An error that a library made has a text of its own.
+    // An error created by a library has its own text.
     error.raw_os_error()?;
     Some(match error.kind() {
         ErrorKind::NotFound => "no such file or folder; check the name",
@@ -59,7 +59,7 @@ fn with_remedy(error: &io::Error) -> Option<&'static str> {
     })
 }
 
-/// A process may open no more files: the same number on every Unix.
+/// The process has too many open files; the number is the same on every Unix.
 const EMFILE: i32 = 24;
 
 #[cfg(test)]
@@ -68,7 +68,7 @@ mod tests {
     use anyhow::Context;
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn a_cause_is_printed_once() {
         let error = anyhow::anyhow!("the page is damaged").context("x.db: the page is damaged");
         assert_eq!(in_one_line(&error), "x.db: the page is damaged");
         let error = anyhow::anyhow!("page 3").context("x.db");
@@ -82,7 +82,7 @@ mod tests {
             in_one_line(&missing.unwrap_err()),
             "cannot read no/such/file: no such file or folder; check the name"
         );
-        // Where the text of an error has that of its cause within.
+        // An error whose text includes that of its cause.
         #[derive(Debug, thiserror::Error)]
         #[error("{name}: {source}; nothing was written")]
         struct Refused {

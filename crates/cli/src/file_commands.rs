@@ -10,7 +10,7 @@ use store::KeyToken;
 use store::convert::{EncryptOptions, Overwrite, check_names, decrypt_copy, encrypt_copy};
 use store::database::{FileKind, file_kind};
 
-/// The cipher of a name.
+/// Parses the name of a cipher.
 pub fn cipher_named(name: &str) -> Result<Cipher, String> {
     Cipher::from_name(name).ok_or_else(|| {
         format!(
@@ -62,7 +62,7 @@ pub struct DecryptArgs {
     key: KeyArguments,
 }
 
-/// What `--force` means.
+/// The meaning of `--force`.
 pub fn overwrite(force: bool) -> Overwrite {
     if force {
         Overwrite::Always

@@ -1,4 +1,4 @@
-//! `strongroom import`: databases of SQLCipher and of plain SQLite into encrypted ones.
+//! `strongroom import`: converts SQLCipher and plain SQLite databases into encrypted ones.
 
 use crate::file_commands::{cipher_named, overwrite};
 use crate::key_arguments::{KeyArguments, NewKeyArguments};
@@ -141,7 +141,7 @@ impl SqlcipherArguments {
 struct Keys {
     source: Option<SourceKey>,
     copy: Credential,
-    /// Whether the copy opens with what opened the source.
+    /// Whether the copy opens with the key of the source.
     is_same: bool,
 }
 
@@ -238,14 +238,14 @@ pub fn import(args: ImportArgs) -> anyhow::Result<()> {
         }
     };
     drop(bar);
-    tell(&args, &imported);
+    report(&args, &imported);
     if keys.is_same {
         eprintln!("It opens with the key of the source; `strongroom key change` gives it another.");
     }
     Ok(())
 }
 
-fn tell(args: &ImportArgs, imported: &Imported) {
+fn report(args: &ImportArgs, imported: &Imported) {
     if let Some(parameters) = &imported.parameters {
         eprintln!("{} was written with {parameters}.", args.source.display());
         if parameters.hmac_algorithm.is_none() {

@@ -1,4 +1,5 @@
-//! `strongroom inspect`: what a file tells without any key, and its pages without their content.
+//! `strongroom inspect`: shows what is visible in a file without any key, and the kinds of its
+//! pages.
 
 use crate::key_arguments::KeyArguments;
 use clap::{Parser, ValueEnum};

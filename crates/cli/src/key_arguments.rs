@@ -1,4 +1,4 @@
-//! Keys on the command line: where to read them from, never what they are.
+//! Key sources on the command line. Arguments never contain the keys themselves.
 
 use crate::system_keyring::{self, Name};
 use crate::terminal;
@@ -89,19 +89,19 @@ pub struct NewKeyArguments {
     new_key_keyring: Option<Name>,
 }
 
-/// A source, and what to read from it.
-enum Given {
+/// A source, and what is read from it.
+enum Source {
     Key(KeySource),
     Passphrase(KeySource),
     Keyring(Name),
 }
 
-impl Given {
+impl Source {
     fn warn_of_others(&self) {
         let (content, source) = match self {
-            Given::Key(source) => ("key", source),
-            Given::Passphrase(source) => ("passphrase", source),
-            Given::Keyring(_) => return,
+            Source::Key(source) => ("key", source),
+            Source::Passphrase(source) => ("passphrase", source),
+            Source::Keyring(_) => return,
         };
         if let (KeySource::File(path), Some(exposed)) = (source, source.exposure()) {
             eprintln!(
@@ -115,25 +115,27 @@ impl Given {
     fn read(self) -> anyhow::Result<Credential> {
         self.warn_of_others();
         Ok(match self {
-            Given::Key(source @ KeySource::File(_)) => Credential::key_file(source.read_raw_key()?),
-            Given::Key(source) => Credential::raw_key(source.read_raw_key()?),
-            Given::Passphrase(source) => Credential::Passphrase(source.read_passphrase()?),
-            Given::Keyring(name) => Credential::raw_key(system_keyring::read(&name)?),
+            Source::Key(source @ KeySource::File(_)) => {
+                Credential::key_file(source.read_raw_key()?)
+            }
+            Source::Key(source) => Credential::raw_key(source.read_raw_key()?),
+            Source::Passphrase(source) => Credential::Passphrase(source.read_passphrase()?),
+            Source::Keyring(name) => Credential::raw_key(system_keyring::read(&name)?),
         })
     }
 }
 
 impl KeyArguments {
-    fn given(&self) -> Option<Given> {
+    fn given(&self) -> Option<Source> {
         if let Some(limit) = self.unlock_work {
             limit.set_for_process();
         }
         self.given_by_option().or_else(from_environment)
     }
 
-    fn given_by_option(&self) -> Option<Given> {
-        let key = |source| Some(Given::Key(source));
-        let passphrase = |source| Some(Given::Passphrase(source));
+    fn given_by_option(&self) -> Option<Source> {
+        let key = |source| Some(Source::Key(source));
+        let passphrase = |source| Some(Source::Passphrase(source));
         None.or_else(|| key(KeySource::File(self.from.key_file.clone()?)))
             .or_else(|| passphrase(KeySource::File(self.from.passphrase_file.clone()?)))
             .or_else(|| key(KeySource::Descriptor(self.from.key_fd?)))
@@ -142,41 +144,44 @@ impl KeyArguments {
             .or_else(|| passphrase(KeySource::Command(self.from.passphrase_command.clone()?)))
             .or_else(|| key(KeySource::Environment(self.from.key_env.clone()?)))
             .or_else(|| passphrase(KeySource::Environment(self.from.passphrase_env.clone()?)))
-            .or_else(|| Some(Given::Keyring(self.from.key_keyring.clone()?)))
+            .or_else(|| Some(Source::Keyring(self.from.key_keyring.clone()?)))
     }
 
-    /// The key that an option names, for who wants no passphrase and asks for nothing. The
-    /// environment does not count: it speaks of a database.
+    /// The raw key named by an option, for callers that accept neither a passphrase nor a prompt.
+    /// The environment is ignored, because it is meant for a database.
     ///
     /// # Errors
-    /// When it cannot be read, or is a passphrase.
+    ///
+    /// If it cannot be read, or is a passphrase.
     pub fn read_raw_key(&self) -> anyhow::Result<Option<Key>> {
         let Some(given) = self.given_by_option() else {
             return Ok(None);
         };
         given.warn_of_others();
         match given {
-            Given::Key(source) => Ok(Some(source.read_raw_key()?)),
-            Given::Keyring(name) => system_keyring::read(&name).map(Some),
-            Given::Passphrase(_) => bail!(
+            Source::Key(source) => Ok(Some(source.read_raw_key()?)),
+            Source::Keyring(name) => system_keyring::read(&name).map(Some),
+            Source::Passphrase(_) => bail!(
                 "only a key of 256 bits can be stored, no passphrase; give --key-file or the \
                  like, or nothing for a new key"
             ),
         }
     }
 
-    /// The credential that the options or the environment name, if they name one.
+    /// The credential named by the options or the environment, if any.
     ///
     /// # Errors
-    /// When it cannot be read.
+    ///
+    /// If it cannot be read.
     pub fn read(&self) -> anyhow::Result<Option<Credential>> {
-        self.given().map(Given::read).transpose()
+        self.given().map(Source::read).transpose()
     }
 
-    /// The credential that opens a database: named, or asked for.
+    /// The credential for opening a database: named, or asked for.
     ///
     /// # Errors
-    /// When it cannot be read or asked for.
+    ///
+    /// If it cannot be read or asked for.
     pub fn open(&self) -> anyhow::Result<Credential> {
         match self.read()? {
             Some(credential) => Ok(credential),
@@ -184,10 +189,11 @@ impl KeyArguments {
         }
     }
 
-    /// The credential of a database that is to be made: named, or asked for twice.
+    /// The credential for a new database: named, or asked for twice.
     ///
     /// # Errors
-    /// When it cannot be read or asked for.
+    ///
+    /// If it cannot be read or asked for.
     pub fn create(&self) -> anyhow::Result<Credential> {
         match self.read()? {
             Some(credential) => Ok(credential),
@@ -196,15 +202,15 @@ impl KeyArguments {
     }
 }
 
-/// The key for all databases of a session. It is read anew for each, so that it need not be kept.
+/// The key for all databases of a session. It is read again for each, so that it need not be kept.
 pub struct SessionKey {
     arguments: KeyArguments,
-    /// What came by a descriptor, which gives its content once.
+    /// The key from a descriptor, which can be read only once.
     kept: Option<Credential>,
 }
 
 impl SessionKey {
-    /// The key that these options, or the environment, name.
+    /// The key named by these options, or by the environment.
     pub fn new(arguments: KeyArguments) -> Self {
         SessionKey {
             arguments,
@@ -215,7 +221,8 @@ impl SessionKey {
     /// The key for the first database.
     ///
     /// # Errors
-    /// When it cannot be read.
+    ///
+    /// If it cannot be read.
     pub fn first(&mut self) -> anyhow::Result<Option<Credential>> {
         let credential = self.arguments.read()?;
         let from = &self.arguments.from;
@@ -236,9 +243,9 @@ impl NamedKey for SessionKey {
 }
 
 impl NewKeyArguments {
-    fn given(&self) -> Option<Given> {
-        let key = |source| Some(Given::Key(source));
-        let passphrase = |source| Some(Given::Passphrase(source));
+    fn given(&self) -> Option<Source> {
+        let key = |source| Some(Source::Key(source));
+        let passphrase = |source| Some(Source::Passphrase(source));
         None.or_else(|| key(KeySource::File(self.new_key_file.clone()?)))
             .or_else(|| passphrase(KeySource::File(self.new_passphrase_file.clone()?)))
             .or_else(|| key(KeySource::Descriptor(self.new_key_fd?)))
@@ -247,21 +254,23 @@ impl NewKeyArguments {
             .or_else(|| passphrase(KeySource::Command(self.new_passphrase_command.clone()?)))
             .or_else(|| key(KeySource::Environment(self.new_key_env.clone()?)))
             .or_else(|| passphrase(KeySource::Environment(self.new_passphrase_env.clone()?)))
-            .or_else(|| Some(Given::Keyring(self.new_key_keyring.clone()?)))
+            .or_else(|| Some(Source::Keyring(self.new_key_keyring.clone()?)))
     }
 
-    /// The credential that the options name, if they name one.
+    /// The credential named by the options, if any.
     ///
     /// # Errors
-    /// When it cannot be read.
+    ///
+    /// If it cannot be read.
     pub fn read(&self) -> anyhow::Result<Option<Credential>> {
-        self.given().map(Given::read).transpose()
+        self.given().map(Source::read).transpose()
     }
 
     /// The new credential: named, or asked for twice.
     ///
     /// # Errors
-    /// When it cannot be read or asked for.
+    ///
+    /// If it cannot be read or asked for.
     pub fn create(&self) -> anyhow::Result<Credential> {
         match self.read()? {
             Some(credential) => Ok(credential),
@@ -270,22 +279,22 @@ impl NewKeyArguments {
     }
 }
 
-/// The variables by which unmodified programs get their key too.
-fn from_environment() -> Option<Given> {
+/// The environment variables that also give unmodified programs their key.
+fn from_environment() -> Option<Source> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     None.or_else(|| {
-        Some(Given::Key(KeySource::File(
+        Some(Source::Key(KeySource::File(
             variable("STRONGROOM_KEY_FILE")?.into(),
         )))
     })
     .or_else(|| {
-        Some(Given::Key(KeySource::Command(variable(
+        Some(Source::Key(KeySource::Command(variable(
             "STRONGROOM_KEY_COMMAND",
         )?)))
     })
     .or_else(|| {
         let path = variable("STRONGROOM_PASSPHRASE_FILE")?;
-        Some(Given::Passphrase(KeySource::File(path.into())))
+        Some(Source::Passphrase(KeySource::File(path.into())))
     })
 }
 

@@ -1,4 +1,5 @@
-//! `strongroom key`: the key slots of a database, new key files, keys in the system's keyring.
+//! `strongroom key`: manages the key slots of a database, new key files, and keys in the system's
+//! keyring.
 
 use crate::key_arguments::{KeyArguments, NewKeyArguments};
 use crate::system_keyring::{self, Name};
@@ -112,7 +113,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 /// A database that a key has opened for writing.
 struct Opened {
     connection: rusqlite::Connection,
-    /// Lives as long as the connection may need it.
+    /// Kept as long as the connection may need it.
     _token: KeyToken,
 }
 
@@ -126,8 +127,8 @@ fn open(file: &Path, key: &KeyArguments) -> anyhow::Result<Opened> {
     })
 }
 
-/// Says which keys open the file now.
-fn tell_slots(file: &Path, opened: &Opened) -> anyhow::Result<()> {
+/// Prints which keys now open the file.
+fn print_slots(file: &Path, opened: &Opened) -> anyhow::Result<()> {
     let slots = store::keys::list(&opened.connection)?;
     match slots.as_slice() {
         [only] => eprintln!("One key opens {} now:\n  {only}", file.display()),
@@ -148,7 +149,7 @@ fn add(file: &Path, key: &KeyArguments, new_key: &NewKeyArguments) -> anyhow::Re
         Some(slot) => eprintln!("The new key is in slot {slot}."),
         None => eprintln!("The new key is added."),
     }
-    tell_slots(file, &opened)?;
+    print_slots(file, &opened)?;
     eprintln!(
         "Copies made before open with the keys that they had. If all keys are lost, no one can \
          recover the data."
@@ -186,13 +187,13 @@ fn remove(file: &Path, slot: usize, yes: bool, key: &KeyArguments) -> anyhow::Re
     }
     store::keys::remove(&opened.connection, slot)?;
     eprintln!("Slot {slot} is empty now.");
-    tell_slots(file, &opened)?;
-    tell_of_copies("removed");
+    print_slots(file, &opened)?;
+    warn_of_copies("removed");
     Ok(())
 }
 
-/// What a key that opens the file no more can still do.
-fn tell_of_copies(which: &str) {
+/// Prints what a removed key can still do.
+fn warn_of_copies(which: &str) {
     eprintln!(
         "Copies made before still open with the {which} key. Whoever held it may have kept the \
          inner keys: `strongroom rekey --drop-other-keys` replaces those."
@@ -204,8 +205,8 @@ fn change(file: &Path, key: &KeyArguments, new_key: &NewKeyArguments) -> anyhow:
     let token = KeyToken::new(new_key.create()?);
     store::keys::change(&opened.connection, &token)?;
     eprintln!("The key is changed; the former one does not open the file any more.");
-    tell_slots(file, &opened)?;
-    tell_of_copies("former");
+    print_slots(file, &opened)?;
+    warn_of_copies("former");
     Ok(())
 }
 

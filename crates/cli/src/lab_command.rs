@@ -1,4 +1,4 @@
-//! `strongroom lab`: installs what `compare` compares with, and the lab's shell.
+//! `strongroom lab`: installs engines for `compare`, and runs the lab's shell.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use crate::browsers_command;
 use lab_engines::install::{self, GROUPS, INSTALLABLE, SystemPackages};
 use lab_engines::shell;
 
-/// Name of the sub-command that makes a shell of this program.
+/// Name of the subcommand that makes this program a shell.
 pub const SHELL_COMMAND: &str = shell::COMMAND;
 
 /// Install and list what `compare` can compare with
@@ -39,7 +39,7 @@ struct InstallArgs {
     yes: bool,
 }
 
-/// Does what was asked for.
+/// Runs `strongroom lab`.
 pub fn run(args: Args) -> anyhow::Result<()> {
     match args.command {
         Command::Install(args) => install(&args, &mut io::stdout().lock()),
@@ -55,7 +55,7 @@ fn install(args: &InstallArgs, output: &mut impl Write) -> anyhow::Result<()> {
         SystemPackages::Name
     };
     let wanted = args.names.iter().map(|name| install::wanted(name));
-    // A wrong name is told before anything is fetched.
+    // A wrong name is reported before anything is downloaded.
     for installable in wanted.collect::<Result<Vec<_>, _>>()?.concat() {
         let place = installable.install(packages, output)?;
         writeln!(output, "{} is in {}", installable.name, place.display())?;
@@ -81,7 +81,7 @@ fn list(output: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs the script on standard input, as `compare` asks by the environment.
+/// Runs the script on standard input, on the database in the environment variable from `compare`.
 pub fn run_shell() -> anyhow::Result<()> {
     let request = std::env::var(shell::REQUEST_VARIABLE).ok();
     let mut output = io::stdout().lock();

@@ -1,4 +1,4 @@
-//! Commands that this build leaves out: they say how to get them.
+//! Stands in for commands that this build leaves out, and says how to get them.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -14,9 +14,10 @@ pub struct Args {
     _all: Vec<OsString>,
 }
 
-/// Says so.
+/// Fails with a message.
 ///
 /// # Errors
+///
 /// Always.
 pub fn run(_args: Args) -> anyhow::Result<ExitCode> {
     bail!(

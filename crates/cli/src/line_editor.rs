@@ -19,19 +19,19 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-/// Lines from a person, remembered unless they hold a secret.
+/// Reads lines from a person, and keeps those without secrets in a history.
 pub struct LineEditor {
     editor: Editor<Typing, FileHistory>,
     history: Option<PathBuf>,
 }
 
-/// What is known of the statement that is being typed.
+/// The statement that is being typed.
 struct Typing {
     names: SchemaNames,
     paths: FilenameCompleter,
-    /// Its lines before this one, each with its line end.
+    /// Its lines before the current one, with their newlines.
     before: String,
-    /// Where these end; `None` while there are none.
+    /// The lexical state after those; `None` if there are none.
     inside: Option<Inside>,
 }
 
@@ -44,7 +44,7 @@ impl Typing {
         self.inside = Some(inside);
     }
 
-    /// The whole statement, after which another one begins.
+    /// Returns the whole statement and starts a new one.
     fn finish(&mut self) -> String {
         self.inside = None;
         std::mem::take(&mut self.before)
@@ -81,8 +81,8 @@ impl Completer for Typing {
     }
 }
 
-/// The editor puts a backslash before what would end a word, and the shell knows quotes alone. The
-/// quotes of a folder stay open: its files come next.
+/// The editor escapes special characters with backslashes, but the shell supports only quotes. The
+/// quotes around a folder stay open for the files in it.
 fn in_quotes_if_needed(path: Pair) -> Pair {
     let escape = (!cfg!(windows)).then_some('\\');
     let plain = unescape(&path.replacement, escape).into_owned();
@@ -117,14 +117,15 @@ impl Validator for Typing {}
 
 impl Helper for Typing {}
 
-/// Entries that the history keeps.
+/// Maximum number of history entries.
 const HISTORY_SIZE: usize = 2000;
 
 impl LineEditor {
-    /// An editor that completes by these names.
+    /// An editor that completes these names.
     ///
     /// # Errors
-    /// When there is no terminal.
+    ///
+    /// If there is no terminal.
     pub fn new(names: SchemaNames, colours: bool) -> anyhow::Result<Self> {
         let colours = match colours {
             true => ColorMode::Enabled,
@@ -145,14 +146,13 @@ impl LineEditor {
         editor.set_max_history_size(HISTORY_SIZE)?;
         let history = history_path();
         if let Some(path) = &history {
-            // The first session has none.
+            // The file does not exist in the first session.
             let _ = editor.load_history(path);
         }
         Ok(LineEditor { editor, history })
     }
 
-    /// Takes the statement that is complete now into the history, whole: a key may stand on a
-    /// line of its own.
+    /// Adds the complete statement to the history as one entry: a key may be on a separate line.
     fn remember(&mut self) {
         let statement = self
             .editor
@@ -161,7 +161,7 @@ impl LineEditor {
             .unwrap_or_default();
         let statement = statement.trim_end_matches('\n');
         if !statement.trim().is_empty() && secrecy::may_be_remembered(statement) {
-            // A history that is full or switched off is no reason to stop.
+            // A full or disabled history is not a reason to stop.
             let _ = self.editor.add_history_entry(statement);
         }
     }
@@ -214,7 +214,7 @@ impl LineSource for LineEditor {
     }
 }
 
-/// Where the history is kept: in the user's state directory
+/// The path of the history, in the user's state directory
 /// (<https://specifications.freedesktop.org/basedir-spec/>).
 fn history_path() -> Option<PathBuf> {
     let directory = |name: &str| {

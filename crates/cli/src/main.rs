@@ -1,4 +1,4 @@
-//! The program: sub-commands, prompts and progress.
+//! The program: subcommands, prompts and progress.
 #![forbid(unsafe_code)]
 
 mod backup_command;

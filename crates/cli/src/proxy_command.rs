@@ -1,4 +1,4 @@
-//! `strongroom proxy`: the proxy before PostgreSQL, until a signal ends it.
+//! `strongroom proxy`: runs the proxy for PostgreSQL until a signal ends it.
 
 use std::io;
 use std::path::PathBuf;
@@ -54,14 +54,15 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     take_key_out_of_environment(&mut config, &args);
     process::lock_memory();
     if let Some(exposure) = keyring::source::changeable(&args.config) {
-        // Who writes it names the server, the key, and what is encrypted.
+        // Whoever can write it chooses the server, the key, and what is encrypted.
         tracing::warn!("the configuration {} {exposure}", args.config.display());
     }
     let logins = config.proxy.logins.as_deref();
     if let Some((path, exposure)) =
         logins.and_then(|path| Some((path, keyring::source::reachable(path)?)))
     {
-        // Who reads it plays the server to those users; who writes it logs in as they do.
+        // Whoever can read it can impersonate the server towards those users; whoever can write it
+        // can log in as them.
         tracing::warn!("the file of logins {} {exposure}", path.display());
     }
     let server = Server::start(&config)?;
@@ -74,8 +75,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The key that came in a variable comes by a descriptor from then on: the program is started anew
-/// without the variable.
+/// Moves a key from an environment variable to a descriptor, and restarts the program without the
+/// variable.
 fn take_key_out_of_environment(config: &mut Config, args: &Args) {
     let Some(keys) = &mut config.keys else {
         return;
@@ -84,7 +85,7 @@ fn take_key_out_of_environment(config: &mut Config, args: &Args) {
         keys.descriptor = args.key_descriptor;
         return;
     }
-    // What is wrong with it is told by who needs it.
+    // The error is reported later, where the key is needed.
     let (Some(name), Ok(source)) = (&keys.environment, keys.source()) else {
         return;
     };
@@ -117,12 +118,12 @@ fn start_log(args: &Args) {
     }
 }
 
-/// Keeps each event of the log on a line of its own: names of users and texts of the server come
-/// from outside, and an end of line in one of them would forge the next event.
+/// Keeps each event of the log on one line: user names and texts from the server are untrusted, and
+/// a newline in one of them would forge the next event.
 struct OneLine<W>(W);
 
 impl<W: io::Write> io::Write for OneLine<W> {
-    /// Takes one event, which ends with the end of its line.
+    /// Writes one event, which ends with a newline.
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let (text, end) = match event.strip_suffix(b"\n") {
             Some(text) => (text, &b"\n"[..]),

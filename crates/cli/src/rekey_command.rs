@@ -1,4 +1,4 @@
-//! `strongroom rekey`: a new data key for a database in use.
+//! `strongroom rekey`: rotates the data key of a database in use.
 
 use crate::key_arguments::KeyArguments;
 use crate::terminal::Bar;

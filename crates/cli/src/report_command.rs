@@ -1,4 +1,4 @@
-//! `strongroom report`: says again, or in another form, what runs have measured.
+//! `strongroom report`: renders the results of runs again, or in another format.
 
 use std::fs;
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use lab::run::RESULTS_FILE;
 use crate::compare_output::{PAGE_FILE, command, say, terminal_width, write_whole};
 use crate::error_text::{in_one_line, is_broken_pipe};
 
-/// Exit status of a comparison of two runs that could not be made; 1 is a regression.
+/// Exit status if two runs could not be compared; 1 is a regression.
 const STATUS_ERROR: u8 = 2;
 
 /// Draw the page of runs again, export them, or compare two of them
@@ -78,7 +78,7 @@ enum DiffFormat {
     Markdown,
 }
 
-/// "5%" or "0.05".
+/// Parses "5%" or "0.05".
 fn share(text: &str) -> Result<f64, String> {
     let (number, unit) = match text.trim().strip_suffix('%') {
         Some(number) => (number, 100.0),
@@ -91,7 +91,7 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Runs the command.
+/// Runs `strongroom report`.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         None => draw(&args).map(|()| ExitCode::SUCCESS),
@@ -99,7 +99,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             Ok(code) => Ok(code),
             Err(error) if is_broken_pipe(&error) => Ok(ExitCode::FAILURE),
             Err(error) => {
-                // Nobody reads it: the status still tells.
+                // Nobody reads it: the exit status still shows the result.
                 drop(writeln!(
                     io::stderr(),
                     "strongroom: {}",
@@ -145,7 +145,7 @@ fn read(path: &Path) -> anyhow::Result<Run> {
     })
 }
 
-/// The run at a path, or those in the folders below it, in the order in which they began.
+/// The run at a path, or those in its subfolders, in the order in which they began.
 fn read_all(path: &Path) -> anyhow::Result<Vec<Run>> {
     let holds_run = |folder: &Path| folder.join(RESULTS_FILE).is_file();
     if !path.is_dir() || holds_run(path) {
@@ -164,7 +164,7 @@ fn read_all(path: &Path) -> anyhow::Result<Vec<Run>> {
     Ok(runs)
 }
 
-/// Draws the page of the runs in the folders below this one.
+/// Renders the page of the runs in this folder's subfolders.
 pub fn draw_below(folder: &Path) -> anyhow::Result<()> {
     draw(&Args {
         command: None,

@@ -1,11 +1,11 @@
-//! The terminal that the shell's results are seen on: its size, its colours, a pager.
+//! The terminal on which the shell shows results: its size, its colours, a pager.
 
 use shell::console::{Pager, Screen};
 use std::env;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-/// Whether a person at standard output wants colours: <https://no-color.org>.
+/// Whether the user wants colours on standard output: <https://no-color.org>.
 pub fn has_colours() -> bool {
     let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
@@ -38,7 +38,7 @@ impl Screen for TerminalScreen {
 
     fn pager(&self) -> Option<Box<dyn Pager>> {
         let mut command = pager_command(env::var("PAGER").ok().as_deref());
-        // What was searched for in an encrypted database is not written to a file.
+        // Searches in the content of an encrypted database must not be written to a history file.
         if env::var_os("LESSHISTFILE").is_none() {
             command.env("LESSHISTFILE", "-");
         }
@@ -53,8 +53,8 @@ impl Screen for TerminalScreen {
     }
 }
 
-/// The program and its arguments: what the user chose, else `less`, which lets colours through
-/// (`-R`), ends by itself where everything fits (`-F`) and leaves the text on the screen (`-X`).
+/// The pager and its arguments: the user's choice, else `less`, which passes colours (`-R`), exits
+/// if everything fits (`-F`) and leaves the text on the screen (`-X`).
 fn pager_command(chosen: Option<&str>) -> Command {
     let mut words = chosen.unwrap_or_default().split_whitespace();
     match words.next() {
@@ -71,7 +71,7 @@ fn pager_command(chosen: Option<&str>) -> Command {
     }
 }
 
-/// A pager that runs.
+/// A running pager.
 struct Running {
     child: Child,
     input: Option<BufWriter<ChildStdin>>,
@@ -97,7 +97,7 @@ impl Write for Running {
 impl Pager for Running {
     fn finish(&mut self) -> io::Result<()> {
         let flushed = self.flush();
-        // Who has left needs no more text; and what is buffered for him is not written again.
+        // After the user has quit, no more text is needed, and buffered text must not be written.
         if let Some(input) = self.input.take() {
             drop(input.into_parts());
         }

@@ -1,4 +1,4 @@
-//! `strongroom shell`: the terminal around the shell.
+//! `strongroom shell`: connects the shell to the terminal.
 
 use crate::file_commands::cipher_named;
 use crate::key_arguments::{KeyArguments, SessionKey};
@@ -100,7 +100,7 @@ fn open(args: &Args, key: &mut SessionKey, interactive: bool) -> anyhow::Result<
         .file
         .as_deref()
         .filter(|path| *path != Path::new(":memory:"));
-    // Only a mistyped name is queried before there is a database of that name.
+    // A query of a database that does not exist means a mistyped name.
     let is_missing = path.is_some_and(|path| !path.exists());
     let is_mistyped = is_missing && !args.sql.is_empty() && only_reads(&args.sql);
     let options = OpenOptions {
@@ -143,7 +143,8 @@ fn converse(shell: &mut Shell) -> anyhow::Result<u8> {
         }
     }
     let interrupter = shell.interrupter();
-    // While a line is edited, the editor sees Control-C as a key; else it stops the statement.
+    // While a line is edited, the editor handles Control-C as a key; otherwise it interrupts the
+    // statement.
     ctrlc::set_handler(move || interrupter.interrupt())?;
     let mut editor = LineEditor::new(shell.names(), has_colours())?;
     let status = shell.run(&mut editor)?;

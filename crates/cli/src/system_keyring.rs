@@ -2,7 +2,7 @@
 //! Manager.
 //!
 //! An entry is a text of 64 hexadecimal digits under the service `strongroom` and a name, so that
-//! the keyring's own programs can show it and make it.
+//! the keyring's own programs can show and create it.
 
 use anyhow::{anyhow, bail};
 use crypto::secret::{Key, SecretBytes};
@@ -11,18 +11,18 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// What a user does who has no keyring.
+/// Advice for users without a keyring.
 const OTHER_SOURCES: &str =
     "give the key by --key-file, --key-command, --key-fd or --key-env, or a passphrase";
 
-/// The longest name: less than any of the keyrings takes.
+/// Maximum length of a name, within the limits of all keyrings.
 const NAME_SIZE_MAX: usize = 255;
 
-/// Under which name the keyring holds a key.
+/// The name of a key in the keyring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name(String);
 
-/// Why a text is no name.
+/// Why a text is not a valid name.
 #[derive(Debug, Error)]
 pub enum NameError {
     /// An empty name would match entries of any name on macOS.
@@ -31,7 +31,7 @@ pub enum NameError {
     /// Too long.
     #[error("the name is longer than {NAME_SIZE_MAX} bytes; choose a shorter one")]
     TooLong,
-    /// It could not be shown as it is.
+    /// A control character could not be displayed.
     #[error("the name holds a control character; choose one without")]
     ControlCharacter,
 }
@@ -59,7 +59,7 @@ impl fmt::Display for Name {
     }
 }
 
-/// What a name stands for.
+/// What is stored under a name.
 #[cfg_attr(
     not(feature = "system-keyring"),
     expect(dead_code, reason = "without the feature every look fails")
@@ -67,14 +67,15 @@ impl fmt::Display for Name {
 enum Found {
     Nothing,
     Text(SecretBytes),
-    /// An entry that this program did not make.
+    /// An entry that this program did not create.
     Unusable(&'static str),
 }
 
 /// The key under a name.
 ///
 /// # Errors
-/// When there is no keyring, no such entry, or no key in it.
+///
+/// If there is no keyring, no such entry, or no key in it.
 pub fn read(name: &Name) -> anyhow::Result<Key> {
     match backend::find(name)? {
         Found::Nothing => bail!(absent(name)),
@@ -91,15 +92,17 @@ pub fn read(name: &Name) -> anyhow::Result<Key> {
 /// Whether a name is taken, by a key or by anything else.
 ///
 /// # Errors
-/// When there is no keyring.
+///
+/// If there is no keyring.
 pub fn exists(name: &Name) -> anyhow::Result<bool> {
     Ok(!matches!(backend::find(name)?, Found::Nothing))
 }
 
-/// Puts a key under a name, and proves that it is there.
+/// Stores a key under a name, and reads it back.
 ///
 /// # Errors
-/// When there is no keyring, or it does not give back what it was given.
+///
+/// If there is no keyring, or it does not return what was stored.
 pub fn write(name: &Name, key: &Key) -> anyhow::Result<()> {
     backend::write(name, &store::key_file::digits(key))?;
     if !read(name)?.constant_time_eq(key) {
@@ -114,12 +117,13 @@ pub fn write(name: &Name, key: &Key) -> anyhow::Result<()> {
 /// Removes the entry of a name.
 ///
 /// # Errors
-/// When there is no keyring, or it keeps the entry.
+///
+/// If there is no keyring, or it keeps the entry.
 pub fn delete(name: &Name) -> anyhow::Result<()> {
     backend::delete(name)
 }
 
-/// What to say where a name stands for nothing.
+/// The message for a name without an entry.
 pub fn absent(name: &Name) -> String {
     format!(
         "the system's keyring holds no key {name}; check the name (`strongroom key store` puts one \
@@ -182,7 +186,7 @@ mod backend {
                 "the system's keyring has several entries of this name; remove all but the right \
                  one with the keyring's own program"
             ),
-            // Its list of errors may grow. None of those left repeats what an entry holds.
+            // Its list of errors may grow. None of the remaining ones contains what an entry holds.
             other => anyhow!("the system's keyring fails ({other}); {OTHER_SOURCES}"),
         }
     }

@@ -1,4 +1,4 @@
-//! The terminal: hidden questions, progress bars.
+//! The terminal: hidden prompts, questions, progress bars.
 
 mod hidden;
 
@@ -12,15 +12,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use store::progress::{Decision, Phase, Progress, Step};
 
-/// Whether a person can be asked: questions go past redirected input and output.
+/// Whether a person can be asked; prompts bypass redirected input and output.
 pub fn can_ask() -> bool {
     io::stdin().is_terminal() || io::stderr().is_terminal()
 }
 
-/// Asks for one line that is not shown.
+/// Asks for one line without echo.
 ///
 /// # Errors
-/// When there is no terminal.
+///
+/// If there is no terminal.
 pub fn ask_secret(prompt: &str) -> io::Result<SecretBytes> {
     if !can_ask() {
         return Err(io::Error::other("there is no terminal"));
@@ -28,12 +29,13 @@ pub fn ask_secret(prompt: &str) -> io::Result<SecretBytes> {
     hidden::ask(prompt).map(|text| SecretBytes::new(text.into_bytes()))
 }
 
-/// Asks a question whose answer is shown; anything but a yes is a no.
+/// Asks a yes-or-no question; anything but a yes counts as no.
 ///
 /// # Errors
-/// When the terminal cannot be read.
+///
+/// If the terminal cannot be read.
 pub fn confirm(question: &str) -> io::Result<bool> {
-    // Standard input may be redirected, as that of a secret.
+    // Standard input may be redirected, for example to a file with a secret.
     let mut answer = String::new();
     eprint!("{question}");
     if io::stdin().is_terminal() {
@@ -48,7 +50,7 @@ pub fn confirm(question: &str) -> io::Result<bool> {
     ))
 }
 
-/// The terminal as the shell sees it.
+/// The terminal as the shell's console.
 pub struct Prompts;
 
 impl Console for Prompts {
@@ -57,10 +59,10 @@ impl Console for Prompts {
     }
 }
 
-/// How long an operation lasts before a bar is shown: what ends sooner would only flicker.
+/// Delay before a bar is shown: for a short operation it would only flicker.
 const BAR_DELAY: Duration = Duration::from_millis(500);
 
-/// What a bar shows: each phase goes from its beginning to its end, and never back.
+/// The state of a bar: each phase progresses from start to end, and never back.
 #[derive(Debug, Default)]
 struct Track {
     phase: Option<Phase>,
@@ -69,7 +71,7 @@ struct Track {
 }
 
 impl Track {
-    /// Takes a report; yields whether a phase begins by it.
+    /// Processes a report; returns whether it begins a phase.
     fn advance(&mut self, step: Step) -> bool {
         let begins = self.phase != Some(step.phase);
         if begins {
@@ -84,9 +86,9 @@ impl Track {
     }
 }
 
-/// A bar on standard error that shows what the store reports; hidden where nobody looks, and
-/// while an operation is young. While it lives, Control-C stops the operation in good order
-/// instead of killing the program.
+/// A bar on standard error for the store's progress reports; hidden if standard error is not a
+/// terminal, and during the first moments of an operation. While it exists, Control-C stops the
+/// operation cleanly instead of killing the program.
 pub struct Bar {
     bar: ProgressBar,
     begun: Instant,
@@ -95,10 +97,11 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// A bar that has not begun.
+    /// A bar that has not started.
     ///
     /// # Errors
-    /// When the system gives no handler for Control-C.
+    ///
+    /// If no handler for Control-C can be installed.
     pub fn new() -> anyhow::Result<Self> {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         let phase = Arc::new(Mutex::new(Phase::Copying));
@@ -112,7 +115,7 @@ impl Bar {
                 Phase::Resealing => "sealing",
                 Phase::Waiting => "waiting",
             };
-            // Text in memory takes everything.
+            // Writing to a string cannot fail.
             let _ = text.write_str(name);
         });
         bar.set_style(style.progress_chars("=> "));
@@ -128,7 +131,7 @@ impl Bar {
         })
     }
 
-    /// What the store calls.
+    /// The callback for the store.
     pub fn progress(&self) -> Progress {
         let (bar, begun) = (self.bar.clone(), self.begun);
         let (phase, stop) = (Arc::clone(&self.phase), Arc::clone(&self.stop));
@@ -140,7 +143,7 @@ impl Bar {
                 *phase.lock().unwrap_or_else(PoisonError::into_inner) = step.phase;
                 bar.reset_eta();
             }
-            // In one step: set one by one, each would be drawn with what is old of the others.
+            // Set together: set one by one, each would be drawn with the old values of the others.
             bar.update(|state| {
                 state.set_len(track.total);
                 state.set_pos(track.done);

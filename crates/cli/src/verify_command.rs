@@ -1,4 +1,4 @@
-//! `strongroom verify`: every page opened, and the fingerprint of the whole file.
+//! `strongroom verify`: verifies every page, and computes the fingerprint of the whole file.
 
 use crate::key_arguments::KeyArguments;
 use crate::terminal::Bar;
@@ -38,7 +38,7 @@ pub struct Args {
     key: KeyArguments,
 }
 
-/// A fingerprint as it was printed, perhaps in capitals.
+/// Parses a printed fingerprint, in either case.
 fn digest(text: &str) -> Result<String, String> {
     const DIGITS: usize = 64;
     let text = text.trim().to_ascii_lowercase();

@@ -159,7 +159,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     }
 }
 
-/// The statements of a test, or what its connections do.
+/// The statements of a test, or a preview of what its connections do.
 fn text(test: &Test) -> Cow<'_, str> {
     let preview = concurrent::preview(test).or_else(|| tpcc::preview(test));
     preview.map_or(Cow::Borrowed(test.script.text()), Cow::Owned)
@@ -182,7 +182,7 @@ fn no_such_test(workload: &Workload, is_speedtest: bool, number: u32) -> String 
     }
 }
 
-/// Writes to standard output; a reader that has seen enough is no error.
+/// Writes to standard output; a closed pipe is not an error.
 fn print(texts: impl IntoIterator<Item: AsRef<str>>) -> anyhow::Result<()> {
     let mut output = io::stdout().lock();
     let written = texts

@@ -1,5 +1,5 @@
-//! `compare` with SQLite in real browsers. Chromium is required, as for the page of the report;
-//! Firefox takes part where it is.
+//! `compare` with SQLite in real browsers. Chromium is required, as for the report's page; Firefox
+//! is used if installed.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -15,13 +15,13 @@ use lab::measure::ServerPart;
 use lab::processes::descendants;
 use lab::results::{Pass, Results};
 
-/// Set where nothing may be left out.
+/// Set if nothing may be skipped.
 const ALL_REQUIRED: &str = "STRONGROOM_TEST_SERVERS";
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A home of the lab with the two builds of SQLite, which npm fetches once for all tests; none
-/// where it cannot.
+/// A lab home with the two builds of SQLite, which npm downloads once for all tests; `None` if it
+/// cannot.
 fn home() -> Option<&'static Path> {
     static HOME: OnceLock<Option<PathBuf>> = OnceLock::new();
     let home = HOME.get_or_init(|| {
@@ -50,7 +50,7 @@ fn program(home: &Path) -> Command {
     command
 }
 
-/// Whether the module of this project was built, as `cargo xtask test` does before its tests.
+/// Whether this project's module was built, as `cargo xtask test` does before its tests.
 fn has_own_module() -> bool {
     let program = Path::new(env!("CARGO_BIN_EXE_strongroom"));
     let target = program.ancestors().nth(2).unwrap();
@@ -65,7 +65,7 @@ fn has_own_module() -> bool {
     is_built
 }
 
-/// These engines, and the same in Firefox where that is there.
+/// These engines, and their Firefox variants if Firefox is installed.
 fn engines(names: &[&str]) -> Vec<String> {
     let mut engines: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let firefox = browser_session::Program::find(browser_session::Browser::Firefox);
@@ -88,7 +88,7 @@ fn run(home: &Path, engines: &[String], arguments: &[&str], folder: &Path) -> (O
     (output, results)
 }
 
-/// The same, whether all engines ended their passes or not.
+/// The same, even if some engines do not complete their passes.
 fn run_to_end(
     home: &Path,
     engines: &[String],
@@ -143,7 +143,7 @@ fn a_small_speedtest_has_the_answers_of_native_sqlite() {
             assert_eq!(setting(pass, "cache_size"), "-2000", "{name}");
             assert_eq!(setting(pass, "cross_origin_isolated"), "true", "{name}");
             for test in &pass.tests {
-                // The page's clock counts; the way there and back stands apart.
+                // Time is measured by the page's clock; the round trip is recorded separately.
                 assert!(
                     test.sample.wall_ns > 0 && test.sample.way_ns.is_some(),
                     "{name}"
@@ -159,8 +159,8 @@ fn a_small_speedtest_has_the_answers_of_native_sqlite() {
     }
 }
 
-/// Files of a workload with values of each type, among them what JSON and a page's numbers cannot
-/// hold.
+/// Files of a workload with values of each type, including values that JSON and JavaScript numbers
+/// cannot represent.
 const VALUES: [(&str, &str); 3] = [
     (
         "schema.sql",
@@ -209,7 +209,7 @@ fn values_of_each_type_come_back_and_a_cipher_hides_them() {
             "{name}"
         );
         assert_eq!(engine.contradictions, [""; 0], "{name}");
-        // The token is looked for in all that the browser wrote.
+        // The token is searched for in everything the browser wrote.
         let readable = engine.probe.as_ref().unwrap().readable();
         assert_eq!(readable, Some(engine.profile.cipher.is_none()), "{name}");
     }
@@ -235,7 +235,7 @@ fn one_command_repeats_the_published_comparison() {
         .output()
         .unwrap();
     let table = String::from_utf8(table.stdout).unwrap();
-    // By calls and as scripts; what does not fit is an answer.
+    // In direct and script mode; a database that does not fit is a valid result.
     for title in ["calls of SQLite's functions", "a text of SQL for each test"] {
         assert!(table.contains(title), "{table}");
     }
@@ -312,14 +312,14 @@ fn no_browser_is_left_of_a_killed_lab() {
     }
 }
 
-/// Whether the process is one of those that were seen, and not another by the same number.
+/// Whether the process is the one seen before, and not another with the same number.
 fn is_running(pid: i32, folder: &Path) -> bool {
     let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&words).contains(&*folder.to_string_lossy())
 }
 
 #[test]
-fn what_is_missing_is_named_before_anything_runs() {
+fn missing_engines_are_named_before_anything_runs() {
     let place = tempfile::tempdir().unwrap();
     let output = program(place.path())
         .args(["compare", "--engines", "sqlite,browser-sahpool", "--out"])

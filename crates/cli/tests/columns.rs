@@ -1,4 +1,4 @@
-//! `strongroom columns`: what it says of rules, of a server, and of statements.
+//! `strongroom columns`: its output about rules, a server, and statements.
 #![cfg(unix)]
 
 use std::fs;
@@ -15,7 +15,7 @@ mod columns_command;
 
 use columns_command::{RULES, columns, configuration, text};
 
-/// Nothing here takes as long; a test that hangs says so.
+/// Nothing here takes that long; a test that hangs fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What is said of the statements of a file.
@@ -46,9 +46,9 @@ fn rules_are_checked_without_a_server() {
     );
 }
 
-/// What the proxy would not start with, or would protect nothing by, is no configuration.
+/// The proxy would not start with these files, or would protect nothing.
 #[test]
-fn what_protects_nothing_does_not_pass_for_rules() {
+fn a_configuration_that_protects_nothing_is_refused() {
     for (text, wanted) in [
         (String::new(), "has no rules"),
         (
@@ -202,7 +202,7 @@ fn columns_and_statements_are_explained() {
     }
 }
 
-/// The lines below a statement, without their indent.
+/// The lines below a statement, without their indentation.
 fn below<'a>(said: &'a str, statement: &str) -> Vec<&'a str> {
     let lines = said.lines().skip_while(|line| *line != statement).skip(1);
     let lines = lines.take_while(|line| !line.is_empty());
@@ -286,7 +286,7 @@ const EXPLAINED: [(&str, &[&str]); 6] = [
 ];
 
 #[test]
-fn each_statement_of_a_log_is_explained_with_what_it_tells() {
+fn each_statement_of_a_log_is_explained_with_what_it_reveals() {
     if !server_testkit::is_installed() {
         return;
     }
@@ -304,7 +304,7 @@ fn each_statement_of_a_log_is_explained_with_what_it_tells() {
     for (statement, lines) in EXPLAINED {
         assert_eq!(below(&said, statement), lines, "{statement}\n{said}");
     }
-    // Nothing of what is refused reaches the server.
+    // Nothing of a refused statement reaches the server.
     let refused = below(&said, "SELECT sum(id), max(name) OVER () FROM people");
     assert!(
         matches!(*refused, [reason] if reason.starts_with("refused: ")),
@@ -316,7 +316,7 @@ fn each_statement_of_a_log_is_explained_with_what_it_tells() {
     assert!(!said.contains("pg_sleep"), "{said}");
 }
 
-/// What the server has logged, once it has logged all of it.
+/// The server's log, once it is complete.
 fn log(server: &Postgres, name: &str, last: &str) -> Vec<u8> {
     let path = server.folder().join("data/log").join(name);
     let since = Instant::now();
@@ -379,7 +379,7 @@ fn logs_of_a_server_are_read_in_each_of_their_forms() {
 }
 
 #[test]
-fn statements_that_cannot_be_read_are_told() {
+fn statements_that_cannot_be_parsed_are_reported() {
     let (folder, path) = configuration(RULES);
     let queries = folder.path().join("queries.sql");
     let queries = queries.to_str().expect("a plain path");
@@ -430,7 +430,7 @@ fn a_server_that_demands_tls_is_checked() {
     let said = text(&output.stderr);
     assert!(said.contains("[proxy.server_tls]"), "{said}");
 
-    // The root is named relative to the folder of the configuration.
+    // The root certificate is named relative to the configuration's folder.
     let tls = "[proxy.server_tls]\nroot = \"root.crt\"\n";
     let (folder, path) = configuration(&format!("{RULES}{tls}"));
     fs::write(folder.path().join("root.crt"), cert.pem()).expect("a file in the own folder");
@@ -438,7 +438,7 @@ fn a_server_that_demands_tls_is_checked() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("2 rules fit the server"));
 
-    // Whoever else listens there is not believed, nor asked without TLS.
+    // An impostor is not trusted, and not contacted without TLS.
     let other = certified().cert.pem();
     fs::write(folder.path().join("root.crt"), other).expect("a file in the own folder");
     let trusted = server.url();

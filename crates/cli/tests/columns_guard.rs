@@ -1,4 +1,4 @@
-//! `strongroom columns guard`: the server refuses plaintext in tables that are there.
+//! `strongroom columns guard`: makes the server refuse plaintext in existing tables.
 #![cfg(unix)]
 
 use server_testkit::Postgres;
@@ -8,7 +8,7 @@ mod columns_command;
 
 use columns_command::{RULES, columns, configuration, text};
 
-/// Tables of before guards were there, or of `guard = false`.
+/// Tables from before guards existed, or created with `guard = false`.
 #[test]
 fn guards_are_added_to_tables_that_are_there() {
     if !server_testkit::is_installed() {
@@ -47,7 +47,7 @@ fn guards_are_added_to_tables_that_are_there() {
     let said = text(&output.stdout);
     assert!(said.contains("app.visits: guarded: day"), "{said}");
     assert!(said.contains("public.later: is not there yet"), "{said}");
-    // New rows are looked at already.
+    // New rows are already checked.
     for table in ["people", "child"] {
         let insert = format!("INSERT INTO {table} VALUES ('more plain text')");
         let error = client
@@ -82,7 +82,7 @@ fn guards_are_added_to_tables_that_are_there() {
 }
 
 #[test]
-fn missing_guards_are_no_news_where_none_are_wanted() {
+fn missing_guards_are_not_reported_if_none_are_wanted() {
     if !server_testkit::is_installed() {
         return;
     }
@@ -109,7 +109,7 @@ fn guards_need_a_server() {
     assert!(said.contains("STRONGROOM_DATABASE_URL"), "{said}");
 }
 
-/// Whoever waits for a lock has all others wait behind him.
+/// All later requests would queue behind one that waits for a lock.
 #[test]
 fn a_table_that_a_transaction_holds_is_left_for_later() {
     if !server_testkit::is_installed() {

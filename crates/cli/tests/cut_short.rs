@@ -1,7 +1,7 @@
 //! `encrypt`, `decrypt`, `backup` and `import` killed at each of their system calls, and the order
-//! of those calls: what was there before stays until what comes after is synced.
+//! of these calls: the old file stays until the new one is synced.
 //!
-//! strace kills the program (`--inject`), and writes down what it did.
+//! strace kills the program (`--inject`), and records what it did.
 #![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
@@ -14,14 +14,14 @@ use std::path::Path;
 use std::process::Command;
 use support::{Place, program};
 
-/// Calls that change files, or make it certain that they are changed.
+/// Calls that change files, or make changes durable.
 const CALLS: &str = "openat,write,pwrite64,ftruncate,fsync,fdatasync,rename,renameat,renameat2,\
                      link,linkat,unlink,unlinkat";
 
 /// An operation on the files of a [`Place`] that [`prepared`] made.
 struct Operation {
     arguments: &'static [&'static str],
-    /// The file that it makes or replaces.
+    /// The file that it creates or replaces.
     target: &'static str,
     /// Whether that is a plain file.
     plain: bool,
@@ -108,7 +108,7 @@ fn is_whole(place: &Place, name: &str, plain: bool) {
 }
 
 #[test]
-fn a_kill_at_any_call_leaves_what_was_there_or_all_of_what_was_to_come() {
+fn a_kill_at_any_call_leaves_the_old_file_or_the_complete_new_one() {
     for operation in &OPERATIONS {
         let mut kills = 0;
         for number in 1.. {
@@ -153,7 +153,7 @@ fn file_name(path: &str) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The path that strace puts behind a descriptor: `fsync(5</tmp/x>)`.
+/// The path that strace appends to a descriptor: `fsync(5</tmp/x>)`.
 fn path_of_descriptor(line: &str) -> Option<&str> {
     let start = line.find('<')? + 1;
     Some(&line[start..start + line[start..].find('>')?])

@@ -1,4 +1,4 @@
-//! `strongroom doctor` on real files: each finding, and that nothing is changed by looking.
+//! `strongroom doctor` on real files: each finding, and that looking changes nothing.
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
@@ -39,7 +39,7 @@ fn permit(place: &Place, name: &str, mode: u32) {
     fs::set_permissions(place.path(name), Permissions::from_mode(mode)).unwrap();
 }
 
-/// What the program says of a file. Nothing in the folder is another after it.
+/// Runs the program on a file, and checks that no file in the folder has changed.
 #[track_caller]
 fn doctor(place: &Place, arguments: &[&str]) -> Run {
     let content = || -> BTreeMap<_, _> {
@@ -55,7 +55,7 @@ fn doctor(place: &Place, arguments: &[&str]) -> Run {
     run
 }
 
-/// Asserts the status, and that these words are said on one line.
+/// Asserts the status, and that these words occur on one line.
 #[track_caller]
 fn expect(run: &Run, status: i32, words: &[&str]) {
     assert_eq!(run.status, status, "{run:?}");
@@ -117,7 +117,7 @@ fn sound_files_are_named_and_nothing_is_wrong() {
 }
 
 #[test]
-fn what_is_no_database_cannot_be_told() {
+fn the_kind_of_other_files_is_unknown() {
     let place = place();
     expect(&doctor(&place, &["none.db"]), 2, &["no such file"]);
     place.write("text", "a text of some length\n".repeat(200));
@@ -277,8 +277,7 @@ fn a_rotation_that_stopped_is_found_and_finished() {
     );
 }
 
-/// Opens the encrypted database as a program does that is killed then: nothing of it is closed
-/// before the files were copied.
+/// Copies the encrypted database while it is open, as a killed program would leave it.
 fn killed(place: &Place, copy: &str, sql: &str) {
     let key = keyring::source::KeySource::File(place.path("key"))
         .read_raw_key()
@@ -356,7 +355,7 @@ fn a_hot_journal_is_found_and_rolled_back() {
     );
     place.run(&["shell", "half.db", ".tables"]).fine();
     expect(&doctor(&place, &["half.db"]), 0, &["nothing is wrong"]);
-    // One that was ended but kept is none.
+    // A finished journal that was kept is not hot.
     let kept = "PRAGMA journal_mode=persist; DELETE FROM t WHERE id=1";
     let persistent = Connection::open(place.path("half.db")).unwrap();
     copy_in_use(&place, &persistent, "half.db", "kept.db", kept);
@@ -365,7 +364,7 @@ fn a_hot_journal_is_found_and_rolled_back() {
 }
 
 #[test]
-fn what_others_left_beside_it_is_named() {
+fn remains_beside_the_file_are_named() {
     let place = place();
     let folder = ".a.db.0123456789abcdef.part";
     fs::create_dir(place.path(folder)).unwrap();
@@ -400,7 +399,7 @@ fn what_others_left_beside_it_is_named() {
 }
 
 #[test]
-fn what_others_may_do_with_it_is_told() {
+fn access_by_other_users_is_reported() {
     let place = place();
     permit(&place, "plain.db", 0o644);
     let finding = [

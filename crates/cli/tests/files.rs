@@ -96,7 +96,7 @@ fn nothing_is_overwritten_unasked() {
         assert_ne!(place.bytes("there"), b"precious");
         place.write("there", "precious");
     }
-    // No key is given: it is refused before anybody is asked for one.
+    // No key is given: the command fails before it asks for one.
     for arguments in [
         &["encrypt", "plain.db", "plain.db"][..],
         &["encrypt", "plain.db", "./plain.db", "--force"],
@@ -191,7 +191,7 @@ fn keys_come_from_everywhere() {
 
 #[cfg(unix)]
 #[test]
-fn a_secret_file_open_to_others_is_called_what_it_is() {
+fn a_secret_file_open_to_others_is_reported() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     place.plain_database("plain.db");
@@ -369,7 +369,7 @@ fn verify_names_the_page_with_a_flipped_bit() {
         "select sum(length(name)) from t not indexed",
     ]);
     assert!(query.failed().contains("page 7"));
-    // A copy is never made of what does not open.
+    // Content that does not open is never copied.
     let copy = place.run(&["decrypt", "bad.db", "c.db", "--key-file", "key"]);
     assert!(copy.failed().contains("page 7"));
     assert!(!place.exists("c.db") && place.left_over().is_empty());
@@ -400,7 +400,7 @@ fn verify_sees_a_swap_and_a_cut() {
 }
 
 #[test]
-fn inspect_tells_four_conditions_apart() {
+fn inspect_distinguishes_four_conditions() {
     let place = Place::new();
     encrypted(&place);
     let good = place.run(&["inspect", "a.db"]).fine();
@@ -445,7 +445,7 @@ fn inspect_tells_four_conditions_apart() {
     );
 }
 
-/// The file as a later version would have written it: another version number, a valid checksum.
+/// The file as a later version would write it: with another version number and a valid checksum.
 fn newer_version(mut bytes: Vec<u8>) -> Vec<u8> {
     const COPY_SIZE: usize = REGION_SIZE / 2;
     for copy in [0, COPY_SIZE] {
@@ -472,7 +472,7 @@ fn names_with_odd_characters() {
 }
 
 #[test]
-fn a_source_in_use_is_copied_as_of_one_moment() {
+fn a_source_in_use_is_copied_as_a_snapshot() {
     let place = Place::new();
     place.key("key");
     place.plain_database("plain.db");

@@ -38,7 +38,7 @@ fn cases() -> Vec<Case> {
     serde_json::from_slice(&sample("cases.json")).unwrap()
 }
 
-/// A folder with the sample `x.db`, what lies beside it, and its key.
+/// A folder with the sample `x.db`, the files beside it, and its key.
 fn place_of(name: &str) -> Place {
     let place = Place::new();
     let case = cases().into_iter().find(|case| case.name == name).unwrap();
@@ -59,7 +59,7 @@ fn arguments<'a>(parts: &[&[&'a str]]) -> Vec<&'a str> {
     parts.concat()
 }
 
-/// What stock SQLite makes of the same SQL.
+/// The result of the same SQL in stock SQLite.
 fn reference(case: &Case) -> Connection {
     let connection = Connection::open_in_memory().unwrap();
     let content = String::from_utf8(sample("content.sql")).unwrap();
@@ -104,7 +104,7 @@ fn assert_same(copy: &Connection, reference: &Connection, name: &str) {
 }
 
 #[test]
-fn every_sample_is_imported_as_the_same_sql_on_plain_sqlite() {
+fn every_sample_imports_equal_to_the_same_sql_on_plain_sqlite() {
     for case in cases().iter().filter(|case| case.name != "hot_journal") {
         let place = place_of(&case.name);
         let options: Vec<String> = case
@@ -141,7 +141,7 @@ fn a_raw_key_opens_the_copy_as_a_raw_key() {
     place
         .run(&arguments(&[&["verify", "copy.db"], &with_key]))
         .fine();
-    // The source takes it in that form too.
+    // The source accepts it in that form too.
     place
         .run(&arguments(&[&IMPORT, &["again.db"], &with_key]))
         .fine();
@@ -184,7 +184,7 @@ fn the_copy_can_get_another_key() {
 }
 
 #[test]
-fn a_wrong_key_tells_what_was_tried() {
+fn a_wrong_key_lists_what_was_tried() {
     let place = place_of("version_2");
     place.passphrase("key", "incorrect horse");
     let said = place
@@ -216,7 +216,7 @@ fn a_damaged_page_is_refused_and_named() {
     for (name, page_size) in [("version_4", 4096), ("version_3", 1024)] {
         let whole = sample(&format!("{name}.db"));
         let reserve = if name == "version_4" { 80 } else { 48 };
-        // Ciphertext, IV, HMAC; page 1 and one that holds content.
+        // Ciphertext, IV and HMAC, in page 1 and in a page with content.
         for (page, inside) in [
             (1, 100),
             (2, 7),
@@ -240,7 +240,7 @@ fn a_damaged_page_is_refused_and_named() {
 
 #[test]
 fn a_frame_of_the_log_that_is_damaged_is_no_content() {
-    // SQLite's checksum of the frame comes first, as in any log: it ends there.
+    // SQLite's checksum of the frame comes first, as in any log, so the log ends there.
     let place = place_of("log_left");
     let mut log = sample("log_left.db-wal");
     let end = log.len();
@@ -306,7 +306,7 @@ fn in_place_the_original_is_kept_or_removed() {
     assert_eq!(place.run_with(&shell, script).fine(), "wal\n50\n");
     assert!(place.run(&import).failed().contains("encrypted already"));
 
-    // The name is taken: nothing happens, unless the original is not to be kept.
+    // The name is taken: nothing happens, unless the original is to be removed.
     place.write("x.db", &original);
     let said = place.run(&import).failed();
     assert!(said.contains("before-import exists already"), "{said}");
@@ -365,7 +365,7 @@ fn a_plain_database_is_imported_and_its_log_with_it() {
 }
 
 #[test]
-fn what_only_another_program_defines_is_refused_or_copied_as_it_is() {
+fn definitions_of_other_programs_are_refused_or_copied_unchanged() {
     let place = Place::new();
     place.passphrase("key", "correct horse");
     let make = |sql: &str| {

@@ -1,4 +1,4 @@
-//! `strongroom shell` in front of a person: completion, colours, NULL, counts, the pager.
+//! `strongroom shell` used by a person: completion, colours, NULL, counts, the pager.
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
@@ -13,7 +13,7 @@ use at_terminal::{PROMPT, start, start_with, type_line};
 use rexpect::session::PtySession;
 use support::Place;
 
-/// Types a line; yields what is written before the next prompt.
+/// Types a line; returns what is written before the next prompt.
 fn answer(session: &mut PtySession, line: &str) -> String {
     type_line(session, line);
     let written = session.exp_string(PROMPT).unwrap();
@@ -81,7 +81,7 @@ fn statements_have_colours_where_they_are_wanted() {
     let place = birds();
     let mut session = start_with(&place, &["shell", "a.db"], &[]);
     session.exp_string(PROMPT).unwrap();
-    // The editor draws its line, with the prompt, at each key.
+    // The editor redraws its line, with the prompt, at each key.
     type_line(&mut session, "select 'x', feathers from canary_birds;");
     let typed = session.exp_string("\x1b[2mNULL\x1b[0m").unwrap();
     assert!(typed.contains("\x1b[1mselect\x1b[0m"), "{typed:?}");
@@ -192,7 +192,7 @@ fn without_a_pager_everything_is_written_and_one_that_is_left_ends_the_statement
     let mut session = start_with(&place, &["shell", "a.db"], &head);
     session.exp_string(PROMPT).unwrap();
     answer(&mut session, ".mode list");
-    // There is no end to it.
+    // The result never ends.
     let said = answer(&mut session, &format!("{NUMBERS}) select i from n;"));
     assert!(
         said.contains("\r\n3\r\n") && !said.contains("Error"),

@@ -1,4 +1,4 @@
-//! The lab's shell, and engines that the user names.
+//! The lab's shell, and user-defined engines.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod support;
@@ -21,7 +21,7 @@ fn lab_shell(place: &Place, engine: &str, script: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A shell that refuses reads nothing.
+    // A shell that fails early reads nothing.
     let _ = child.stdin.take().unwrap().write_all(script.as_bytes());
     child.wait_with_output().unwrap()
 }
@@ -124,7 +124,7 @@ fn write_below(place: &Place, name: &str, content: &str) {
     place.write(name, content);
 }
 
-/// `lab` with a home in the folder and none of the programs that fetch.
+/// `lab` with a home in the folder and without any of the programs that download.
 fn lab(place: &Place, arguments: &[&str]) -> Output {
     program(place.folder())
         .arg("lab")
@@ -137,7 +137,7 @@ fn lab(place: &Place, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn what_is_not_installed_is_listed_and_named_where_it_is_wanted() {
+fn missing_engines_are_listed_and_named_if_requested() {
     let place = Place::new();
     let list = rows(&lab(&place, &["list"]));
     assert!(
@@ -167,7 +167,7 @@ fn what_is_not_installed_is_listed_and_named_where_it_is_wanted() {
 }
 
 #[test]
-fn what_comes_with_the_system_is_named_or_there_and_takes_no_folder() {
+fn system_packages_are_named_or_found_and_need_no_folder() {
     let place = Place::new();
     let output = lab(&place, &["install", "mariadb"]);
     let said = String::from_utf8_lossy(&output.stdout);
@@ -179,14 +179,14 @@ fn what_comes_with_the_system_is_named_or_there_and_takes_no_folder() {
             "{message}"
         ),
     }
-    // Without a program that installs packages, leave to do so changes nothing.
+    // Without a package manager, permission to install changes nothing.
     let permitted = lab(&place, &["install", "mariadb", "--yes"]);
     assert_eq!(permitted.status, output.status, "{permitted:?}");
     assert!(!place.exists("home/mariadb"));
 }
 
 #[test]
-fn an_installation_that_fails_leaves_what_was_there() {
+fn a_failed_installation_keeps_the_earlier_one() {
     let place = Place::new();
     write_below(&place, "home/sqlcipher/older", "still here");
     write_below(&place, "home/.sqlcipher-new/left", "by one that was killed");

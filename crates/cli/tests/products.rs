@@ -1,6 +1,6 @@
-//! Other products through the whole of `compare`: those that encrypt SQLite as scripts, servers
-//! under each workload and by each hand. Products that are not installed are named and left out;
-//! servers also where nobody asks for them, as they take minutes.
+//! Other products in complete runs of `compare`: those that encrypt SQLite as scripts, servers
+//! under each workload in both modes. Products that are not installed are printed and skipped;
+//! servers also unless requested, since they take minutes.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -13,15 +13,15 @@ use lab::engine::{Durability, Engine, EngineOptions, Profile, Server};
 use lab::probe::Syncs;
 use lab::results::Results;
 
-/// Set where all products that encrypt SQLite were installed before.
+/// Set if all products that encrypt SQLite must be installed.
 const PEERS_REQUIRED: &str = "STRONGROOM_LAB_PEERS";
 
-/// Set where all servers were installed before, and are to be tried.
+/// Set if all servers must be installed and tested.
 const SERVERS_REQUIRED: &str = "STRONGROOM_LAB_SERVERS";
 
 const MY_APP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/my-app");
 
-/// Names of the engines that are wanted and there.
+/// Names of the wanted engines that are installed.
 fn engines(required: &str, wanted: impl Fn(&dyn Engine) -> bool) -> Vec<String> {
     let mut names = Vec::new();
     for engine in lab_engines::all(&EngineOptions::default()) {
@@ -40,7 +40,7 @@ fn engines(required: &str, wanted: impl Fn(&dyn Engine) -> bool) -> Vec<String> 
     names
 }
 
-/// Encrypting products that do not wait for the disk, which is not what is asked here.
+/// Encrypting products that do not wait for the disk, which does not matter here.
 fn peers() -> Vec<String> {
     engines(PEERS_REQUIRED, |engine| {
         let Profile {
@@ -58,17 +58,17 @@ fn servers(wait: bool) -> Vec<String> {
     }
     engines(SERVERS_REQUIRED, |engine| {
         let waits = engine.profile().durability == Durability::Full;
-        // `tpcc.rs` looks at ours.
+        // `tpcc.rs` tests ours.
         let family = engine.profile().family.as_str();
         let is_ours = lab_engines::COLUMN_FAMILIES.contains(&family);
-        // Browsers have a test of their own.
+        // Browsers have a separate test.
         let is_ours = is_ours || family == lab_engines::BROWSER_FAMILY;
         engine.server() == Server::Child && waits == wait && !is_ours
     })
 }
 
-/// One round of the workload on SQLite and these engines. Each runs all tests, with the same
-/// answers and the known tables, and does what it is said to do.
+/// One round of the workload on SQLite and these engines. Each completes all tests, with the same
+/// answers and the known facts, and behaves as its profile claims.
 fn agree(reference: &str, engines: &[String], arguments: &[&str]) -> Option<Results> {
     if engines.is_empty() {
         return None;
@@ -140,7 +140,7 @@ fn servers_answer_scripts_as_sqlite_does() {
 }
 
 #[test]
-fn servers_run_a_workload_of_ones_own() {
+fn servers_run_a_user_defined_workload() {
     let results = agree("sqlite", &servers(true), &["--workload", MY_APP]);
     for probe in results.iter().flat_map(|results| &results.probes) {
         let Syncs::Counted(calls) = &probe.syncs else {
@@ -148,7 +148,7 @@ fn servers_run_a_workload_of_ones_own() {
             continue;
         };
         println!("{}: {calls:?}", probe.engine);
-        // What goes through a ring is not seen.
+        // Syncs through io_uring are not seen.
         let waits = probe.syncs_per_commit().unwrap() >= 1.0;
         assert!(waits || calls.rings > 0, "{}: {calls:?}", probe.engine);
     }

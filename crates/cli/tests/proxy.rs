@@ -33,13 +33,13 @@ balance = { type = "bigint" }
 "#;
 const CREATE: &str = "CREATE TABLE pair (id integer, half integer, name text)";
 
-/// Accounts between which transactions move money, and what each has in the beginning.
+/// Accounts between which transactions move money, and the initial balance of each.
 const ACCOUNTS: i32 = 5;
 const BALANCE: i64 = 1_000_000;
 /// Rows of each COPY.
 const BATCH_ROWS: i32 = 3;
 
-/// The tables of all that a transaction of the load writes.
+/// The tables that the load writes to.
 fn make_tables(proxy: &Proxy) {
     let mut client = proxy.connect().unwrap();
     for text in [
@@ -57,7 +57,7 @@ fn make_tables(proxy: &Proxy) {
 
 #[test]
 fn a_server_that_is_not_there_is_named_to_the_operator_and_to_clients_of_the_machine() {
-    // Nobody listens there: the system gives a port to one only.
+    // Nobody listens there: the system gives a port to only one socket.
     let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
     drop(socket);
@@ -86,13 +86,13 @@ fn a_signal_lets_transactions_end_and_then_the_program() {
     busy.execute("INSERT INTO pair VALUES ($1, 1, $2)", &[&7, &"CANARY7"])
         .unwrap();
     proxy.signal("TERM");
-    // Nobody new, and whoever is idle is told.
+    // New clients are refused, and idle ones are told.
     wait_for(|| TcpStream::connect(proxy.address).is_err());
     wait_for(|| idle.is_closed() || idle.batch_execute("SELECT 1").is_err());
     assert!(proxy.is_running(), "a transaction is open");
     busy.execute("INSERT INTO pair VALUES ($1, 2, $2)", &[&7, &"CANARY7"])
         .unwrap();
-    // With the answer comes the end of the session, which the client may name instead.
+    // The session ends together with the answer; the client may report either.
     let _ = busy.batch_execute("COMMIT");
     assert!(proxy.wait().success());
     let count = server.connect().query_one("SELECT count(*) FROM pair", &[]);
@@ -126,8 +126,8 @@ struct Log {
     errors: Vec<Option<String>>,
 }
 
-/// Clients that write until they are told to stop: each transaction a pair of rows, several rows by
-/// COPY, and an amount that moves between two accounts.
+/// Clients that write until they are stopped: each transaction inserts a pair of rows, several rows
+/// by COPY, and moves an amount between two accounts.
 struct Load {
     stop: Arc<AtomicBool>,
     log: Arc<Mutex<Log>>,
@@ -148,7 +148,7 @@ impl Load {
                     if let Err(error) = work(&url, &mut id, &stop, &log) {
                         let code = error.code().map(|code| code.code().to_owned());
                         log.lock().unwrap().errors.push(code);
-                        // Whoever cannot connect tries again.
+                        // A client that cannot connect tries again.
                         thread::sleep(Duration::from_millis(5));
                     }
                 }
@@ -171,8 +171,8 @@ impl Load {
     }
 }
 
-/// What the transaction of a number moves: to the lower account, and to the higher one. Rows are
-/// locked in their order, so that nobody waits for each other.
+/// What the transaction with that number moves: to the lower account, and to the higher one. Rows
+/// are locked in order, so that there are no deadlocks.
 fn moves(id: i32) -> [(i32, i64); 2] {
     let from = id % ACCOUNTS;
     let to = (from + 1 + id / ACCOUNTS % (ACCOUNTS - 1)) % ACCOUNTS;
@@ -186,7 +186,7 @@ fn copy_batch(transaction: &mut Transaction<'_>, id: i32) -> Result<(), postgres
     let rows = (1..=BATCH_ROWS).map(|number| format!("{id}\t{number}\tCANARY{id}\n"));
     let rows: String = rows.collect();
     let mut writer = transaction.copy_in("COPY batch FROM STDIN")?;
-    // So few bytes wait in the writer, and leave it at the end.
+    // So few bytes stay in the writer's buffer until the end.
     writer.write_all(rows.as_bytes()).unwrap();
     assert_eq!(writer.finish()?, u64::from(BATCH_ROWS.unsigned_abs()));
     Ok(())
@@ -217,7 +217,7 @@ fn work(
     Ok(())
 }
 
-/// Sums of the numbers of rows by their transaction; every name opens, and is its own.
+/// Sums of the row numbers by transaction; every name opens and belongs to its row.
 fn sums(transaction: &mut Transaction<'_>, query: &str) -> BTreeMap<i32, i32> {
     let mut sums = BTreeMap::new();
     for row in transaction.query(query, &[]).unwrap() {
@@ -228,8 +228,8 @@ fn sums(transaction: &mut Transaction<'_>, query: &str) -> BTreeMap<i32, i32> {
     sums
 }
 
-/// Every transaction is there as a whole or not at all, every one that a client knows of is there,
-/// each value opens, nothing is in clear.
+/// Every transaction is complete or absent, every one that a client knows of is there, each value
+/// opens, and nothing is in clear.
 fn assert_whole(server: &Postgres, proxy: &Proxy, log: &Log) {
     let mut client = proxy.connect().unwrap();
     let transaction = client
@@ -274,7 +274,8 @@ fn assert_whole(server: &Postgres, proxy: &Proxy, log: &Log) {
     );
     assert_eq!(found.values().sum::<i64>(), i64::from(ACCOUNTS) * BALANCE);
     transaction.commit().unwrap();
-    // The server's own words for its end and its start, and the proxy's; none: the socket closed.
+    // The server's codes for shutdown and startup, and the proxy's; no code means that the socket
+    // was closed.
     let known = ["08006", "57P01", "57P02", "57P03"];
     for code in log.errors.iter().flatten() {
         assert!(known.contains(&code.as_str()), "a client saw {code}");
@@ -282,7 +283,7 @@ fn assert_whole(server: &Postgres, proxy: &Proxy, log: &Log) {
     assert_eq!(plaintexts(server), Vec::<String>::new());
 }
 
-/// A seed that a failure prints, and another run may be given.
+/// A seed that a failure prints, and that can be set for another run.
 fn seed() -> u64 {
     let seed = std::env::var("STRONGROOM_SEED").ok();
     let seed = seed.and_then(|seed| seed.parse().ok()).unwrap_or(5);
@@ -299,7 +300,7 @@ fn below(state: &mut u64, bound: u64) -> u64 {
     (mixed ^ (mixed >> 31)) % bound
 }
 
-/// Lets the load commit a few more, a random number of them: that is the moment.
+/// Lets the load commit a random number of further transactions.
 fn wait_a_random_while(load: &Load, state: &mut u64) {
     let wanted = load.committed() + 1 + usize::try_from(below(state, 40)).unwrap();
     wait_for(|| load.committed() >= wanted);
@@ -358,7 +359,7 @@ fn a_server_that_is_killed_leaves_whole_rows() {
     assert_whole(&server, &proxy, &log);
 }
 
-/// What each client of pgbench does. Rows are locked in their order.
+/// The script of each pgbench client. Rows are locked in order.
 const SCRIPT: &[u8] = b"\\set id random(1, 1000000000)\n\\set amount random(1, 100)\n\
     \\set low random(0, 1)\n\\set high random(2, 4)\nBEGIN;\n\
     INSERT INTO pair VALUES (:id, 1, 'CANARY');\nINSERT INTO pair VALUES (:id, 2, 'CANARY');\n\

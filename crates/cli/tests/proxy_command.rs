@@ -1,4 +1,4 @@
-//! `strongroom proxy` as a command: where its key comes from, and what its log holds.
+//! `strongroom proxy` as a command: the sources of its key, and the content of its log.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -24,7 +24,7 @@ name = { type = "varchar(20)" }
 "#;
 const CREATE: &str = "CREATE TABLE person (id integer PRIMARY KEY, name varchar(20), plain text)";
 
-/// The same as the file of `proxy_process`, and another one.
+/// The key in the file of `proxy_process`, and another one.
 const DIGITS: &str = "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a";
 const OTHER_DIGITS: &str = "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5b";
 
@@ -85,7 +85,7 @@ fn the_key_is_that_of_the_file_the_environment_or_the_command() {
 }
 
 #[test]
-fn a_key_that_cannot_be_had_is_told_before_anybody_can_connect() {
+fn an_unavailable_key_is_reported_before_anybody_can_connect() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("strongroom.toml");
     for (keys, wanted) in [
@@ -126,9 +126,9 @@ fn a_key_that_cannot_be_had_is_told_before_anybody_can_connect() {
     }
 }
 
-/// Who writes the configuration says what is encrypted, and for which server.
+/// Whoever can write the configuration chooses what is encrypted, and for which server.
 #[test]
-fn files_that_others_can_change_are_told() {
+fn files_that_others_can_change_are_reported() {
     let outer = tempfile::tempdir().unwrap();
     let folder = outer.path().join("folder");
     fs::create_dir(&folder).unwrap();
@@ -137,7 +137,7 @@ fn files_that_others_can_change_are_told() {
     };
     let config = folder.join("strongroom.toml");
     let logins = folder.join("logins.tsv");
-    // Without its key it ends, once it has looked at the other files.
+    // Without its key it exits, after it has checked the other files.
     let text = format!(
         "[proxy]\nlisten = \"127.0.0.1:0\"\nupstream = \"127.0.0.1:1\"\n\
          logins = \"logins.tsv\"\n[keys]\nfile = \"columns.key\"\n{RULES}"
@@ -191,7 +191,7 @@ fn files_that_others_can_change_are_told() {
     }
 }
 
-/// Statements that are done and such that fail, each in its own way.
+/// Statements that succeed, and statements that fail in various ways.
 fn work(server: &Postgres, proxy: &Proxy) {
     let mut client = proxy.connect().unwrap();
     client.batch_execute(CREATE).unwrap();
@@ -220,11 +220,11 @@ fn work(server: &Postgres, proxy: &Proxy) {
     let damage = "UPDATE person SET name = name || '\\x00'";
     server.connect().batch_execute(damage).unwrap();
     assert_unopened(server, proxy);
-    // Somebody who is no client, and is told so.
+    // Something that is not a client, and is told so.
     for packet in [&b"GET /CANARY HTTP/1.1\r\n\r\n"[..], b"\0\0\0\x0cCANARYxy"] {
         let mut socket = TcpStream::connect(proxy.address).unwrap();
         socket.write_all(packet).unwrap();
-        // It may be reset, as not all is read.
+        // The connection may be reset, since not everything is read.
         let _ = socket.read_to_end(&mut Vec::new());
     }
 }
@@ -262,7 +262,7 @@ fn a_log_of_everything_is_json_and_holds_no_sql_and_no_values() {
     }
 }
 
-/// Nothing that other programs may read of the process holds the key that it was started with.
+/// Nothing that other programs can read of the process contains the key that it was started with.
 #[test]
 fn a_key_leaves_the_environment_and_no_dump_is_written() {
     let start = |keys| {
@@ -271,12 +271,12 @@ fn a_key_leaves_the_environment_and_no_dump_is_written() {
             environment: &[("COLUMNS_KEY_OF_TEST", DIGITS), ("ANOTHER_OF_TEST", "kept")],
             ..How::default()
         };
-        // Nobody connects, so that it needs no server.
+        // Nobody connects, so it needs no server.
         Proxy::start_as("1", RULES, &how)
     };
     let proxy = start(BY_ENVIRONMENT);
     for file in ["environ", "cmdline"] {
-        // Who is not root may read nothing there.
+        // Only root can read these.
         let text = proxy.of_process(file).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         assert!(!text.contains("5a5a"), "{text}");
@@ -294,8 +294,8 @@ fn a_key_leaves_the_environment_and_no_dump_is_written() {
     wait_for(|| proxy.log().contains("listening"));
 }
 
-/// Whoever may not trace the process may not read its memory either: neither a debugger of the same
-/// user, nor what reads its files below `/proc`.
+/// A process that may not trace this one may not read its memory either: neither a debugger of the
+/// same user, nor by its files below `/proc`.
 #[test]
 fn another_process_of_the_same_user_reads_nothing() {
     const NOBODY: u32 = 65534;

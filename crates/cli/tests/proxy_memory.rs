@@ -1,5 +1,5 @@
-//! How much memory `strongroom proxy` takes: for very many clients, and for clients and servers
-//! that do not read.
+//! Memory use of `strongroom proxy`: with very many clients, and with clients and servers that do
+//! not read.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -32,12 +32,13 @@ const RULES: &str = "[columns.pair]\nid = { type = \"integer\", mode = \"equalit
                      name = { type = \"text\" }\n";
 const CREATE: &str = "CREATE TABLE pair (id integer, half integer, name text)";
 
-/// What may wait in the proxy and in the sockets of the system.
+/// Maximum data that may be queued in the proxy and in the system's sockets.
 const TAKEN_MAX: u64 = 20_000_000;
-/// What a proxy may need more than before.
+/// Maximum growth of a proxy's memory.
 const GROWTH_MAX_KIB: u64 = 24 * 1024;
 
-/// Waits until a counter of the proxy stands still, having moved, and gives by how much.
+/// Waits until a counter of the proxy has changed and is stable, and returns by how much it
+/// changed.
 fn moved(proxy: &Proxy, counter: &str, at_begin: u64) -> u64 {
     let mut last = (at_begin, 0);
     wait_for(|| {
@@ -63,7 +64,7 @@ fn query(text: &str) -> Vec<u8> {
     message(b'Q', &[text.as_bytes(), b"\0"].concat())
 }
 
-/// A client that says itself what it sends.
+/// A raw client connection.
 fn raw(proxy: &Proxy) -> TcpStream {
     let mut socket = TcpStream::connect(proxy.address).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -94,7 +95,7 @@ fn a_slow_client_holds_the_server_up_and_takes_no_memory() {
         let mut socket = raw(&proxy);
         let at_begin = proxy.metric("server_bytes_total");
         socket.write_all(&self::query(query)).unwrap();
-        // Nobody reads: what comes from the server comes to a stop.
+        // Nobody reads, so the flow from the server stops.
         let taken = moved(&proxy, "server_bytes_total", at_begin);
         assert!(
             taken < TAKEN_MAX,
@@ -117,7 +118,7 @@ fn a_slow_client_holds_the_server_up_and_takes_no_memory() {
     }
 }
 
-/// By a socket of the file system, which takes little at a time: the proxy always has more for it.
+/// Uses a Unix socket, which takes little at a time, so that the proxy always has more data for it.
 #[test]
 fn a_client_that_reads_more_slowly_than_the_server_sends_takes_no_memory() {
     const ROWS: usize = 60_000;
@@ -138,7 +139,7 @@ fn a_client_that_reads_more_slowly_than_the_server_sends_takes_no_memory() {
     let text = format!("SELECT repeat('x', {ROW_SIZE}) FROM generate_series(1, {ROWS})");
     socket.write_all(&query(&text)).unwrap();
     let mut bytes = 0;
-    // So few that the server is faster.
+    // Slow enough for the server to be faster.
     let mut buffer = [0; 64];
     while bytes < ROWS * ROW_SIZE {
         match socket.read(&mut buffer).unwrap() {
@@ -171,7 +172,7 @@ fn statements_without_end_take_no_memory() {
             client.batch_execute("SELECT count(*) FROM plain").unwrap();
             let insert = "INSERT INTO pair VALUES ($1, 1, $2)";
             client.execute(insert, &[&number, &"CANARY"]).unwrap();
-            // Texts that differ: the cache of plans has a limit.
+            // Distinct texts, because the plan cache has a limit.
             let text = format!("DELETE FROM pair WHERE id = {number} AND half = 1");
             client.batch_execute(&text).unwrap();
             assert!(client.batch_execute("SELECT md5(name) FROM pair").is_err());
@@ -183,17 +184,17 @@ fn statements_without_end_take_no_memory() {
     assert!(sizes[3] < sizes[1] + 1024, "{sizes:?} KiB");
 }
 
-/// A process that stands still, and goes on when this is dropped.
-struct Still(String);
+/// A process stopped by SIGSTOP, which is resumed when this is dropped.
+struct Stopped(String);
 
-impl Still {
+impl Stopped {
     fn new(process_id: i32) -> Self {
         signal("STOP", &process_id.to_string());
         Self(process_id.to_string())
     }
 }
 
-impl Drop for Still {
+impl Drop for Stopped {
     fn drop(&mut self) {
         signal("CONT", &self.0);
     }
@@ -205,17 +206,17 @@ fn signal(name: &str, process_id: &str) {
     assert!(sent.unwrap().success());
 }
 
-/// What a client sends that does not look whether the server still reads.
+/// What a client sends without reading the replies.
 struct Flood {
     name: &'static str,
-    /// What the server answers, before it stands still.
+    /// What the server answers before it is stopped.
     begin: Vec<u8>,
     /// The first message of that answer to wait for.
     awaited: u8,
     piece: Vec<u8>,
     pieces: usize,
     end: Vec<u8>,
-    /// Rows that are there then.
+    /// The number of rows afterwards.
     rows: i64,
     table: &'static str,
 }
@@ -235,7 +236,7 @@ fn copy(name: &'static str, table: &'static str, row: &str) -> Flood {
     }
 }
 
-/// Bind and Execute, again and again before one Sync.
+/// Bind and Execute, repeatedly before a single Sync.
 fn pipeline(name: &'static str, value: &str, pieces: usize) -> Flood {
     let text = "INSERT INTO pair (id, name) VALUES ($1, $2)";
     let parse = message(b'P', format!("s\0{text}\0\0\0").as_bytes());
@@ -293,7 +294,7 @@ fn a_server_that_stands_still_holds_the_client_up_and_takes_no_memory() {
         let process_id = direct.query_one(others, &[]).unwrap().get(0);
         socket.write_all(&flood.begin).unwrap();
         read_until(&mut socket, flood.awaited);
-        let still = Still::new(process_id);
+        let still = Stopped::new(process_id);
         let at_begin = proxy.metric("client_bytes_total");
         let mut writer = socket.try_clone().unwrap();
         let Flood {
@@ -333,8 +334,8 @@ fn a_server_that_stands_still_holds_the_client_up_and_takes_no_memory() {
     }
 }
 
-/// Descriptors of this process and of the proxy: two for each connection. Gives how many
-/// connections there can be.
+/// Raises the limit of descriptors of this process and of the proxy, with two for each connection.
+/// Returns how many connections are possible.
 fn connections_possible(wanted: usize) -> usize {
     let needed = 2 * wanted as u64 + 600;
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
@@ -347,7 +348,7 @@ fn connections_possible(wanted: usize) -> usize {
     wanted.min(usize::try_from((soft - 600) / 2).unwrap())
 }
 
-/// Connections that are there at once, and none of which does anything.
+/// Idle connections that are open at the same time.
 struct Idle {
     rules: &'static str,
     /// TLS on both sides.
@@ -407,7 +408,7 @@ impl Certificate {
     }
 }
 
-/// The descriptors of this process are enough for one test at a time.
+/// The descriptors of this process suffice for one test at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// A connection to the proxy, with TLS or without.
@@ -427,7 +428,7 @@ fn open(proxy: &Proxy, config: Option<&Arc<ClientConfig>>) -> Box<dyn Socket> {
     Box::new(StreamOwned::new(connection, socket))
 }
 
-/// A prepared statement stays, as drivers have it.
+/// A named prepared statement, as drivers use.
 fn select() -> Vec<u8> {
     let text = "SELECT id, name FROM pair WHERE id = $1";
     let parse = format!("s\0{text}\0\0\0");
@@ -440,7 +441,7 @@ fn select() -> Vec<u8> {
     .concat()
 }
 
-/// The memory of the proxy for each connection, KiB.
+/// The proxy's memory per connection, KiB.
 fn idle_kib(idle: &Idle) -> Option<f64> {
     if !server_testkit::is_installed() {
         return None;
@@ -460,7 +461,7 @@ fn idle_kib(idle: &Idle) -> Option<f64> {
     let proxy = Proxy::start(
         &replay.port.to_string(),
         idle.rules,
-        // What is replayed has no answer to a look at the catalogues.
+        // The replay cannot answer queries of the catalogues.
         &format!("workers = 2\nschema_check_seconds = 3600\n{tls}"),
     );
     let config = idle.tls.as_ref().map(Certificate::client);
@@ -477,7 +478,7 @@ fn idle_kib(idle: &Idle) -> Option<f64> {
     let insert = "INSERT INTO pair (id, name) VALUES (7, 'CANARYseven')";
     drop(work(&[query(CREATE), query(insert)]));
     let select = [select()];
-    // What the first ones make is there for all.
+    // What the first ones create is shared by all.
     let first: Vec<_> = (0..100).map(|_| work(&select)).collect();
     let before = proxy.memory_kib("VmRSS");
     let since = Instant::now();
@@ -522,7 +523,7 @@ fn ten_thousand_idle_connections_with_rules_take_little_memory() {
     });
 }
 
-/// Fewer: four ends of TLS for each, and three of them are worked at one after the other.
+/// Fewer connections: each has four TLS endpoints, three of which are processed sequentially.
 #[test]
 fn idle_connections_with_rules_and_tls_take_little_memory() {
     is_bounded(&Idle {

@@ -1,4 +1,4 @@
-//! `docs/results`: what the page says of a run is what the program says of its samples.
+//! `docs/results`: the page's tables equal the program's output for its samples.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/results")
 }
 
-/// Names of runs in the page, each with the table that stands there.
+/// Names of runs in the page, each with its table.
 fn quoted(page: &str) -> Vec<(&str, &str)> {
     page.split(BEGIN)
         .skip(1)
@@ -33,11 +33,11 @@ fn told(run: &Path) -> String {
     String::from_utf8(output.stdout).expect("Markdown is UTF-8")
 }
 
-/// Set to write the tables of the page anew from the samples, instead of comparing them.
+/// Set to rewrite the page's tables from the samples, instead of comparing them.
 const WRITE: &str = "STRONGROOM_WRITE_TABLES";
 
-/// What stands in the tables of a run: the first table of these words that has the same head, or
-/// the second for the second such, and so on.
+/// Finds the tables of a run in the text: a table with the same heading, the second such table for
+/// the second occurrence, and so on.
 fn tables<'a>(text: &'a str, head: &str) -> Vec<&'a str> {
     let blocks = text.split("\n\n").map(str::trim);
     blocks
@@ -45,7 +45,7 @@ fn tables<'a>(text: &'a str, head: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// The page with each table as its run tells it.
+/// The page with each table replaced by that of its run.
 fn written_anew(page: &str) -> String {
     let mut anew = page.to_owned();
     let mut seen: Vec<(&str, &str)> = Vec::new();

@@ -1,4 +1,4 @@
-//! `strongroom rekey` on real files: in use, interrupted, and with other keys shut out.
+//! `strongroom rekey` on real files: in use, interrupted, and with other keys removed.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,7 +10,7 @@ mod support;
 use std::process::Stdio;
 use support::{Place, program};
 
-/// An encrypted database of some megabytes.
+/// An encrypted database of a few megabytes.
 fn filled(place: &Place, journal_mode: &str) {
     place.key("key");
     let script = format!(
@@ -81,7 +81,7 @@ fn a_writer_and_a_rekey_do_not_hinder_each_other() {
             place.run(&rate).fine();
             writer.join().expect("the writer wrote");
         });
-        // What the log still holds goes into the file under the new key.
+        // The log's content goes into the file under the new key.
         sql(&place, "PRAGMA wal_checkpoint(TRUNCATE);");
         assert_eq!(epochs(&place), (2, 0));
         let check = sql(&place, "PRAGMA integrity_check; SELECT count(*) FROM t;");
@@ -112,7 +112,7 @@ fn a_rekey_that_is_killed_goes_on() {
 }
 
 #[test]
-fn an_unfinished_rotation_is_told() {
+fn an_unfinished_rotation_is_reported() {
     const REMARK: &str = "rotation     not finished: pages under epoch 1 remain";
     let place = Place::new();
     filled(&place, "DELETE");
@@ -148,7 +148,7 @@ fn other_keys_can_be_shut_out() {
 }
 
 #[test]
-fn what_is_not_encrypted_is_refused() {
+fn plain_databases_are_refused() {
     let place = Place::new();
     place.key("key");
     place.plain_database("plain.db");

@@ -1,4 +1,4 @@
-//! `strongroom report`, `report diff` and the ways in which `compare` ends.
+//! `strongroom report`, `report diff` and the exit statuses of `compare`.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::fs;
@@ -23,7 +23,7 @@ fn complained(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A real run of two engines and one round in the folder `run`.
+/// A real run of two engines and one round, in the folder `run`.
 fn measured(folder: &Path) -> Results {
     let output = strongroom(
         folder,
@@ -44,8 +44,8 @@ fn measured(folder: &Path) -> Results {
     Results::parse(&fs::read_to_string(folder.join("run/results.jsonl")).unwrap()).unwrap()
 }
 
-/// Writes results with twelve rounds made of the one that was measured; `strongroom-nosync` takes
-/// so many times as long.
+/// Writes results with twelve rounds derived from the measured one, in which `strongroom-nosync`
+/// takes `times` as long.
 fn write(path: &Path, measured: &Results, times: u64) {
     let mut text = Record::Header(measured.header.clone()).to_line();
     for probe in &measured.probes {

@@ -54,7 +54,7 @@ fn each_argument_stands_for_itself() {
 }
 
 #[test]
-fn an_error_tells_its_line_and_the_script_goes_on() {
+fn an_error_has_its_line_and_the_script_goes_on() {
     let place = Place::new();
     let script = "select 1;\n\n-- a comment\nselect\n nonsense from;\n\
         select 2; select x; select 3;\n.nope\n";
@@ -475,7 +475,7 @@ fn a_key_among_the_arguments_is_refused() {
 }
 
 #[test]
-fn a_line_that_is_no_text_is_an_error_of_its_own() {
+fn a_line_that_is_not_utf8_is_a_separate_error() {
     let place = Place::new();
     let run = place.run_with(&["shell"], b"select 1;\nselect '\xff';\nselect 2;\n");
     assert_eq!((run.status, run.output.as_str()), (1, "1\n2\n"));

@@ -1,5 +1,5 @@
-//! Dot commands of `strongroom shell` that SQLite's own shell has too, beside it where it is
-//! installed; and the key of a session.
+//! Dot commands of `strongroom shell` that SQLite's own shell also has, compared with it if it is
+//! installed; and the session's key.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that cannot go on says so by a panic"
@@ -11,11 +11,11 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use support::{Place, contains};
 
-/// What SQLite's own shell writes for a script, without spaces at the ends of lines.
+/// The output of SQLite's own shell for a script, without trailing spaces.
 fn sqlite3(script: &str) -> Option<String> {
     let mut child = Command::new("sqlite3")
         .args(["-batch", ":memory:"])
-        // No settings of whoever runs the tests.
+        // Ignores the settings of the user who runs the tests.
         .env("HOME", env!("CARGO_TARGET_TMPDIR"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -31,7 +31,7 @@ fn trimmed(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Runs a script in both shells; yields what ours writes.
+/// Runs a script in both shells; returns the output of ours.
 #[track_caller]
 fn the_same(script: &str) -> String {
     let ours = trimmed(&Place::new().shell(":memory:", script).fine());
@@ -201,7 +201,7 @@ fn the_key_of_a_session_opens_the_next_file() {
 #[test]
 fn a_key_that_came_by_a_descriptor_is_kept_for_the_next_file() {
     let place = three();
-    // A pipe gives its content once.
+    // A pipe can be read only once.
     let line = "cat key | \"$0\" shell a.db --key-fd 3 3<&0 <script";
     place.write("script", READ_B);
     let program = support::program(place.folder());

@@ -1,4 +1,4 @@
-//! `compare --mode script`, and engines that a file describes.
+//! `compare --mode script`, and engines described in a file.
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -43,7 +43,7 @@ fn passes(folder: &Path) -> Vec<Pass> {
     results(folder).passes
 }
 
-/// Every engine ran all tests and none contradicts the others or what is known.
+/// Every engine completed all tests, and none contradicts the others or the known facts.
 fn assert_whole(folder: &Path, output: &Output, tests: usize) {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{output:?}");
@@ -83,7 +83,7 @@ fn describe(
 }
 
 #[test]
-fn a_shell_of_ones_own_gives_the_same_answers() {
+fn a_user_defined_shell_gives_the_same_answers() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("own shell");
     fs::write(&script, "exec /usr/bin/sqlite3 -csv -bail \"$1/own.db\"\n").unwrap();
@@ -97,7 +97,7 @@ fn a_shell_of_ones_own_gives_the_same_answers() {
     let own = passes.iter().find(|pass| pass.engine == "own").unwrap();
     assert!(own.settings[0].1.starts_with("3."), "{:?}", own.settings);
     assert!(own.closing.as_ref().unwrap().file_bytes > 0);
-    // What the file claims of it is not believed: this shell does wait for the disk.
+    // The file's claim is not trusted: this shell does wait for the disk.
     let probe = results(folder.path()).probes.remove(1);
     assert_eq!(probe.failure, None);
     assert_eq!(probe.readable(), Some(true));
@@ -109,7 +109,7 @@ fn a_shell_of_ones_own_gives_the_same_answers() {
         }
         None => assert!(matches!(probe.syncs, Syncs::NotProbed { .. })),
     }
-    // And the page tells how to do it again, also when it is drawn anew.
+    // The page says how to repeat the run, even when it is rendered again.
     let again = format!(
         "--mode script --engine-file {}",
         file.canonicalize().unwrap().display()
@@ -139,7 +139,7 @@ fn a_shell_alone_is_no_interface() {
 }
 
 #[test]
-fn a_file_that_describes_no_engine_is_refused_with_the_place() {
+fn a_file_that_describes_no_engine_is_refused_with_the_position() {
     let folder = tempfile::tempdir().unwrap();
     let good = describe(folder.path(), "own", "sqlite", &["cat"], &["echo", "1"]);
     let good = fs::read_to_string(good).unwrap();
@@ -179,7 +179,7 @@ fn a_file_that_describes_no_engine_is_refused_with_the_place() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("none.toml"));
 }
 
-/// DuckDB's shell lies in a package of Python's registry; where that cannot be had, this says so.
+/// DuckDB's shell is in a Python package; if that cannot be installed, the test says so.
 #[test]
 fn the_shell_of_duckdb_gives_the_same_answers() {
     let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join("duckdb");
@@ -223,7 +223,7 @@ fn the_shell_of_duckdb_gives_the_same_answers() {
         &words,
         &[&shell, "--version"],
     );
-    // Single statements are not what DuckDB is for: the 15 tests would take it a minute.
+    // DuckDB is not made for single statements: the 15 tests would take it a minute.
     let workload = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/my-app");
     let engines = "sqlite-nosync,duckdb";
     let output = compare_on(workload, folder.path(), engines, &file, "script");

@@ -1,10 +1,10 @@
-//! Databases of no page and of one page, given to every command.
+//! Databases with no page and with one page, in every command.
 
 mod support;
 
 use support::Place;
 
-/// What follows the name of each command.
+/// Arguments after the name of each command.
 const KEY: [&str; 2] = ["--key-file", "key"];
 
 #[test]

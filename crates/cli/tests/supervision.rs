@@ -1,4 +1,4 @@
-//! Whatever is killed in the middle of a pass: what was measured stays, and nothing else does.
+//! Processes are killed in the middle of a pass: measurements are kept, and nothing else is left.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -14,7 +14,7 @@ use lab::results::{Pass, Results};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A run of the program under way.
+/// A running `compare`.
 struct Run {
     child: Child,
     folder: tempfile::TempDir,
@@ -55,8 +55,8 @@ impl Run {
         descendants(self.child.id().cast_signed())
     }
 
-    /// The keeper and the worker of a pass, once the worker has made a file of that name. Before
-    /// the first pass stand the header and the probe of each engine.
+    /// The keeper and the worker of a pass, once the worker has created a file of that name. Before
+    /// the first pass there are the header and the probe of each engine.
     fn under_way(&self, file: &str) -> (i32, i32) {
         let file = self.pass_folder().join("database").join(file);
         until(|| {
@@ -76,7 +76,7 @@ impl Run {
     }
 }
 
-/// Asks again and again, without trust in any time.
+/// Polls without relying on any timing.
 fn until<T>(mut answer: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
@@ -95,7 +95,7 @@ fn kill(pid: i32) {
 
 fn is_gone(pid: i32) -> Option<()> {
     let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // A zombie is gone but for its parent, which may be nobody of ours.
+    // A zombie counts as gone; its parent may be another process than ours.
     let gone = status.is_empty() || status.rsplit(')').next().unwrap().starts_with(" Z");
     gone.then_some(())
 }
@@ -135,7 +135,7 @@ fn a_killed_worker_fails_its_pass_and_the_run_goes_on() {
     let (_, worker) = run.under_way("speed.db");
     kill(worker);
     let (output, folder) = run.end();
-    // `sqlite` had one round only.
+    // `sqlite` completed only one round.
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("sqlite did not end a pass: "), "{said}");
@@ -165,7 +165,7 @@ fn a_killed_keeper_takes_the_worker_with_it() {
     assert_eq!(left(folder.path()), ["report.html", "results.jsonl"]);
 }
 
-/// Whether PostgreSQL can be used here; if not, that is said.
+/// Whether PostgreSQL is installed; if not, prints that.
 fn has_postgres() -> bool {
     let engine = lab_engines::named("postgres", &EngineOptions::default()).unwrap();
     let missing = engine.missing();
@@ -184,7 +184,7 @@ fn a_server_goes_with_a_killed_lab() {
     run.under_way("server/data/postmaster.pid");
     let below = until(|| {
         let below = run.below();
-        // The server, and those parts of it that have sessions of their own.
+        // The server, and its processes with separate sessions.
         let parts = below
             .iter()
             .filter(|process| process.name == "postgres")

@@ -1,4 +1,4 @@
-//! Keys in the system's keyring: a Secret Service of the test's own, and none at all.
+//! Keys in the system's keyring: with a Secret Service started by the test, and without one.
 #![cfg(all(target_os = "linux", feature = "system-keyring"))]
 #![allow(
     clippy::unwrap_used,
@@ -13,14 +13,14 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use support::{Place, Run};
 
-/// A session bus with GNOME's Secret Service on it, whose files are in a folder of the test.
+/// A session bus with GNOME's Secret Service, whose files are in a folder of the test.
 struct Service {
     bus: Child,
     address: String,
 }
 
 impl Service {
-    /// None where the programs are not installed; `cargo xtask test` installs them.
+    /// `None` if the programs are not installed; `cargo xtask test` installs them.
     fn start(folder: &Path, unlocked: bool) -> Option<Self> {
         for program in ["dbus-daemon", "gnome-keyring-daemon"] {
             let found = Command::new(program).arg("--version").output();
@@ -49,7 +49,7 @@ impl Service {
         Some(service)
     }
 
-    /// Makes the keyring and opens it, as a login does. It ends with the bus.
+    /// Creates the keyring and unlocks it, as a login does. It ends with the bus.
     fn unlock(&self, folder: &Path) {
         let mut daemon = Command::new("gnome-keyring-daemon");
         daemon
@@ -75,7 +75,7 @@ impl Drop for Service {
     }
 }
 
-/// Away from the keyring of whoever runs the tests, and from his screen.
+/// Isolated from the keyring and the screen of the user who runs the tests.
 fn at_home_in<'a>(command: &'a mut Command, folder: &Path) -> &'a mut Command {
     command
         .env("HOME", folder)
@@ -88,7 +88,7 @@ fn at_home_in<'a>(command: &'a mut Command, folder: &Path) -> &'a mut Command {
         .env_remove("GNOME_KEYRING_CONTROL")
 }
 
-/// Runs the program on a bus, with a terminal nowhere.
+/// Runs the program on a bus, without a terminal.
 fn run(place: &Place, address: &str, arguments: &[&str]) -> Run {
     let mut command = support::program(place.folder());
     let Output {
@@ -133,13 +133,13 @@ fn without_a_service_the_other_sources_are_named() {
 }
 
 #[test]
-fn a_keyring_that_is_not_there_yet_and_a_locked_one_are_told() {
+fn a_missing_keyring_and_a_locked_one_are_reported() {
     let locked = |place: &Place, service: &Service| {
         let messages = run(place, &service.address, &["key", "store", "mine"]).failed();
         assert!(messages.contains("keyring is locked"), "{messages}");
         assert!(messages.contains("--key-file, --key-command"), "{messages}");
     };
-    // The bus starts a service, but nobody is there to make a keyring.
+    // The bus starts a service, but nobody is there to create a keyring.
     let place = Place::new();
     let Some(service) = Service::start(place.folder(), false) else {
         return;

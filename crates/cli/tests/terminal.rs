@@ -1,4 +1,4 @@
-//! The program in front of a person: prompts without echo, the history without secrets.
+//! The program used by a person: prompts without echo, a history without secrets.
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
@@ -164,7 +164,7 @@ fn control_c_stops_a_statement_and_not_the_shell() {
          select i + 1 from n) select max(i) from n;",
     );
     session.exp_string("begun   ").unwrap();
-    // The row is shown a moment before the endless statement begins.
+    // The row is shown shortly before the endless statement begins.
     std::thread::sleep(std::time::Duration::from_millis(300));
     session.send_control('c').unwrap();
     session.exp_string("Error: interrupted").unwrap();
@@ -175,7 +175,7 @@ fn control_c_stops_a_statement_and_not_the_shell() {
     session.exp_eof().unwrap();
 }
 
-/// What `stty` tells of the terminal whose name stands in a file.
+/// The output of `stty` for the terminal whose name is in a file.
 fn modes(place: &Place, name_file: &str) -> String {
     let name = fs::read_to_string(place.path(name_file)).unwrap();
     let stty = Command::new("stty")
@@ -202,7 +202,7 @@ fn a_passphrase_is_not_shown_even_where_it_is_typed_at_once() {
     let mut session = start_in_script(&place, script, &["verify", "a.db"], &[]);
     session.exp_string("begun").unwrap();
     assert!(modes(&place, "tty").contains(" echo "));
-    // A stopped terminal (Control-S) takes no prompt; so whoever writes it first waits there.
+    // A stopped terminal (Control-S) accepts no prompt, so the first writer blocks.
     session.send("\x13go\n").unwrap();
     session.flush().unwrap();
     let is_silent = || {
@@ -229,8 +229,8 @@ fn a_passphrase_is_not_shown_even_where_it_is_typed_at_once() {
     }
 }
 
-/// Whether these tests, and so the programs that they start, ignore SIGINT, as jobs in the
-/// background of a shell script do.
+/// Whether these tests, and so the programs that they start, ignore SIGINT, as background jobs of a
+/// shell script do.
 fn ignores_interrupts() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -239,7 +239,7 @@ fn ignores_interrupts() -> bool {
 }
 
 #[test]
-fn control_c_at_a_passphrase_leaves_the_terminal_as_it_was() {
+fn control_c_at_a_passphrase_restores_the_terminal() {
     let place = Place::new();
     place.plain_database("plain.db");
     let script = "stty echo; \"$0\" \"$@\"; echo status $?; stty -a >after";
@@ -248,7 +248,8 @@ fn control_c_at_a_passphrase_leaves_the_terminal_as_it_was() {
     session.send("tiger\x03").unwrap();
     session.flush().unwrap();
     let rest = session.exp_eof().unwrap();
-    // 128 and the number of the signal; no signal ends who was started to ignore it.
+    // 128 plus the number of the signal; a process that was started with the signal ignored
+    // survives it.
     let status = if ignores_interrupts() {
         "status 1\r"
     } else {

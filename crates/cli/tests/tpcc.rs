@@ -1,5 +1,5 @@
-//! Workload `tpcc` through the whole of `compare`: on PostgreSQL, behind the program's own proxy,
-//! and with the proxy's engine in process. Left out where PostgreSQL is not installed.
+//! Workload `tpcc` in complete runs of `compare`: on PostgreSQL, behind the program's own proxy,
+//! and with the in-process engine. Skipped if PostgreSQL is not installed.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
@@ -83,7 +83,7 @@ fn terminals_work_with_and_without_the_proxy() {
     assert!(folder.path().join("out/report.html").exists());
 }
 
-/// Every set of columns, and what the specification asks of the tables after the run.
+/// Every set of columns, and the consistency conditions after the run.
 fn columns_are_consistent(isolation: &str) {
     let folder = tempfile::tempdir().unwrap();
     let engines = "proxy-20,proxy-20-sensitive,proxy-50,proxy-100,in-process-100";
@@ -100,7 +100,7 @@ fn columns_are_consistent(isolation: &str) {
         }
         let run = pass.tests[1].terminals().unwrap();
         assert!(run.committed > 0, "{}", pass.engine);
-        // The word that is looked for is in values of columns that only the largest set has.
+        // The word is in columns that only the largest set encrypts.
         let is_in_clear = pass.closing.as_ref().unwrap().readable_on_disk;
         assert_eq!(
             is_in_clear,

@@ -1,4 +1,4 @@
-//! `strongroom workload` and what `compare` says of workloads.
+//! `strongroom workload`, and the output of `compare` about workloads.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod support;
@@ -25,7 +25,7 @@ fn refused(place: &Place, arguments: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// What one round of a workload leaves in its results file; none of its passes failed.
+/// The results file after one round of a workload; none of its passes failed.
 #[track_caller]
 fn results(place: &Place, workload: &str, options: &[&str]) -> String {
     let fixed = ["--workload", workload, "--repetitions", "1", "--out", "out"];
@@ -66,7 +66,7 @@ fn the_sql_of_a_workload_is_printed_for_each_dialect() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_a_reason() {
+fn impossible_requests_are_refused_with_a_reason() {
     let place = Place::new();
     let message = refused(&place, &["workload", "sped"]);
     assert!(message.contains("there is no workload `sped`"), "{message}");
@@ -91,7 +91,7 @@ fn what_cannot_be_is_refused_with_a_reason() {
     place.write("schema.sql", "CREATE TABLE t(a);");
     let message = refused(&place, &["compare", "--workload", "./"]);
     assert!(message.contains("queries.sql, line 2:"), "{message}");
-    // Nothing was begun.
+    // Nothing was started.
     assert!(!place.folder().join("report").exists());
 }
 

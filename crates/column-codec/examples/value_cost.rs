@@ -1,7 +1,7 @@
-//! What sealing and opening of one value cost, in nanoseconds of wall time.
+//! Benchmark of sealing and opening one value, in nanoseconds of wall time.
 //!
-//! `cargo xtask bench columns [--values N] [--rounds N]` runs it: for each kind of value and mode,
-//! the best round. `bound` is a value to compare with.
+//! Run it with `cargo xtask bench columns [--values N] [--rounds N]`; it prints the best round for
+//! each kind of value and mode. `bound` is a value to compare with.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,7 +1,7 @@
 //! Writes the vectors into `vectors/columns/`: `cargo run --example write_vectors`.
 //!
-//! The same bytes on every run. A difference to what is committed means that columns that were
-//! written before no longer open: it needs a new format, not a new vector.
+//! The output is the same on every run. If it differs from what is committed, existing columns no
+//! longer open: the change needs a new format, not new vectors.
 
 #[path = "../tests/schema/mod.rs"]
 mod schema;

@@ -1,4 +1,4 @@
-//! The bytes of a value before they are sealed: one form for all values that are equal.
+//! The canonical encoding of a value before it is sealed: equal values have one form.
 
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::BigInt;
@@ -8,7 +8,7 @@ use column_value::{LogicalType, NumericSpecial, Value};
 /// Texts and bytes are padded to multiples of this.
 pub(crate) const BUCKET: usize = 16;
 
-/// Values whose bytes have one form, so that they can be compared.
+/// Types with a common encoding, so that their values can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
     Boolean,
@@ -46,7 +46,7 @@ impl Class {
         }
     }
 
-    /// Part of the key's derivation.
+    /// Input to the key derivation.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Boolean => 1,
@@ -64,19 +64,19 @@ impl Class {
         }
     }
 
-    /// Whether its values have any length, and are padded.
+    /// Whether values have variable length, and are padded.
     pub(crate) fn is_padded(self) -> bool {
         matches!(self, Self::Text | Self::Bytes | Self::Json)
     }
 }
 
-/// A scale that no number has: what follows is a [`NumericSpecial`].
+/// A scale that no number has; it marks a [`NumericSpecial`].
 const SPECIAL_SCALE: i16 = i16::MIN;
 
-/// Appends the bytes of a value; false: it is no value of the type.
+/// Appends the encoding of a value; returns false if it is not a value of the type.
 ///
-/// With `exact`, a value is given back as it came (mode `random`); else equal values have equal
-/// bytes.
+/// With `exact`, decoding returns exactly the same value (mode `random`); otherwise equal values
+/// have equal encodings.
 pub(crate) fn encode(value: &Value, logical: LogicalType, exact: bool, out: &mut Vec<u8>) -> bool {
     match (Class::of(logical), value) {
         (Class::Boolean, Value::Boolean(truth)) => out.push(u8::from(*truth)),
@@ -118,23 +118,23 @@ pub(crate) fn encode(value: &Value, logical: LogicalType, exact: bool, out: &mut
     true
 }
 
-/// Appends bytes that are equal for two values of a type where SQL says that the values are; false:
-/// it is no value of the type.
+/// Appends bytes that are equal for two values of a type if they are equal in SQL; returns false if
+/// it is not a value of the type.
 pub fn append_equal(value: &Value, logical: LogicalType, out: &mut Vec<u8>) -> bool {
     encode(value, logical, false, out)
 }
 
-/// One NaN, and no negative zero: those are equal to others in SQL.
+/// Normalises NaN and negative zero, which SQL considers equal to other NaNs and to zero.
 pub(crate) fn plain_float(number: f64) -> f64 {
     if number.is_nan() {
         f64::NAN
     } else {
-        // Of -0 and 0 the sum is 0.
+        // -0 + 0 is 0.
         number + 0.0
     }
 }
 
-/// The bytes, one byte 0x80, and zeros up to the bucket's end.
+/// Pads: the bytes, one byte 0x80, and zeros up to a multiple of the bucket size.
 fn encode_padded(bytes: &[u8], out: &mut Vec<u8>) {
     let size = (bytes.len() + 1).next_multiple_of(BUCKET);
     let end = out.len() + size;
@@ -144,14 +144,14 @@ fn encode_padded(bytes: &[u8], out: &mut Vec<u8>) {
     out.resize(end, 0);
 }
 
-/// How many of the bytes are no padding.
+/// The length of the bytes without padding.
 fn unpadded(bytes: &[u8]) -> Option<usize> {
     let end = bytes.iter().rposition(|byte| *byte != 0)?;
     (bytes[end] == 0x80 && bytes.len() == (end + 1).next_multiple_of(BUCKET)).then_some(end)
 }
 
-/// Scale (two bytes) and digits as a number in two's complement: 8 bytes where it fits, else 16,
-/// else as many as it needs in steps of 8.
+/// Scale (two bytes) and unscaled digits as a two's complement number of 8 bytes, else 16, else as
+/// many as needed in steps of 8.
 fn encode_numeric(number: &BigDecimal, exact: bool, out: &mut Vec<u8>) {
     let normal;
     let (digits, scale) = if exact {
@@ -160,8 +160,8 @@ fn encode_numeric(number: &BigDecimal, exact: bool, out: &mut Vec<u8>) {
         normal = normalized(number);
         normal.as_bigint_and_scale()
     };
-    // PostgreSQL's scales end at 16,383, and numbers have at most 131,072 digits before the point;
-    // without the zeros at their end that is a scale of -131,071: too much for two bytes.
+    // PostgreSQL's scales end at 16,383, and numbers have at most 131,072 digits before the point.
+    // Without trailing zeros that would be a scale of -131,071, too much for two bytes.
     let (digits, scale) = match i16::try_from(scale) {
         Ok(scale) if scale != SPECIAL_SCALE => (digits.into_owned(), scale),
         _ => {
@@ -185,7 +185,7 @@ fn encode_numeric(number: &BigDecimal, exact: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// The same number without zeros at its end.
+/// The same number without trailing zeros.
 fn normalized(number: &BigDecimal) -> BigDecimal {
     let (digits, scale) = number.as_bigint_and_scale();
     let Some(mut small) = digits.to_i64() else {
@@ -202,7 +202,7 @@ fn normalized(number: &BigDecimal) -> BigDecimal {
     BigDecimal::new(BigInt::from(small), scale)
 }
 
-/// The value of these bytes; None: they are none of the type.
+/// Decodes a value; `None` if the bytes are not valid for the type.
 pub(crate) fn decode(bytes: &[u8], logical: LogicalType) -> Option<Value> {
     Some(match Class::of(logical) {
         Class::Boolean => match bytes {
@@ -223,7 +223,7 @@ pub(crate) fn decode(bytes: &[u8], logical: LogicalType) -> Option<Value> {
     })
 }
 
-/// [`decode`] for padded classes; the bytes become the value's own.
+/// [`decode`] for padded classes; takes ownership of the bytes for the value.
 pub(crate) fn decode_padded(mut bytes: Vec<u8>, logical: LogicalType) -> Option<Value> {
     bytes.truncate(unpadded(&bytes)?);
     if logical == LogicalType::Bytes {

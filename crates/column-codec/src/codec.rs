@@ -1,4 +1,4 @@
-//! The codec: sealing and opening for every column.
+//! Seals and opens the values of all columns.
 
 use column_value::{LogicalType, Value};
 use crypto::page::{TAG_SIZE, Tag};
@@ -15,13 +15,13 @@ use crate::order::{DIGITS_SIZE_MAX, Place, Scale, digits};
 use crate::same::{Same, Unfit, among};
 use crate::spec::{ColumnSpec, Mode, SpecError};
 
-/// Format (which is the mode) and key version: the first bytes of every sealed value.
+/// Size of the header: format (the mode) and key version, the first bytes of every sealed value.
 pub const HEADER_SIZE: usize = 2;
 
 /// The version of the keys that values are sealed with.
 pub const KEY_VERSION: u8 = 1;
 
-/// The longest content that is not a text and is opened without memory of the heap.
+/// Maximum size of non-text content that is opened without heap memory.
 const SHORT: usize = 32;
 
 /// Seals and opens the values of all protected columns.
@@ -45,10 +45,10 @@ enum Sealer {
     },
 }
 
-/// A value that cannot be sealed for its column.
+/// Why a value cannot be sealed for its column.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
-    /// Another type.
+    /// The value has another type.
     #[error("{table}.{column} is of type {logical} and the value is of another: cast it")]
     Type {
         /// The table.
@@ -58,7 +58,7 @@ pub enum SealError {
         /// The column's type.
         logical: LogicalType,
     },
-    /// Out of the range that the rule declares.
+    /// The value is out of the range declared by the rule.
     #[error(
         "value out of range for {table}.{column}: its rule keeps {bits} bits in order, whole \
          numbers from 0 on; declare more bits, or none"
@@ -71,7 +71,7 @@ pub enum SealError {
         /// Bits of the rule.
         bits: u8,
     },
-    /// Out of the range of the type by which the server would compare it.
+    /// The value is out of the range of the type with which the server would compare it.
     #[error("value is out of range for type double precision")]
     FloatRange,
     /// The server would round the column's values to compare them.
@@ -87,7 +87,7 @@ pub enum SealError {
         /// The column's type.
         logical: LogicalType,
     },
-    /// The column's mode does not do what was asked.
+    /// The column's mode does not support the operation.
     #[error("{table}.{column} cannot be compared so: change the mode of its rule")]
     Mode {
         /// The table.
@@ -108,24 +108,24 @@ impl SealError {
     }
 }
 
-/// Bytes that are no sealed value of their column.
+/// Why bytes are not a sealed value of their column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// Too short, or of a length that the mode does not have.
     #[error("no sealed value: it was not written through the proxy, or was cut")]
     Size,
-    /// Of another mode, or no sealed value.
+    /// Sealed in another mode, or not a sealed value.
     #[error(
         "sealed in another mode, or no sealed value: the rule was changed after it was written"
     )]
     Format,
-    /// Of another version of the keys.
+    /// Sealed under another version of the keys.
     #[error("sealed with keys of version {0}, which are not loaded")]
     KeyVersion(u8),
     /// Damaged, of another column, or sealed with another root key.
     #[error("not authentic: another root key, moved from another column, or damaged")]
     NotAuthentic,
-    /// Authentic, but no value of the type: the type of the rule was changed.
+    /// Authentic, but not a value of the type: the rule's type was changed.
     #[error("sealed as a value of another type: the rule's type was changed")]
     Content,
 }
@@ -134,7 +134,8 @@ impl Codec {
     /// Derives and expands the keys of all columns.
     ///
     /// # Errors
-    /// [`SpecError`]: a rule that cannot be kept.
+    ///
+    /// [`SpecError`] for a rule that cannot be implemented.
     pub fn new(root: &Key, columns: &[ColumnSpec]) -> Result<Self, SpecError> {
         let columns = columns.iter().map(|spec| Column::new(root, spec));
         Ok(Self {
@@ -142,7 +143,7 @@ impl Codec {
         })
     }
 
-    /// How many columns there are.
+    /// The number of columns.
     pub fn len(&self) -> usize {
         self.columns.len()
     }
@@ -152,12 +153,12 @@ impl Codec {
         self.columns.is_empty()
     }
 
-    /// Appends a value as it is stored. It must be one of the column's type: see
-    /// `assign` of `semantics-postgres`. The nonce is asked for in mode `random` only, and must be
-    /// random.
+    /// Appends a sealed value for storage. It must be of the column's type: see
+    /// `assign` of `semantics-postgres`. The nonce is requested only in mode `random`, and must be random.
     ///
     /// # Errors
-    /// [`SealError`]; `out` is then as it was.
+    ///
+    /// [`SealError`]; `out` is then unchanged.
     pub fn seal_store(
         &self,
         index: usize,
@@ -180,11 +181,12 @@ impl Codec {
         }
     }
 
-    /// Appends a value that stored ones are compared with for equality. A value that the column
-    /// cannot have becomes one that no stored value is equal to.
+    /// Appends a sealed value to compare with stored ones for equality. A value that the column
+    /// cannot have becomes one that equals no stored value.
     ///
     /// # Errors
-    /// [`SealError`]; `out` is then as it was.
+    ///
+    /// [`SealError`]; `out` is then unchanged.
     pub fn seal_match(
         &self,
         index: usize,
@@ -210,11 +212,12 @@ impl Codec {
         }
     }
 
-    /// Appends a value that stored ones are compared with for order, for `<` as for `<=`. A value
-    /// that the column cannot have lies where it would among those that it can.
+    /// Appends a sealed value to compare with stored ones for order, for `<` as for `<=`. A value
+    /// that the column cannot have is placed correctly among those that it can.
     ///
     /// # Errors
-    /// [`SealError`]; `out` is then as it was.
+    ///
+    /// [`SealError`]; `out` is then unchanged.
     pub fn seal_bound(
         &self,
         index: usize,
@@ -238,11 +241,12 @@ impl Codec {
         match place {
             Place::At(number) => column.seal_number(number, out),
             Place::Above(number) => {
-                // One byte more: behind the number itself, and before all with greater digits.
+                // One byte more sorts after the number itself, and before all numbers with greater
+                // digits.
                 column.seal_number(number, out);
                 out.push(0);
             }
-            // The beginning of every sealed value.
+            // The common prefix of all sealed values.
             Place::BelowAll => out.extend(column.header),
             Place::AboveAll => {
                 let size = scale.digits_size() + TAG_SIZE + scale.number_size() + 1;
@@ -253,10 +257,11 @@ impl Codec {
         Ok(())
     }
 
-    /// The value of sealed bytes, as it was stored, except that modes `equality` and `order` give
-    /// -0 as 0, and `numeric` without declared scale without zeros at its end.
+    /// Opens a sealed value. It is returned as stored, except that modes `equality` and `order`
+    /// return -0 as 0, and `numeric` without declared scale without trailing zeros.
     ///
     /// # Errors
+    ///
     /// [`OpenError`]
     pub fn open(&self, index: usize, sealed: &[u8]) -> Result<Value, OpenError> {
         let column = &self.columns[index];
@@ -365,7 +370,7 @@ impl Column {
         Ok(())
     }
 
-    /// Of a column in mode `order`.
+    /// Seals a number for a column in mode `order`.
     fn seal_number(&self, number: u64, out: &mut Vec<u8>) {
         let Sealer::Order {
             scale,
@@ -394,7 +399,7 @@ impl Column {
         })
     }
 
-    /// Makes room, has it filled by `open`, and reads the value there.
+    /// Makes room, calls `open` to fill it, and decodes the value there.
     fn open_content(
         &self,
         size: usize,
@@ -470,7 +475,7 @@ fn open_order(
         .open(tag, number)
         .map_err(|_| OpenError::NotAuthentic)?;
     let number = u64::from_be_bytes(bytes);
-    // The digits are not under the tag: only those of the number itself are authentic.
+    // The tag does not cover the digits, so they are compared with those computed from the number.
     let (mut expected, mut size) = ([0; DIGITS_SIZE_MAX], 0);
     digits(function, scale, number, |byte| {
         expected[size] = byte;

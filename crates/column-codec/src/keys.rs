@@ -1,4 +1,4 @@
-//! Keys of columns, from the root key.
+//! Derivation of column keys from the root key.
 
 use crypto::kdf::derive_key;
 use crypto::secret::Key;
@@ -7,10 +7,10 @@ use crate::canonical::Class;
 use crate::order::Scale;
 use crate::spec::{ColumnSpec, Mode};
 
-/// Salt of every derivation: these keys are for nothing else.
+/// Salt of every derivation, for domain separation.
 const SALT: &[u8] = b"strongroom column keys 1";
 
-/// What a key does.
+/// The purpose of a key.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose {
     /// AES-256-GCM-SIV of mode `random`.
@@ -34,8 +34,8 @@ impl Purpose {
     }
 }
 
-/// Derives a key: HKDF-SHA256, whose `info` is mode, purpose, key version, class, what the order is
-/// over, and the domain, or the column of table and column, each with its length before it.
+/// Derives a key with HKDF-SHA256. Its `info` is mode, purpose, key version, class, the identity of
+/// the order, and the domain, or else table and column, each preceded by its length.
 pub(crate) fn derive(
     root: &Key,
     purpose: Purpose,
@@ -46,7 +46,7 @@ pub(crate) fn derive(
     let class = Class::of(spec.logical);
     let mut info = vec![spec.mode.code(), purpose.code(), version, class.code()];
     if let Some(scale) = scale {
-        // Digits of another width or scale must not be compared with these.
+        // Digits of another width or scale must not be comparable with these.
         info.extend(scale.identity());
     }
     let mut scope = |name: &str| {

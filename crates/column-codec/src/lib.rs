@@ -1,7 +1,7 @@
-//! Seals and opens one value for its column. The bytes are in `docs/column-format.md`.
+//! Seals and opens one value for its column. `docs/column-format.md` specifies the format.
 //!
-//! Pure: keys and nonces come in, bytes go out. A [`Codec`] is made once from the root key and the
-//! columns, holds all keys expanded, and is shared by threads.
+//! Pure: keys and nonces come in, bytes go out. A [`Codec`] is created once from the root key and
+//! the columns; it holds all expanded keys, and is shared by threads.
 //!
 //! | mode | sealed value |
 //! |---|---|
@@ -10,10 +10,11 @@
 //! | [`Mode::Order`] | header, digits whose byte order is that of the values, and as equality |
 //!
 //! Invariants:
-//! 1. No key serves two purposes: mode, key version, class of values, and domain or column are all
-//!    derived into it. So a sealed value opens in no other column, unless both share a domain.
-//! 2. Sealed values of one column and mode `order` have one length: bytes sort as the values do.
-//! 3. What opens gives the value that was sealed, up to what [`Codec::open`] says.
+//! 1. No key serves two purposes: it is derived from mode, key version, class of values, and domain
+//!    or column. So a sealed value opens in no other column, unless both share a domain.
+//! 2. In mode `order` all sealed values of a column have the same length, and their bytes sort as
+//!    the values do.
+//! 3. Opening returns the value that was sealed, with the exceptions listed at [`Codec::open`].
 #![forbid(unsafe_code)]
 
 mod canonical;

@@ -1,62 +1,62 @@
-//! Numbers as bytes whose order is theirs.
+//! Order-revealing encoding of numbers: the bytes sort as the numbers do.
 //!
-//! A value becomes a number of `bits` bits, and each of its bits a digit:
-//! `function(bits before it) + bit`, where the function is keyed and lies between 0 and
-//! [`RANGE`] - 1. Two numbers have the same digits up to their first different bit; there the
-//! digits differ by 1, as the bits do. No digit wraps, so the order is exact.
+//! A value is mapped to a number of `bits` bits, and each bit to a digit: `function(bits before it)
+//! + bit`, where the function is keyed and lies between 0 and [`RANGE`] - 1. Two numbers have the
+//! same digits up to their first different bit; there the digits differ by 1, as the bits do. No
+//! digit wraps, so the order is exact.
 
 use column_value::{LogicalType, NumericSpecial, Value};
 use crypto::value::PrefixFunction;
 
 use crate::canonical::plain_float;
 
-/// A digit is below 2^12 and takes 12 bits. 4095 of its values are masks for the bit 0: a digit
-/// tells its bit by itself only if it is the first or the last of all, once in 4095.
+/// A digit is below 2^12 and takes 12 bits. The mask has 4095 values, so a digit alone reveals its
+/// bit only if it is the smallest or the largest possible one, once in 4095.
 pub(crate) const RANGE: u16 = 4095;
 
-/// How the values of a column become numbers.
+/// The mapping of a column's values to numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scale {
     kind: Kind,
-    /// What is added to a value, so that none is negative.
+    /// Added to a value, so that none is negative.
     offset: i128,
     /// Bits of the numbers.
     bits: u8,
-    /// Only for values from 0 on, as the rule's `bits` says.
+    /// Only for values from 0 on, as given by the rule's `bits`.
     is_limited: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Integer,
-    /// `numeric` with this scale; the number above all others is NaN.
+    /// `numeric` with this scale; NaN is the greatest number.
     Decimal {
         scale: i64,
     },
-    /// `real`: patterns of 32 bits
+    /// `real`: bit patterns of 32 bits
     Single,
-    /// `double precision`: patterns of 64 bits
+    /// `double precision`: bit patterns of 64 bits
     Double,
     Date,
     Time,
     Timestamp,
 }
 
-/// Where a value lies among the numbers of a column.
+/// The position of a value among the numbers of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// It is one.
+    /// Equal to this number.
     At(u64),
-    /// It lies above this one and below the next.
+    /// Above this number and below the next.
     Above(u64),
-    /// It lies below all.
+    /// Below all numbers.
     BelowAll,
-    /// It lies above all.
+    /// Above all numbers.
     AboveAll,
 }
 
 impl Scale {
-    /// The scale of a type over its whole range.
+    /// The scale for the whole range of a type.
     pub(crate) fn of(logical: LogicalType) -> Option<Self> {
         let signed = |kind, bits: u8| Self {
             kind,
@@ -104,7 +104,7 @@ impl Scale {
         })
     }
 
-    /// Tells scales apart: kind, decimals, bits, and whether the rule gave them.
+    /// Identifies the scale: kind, decimals, bits, and whether the rule gave them.
     pub(crate) fn identity(self) -> [u8; 5] {
         let (kind, decimals) = match self.kind {
             Kind::Integer => (1, 0),
@@ -124,7 +124,7 @@ impl Scale {
         self.bits
     }
 
-    /// Bytes of all digits: two make three bytes.
+    /// Size of all digits: two digits take three bytes.
     pub(crate) fn digits_size(self) -> usize {
         (usize::from(self.bits) * 12).div_ceil(8)
     }
@@ -134,7 +134,7 @@ impl Scale {
         usize::from(self.bits).div_ceil(8)
     }
 
-    /// Where a value of the column's type lies.
+    /// The position of a value of the column's type.
     pub(crate) fn place(self, value: &Value) -> Option<Place> {
         let whole = match (self.kind, value) {
             (Kind::Integer, Value::Integer(number)) => i128::from(*number),
@@ -142,7 +142,7 @@ impl Scale {
                 return Some(match special {
                     NumericSpecial::NegativeInfinity => Place::BelowAll,
                     NumericSpecial::Nan if !self.is_limited => Place::At(self.nan()),
-                    // Above every number with digits, below NaN.
+                    // Above every finite number, below NaN.
                     NumericSpecial::Infinity if !self.is_limited => Place::Above(self.nan() - 1),
                     NumericSpecial::Infinity | NumericSpecial::Nan => Place::AboveAll,
                 });
@@ -165,7 +165,7 @@ impl Scale {
         u64::try_from(2 * self.offset + 1).unwrap_or(u64::MAX)
     }
 
-    /// The greatest number that stands for digits.
+    /// The number of the greatest finite value.
     fn greatest(self) -> i128 {
         match self.kind {
             Kind::Decimal { .. } if !self.is_limited => 2 * self.offset,
@@ -202,7 +202,7 @@ impl Scale {
                 (false, false) => Place::AboveAll,
             };
         };
-        // What would leave 128 bits is out of range in any case.
+        // A value that would overflow 128 bits is out of range in any case.
         let limit = 1_i128 << 100;
         match self.shifted(whole.clamp(-limit, limit)) {
             Place::At(below) if !is_exact => Place::Above(below),
@@ -210,7 +210,7 @@ impl Scale {
         }
     }
 
-    /// The value of a number; None: no value has it.
+    /// The value of a number; `None` if no value maps to it.
     pub(crate) fn value(self, number: u64) -> Option<Value> {
         let whole = i128::from(number) - self.offset;
         Some(match self.kind {
@@ -230,8 +230,8 @@ impl Scale {
     }
 }
 
-/// Floating numbers sort as their patterns do, once negative ones are inverted and the others
-/// lie above them.
+/// The bit patterns of floating-point numbers sort like the numbers, once negative ones are
+/// inverted and placed below the others.
 fn pattern_double(number: f64) -> u64 {
     let bits = plain_float(number).to_bits();
     if bits >> 63 == 1 {
@@ -271,10 +271,10 @@ fn single_of_pattern(pattern: u32) -> f32 {
     })
 }
 
-/// Bytes of all digits at the most.
+/// Maximum size of all digits.
 pub(crate) const DIGITS_SIZE_MAX: usize = 96;
 
-/// Gives the bytes of a number's digits: two digits are three bytes, high bits first.
+/// Computes the bytes of a number's digits: two digits take three bytes, high bits first.
 pub(crate) fn digits(
     function: &PrefixFunction,
     scale: Scale,
@@ -310,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_of_floats_sort_as_they_do() {
+    fn bit_patterns_of_floats_sort_like_the_floats() {
         let sorted = [
             f64::NEG_INFINITY,
             -1e300,

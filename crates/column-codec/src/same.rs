@@ -1,4 +1,4 @@
-//! A value that a column is compared with, as a value of the column's own type.
+//! Converts a value that a column is compared with to a value of the column's own type.
 
 use std::borrow::Cow;
 
@@ -8,31 +8,31 @@ use column_value::{LogicalType, NumericSpecial, Value, floats, numeric};
 
 use crate::canonical::Class;
 
-/// How a value stands to those of a type.
+/// The position of a value among those of a type.
 pub(crate) enum Same<'a> {
-    /// It is one, or equal to one.
+    /// A value of the type, or equal to one.
     Exact(Cow<'a, Value>),
-    /// It lies above this one and below the next.
+    /// Above this value and below the next.
     Above(Value),
-    /// It lies below all.
+    /// Below all values.
     BelowAll,
-    /// It lies above all.
+    /// Above all values.
     AboveAll,
 }
 
-/// Why a value has no place among those of a type.
+/// Why a value cannot be compared with those of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unfit {
-    /// The server would not compare them.
+    /// The server would not compare the types.
     Type,
-    /// The server would make a `double precision` of the value, and it is out of their range.
+    /// The server would convert the value to `double precision`, and it is out of range.
     FloatRange,
-    /// The server would make a `double precision` of each value of the type, and several of them
-    /// would become the one that they are compared with.
+    /// The server would convert each value of the type to `double precision`, and several of them
+    /// would become equal to the compared one.
     Rounded,
 }
 
-/// The value among those of a type.
+/// The position of the value among those of a type.
 pub(crate) fn among(value: &Value, logical: LogicalType) -> Result<Same<'_>, Unfit> {
     let exact = |value| Ok(Same::Exact(Cow::Owned(value)));
     match (Class::of(logical), value) {
@@ -82,13 +82,15 @@ pub(crate) fn among(value: &Value, logical: LogicalType) -> Result<Same<'_>, Unf
 
 const DAY_US: i64 = 86_400_000_000;
 
-/// From here on, several whole numbers become one `double precision`.
+/// From here on, several integers convert to the same `double precision`.
 const WHOLE_ROUNDED_MIN: f64 = (1_u64 << 53) as f64;
 
-/// 2^63: as a float the greatest that a `bigint` becomes, and the first that is none.
+/// 2^63: as a float both the largest result of converting a `bigint`, and the first value above
+/// them.
 const WHOLE_LIMIT: f64 = (1_u64 << 63) as f64;
 
-/// So many decimal digits no two numbers of which become one `double precision` (`DBL_DIG`).
+/// Any two numbers of this many decimal digits convert to different `double precision` values
+/// (`DBL_DIG`).
 const DIGITS_EXACT: i64 = 15;
 
 fn day_of_time(time: i64) -> Same<'static> {
@@ -135,9 +137,10 @@ fn integer_of_float(number: f64, logical: LogicalType) -> Result<Same<'static>, 
     })
 }
 
-/// A float among those of `numeric`, by its shortest digits: what the user wrote, rather than what
-/// the float is. The server makes floats of the column's values instead. That says the same where
-/// each value up to this one has so few digits that no other becomes the same float.
+/// A float among values of `numeric`, by its shortest decimal representation: what the user wrote,
+/// rather than the exact value of the float. The server instead converts the column's values to
+/// floats. The result is the same if all values up to this one have so few digits that no two
+/// become the same float.
 fn numeric_of_float(number: f64, logical: LogicalType) -> Result<Same<'static>, Unfit> {
     let mut text = String::new();
     floats::write(number, false, 1, &mut text);
@@ -157,7 +160,7 @@ fn numeric_of_float(number: f64, logical: LogicalType) -> Result<Same<'static>, 
     }
 }
 
-/// A float among those of `real` or `double precision`.
+/// A float among values of `real` or `double precision`.
 fn float(number: f64, logical: LogicalType) -> Same<'static> {
     let nearest = number as f32;
     if logical != LogicalType::Real || f64::from(nearest) == number || number.is_nan() {

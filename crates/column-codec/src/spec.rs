@@ -1,10 +1,10 @@
-//! What a codec must know of a column.
+//! The specification of a column for the codec.
 
 use column_value::LogicalType;
 
 use crate::order::Scale;
 
-/// What the server can do with sealed values, and so what it learns.
+/// What the server can do with sealed values, and therefore learns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Store and return.
@@ -22,22 +22,22 @@ pub struct ColumnSpec {
     pub table: String,
     /// Its name.
     pub column: String,
-    /// Columns of one domain have comparable values: their keys are the same. None: the column's
-    /// own. Mode `random` has no domains.
+    /// Columns of one domain share keys, so their values are comparable. `None`: the column has its
+    /// own keys. Mode `random` has no domains.
     pub domain: Option<String>,
     /// The type of its values.
     pub logical: LogicalType,
     /// The mode.
     pub mode: Mode,
-    /// Mode `order`: values are whole numbers (of the last decimal, for `numeric`) from 0 to
-    /// 2^bits - 1. None: the whole range of the type.
+    /// Mode `order`: values are integers (in units of the last decimal, for `numeric`) from 0 to
+    /// 2^bits - 1. `None`: the whole range of the type.
     pub bits: Option<u8>,
 }
 
-/// A column that cannot be sealed as its rule says.
+/// Why a column's rule cannot be implemented.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// No order of its values is kept by any digits here.
+    /// The type's order cannot be expressed in digits.
     #[error(
         "{table}.{column}: type {logical} has no mode order; it is for integers, numeric(p,s) \
          with p up to 18, real, double precision, dates and times: choose random or equality"
@@ -50,7 +50,7 @@ pub enum SpecError {
         /// The type.
         logical: LogicalType,
     },
-    /// `bits` where it has no meaning, or out of range.
+    /// `bits` is not applicable, or out of range.
     #[error(
         "{table}.{column}: bits must be from 1 to 63, for an integer or numeric(p,s) in mode order"
     )]
@@ -60,7 +60,7 @@ pub enum SpecError {
         /// The column.
         column: String,
     },
-    /// Equality of `json` is not defined.
+    /// Equality is not defined for `json`.
     #[error("{table}.{column}: json has no equality: choose mode random")]
     NoEquality {
         /// The table.
@@ -71,7 +71,7 @@ pub enum SpecError {
 }
 
 impl ColumnSpec {
-    /// Whether the column can be sealed so, and how its values are ordered.
+    /// Checks the rule, and returns the scale of an ordered column.
     pub(crate) fn check(&self) -> Result<Option<Scale>, SpecError> {
         let (table, column) = (self.table.clone(), self.column.clone());
         match self.mode {

@@ -1,4 +1,4 @@
-//! What was sealed opens, and nothing else; equal values are equal bytes; order is kept.
+//! Only sealed values open; equal values have equal bytes; order is preserved.
 
 use column_codec::{Codec, ColumnSpec, Mode, OpenError, SealError};
 use column_value::{LogicalType, Value};
@@ -48,7 +48,7 @@ fn bound(codec: &Codec, index: usize, value: &Value) -> Vec<u8> {
     out
 }
 
-/// A type and texts of its values, in their order.
+/// A type and texts of its values, in ascending order.
 const SAMPLES: &[(&str, &[&str])] = &[
     ("boolean", &["f", "t"]),
     ("smallint", &["-32768", "-1", "0", "1", "32767"]),
@@ -129,7 +129,7 @@ fn has_mode(name: &str, mode: Mode) -> bool {
 }
 
 #[test]
-fn what_was_sealed_opens() {
+fn sealed_values_open() {
     for mode in [Mode::Random, Mode::Equality, Mode::Order] {
         for (name, texts) in SAMPLES.iter().filter(|(name, _)| has_mode(name, mode)) {
             let spec = spec("c", name, mode);
@@ -252,7 +252,7 @@ fn equal_values_of_a_domain_are_equal_bytes() {
     assert_eq!(sealed(4, "BC      "), sealed(5, "BC"));
     assert_ne!(sealed(5, "BC "), sealed(5, "BC"));
     assert_eq!(sealed(6, "-0"), sealed(6, "0"));
-    // As the value is stored, so it is looked for, also by a value of another type.
+    // A value that is searched for must be encoded like the stored one, even if its type differs.
     let numeric = LogicalType::Numeric(None);
     assert_eq!(
         matching(&codec, 0, &value("77.00", numeric)),
@@ -260,7 +260,7 @@ fn equal_values_of_a_domain_are_equal_bytes() {
     );
     assert_eq!(matching(&codec, 2, &Value::Integer(2)), sealed(2, "2"));
     assert_eq!(matching(&codec, 2, &Value::Float(0.1)), sealed(2, "0.1"));
-    // What the column cannot have is no stored value.
+    // A value that the column cannot have equals no stored value.
     let none = matching(&codec, 0, &value("77.5", numeric));
     assert_eq!(codec.open(0, &none), Err(OpenError::Size));
 }
@@ -302,7 +302,7 @@ fn sealed_values_sort_as_the_values_do() {
 }
 
 #[test]
-fn bounds_that_are_no_values_lie_where_they_belong() {
+fn bounds_that_are_not_values_sort_correctly() {
     let mut few = spec("c", "integer", Mode::Order);
     few.bits = Some(8);
     let codec = codec(&[
@@ -333,9 +333,9 @@ fn bounds_that_are_no_values_lie_where_they_belong() {
     assert!(tenth < store(&codec, 2, &nearest));
 }
 
-/// As the server, which compares both as `double precision`.
+/// Like the server, which compares both as `double precision`.
 #[test]
-fn numbers_beside_floats_have_a_place_or_none() {
+fn numbers_compared_with_floats_are_placed_or_refused() {
     let codec = codec(&[
         spec("a", "double precision", Mode::Order),
         spec("b", "real", Mode::Order),
@@ -395,7 +395,7 @@ fn numbers_beside_floats_have_a_place_or_none() {
 }
 
 #[test]
-fn errors_leave_the_buffer_as_it_was() {
+fn errors_leave_the_buffer_unchanged() {
     let codec = codec(&[
         spec("a", "integer", Mode::Random),
         spec("b", "integer", Mode::Equality),

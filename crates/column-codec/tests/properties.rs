@@ -1,4 +1,4 @@
-//! Promises over drawn values: order is kept, equality is kept, what was sealed opens.
+//! Properties over random values: order and equality are preserved, and what was sealed opens.
 
 use column_codec::{Codec, ColumnSpec, Mode};
 use column_value::{LogicalType, Value};
@@ -26,7 +26,7 @@ fn stored(codec: &Codec, value: &Value) -> Vec<u8> {
     out
 }
 
-/// Pairs in proportion to the number of a flag, so that a night can look at more.
+/// The number of pairs, scaled by an environment variable for long runs.
 fn pairs() -> u64 {
     let text = std::env::var("STRONGROOM_TEST_CASES").ok();
     text.map_or(100_000, |text| text.parse().expect("a number"))
@@ -40,7 +40,8 @@ fn mixed(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// The order of two integers of mode `order`, drawn at random, one bit apart, or neighbours.
+/// Checks the order of two integers in mode `order`, which are random, one bit apart, or
+/// neighbours.
 fn check_order(codec: &Codec, bits: u32, signed: bool) {
     let (mut left_sealed, mut right_sealed) = (Vec::new(), Vec::new());
     for round in 0..pairs() {
@@ -96,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn bounds_of_numeric_lie_among_integers_where_they_belong(
+    fn bounds_of_numeric_sort_correctly_among_integers(
         whole in -1000_i64..1000, number in -1_000_000_i64..1_000_000, scale in 0_u32..4,
     ) {
         let codec = codec(LogicalType::Integer, Mode::Order, None);
@@ -147,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_of_others_do_not_open(bytes: Vec<u8>) {
+    fn bytes_of_other_columns_do_not_open(bytes: Vec<u8>) {
         for mode in [Mode::Random, Mode::Equality, Mode::Order] {
             let codec = codec(LogicalType::Integer, mode, None);
             prop_assert!(codec.open(0, &bytes).is_err());

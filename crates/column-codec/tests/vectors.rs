@@ -1,5 +1,5 @@
-//! Every vector of `vectors/columns/`: what opens is sealed to the same bytes, what must not open
-//! does not.
+//! Checks every vector of `vectors/columns/`: values that open are sealed to the same bytes, others
+//! do not open.
 
 mod schema;
 
@@ -13,7 +13,7 @@ use crypto::secret::Key;
 use schema::{Outcome, Vector, from_hex, to_hex};
 use semantics_postgres::{TextContext, ValueText};
 
-/// A vector that is lost is found missing here.
+/// The complete list, so that a missing file is noticed.
 const NAMES: &[&str] = &[
     "equality_bit_of_tag_flipped",
     "equality_integer_opens",

@@ -1,9 +1,9 @@
-//! What sealing and opening one page costs: `cargo run --release --example page_cost`.
+//! Benchmark of sealing and opening one page: `cargo run --release --example page_cost`.
 //!
-//! Prints nanoseconds per page of 4,064 bytes (4,096 less what a page keeps for nonce, tag and
-//! epoch) for every cipher: one page that stays in the cache, and, for opening, pages in an order
-//! that no cache or prefetcher knows. Below stand the roads not taken in `page.rs`: AEGIS straight
-//! from source to destination, and XChaCha20-Poly1305 from one library.
+//! Prints nanoseconds per page of 4,064 bytes (4,096 less nonce, tag and epoch) for every cipher:
+//! for one page that stays in the cache, and, for opening, also for pages in an order that defeats
+//! caches and prefetchers. Below those are the alternatives that `page.rs` did not choose: AEGIS
+//! without a copy, and XChaCha20-Poly1305 from a single library.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -18,7 +18,7 @@ use crypto::secret::Key;
 
 const PAGE_SIZE: usize = 4064;
 const PAGE_PITCH: usize = 4096;
-/// 128 MiB of pages: beyond any cache. A power of two, so that an odd step visits every page.
+/// 128 MiB of pages, more than any cache. A power of two, so that an odd step visits every page.
 const COLD_PAGES: usize = 32_768;
 const STEP: usize = 7919;
 const PAGES_PER_ROUND: usize = 8_192;
@@ -28,7 +28,7 @@ const KEY: [u8; 32] = [1; 32];
 const ASSOCIATED: [u8; 40] = [2; 40];
 const NONCE: [u8; 32] = [4; 32];
 
-/// One way to seal and open the page of a number.
+/// An implementation to measure, which seals and opens a numbered page.
 trait Subject {
     fn seal(&mut self, number: u64, plaintext: &[u8], ciphertext: &mut [u8]) -> Tag;
     fn open(&mut self, number: u64, ciphertext: &[u8], tag: &Tag, plaintext: &mut [u8]) -> bool;
@@ -91,7 +91,7 @@ fn nanoseconds<T>(mut work: impl FnMut(usize) -> T) -> String {
     format!("{:.0} ({:.0})", rounds[ROUNDS / 2], rounds[0])
 }
 
-/// The associated data of a database page: file id and epoch, to which the sealer adds the place.
+/// The associated data is that of a database page: file id and epoch; the sealer adds the place.
 impl Subject for PageSealer {
     fn seal(&mut self, number: u64, plaintext: &[u8], ciphertext: &mut [u8]) -> Tag {
         let place = Place {

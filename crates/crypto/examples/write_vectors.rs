@@ -1,8 +1,8 @@
 //! Writes our own vectors into `vectors/crypto/`: `cargo run --example write_vectors`.
 //!
-//! The same bytes on every run. A difference to what is committed means that files of older
-//! versions no longer open: it needs a new cipher code or format version, not a new vector. The
-//! published vectors are not written here, they were taken from their sources.
+//! The output is the same on every run. If it differs from what is committed, files of older
+//! versions no longer open: the change needs a new cipher code or format version, not new vectors.
+//! Published vectors are not written here; they were copied from their sources.
 
 #[path = "../tests/schema/mod.rs"]
 mod schema;
@@ -51,12 +51,12 @@ fn hex(bytes: impl AsRef<[u8]>) -> Hex {
     Hex(bytes.as_ref().to_vec())
 }
 
-/// Bytes that count up, so that two inputs are never taken for each other.
+/// Counting bytes, so that no two inputs are equal.
 fn counting<const SIZE: usize>(first: u8) -> [u8; SIZE] {
     std::array::from_fn(|index| first.wrapping_add(index as u8))
 }
 
-/// What is presented when a page is opened.
+/// The inputs with which a page is opened.
 struct Presented {
     key: [u8; 32],
     nonce: [u8; 12],
@@ -124,7 +124,7 @@ fn pages() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A name, what it proves, and the damage done to a page that would open.
+/// A name, what it proves, and the change that keeps a valid page from opening.
 type Damage = (&'static str, &'static str, fn(&mut Presented));
 
 const DAMAGES: [Damage; 12] = [
@@ -263,7 +263,7 @@ fn sub_keys() -> anyhow::Result<()> {
 /// Key-encryption key, nonce, associated data, wrapped key.
 type Inputs = ([u8; 32], [u8; 24], Vec<u8>, [u8; 48]);
 
-/// A name, what it proves, and the damage done to a wrapped key that would open.
+/// A name, what it proves, and the change that keeps a valid wrapped key from opening.
 type WrapDamage = (&'static str, &'static str, fn(&mut Inputs));
 
 fn wrapped_keys() -> anyhow::Result<()> {

@@ -33,13 +33,13 @@ impl Cipher {
         }
     }
 
-    /// The cipher of a name as [`Cipher::name`] writes it; `None` for any other text.
+    /// Parses a name as [`Cipher::name`] writes it; `None` for any other text.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|cipher| cipher.name() == name)
     }
 
-    /// The byte that stands for the cipher in a file. Codes are never reused.
+    /// The code of the cipher in a file. Codes are never reused.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
@@ -50,7 +50,7 @@ impl Cipher {
         }
     }
 
-    /// The cipher of a code; `None` for a code that this version does not know.
+    /// The cipher with this code; `None` for a code that this version does not know.
     #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|cipher| cipher.code() == code)

@@ -9,7 +9,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::secret::{KEY_SIZE, Key, SecretBytes, leaving_no_trace};
 
-/// Cost of one derivation with Argon2id (RFC 9106), as it stands in a file.
+/// Cost of one derivation with Argon2id (RFC 9106), as stored in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Argon2idParameters {
     /// Memory, in KiB.
@@ -23,7 +23,7 @@ pub struct Argon2idParameters {
 /// Why no key was derived from a passphrase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KdfError {
-    /// Cheaper to guess than this project allows.
+    /// The cost is below the floor, so guessing would be too cheap.
     #[error(
         "Argon2id parameters below the floor ({} KiB, {} passes, {} lane): \
          choose stronger ones",
@@ -32,7 +32,7 @@ pub enum KdfError {
         Argon2idParameters::FLOOR.lanes
     )]
     BelowFloor,
-    /// More than a file may ask of the machine that opens it.
+    /// The cost is above the ceiling for work demanded by a file.
     #[error(
         "Argon2id parameters above the ceiling ({} KiB, {} passes, {} lanes): \
          the header is damaged or hostile; restore it from a backup",
@@ -41,7 +41,7 @@ pub enum KdfError {
         Argon2idParameters::CEILING.lanes
     )]
     AboveCeiling,
-    /// The memory that the parameters ask for could not be had.
+    /// The memory could not be allocated.
     #[error(
         "not enough memory for Argon2id ({memory_kib} KiB): free some, or use a larger machine"
     )]
@@ -63,25 +63,26 @@ impl Argon2idParameters {
         lanes: 1,
     };
 
-    /// The most that [`check`](Self::check) accepts, so that a hostile header cannot make its
-    /// reader work or allocate without end.
+    /// The most that [`check`](Self::check) accepts, so that a hostile header cannot demand
+    /// unbounded work or memory.
     pub const CEILING: Self = Self {
         memory_kib: 4 * 1024 * 1024,
         passes: 64,
         lanes: 16,
     };
 
-    /// What new files get: 64 MiB, 3 passes, the memory of RFC 9106's second recommendation in
-    /// one lane.
+    /// The default for new files: 64 MiB, 3 passes, the memory of RFC 9106's second recommendation
+    /// in one lane.
     pub const DEFAULT: Self = Self {
         memory_kib: 64 * 1024,
         passes: 3,
         lanes: 1,
     };
 
-    /// Whether the parameters lie between floor and ceiling, each by itself.
+    /// Checks each parameter against floor and ceiling.
     ///
     /// # Errors
+    ///
     /// [`KdfError::BelowFloor`] or [`KdfError::AboveCeiling`].
     pub fn check(&self) -> Result<(), KdfError> {
         let any = |exceeds: fn(u32, u32) -> bool, limit: &Self| {
@@ -118,7 +119,7 @@ pub fn derive_from_passphrase(
     let params = Params::new(memory_kib, passes, lanes, Some(KEY_SIZE))
         .expect("parameters between floor and ceiling are valid");
 
-    // The memory is ours, so that a lack of it is an error and its content can be wiped.
+    // Allocated here, so that failure is an error and the memory can be wiped.
     let mut memory: Vec<Block> = Vec::new();
     memory
         .try_reserve_exact(params.block_count())
@@ -134,7 +135,7 @@ pub fn derive_from_passphrase(
     memory.zeroize();
     match outcome {
         Ok(()) => Ok(key),
-        // Salt, output and parameters are of valid size: only the passphrase is left.
+        // Salt, output and parameters have valid sizes, so only the passphrase can be at fault.
         Err(_) => Err(KdfError::PassphraseTooLong),
     }
 }
@@ -151,10 +152,10 @@ pub fn derive_key(secret: &Key, salt: &[u8], info: &[u8]) -> Key {
     key
 }
 
-/// Derivation of AES-256-GCM keys as in XAES-256-GCM (C2SP): NIST SP 800-108 in counter mode
-/// with CMAC-AES256, spelled out.
+/// Derivation of AES-256-GCM keys as in XAES-256-GCM (C2SP): NIST SP 800-108 in counter mode with
+/// CMAC-AES256, inlined.
 ///
-/// It keeps an AES key and a mask; one derivation is two block encryptions.
+/// It stores an AES key and a mask, so that one derivation is two block encryptions.
 pub struct XaesDerivation(Box<XaesKey>);
 
 /// On the heap, so that moving the derivation leaves no copy of its key behind.

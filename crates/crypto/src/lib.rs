@@ -28,7 +28,7 @@ pub mod mac;
 pub mod mask;
 pub mod page;
 pub mod secret;
-// Of columns on servers, whose values no browser opens; C.
+// Seals column values on servers; uses C, so it is not built for browsers.
 #[cfg(not(target_arch = "wasm32"))]
 pub mod value;
 pub mod wrap;

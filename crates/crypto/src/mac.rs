@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::secret::{Key, leaving_no_trace};
 
-/// SHA-256 (FIPS 180-4) of `data`. Finds accidents, not attackers.
+/// SHA-256 (FIPS 180-4) of `data`. Detects accidental damage, not attacks.
 #[must_use]
 pub fn checksum(data: &[u8]) -> [u8; 32] {
     Sha256::digest(data).into()
@@ -21,7 +21,7 @@ impl Checksum {
         self.0.update(data);
     }
 
-    /// The checksum of all pieces, one behind the other.
+    /// The checksum of all pieces, concatenated.
     #[must_use]
     pub fn finish(self) -> [u8; 32] {
         self.0.finalize().into()

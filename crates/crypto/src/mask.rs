@@ -1,7 +1,7 @@
-//! Hides small fields that SQLite derives from plaintext, where there is no room for a tag.
+//! Masks small fields that SQLite derives from plaintext and that have no room for a tag.
 //!
-//! A journal or write-ahead log keeps checksums and counters of the plaintext in fields of its
-//! own. They keep their size here: a mask hides a field, it does not authenticate it.
+//! A journal or write-ahead log stores checksums and counters of the plaintext in fields of fixed
+//! size. A mask encrypts such a field without changing its size; it does not authenticate it.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::kdf::derive_key;
 use crate::page::Nonce;
 use crate::secret::{Key, leaving_no_trace};
 
-/// Masks for blocks of 16 bytes and words of 4.
+/// Masks blocks of 16 bytes and words of 4.
 pub struct FieldMask(Box<Ciphers>);
 
 /// On the heap, so that moving a mask leaves no copy of its keys behind.
@@ -41,7 +41,7 @@ impl FieldMask {
 
     /// Encrypts one block in place with AES-256-XTS (IEEE 1619).
     ///
-    /// Deterministic: the same block under the same tweak looks the same.
+    /// Deterministic: equal blocks under the same tweak have equal ciphertexts.
     pub fn encrypt_block(&self, tweak: [u8; 16], block: &mut [u8; 16]) {
         self.0.block.encrypt_sector(block, tweak.into());
     }

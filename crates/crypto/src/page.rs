@@ -1,8 +1,9 @@
-//! Sealing and opening of one page (or frame, or record), bound to the place where it lies.
+//! Sealing and opening of one page (or frame, or record), bound to its place.
 //!
 //! # Nonces
 //! A unit is stored with a nonce of 12 bytes, which the caller draws at random for every sealing.
-//! What a cipher sees is longer: the stored nonce followed by the 20 bytes of [`Place`].
+//! The cipher's nonce is taken from a longer string: the stored nonce followed by the 20 bytes of
+//! [`Place`].
 //!
 //! | cipher | nonce | key |
 //! |---|---|---|
@@ -15,22 +16,22 @@
 //!
 //! # Limits
 //! A nonce may repeat neither within one place nor, with AES-256-GCM, within one group of 1,024
-//! places of one kind. NIST SP 800-38D, section 8.3, allows 2^32 sealings with random 96-bit
-//! nonces per key, here per group: change the key before a group of 1,024 pages has been written
-//! that often. With the other ciphers the place is part of the nonce and the same count holds for
-//! each single place.
+//! places of one kind. NIST SP 800-38D, section 8.3, allows 2^32 sealings with random 96-bit nonces
+//! per key, here per group: change the key before a group of 1,024 pages has been written that
+//! often. With the other ciphers the place is part of the nonce and the same count holds for each
+//! single place.
 //!
-//! The associated data is what the caller gives, followed by the bytes of the place; so the
-//! context is bound too where the nonce has no room for it.
+//! The associated data is the caller's, followed by the bytes of the place; so the context is bound
+//! even if the nonce has no room for it.
 //!
-//! # One reading
-//! Sealing and opening copy the unit to its destination and work there. So the source may be
-//! memory that another process writes to, such as a map of the file: what was authenticated is
-//! what was decrypted. The copy is nearly free: without it, AEGIS was measured to seal 2 to 6 %
-//! faster and to open pages as fast from the cache, and from memory between 3 % faster (AEGIS-256)
-//! and 10 % slower (AEGIS-256X2), on Zen 5 (`examples/page_cost.rs`).
+//! # The source is read once
+//! Sealing and opening copy the unit to its destination and work there. So the source may be memory
+//! that another process writes to, such as a map of the file: what was authenticated is what was
+//! decrypted. The copy is nearly free: without it, AEGIS was measured to seal 2 to 6 % faster and
+//! to open pages as fast from the cache, and from memory between 3 % faster (AEGIS-256) and 10 %
+//! slower (AEGIS-256X2), on Zen 5 (`examples/page_cost.rs`).
 
-// The one choice between the two: there is no C in WebAssembly.
+// The only place that chooses between the two: there is no C in WebAssembly.
 #[cfg(not(any(target_arch = "wasm32", feature = "portable")))]
 use self::compiled as library;
 #[cfg(any(target_arch = "wasm32", feature = "portable"))]
@@ -73,7 +74,7 @@ pub const TAG_SIZE: usize = 16;
 /// The stored part of a nonce: random, new for every sealing.
 pub type Nonce = [u8; NONCE_SIZE];
 
-/// What proves that a sealed unit is whole, in its place, and of the right key.
+/// Authenticates a sealed unit, its place and its key.
 pub type Tag = [u8; TAG_SIZE];
 
 /// The most associated data that a caller may add, in bytes.
@@ -81,21 +82,21 @@ pub const ASSOCIATED_SIZE_MAX: usize = 64;
 
 const PLACE_SIZE: usize = 20;
 
-/// A sealed unit did not open: the key, the place, the associated data, the nonce, the tag or the
-/// ciphertext is not the one of the sealing. Which of them, no one can tell.
+/// A sealed unit did not open: key, place, associated data, nonce, tag or ciphertext differs from
+/// the sealing. It is not possible to say which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not authentic: wrong key, or damaged or moved data; check the key or restore a backup")]
 pub struct NotAuthentic;
 
-/// Where a sealed unit lies: part of nonce and associated data, so a unit moved elsewhere does
-/// not open.
+/// Identifies where a sealed unit is stored. It is part of nonce and associated data, so a unit
+/// that was moved does not open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// What sort of unit it is: page, frame, record.
+    /// The kind of unit: page, frame, record.
     pub kind: u8,
     /// Its number among the units of its kind.
     pub location: u64,
-    /// What else tells it from others, such as the salt of a log; zero if nothing does.
+    /// Further identification, such as the salt of a log; zero if there is none.
     pub context: u64,
 }
 
@@ -111,9 +112,9 @@ impl Place {
     }
 }
 
-/// Seals and opens units under one key. One per file handle.
+/// Seals and opens units under one key. Each file handle has one.
 ///
-/// It is `&mut` because it keeps the sub-keys of AES-256-GCM that it has derived.
+/// Its methods take `&mut self` because it caches derived sub-keys of AES-256-GCM.
 pub struct PageSealer(Engine);
 
 enum Engine {
@@ -148,12 +149,12 @@ impl PageSealer {
 
     /// Encrypts `plaintext` into `ciphertext` and returns the tag.
     ///
-    /// `nonce` must be new. `associated` is authenticated and not kept; the place is appended to
-    /// it here.
+    /// `nonce` must be fresh. `associated` is authenticated and not stored; this function appends
+    /// the place to it.
     ///
     /// # Panics
-    /// If the two buffers differ in length, or `associated` is longer than
-    /// [`ASSOCIATED_SIZE_MAX`].
+    ///
+    /// If the two buffers differ in length, or `associated` is longer than [`ASSOCIATED_SIZE_MAX`].
     #[must_use]
     pub fn seal(
         &mut self,
@@ -240,7 +241,7 @@ impl fmt::Debug for PageSealer {
     }
 }
 
-/// Stored nonce and place, of which each cipher takes as much as it has room for.
+/// Stored nonce and place; each cipher uses as many bytes as its nonce has.
 struct LongNonce([u8; NONCE_SIZE + PLACE_SIZE]);
 
 impl LongNonce {

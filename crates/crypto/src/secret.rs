@@ -1,4 +1,4 @@
-//! Types that hold keys and passphrases: redacted when printed, wiped when dropped.
+//! Types for keys and passphrases: redacted when printed, wiped when dropped.
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ pub const KEY_SIZE: usize = 32;
 
 /// A 256-bit secret.
 ///
-/// The bytes are on the heap, so moving a `Key` leaves no copy behind. They are overwritten when
-/// it is dropped. There is no `PartialEq`, which would compare in variable time, and no `Clone`,
-/// which would copy a secret without a trace in the code: see [`Key::constant_time_eq`] and
+/// The bytes are on the heap, so moving a `Key` leaves no copy behind. They are overwritten when it
+/// is dropped. There is no `PartialEq`, which would compare in variable time, and no `Clone`, which
+/// would make copies of a secret hard to spot in the code: see [`Key::constant_time_eq`] and
 /// [`Key::duplicate`].
 ///
 /// ```compile_fail,E0369
@@ -44,7 +44,7 @@ impl Key {
         &self.0
     }
 
-    /// A second copy of the key, wiped on its own.
+    /// A second copy of the key, which is wiped independently.
     #[must_use]
     pub fn duplicate(&self) -> Self {
         let mut key = Self::zero();
@@ -93,8 +93,8 @@ pub struct SecretBytes(Vec<u8>);
 impl SecretBytes {
     /// Takes over the bytes.
     ///
-    /// What an earlier growth of the vector left in freed memory is out of reach here: read a
-    /// passphrase into a vector that is large enough from the start.
+    /// Copies that a growing vector left in freed memory cannot be wiped here: read a passphrase
+    /// into a vector that is large enough from the start.
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Self {
         Self(bytes)
@@ -106,13 +106,13 @@ impl SecretBytes {
         &self.0
     }
 
-    /// A second copy, wiped on its own.
+    /// A second copy, which is wiped independently.
     #[must_use]
     pub fn duplicate(&self) -> Self {
         Self(self.0.clone())
     }
 
-    /// Whether two secrets are equal, in a time that tells their lengths and nothing else.
+    /// Whether two secrets are equal, in a time that reveals only their lengths.
     #[must_use]
     pub fn constant_time_eq(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
@@ -137,31 +137,31 @@ impl fmt::Debug for SecretBytes {
     }
 }
 
-/// How much of the stack [`wipe_stack`] overwrites. Enough for the calls that handle keys, with
-/// SQLite's frames above those that read a page; far less than any thread has.
+/// How much of the stack [`wipe_stack`] overwrites: enough for the calls that handle keys,
+/// including SQLite's frames above those that read a page, and far less than any thread's stack.
 const STACK_SIZE_WIPED: usize = 32 * 1024;
 
 /// Overwrites what calls that have returned left on the stack below the caller.
 ///
-/// Ciphers and hashes work on copies of their keys, and moving a value leaves a copy behind.
-/// Neither can be wiped by those who made them once their frames are gone.
+/// Ciphers and hashes work on copies of their keys, and moving a value leaves a copy behind. The
+/// code that made such a copy cannot wipe it once its frame is gone.
 ///
-/// Zeros are written once, as fast as memory takes them: opening a file does this a dozen times.
+/// Zeros are written once, at the speed of memory: opening a file does this a dozen times.
 #[inline(never)]
 pub fn wipe_stack() {
     let mut frames = [0_u8; STACK_SIZE_WIPED];
-    // The compiler must take it that somebody reads them.
+    // Keeps the compiler from removing the writes.
     std::hint::black_box(&mut frames);
 }
 
-/// Runs `work` in a frame of its own, and overwrites the stack that it used.
+/// Runs `work` in a separate stack frame, and overwrites the stack that it used.
 pub(crate) fn leaving_no_trace<T>(work: impl FnOnce() -> T) -> T {
     let result = in_own_frame(work);
     wipe_stack();
     result
 }
 
-/// Its frame, with all that is inlined into it, lies below that of the caller.
+/// Its frame, including inlined callees, lies below the caller's.
 #[inline(never)]
 fn in_own_frame<T>(work: impl FnOnce() -> T) -> T {
     work()

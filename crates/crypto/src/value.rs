@@ -6,11 +6,11 @@
 //! | [`DeterministicSealer`] | AES-SIV with 256-bit keys, RFC 5297 | all but length and equality |
 //! | [`PrefixFunction`] | a keyed function of the first bits of a number | |
 //!
-//! What a key is for (which column, which version) is the caller's to derive into it.
+//! The caller derives a separate key for each purpose (column, version).
 //!
 //! # Limits
-//! A nonce that repeats by chance tells no more than whether two values are equal. So random nonces
-//! do not limit a key to 2^32 values, as they do with plain GCM (RFC 8452, section 9).
+//! A nonce that repeats by chance reveals only whether two values are equal. So random nonces do
+//! not limit a key to 2^32 values, as they do with plain GCM (RFC 8452, section 9).
 
 use aes::Aes256;
 use aes::cipher::{Block, BlockCipherEncrypt, KeyInit};
@@ -24,7 +24,7 @@ use crate::secret::{Key, leaving_no_trace};
 /// Size of the nonce of a [`RandomSealer`], in bytes.
 pub const VALUE_NONCE_SIZE: usize = 12;
 
-/// Random, new for every sealing.
+/// A random nonce, new for every sealing.
 pub type ValueNonce = [u8; VALUE_NONCE_SIZE];
 
 /// Seals values so that equal ones differ.
@@ -40,7 +40,7 @@ impl RandomSealer {
         }))
     }
 
-    /// Seals `content` in place and gives the tag.
+    /// Seals `content` in place and returns the tag.
     pub fn seal(&self, nonce: &ValueNonce, associated: &[u8], content: &mut [u8]) -> Tag {
         let mut tag = [0; TAG_SIZE];
         self.0
@@ -55,9 +55,10 @@ impl RandomSealer {
         tag
     }
 
-    /// Opens `sealed` into `content`, which is as long.
+    /// Opens `sealed` into `content`, which must have the same length.
     ///
     /// # Errors
+    ///
     /// [`NotAuthentic`]; `content` is then all zeros.
     pub fn open(
         &self,
@@ -80,12 +81,12 @@ impl RandomSealer {
 
 type AesBlock = Block<Aes256>;
 
-/// Blocks that go through the cipher together.
+/// Blocks that are encrypted together.
 const BLOCKS_AT_ONCE: usize = 8;
 
-/// Seals values so that equal ones are equal: AES-SIV of RFC 5297 with one associated string,
-/// spelled out, since that string is the same for all values of a column and its part of the work
-/// is done once. A value of fewer than 16 bytes is two block encryptions.
+/// Seals values so that equal ones have equal ciphertexts: AES-SIV of RFC 5297 with one associated
+/// string. It is implemented here because that string is the same for all values of a column, so
+/// its part of the work is done once. A value of fewer than 16 bytes takes two block encryptions.
 pub struct DeterministicSealer(Box<SivKey>);
 
 /// On the heap, so that moving the sealer leaves no copy behind.
@@ -96,7 +97,7 @@ struct SivKey {
     whole: Zeroizing<u128>,
     /// CMAC's sub-key for a padded last block.
     padded: Zeroizing<u128>,
-    /// S2V's state behind the associated string.
+    /// S2V's state after the associated string.
     state: Zeroizing<u128>,
 }
 
@@ -111,7 +112,7 @@ fn encrypt(cipher: &Aes256, block: u128) -> u128 {
     u128::from_be_bytes(block.into())
 }
 
-/// Up to 16 bytes as a block; a shorter one gets a bit 1 and zeros behind it.
+/// Up to 16 bytes as a block; a shorter value is padded with a 1 bit and zeros.
 fn padded_block(bytes: &[u8]) -> u128 {
     let mut block = [0; 16];
     block[..bytes.len()].copy_from_slice(bytes);
@@ -122,7 +123,7 @@ fn padded_block(bytes: &[u8]) -> u128 {
 }
 
 impl DeterministicSealer {
-    /// Prepares S2V with `mac`, CTR with `encryption`, and what is bound to every value.
+    /// Prepares S2V with `mac`, CTR with `encryption`, and the string that is bound to every value.
     #[must_use]
     pub fn new(mac: &Key, encryption: &Key, associated: &[u8]) -> Self {
         Self(leaving_no_trace(|| {
@@ -142,7 +143,7 @@ impl DeterministicSealer {
         }))
     }
 
-    /// Seals `content` in place and gives the tag, which is also the synthetic nonce.
+    /// Seals `content` in place and returns the tag, which is also the synthetic nonce.
     pub fn seal(&self, content: &mut [u8]) -> Tag {
         let tag = self.0.s2v(content);
         self.0.apply_stream(tag, content);
@@ -165,8 +166,8 @@ impl DeterministicSealer {
 }
 
 impl SivKey {
-    /// CMAC (RFC 4493) of `bytes`, with `mask` laid over their last 16 bytes; a mask needs that
-    /// many.
+    /// CMAC (RFC 4493) of `bytes`, with `mask` XORed into their last 16 bytes; a mask needs at
+    /// least 16.
     fn cmac(&self, bytes: &[u8], mask: u128) -> u128 {
         let last_size = match bytes.len() % 16 {
             0 if !bytes.is_empty() => 16,
@@ -205,7 +206,7 @@ impl SivKey {
         encrypt(&self.mac, block ^ *self.whole)
     }
 
-    /// CTR with the tag for a start; two of its bits are cleared, as RFC 5297 has it.
+    /// CTR mode starting at the tag, with two bits cleared as in RFC 5297.
     fn apply_stream(&self, tag: u128, content: &mut [u8]) {
         const CLEARED: u128 = !(1 << 63 | 1 << 31);
         let mut counter = tag & CLEARED;
@@ -226,8 +227,8 @@ impl SivKey {
     }
 }
 
-/// A keyed function of a number's first bits, for each count of them: what order-revealing
-/// digits are masked with.
+/// A keyed function of the first bits of a number, for every length of prefix. It masks the digits
+/// of order-revealing encryption.
 pub struct PrefixFunction(Box<Aes256>);
 
 impl PrefixFunction {
@@ -239,9 +240,9 @@ impl PrefixFunction {
         }))
     }
 
-    /// For each bit of `number`, which has `bits` of them: the function of the bits before it, from
-    /// 0 to `range` - 1. It is one block of AES-256 over the place of the bit, the count of bits
-    /// and the bits before, modulo the range.
+    /// For each bit of `number`, which has `bits` bits: the function of the bits before it, from 0
+    /// to `range` - 1. It is one block of AES-256 over the index of the bit, the bit count and the
+    /// bits before, modulo the range.
     pub fn masks(&self, number: u64, bits: u8, range: u16, mut give: impl FnMut(u16)) {
         debug_assert!((1..=64).contains(&bits), "a number has 1 to 64 bits");
         let mut place = 0;

@@ -1,7 +1,7 @@
 //! Runs every file of `vectors/crypto/`.
 //!
-//! The list of names is the list of promises: a file that is not on it fails the test, and so
-//! does a name without a file.
+//! The list of names is complete: the test fails for a file that is not on it, and for a name
+//! without a file.
 
 #![expect(
     clippy::unwrap_used,
@@ -61,7 +61,7 @@ const NAMES: [&str; 44] = [
     "header_authentic",
     "header_bit_flipped",
     "header_tag_bit_flipped",
-    // What others published.
+    // Published by others.
     "aegis_256_draft_tag_does_not_match",
     "aegis_256_draft",
     "aegis_256x2_draft",
@@ -149,7 +149,7 @@ fn run(name: &str, check: &Check) {
     }
 }
 
-/// Functions that take bytes and give bytes, or a verdict.
+/// Functions from bytes to bytes, or to a verdict.
 fn run_function(name: &str, check: &Check) {
     match check {
         Check::DerivedKey {
@@ -218,7 +218,7 @@ fn run_function(name: &str, check: &Check) {
     }
 }
 
-/// What others published: the libraries must do what their names say.
+/// Published vectors: the libraries must do what their names say.
 fn run_library(name: &str, check: &Check) {
     match check {
         Check::LibraryCipher { .. } => check_library_cipher(name, check),
@@ -299,7 +299,7 @@ fn check_page(
     }
 }
 
-/// A page must be what AES-256-GCM makes of it under the sub-key of its group.
+/// A page must equal the output of AES-256-GCM under the sub-key of its group.
 fn check_sub_keys(name: &str, check: &Check) {
     let Check::SubKeys {
         key,
@@ -498,7 +498,7 @@ fn check_library_argon2id(name: &str, check: &Check) {
 }
 
 impl Hex {
-    /// The bytes as an array, where the operation fixes their number.
+    /// The bytes as an array, for operations with a fixed size.
     fn array<const SIZE: usize>(&self) -> [u8; SIZE] {
         self.0.as_slice().try_into().unwrap()
     }

@@ -1,4 +1,4 @@
-//! The answer while it is made: fetched rows in, written rows out.
+//! The answer to a query, built incrementally: fetched rows in, written rows out.
 
 use std::cmp::Ordering;
 use std::collections::{HashSet, VecDeque};
@@ -16,54 +16,54 @@ use crate::groups::Groups;
 use crate::program::{Program, Projected, SortKey};
 use crate::row_writer::{Field, RowWriter};
 
-/// Memory of a row beside its bytes, about.
+/// Approximate memory of a row in addition to its bytes.
 const ROW_SIZE: usize = 64;
-/// With a LIMIT, so many rows more than it are kept until those behind it are thrown away.
+/// With a LIMIT, this many additional rows are kept before the surplus is dropped.
 const SPARE_ROWS: usize = 1000;
 
-/// What one query may cost.
+/// Resource limits of one query.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Rows that are fetched.
+    /// Maximum number of fetched rows.
     pub rows_max: usize,
-    /// Bytes that are kept at a time, about.
+    /// Approximate maximum of bytes kept at a time.
     pub bytes_max: usize,
 }
 
-/// What [`Answer::take`] gave.
+/// The result of [`Answer::take`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// Rows.
+    /// The number of rows.
     pub rows: u64,
-    /// Whether there are none left, and all have come.
+    /// Whether the answer is complete and no row is left.
     pub is_last: bool,
 }
 
-/// An answer. Its `Debug` shows no content.
+/// An answer in progress. Its `Debug` shows no content.
 pub struct Answer<W> {
     program: Program,
     writer: W,
     limits: Limits,
     fetched: usize,
     groups: Option<Groups>,
-    /// Of DISTINCT.
+    /// Rows seen so far, for DISTINCT.
     seen: HashSet<Box<[u8]>>,
     /// Rows to be sorted.
     kept: Vec<Kept>,
-    /// Rows that may leave.
+    /// Rows ready to be taken.
     ready: VecDeque<Vec<u8>>,
-    /// Bytes of `seen`, `kept` and `ready`, about.
+    /// Approximate bytes in `seen`, `kept` and `ready`.
     size: usize,
-    /// Rows still to be left out for OFFSET.
+    /// Rows still to be skipped for OFFSET.
     offset: usize,
-    /// Rows still to be given; None: all.
+    /// Rows still to be returned; `None`: all.
     limit: Option<usize>,
     has_ended: bool,
 }
 
 struct Kept {
     keys: Vec<Option<Value>>,
-    /// The row as the writer wrote it.
+    /// The row in the writer's format.
     written: Vec<u8>,
 }
 
@@ -82,15 +82,16 @@ impl<W> fmt::Debug for Answer<W> {
 }
 
 impl<W: RowWriter> Answer<W> {
-    /// Bytes that it keeps, about.
+    /// Approximate bytes that it keeps.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// An answer of no rows yet.
+    /// An empty answer.
     ///
     /// # Errors
-    /// A LIMIT or OFFSET below 0.
+    ///
+    /// If LIMIT or OFFSET is negative.
     pub fn new(
         program: Program,
         writer: W,
@@ -133,12 +134,12 @@ impl<W: RowWriter> Answer<W> {
         })
     }
 
-    /// What is computed.
+    /// The program that is computed.
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// What writes its rows.
+    /// The writer of its rows.
     pub fn writer(&self) -> &W {
         &self.writer
     }
@@ -146,7 +147,8 @@ impl<W: RowWriter> Answer<W> {
     /// Counts values of other rows that came with a row.
     ///
     /// # Errors
-    /// There are too many.
+    ///
+    /// If there are too many.
     pub fn count(&mut self, rows: usize) -> Result<(), FinishError> {
         self.fetched = self.fetched.saturating_add(rows);
         match self.fetched > self.limits.rows_max {
@@ -155,10 +157,11 @@ impl<W: RowWriter> Answer<W> {
         }
     }
 
-    /// Takes a fetched row.
+    /// Processes a fetched row.
     ///
     /// # Errors
-    /// As the server, over this row; or there are too many.
+    ///
+    /// The server's error for this row, or too many rows.
     pub fn push(&mut self, cells: &[Cell<'_>], context: &TextContext) -> Result<(), FinishError> {
         if self.is_satisfied() {
             return Ok(());
@@ -177,10 +180,11 @@ impl<W: RowWriter> Answer<W> {
         self.check_size()
     }
 
-    /// No row comes any more.
+    /// Signals that all rows have been fetched.
     ///
     /// # Errors
-    /// As the server, over a group.
+    ///
+    /// The server's error for a group.
     pub fn end(&mut self, context: &TextContext) -> Result<(), FinishError> {
         if let Some(groups) = self.groups.take() {
             let mut finished = Vec::new();
@@ -213,7 +217,7 @@ impl<W: RowWriter> Answer<W> {
         Ok(())
     }
 
-    /// Writes rows of the answer that are ready, at most so many; None: all.
+    /// Writes rows that are ready, at most `rows_max`; `None`: all.
     pub fn take(&mut self, rows_max: Option<usize>, out: &mut Vec<u8>) -> Taken {
         let rows = self.ready.len().min(rows_max.unwrap_or(usize::MAX));
         for written in self.ready.drain(..rows) {
@@ -231,7 +235,7 @@ impl<W: RowWriter> Answer<W> {
         self.size == 0
     }
 
-    /// Whether no row that comes can change the answer.
+    /// Whether no further row can change the answer.
     fn is_satisfied(&self) -> bool {
         let comes_at_once = self.groups.is_none() && self.program.sorts.is_empty();
         comes_at_once && self.limit == Some(0)
@@ -258,7 +262,7 @@ impl<W: RowWriter> Answer<W> {
         self.emit(row)
     }
 
-    /// A row of the answer, unless DISTINCT has seen it.
+    /// Adds a row to the answer, unless DISTINCT has seen it.
     fn emit(&mut self, row: &Row<'_>) -> Result<(), ValueError> {
         if self.program.is_distinct && !self.is_new(row)? {
             return Ok(());
@@ -309,7 +313,7 @@ impl<W: RowWriter> Answer<W> {
         Ok(true)
     }
 
-    /// The next row of the answer, in its order.
+    /// Outputs the next row of the answer, in order.
     fn give(&mut self, written: Vec<u8>) {
         if self.offset > 0 {
             self.offset -= 1;
@@ -375,7 +379,7 @@ fn order(sorts: &[SortKey], one: &[Option<Value>], other: &[Option<Value>]) -> O
             (Some(_), None) => nulls.reverse(),
             (Some(one), Some(other)) => {
                 let compare = if sort.is_char { compare_char } else { compare };
-                // Keys of one column are of one type.
+                // All keys of a column have the same type.
                 let order = compare(one, other).unwrap_or(Ordering::Equal);
                 if sort.descending {
                     order.reverse()

@@ -1,14 +1,15 @@
-//! Bytes that are equal where values are, for groups and DISTINCT.
+//! Encodes values as bytes that are equal if the values are, for groups and DISTINCT.
 
 use column_value::{LogicalType, Value, ValueError};
 use sqlstate::SqlState;
 
 use crate::expression::{error, known, other_type};
 
-/// The type, if its values can be told apart.
+/// The type, if its values can be compared for equality.
 ///
 /// # Errors
-/// As the server, which has no `=` for `json`.
+///
+/// The server's: `json` has no `=`.
 pub(crate) fn comparable(logical: Option<LogicalType>) -> Result<LogicalType, ValueError> {
     match known(logical)? {
         LogicalType::Json => {
@@ -19,7 +20,7 @@ pub(crate) fn comparable(logical: Option<LogicalType>) -> Result<LogicalType, Va
     }
 }
 
-/// Appends the bytes of a value. Those of several values stay apart.
+/// Appends the bytes of a value. The encoding is self-delimiting, so several values stay separate.
 pub(crate) fn append(
     value: Option<&Value>,
     logical: LogicalType,
@@ -40,7 +41,7 @@ pub(crate) fn append(
     Ok(())
 }
 
-/// About how much memory a value takes.
+/// Approximate memory of a value.
 pub(crate) fn size(value: &Value) -> usize {
     let beside = match value {
         Value::Text(text) => text.len(),

@@ -1,4 +1,4 @@
-//! Computes an expression over a row, with SQL's three-valued logic: NULL is None.
+//! Evaluates an expression over a row, with SQL's three-valued logic: NULL is `None`.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -15,36 +15,37 @@ use crate::expression::{Node, Ready, Relation, error, other_type};
 pub enum Cell<'a> {
     /// NULL
     Null,
-    /// A value that may be computed with.
+    /// A value that can be computed with.
     Value(Value),
-    /// The server's bytes, which are passed on only.
+    /// The server's bytes, which are only passed on.
     Raw(&'a [u8]),
 }
 
-/// What is computed over.
+/// The input of an expression.
 pub struct Row<'a> {
-    /// Fields of the fetched row; empty over groups.
+    /// Fields of the fetched row; empty when computing over groups.
     pub columns: &'a [Cell<'a>],
     /// Keys of the group.
     pub groups: &'a [Option<Value>],
     /// Aggregates of the group.
     pub aggregates: &'a [Option<Value>],
-    /// Settings that texts depend on.
+    /// Settings that affect text output.
     pub context: &'a TextContext,
 }
 
 type Computed<'a> = Result<Option<Cow<'a, Value>>, ValueError>;
 
 impl Ready {
-    /// The value over a row.
+    /// The value for a row.
     ///
     /// # Errors
-    /// As the server: 22012, 22003, 22P02, …
+    ///
+    /// The server's: 22012, 22003, 22P02, …
     pub fn value<'a>(&'a self, row: &Row<'a>) -> Computed<'a> {
         self.node.value(row)
     }
 
-    /// The value over a row, to be kept.
+    /// The value for a row, owned.
     pub fn owned(&self, row: &Row<'_>) -> Result<Option<Value>, ValueError> {
         Ok(self.node.value(row)?.map(Cow::into_owned))
     }
@@ -135,7 +136,7 @@ impl Node {
                 Some((left, right)) => Some(relation.holds(&left, &right)?),
                 None => None,
             },
-            // As the server does it: what the left side decides is not computed on the right.
+            // Short-circuits like the server: if the left side decides, the right is not evaluated.
             Self::And(left, right) => match left.truth(row)? {
                 Some(false) => Some(false),
                 Some(true) => right.truth(row)?,
@@ -237,7 +238,7 @@ fn call(
     value: &Value,
     logical: LogicalType,
 ) -> Result<Value, ValueError> {
-    // One character for one, as the server does it.
+    // Maps single characters only, like the server.
     let alone = |mut folded: Box<dyn ExactSizeIterator<Item = char>>, own| match folded.len() {
         1 => folded.next().unwrap_or(own),
         _ => own,
@@ -286,7 +287,7 @@ fn both<'a>(
     right: &'a Node,
     row: &Row<'a>,
 ) -> Result<Option<Pair<'a>>, ValueError> {
-    // Both are computed: either may fail.
+    // Both are evaluated, since either may fail.
     let (left, right) = (left.value(row)?, right.value(row)?);
     Ok(left.zip(right))
 }

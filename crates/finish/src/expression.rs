@@ -1,5 +1,5 @@
-//! Expressions of a plan with their constants put in and their types known: ready to be computed,
-//! many times.
+//! Expressions of a plan with constants substituted and types resolved, ready for repeated
+//! evaluation.
 
 use std::collections::HashSet;
 
@@ -8,38 +8,41 @@ use semantics_postgres::{Arithmetic, Like, TextContext, cast};
 use sql_plan::{BinaryOperator, Expression, Literal, ScalarFunction, Source, UnaryOperator};
 use sqlstate::SqlState;
 
-/// What an expression may speak of, and what its constants are.
+/// What an expression can refer to, and the values of its constants.
 pub struct Names<'a> {
-    /// Types of the columns of a row; None: one that the proxy does not know, and passes on only.
+    /// Types of a row's columns; `None` for a type that the proxy does not know, and only passes
+    /// on.
     pub columns: &'a [Option<LogicalType>],
     /// Types of the group keys.
     pub groups: &'a [Option<LogicalType>],
     /// Types of the aggregates.
     pub aggregates: &'a [LogicalType],
-    /// What constants are.
+    /// The values of constants.
     pub constants: &'a dyn Constants,
 }
 
-/// The elements of an array; None: NULL.
+/// The elements of an array; `None` is NULL.
 pub type Elements = Vec<Option<Value>>;
 
-/// What constants and parameters are; a type that the plan says is that of those without one.
+/// Supplies the values of constants and parameters. The type in the plan applies to those without a
+/// type.
 pub trait Constants {
-    /// The value of one, and the type that it really has.
+    /// The value of a constant, and its actual type.
     ///
     /// # Errors
-    /// It is no value of its type.
+    ///
+    /// If it is not a value of its type.
     fn one(
         &self,
         source: &Source,
         logical: LogicalType,
     ) -> Result<(Option<Value>, LogicalType), ValueError>;
 
-    /// The elements of an array, and the type that they really have. None: it is NULL, or not
-    /// known yet.
+    /// The elements of an array, and their actual type. `None` if it is NULL, or not known yet.
     ///
     /// # Errors
-    /// It is no array of such values.
+    ///
+    /// If it is not an array of such values.
     fn array(
         &self,
         source: &Source,
@@ -47,11 +50,11 @@ pub trait Constants {
     ) -> Result<(Option<Elements>, LogicalType), ValueError>;
 }
 
-/// An expression that is ready.
+/// An expression that is ready for evaluation.
 #[derive(Clone, Debug)]
 pub struct Ready {
     pub(crate) node: Node,
-    /// Its type; None: that of a column that the proxy does not know.
+    /// Its type; `None` for a column whose type the proxy does not know.
     pub logical: Option<LogicalType>,
 }
 
@@ -63,26 +66,26 @@ pub(crate) enum Node {
     Constant(Option<Value>),
     Negate(Box<Node>, LogicalType),
     Not(Box<Node>),
-    /// Whether it is NULL, and whether the answer is turned round.
+    /// An operand, and whether the test is negated.
     IsNull(Box<Node>, bool),
     Calculate(Arithmetic, Box<Node>, Box<Node>, LogicalType),
     Concatenate(Box<Node>, Box<Node>),
     Compare(Relation, Box<Node>, Box<Node>),
     And(Box<Node>, Box<Node>),
     Or(Box<Node>, Box<Node>),
-    /// A pattern that is the same for all rows.
+    /// A constant pattern.
     Like(Box<Node>, Like),
-    /// A pattern of each row's own, its escape character, and whether case counts.
+    /// A computed pattern, its escape character, and whether it is case-sensitive.
     LikeComputed(Box<Node>, Box<Node>, char, bool),
-    /// What each comparison of the list says.
+    /// The comparisons for the elements of the list.
     In(Vec<Node>),
-    /// An operand and its type; values that it may be, by bytes that are equal where they are, and
-    /// whether NULL is among them.
+    /// An operand and its type; the values to look for, as bytes that are equal if the values are;
+    /// and whether NULL is among them.
     InSet(Box<Node>, LogicalType, HashSet<Box<[u8]>>, bool),
     Coalesce(Vec<Node>),
     Case(Vec<(Node, Node)>, Option<Box<Node>>),
     Cast(Box<Node>, LogicalType, LogicalType),
-    /// A function of a value of the type.
+    /// A function applied to a value of the type.
     Call(ScalarFunction, Box<Node>, LogicalType),
 }
 
@@ -90,15 +93,16 @@ pub(crate) enum Node {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Relation {
     pub operator: BinaryOperator,
-    /// The sides are compared as `char`: blanks at their end do not count.
+    /// Both sides are compared as `char`, ignoring trailing blanks.
     pub is_char: bool,
 }
 
 impl Ready {
-    /// Puts constants in, and finds types.
+    /// Substitutes constants, and resolves types.
     ///
     /// # Errors
-    /// A constant that is no value of its type, or an operator that these types do not have.
+    ///
+    /// If a constant is not a value of its type, or an operator does not exist for the types.
     pub fn new(expression: &Expression, names: &Names<'_>) -> Result<Self, ValueError> {
         let make = |expression: &Expression| Self::new(expression, names);
         Ok(match expression {
@@ -159,7 +163,7 @@ impl Ready {
         })
     }
 
-    /// The column that this is, and nothing else.
+    /// The index of the column, if the expression is just a column.
     pub fn column(&self) -> Option<usize> {
         match self.node {
             Node::Column(index) => Some(index),
@@ -167,7 +171,7 @@ impl Ready {
         }
     }
 
-    /// The group key that this is, and nothing else.
+    /// The index of the group key, if the expression is just a group key.
     pub(crate) fn group(&self) -> Option<usize> {
         match self.node {
             Node::Group(index) => Some(index),
@@ -175,20 +179,20 @@ impl Ready {
         }
     }
 
-    /// As a value of another type.
+    /// Casts to another type.
     pub fn cast(self, to: LogicalType) -> Result<Self, ValueError> {
         let from = known(self.logical)?;
         Ok(of(Node::Cast(Box::new(self.node), from, to), to))
     }
 
-    /// A number as the server compares it with floating ones. A constant that is out of their range
-    /// is refused whatever rows there are.
+    /// Converts a number as the server does to compare it with floats. A constant that is out of
+    /// range is refused even if there are no rows.
     fn into_double(self) -> Result<Self, ValueError> {
         let to = LogicalType::Double;
         let from = known(self.logical)?;
         match self.node {
             Node::Constant(Some(value)) => {
-                // No number depends on a setting.
+                // Conversion of numbers depends on no setting.
                 let value = cast(value, from, to, &TextContext::default())?;
                 Ok(of(Node::Constant(Some(value)), to))
             }
@@ -196,8 +200,8 @@ impl Ready {
         }
     }
 
-    /// Calls `see` with each column whose value is computed with: all but those that are only
-    /// asked for NULL.
+    /// Calls `see` for each column whose value is needed: all except those that are only tested for
+    /// NULL.
     pub(crate) fn columns(&self, see: &mut dyn FnMut(usize)) {
         self.node.columns(see);
     }
@@ -250,7 +254,7 @@ fn of(node: Node, logical: LogicalType) -> Ready {
     }
 }
 
-/// A value that the plan says cannot be there.
+/// The error for a value that contradicts the plan.
 pub(crate) fn other_type() -> ValueError {
     error(
         SqlState::INTERNAL_ERROR,
@@ -265,7 +269,7 @@ pub(crate) fn error(sqlstate: SqlState, message: impl Into<String>) -> ValueErro
     }
 }
 
-/// The type of what is computed with.
+/// The type, which must be known to compute with it.
 pub(crate) fn known(logical: Option<LogicalType>) -> Result<LogicalType, ValueError> {
     let message = "the proxy cannot compute with a column of this type beside protected ones";
     logical.ok_or_else(|| error(SqlState::FEATURE_NOT_SUPPORTED, message))
@@ -315,12 +319,13 @@ fn binary(operator: BinaryOperator, left: Ready, right: Ready) -> Result<Ready, 
     Ok(of(Node::Calculate(arithmetic, left, right, result), result))
 }
 
-/// A comparison, of operands of one kind as the server would make them.
+/// A comparison of operands, converted to a common type as in the server.
 fn compare(operator: BinaryOperator, left: Ready, right: Ready) -> Result<Ready, ValueError> {
     use LogicalType as T;
     let (left_type, right_type) = (known(left.logical)?, known(right.logical)?);
     let (left, right) = match (left_type, right_type) {
-        // Beside a `text`, `char` becomes one, and loses its blanks; a `varchar` becomes `char`.
+        // Compared with a `text`, `char` is converted to it, and loses trailing blanks; a `varchar`
+        // is converted to `char`.
         (T::Char(_), T::Text) => (left.cast(T::Text)?, right),
         (T::Text, T::Char(_)) => (left, right.cast(T::Text)?),
         (T::Date | T::Timestamp, T::TimestampTz) => (left.cast(T::TimestampTz)?, right),
@@ -340,7 +345,7 @@ fn compare(operator: BinaryOperator, left: Ready, right: Ready) -> Result<Ready,
     Ok(of(node, T::Boolean))
 }
 
-/// Fewer values are compared one by one.
+/// With fewer values, they are compared one by one.
 const SET_MIN: usize = 8;
 
 /// `operand IN (values)`
@@ -362,7 +367,7 @@ fn found_in_array(
     names: &Names<'_>,
 ) -> Result<Ready, ValueError> {
     let (elements, logical) = names.constants.array(source, logical)?;
-    // Whether the types can be compared at all.
+    // Checks whether the types can be compared at all.
     let null = of(Node::Constant(None), logical);
     compare(BinaryOperator::Equal, operand.clone(), null)?;
     let Some(elements) = elements else {
@@ -373,8 +378,8 @@ fn found_in_array(
     found_in(operand, values.collect())
 }
 
-/// Many constants of a type whose values are equal where their bytes are: so that a long list costs
-/// a row no more than a short one.
+/// A hash set for many constants, if equal values of the type have equal bytes: a long list then
+/// costs no more per row than a short one.
 fn set_of(operand: &Ready, values: &[Ready]) -> Result<Option<Node>, ValueError> {
     let Some(logical) = operand.logical.and_then(set_type) else {
         return Ok(None);
@@ -403,7 +408,7 @@ fn set_of(operand: &Ready, values: &[Ready]) -> Result<Option<Node>, ValueError>
     Ok(Some(Node::InSet(operand, logical, set, has_null)))
 }
 
-/// The type by which values of a type are found among others; None: not by their bytes.
+/// The type whose byte encoding identifies equal values; `None` if there is none.
 fn set_type(logical: LogicalType) -> Option<LogicalType> {
     use LogicalType as T;
     match logical {
@@ -445,14 +450,15 @@ fn case(
     let results = whens.iter().map(|(_, then)| then).chain(otherwise);
     let (results, logical) = alike(results, names)?;
     let mut results = results.into_iter();
-    // The conditions end first: what is left then is of ELSE.
+    // The conditions end first; the remaining result is that of ELSE.
     let whens = conditions.into_iter().zip(results.by_ref()).collect();
     let node = Node::Case(whens, results.next().map(Box::new));
     Ok(of(node, logical))
 }
 
-/// Values of which one becomes the result, and their type. The plan has made them alike, but for
-/// limits, for what NULL is taken for, and for numbers: these become the widest of their types.
+/// Values of which one becomes the result, converted to a common type. The plan has already made
+/// the types agree, except for limits, for untyped NULLs, and for numbers, which get the widest of
+/// their types.
 fn alike<'e>(
     values: impl IntoIterator<Item = &'e Expression>,
     names: &Names<'_>,
@@ -460,7 +466,7 @@ fn alike<'e>(
     let mut alike = Vec::new();
     let mut common = None;
     for value in values {
-        // A parameter has its type also while it is NULL, or not known yet.
+        // A parameter has its type even if it is NULL, or not known yet.
         let is_null = matches!(value, Expression::Value(Source::Literal(Literal::Null), _));
         let value = Ready::new(value, names)?;
         let logical = known(value.logical)?;
@@ -488,7 +494,7 @@ fn wider(one: LogicalType, other: LogicalType) -> LogicalType {
         .unwrap_or_else(|| without_limits(one))
 }
 
-/// The type of what is computed: it has no length, precision or scale.
+/// The type of a computed value, which has no length, precision or scale.
 pub(crate) fn without_limits(logical: LogicalType) -> LogicalType {
     match logical {
         LogicalType::Numeric(_) => LogicalType::Numeric(None),

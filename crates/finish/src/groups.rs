@@ -1,4 +1,4 @@
-//! Groups and their aggregates.
+//! GROUP BY: groups and their aggregates.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,17 +9,17 @@ use crate::equal;
 use crate::evaluate::Row;
 use crate::program::{Argument, Program, Total};
 
-/// Memory of a group beside its values, about.
+/// Approximate memory of a group in addition to its values.
 const GROUP_SIZE: usize = 96;
 
-/// Groups in the order in which they were met.
+/// Groups in order of first occurrence.
 #[derive(Default)]
 pub(crate) struct Groups {
     indices: HashMap<Box<[u8]>, usize>,
     groups: Vec<Group>,
-    /// The key of the row at hand.
+    /// The key of the current row.
     key: Vec<u8>,
-    /// About how much memory they take.
+    /// Approximate memory.
     pub size: usize,
 }
 
@@ -31,15 +31,15 @@ struct Group {
 /// An aggregate of one group.
 struct Sum {
     accumulator: Accumulator,
-    /// Of DISTINCT: what has been seen, and its values, which are added at the end.
+    /// For DISTINCT: the values seen so far, which are added at the end.
     seen: HashSet<Box<[u8]>>,
     values: Vec<Value>,
-    /// The largest value so far: MIN and MAX keep one.
+    /// Size of the current value of MIN and MAX.
     kept_size: usize,
 }
 
 impl Groups {
-    /// Takes a row that counts.
+    /// Processes a row that passed the filter.
     pub(crate) fn add(&mut self, program: &Program, row: &Row<'_>) -> Result<(), ValueError> {
         let mut keys = Vec::with_capacity(program.keys.len());
         self.key.clear();
@@ -84,7 +84,8 @@ impl Groups {
         self.groups.len() - 1
     }
 
-    /// Keys and aggregates of each group. Without keys there is one, even of no rows.
+    /// Keys and aggregates of each group. Without keys there is one group, even if there are no
+    /// rows.
     pub(crate) fn finish(mut self, program: &Program) -> impl Iterator<Item = Finished> {
         if self.groups.is_empty() && program.keys.is_empty() {
             self.begin(Vec::new(), program);
@@ -101,7 +102,7 @@ impl Groups {
 pub(crate) type Finished = Result<(Vec<Option<Value>>, Vec<Option<Value>>), ValueError>;
 
 impl Sum {
-    /// Takes a row, and says how many bytes more are kept.
+    /// Processes a row, and returns how many more bytes are kept.
     fn add(&mut self, total: &Total, row: &Row<'_>) -> Result<usize, ValueError> {
         if let Some(filter) = &total.filter
             && !filter.is_true(row)?
@@ -144,7 +145,7 @@ impl Sum {
 
     fn finish(mut self, total: &Total) -> Result<Option<Value>, ValueError> {
         if let Argument::Distinct(_, logical) = total.argument {
-            // The server adds them sorted, which tells in sums of floats.
+            // The server adds them in sorted order, which affects sums of floats.
             let order = match logical {
                 LogicalType::Char(_) => compare_char,
                 _ => compare,

@@ -1,15 +1,16 @@
-//! Computes the answer to a query over rows that a server gave: what the server cannot do with
-//! ciphertext.
+//! Computes answers to queries from rows that a server returned: the parts of a query that the
+//! server cannot do on ciphertext.
 //!
-//! Fetched rows come one by one as [`Cell`]s ([`Answer::push`]). Rows of the answer leave as
-//! [`Field`]s through a [`RowWriter`], which knows the client's protocol; what it wrote is kept
-//! until the client takes it ([`Answer::take`]). Without an order, rows leave as soon as they are
-//! known. Types, NULLs and errors are those of PostgreSQL. Texts are sorted and compared by their
-//! bytes, as with `COLLATE "C"`.
+//! Fetched rows are pushed one by one as [`Cell`]s ([`Answer::push`]). Rows of the answer are
+//! written as [`Field`]s through a [`RowWriter`], which knows the client's protocol, and are kept
+//! until the client takes them ([`Answer::take`]). Without an order, rows are written as soon as
+//! they are known. Types, NULLs and errors are those of PostgreSQL. Texts are sorted and compared
+//! bytewise, as with `COLLATE "C"`.
 //!
 //! Invariants:
+//!
 //! 1. A filter, and aggregates without DISTINCT, keep nothing of a row.
-//! 2. What is kept is counted, and bounded: [`Limits`].
+//! 2. Everything kept is counted and bounded: [`Limits`].
 //! 3. No I/O, no keys, no protocol.
 #![forbid(unsafe_code)]
 

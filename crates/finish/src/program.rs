@@ -1,4 +1,4 @@
-//! A query to finish, with constants put in and types known.
+//! A query to finish, with constants substituted and types resolved.
 
 use column_value::{LogicalType, ValueError};
 use semantics_postgres::{Accumulator, Aggregation};
@@ -11,30 +11,31 @@ use crate::expression::{Constants, Names, Node, Ready, error, known, without_lim
 /// A column of the fetched rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Input {
-    /// Its type; None: one that nothing can be computed with.
+    /// Its type; `None` if nothing can be computed with it.
     pub logical: Option<LogicalType>,
-    /// It is an aggregate of values that come together: whether it is NULL is known only when it
-    /// is computed.
+    /// Whether it is an aggregate of values that are fetched together; whether it is NULL is then
+    /// known only after computing it.
     pub is_aggregate: bool,
 }
 
-/// A column of the answer, for its description.
+/// A column of the answer, for RowDescription.
 #[derive(Clone, Copy, Debug)]
 pub struct Output<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Its type; None: that of its column in the fetch, with which nothing is computed.
+    /// Its type; `None`: the type of the fetched column that it passes on.
     pub logical: Option<LogicalType>,
-    /// The column of the fetch that it is; None: it is computed.
+    /// The fetched column that it equals; `None` if it is computed.
     pub origin: Option<usize>,
-    /// Whether it is an aggregate: these have no limits of their type.
+    /// Whether it is an aggregate, whose type has no limits.
     pub is_aggregate: bool,
 }
 
-/// An aggregate of values of a type, without a value yet.
+/// An aggregate for values of a type, still empty.
 ///
 /// # Errors
-/// As [`Accumulator::new`].
+///
+/// As for [`Accumulator::new`].
 pub fn accumulator(
     function: AggregateFunction,
     logical: LogicalType,
@@ -57,7 +58,7 @@ fn aggregation(function: AggregateFunction) -> Aggregation {
 pub enum Want {
     /// The value.
     Value,
-    /// Its bytes as they came; or nothing but whether it is NULL.
+    /// Its bytes as they came, or only whether it is NULL.
     Raw,
 }
 
@@ -89,9 +90,9 @@ pub struct Program {
 /// An aggregate.
 #[derive(Debug)]
 pub(crate) struct Total {
-    /// Without a value yet.
+    /// The initial, empty accumulator.
     pub begin: Accumulator,
-    /// What is given to it.
+    /// Its input.
     pub argument: Argument,
     pub filter: Option<Ready>,
 }
@@ -100,7 +101,7 @@ pub(crate) struct Total {
 pub(crate) enum Argument {
     /// `COUNT(*)`
     Rows,
-    /// `COUNT(x)`: a condition, whether `x` is there.
+    /// `COUNT(x)`: a condition that says whether `x` is not NULL.
     Present(Ready),
     Value(Ready),
     /// `DISTINCT`
@@ -112,13 +113,13 @@ pub(crate) enum Argument {
 pub(crate) struct Projected {
     name: String,
     pub value: Ready,
-    /// The column whose bytes go on as they are.
+    /// The column whose bytes are passed on unchanged.
     pub passed: Option<usize>,
-    /// The column of the fetch that it is.
+    /// The fetched column that it equals.
     origin: Option<usize>,
 }
 
-/// A key of the order.
+/// A sort key.
 #[derive(Debug)]
 pub(crate) struct SortKey {
     pub value: Ready,
@@ -128,11 +129,12 @@ pub(crate) struct SortKey {
 }
 
 impl Program {
-    /// Puts constants in. `may_pass` says whether the bytes of a column of the fetch, the first
-    /// number, may become the field of a column of the answer, the second, as they are.
+    /// Substitutes constants. `may_pass` decides whether the bytes of a fetched column (first
+    /// number) may be used unchanged as a column of the answer (second number).
     ///
     /// # Errors
-    /// A constant that is no value of its type, or types that do not fit.
+    ///
+    /// If a constant is not a value of its type, or types do not match.
     pub fn new(
         finish: &Finish,
         inputs: &[Input],
@@ -256,7 +258,7 @@ impl Program {
                 }
             }
         }
-        // What is computed with as well is written anew: its bytes are not kept beside.
+        // A column that is also computed with is written anew, so its bytes are not kept.
         for projected in &mut self.project {
             if let Some(column) = projected.passed
                 && self.wants.get(column) == Some(&Want::Value)
@@ -335,8 +337,8 @@ fn bound(expression: Option<&Expression>, names: &Names<'_>) -> Result<Option<Re
     }
 }
 
-/// As a value of the type that was planned. A number stays what it was computed as: the client may
-/// have declared a parameter of another type than was planned, and is told the type that it is.
+/// Converts to the planned type. A number keeps the type it was computed with: the client may have
+/// declared a parameter with another type than planned, and is told the actual type.
 fn as_planned(value: Ready, planned: Option<LogicalType>) -> Result<Ready, ValueError> {
     match (planned, value.logical) {
         (Some(planned), Some(logical)) if planned != logical => {
@@ -355,7 +357,7 @@ fn as_planned(value: Ready, planned: Option<LogicalType>) -> Result<Ready, Value
     }
 }
 
-/// The column of the fetch that a column of the answer is, itself or as the key of its group.
+/// The fetched column that a column of the answer equals, either directly or as a group key.
 fn origin(value: &Ready, keys: &[(Ready, LogicalType)]) -> Option<usize> {
     value.column().or_else(|| {
         let (key, _) = keys.get(value.group()?)?;

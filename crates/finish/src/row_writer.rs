@@ -1,4 +1,4 @@
-//! The seam to the client's protocol.
+//! The interface to the client's protocol.
 
 use std::borrow::Cow;
 
@@ -10,19 +10,19 @@ use semantics_postgres::TextContext;
 pub enum Field<'a> {
     /// NULL
     Null,
-    /// The server's bytes as they came: [`Program::new`](crate::Program::new) was told that they
-    /// may pass.
+    /// The server's bytes unchanged, as permitted in [`Program::new`](crate::Program::new).
     Passed(&'a [u8]),
     /// A value and its type.
     Value(Cow<'a, Value>, LogicalType),
 }
 
-/// Writes rows of an answer as a protocol has them.
+/// Writes rows of an answer in the format of a protocol.
 pub trait RowWriter {
-    /// Appends a row. `row` is thrown away if it fails.
+    /// Appends a row. The caller discards `row` on failure.
     ///
     /// # Errors
-    /// A value that cannot be written as the client wants it.
+    ///
+    /// If a value cannot be written in the format that the client wants.
     fn write(
         &self,
         fields: &[Field<'_>],

@@ -1,4 +1,4 @@
-//! Plans of the rewriter over rows of a small table, without a server.
+//! Plans from the rewriter, executed over the rows of a small table, without a server.
 
 mod differential;
 
@@ -83,7 +83,7 @@ fn schema() -> Schema {
     }
 }
 
-/// The plan of a query, where the proxy has to finish it.
+/// The plan of a query, if the proxy has to finish it.
 fn plan(sql: &str) -> Result<Option<Finish>, String> {
     let planned = sql_rewrite::plan(sql, &schema());
     let mut planned = planned.map_err(|refusal| refusal.message)?;
@@ -155,13 +155,13 @@ fn inputs_of(finish: &Finish, schema: &Schema, types: &[u32]) -> Vec<Input> {
         .collect()
 }
 
-/// Plain columns come as the client wants them.
+/// Plain columns arrive in the format that the client wants.
 fn program(finish: &Finish, inputs: &[Input]) -> Result<Program, ValueError> {
     let passes = |column: usize, _| finish.fetch.outputs[column].kind == OutputKind::Plain;
     Program::new(finish, inputs, &Literals, passes)
 }
 
-/// Fields as texts, each behind its size; NULL is a size of -1.
+/// Fields as texts, each preceded by its size; NULL has size -1.
 struct Texts;
 
 impl RowWriter for Texts {
@@ -249,7 +249,7 @@ fn texts(mut bytes: &[u8], width: usize) -> Vec<Vec<Option<String>>> {
     fields.chunks(width).map(<[_]>::to_vec).collect()
 }
 
-/// The answer to a query over rows that are given by column. Shown as `a|b`, NULL as nothing.
+/// The answer to a query over rows given by column. Formatted as `a|b`, with NULL as an empty text.
 fn ask_within(
     sql: &str,
     columns: &[&str],
@@ -294,7 +294,7 @@ const ROWS: &[&[Option<&str>]] = &[
 const NAMES: &[&str] = &["id", "n4", "x"];
 
 #[test]
-fn a_filter_takes_what_is_true_and_not_what_is_null() {
+fn a_filter_keeps_true_and_drops_null() {
     let asked = |condition: &str| ask(&format!("SELECT id FROM t WHERE {condition}"), NAMES, ROWS);
     assert_eq!(asked("n4 > 1"), ["1", "4"]);
     assert_eq!(asked("NOT n4 > 1"), ["3"]);
@@ -310,7 +310,7 @@ fn a_filter_takes_what_is_true_and_not_what_is_null() {
 }
 
 #[test]
-fn an_order_has_null_last_unless_it_is_descending_or_told() {
+fn an_order_has_null_last_unless_descending_or_specified() {
     let asked = |order: &str| ask(&format!("SELECT id FROM t ORDER BY {order}"), NAMES, ROWS);
     assert_eq!(asked("n4, id"), ["3", "1", "4", "2"]);
     assert_eq!(asked("n4 DESC, id"), ["2", "1", "4", "3"]);
@@ -382,7 +382,7 @@ fn errors_are_those_of_the_server() {
 }
 
 #[test]
-fn what_a_query_costs_is_bounded() {
+fn the_cost_of_a_query_is_bounded() {
     let sql = "SELECT id FROM t WHERE n4 > 0";
     assert!(ask_within(sql, NAMES, ROWS, (4, 1 << 20)).is_ok());
     let failed = ask_within(sql, NAMES, ROWS, (3, 1 << 20)).expect_err("a fourth row");
@@ -487,7 +487,7 @@ fn columns_of_the_answer_have_their_types_and_origins() {
 }
 
 #[test]
-fn what_only_passes_is_not_read() {
+fn columns_that_are_only_passed_on_are_not_read() {
     let finish = plan("SELECT id, n4 FROM t ORDER BY n4").expect("planned");
     let finish = finish.expect("to be finished");
     let index = finish.fetch.outputs.iter();
@@ -510,7 +510,7 @@ fn what_only_passes_is_not_read() {
     assert_eq!(failed.sqlstate, "0A000");
 }
 
-/// Writes a constant of a fetch that meets no sealed column.
+/// Formats a constant of a fetch that is not compared with a sealed column.
 fn write_plain(finish: &Finish) -> String {
     finish.fetch.template.render(|hole, out| {
         let hole = &finish.fetch.holes[hole];

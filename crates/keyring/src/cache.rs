@@ -1,9 +1,10 @@
-//! Master keys of the files that this process has open, so that a second connection with the same
-//! secret costs no second derivation.
+//! Cache of derived slot keys for the files that this process has open, so that a second connection
+//! with the same secret needs no second derivation.
 //!
 //! Invariants:
-//! 1. An entry lives while a [`Lease`] on its file does; the last lease to go wipes it.
-//! 2. A secret is remembered as an HMAC under a random key of this process, never as itself.
+//!
+//! 1. An entry exists only while a [`Lease`] on its file does; dropping the last lease wipes it.
+//! 2. A secret is identified by its HMAC under a random key of this process, and is not stored.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -13,7 +14,7 @@ use crypto::secret::Key;
 use crate::{Credential, EntropyError};
 
 type FileId = [u8; 16];
-/// The HMAC of a secret: of the type of keys, which compare in constant time and are wiped.
+/// The HMAC of a secret. It uses the key type, which is compared in constant time and wiped.
 type Fingerprint = Key;
 
 struct Opened {
@@ -32,20 +33,20 @@ struct Entry {
 static ENTRIES: LazyLock<Mutex<HashMap<FileId, Entry>>> = LazyLock::new(Mutex::default);
 static FINGERPRINT_KEY: Mutex<Option<Key>> = Mutex::new(None);
 
-/// Keeps the derived keys of one file in memory while it lives.
+/// Keeps the derived keys of one file cached while it lives.
 #[derive(Debug)]
 pub struct Lease {
     file_id: FileId,
 }
 
 impl Lease {
-    /// Registers one more user of the file.
+    /// Registers another user of the file.
     pub fn new(file_id: FileId) -> Self {
         entries().entry(file_id).or_default().leases += 1;
         Lease { file_id }
     }
 
-    /// One more lease on the same file.
+    /// Creates another lease on the same file.
     pub fn another(&self) -> Self {
         Lease::new(self.file_id)
     }
@@ -63,7 +64,7 @@ impl Drop for Lease {
     }
 }
 
-/// The slot key that this secret gave before, for a slot with this salt.
+/// The cached slot key for this secret and a slot with this salt, if any.
 pub(crate) fn recall(
     file_id: &FileId,
     slot: usize,
@@ -78,7 +79,7 @@ pub(crate) fn recall(
     })
 }
 
-/// Remembers a derived slot key for as long as a lease on the file lives.
+/// Caches a derived slot key while a lease on the file lives.
 pub(crate) fn remember(
     file_id: &FileId,
     slot: usize,
@@ -97,12 +98,12 @@ pub(crate) fn remember(
     }
 }
 
-/// How many files have derived keys in memory; for tests and status.
+/// The number of files with cached keys; for tests and status.
 pub fn cached_files() -> usize {
     entries().len()
 }
 
-/// The name under which a secret is remembered in this process.
+/// The fingerprint by which a secret is looked up in this process.
 pub(crate) fn fingerprint(credential: &Credential) -> Result<Fingerprint, EntropyError> {
     let mut guard = FINGERPRINT_KEY
         .lock()
@@ -124,6 +125,6 @@ pub(crate) fn fingerprint(credential: &Credential) -> Result<Fingerprint, Entrop
 }
 
 fn entries() -> MutexGuard<'static, HashMap<FileId, Entry>> {
-    // Nothing that panics runs while the lock is held.
+    // A poisoned lock is usable: nothing that panics runs while it is held.
     ENTRIES.lock().unwrap_or_else(PoisonError::into_inner)
 }

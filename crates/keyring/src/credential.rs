@@ -1,4 +1,4 @@
-//! What a user holds: a passphrase or a 256-bit key.
+//! A user's secret: a passphrase or a 256-bit key.
 
 use crypto::secret::{Key, SecretBytes};
 use page_codec::header::SlotKind;
@@ -8,9 +8,9 @@ use page_codec::header::SlotKind;
 pub enum Credential {
     /// Stretched by Argon2id.
     Passphrase(SecretBytes),
-    /// Used as it is.
+    /// Used directly, without stretching.
     RawKey(Key),
-    /// The same, from a file; only the name of the slot differs.
+    /// Like `RawKey`, but read from a file; only the name of the slot kind differs.
     KeyFile(Key),
 }
 
@@ -30,7 +30,7 @@ impl Credential {
         Credential::KeyFile(key)
     }
 
-    /// The kind of slot that this fills.
+    /// The slot kind for this secret.
     pub fn slot_kind(&self) -> SlotKind {
         match self {
             Credential::Passphrase(_) => SlotKind::Passphrase,
@@ -39,7 +39,7 @@ impl Credential {
         }
     }
 
-    /// A second copy of the secret, for a second owner.
+    /// Copies the secret, for a second owner.
     pub fn duplicate(&self) -> Self {
         match self {
             Credential::Passphrase(secret) => Credential::Passphrase(secret.duplicate()),
@@ -48,7 +48,7 @@ impl Credential {
         }
     }
 
-    /// Whether the slot is of a kind that this may open.
+    /// Whether this secret can open a slot of this kind.
     pub(crate) fn fits(&self, kind: SlotKind) -> bool {
         match kind {
             SlotKind::Passphrase => matches!(self, Credential::Passphrase(_)),

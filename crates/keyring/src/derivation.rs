@@ -1,6 +1,6 @@
-//! From a secret to the key of a slot, and what that costs on this machine.
+//! Derivation of slot keys from secrets, and its cost on this machine.
 
-// WebAssembly has no clock to measure by.
+// WebAssembly has no clock to measure the cost with.
 #[cfg_attr(target_arch = "wasm32", path = "derivation/fixed.rs")]
 #[cfg_attr(not(target_arch = "wasm32"), path = "derivation/measured.rs")]
 mod cost;
@@ -15,12 +15,12 @@ use crate::unlocked::UnlockError;
 
 static STRETCHED: AtomicU64 = AtomicU64::new(0);
 
-/// How often this process has derived a key from a passphrase for a slot; for tests and status.
+/// How often this process has derived a slot key from a passphrase; for tests and status.
 pub fn passphrases_stretched() -> u64 {
     STRETCHED.load(Ordering::Relaxed)
 }
 
-/// The key that a secret gives for a slot with this salt and cost.
+/// Derives the key of a slot with this salt and cost from a secret.
 pub(crate) fn slot_key(
     credential: &Credential,
     kdf: Option<Argon2idParameters>,
@@ -43,7 +43,7 @@ pub(crate) fn slot_key(
     }
 }
 
-/// The cost of a new slot for this secret.
+/// The derivation cost for a new slot with this secret.
 pub(crate) fn cost_for(credential: &Credential) -> Result<Option<Argon2idParameters>, UnlockError> {
     match credential {
         Credential::Passphrase(_) => Ok(Some(cost::of_passphrase()?)),

@@ -1,4 +1,4 @@
-//! Files that hold a key: which are read at all, and who else on this machine gets at them.
+//! Key files: which files are accepted, and whether other users of this machine have access.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Opens a regular file. Anything else is refused before it is opened: the open of a pipe without
-/// a writer would wait for one, and that of a device can do anything.
+/// Opens a regular file. Anything else is refused before it is opened: opening a pipe without a
+/// writer would block, and opening a device can have side effects.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     expect_regular(&std::fs::metadata(path)?)?;
     let mut options = OpenOptions::new();
     options.read(true);
-    // The name may mean another file by now.
+    // Non-blocking, because the name may point to a pipe by now.
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
     let file = options.open(path)?;
@@ -30,7 +30,7 @@ fn expect_regular(metadata: &Metadata) -> io::Result<()> {
     ))
 }
 
-/// A key file that others than its owner can read, or put something else in place of.
+/// A key file that users other than its owner can read or replace.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("the key file {path} {}", .exposure)]
 pub struct ExposedKeyFile {
@@ -39,16 +39,16 @@ pub struct ExposedKeyFile {
 }
 
 impl ExposedKeyFile {
-    /// What others can do, and how that ends.
+    /// What others can do, and how to stop it.
     pub fn exposure(&self) -> &Exposure {
         &self.exposure
     }
 }
 
-/// What others than the owner of a file can do with it.
+/// Access to a file by users other than its owner.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Exposure {
-    /// They read it.
+    /// They can read it.
     #[error(
         "can be read by other users of this machine (mode {mode:03o}); `chmod 600` on it closes \
          that"
@@ -57,7 +57,7 @@ pub enum Exposure {
         /// Its permissions.
         mode: u32,
     },
-    /// They write to it: the key of whatever is made next is theirs.
+    /// They can write to it, so they can choose the key of whatever is created next.
     #[error(
         "can be changed by other users of this machine (mode {mode:03o}); `chmod 600` on it \
          closes that"
@@ -66,7 +66,7 @@ pub enum Exposure {
         /// Its permissions.
         mode: u32,
     },
-    /// They put another file in its place.
+    /// They can replace it.
     #[error(
         "can be replaced by other users of this machine, who may write to its folder {folder} \
          (mode {mode:03o}); `chmod go-w` on the folder closes that"
@@ -86,13 +86,13 @@ pub(crate) fn exposed(path: &Path) -> Option<ExposedKeyFile> {
     })
 }
 
-/// What others than its owner can do with a file that is a secret.
+/// Access to a secret file by users other than its owner.
 #[cfg(unix)]
 pub fn reachable(path: &Path) -> Option<Exposure> {
     exposure_of_file(path).or_else(|| replaceable(path))
 }
 
-/// How others than its owner can change what stands in a file, which may be for all to read.
+/// How users other than its owner could change a file's content, which they may read.
 #[cfg(unix)]
 pub fn changeable(path: &Path) -> Option<Exposure> {
     match mode_of(path)? & 0o777 {
@@ -119,7 +119,7 @@ fn exposure_of_file(path: &Path) -> Option<Exposure> {
 
 #[cfg(unix)]
 fn exposure_of_folder(path: &Path) -> Option<Exposure> {
-    /// In a folder with this bit only the owner of a file renames or removes it.
+    /// In a folder with this bit, only the owner of a file can rename or remove it.
     const STICKY: u32 = 0o1000;
     let folder = match path.parent()? {
         folder if folder.as_os_str().is_empty() => Path::new("."),
@@ -134,18 +134,18 @@ fn exposure_of_folder(path: &Path) -> Option<Exposure> {
 
 #[cfg(unix)]
 fn replaceable(path: &Path) -> Option<Exposure> {
-    // A link is replaced where it is, and what it means where that is.
+    // A link can be replaced in its own folder, and its target in the target's folder.
     let resolved = std::fs::canonicalize(path).ok()?;
     [path, &resolved].into_iter().find_map(exposure_of_folder)
 }
 
-/// How others than its owner can change what stands in a file: not known here.
+/// Not implemented on this system.
 #[cfg(not(unix))]
 pub fn changeable(_path: &Path) -> Option<Exposure> {
     None
 }
 
-/// What others than its owner can do with a file that is a secret: not known here.
+/// Not implemented on this system.
 #[cfg(not(unix))]
 pub fn reachable(_path: &Path) -> Option<Exposure> {
     None
@@ -159,7 +159,7 @@ mod tests {
     use std::fs::{self, Permissions};
     use std::os::unix::fs::PermissionsExt;
 
-    /// A folder of its own for each test, removed at the end.
+    /// A separate folder for each test, removed at the end.
     struct Folder(PathBuf);
 
     impl Folder {

@@ -1,4 +1,4 @@
-//! Key slots and where keys come from. Knows nothing of SQLite.
+//! Key slots of a file, and the sources that keys are read from. Independent of SQLite.
 #![forbid(unsafe_code)]
 
 pub mod cache;
@@ -18,7 +18,7 @@ use crypto::secret::Key;
 use thiserror::Error;
 use zeroize::Zeroize;
 
-/// The operating system gave no random bytes.
+/// The operating system's random number generator failed.
 #[derive(Debug, Error)]
 #[error("the operating system gave no random bytes: {0}")]
 pub struct EntropyError(#[from] getrandom::Error);

@@ -1,4 +1,5 @@
-//! A new data key, and after it the end of the former one. None of this touches a page.
+//! Key changes of a rotation: adding a new data key, and later removing the former one. The pages
+//! themselves are resealed elsewhere.
 
 use page_codec::header::{Header, SLOT_COUNT};
 use page_codec::page::EpochKey;
@@ -8,15 +9,16 @@ use crate::unlocked::{UnlockError, Unlocked, open_header};
 use crate::wrapping::{authenticate, fill_slot, is_tagged_by, open_slot, wrapped_epoch};
 use crate::{random_array, random_key};
 
-/// Makes a new data key, under which pages are sealed from now on. The former one stays until
+/// Creates a new data key, under which pages are sealed from now on. The former one stays until
 /// [`end`].
 ///
-/// With `alone`, the master key is new as well, and the slot that opened the file is the only one
-/// left: whoever knew another secret, or an old header and a former secret, learns no new key.
-/// Without it all slots stay. With `versioned`, pages tell their version from now on.
+/// With `alone`, the master key is replaced too, and only the slot that opened the file is kept:
+/// nobody who knows another secret, or an old header with a former secret, learns the new keys.
+/// Without it, all slots stay. With `versioned`, pages carry versions from now on.
 ///
 /// # Errors
-/// When a rotation is under way, or randomness fails.
+///
+/// If a rotation is already in progress, or the random generator fails.
 pub fn begin(
     header: &mut Header,
     unlocked: &mut Unlocked,
@@ -55,10 +57,11 @@ pub fn begin(
     Ok(())
 }
 
-/// Forgets the former data key: no page is sealed under it any more.
+/// Removes the former data key, once no page is sealed under it any more.
 ///
 /// # Errors
-/// When no rotation is under way.
+///
+/// If no rotation is in progress.
 pub fn end(header: &mut Header, unlocked: &mut Unlocked) -> Result<(), SlotError> {
     if !header.is_rotating() {
         return Err(SlotError::NotRotating);
@@ -76,11 +79,12 @@ pub fn end(header: &mut Header, unlocked: &mut Unlocked) -> Result<(), SlotError
     Ok(())
 }
 
-/// Takes over the keys of a header that another connection wrote since.
+/// Takes over the keys of a header that another connection has written since.
 ///
 /// # Errors
-/// When the header is not by the owner of the master key, nor opens with the secret that was
-/// given: it was altered, or that secret was removed.
+///
+/// If the header neither comes from an owner of the master key nor opens with the given secret: it
+/// was altered, or that secret was removed.
 pub fn reopen(header: &Header, unlocked: &Unlocked) -> Result<Unlocked, UnlockError> {
     let kek = unlocked.kek.duplicate();
     let lease = unlocked.lease.another();
@@ -96,7 +100,7 @@ pub fn reopen(header: &Header, unlocked: &Unlocked) -> Result<Unlocked, UnlockEr
     }
 }
 
-/// Gives the file a new master key, which only the slot that opened it holds.
+/// Gives the file a new master key, wrapped only in the slot that opened the file.
 fn replace_master(header: &mut Header, unlocked: &mut Unlocked) -> Result<(), SlotError> {
     let index = unlocked.slot;
     let mut slot = unlocked
@@ -169,7 +173,8 @@ mod tests {
         assert_eq!(epochs(&unlock(&header, &raw(1)).expect("opens")), [1, 2]);
         assert!(unlock(&header, &raw(2)).is_err());
         assert!(!is_tagged_by(&header, &former.master));
-        // A connection that the remaining slot opened goes on; one of another slot does not.
+        // A connection opened with the remaining slot goes on; one opened with another slot does
+        // not.
         assert_eq!(epochs(&reopen(&header, &former).expect("reopens")), [1, 2]);
         assert!(matches!(
             reopen(&header, &other),
@@ -181,7 +186,7 @@ mod tests {
     fn alone_needs_the_slot_to_be_still_the_one_that_opened() {
         let (mut header, mut unlocked) = two_slots();
         let mut other = unlocked.duplicate();
-        // Another connection changes the secret of the very slot.
+        // Another connection changes the secret of that same slot.
         replace(&mut header, &mut other, &raw(3)).expect("replaces");
         let before = header.clone();
         assert!(matches!(

@@ -1,7 +1,8 @@
-//! Key slots: created, opened, added, replaced, removed. None of this touches a page.
+//! Key slots: create, add, replace, remove. None of this changes a page.
 //!
-//! The master key is random and never changes hands: each slot holds it wrapped under a key that
-//! its own secret gives, and it wraps the data keys of the epochs.
+//! The master key is random and never leaves the file: each slot holds it wrapped under a slot key,
+//! which is derived from the slot's secret. The master key in turn wraps the data keys of the
+//! epochs.
 
 use crypto::cipher::Cipher;
 use crypto::kdf::Argon2idParameters;
@@ -18,34 +19,34 @@ use crate::work::{WorkLimit, work_of};
 use crate::wrapping::{authenticate, fill_slot, wrapped_epoch};
 use crate::{Credential, EntropyError, cache, random_array, random_key};
 
-/// Why slots cannot be changed.
+/// Why a slot could not be changed.
 #[derive(Debug, Error)]
 pub enum SlotError {
     /// All slots are in use.
     #[error("all {SLOT_COUNT} key slots are in use; remove one first")]
     Full,
-    /// There is no such slot.
+    /// The slot is empty.
     #[error("there is no key in slot {0}")]
     Empty(usize),
-    /// It is the last one.
+    /// The slot is the last one in use.
     #[error(
         "slot {0} is the only key left; add another before you remove it, or nobody could open the \
          file again"
     )]
     Last(usize),
-    /// A data key is being rotated already.
+    /// A rotation of the data key is already in progress.
     #[error("a rotation of the data key is under way; finish it first")]
     Rotating,
-    /// No rotation to end.
+    /// There is no rotation to end.
     #[error("no rotation of the data key is under way")]
     NotRotating,
-    /// Epochs have 32 bits.
+    /// Epoch numbers have 32 bits, and all are used.
     #[error(
         "the data key of this file was rotated as often as its format allows; copy it with \
          `strongroom encrypt`"
     )]
     EpochsUsedUp,
-    /// Derivation or randomness failed.
+    /// Derivation or random generation failed.
     #[error(transparent)]
     Unlock(#[from] UnlockError),
 }
@@ -56,10 +57,11 @@ impl From<EntropyError> for SlotError {
     }
 }
 
-/// A header for a new file, with one slot, and its keys.
+/// Creates a header with one slot for a new file, and its keys.
 ///
 /// # Errors
-/// When randomness or the derivation fails.
+///
+/// If random generation or the derivation fails.
 pub fn create(
     cipher: Cipher,
     page_size: u32,
@@ -80,10 +82,11 @@ pub fn create(
     )
 }
 
-/// A header for a new file whose one slot opens as the slot of another file does.
+/// Creates a header whose one slot opens with the secret that opens a slot of another file.
 ///
 /// # Errors
-/// When randomness fails.
+///
+/// If random generation fails.
 pub fn create_with(
     cipher: Cipher,
     page_size: u32,
@@ -143,8 +146,7 @@ pub fn create_with(
     ))
 }
 
-/// Settles cipher, page size, and whether pages tell their version, of a header that is not yet on
-/// disk.
+/// Sets cipher, page size and versioning in a header that is not yet on disk.
 pub fn settle(
     header: &mut Header,
     unlocked: &mut Unlocked,
@@ -166,24 +168,25 @@ pub fn settle(
     authenticate(header, &unlocked.master);
 }
 
-/// Gives the database another page size: the header of the next generation.
+/// Changes the page size in the header, and raises the generation.
 pub fn change_page_size(header: &mut Header, unlocked: &Unlocked, page_size: u32) {
     header.page_size = page_size;
     header.generation += 1;
     authenticate(header, &unlocked.master);
 }
 
-/// Marks a new database as committed: the header of the next generation.
+/// Marks a new database as committed, and raises the generation.
 pub fn finish(header: &mut Header, unlocked: &Unlocked) {
     header.may_ignore &= !UNFINISHED;
     header.generation += 1;
     authenticate(header, &unlocked.master);
 }
 
-/// Adds a slot; returns its number.
+/// Adds a slot and returns its number.
 ///
 /// # Errors
-/// When all slots are in use, or the derivation fails.
+///
+/// If all slots are in use, or the derivation fails.
 pub fn add(
     header: &mut Header,
     unlocked: &Unlocked,
@@ -198,10 +201,11 @@ pub fn add(
     Ok(index)
 }
 
-/// Puts another secret into the slot that opened the file; the old one opens nothing any more.
+/// Replaces the secret of the slot that opened the file; the old secret no longer opens it.
 ///
 /// # Errors
-/// When the derivation fails.
+///
+/// If the derivation fails.
 pub fn replace(
     header: &mut Header,
     unlocked: &mut Unlocked,
@@ -215,7 +219,8 @@ pub fn replace(
 /// Empties a slot.
 ///
 /// # Errors
-/// When it is empty or the last one.
+///
+/// If it is empty or the last one.
 pub fn remove(header: &mut Header, unlocked: &Unlocked, index: usize) -> Result<(), SlotError> {
     if header.slots.get(index).is_none_or(Option::is_none) {
         return Err(SlotError::Empty(index));
@@ -229,10 +234,11 @@ pub fn remove(header: &mut Header, unlocked: &Unlocked, index: usize) -> Result<
     Ok(())
 }
 
-/// The same, by whoever has a key that opens the file without that slot.
+/// Like [`remove`], but with another credential, which must open the file without that slot.
 ///
 /// # Errors
-/// As [`remove`]; or the key does not.
+///
+/// As for [`remove`], or if the credential does not open the file.
 pub fn remove_by(
     header: &mut Header,
     unlocked: &Unlocked,
@@ -269,9 +275,9 @@ fn put(
     Ok(kek)
 }
 
-/// Cost and salt of a passphrase beside slot `index`: one derivation then tries both, so that
-/// eight passphrases of a file take no more work than one. (Who guesses tries them at once as
-/// well; `docs/threat-model.md`, section 5.)
+/// Cost and salt of a passphrase slot other than `index`. Slots that share them are tried with one
+/// derivation, so that eight passphrases cost no more than one. (An attacker who guesses also tries
+/// them together; `docs/threat-model.md`, section 5.)
 fn shared_derivation(
     header: &Header,
     kind: SlotKind,

@@ -1,6 +1,6 @@
-//! Where a key comes from: a file, a descriptor, the environment, a command.
+//! Sources of keys: a file, a descriptor, the environment, a command.
 //!
-//! Every read is bounded, every buffer is wiped, and no error repeats what was read.
+//! Every read is bounded, every buffer is wiped, and no error message contains what was read.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,13 +17,13 @@ use zeroize::Zeroizing;
 use crate::key_file;
 pub use crate::key_file::{ExposedKeyFile, Exposure, changeable, reachable};
 
-/// The most that is read from any source.
+/// The most bytes that are read from any source.
 pub const SOURCE_SIZE_MAX: usize = 4 * 1024;
 
-/// How long a command may take: enough for a person who is asked for a passphrase.
+/// Time limit for a command, long enough for a person to type a passphrase.
 const COMMAND_LIMIT: Duration = Duration::from_secs(120);
 
-/// Where a key or a passphrase is to be read from.
+/// A source that a key or passphrase is read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySource {
     /// A file.
@@ -36,10 +36,10 @@ pub enum KeySource {
     Command(String),
 }
 
-/// Why a source gave no key or passphrase.
+/// Why no key or passphrase could be read from a source.
 #[derive(Debug, Error)]
 pub enum KeySourceError {
-    /// The name of a file is a key.
+    /// The given file name is itself a key.
     #[error(
         "what stands in place of the name of a key file is itself a key, and is not shown: put it \
          into a file that only you can read, and name that"
@@ -50,7 +50,7 @@ pub enum KeySourceError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The descriptor could not be read.
@@ -61,10 +61,10 @@ pub enum KeySourceError {
     Descriptor {
         /// The number.
         descriptor: i32,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The variable does not exist, or is not Unicode.
+    /// The variable does not exist, or is not valid Unicode.
     #[error("the environment variable {name} is not set (or is not Unicode text); set it")]
     Environment {
         /// The variable.
@@ -73,52 +73,53 @@ pub enum KeySourceError {
     /// The command could not be run or read.
     #[error("cannot run the key command: {source}")]
     CommandStart {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The command did not end.
+    /// The command timed out.
     #[error(
         "the key command has not ended after {} seconds and was stopped; run it by hand to see \
          what it waits for", COMMAND_LIMIT.as_secs()
     )]
     CommandTimedOut,
-    /// The command ended with a failure.
+    /// The command failed.
     #[error("the key command failed ({status}); its output is not used. Run it by hand to see why")]
     CommandFailed {
-        /// How it ended.
+        /// Its exit status.
         status: std::process::ExitStatus,
     },
-    /// More bytes than any key or passphrase has.
+    /// The source has more bytes than any key or passphrase.
     #[error("{place} gives more than 4 KiB; that is no key. Check that it is the right one")]
     TooLong {
-        /// The source, in words.
+        /// The source, for the message.
         place: String,
     },
-    /// Not 32 bytes, not 64 hexadecimal digits.
+    /// The source has neither 32 bytes nor 64 hexadecimal digits.
     #[error(
         "{place} does not hold a key: 32 bytes or 64 hexadecimal digits are wanted, {size} bytes \
          were read. `strongroom key generate FILE` writes a new one; a passphrase is given by \
          --passphrase-file and the like"
     )]
     NotAKey {
-        /// The source, in words.
+        /// The source, for the message.
         place: String,
-        /// Bytes read.
+        /// The number of bytes read.
         size: usize,
     },
-    /// Nothing, or nothing but a line end.
+    /// The source is empty, or has nothing but a newline.
     #[error("{place} holds an empty passphrase; write one there")]
     EmptyPassphrase {
-        /// The source, in words.
+        /// The source, for the message.
         place: String,
     },
 }
 
 impl KeySource {
-    /// Reads a 256-bit key: 32 bytes, or 64 hexadecimal digits with or without a line end.
+    /// Reads a 256-bit key: 32 bytes, or 64 hexadecimal digits with or without a newline.
     ///
     /// # Errors
-    /// When the source cannot be read or does not hold a key.
+    ///
+    /// If the source cannot be read or does not hold a key.
     pub fn read_raw_key(&self) -> Result<Key, KeySourceError> {
         let bytes = self.read()?;
         parse_raw_key(&bytes).ok_or_else(|| KeySourceError::NotAKey {
@@ -127,10 +128,11 @@ impl KeySource {
         })
     }
 
-    /// Reads a passphrase: everything, without one closing line end.
+    /// Reads a passphrase: the whole content without one trailing newline.
     ///
     /// # Errors
-    /// When the source cannot be read or is empty.
+    ///
+    /// If the source cannot be read or is empty.
     pub fn read_passphrase(&self) -> Result<SecretBytes, KeySourceError> {
         let bytes = self.read()?;
         let passphrase = without_line_end(&bytes);
@@ -142,7 +144,7 @@ impl KeySource {
         Ok(SecretBytes::new(passphrase.to_vec()))
     }
 
-    /// A sentence for the user when others on this machine get at the source, else `None`.
+    /// A warning for the user if other users of this machine have access to the source.
     pub fn exposure(&self) -> Option<ExposedKeyFile> {
         match self {
             KeySource::File(path) => key_file::exposed(path),
@@ -184,10 +186,10 @@ impl KeySource {
     }
 }
 
-/// Someone may have put the key where the name of its file belongs.
+/// The error for an unreadable file. The user may have given the key itself instead of a file name.
 fn unreadable(path: &Path, source: io::Error) -> KeySourceError {
     let name = path.file_name().map(|name| name.to_string_lossy());
-    // In digits: any name of 32 bytes could be a key itself.
+    // Only hexadecimal digits count: any name of 32 bytes could also be a raw key.
     let is_key =
         |name: &str| name.len() == 2 * KEY_SIZE && parse_raw_key(name.as_bytes()).is_some();
     if name.is_some_and(|name| is_key(&name)) {
@@ -199,7 +201,7 @@ fn unreadable(path: &Path, source: io::Error) -> KeySourceError {
     }
 }
 
-/// The key that a text or 32 bytes stand for, if they stand for one.
+/// The key, if `bytes` are 32 bytes or 64 hexadecimal digits.
 pub fn parse_raw_key(bytes: &[u8]) -> Option<Key> {
     if bytes.len() == KEY_SIZE {
         return Key::from_slice(bytes);
@@ -226,7 +228,7 @@ fn without_line_end(bytes: &[u8]) -> &[u8] {
     bytes.strip_suffix(b"\r").unwrap_or(bytes)
 }
 
-/// Reads into a buffer that never grows, so that no copy stays behind in freed memory.
+/// Reads into a buffer that never grows, so that no copy is left in freed memory.
 fn read_bounded(reader: &mut impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
     let mut bytes = Zeroizing::new(vec![0; SOURCE_SIZE_MAX + 1]);
     let mut size = 0;
@@ -262,20 +264,20 @@ fn read_command(command: &str, limit: Duration) -> Result<Zeroizing<Vec<u8>>, Ke
     };
     let status = child.wait().map_err(failed_to_start)?;
     let output = output.map_err(failed_to_start)?;
-    // A command that was cut off while writing ends with a failure too: length says more.
+    // A command that was cut off while writing also fails, so the length is checked first.
     if output.len() <= SOURCE_SIZE_MAX && !status.success() {
         return Err(KeySourceError::CommandFailed { status });
     }
     Ok(output)
 }
 
-/// What a command writes, until it closes its output; None: it has not in time. A thread that waits
-/// for a command in vain ends with what that has started.
+/// Reads the output of a command until it closes its output; `None` after the time limit. In that
+/// case the reading thread ends when the processes that the command started have exited.
 fn read_output(child: &mut Child, limit: Duration) -> Option<io::Result<Zeroizing<Vec<u8>>>> {
     let mut pipe = child.stdout.take()?;
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
-        // Nobody may be waiting any more.
+        // The receiver may have timed out.
         let _ = sender.send(read_bounded(&mut pipe));
     });
     receiver.recv_timeout(limit).ok()
@@ -288,7 +290,7 @@ mod tests {
 
     const HEX: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1F";
 
-    /// A file of its own for each test, removed at the end.
+    /// A separate file for each test, removed at the end.
     struct TemporaryFile(PathBuf);
 
     impl TemporaryFile {
@@ -315,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_in_place_of_the_name_of_its_file_is_not_shown() {
+    fn a_key_given_as_file_name_is_not_shown() {
         let key = "5a".repeat(32);
         let source = KeySource::File(Path::new("/etc").join(&key));
         let error = source.read_raw_key().expect_err("no such file");
@@ -344,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused_without_repeating_it() {
+    fn invalid_keys_are_refused_without_repeating_them() {
         for (index, text) in [
             "",
             "secretword",

@@ -1,4 +1,4 @@
-//! Opening a header: which slots are tried, in which order, and with how much work.
+//! Unlocking a header: which slots are tried, in which order, within which limit on work.
 
 use page_codec::header::{Header, Slot};
 
@@ -8,17 +8,17 @@ use crate::work::{WorkLimit, times_for, work_of};
 use crate::wrapping::open_slot;
 use crate::{Credential, cache};
 
-/// Slots that one derivation may open: those of one salt and cost.
+/// Slots with the same salt and cost, which one derivation tries together.
 struct Group<'a> {
     work: u64,
     slots: Vec<(usize, &'a Slot)>,
 }
 
-/// What is to be tried, the cheapest first.
+/// The groups to try, the cheapest first.
 struct Plan<'a> {
     groups: Vec<Group<'a>>,
-    /// All work, should the groups that are left out be tried too.
-    work_in_all: u64,
+    /// Total work, including the groups that are left out.
+    work_total: u64,
     left_out: bool,
 }
 
@@ -38,7 +38,7 @@ fn plan<'a>(slots: &[(usize, &'a Slot)], limit: WorkLimit) -> Plan<'a> {
         }
     }
     groups.sort_by_key(|group| group.work);
-    let work_in_all = groups.iter().map(|group| group.work).sum();
+    let work_total = groups.iter().map(|group| group.work).sum();
     let mut work_left = limit.work();
     let tried = groups
         .iter()
@@ -54,23 +54,25 @@ fn plan<'a>(slots: &[(usize, &'a Slot)], limit: WorkLimit) -> Plan<'a> {
     groups.truncate(tried);
     Plan {
         groups,
-        work_in_all,
+        work_total,
         left_out,
     }
 }
 
-/// Opens a header, with no more than the default work.
+/// Unlocks a header within the default limit on work.
 ///
 /// # Errors
-/// [`UnlockError::WrongKey`] and its relatives; each says what to do.
+///
+/// An [`UnlockError`] that says what to do.
 pub fn unlock(header: &Header, credential: &Credential) -> Result<Unlocked, UnlockError> {
     unlock_within(header, credential, WorkLimit::DEFAULT)
 }
 
-/// Opens a header.
+/// Unlocks a header within a limit on work.
 ///
 /// # Errors
-/// As [`unlock`]; [`UnlockError::TooMuchWork`] when slots were left out for the limit.
+///
+/// As for [`unlock`]; [`UnlockError::TooMuchWork`] if slots were left out because of the limit.
 pub fn unlock_within(
     header: &Header,
     credential: &Credential,
@@ -89,7 +91,7 @@ pub fn unlock_within(
     }
     let fingerprint = match credential {
         Credential::Passphrase(_) => Some(cache::fingerprint(credential)?),
-        // Deriving from a raw key costs less than remembering it.
+        // Deriving a slot key from a raw key is cheaper than caching it.
         Credential::RawKey(_) | Credential::KeyFile(_) => None,
     };
     for (index, slot) in &slots {
@@ -118,14 +120,14 @@ pub fn unlock_within(
     }
     if plan.left_out {
         return Err(UnlockError::TooMuchWork {
-            wanted: times_for(plan.work_in_all),
+            wanted: times_for(plan.work_total),
             limit: limit.times(),
         });
     }
     Err(UnlockError::WrongKey)
 }
 
-/// Opens a header by the derived key of a slot of another file (see [`Unlocked::inherited`]).
+/// Unlocks a header with the slot key of another file (see [`Unlocked::inherited`]).
 pub fn unlock_inherited(header: &Header, inherited: &InheritedSlot) -> Option<Unlocked> {
     let lease = cache::Lease::new(header.file_id);
     let (index, master) = header.slots.iter().enumerate().find_map(|(index, slot)| {
@@ -149,7 +151,7 @@ mod tests {
         Credential::passphrase(format!("passphrase {number}"))
     }
 
-    /// A file of a raw key, whose other seven slots somebody has filled as he liked.
+    /// A file with one raw key, whose other seven slots an attacker has filled.
     fn hostile(cost: impl Fn(usize) -> Argon2idParameters) -> Header {
         let raw = Credential::raw_key(crypto::secret::Key::from_bytes([1; 32]));
         let (mut header, _) = create(Cipher::Aegis256X2, 4096, &raw).expect("creates");
@@ -191,7 +193,7 @@ mod tests {
             (hostile(|_| gibibyte), vec![]),
             (hostile(|_| passes), vec![]),
             (hostile(|_| DEFAULT), vec![0, 1, 2, 3]),
-            // The genuine one is found behind the others.
+            // The genuine slot is found behind the others.
             (
                 hostile(|number| if number < 7 { gibibyte } else { DEFAULT }),
                 vec![7],
@@ -205,7 +207,7 @@ mod tests {
         let Err(error) = unlock(&header, &passphrase(0)) else {
             panic!("nobody has this key");
         };
-        // Eight of 16 times the default.
+        // Eight slots at 16 times the default.
         assert!(error.to_string().contains("--unlock-work 128"), "{error}");
     }
 
@@ -242,7 +244,7 @@ mod tests {
             let opened = unlock(&header, &passphrase(number)).expect("opens");
             assert_eq!(opened.slot(), number);
         }
-        // A slot that changes, or comes back, is no exception.
+        // A replaced or re-added slot is no exception.
         replace(&mut header, &mut unlocked, &passphrase(10)).expect("replaces");
         remove(&mut header, &unlocked, 3).expect("removes");
         add(&mut header, &unlocked, &passphrase(13)).expect("adds");

@@ -1,4 +1,4 @@
-//! The keys of a file that was unlocked, or why it was not.
+//! The result of unlocking: the keys of a file, or an error.
 
 use crypto::kdf::Argon2idParameters;
 use crypto::secret::Key;
@@ -9,14 +9,14 @@ use thiserror::Error;
 use crate::wrapping::{is_tagged_by, open_epoch, open_slot};
 use crate::{EntropyError, cache};
 
-/// The keys of a file, out of its header.
+/// The keys of a file, unwrapped from its header.
 pub struct Unlocked {
     pub(crate) master: Key,
     pub(crate) slot: usize,
     pub(crate) kek: Key,
-    /// Data keys, the current one among them.
+    /// All data keys, including the current one.
     pub epochs: Vec<EpochKey>,
-    /// Keeps derived keys cached; the last one dropped wipes them.
+    /// Keeps derived keys in the cache; dropping the last lease wipes them.
     pub lease: cache::Lease,
 }
 
@@ -26,7 +26,7 @@ impl Unlocked {
         self.slot
     }
 
-    /// The same keys once more, for a change that may fail half-way.
+    /// Copies the keys, for a change that may fail half-way.
     pub fn duplicate(&self) -> Unlocked {
         let epochs = self.epochs.iter().map(|key| EpochKey {
             epoch: key.epoch,
@@ -42,15 +42,15 @@ impl Unlocked {
         }
     }
 
-    /// The slot that opened the file, while it still does: another connection may have put another
-    /// secret into it, and what is wrapped under this key in that slot opens for nobody.
+    /// The slot that opened the file, if it still does. Another connection may have changed the
+    /// slot's secret; anything wrapped under the old slot key could then not be opened by anyone.
     pub(crate) fn own_slot<'a>(&self, header: &'a Header) -> Option<&'a Slot> {
         let slot = header.slots[self.slot].as_ref()?;
         open_slot(header, self.slot, slot, &self.kek).map(|_| slot)
     }
 
-    /// The slot that opened `from`, for the header of a new file: whoever opens the one opens the
-    /// other, and no secret is asked for twice. `None` when the slot holds another secret by now.
+    /// The slot that opened `from`, for the header of a new file: the same secret then opens both
+    /// files, and the user is not asked for it twice. `None` if the slot has another secret by now.
     pub fn inherited(&self, from: &Header) -> Option<InheritedSlot> {
         let slot = self.own_slot(from)?;
         let (kind, kdf, salt) = (slot.kind, slot.kdf, slot.salt);
@@ -63,7 +63,7 @@ impl Unlocked {
     }
 }
 
-/// What a new file takes over from the slot of another.
+/// What the header of a new file takes over from a slot of another file.
 pub struct InheritedSlot {
     pub(crate) kind: SlotKind,
     pub(crate) kdf: Option<Argon2idParameters>,
@@ -71,16 +71,16 @@ pub struct InheritedSlot {
     pub(crate) kek: Key,
 }
 
-/// Why a header does not open.
+/// Why a header could not be unlocked.
 #[derive(Debug, Error)]
 pub enum UnlockError {
-    /// No slot answers to the secret.
+    /// The secret opens no slot.
     #[error("wrong key: none of this file's key slots opens with it")]
     WrongKey,
-    /// There is no slot of this kind at all.
+    /// No slot is of the secret's kind.
     #[error("wrong key: this file has no key slot for a {0}")]
     NoSlotOfKind(&'static str),
-    /// What is left to try takes longer than a header may ask for.
+    /// The remaining slots need more work than the limit allows.
     #[error(
         "the key is wrong, or its slot takes more work than is done for a header that may be \
          forged: all its slots take {wanted} times that of one passphrase at the default cost, and \
@@ -88,32 +88,32 @@ pub enum UnlockError {
          --unlock-work {wanted}, or STRONGROOM_UNLOCK_WORK={wanted}"
     )]
     TooMuchWork {
-        /// Times the work of one derivation at the default cost that all slots take.
+        /// The work for all slots, in multiples of one derivation at the default cost.
         wanted: u64,
-        /// Times that are allowed.
+        /// The limit, in the same unit.
         limit: u32,
     },
-    /// A slot opened, yet the header is not what the key's owner wrote.
+    /// A slot opened, but the header's tag is wrong: somebody without the master key wrote it.
     #[error(
         "the key is right, but the header of this file was altered; restore its first 8,192 bytes \
          from a backup"
     )]
     HeaderAltered,
-    /// The header changed while the file was open, and the secret given opens it no more.
+    /// The header changed while the file was open, and the given secret no longer opens it.
     #[error(
         "the keys of this file were replaced since it was opened, or its header was altered; close \
          it and open it with a key that it has now"
     )]
     Replaced,
-    /// The derivation failed, as when memory is short.
+    /// The derivation failed, for example for lack of memory.
     #[error("the key derivation failed: {0}")]
     Derivation(#[from] crypto::kdf::KdfError),
-    /// No random bytes.
+    /// The random generator failed.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
 }
 
-/// The keys of a header, given its master key and what it was unwrapped with.
+/// Unwraps the keys of a header, given the master key and the secret that unwrapped it.
 pub(crate) fn open_header(
     header: &Header,
     master: Key,

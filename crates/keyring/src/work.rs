@@ -1,24 +1,24 @@
-//! How much work a header may ask for before it is known to be genuine.
+//! Limit on the work that a header may demand before it is known to be genuine.
 //!
-//! Whoever writes to a file can put slots into its header that take as long as the format allows.
-//! The unit is one derivation at the default cost, memory times passes; lanes are computed one
-//! after the other, and cost no more.
+//! Whoever can write to a file can add slots that take as long to derive as the format allows. The
+//! unit is one derivation at the default cost, as memory times passes; lanes are computed
+//! sequentially and cost nothing extra.
 
 use std::sync::OnceLock;
 
 use crypto::kdf::Argon2idParameters;
 use thiserror::Error;
 
-/// The variable that sets the limit of programs which name none.
+/// Environment variable with the limit for programs that set none.
 const VARIABLE: &str = "STRONGROOM_UNLOCK_WORK";
 
 static OF_PROCESS: OnceLock<WorkLimit> = OnceLock::new();
 
-/// The most work that one passphrase is tried with on one header.
+/// The most work that is spent on trying one passphrase on one header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkLimit(u32);
 
-/// Not a limit.
+/// The text is not a valid limit.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error(
     "unlock_work takes how many times the work of one passphrase at the default cost may be done: \
@@ -28,17 +28,18 @@ pub struct WorkLimit(u32);
 pub struct WorkLimitError;
 
 impl WorkLimit {
-    /// Enough for every file that Strongroom made by itself. One slot within it takes at most 6
-    /// times the default memory: no slot has fewer than 2 passes.
+    /// Enough for every file that Strongroom creates. One slot within it uses at most 6 times the
+    /// default memory, since no slot has fewer than 2 passes.
     pub const DEFAULT: Self = Self(4);
 
-    /// More than eight slots at the ceiling of the format take.
+    /// More than eight slots at the format's ceiling need.
     pub const MAX: u32 = 20_000;
 
-    /// Reads what a user wrote.
+    /// Parses a limit given by the user.
     ///
     /// # Errors
-    /// When it is no number within the bounds.
+    ///
+    /// If it is not a number within the bounds.
     pub fn parse(text: &str) -> Result<Self, WorkLimitError> {
         match text.parse() {
             Ok(times @ 1..=Self::MAX) => Ok(WorkLimit(times)),
@@ -46,15 +47,16 @@ impl WorkLimit {
         }
     }
 
-    /// Sets what [`of_process`](Self::of_process) gives; the first call counts.
+    /// Sets the result of [`of_process`](Self::of_process). Only the first call has an effect.
     pub fn set_for_process(self) {
         let _ = OF_PROCESS.set(self);
     }
 
-    /// What the program has set, else what the environment says, else the default.
+    /// The limit set by the program, else the one in the environment, else the default.
     ///
     /// # Errors
-    /// When the environment holds no limit.
+    ///
+    /// If the environment variable is not a valid limit.
     pub fn of_process() -> Result<Self, WorkLimitError> {
         if let Some(limit) = OF_PROCESS.get() {
             return Ok(*limit);
@@ -65,7 +67,7 @@ impl WorkLimit {
         }
     }
 
-    /// How many times the default.
+    /// The limit as a multiple of the default cost.
     pub(crate) fn times(self) -> u32 {
         self.0
     }
@@ -84,12 +86,12 @@ impl std::str::FromStr for WorkLimit {
     }
 }
 
-/// The work of one derivation, in KiB times passes; none for a raw key.
+/// The work of one derivation, in KiB times passes; zero for a raw key.
 pub(crate) fn work_of(kdf: Option<Argon2idParameters>) -> u64 {
     kdf.map_or(0, |kdf| u64::from(kdf.memory_kib) * u64::from(kdf.passes))
 }
 
-/// How many times the default some work is, rounded up: the limit that would allow it.
+/// Some work as a multiple of the default cost, rounded up: the limit that would allow it.
 pub(crate) fn times_for(work: u64) -> u64 {
     work.div_ceil(work_of(Some(Argon2idParameters::DEFAULT)))
 }

@@ -1,5 +1,5 @@
-//! What a header holds wrapped: the master key in each slot, the data key in each epoch; and its
-//! tag under the master key.
+//! The wrapped keys of a header (the master key in each slot, the data key in each epoch), and the
+//! header's tag under the master key.
 
 use crypto::secret::Key;
 use page_codec::header::{EpochEntry, Header, Slot};
@@ -42,7 +42,7 @@ pub(crate) fn open_slot(header: &Header, index: usize, slot: &Slot, kek: &Key) -
     crypto::wrap::unwrap_key(kek, &slot.nonce, &associated, &slot.wrapped).ok()
 }
 
-/// The data key of an epoch. `None` where it is not wrapped under this master key.
+/// Unwraps the data key of an epoch. `None` if it is not wrapped under this master key.
 pub(crate) fn open_epoch(header: &Header, entry: &EpochEntry, master: &Key) -> Option<Key> {
     let associated = EpochEntry::associated_data(&header.file_id, entry.epoch);
     let kek = epoch_kek(master, &header.file_id);

@@ -1,7 +1,7 @@
-//! What a statement costs in direct mode beyond the bare library: a list of `SELECT 1` run by an
-//! engine's connection, rows kept, and the same statements only prepared, stepped and finalised.
+//! Overhead of direct mode over the bare library: an engine's connection runs a list of `SELECT 1`
+//! and keeps the rows; the baseline only prepares, steps and finalises the same statements.
 //!
-//! `cargo xtask bench direct [--statements N] [--rounds N]` runs it. Both run in turn; the best
+//! Run it with `cargo xtask bench direct [--statements N] [--rounds N]`. Both run in turn; the best
 //! rounds are printed, in processor time.
 
 use std::hint::black_box;

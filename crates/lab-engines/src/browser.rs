@@ -1,15 +1,16 @@
-//! SQLite in a real browser: builds of it in WebAssembly, by where they keep a database, and the
-//! one that browsers had themselves.
+//! SQLite in a real browser: WebAssembly builds with various kinds of storage, and the SQLite that
+//! browsers used to include (WebSQL).
 //!
-//! The worker serves a page, starts the browser on it with a profile of its own in the folder of
-//! the pass, and gives it work ([`browser_session`]). The page's driver opens the database
-//! (`browser/page/host.mjs` says what a driver is); what an engine needs beside its driver is a row
-//! of [`members::MEMBERS`].
+//! The worker serves a page, starts the browser on it with a fresh profile in the folder of the
+//! pass, and gives it work ([`browser_session`]). The page's driver opens the database
+//! (`browser/page/host.mjs` defines what a driver is); what an engine needs besides its driver is a
+//! row of [`members::MEMBERS`].
 //!
 //! 1. A page has one connection, and the browser runs from the creation of the database until the
 //!    engine is stopped.
-//! 2. Time is that of the page's own clock, around the statements alone; the way there and back
-//!    stands apart. Processor time and memory are those of all processes of the browser.
+//! 2. Time is measured by the page's own clock, around the statements only; the round trip to the
+//!    page is recorded separately. Processor time and memory are those of all the browser's
+//!    processes.
 
 mod connection;
 mod members;
@@ -30,13 +31,14 @@ use members::Member;
 /// Family of the engines in browsers.
 pub const FAMILY: &str = "browser";
 
-/// What a browser writes, in the folder of a pass. The name is short: a socket's address is within.
+/// Folder of the browser's files, in the folder of a pass. The name is short because the path of a
+/// socket includes it.
 const FOLDER: &str = "b";
 
-/// How long a browser may take until its page has opened the database.
+/// How long a browser may take to open the database in its page.
 const START_PATIENCE: Duration = Duration::from_secs(120);
 
-/// One place for a database, in one browser.
+/// One kind of storage, in one browser.
 pub(crate) struct BrowserEngine {
     profile: Profile,
     member: &'static Member,
@@ -49,16 +51,16 @@ pub(crate) struct Page {
     session: Session,
     running: Running,
     member: &'static Member,
-    /// Whether a connection has it.
+    /// Whether a connection uses it.
     taken: bool,
 }
 
-/// All members in all browsers that have them.
+/// All members in all browsers that support them.
 pub(crate) fn family() -> Vec<BrowserEngine> {
     members::family()
 }
 
-/// Where the browser is; none where it is not here.
+/// The browser, if it is installed.
 fn program(browser: Browser) -> Option<Program> {
     let installed = || {
         let installable = install::named(install::QT).ok()?;
@@ -96,7 +98,7 @@ impl BrowserEngine {
         })
     }
 
-    /// The page in the browser, started where it does not run.
+    /// The page in the browser, which is started if it is not running.
     fn ready(&self, folder: &Path) -> Result<Arc<Mutex<Page>>, Cause> {
         let mut page = self.page();
         if let Some(page) = &*page {

@@ -1,4 +1,4 @@
-//! A connection to an SQLite, linked or loaded.
+//! A connection to an SQLite library, linked or loaded.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -25,35 +25,35 @@ const COMMON_PRAGMAS: [&str; 7] = [
 /// How long a connection waits for another one's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What SQLite writes a transaction to before it writes it to the database.
+/// Where SQLite writes a transaction before it writes to the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Journal {
-    /// A rollback journal, which is removed: SQLite's default.
+    /// A rollback journal, which is deleted afterwards: SQLite's default.
     Rollback,
     /// A write-ahead log.
     Log,
 }
 
-/// How a database is opened.
+/// Options for opening a database.
 pub(crate) struct Opening {
     /// Which SQLite.
     pub(crate) library: &'static Library,
     /// The file.
     pub(crate) uri: String,
-    /// Run before all else. They may hold a key: no error and no report shows them.
+    /// Run before everything else. They may contain a key: no error and no report shows them.
     pub(crate) key_pragmas: Vec<String>,
     pub(crate) journal: Journal,
     pub(crate) durability: Durability,
     /// Size of the memory map that SQLite reads through.
     pub(crate) map_bytes: u64,
-    /// Reported beside the common settings: a name, and the query for its value.
+    /// Values to report besides the common settings: a name, and the query for its value.
     pub(crate) reports: Vec<(&'static str, &'static str)>,
-    /// How the library was compiled, where it is known.
+    /// How the library was compiled, if known.
     pub(crate) compiled: Option<String>,
 }
 
 impl Opening {
-    /// With SQLite's own defaults, except that transactions are durable.
+    /// SQLite's own defaults, except that transactions are durable.
     pub(crate) fn new(library: &'static Library, uri: String) -> Self {
         Self {
             library,
@@ -145,7 +145,7 @@ pub(crate) fn uri(path: &Path, parameters: &[(&str, &str)]) -> String {
     uri
 }
 
-/// Percent-encodes everything but what can mean nothing else (RFC 3986, section 2.3) and `/`.
+/// Percent-encodes everything except unreserved characters (RFC 3986, section 2.3) and `/`.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -178,10 +178,10 @@ fn run_one(
     Ok(())
 }
 
-/// Result codes `SQLITE_BUSY` and `SQLITE_LOCKED`; those that say more have them in their low bits.
+/// Result codes `SQLITE_BUSY` and `SQLITE_LOCKED`; extended codes contain them in their low bits.
 const LOCKED_CODES: [i32; 2] = [5, 6];
 
-/// What a failed statement means to others.
+/// The error for a failed statement.
 fn failed(error: Error, number: usize, statement: &str) -> EngineError {
     let is_locked = LOCKED_CODES.contains(&(error.code & 0xff));
     let contention = is_locked.then_some(Contention::Busy);
@@ -199,8 +199,8 @@ fn owned(value: SqliteValue<'_>) -> Value {
 }
 
 impl SqliteConnection {
-    /// Runs the statements of a script and hands each row to `take`. A failure comes with the
-    /// number of its statement, from 1.
+    /// Runs the statements of a script and passes each row to `take`. An error contains the number
+    /// of its statement, from 1.
     pub(crate) fn run_script<E>(
         &self,
         script: &Script,
@@ -222,20 +222,20 @@ impl SqliteConnection {
         Ok(Ok(()))
     }
 
-    /// In which of its compile options the library differs from the linked SQLite.
+    /// The compile options in which the library differs from the linked SQLite.
     fn differing_options(&self) -> Result<Option<String>, Error> {
         let linked = Library::linked();
         if std::ptr::eq(linked, self.library) {
             return Ok(None);
         }
         let of_linked = linked.open(":memory:")?.compile_options()?;
-        let own = self.inner.compile_options()?;
+        let options = self.inner.compile_options()?;
         let lacking = |some: &[String], others: &[String], sign: char| -> Vec<String> {
             let only = some.iter().filter(|option| !others.contains(option));
             only.map(|option| format!("{sign}{option}")).collect()
         };
-        let mut differing = lacking(&own, &of_linked, '+');
-        differing.extend(lacking(&of_linked, &own, '-'));
+        let mut differing = lacking(&options, &of_linked, '+');
+        differing.extend(lacking(&of_linked, &options, '-'));
         Ok(Some(differing.join(" ")))
     }
 
@@ -245,7 +245,7 @@ impl SqliteConnection {
         let own = self.reports.iter();
         let own = own.map(|(name, query)| (*name, (*query).to_owned()));
         for (name, query) in common.into_iter().chain(own) {
-            // A file layer that does not know a pragma gives no row.
+            // A VFS that does not know a pragma returns no row.
             let value = self.inner.first_text(&query)?;
             settings.extend(value.map(|value| (name.to_owned(), value)));
         }

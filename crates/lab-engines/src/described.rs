@@ -46,33 +46,33 @@ struct Description {
     base: Option<String>,
 }
 
-/// Why a file describes no engine.
+/// Why a file does not describe an engine.
 #[derive(Debug, thiserror::Error)]
 pub enum DescriptionError {
     /// It cannot be read.
     #[error("cannot read the description of an engine in {path}", path = .path.display())]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is not what it should be.
+    /// The file is not a valid description.
     #[error("{path} describes no engine", path = .path.display())]
     Toml {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Where and why.
+        /// The position and the reason.
         source: Box<toml::de::Error>,
     },
-    /// The name cannot be told from others on a command line.
+    /// The name is not usable on a command line.
     #[error(
         "{path} names its engine `{name}`; a name is made of small letters, digits and `-`, and no \
          other engine has it",
         path = .path.display()
     )]
     Name {
-        /// Which.
+        /// The path.
         path: PathBuf,
         /// The name.
         name: String,
@@ -80,9 +80,9 @@ pub enum DescriptionError {
     /// A command without a program.
     #[error("{path} has an empty command `{command}`; it needs a program", path = .path.display())]
     Empty {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Which command.
+        /// The command.
         command: &'static str,
     },
 }
@@ -90,12 +90,13 @@ pub enum DescriptionError {
 /// The name of the engine that a file describes.
 ///
 /// # Errors
-/// When it describes none.
+///
+/// If it describes none.
 pub fn name_in(path: &Path) -> Result<String, DescriptionError> {
     Ok(read(path)?.profile.name)
 }
 
-/// The engines of all files that describe one.
+/// The engines of all description files.
 pub(crate) fn family(options: &EngineOptions) -> Vec<Described> {
     options
         .files
@@ -153,7 +154,7 @@ fn read(path: &Path) -> Result<Described, DescriptionError> {
     })
 }
 
-/// An engine with a shell and nothing else.
+/// An engine that has only a shell.
 pub(crate) struct Described {
     profile: Profile,
     output: ScriptOutput,
@@ -170,7 +171,7 @@ fn filled_in(words: &[String], folder: &Path) -> Vec<String> {
         .collect()
 }
 
-/// What a command says, first words first.
+/// The output of a command, given as program and arguments.
 fn output(words: &[String]) -> Result<String, Cause> {
     let (program, arguments) = words.split_first().ok_or("an empty command")?;
     let ended = Command::new(program)
@@ -221,7 +222,7 @@ impl Engine for Described {
     }
 }
 
-/// What stands for a connection where there is none.
+/// Stands in for a connection, since there is none.
 struct Shell {
     version: Vec<String>,
 }

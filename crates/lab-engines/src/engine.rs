@@ -1,4 +1,4 @@
-//! What all engines of SQLite's interface share: they differ in how they open a file.
+//! The part that all SQLite-based engines share: they differ in how they open a file.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -12,32 +12,32 @@ use workloads::Dialect;
 use crate::connection::{Journal, Opening, SqliteConnection};
 use crate::shell::{self, Request};
 
-/// How a database of one kind is stored.
+/// How a kind of database is stored.
 pub(crate) trait Storage {
-    /// Makes what must be there before a database is created, such as a key.
+    /// Creates what must exist before a database is created, such as a key.
     fn prepare(&self, _folder: &Path) -> Result<(), Cause> {
         Ok(())
     }
 
-    /// How the database in the folder is opened, or created where it is new.
+    /// The options for opening the database in the folder, or for creating it if it is new.
     fn opening(&self, folder: &Path, new: bool) -> Result<Opening, Cause>;
 }
 
-/// An engine of SQLite's interface.
+/// An SQLite-based engine.
 pub(crate) struct SqliteEngine {
     pub(crate) profile: Profile,
     pub(crate) journal: Journal,
     pub(crate) storage: Box<dyn Storage>,
-    /// What makes this engine in a process of its own.
+    /// Options that recreate this engine in another process.
     pub(crate) options: EngineOptions,
 }
 
-/// What an engine promises, and the settings by which it keeps it.
+/// A durability, with the settings that provide it.
 #[derive(Clone, Copy)]
 pub(crate) struct Variant {
-    /// What is added to the name of the family's first engine.
+    /// Suffix to the name of the family's first engine.
     suffix: &'static str,
-    /// What is added to its description.
+    /// Suffix to its description.
     words: &'static str,
     /// The engine that its times are divided by.
     pub(crate) base: &'static str,
@@ -73,7 +73,7 @@ pub(crate) const LOG: Variant = Variant {
 };
 
 impl Variant {
-    /// An engine that is this variant of a storage.
+    /// The engine for this variant of a storage.
     pub(crate) fn engine(
         self,
         family: &str,

@@ -1,12 +1,12 @@
-//! The home of the lab: the folder of what was installed for its engines.
+//! The lab's home: the folder of everything installed for its engines.
 
 use std::env;
 use std::path::PathBuf;
 
-/// Names the home of the lab.
+/// Environment variable with the lab's home.
 pub const HOME_VARIABLE: &str = "STRONGROOM_LAB_HOME";
 
-/// The home of the lab.
+/// The lab's home.
 pub fn home() -> Option<PathBuf> {
     let folder = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     if let Some(home) = folder(HOME_VARIABLE) {

@@ -1,10 +1,10 @@
-//! PostgreSQL, and the engine of the proxy in the process of the terminals: what is between
-//! `postgres` and `proxy` but the hop. One engine without rules, to see what the engine costs by
-//! itself, and one for each set of columns of TPC-C.
+//! PostgreSQL with the proxy's engine in the process of the terminals: like `proxy`, without the
+//! network hop. One engine has no rules, to show the cost of the engine itself; there is one more
+//! for each set of columns of TPC-C.
 //!
-//! A terminal's bytes go through a session in its own thread, so the session's processor time is
-//! part of the client's. Terminals alone do so: whoever looks at the server's settings or at the
-//! size of the database asks the server itself.
+//! A terminal's bytes go through a session in its own thread, so the session's processor time
+//! counts as the client's. Only terminals do this: queries for the server's settings or the
+//! database's size go to the server directly.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +22,7 @@ use crate::postgres::{self, Postgres, PostgresTerminal, USER};
 use crate::proxy::{VARIANTS, Variant, profile};
 use crate::server_engine::ServerEngine;
 
-/// As the proxy has it where its configuration does not say otherwise.
+/// The default of the proxy's configuration.
 const MESSAGE_SIZE_MAX: usize = 256 << 20;
 
 /// PostgreSQL, and sessions in this process.
@@ -30,7 +30,7 @@ pub(crate) struct InProcessEngine {
     profile: Profile,
     variant: Variant,
     server: ServerEngine<Postgres>,
-    /// Of the server that runs. The key is new for each.
+    /// For the running server; each has a new key.
     protection: Mutex<Option<Arc<Protection>>>,
 }
 

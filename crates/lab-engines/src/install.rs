@@ -1,8 +1,7 @@
-//! Engines that are built or fetched on request only, each into a folder of its own in the *home*
-//! of the lab: the folder that `STRONGROOM_LAB_HOME` names, else `strongroom/lab` in the user's
-//! folder for data.
+//! Engines that are built or downloaded only on request, each into a separate folder in the lab's
+//! *home*: the folder in `STRONGROOM_LAB_HOME`, else `strongroom/lab` in the user's data folder.
 //!
-//! A folder appears whole or not at all: it is made beside its place and renamed.
+//! A folder appears complete or not at all: it is made under a temporary name and renamed.
 
 mod browser;
 mod commands;
@@ -34,18 +33,18 @@ pub(crate) use wasmfs::NAME as WASMFS;
 
 /// Something that can be installed.
 pub struct Installable {
-    /// Its name, which is also that of its folder.
+    /// Its name, also that of its folder.
     pub name: &'static str,
-    /// One line on what it is, and which engines it makes.
+    /// A one-line description that also names the engines it provides.
     pub description: &'static str,
-    /// Where it is, if it is there.
+    /// Where it is installed, if it is.
     pub find: fn(&Installable) -> Option<PathBuf>,
-    /// The system's packages that hold it, where it comes with the system.
+    /// The system's packages that contain it, if the system provides it.
     pub system: Option<&'static system::Packages>,
-    /// What `make` cannot do without.
+    /// Programs that `make` requires.
     pub requires: &'static [system::Requirement],
-    /// Makes it in an empty folder, where it can be had without the system. What it does is told
-    /// as text.
+    /// Builds it in an empty folder, if it can be had without the system's packages. Writes its
+    /// progress as text.
     pub make: Option<Make>,
 }
 
@@ -71,8 +70,8 @@ pub const INSTALLABLE: &[Installable] = &[
     wasmfs::INSTALLABLE,
 ];
 
-/// Names for several things that belong together. What may lack a package of the system comes last:
-/// the others are there then.
+/// Names for groups of installables. Those that may need a missing system package come last, so
+/// that the others get installed.
 pub const GROUPS: &[(&str, &[&str])] = &[(
     "browser",
     &[
@@ -88,22 +87,22 @@ pub const GROUPS: &[(&str, &[&str])] = &[(
 /// Why something was not installed.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
-    /// No such name.
+    /// Unknown name.
     #[error("there is nothing to install by the name `{name}`; `lab list` shows what there is")]
     Unknown {
         /// The name given.
         name: String,
     },
-    /// There is no place to install to.
+    /// There is no folder to install to.
     #[error("there is no folder to install to; name one in {HOME_VARIABLE}")]
     NoHome,
-    /// Only the superuser can do it.
+    /// It requires the superuser.
     #[error("{what} is built in a system of its own, which only the superuser can make")]
     Superuser {
         /// What.
         what: &'static str,
     },
-    /// It is built from this project's sources, which are not here.
+    /// It is built from this project's sources, which were not found.
     #[error(
         "{what} is built in a checkout of Strongroom's sources: run `cargo run -- lab install \
          {what}` there; it goes into the home of the lab ({HOME_VARIABLE}), where this program \
@@ -116,7 +115,7 @@ pub enum InstallError {
     /// A program failed or is not there.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// It is the system's to install.
+    /// It is provided by the system's packages.
     #[error(
         "{product} comes with the system; install it, on Debian by `{command}`, which `--yes` runs \
          for the superuser"
@@ -127,7 +126,7 @@ pub enum InstallError {
         /// The command, which was not run.
         command: String,
     },
-    /// The system's packages were installed, and what was wanted is not there.
+    /// The system's packages were installed, but the product was not found afterwards.
     #[error("`{command}` has run, and {product} is still not found; install it in another way")]
     NotInPackages {
         /// What.
@@ -139,31 +138,32 @@ pub enum InstallError {
     #[error("cannot use {path}; free some space, or name another folder in {HOME_VARIABLE}",
         path = .path.display())]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A package does not hold what it held when this was written.
+    /// A package has unexpected content.
     #[error("{package} has no {wanted}; a newer version of this program may know it")]
     Package {
         /// Its name and version.
         package: &'static str,
-        /// What is missing.
+        /// The missing part.
         wanted: &'static str,
     },
-    /// It was built, and is not what it should be.
+    /// It was built, but does not work.
     #[error("what was built cannot be used")]
     Unusable(#[from] sqlite_api::LoadError),
-    /// Nobody reads what is told.
+    /// The progress cannot be written.
     #[error("cannot write to standard output")]
     Output(#[from] io::Error),
 }
 
-/// The installable thing of that name.
+/// The installable with that name.
 ///
 /// # Errors
-/// When there is none.
+///
+/// If there is none.
 pub fn named(name: &str) -> Result<&'static Installable, InstallError> {
     let mut all = INSTALLABLE.iter();
     let found = all.find(|installable| installable.name == name);
@@ -172,10 +172,11 @@ pub fn named(name: &str) -> Result<&'static Installable, InstallError> {
     })
 }
 
-/// What a name stands for: a group, or one installable thing.
+/// The installables that a name stands for: a group, or a single one.
 ///
 /// # Errors
-/// When there is none.
+///
+/// If there is none.
 pub fn wanted(name: &str) -> Result<Vec<&'static Installable>, InstallError> {
     let group = GROUPS.iter().find(|(group, _)| *group == name);
     let names = group.map_or_else(|| vec![name], |(_, names)| names.to_vec());
@@ -183,18 +184,19 @@ pub fn wanted(name: &str) -> Result<Vec<&'static Installable>, InstallError> {
 }
 
 impl Installable {
-    /// Its folder in the home of the lab, if it is there.
+    /// Its folder in the lab's home, if it exists.
     pub fn folder(&self) -> Option<PathBuf> {
         let folder = home()?.join(self.name);
         folder.is_dir().then_some(folder)
     }
 
-    /// Installs it: by the system's packages, where it has such and they may be installed, else
-    /// into its folder, in place of what was there before. What that requires of the system comes
-    /// first. Returns where it is.
+    /// Installs it: with the system's packages if there are any and they may be installed, else
+    /// into its folder, replacing an earlier installation. Required programs are installed first.
+    /// Returns the location.
     ///
     /// # Errors
-    /// When it could not be installed; what was there before is still there.
+    ///
+    /// If it could not be installed; an earlier installation is then kept.
     pub fn install(
         &self,
         packages: SystemPackages,
@@ -246,13 +248,13 @@ impl Installable {
             fs::rename(&older, &place).map_err(at(&place))?;
         }
         renamed?;
-        // An older one that cannot be removed is only in the way.
+        // An older one that cannot be removed does no harm.
         drop(fs::remove_dir_all(&older));
         Ok(place)
     }
 }
 
-/// One installation at a time; it ends with this process, however that ends.
+/// Allows one installation at a time; the lock ends with this process, however that ends.
 fn lock_file(path: &Path) -> io::Result<fs::File> {
     let file = fs::File::create(path)?;
     file.lock()?;
@@ -267,7 +269,7 @@ fn remove(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// A folder that is removed, unless it was renamed.
+/// A folder that is removed on drop unless it was renamed.
 struct Temporary(PathBuf);
 
 impl Temporary {
@@ -280,7 +282,7 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // What cannot be removed is left behind a name that nobody looks for.
+        // If it cannot be removed, its name is one that nobody looks for.
         drop(fs::remove_dir_all(&self.0));
     }
 }

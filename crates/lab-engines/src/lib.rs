@@ -1,15 +1,14 @@
 //! One short adapter per engine.
 //!
-//! An engine belongs to a *family*, which is a file here: `sqlite` is the SQLite that is linked
-//! into the program, as it comes; `strongroom` is the same SQLite on encrypted files; `library` is
-//! an SQLite that is loaded at run time; `peers` are other products that encrypt SQLite. All of
-//! them speak through [`connection`], so that nothing but the file layer or the library differs
-//! between them. `postgres` and `mysql` are servers ([`server`]): a new one for each pass; `proxy`
-//! is the first of them behind a proxy, `in_process` the same without the hop.
-//! `browser` is SQLite in real browsers, a new profile for each pass.
-//! `described` is any database with a shell that a file of the user's describes.
+//! An engine belongs to a *family*, which is a module here: `sqlite` is the SQLite linked into the
+//! program, unmodified; `strongroom` is the same SQLite on encrypted files; `library` is an SQLite
+//! loaded at run time; `peers` are other products that encrypt SQLite. All of these use
+//! [`connection`], so that they differ only in VFS or library. `postgres` and `mysql` are servers
+//! ([`server`]), started anew for each pass; `proxy` is PostgreSQL behind a proxy, and `in_process`
+//! the same without the hop. `browser` is SQLite in real browsers, with a new profile for each
+//! pass. `described` is any database with a shell that the user describes in a file.
 //!
-//! Without the feature `servers` those that are servers, or stand before one, are left out.
+//! Without the feature `servers` the families that need a server are left out.
 
 mod browser;
 mod connection;
@@ -50,7 +49,7 @@ use lab::engine::{Engine, EngineOptions};
 
 use engine::SqliteEngine;
 
-/// The engines of a run for which none are named; the reference engine comes first.
+/// The default engines of a run; the reference engine comes first.
 pub const DEFAULT: [&str; 6] = [
     "sqlite",
     "strongroom",
@@ -60,8 +59,8 @@ pub const DEFAULT: [&str; 6] = [
     "sqlite-again",
 ];
 
-/// Engines of the published comparison of SQLite in browsers by calls of SQLite's functions, and
-/// ours beside them, where they are available.
+/// The engines of the published comparison of SQLite in browsers in direct mode, and ours, if
+/// available.
 pub const BROWSERS_DIRECT: [&str; 19] = [
     "sqlite",
     "sqlite-again",
@@ -84,7 +83,7 @@ pub const BROWSERS_DIRECT: [&str; 19] = [
     "browser-sahpool-firefox",
 ];
 
-/// The same for scripts, with WebSQL and its companions in the one browser that has it.
+/// The same in script mode, with WebSQL and its counterparts in the one browser that has it.
 pub const BROWSERS_SCRIPT: [&str; 14] = [
     "sqlite",
     "browser-memory",
@@ -102,8 +101,7 @@ pub const BROWSERS_SCRIPT: [&str; 14] = [
     "browser-strongroom-qt",
 ];
 
-/// The engines of a run of workload `tpcc` for which none are named, where they are available; the
-/// reference engine comes first.
+/// The default engines of workload `tpcc`, if available; the reference engine comes first.
 pub const DEFAULT_TPCC: [&str; 11] = [
     "postgres",
     "proxy",
@@ -118,10 +116,10 @@ pub const DEFAULT_TPCC: [&str; 11] = [
     "in-process-20-sensitive",
 ];
 
-/// The families of those that encrypt columns before PostgreSQL: no products of their own.
+/// The families that encrypt columns for PostgreSQL; they are not separate products.
 pub const COLUMN_FAMILIES: [&str; 2] = [names::PROXY_FAMILY, IN_PROCESS_FAMILY];
 
-/// All engines there are, those that the user described among them.
+/// All engines, including those described by the user.
 pub fn all(options: &EngineOptions) -> Vec<Box<dyn Engine>> {
     let mut engines: Vec<Box<dyn Engine>> = Vec::new();
     engines.extend(sqlite_engines(options).into_iter().map(boxed));
@@ -138,7 +136,7 @@ pub fn all(options: &EngineOptions) -> Vec<Box<dyn Engine>> {
     engines
 }
 
-/// Those of SQLite's interface.
+/// The SQLite-based engines.
 fn sqlite_engines(options: &EngineOptions) -> Vec<SqliteEngine> {
     let mut engines = sqlite::family();
     engines.extend(strongroom::family());

@@ -13,7 +13,7 @@ struct Foreign {
     pragmas: Vec<String>,
 }
 
-/// What stands for the cipher of a library that is given a key.
+/// Cipher name for a library that is given a key.
 const UNKNOWN_CIPHER: &str = "the library's own";
 
 pub(crate) fn family(options: &EngineOptions) -> Vec<SqliteEngine> {
@@ -40,7 +40,7 @@ fn members(library: &Named) -> [SqliteEngine; 2] {
     })
 }
 
-/// The name of the engine that a library becomes: that of its file without what follows a dot.
+/// The engine name for a library: its file name up to the first dot.
 pub fn library_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let stem = name.split('.').find(|part| !part.is_empty());

@@ -1,4 +1,4 @@
-//! MariaDB and MySQL: two products that speak one protocol.
+//! MariaDB and MySQL: two products with one protocol.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,20 +21,21 @@ pub(crate) enum Brand {
     MySql,
 }
 
-/// One of the products with these settings beside its own defaults.
+/// One of the products, with settings besides its defaults.
 pub(crate) struct MySql {
     brand: Brand,
     settings: &'static [&'static str],
 }
 
-/// The account and the database that the lab makes.
+/// The account and the database that the lab creates.
 const USER: &str = "lab";
 
-/// Settings of those that do not wait. MySQL keeps a binary log by default and waits for that too.
+/// Settings for engines that do not wait for the disk. MySQL by default keeps a binary log and
+/// waits for that, too.
 const MARIADB_NOSYNC: &[&str] = &["--innodb-flush-log-at-trx-commit=2"];
 const MYSQL_NOSYNC: &[&str] = &["--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0"];
 
-/// One of the products, to look where it is.
+/// One of the products with its defaults, for finding out where it is installed.
 pub(crate) fn product(brand: Brand) -> MySql {
     let settings = &[];
     MySql { brand, settings }
@@ -101,7 +102,7 @@ impl MySql {
         installed(&self.name().to_lowercase(), "bin")
     }
 
-    /// The folder of the product that holds `bin`.
+    /// The folder of the product that contains `bin`.
     fn base(server: &Path) -> Option<&Path> {
         server.parent()?.parent()
     }
@@ -154,11 +155,12 @@ impl Product for MySql {
             .arg("--no-defaults")
             .arg(format!("--datadir={}", place.data().display()));
         match self.brand {
-            // Its superuser can log in by the socket alone, as the account that runs the server.
+            // Its superuser can log in only through the socket, from the account that runs the
+            // server.
             Brand::MariaDb => {
                 command.args(["--skip-test-db", "--auth-root-authentication-method=socket"]);
             }
-            // Its superuser has a password that nobody kept.
+            // Its superuser has an unknown password.
             Brand::MySql => {
                 command
                     .args(["--initialize"])
@@ -183,12 +185,12 @@ impl Product for MySql {
             .arg(format!("--datadir={}", place.data().display()))
             .arg(format!("--port={port}"))
             .arg("--bind-address=127.0.0.1")
-            // A relative path is one in the data folder, and short enough for the system.
+            // A relative path is resolved in the data folder, and is short enough for the system.
             .arg("--socket=server.sock")
             .arg(format!("--pid-file={}", place.pid_file().display()))
             .arg("--character-set-server=utf8mb4");
         if self.brand == Brand::MySql {
-            // Else it listens on a second port.
+            // Otherwise it listens on a second port.
             command
                 .arg("--mysqlx=OFF")
                 .args(folders_of_mysql(&programs.server));
@@ -226,7 +228,7 @@ impl Product for MySql {
             "--no-defaults",
             "--batch",
             "--skip-column-names",
-            // Whatever the locale says: texts of workloads are UTF-8.
+            // Texts of workloads are UTF-8, whatever the locale.
             "--default-character-set=utf8mb4",
             "--protocol=tcp",
             "--host=127.0.0.1",
@@ -244,7 +246,7 @@ impl Product for MySql {
     }
 }
 
-/// A MySQL that was unpacked somewhere must be told where.
+/// A MySQL that was unpacked to any folder must be told where it is.
 fn folders_of_mysql(server: &Path) -> Vec<String> {
     let server = server.canonicalize().unwrap_or_else(|_| server.to_owned());
     let share = |base: &Path| base.join("share").join("errmsg-utf8.txt").exists();
@@ -257,7 +259,7 @@ fn folders_of_mysql(server: &Path) -> Vec<String> {
     }
 }
 
-/// What it reports of itself.
+/// The settings to report.
 const SETTINGS: [&str; 10] = [
     "innodb_flush_log_at_trx_commit",
     "sync_binlog",
@@ -308,7 +310,7 @@ impl MySqlSession {
     }
 }
 
-/// The server's own words, without a password in them.
+/// The server's message, without a password.
 fn told(error: mysql::Error) -> Cause {
     match error {
         mysql::Error::MySqlError(said) => format!("{} (error {})", said.message, said.code).into(),
@@ -316,7 +318,7 @@ fn told(error: mysql::Error) -> Cause {
     }
 }
 
-/// Values come as texts, with the type of their column.
+/// Values arrive as texts, with the type of their column.
 fn decoded(column: &Column, value: &mysql::Value) -> Value {
     const BINARY: u16 = 63;
     let mysql::Value::Bytes(bytes) = value else {
@@ -364,7 +366,7 @@ fn decoded(column: &Column, value: &mysql::Value) -> Value {
     }
 }
 
-/// By the number of the server's error.
+/// Classifies by the server's error number.
 fn met(error: &mysql::Error) -> Option<Contention> {
     match error {
         mysql::Error::MySqlError(said) => match said.code {
@@ -413,7 +415,7 @@ impl Session for MySqlSession {
     }
 
     fn close(self: Box<Self>) -> Result<(), Cause> {
-        // It says goodbye when it is dropped; the server has nothing to answer.
+        // The destructor sends the quit command, which the server does not answer.
         drop(self.connection);
         Ok(())
     }

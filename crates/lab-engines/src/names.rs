@@ -1,17 +1,17 @@
-//! Names of engines that are servers, also where a build leaves these out.
+//! Names of server engines, defined even in builds without them.
 
-/// What the command line calls PostgreSQL.
+/// PostgreSQL on the command line.
 pub const POSTGRES: &str = "postgres";
-/// What it calls MySQL, and MariaDB where a URL names the server.
+/// MySQL on the command line, also for MariaDB if a URL names the server.
 pub const MYSQL: &str = "mysql";
-/// MariaDB that the lab starts.
+/// A MariaDB started by the lab.
 const MARIADB: &str = "mariadb";
 /// The family of PostgreSQL behind the proxy.
 pub const PROXY_FAMILY: &str = "proxy";
 /// The family of PostgreSQL with the proxy's engine in the client's process.
 pub const IN_PROCESS_FAMILY: &str = "in-process";
 
-/// Whether an engine of that name is a server, or stands before one.
+/// Whether the engine with that name is a server, or needs one.
 pub fn needs_servers(name: &str) -> bool {
     let products = [POSTGRES, MYSQL, MARIADB, PROXY_FAMILY, IN_PROCESS_FAMILY];
     let is_variant = |rest: &str| rest.is_empty() || rest.starts_with('-');
@@ -20,7 +20,7 @@ pub fn needs_servers(name: &str) -> bool {
         .any(|product| name.strip_prefix(product).is_some_and(is_variant))
 }
 
-/// Whether this build lacks the engine of that name, for want of the feature `servers`.
+/// Whether this build lacks the engine because the feature `servers` is off.
 pub fn is_left_out(name: &str) -> bool {
     !cfg!(feature = "servers") && needs_servers(name)
 }

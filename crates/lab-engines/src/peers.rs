@@ -15,19 +15,19 @@ use crate::install;
 struct Product {
     /// The engine's name.
     name: &'static str,
-    /// What is to be installed.
+    /// The installable it needs.
     library: &'static str,
     title: &'static str,
     cipher: &'static str,
     /// Run before the key is given.
     chooses_cipher: Option<&'static str>,
     passphrase_derivation: &'static str,
-    /// The pragma that gives a key of 32 bytes that no derivation needs.
+    /// The pragma that sets a 32-byte key without derivation.
     raw_key: &'static str,
     reports: &'static [(&'static str, &'static str)],
 }
 
-/// They protect nothing: the databases live as long as a pass.
+/// Protects nothing: the databases live only as long as a pass.
 const PASSPHRASE: &str = "key = 'a passphrase that protects nothing'";
 
 const SQLITE3MC_REPORTS: &[(&str, &str)] = &[

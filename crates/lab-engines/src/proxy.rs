@@ -1,8 +1,8 @@
-//! PostgreSQL behind `strongroom proxy`, which encrypts columns by rules: one engine without
-//! rules, to see what the way through the proxy costs, and one for each set of columns of TPC-C.
+//! PostgreSQL behind `strongroom proxy`, which encrypts columns by rules: one engine without rules,
+//! to show the cost of the proxy itself, and one for each set of columns of TPC-C.
 //!
-//! Server and proxy are new for each pass, and so is the key. The proxy is this program itself:
-//! another one, such as that of a test, has no proxy.
+//! Server, proxy and key are new for each pass. The proxy is this program itself, so another
+//! program, such as a test, has no proxy.
 
 use std::fs::{self, File};
 use std::io;
@@ -29,11 +29,11 @@ use crate::server_engine::ServerEngine;
 
 /// A set of rules, and whether tables get the guard that a proxy adds by default.
 pub(crate) struct Variant {
-    /// What follows the family in the name.
+    /// Suffix of the engine's name after the family.
     pub suffix: &'static str,
     pub rules: Option<&'static str>,
     pub guards: bool,
-    /// What the rules protect.
+    /// What the rules protect, in words.
     pub words: &'static str,
 }
 
@@ -80,7 +80,7 @@ pub(crate) const VARIANTS: [Variant; 6] = [
     },
 ];
 
-/// How long the proxy may take until it listens, or until it has ended.
+/// Timeout for the proxy to start listening, or to exit.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -105,7 +105,7 @@ pub(crate) fn family() -> impl Iterator<Item = ProxyEngine> {
     })
 }
 
-/// What the results say of an engine with rules.
+/// The profile of an engine with rules.
 pub(crate) fn profile(family: &str, suffix: &str, description: String) -> Profile {
     Profile {
         name: format!("{family}{suffix}"),
@@ -114,7 +114,7 @@ pub(crate) fn profile(family: &str, suffix: &str, description: String) -> Profil
         dialect: Dialect::Postgres,
         base: Some("postgres".to_owned()),
         durability: Durability::Full,
-        // Single columns: most of what a server stores stays readable.
+        // Only single columns are encrypted: most of what a server stores stays readable.
         cipher: None,
         control: false,
     }
@@ -146,7 +146,7 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> ProxyError {
     move |source| ProxyError::File { path, source }
 }
 
-/// A proxy that runs. It is killed when nobody holds it any more.
+/// A running proxy. Dropping the last reference kills it.
 struct Proxy {
     child: Mutex<Child>,
     address: Address,
@@ -154,13 +154,15 @@ struct Proxy {
     server: Arc<Running>,
 }
 
-/// This program, if it has a proxy, and can make a key where there are rules.
+/// The path of this program, if it has a proxy, and can generate a key if there are rules.
 fn program(has_rules: bool) -> Result<PathBuf, ProxyError> {
     static HAS_PROXY: OnceLock<bool> = OnceLock::new();
     static HAS_KEYS: OnceLock<bool> = OnceLock::new();
-    let own = std::env::current_exe().map_err(at(Path::new("/proc/self/exe")))?;
+    let this_program = std::env::current_exe().map_err(at(Path::new("/proc/self/exe")))?;
     let says = |command: &str, word: &str| {
-        let help = Command::new(&own).args([command, "--help"]).output();
+        let help = Command::new(&this_program)
+            .args([command, "--help"])
+            .output();
         help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains(word))
     };
     if !HAS_PROXY.get_or_init(|| says("proxy", "--config")) {
@@ -170,10 +172,10 @@ fn program(has_rules: bool) -> Result<PathBuf, ProxyError> {
         let command = "columns create-key";
         return Err(ProxyError::Missing { command });
     }
-    Ok(own)
+    Ok(this_program)
 }
 
-/// The configuration of a proxy between two ports of this machine.
+/// The configuration of a proxy between two local ports.
 fn configuration(port: u16, upstream: u16, key: &Path, variant: &Variant) -> String {
     let mut text = format!(
         "[proxy]\nlisten = \"127.0.0.1:{port}\"\nupstream = \"127.0.0.1:{upstream}\"\n\
@@ -214,7 +216,7 @@ impl Proxy {
                 .map_err(at(&log))
         };
         let child = Command::new(&program)
-            // Who measures it reads its files below /proc.
+            // The lab must read its files below /proc to measure it.
             .args(["proxy", "--allow-dumps", "--config"])
             .arg(&path)
             .stdin(Stdio::null())
@@ -261,20 +263,23 @@ impl Proxy {
         self.child().id().cast_signed()
     }
 
-    /// How it ended, if it has.
+    /// How it exited, if it has.
     fn obituary(&self) -> Option<ProxyError> {
         let status = self.child().try_wait().ok()??;
-        let said = last_words(&self.log);
-        Some(ProxyError::Ended { status, said })
+        let log_end = last_words(&self.log);
+        Some(ProxyError::Ended {
+            status,
+            said: log_end,
+        })
     }
 
-    /// Ends it in order, or by force.
+    /// Ends it gracefully, or by force after a timeout.
     fn end(&self) {
         if self.obituary().is_some() {
             return;
         }
-        // Not waited for yet, so the number is still its own.
-        let _told_by_waiting = kill(Pid::from_raw(self.pid()), Signal::SIGTERM);
+        // Not reaped yet, so the number is still this process.
+        let _reported_by_wait = kill(Pid::from_raw(self.pid()), Signal::SIGTERM);
         let began = Instant::now();
         while self.obituary().is_none() {
             if began.elapsed() > PATIENCE {
@@ -334,7 +339,7 @@ fn last_words(log: &Path) -> String {
 }
 
 impl ProxyEngine {
-    /// The proxy before the server on the data in the folder, both started where they do not run.
+    /// The proxy for the server on the data in the folder; starts both if needed.
     fn ready(&self, folder: &Path) -> Result<Arc<Proxy>, EngineError> {
         let server = self.server.ready(folder)?;
         let mut proxy = self.proxy.lock().unwrap_or_else(PoisonError::into_inner);
@@ -454,7 +459,7 @@ mod tests {
         }
     }
 
-    /// The rules say the types of the columns that the workload creates.
+    /// The rules' types must match the columns that the workload creates.
     #[test]
     fn rules_and_tables_agree() {
         for Variant { suffix, rules, .. } in VARIANTS {

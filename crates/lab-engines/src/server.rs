@@ -1,12 +1,13 @@
-//! A server of the lab's own: found, given a new data folder and a free port, and ended.
+//! A server run by the lab: located, given a new data folder and a free port, and stopped.
 //!
-//! What is common to the products stands here; an adapter says how its product is called
-//! ([`Product`]). Invariants:
-//! 1. A server listens on 127.0.0.1 alone, under a password that was drawn for it, and its folder
-//!    is its user's alone: nobody else on the machine gets at it.
-//! 2. It is a child of this process, so that its work can be measured and its end is seen.
-//! 3. Servers refuse to run as the superuser: for him they run as `nobody`.
-//! 4. What a server said last is part of every message about its failure.
+//! This module has what the products share; an adapter describes its product ([`Product`]).
+//! Invariants:
+//!
+//! 1. A server listens only on 127.0.0.1, with a random password, and only its user can enter its
+//!    folder: nobody else on the machine has access.
+//! 2. It is a child of this process, so that its work can be measured and its exit is noticed.
+//! 3. Servers refuse to run as root: if the lab is root, they run as `nobody`.
+//! 4. The last output of a server is part of every message about its failure.
 
 use std::fs;
 use std::io;
@@ -33,44 +34,45 @@ pub(crate) use place::Place;
 #[cfg(feature = "servers")]
 pub(crate) use place::drawn_name;
 
-/// How long a server may take until it answers, or until it has ended.
+/// Timeout for a server to start answering, or to exit.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Between two looks at a server that starts or ends.
+/// Pause between two checks on a server that starts or exits.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Another program may take the port between its choice and the server's start.
 const PORTS_TRIED: usize = 5;
 
-/// What an adapter says of its product.
+/// An adapter's description of its product.
 pub(crate) trait Product: Send + Sync {
     /// Its name, as its makers write it.
     fn name(&self) -> &'static str;
 
-    /// Where it is on this machine, or what to do to have it.
+    /// Where it is installed, or what to do to install it.
     fn locate(&self) -> Result<Programs, String>;
 
-    /// Fills a new data folder.
+    /// Initialises a new data folder.
     fn initialise(&self, programs: &Programs, place: &Place) -> Result<(), Cause>;
 
-    /// How the server is started.
+    /// The command that starts the server.
     fn command(&self, programs: &Programs, place: &Place, port: u16) -> Command;
 
-    /// Whether it says, by a file of its own, that it listens. Before that, somebody else might.
+    /// Whether the server's own files say that it listens. Before that, the port could belong to
+    /// another program.
     fn is_ready(&self, place: &Place) -> bool;
 
-    /// The signal on which it ends in order, without waiting for clients.
+    /// The signal for a clean shutdown without waiting for clients.
     fn end_signal(&self) -> Signal;
 
     /// Logs in.
     fn connect(&self, address: &Address) -> Result<Box<dyn Session>, Cause>;
 
-    /// Whether terminals of workload `tpcc` can work at it.
+    /// Whether terminals of workload `tpcc` are supported.
     fn has_terminals(&self) -> bool {
         false
     }
 
-    /// Logs a terminal in, at an address that may be that of a proxy before the server.
+    /// Logs a terminal in, at the server's address or that of a proxy for it.
     fn terminal(
         &self,
         _address: &Address,
@@ -80,7 +82,7 @@ pub(crate) trait Product: Send + Sync {
         Err(format!("{} has no terminals", self.name()).into())
     }
 
-    /// How its shell is started.
+    /// The command that starts its shell.
     fn shell(&self, programs: &Programs, address: &Address) -> Option<ScriptCommand>;
 }
 
@@ -89,22 +91,22 @@ pub(crate) trait Session: Send {
     /// Runs one statement and keeps its rows.
     fn run(&mut self, statement: &str, answers: &mut Answers) -> Result<(), Cause>;
 
-    /// What other connection's work a statement met, after it has failed.
+    /// The kind of contention that made the last statement fail, if any.
     fn contention(&self) -> Option<Contention>;
 
-    /// Whether the connection was lost, after a statement has failed.
+    /// Whether the last failure was the loss of the connection.
     fn is_lost(&self) -> bool;
 
-    /// Name and value of what the product reports of itself.
+    /// The settings that the product reports, name and value.
     fn settings(&mut self) -> Result<Vec<(String, String)>, Cause>;
 
     /// Logs out.
     fn close(self: Box<Self>) -> Result<(), Cause>;
 }
 
-/// Who knows what became of the other side of a connection.
+/// Knows what happened to the other side of a connection.
 pub(crate) trait Witness: Send + Sync {
-    /// What to say of a connection that was lost.
+    /// The reason to report for a lost connection.
     fn why_lost(&self) -> String;
 }
 
@@ -112,9 +114,9 @@ pub(crate) trait Witness: Send + Sync {
 #[derive(Debug, Clone)]
 pub(crate) struct Programs {
     pub(crate) server: PathBuf,
-    /// What fills a data folder.
+    /// The program that initialises a data folder.
     pub(crate) initialiser: PathBuf,
-    /// Its shell, where it came with one.
+    /// Its shell, if it has one.
     pub(crate) shell: Option<PathBuf>,
 }
 
@@ -136,14 +138,14 @@ impl Programs {
     }
 }
 
-/// By what a client finds a server.
+/// Where and as whom a client logs in.
 #[derive(Clone)]
 pub(crate) struct Address {
     pub(crate) port: u16,
     pub(crate) password: String,
 }
 
-/// Why there is no server, or why it is of no use.
+/// Why there is no usable server.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServerError {
     #[error("{product} is not there: {remedy}")]
@@ -199,19 +201,19 @@ fn at(path: &Path, source: io::Error) -> ServerError {
     }
 }
 
-/// Whether we may do everything here, which servers must not.
+/// Whether this process is root, as which servers refuse to run.
 pub(crate) fn is_superuser() -> bool {
     Account::needed().is_some()
 }
 
-/// A port of this machine that nobody listens on now.
+/// A local port that nobody listens on now.
 pub(crate) fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
         .local_addr()?
         .port())
 }
 
-/// A server that runs. It is killed when nobody holds it any more.
+/// A running server. Dropping the last reference kills it.
 pub(crate) struct Running {
     child: Mutex<Child>,
     place: Place,
@@ -219,7 +221,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts a server on a place that was initialised, and returns when it answers.
+    /// Starts a server on an initialised folder, and returns when it answers.
     pub(crate) fn start(
         product: &dyn Product,
         programs: &Programs,
@@ -229,7 +231,7 @@ impl Running {
         let mut said = String::new();
         for _ in 0..PORTS_TRIED {
             let port = next_port().map_err(|source| at(&place.private, source))?;
-            // One that was killed has left it.
+            // Left by a server that was killed.
             drop(fs::remove_file(place.pid_file()));
             let child = place.spawn(&mut product.command(programs, place, port))?;
             let password = place.password()?;
@@ -258,7 +260,7 @@ impl Running {
             let cause = match product.is_ready(&self.place) {
                 true => match product.connect(&self.address) {
                     Ok(session) => {
-                        // It answers: that is all.
+                        // The connection was only a check that it answers.
                         drop(session.close());
                         return Ok(());
                     }
@@ -277,7 +279,7 @@ impl Running {
         }
     }
 
-    /// How the server ended, if it has.
+    /// How the server exited, if it has.
     fn obituary(&self) -> Option<ServerError> {
         let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
         let status = child.try_wait().ok()??;
@@ -285,7 +287,7 @@ impl Running {
         Some(ServerError::Ended { status, said })
     }
 
-    /// A server that was killed is still ending.
+    /// A server that was killed may still be exiting.
     fn end_of_connection(&self) -> ServerError {
         const ENDING: Duration = Duration::from_secs(2);
         let began = Instant::now();
@@ -299,7 +301,7 @@ impl Running {
         ServerError::Lost { said }
     }
 
-    /// Ends the server in order.
+    /// Shuts the server down cleanly.
     pub(crate) fn end(&self, signal: Signal) -> Result<(), ServerError> {
         let pid = self
             .child
@@ -309,8 +311,8 @@ impl Running {
         if self.obituary().is_some() {
             return Ok(());
         }
-        // Not waited for yet, so the number is still its own.
-        let _told_by_waiting = kill(Pid::from_raw(pid.cast_signed()), signal);
+        // Not reaped yet, so the number is still this process.
+        let _reported_by_wait = kill(Pid::from_raw(pid.cast_signed()), signal);
         let began = Instant::now();
         while began.elapsed() < PATIENCE {
             if self.obituary().is_some() {
@@ -327,7 +329,7 @@ impl Running {
 
     fn kill(&self) {
         let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
-        // It may have ended; both say so, and neither has anything to tell.
+        // It may have exited; errors are ignored.
         drop(child.kill());
         drop(child.wait());
     }
@@ -345,13 +347,13 @@ impl Drop for Running {
     }
 }
 
-/// In the words of PostgreSQL, MariaDB and MySQL.
+/// In the messages of PostgreSQL, MariaDB and MySQL.
 fn tells_of_a_taken_port(said: &str) -> bool {
     let said = said.to_lowercase();
     said.contains("address already in use") || said.contains("already have another mysqld")
 }
 
-/// The first of these programs that is in one of the folders, or else on the search path.
+/// The first of these programs in one of the folders, or else on the search path.
 pub(crate) fn find(names: &[&str], folders: &[PathBuf]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -364,7 +366,7 @@ pub(crate) fn find(names: &[&str], folders: &[PathBuf]) -> Option<PathBuf> {
         })
 }
 
-/// Folders of a product in the home of the lab; `*` stands for a whole name.
+/// Folders of a product in the lab's home; `*` matches a whole name.
 pub(crate) fn installed(product: &str, within: &str) -> Vec<PathBuf> {
     let Some(home) = home() else {
         return vec![];
@@ -383,7 +385,7 @@ pub(crate) fn installed(product: &str, within: &str) -> Vec<PathBuf> {
     folders
 }
 
-/// What a program says to `--version`.
+/// A program's output for `--version`.
 pub(crate) fn version(program: &Path) -> String {
     let output = Command::new(program)
         .arg("--version")
@@ -398,7 +400,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_taken_port_is_told_from_other_reasons() {
+    fn a_taken_port_is_distinguished_from_other_failures() {
         let said = "Can't start server: Bind on TCP/IP port. Got error: 98: Address already in use";
         assert!(tells_of_a_taken_port(said));
         assert!(!tells_of_a_taken_port("FATAL: lock file exists"));

@@ -1,4 +1,4 @@
-//! An engine that is a server of the lab's own, a new one for each pass.
+//! An engine that is a server run by the lab, started anew for each pass.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use crate::server::{
     Address, Place, Product, Programs, Running, ServerError, Session, Witness, free_port,
 };
 
-/// A product under some settings, with a server of its own.
+/// A product with settings, and its server.
 pub(crate) struct ServerEngine<P: Product> {
     profile: Profile,
     product: P,
@@ -46,7 +46,7 @@ impl<P: Product> ServerEngine<P> {
 }
 
 impl<P: Product> ServerEngine<P> {
-    /// The server on the data in the folder, started where it does not run.
+    /// The server on the data in the folder; starts it if needed.
     pub(crate) fn ready(&self, folder: &Path) -> Result<Arc<Running>, EngineError> {
         let mut running = self.running();
         if let Some(server) = &*running {
@@ -57,7 +57,7 @@ impl<P: Product> ServerEngine<P> {
         Ok(Arc::clone(running.insert(started)))
     }
 
-    /// Connects at that address: the server's own, or that of a proxy before it.
+    /// Connects to that address: the server's own, or that of a proxy for it.
     pub(crate) fn connection_at(
         &self,
         address: &Address,
@@ -69,12 +69,12 @@ impl<P: Product> ServerEngine<P> {
         Ok(Box::new(ServerConnection { session, witness }))
     }
 
-    /// How its shell is started at that address.
+    /// The command that starts its shell at that address.
     pub(crate) fn shell_at(&self, address: &Address) -> Option<ScriptCommand> {
         self.product.shell(&self.programs().ok()?, address)
     }
 
-    /// Logs a terminal in at that address: the server's own, or that of a proxy before it.
+    /// Logs a terminal in at that address: the server's own, or that of a proxy for it.
     pub(crate) fn terminal_at(
         &self,
         address: &Address,
@@ -85,7 +85,7 @@ impl<P: Product> ServerEngine<P> {
         terminal.map_err(EngineError::Open)
     }
 
-    /// Runs statements on a connection of their own to the server.
+    /// Runs statements on a new connection to the server.
     fn order(&self, statements: &[&str]) -> Result<Answers, EngineError> {
         let server = self.running().as_ref().map(Arc::clone);
         let none = || EngineError::Open("the server does not run".into());
@@ -177,19 +177,19 @@ impl<P: Product> Engine for ServerEngine<P> {
 
 impl<P: Product> Drop for ServerEngine<P> {
     fn drop(&mut self) {
-        // After a failure, which is what is told: one that is asked to end leaves no shared memory.
+        // Only the first failure is reported. A clean shutdown leaves no shared memory.
         drop(self.stop());
     }
 }
 
-/// A session, and who knows of its server if that is ours.
+/// A session, and a witness for its server if that is run by the lab.
 pub(crate) struct ServerConnection {
     session: Box<dyn Session>,
     witness: Option<Arc<dyn Witness>>,
 }
 
 impl ServerConnection {
-    /// With a server that somebody else looks after.
+    /// A session with a server that the lab does not run.
     pub(crate) fn elsewhere(session: Box<dyn Session>) -> Self {
         Self {
             session,
@@ -197,7 +197,7 @@ impl ServerConnection {
         }
     }
 
-    /// What the client says, and what became of the server where the connection was lost.
+    /// The client's error, and what happened to the server if the connection was lost.
     fn explained(&self, cause: Cause) -> Cause {
         match &self.witness {
             Some(witness) if self.session.is_lost() => {
@@ -259,7 +259,7 @@ mod tests {
         }
     }
 
-    /// Each product says in its own words that its port was taken.
+    /// Each product has its own message for a port that is taken.
     fn goes_on_with_another_port<P: Product>(engine: &ServerEngine<P>) {
         if let Some(missing) = engine.missing() {
             println!("left out: {missing}");

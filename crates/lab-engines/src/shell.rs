@@ -1,7 +1,7 @@
-//! The shell of the engines of SQLite's interface: runs a script and writes its rows as CSV.
+//! The shell of SQLite-based engines: runs a script and writes its rows as CSV.
 //!
-//! It does what SQLite's own shell does with `-csv`, and as little beside it: the time of the whole
-//! process is what is measured.
+//! It does what SQLite's own shell does with `-csv`, and as little else as possible, since the time
+//! of the whole process is measured.
 
 use std::io::{self, BufWriter, Read, Write};
 use std::path::PathBuf;
@@ -10,11 +10,11 @@ use lab::engine::{EngineError, EngineOptions};
 use serde::{Deserialize, Serialize};
 use sqlite_api::{Error, Script, Statement};
 
-/// The sub-command by which the program becomes this shell.
+/// The subcommand that makes the program this shell.
 pub const COMMAND: &str = "lab-shell";
 
-/// The variable of the environment that says what to open: it may hold a key, which an argument
-/// would show to everybody on the machine.
+/// Environment variable that says what to open: it may contain a key, which an argument would show
+/// to everybody on the machine.
 pub const REQUEST_VARIABLE: &str = "STRONGROOM_LAB_SHELL";
 
 /// What to open.
@@ -25,13 +25,13 @@ pub(crate) struct Request {
     pub(crate) folder: PathBuf,
 }
 
-/// Why a script did not run to its end.
+/// Why a script failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ShellError {
-    /// Nobody said what to open.
+    /// The environment variable is not set.
     #[error("the shell of the lab is started by `compare`, not by hand")]
     Request,
-    /// No such engine, or one of another kind.
+    /// There is no such engine, or it is of another kind.
     #[error("there is no engine `{name}` with this shell")]
     Engine {
         /// The name asked for.
@@ -43,12 +43,12 @@ pub enum ShellError {
     /// A statement failed.
     #[error("statement {number} of the script failed")]
     Statement {
-        /// Its place, from 1.
+        /// Its number, from 1.
         number: usize,
-        /// What SQLite says.
+        /// SQLite's error.
         source: Error,
     },
-    /// Standard input or output failed, or the input is no UTF-8.
+    /// Standard input or output failed, or the input is not UTF-8.
     #[error("the script cannot be read, or its rows cannot be written")]
     Pipe(#[from] io::Error),
 }
@@ -56,7 +56,8 @@ pub enum ShellError {
 /// Runs the script in `input` on the database that `request` names.
 ///
 /// # Errors
-/// The first failure; rows up to it are written.
+///
+/// The first failure; rows before it are written.
 pub fn run(
     request: Option<&str>,
     input: &mut dyn Read,
@@ -75,7 +76,7 @@ pub fn run(
     input.read_to_string(&mut text)?;
     let mut output = BufWriter::with_capacity(1 << 16, output);
     let ran = connection.run_script(&Script::new(text), |row| write_row(&mut output, row));
-    // What was answered before a failure is shown.
+    // Rows before a failure are shown.
     output.flush()?;
     ran.map_err(|(number, source)| ShellError::Statement { number, source })??;
     Ok(lab::engine::Connection::close(Box::new(connection))?)
@@ -93,7 +94,7 @@ fn write_row(output: &mut impl Write, row: &Statement<'_>) -> io::Result<()> {
     output.write_all(b"\n")
 }
 
-/// A value as CSV; an empty text is a pair of quotes, so that it is not taken for NULL.
+/// A value as CSV; an empty text is a pair of quotes, to distinguish it from NULL.
 fn write_value(output: &mut impl Write, text: &[u8]) -> io::Result<()> {
     let special = |byte: &u8| matches!(byte, b',' | b'"' | b'\r' | b'\n');
     if !text.is_empty() && !text.iter().any(special) {

@@ -1,4 +1,4 @@
-//! SQLite as it comes.
+//! Unmodified SQLite.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ struct Plain {
     map_bytes: u64,
 }
 
-/// Size of the memory map of the engines that have one: more than any workload fills.
+/// Size of the memory map of engines that have one: larger than any workload's database.
 const MAP_BYTES: u64 = 1 << 30;
 
 pub(crate) fn family() -> Vec<SqliteEngine> {

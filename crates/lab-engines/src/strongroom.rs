@@ -9,7 +9,7 @@ use sqlite_api::Library;
 use crate::connection::{DATABASE_FILE, Opening, uri};
 use crate::engine::{LOG, NOSYNC, SYNC, SqliteEngine, Storage};
 
-/// The cipher of a new file for which none is named.
+/// The cipher of new files by default.
 const DEFAULT_CIPHER: &str = "aegis-256x2";
 
 /// The others.
@@ -20,7 +20,7 @@ const KEY_FILE: &str = "key";
 
 const KEY_BYTES: usize = 32;
 
-/// What Strongroom tells of itself.
+/// Settings that Strongroom reports.
 const REPORTS: [(&str, &str); 3] = [
     ("strongroom_cipher", "PRAGMA strongroom_cipher"),
     ("strongroom_status", "PRAGMA strongroom_status"),
@@ -31,7 +31,7 @@ const REPORTS: [(&str, &str); 3] = [
 #[derive(Clone, Copy)]
 struct Sealed {
     cipher: &'static str,
-    /// Whether pages tell their version, so that an older copy of one is found.
+    /// Whether pages carry versions, so that older copies are detected.
     freshness: bool,
 }
 

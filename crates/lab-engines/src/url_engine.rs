@@ -1,5 +1,6 @@
-//! A server that the user names by a URL, which a variable of the environment holds, as a URL may
-//! hold a password. The lab works in a schema or database of its own there, and removes it.
+//! A running server that the user names by a URL, taken from an environment variable since it may
+//! contain a password. The lab works in a schema or database that it creates there and removes
+//! afterwards.
 //!
 //! No error shows the URL or a part of it.
 
@@ -18,7 +19,7 @@ use crate::postgres::PostgresSession;
 use crate::server::{Session, drawn_name};
 use crate::server_engine::ServerConnection;
 
-/// An engine for each variable that the user names.
+/// An engine for each environment variable that the user names.
 pub(crate) fn family(options: &EngineOptions) -> Vec<UrlEngine> {
     let engine = |(product, variable): &(String, String)| {
         let dialect = match product.as_str() {
@@ -44,11 +45,11 @@ pub(crate) fn family(options: &EngineOptions) -> Vec<UrlEngine> {
     options.url_variables.iter().filter_map(engine).collect()
 }
 
-/// A server elsewhere.
+/// A server that the lab does not run.
 pub(crate) struct UrlEngine {
     profile: Profile,
     variable: String,
-    /// The schema or database of the lab, while there is one.
+    /// The lab's schema or database, while it exists.
     own: Mutex<Option<String>>,
 }
 
@@ -59,7 +60,7 @@ impl UrlEngine {
         url.map_err(|_| format!("the variable {variable} holds no URL: set it").into())
     }
 
-    /// Logs in, to the schema or database if one is named.
+    /// Logs in, using the schema or database if given.
     fn connect(&self, own: Option<&str>) -> Result<Box<dyn Session>, Cause> {
         let variable = &self.variable;
         let misshapen = |form: &str| -> Cause {
@@ -101,20 +102,20 @@ impl UrlEngine {
     }
 
     fn remove(&self) -> Result<(), Cause> {
-        let own = self
+        let schema = self
             .own
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        let Some(own) = own else {
+        let Some(schema) = schema else {
             return Ok(());
         };
         let with_all = match self.profile.dialect {
             Dialect::Postgres => " CASCADE",
             Dialect::Mysql | Dialect::Sqlite => "",
         };
-        let removed = self.order(&format!("DROP {} {own}{with_all}", self.kind()));
-        removed.map_err(|cause| format!("{own} is left on the server: {cause}").into())
+        let removed = self.order(&format!("DROP {} {schema}{with_all}", self.kind()));
+        removed.map_err(|cause| format!("{schema} is left on the server: {cause}").into())
     }
 }
 
@@ -133,21 +134,21 @@ impl Engine for UrlEngine {
 
     fn create(&self, _: &Path) -> Result<(), EngineError> {
         let attempt = || -> Result<(), Cause> {
-            let own = format!("strongroom_lab_{}", drawn_name()?);
-            self.order(&format!("CREATE {} {own}", self.kind()))?;
-            *self.own.lock().unwrap_or_else(PoisonError::into_inner) = Some(own);
+            let schema = format!("strongroom_lab_{}", drawn_name()?);
+            self.order(&format!("CREATE {} {schema}", self.kind()))?;
+            *self.own.lock().unwrap_or_else(PoisonError::into_inner) = Some(schema);
             Ok(())
         };
         attempt().map_err(EngineError::Create)
     }
 
     fn open(&self, _: &Path) -> Result<Box<dyn Connection>, EngineError> {
-        let own = self
+        let schema = self
             .own
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        let session = self.connect(own.as_deref()).map_err(EngineError::Open)?;
+        let session = self.connect(schema.as_deref()).map_err(EngineError::Open)?;
         Ok(Box::new(ServerConnection::elsewhere(session)))
     }
 
@@ -158,7 +159,7 @@ impl Engine for UrlEngine {
 
 impl Drop for UrlEngine {
     fn drop(&mut self) {
-        // After a failure, which is what is told.
+        // Only the first failure is reported.
         drop(self.remove());
     }
 }

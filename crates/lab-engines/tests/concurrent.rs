@@ -1,4 +1,4 @@
-//! Workload `concurrent` on real engines: every acknowledged commit is there, and no other.
+//! Workload `concurrent` on real engines: exactly the acknowledged commits are in the tables.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 use std::path::Path;
 

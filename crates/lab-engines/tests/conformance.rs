@@ -1,4 +1,4 @@
-//! What every engine must do, shown on each of them.
+//! What every engine must do, checked for each.
 
 #[path = "support/databases.rs"]
 mod databases;
@@ -16,13 +16,13 @@ use databases::{answers, odd_folder};
 
 const CANARY: &str = "a row that says thousand";
 
-/// The engines that can be used on this machine; the others are named.
+/// The engines that can be used on this machine; the others are printed.
 fn engines() -> Vec<Box<dyn Engine>> {
     let mut engines = lab_engines::all(&support::options());
-    // Set where all of them were installed before.
+    // Set if all of them must be installed.
     let all_required = std::env::var_os("STRONGROOM_LAB_PEERS").is_some();
     engines.retain(|engine| {
-        // Servers have a test of their own.
+        // Servers have separate tests.
         if engine.server() != Server::None {
             return false;
         }
@@ -89,7 +89,7 @@ fn a_failing_statement_is_named() {
             panic!("{failure:?}");
         };
         assert_eq!((number, statement.as_str()), (2, "SELECT nothing FROM t;"));
-        // Nothing after the failing statement has run.
+        // No statement after the failing one has run.
         connection
             .run(&["SELECT * FROM t;"], &mut Answers::default())
             .unwrap();
@@ -147,7 +147,7 @@ fn the_speed_tests_have_the_same_answers_everywhere_and_the_known_tables() {
     let tests = workloads::speed::tests();
     let mut reference: Option<Vec<String>> = None;
     for engine in engines() {
-        // What differs between engines that wait for the disk and those that do not is time.
+        // Engines that wait for the disk and those that do not differ only in time.
         if engine.profile().durability == Durability::Full {
             continue;
         }

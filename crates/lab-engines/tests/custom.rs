@@ -1,4 +1,4 @@
-//! The example of a workload of the user's own runs, and what is wrong with a folder is told.
+//! The example of a user-defined workload runs, and errors in a folder are reported.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::fs;
@@ -57,7 +57,7 @@ fn every_dialect_has_the_example() {
 }
 
 #[test]
-fn a_folder_that_is_none_is_told() {
+fn a_folder_that_is_no_workload_is_reported() {
     let missing = Spec::named("./no-such-folder").unwrap();
     let message = build(&missing, Dialect::Sqlite).unwrap_err().to_string();
     assert!(
@@ -102,7 +102,7 @@ fn files_that_change_under_way_are_noticed() {
     ));
 }
 
-/// Statements that SQLite can prepare where there is a table `t(a)`.
+/// Statements that SQLite can prepare if there is a table `t(a)`.
 const STATEMENTS: [&str; 10] = [
     "SELECT ';', \"a\", `a`, [a] FROM t",
     "INSERT INTO t VALUES('it''s; not over')",
@@ -116,10 +116,10 @@ const STATEMENTS: [&str; 10] = [
     "UPDATE t SET a = \"a\" || ';' WHERE a <> '--'",
 ];
 
-/// What may stand between two of them.
+/// What may separate two of them.
 const BETWEEN: [&str; 6] = [";", ";\n", " ;; ", ";-- '\n", ";/* \" */\n", "; ;\n--\n"];
 
-/// The text cut where SQLite's own parser sees each statement end.
+/// The text, split where SQLite's own parser sees the end of each statement.
 fn cut_by_sqlite(text: &str) -> Vec<&str> {
     let connection = Library::linked().open(":memory:").unwrap();
     connection.execute("CREATE TABLE t(a)").unwrap();

@@ -1,6 +1,6 @@
-//! A deadlock in workload `concurrent` on real servers: the server ends it, the lab counts it, and
-//! the transaction is tried again until it is committed. Servers that are not installed are named
-//! and left out.
+//! A deadlock in workload `concurrent` on real servers: the server resolves it, the lab counts it,
+//! and the transaction is retried until it commits. Servers that are not installed are printed and
+//! skipped.
 
 #[path = "support/databases.rs"]
 mod databases;
@@ -30,7 +30,7 @@ struct Crossing<'a> {
 
 struct CrossingConnection {
     connection: Box<dyn Connection>,
-    /// In the order in which they are updated; none once that was done.
+    /// In the order of the updates; `None` after them.
     rows: Option<[u32; 2]>,
     middle: Arc<Barrier>,
 }
@@ -70,7 +70,7 @@ impl Connection for CrossingConnection {
         assert_eq!((statements[0], statements[3]), ("BEGIN;", "COMMIT;"));
         let updates = rows.map(|row| format!("UPDATE t1 SET b=b+1 WHERE a={row};"));
         let first = self.connection.run(&["BEGIN;", &updates[0]], answers);
-        // Also after a failure, or the other one would wait for ever.
+        // Also after a failure, or the other one would wait forever.
         self.middle.wait();
         first?;
         self.connection.run(&[&updates[1], "COMMIT;"], answers)
@@ -122,7 +122,7 @@ fn a_deadlock_is_counted_and_its_transaction_is_tried_again() {
         assert!(sample.deadlocks >= 1, "{name}: {sample:?}");
         assert_eq!(sample.retries, sample.deadlocks + sample.busy, "{name}");
         assert_eq!(sample.given_up, 0, "{name}");
-        // All that was acknowledged is there once, what was rolled back is not.
+        // Everything acknowledged is there once, and nothing that was rolled back.
         for fact in outcome.acknowledged.facts() {
             let found = databases::answers(engine, folder, &[&fact.query]);
             let known: Vec<Value> = fact.row.iter().copied().map(Value::Integer).collect();

@@ -1,4 +1,4 @@
-//! What the workloads foresee is what SQLite holds when it has run them.
+//! The facts that workloads predict are what SQLite contains after running them.
 
 #[path = "support/facts.rs"]
 mod facts;
@@ -7,8 +7,8 @@ use lab::answer::Answers;
 use lab::engine::EngineOptions;
 use workloads::{Dialect, Spec, build};
 
-/// Runs those tests of a workload, looks up every fact about their tables after each, and counts
-/// the rows of each.
+/// Runs the selected tests of a workload, checks every fact about the tables after each, and counts
+/// each test's rows.
 fn rows_of(spec: &Spec, is_run: impl Fn(u32) -> bool) -> Vec<usize> {
     let engine = lab_engines::named("sqlite-nosync", &EngineOptions::default());
     let engine = engine.expect("stock SQLite is always there");

@@ -1,5 +1,5 @@
 //! What every engine must do (as in `conformance.rs`), in the SQL of the servers; and what only a
-//! server can do: die, or fail to start. Servers that are not installed are named and left out.
+//! server can do: die, or fail to start. Servers that are not installed are printed and skipped.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 #[path = "support/databases.rs"]
@@ -103,7 +103,7 @@ fn a_failing_statement_is_named(engine: &dyn Engine, folder: &Path) {
     };
     assert_eq!((number, statement.as_str()), (2, statements[1]));
     assert!(source.to_string().contains("nothing"), "{source}");
-    // Nothing after the failing statement has run, and the connection can be used.
+    // No statement after the failing one has run, and the connection is still usable.
     connection
         .run(&["SELECT * FROM u;"], &mut Answers::default())
         .unwrap();
@@ -163,7 +163,7 @@ fn a_shell_gives_the_same_rows(engine: &dyn Engine, folder: &Path) {
     assert_eq!(said, row);
 }
 
-/// What differs between servers that wait for the disk and those that do not is time.
+/// Servers that wait for the disk and those that do not differ only in time.
 #[test]
 fn the_speed_tests_leave_the_known_tables() {
     let tests = workloads::speed::tests();
@@ -184,7 +184,7 @@ fn the_speed_tests_leave_the_known_tables() {
     });
 }
 
-/// Without the load of all rows, which takes a minute and shows nothing more of the dialects.
+/// Without loading all rows, which takes a minute and shows nothing more about the dialects.
 #[test]
 fn the_pinger_tables_are_made_and_its_queries_run() {
     const LOAD: u32 = 4;
@@ -208,7 +208,7 @@ fn the_pinger_tables_are_made_and_its_queries_run() {
 }
 
 #[test]
-fn a_killed_server_is_told_with_its_last_words() {
+fn a_killed_server_is_reported_with_its_last_words() {
     let waits = |engine: &dyn Engine| engine.profile().durability == Durability::Full;
     each(waits, |engine, folder| {
         engine.create(folder).unwrap();
@@ -216,11 +216,11 @@ fn a_killed_server_is_told_with_its_last_words() {
         connection
             .run(&["SELECT 1;"], &mut Answers::default())
             .unwrap();
-        let own = std::process::id().cast_signed();
+        let this_process = std::process::id().cast_signed();
         let data = folder.join("server").join("data").display().to_string();
-        let server = descendants(own).into_iter().find(|process| {
+        let server = descendants(this_process).into_iter().find(|process| {
             let line = fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
-            process.parent == own && String::from_utf8_lossy(&line).contains(&data)
+            process.parent == this_process && String::from_utf8_lossy(&line).contains(&data)
         });
         let pid = server.unwrap().pid.to_string();
         assert!(
@@ -230,7 +230,7 @@ fn a_killed_server_is_told_with_its_last_words() {
                 .unwrap()
                 .success()
         );
-        // PostgreSQL's part for this connection may answer until it has seen it.
+        // PostgreSQL's process for this connection may answer until it has noticed.
         let mut failure = Ok(());
         while failure.is_ok() {
             failure = connection.run(&["SELECT 2;"], &mut Answers::default());
@@ -251,7 +251,7 @@ fn a_server_that_cannot_be_initialised_says_why() {
     each(waits, |engine, folder| {
         let folder = folder.join("full");
         fs::create_dir(&folder).unwrap();
-        // Needs the superuser, and a system that lets him.
+        // Needs root, and a system that allows mounts.
         let mount = ["-t", "tmpfs", "-o", "size=8m,mode=755", "tmpfs"];
         let mounted = Command::new("mount")
             .args(mount)
@@ -285,9 +285,9 @@ fn a_server_that_cannot_be_initialised_says_why() {
     });
 }
 
-/// A server of the lab's own plays the one that runs already.
+/// A server started by the test stands in for one that is already running.
 #[test]
-fn a_server_with_a_url_is_left_as_it_was() {
+fn a_server_with_a_url_is_left_unchanged() {
     let waits = |engine: &dyn Engine| engine.profile().durability == Durability::Full;
     each(waits, |engine, folder| {
         engine.create(folder).unwrap();

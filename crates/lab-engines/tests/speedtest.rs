@@ -1,4 +1,4 @@
-//! Workload `speedtest` gives the answers that SQLite's own program gives.
+//! Workload `speedtest` returns the same answers as SQLite's own program.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 #[path = "support/facts.rs"]
@@ -8,12 +8,12 @@ use lab::answer::{Answers, Value};
 use lab::engine::EngineOptions;
 use workloads::{Dialect, Spec, build, speedtest};
 
-/// The hash that the original prints with `--verify`: of all values of the statements that it
-/// prepares. It is a stream cipher's state, stirred by the bytes.
+/// The hash that the original prints with `--verify`, over all values of the statements that it
+/// prepares: the state of a stream cipher, updated with the bytes.
 struct Verification {
     state: [u8; 256],
     places: (u8, u8),
-    /// Bytes of all values, two more for each.
+    /// Bytes of all values, plus two for each.
     bytes: usize,
 }
 
@@ -39,7 +39,7 @@ impl Verification {
     }
 
     fn add(&mut self, value: &Value) {
-        // Reals differ in their last digits: only that there is one is counted.
+        // Reals differ in their last digits, so only their presence is counted.
         let (kind, text) = match value {
             Value::Null => (b'N', "nil".to_owned()),
             Value::Integer(number) => (b'I', number.to_string()),
@@ -71,7 +71,7 @@ impl Verification {
     }
 }
 
-/// Tests whose rows the original reads by a call that does not count.
+/// Tests whose rows the original reads with a call that does not count.
 const NOT_COUNTED: [&str; 4] = ["210", "260", "520", "980"];
 
 fn verify(engine: &str, size: u32) -> String {

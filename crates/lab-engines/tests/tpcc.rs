@@ -1,5 +1,5 @@
-//! Workload `tpcc` on a real server: what the terminals leave is consistent, what somebody else
-//! breaks is found, and the end of the server is told.
+//! Workload `tpcc` on a real server: the tables are consistent after the terminals, deliberate
+//! damage is found, and the end of the server is reported.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 #[path = "support/databases.rs"]
@@ -22,7 +22,7 @@ use workloads::tpcc::{Isolation, Step};
 
 use databases::{answers, odd_folder};
 
-/// PostgreSQL with the tables of two small warehouses; nothing where it is not installed.
+/// PostgreSQL with the tables of two small warehouses; `None` if it is not installed.
 fn filled() -> Option<(Box<dyn Engine>, TempDir)> {
     let engine = lab_engines::named("postgres", &EngineOptions::default()).unwrap();
     if let Some(missing) = engine.missing() {
@@ -67,8 +67,7 @@ fn step(terminals: u32, isolation: Isolation) -> Step {
     }
 }
 
-/// Runs a step; for longer where nothing was committed while it was measured, as on a machine that
-/// has much else to do.
+/// Runs a step; longer if nothing was committed while it was measured, as on a busy machine.
 fn run_until_committed(
     (engine, folder): (&dyn Engine, &Path),
     step: Step,
@@ -87,7 +86,7 @@ fn run_until_committed(
 }
 
 #[test]
-fn what_terminals_leave_is_consistent() {
+fn tables_are_consistent_after_the_terminals() {
     let Some((engine, folder)) = filled() else {
         return;
     };
@@ -101,13 +100,13 @@ fn what_terminals_leave_is_consistent() {
         let run = sample.terminals().unwrap();
         println!("{run:?}");
         assert_eq!(run.step, step);
-        // Six terminals at two small warehouses: those that must be in an order may starve.
+        // Six terminals on two small warehouses: serialisable transactions may starve.
         assert!(run.given_up == 0 || isolation == Isolation::Serializable);
         assert_eq!(
             run.committed,
             run.kinds.iter().map(|kind| kind.committed).sum::<u64>()
         );
-        // Each kind has several; which of them get through is chance.
+        // Each kind has several statements; which kinds complete is random.
         assert!(run.statements > 2 * run.committed);
         assert!(run.latency.p50_ns <= run.latency.p99_ns);
         assert_eq!(run.proxy_cpu_ns, None);
@@ -118,7 +117,7 @@ fn what_terminals_leave_is_consistent() {
 }
 
 #[test]
-fn what_is_broken_is_found() {
+fn broken_conditions_are_found() {
     let Some((engine, folder)) = filled() else {
         return;
     };
@@ -154,13 +153,13 @@ fn what_is_broken_is_found() {
 }
 
 #[test]
-fn the_end_of_the_server_is_told() {
+fn the_end_of_the_server_is_reported() {
     const TERMINALS: u32 = 3;
     let Some((engine, folder)) = filled() else {
         return;
     };
     let postmaster = main_process(folder.path());
-    // Filling may have connections that are about to end.
+    // The connections that filled the tables may still be closing.
     let before = sessions(postmaster);
     let is_over = Arc::new(AtomicBool::new(false));
     let watched = Arc::clone(&is_over);
@@ -197,7 +196,7 @@ fn the_end_of_the_server_is_told() {
     );
 }
 
-/// Server processes of clients: PostgreSQL shows in their titles from where those come.
+/// PostgreSQL's processes for clients, recognised by the client's address in their titles.
 fn sessions(postmaster: i32) -> BTreeSet<i32> {
     let is_session = |pid: &i32| {
         let title = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -208,11 +207,11 @@ fn sessions(postmaster: i32) -> BTreeSet<i32> {
 }
 
 fn main_process(folder: &Path) -> i32 {
-    let own = process::id().cast_signed();
+    let this_process = process::id().cast_signed();
     let data = folder.join("server").join("data").display().to_string();
-    let server = descendants(own).into_iter().find(|process| {
+    let server = descendants(this_process).into_iter().find(|process| {
         let line = fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
-        process.parent == own && String::from_utf8_lossy(&line).contains(&data)
+        process.parent == this_process && String::from_utf8_lossy(&line).contains(&data)
     });
     server.unwrap().pid
 }

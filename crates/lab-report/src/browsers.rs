@@ -1,4 +1,4 @@
-//! The published comparison of SQLite in browsers, repeated: theirs beside what was measured here.
+//! The published comparison of SQLite in browsers, with our measurements beside the published ones.
 
 use lab::comparison::{Cell, Comparison, EngineSummary};
 use lab::engine::Mode;
@@ -14,13 +14,13 @@ const FAMILY: &str = "browser";
 /// The native engine that all others are divided by.
 const NATIVE: &str = "sqlite";
 
-/// What must be known to read the table.
+/// The explanation for the table.
 pub(crate) const NOTE: &str = "Seconds for all tests of workload speedtest together, and how many \
      times the native build's they are, on the same machine and for the same tests. The page gives \
      the native build's times for direct calls alone: scripts are divided by those, there and \
      here. Where an engine cannot do some tests, they are left out of both sides, and counted.";
 
-/// What Strongroom's engines in browsers are held against: engine and base.
+/// What Strongroom's engines in browsers are compared with: engine and base.
 const PAIRS: [(&str, &str); 6] = [
     ("browser-strongroom", "browser-opfs"),
     ("browser-strongroom", "browser-sahpool"),
@@ -30,19 +30,19 @@ const PAIRS: [(&str, &str); 6] = [
     ("browser-strongroom-firefox", "browser-opfs-firefox"),
 ];
 
-/// What must be known to read the table of pairs.
+/// The explanation for the table of pairs.
 pub(crate) const PAIRS_NOTE: &str = "Time for all tests together over that of the other engine in \
      the same round, by calls of SQLite's functions; medians, with 95 % intervals where there are \
      enough rounds.";
 
-/// Engines over others, by size.
+/// Ratios of engines, by size.
 #[derive(Debug, Serialize)]
 pub(crate) struct Pairs {
     pub(crate) sizes: Vec<u32>,
     pub(crate) rows: Vec<PairRow>,
 }
 
-/// One engine over another.
+/// One engine compared with another.
 #[derive(Debug, Serialize)]
 pub(crate) struct PairRow {
     pub(crate) engine: &'static str,
@@ -51,7 +51,7 @@ pub(crate) struct PairRow {
     pub(crate) cells: Vec<String>,
 }
 
-/// The pairs that took part together in some run of direct calls.
+/// The pairs that took part together in some run in direct mode.
 pub(crate) fn pairs(comparisons: &[&Comparison]) -> Option<Pairs> {
     let direct = comparisons
         .iter()
@@ -82,7 +82,7 @@ pub(crate) fn pairs(comparisons: &[&Comparison]) -> Option<Pairs> {
     (!rows.is_empty()).then_some(Pairs { sizes, rows })
 }
 
-/// One way for statements to reach SQLite.
+/// The table for one way to pass statements to SQLite.
 #[derive(Debug, Serialize)]
 pub(crate) struct Table {
     pub(crate) title: &'static str,
@@ -93,15 +93,15 @@ pub(crate) struct Table {
 /// One build of SQLite.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
-    /// What the page calls it, where it is there.
+    /// Its name on the published page, if it is there.
     pub(crate) published: String,
     /// The engine here.
     pub(crate) engine: String,
-    /// For each size what was published, and what was measured here.
+    /// For each size the published time, and the measured one.
     pub(crate) cells: Vec<[String; 2]>,
 }
 
-/// A table for each way in which speedtest ran in a browser.
+/// A table for each mode in which speedtest ran in a browser.
 pub(crate) fn tables(comparisons: &[&Comparison]) -> Vec<Table> {
     let ways = [(Mode::Direct, Way::Direct), (Mode::Script, Way::Script)];
     let of_mode = |mode| -> Runs<'_> {
@@ -170,7 +170,7 @@ fn table(way: Way, runs: &Runs<'_>, direct: &Runs<'_>) -> Table {
         .collect();
     for engine in runs.iter().flat_map(|(_, run)| &run.engines) {
         let name = &engine.profile.name;
-        // A native engine reads a script in a process of its own, whose start is most of its time.
+        // In script mode a native engine is a separate process, whose start takes most of its time.
         let counts = way == Way::Direct || engine.profile.family == FAMILY;
         if counts && !engine.profile.control && rows.iter().all(|row| row.engine != *name) {
             rows.push(Row {
@@ -191,7 +191,7 @@ fn with_factor(time: f64, native: Option<f64>) -> String {
     format!("{} s{factor}", seconds(Some(time)))
 }
 
-/// `time` is nothing outside of the table, and holds nothing where the database did not fit.
+/// `time` is `None` outside of the table, and `Some(None)` if the database did not fit.
 fn published_cell(size: u32, time: Option<Option<u32>>) -> String {
     let native = published::native(size).map(|native| f64::from(native) / 1e3);
     match time {
@@ -201,7 +201,7 @@ fn published_cell(size: u32, time: Option<Option<u32>>) -> String {
     }
 }
 
-/// The engine in the first of these runs that has it.
+/// The engine in the first of these runs that includes it.
 fn find<'a>(
     engine: &str,
     size: u32,
@@ -215,7 +215,7 @@ fn measured(engine: &str, size: u32, runs: &Runs<'_>, direct: &Runs<'_>) -> Stri
     let Some((run, summary)) = find(engine, size, runs) else {
         return MISSING.to_owned();
     };
-    // In the same rounds, if they are direct calls; else in others of that size.
+    // In the same rounds in direct mode; else in other rounds of that size.
     let native = match run.header.mode {
         Mode::Direct => run.engine(NATIVE),
         Mode::Script => find(NATIVE, size, direct).map(|(_, native)| native),
@@ -229,7 +229,7 @@ fn measured_cell(engine: &EngineSummary, native: Option<&EngineSummary>) -> Stri
         not_possible.ends.then_some(&not_possible.why)
     });
     if let Some(why) = ended {
-        // As the page has it; the whole reason stands with the run.
+        // As on the published page; the full reason is shown with the run.
         let short = why.split_once(": ").map_or(why.as_str(), |(what, _)| what);
         return short.to_owned();
     }
@@ -256,7 +256,7 @@ fn measured_cell(engine: &EngineSummary, native: Option<&EngineSummary>) -> Stri
     }
 }
 
-/// What engines cannot do, by what they are: a sentence for each reason.
+/// What engines cannot do by design: a sentence for each reason.
 pub(crate) fn not_possible(comparison: &Comparison) -> Vec<String> {
     let mut sentences = Vec::new();
     for engine in &comparison.engines {

@@ -1,4 +1,4 @@
-//! What has changed from one run to the next, in words and as a table for the terminal.
+//! Differences between two runs, in words and as a table for the terminal.
 
 use lab::difference::{Change, Difference};
 use lab::statistics::ROUNDS_FOR_INTERVAL;
@@ -31,7 +31,7 @@ pub fn sentence(difference: &Difference) -> String {
     }
 }
 
-/// What a change is called.
+/// The word for a change.
 pub(crate) fn word(change: &Change, wrong: bool) -> &'static str {
     if wrong {
         "WRONG ANSWER"
@@ -44,7 +44,7 @@ pub(crate) fn word(change: &Change, wrong: bool) -> &'static str {
     }
 }
 
-/// What else is to be known, a line each.
+/// Further notes, one per line.
 pub(crate) fn notes(difference: &Difference) -> Vec<String> {
     let mut notes = Vec::new();
     for (fact, before, after) in &difference.facts {
@@ -63,7 +63,7 @@ pub(crate) fn notes(difference: &Difference) -> Vec<String> {
     notes
 }
 
-/// The sentence, a line per engine, a line per test that changed, and what else differs.
+/// The sentence, a line per engine, a line per changed test, and other differences.
 pub fn table(difference: &Difference, width: u16) -> String {
     let mut table = new_table(width);
     table.set_header(["time after / before", "wall time", "processor time", ""]);

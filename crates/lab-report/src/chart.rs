@@ -1,4 +1,4 @@
-//! Geometry of the chart of ratios: places along a logarithmic axis, in per cent of its width.
+//! Geometry of the chart of ratios: positions on a logarithmic axis, in per cent of its width.
 
 use lab::comparison::{Cell, Comparison, EngineSummary};
 use lab::statistics::Ratio;
@@ -15,7 +15,7 @@ pub(crate) struct Chart {
     pub(crate) rows: Vec<Row>,
     /// Height of the marks of one row, pixels.
     pub(crate) height: u32,
-    /// What its marks have: an explanation speaks of nothing else.
+    /// Whether its marks have intervals, which the explanation then mentions.
     pub(crate) intervals: bool,
     pub(crate) rounds: bool,
     pub(crate) control: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Chart {
 pub(crate) struct Tick {
     pub(crate) place: String,
     pub(crate) label: String,
-    /// Which part of the label stands at the place: none goes over an end of the axis.
+    /// Which part of the label is at the position, so that no label exceeds the axis.
     pub(crate) anchor: &'static str,
     /// The line of "no difference".
     pub(crate) one: bool,
@@ -54,15 +54,15 @@ pub(crate) struct Mark {
     /// Distance from the top of the row, pixels.
     pub(crate) top: u32,
     pub(crate) place: String,
-    /// The interval as a path, on an axis of 1000.
+    /// The interval as an SVG path, on an axis of 1000.
     pub(crate) range: Option<String>,
     /// The single rounds, likewise.
     pub(crate) points: String,
-    /// For a pointer that rests on the mark.
+    /// The tooltip.
     pub(crate) title: String,
 }
 
-/// Which ratio of an engine a chart shows.
+/// The ratio of an engine that a chart shows.
 pub(crate) struct Measure {
     pub(crate) of_cell: fn(&Cell) -> Option<Ratio>,
     pub(crate) points: fn(&Cell) -> &[f64],
@@ -72,17 +72,18 @@ pub(crate) struct Measure {
 const MARK_DISTANCE_PX: u32 = 14;
 const ROW_MARGIN_PX: u32 = 9;
 
-/// Candidates for labels on the axis, the roundest first: where two would touch, the first stays.
+/// Candidates for labels on the axis, the roundest first: of two that would overlap, the first is
+/// kept.
 const TICKS: [f64; 33] = [
     1.0, 0.1, 10.0, 0.01, 100.0, 0.001, 1000.0, 10_000.0, 0.5, 2.0, 0.2, 5.0, 0.8, 1.2, 0.9, 1.1,
     1.5, 0.7, 0.6, 0.05, 20.0, 0.02, 50.0, 200.0, 500.0, 0.002, 0.005, 3.0, 0.3, 0.95, 1.05, 1.02,
     0.98,
 ];
 
-/// Smallest distance of two labels, per cent of the width: that of a phone holds them, too.
+/// Minimum distance of two labels, per cent of the width, so that they fit on a phone.
 const TICK_DISTANCE: f64 = 17.0;
 
-/// How near to an end of the axis a label does not go over its place any more, per cent.
+/// Within this distance from an end of the axis, per cent, a label is not centred.
 const TICK_EDGE: f64 = 8.0;
 
 /// A logarithmic axis.
@@ -92,7 +93,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// An axis that holds all the ratios and 1, with a margin.
+    /// An axis for all the ratios and 1, with a margin.
     fn around(ratios: &[Ratio]) -> Self {
         let ends = ratios.iter().flat_map(|ratio| {
             let (low, high) = ratio.interval.unwrap_or((ratio.value, ratio.value));
@@ -115,7 +116,7 @@ impl Axis {
         (share * 100.0).clamp(0.0, 100.0)
     }
 
-    /// Labels that do not touch each other; 1 is always among them.
+    /// Labels that do not overlap; 1 is always among them.
     fn ticks(&self) -> Vec<Tick> {
         let mut chosen = Vec::new();
         for candidate in TICKS {
@@ -140,7 +141,7 @@ impl Axis {
     }
 }
 
-/// Which part of a label stands at a place, per cent, so that it stays on the axis.
+/// Which part of a label is at a position, per cent, so that it stays on the axis.
 pub(crate) fn anchor(place: f64, edge: f64) -> &'static str {
     if place < edge {
         "start"
@@ -155,7 +156,7 @@ pub(crate) fn percent(place: f64) -> String {
     format!("{place:.2}%")
 }
 
-/// A chart per group of engines, with a row per test and marks on one axis for all groups.
+/// A chart per group of engines, with a row per test, and one axis for all groups.
 pub(crate) fn charts(comparison: &Comparison, palette: &Palette, measure: &Measure) -> Vec<Chart> {
     groups(comparison)
         .into_iter()
@@ -166,7 +167,7 @@ pub(crate) fn charts(comparison: &Comparison, palette: &Palette, measure: &Measu
         .collect()
 }
 
-/// What is drawn of an engine: in each test, and the mean.
+/// The ratios of an engine that are drawn: of each test, and the mean.
 struct Drawn<'a> {
     engine: &'a EngineSummary,
     class: String,
@@ -183,7 +184,7 @@ fn chart(
         let cells = engine.cells.iter().filter_map(measure.of_cell);
         cells.chain((measure.of_mean)(engine)).collect::<Vec<_>>()
     };
-    // Who has no ratio is not drawn, and stands in no legend.
+    // An engine without a ratio is not drawn, and not in the legend.
     let drawn: Vec<Drawn<'_>> = engines
         .into_iter()
         .filter(|engine| !ratios_of(engine).is_empty())

@@ -1,4 +1,4 @@
-//! Results for other programs: CSV of every sample, JSON of what is said, Markdown to paste.
+//! Export for other programs: CSV of every sample, JSON of the evaluation, Markdown to paste.
 
 mod tpcc;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::finding::{durability_words, sentence};
 use crate::format::{MISSING, count_words, date, ratio, seconds};
 
-/// Why nothing could be exported.
+/// Why an export failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// A line of CSV.
@@ -49,10 +49,11 @@ struct SampleLine<'a> {
     way_ns: Option<u64>,
 }
 
-/// Every sample, a line each; runs are numbered from 1.
+/// Every sample, one per line; runs are numbered from 1.
 ///
 /// # Errors
-/// When the program is at fault.
+///
+/// Only for a bug in the program.
 pub fn csv(runs: &[&Results]) -> Result<String, ExportError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for (results, run) in runs.iter().zip(1..) {
@@ -101,10 +102,11 @@ pub fn csv(runs: &[&Results]) -> Result<String, ExportError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What is said, as one document.
+/// The evaluation as one JSON document.
 ///
 /// # Errors
-/// When the program is at fault.
+///
+/// Only for a bug in the program.
 pub fn json(what: &impl Serialize) -> Result<String, ExportError> {
     let text = serde_json::to_string_pretty(what).map_err(ExportError::Json)?;
     Ok(text + "\n")
@@ -175,7 +177,7 @@ pub fn markdown(comparison: &Comparison) -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-/// The published comparison of SQLite in browsers beside these runs, as Markdown; empty where none
+/// The published comparison of SQLite in browsers beside these runs, as Markdown; empty if no run
 /// is of that kind.
 pub fn browsers_markdown(comparisons: &[&Comparison]) -> String {
     let mut text = String::new();
@@ -258,10 +260,11 @@ fn tests_table(comparison: &Comparison) -> String {
     table.0
 }
 
-/// Two runs, every test, as CSV.
+/// Every test of two runs, as CSV.
 ///
 /// # Errors
-/// When the program is at fault.
+///
+/// Only for a bug in the program.
 pub fn difference_csv(difference: &Difference) -> Result<String, ExportError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let mut line = |cells: Vec<String>| writer.write_record(cells).map_err(ExportError::Csv);

@@ -1,4 +1,4 @@
-//! What was found, in words.
+//! The findings, in words.
 
 use lab::comparison::{Comparison, EngineSummary};
 use lab::engine::Durability;
@@ -7,8 +7,8 @@ use lab::statistics::{Ratio, Verdict};
 use crate::format::{interval, times};
 use crate::tpcc;
 
-/// The contender the headline speaks of: the first with a cipher that waits for the disk, or else
-/// the first there is.
+/// The contender in the headline: the first with a cipher that waits for the disk, or else the
+/// first.
 pub fn lead(comparison: &Comparison) -> Option<&EngineSummary> {
     if tpcc::is_tpcc(comparison) {
         return tpcc::lead(comparison);
@@ -67,7 +67,7 @@ pub fn sentence(comparison: &Comparison) -> String {
     text
 }
 
-/// Why nothing is said, and what to do.
+/// Why no conclusion is drawn, and what to do.
 fn busy_sentence(control: &EngineSummary) -> String {
     let words = |ratio: &Option<Ratio>| {
         ratio.as_ref().map_or_else(
@@ -89,8 +89,8 @@ fn busy_sentence(control: &EngineSummary) -> String {
 /// Stock SQLite with a memory map.
 pub(crate) const MAPPED: &str = "sqlite-mmap";
 
-/// What is like for like with an encrypted engine of ours, which reads through a map: stock SQLite
-/// with one, over the same base.
+/// The fair counterpart of our encrypted engines, which read through a memory map: stock SQLite
+/// with a map, over the same base.
 fn mapped<'a>(
     comparison: &'a Comparison,
     lead: &EngineSummary,
@@ -100,7 +100,7 @@ fn mapped<'a>(
     (is_like && mapped.base == lead.base).then_some((mapped, mapped.wall_mean?))
 }
 
-/// The family of the engines of this project that encrypt files.
+/// The family of this project's engines that encrypt files.
 const OURS: &str = "strongroom";
 
 fn interval_words(ratio: &Ratio) -> String {
@@ -110,7 +110,7 @@ fn interval_words(ratio: &Ratio) -> String {
     }
 }
 
-/// The same, for a headline: what a reader keeps.
+/// The finding as a headline.
 pub fn headline(comparison: &Comparison) -> String {
     if tpcc::is_tpcc(comparison) {
         return tpcc::headline(comparison);
@@ -154,7 +154,7 @@ fn time_words(ratio: &Ratio, verdict: Verdict) -> String {
     }
 }
 
-/// What a verdict is called in a table.
+/// The word for a verdict in a table.
 pub fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Slower => "slower",
@@ -165,7 +165,7 @@ pub fn verdict_word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// What a durability means, in words.
+/// A durability in words.
 pub fn durability_words(durability: Durability) -> &'static str {
     match durability {
         Durability::Full => "waits for the disk",
@@ -174,7 +174,7 @@ pub fn durability_words(durability: Durability) -> &'static str {
     }
 }
 
-/// The same in a word, for the head of a column.
+/// A durability in one word, for the heading of a column.
 pub fn durability_word(durability: Durability) -> &'static str {
     match durability {
         Durability::Full => "synced",

@@ -1,9 +1,9 @@
-//! Numbers and dates as a reader expects them.
+//! Formats numbers and dates for readers.
 
 use lab::statistics::Ratio;
 
-/// Seconds with three decimals, as the published pages have them; more where the value is small,
-/// and fewer where it is large: nobody measures the fifth digit.
+/// Seconds with three decimals, as on the published pages; more for small values, and fewer for
+/// large ones.
 pub(crate) fn seconds(seconds: Option<f64>) -> String {
     match seconds {
         None => MISSING.to_owned(),
@@ -16,7 +16,7 @@ pub(crate) fn seconds(seconds: Option<f64>) -> String {
     }
 }
 
-/// A number of things: "1 round", "12 rounds".
+/// A count with its noun: "1 round", "12 rounds".
 pub(crate) fn count_words(count: usize, thing: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {thing}{plural}")
@@ -32,10 +32,10 @@ pub(crate) fn duration(seconds: Option<f64>) -> String {
     }
 }
 
-/// What stands where nothing was measured.
+/// Shown if nothing was measured.
 pub(crate) const MISSING: &str = "–";
 
-/// A ratio with two decimals, three digits at most before them.
+/// A ratio with two decimals, or three significant digits.
 pub(crate) fn times(value: f64) -> String {
     if value >= 100.0 {
         format!("{value:.0}")
@@ -51,7 +51,7 @@ pub(crate) fn interval(ratio: &Ratio) -> Option<String> {
         .map(|(low, high)| format!("{}–{}", times(low), times(high)))
 }
 
-/// A ratio with its interval, where it has one: "0.97 (0.94–0.98)".
+/// A ratio with its interval, if it has one: "0.97 (0.94–0.98)".
 pub(crate) fn ratio(ratio: Option<&Ratio>) -> String {
     let Some(ratio) = ratio else {
         return MISSING.to_owned();

@@ -1,7 +1,7 @@
-//! Results file to terminal tables and HTML; no I/O.
+//! Renders results as terminal tables and HTML; no I/O.
 //!
-//! Everything here is a pure function of a [`lab::comparison::Comparison`]. What the page says is
-//! chosen in [`page`], how it looks is written in `templates/`.
+//! Everything here is a pure function of a [`lab::comparison::Comparison`]. [`page`] selects the
+//! content of the page; `templates/` defines its layout.
 
 mod browsers;
 pub mod changes;

@@ -1,4 +1,4 @@
-//! The page: what it says, as plain values for the templates.
+//! The content of the page, as plain values for the templates.
 
 mod cards;
 mod concurrent;
@@ -28,7 +28,7 @@ use crate::finding::{durability_words, headline, lead, sentence, verdict_word};
 use crate::format::{bytes, count_words, date, interval, times};
 use crate::palette::{Palette, carded};
 
-/// Why no page could be made.
+/// Why the page could not be rendered.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the page template does not fit its data; this is a fault of the program, please report it"
@@ -56,10 +56,10 @@ const TEMPLATES: [(&str, &str); 15] = [
     ("report.js", include_str!("../templates/report.js")),
 ];
 
-/// A run that the page shall show.
+/// A run to be shown on the page.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// What is to be said about it.
+    /// Its evaluation.
     pub comparison: &'a Comparison,
     /// The command line that repeats it.
     pub command: &'a str,
@@ -67,24 +67,25 @@ pub struct Run<'a> {
     pub samples: &'a str,
 }
 
-/// How much a page holds. Most hold everything; a page of many runs would be too heavy.
+/// The level of detail. Most pages contain everything; a page of many runs would be too large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Detail {
-    /// Everything, each sample too.
+    /// Everything, including each sample.
     Everything,
     /// Everything but the samples.
     NoSamples,
-    /// Nothing that can be read in a table as well.
+    /// Only what is not in a table as well.
     Brief,
 }
 
-/// Most bytes of a page, as long as something is left to be left out.
+/// The page is reduced to this size, if its detail can be reduced.
 const PAGE_BYTES_MAX: usize = 2_000_000;
 
-/// Makes the page of one or several runs, a section each.
+/// Renders the page of one or several runs, with a section for each.
 ///
 /// # Errors
-/// When the templates are at fault.
+///
+/// If the templates are wrong.
 pub fn html(runs: &[Run<'_>]) -> Result<String, PageError> {
     let comparisons: Vec<&Comparison> = runs.iter().map(|run| run.comparison).collect();
     let palette = Palette::of(&comparisons);
@@ -136,7 +137,7 @@ fn drawn(runs: &[Run<'_>], palette: &Palette, detail: Detail) -> Result<String, 
     Ok(environment.get_template("report.html")?.render(page)?)
 }
 
-/// What several runs are called together.
+/// A common title for several runs.
 fn several_words(comparisons: &[&Comparison]) -> String {
     let count = count_words(comparisons.len(), "run");
     let name = |comparison: &&Comparison| comparison.header.workload.name.clone();
@@ -214,7 +215,7 @@ fn section(
     }
 }
 
-/// The workload in words, and how statements reach the engines.
+/// The workload in words, and how statements were passed to the engines.
 fn asked(comparison: &Comparison) -> String {
     let header = &comparison.header;
     let words = match &header.workload.spec {
@@ -266,18 +267,19 @@ const CPU: Measure = Measure {
     of_mean: |engine| engine.cpu_mean,
 };
 
-/// One ratio, ready to be shown.
+/// A formatted ratio.
 #[derive(Debug, Serialize)]
 pub(crate) struct RatioText {
     value: String,
     interval: Option<String>,
-    /// "slower", "faster", "alike", "unknown", "busy": also a class of the style sheet.
+    /// "slower", "faster", "alike", "unknown", "busy": also a CSS class.
     class: &'static str,
     verdict: &'static str,
 }
 
 impl RatioText {
-    /// The ratio that `pick` takes of an engine, with what the same of the control lets be said.
+    /// The ratio that `pick` selects from an engine, with the verdict that the control's ratio
+    /// allows.
     pub(crate) fn of(
         comparison: &Comparison,
         engine: &EngineSummary,
@@ -305,7 +307,7 @@ impl RatioText {
     }
 }
 
-/// One engine at the head of the page.
+/// One engine at the top of the page.
 #[derive(Debug, Serialize)]
 struct Tile {
     name: String,
@@ -381,7 +383,7 @@ pub(crate) fn memory_words(memory_bytes: Option<u64>) -> String {
     bytes(memory_bytes.map(|bytes| bytes as f64))
 }
 
-/// The difference below which none is called, in per cent with one decimal.
+/// The smallest ratio that counts as a difference, in per cent with one decimal.
 fn smallest_difference_percent() -> f64 {
     ((lab::statistics::SMALLEST_DIFFERENCE - 1.0) * 1000.0).round() / 10.0
 }

@@ -1,4 +1,4 @@
-//! Which engines a page puts first, and the colour of each: the same wherever the page names it.
+//! The order of the engines on a page, and the colour of each, the same everywhere on the page.
 
 use lab::comparison::{Comparison, EngineSummary};
 use lab::engine::Durability;
@@ -6,10 +6,10 @@ use lab::engine::Durability;
 use crate::finding::MAPPED;
 use crate::tpcc;
 
-/// How many colours the style sheet has.
+/// The number of colours in the style sheet.
 const COLOURS: usize = 8;
 
-/// The class of what is no contender: the reference engine and the control.
+/// The class of engines that are not contenders: the reference engine and the control.
 const GREY: &str = "noise";
 
 /// The contenders of a page in the order of their colours.
@@ -33,30 +33,28 @@ impl Palette {
         Self { names }
     }
 
-    /// The place of an engine in the order of colours; the reference engine and the control have
-    /// none.
-    pub(crate) fn place(&self, name: &str) -> Option<usize> {
+    /// The index of an engine's colour; the reference engine and the control have none.
+    pub(crate) fn index(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|known| known == name)
     }
 
-    /// The classes that colour an engine. When the colours have all been used once they come
-    /// again, and marks are hollow.
+    /// The CSS classes for an engine's colour. Once all colours are used they repeat, with hollow
+    /// marks.
     pub(crate) fn class(&self, name: &str) -> String {
-        match self.place(name) {
+        match self.index(name) {
             None => GREY.to_owned(),
-            Some(place) if place < COLOURS => format!("s{place}"),
-            Some(place) => format!("s{} again", place % COLOURS),
+            Some(index) if index < COLOURS => format!("s{index}"),
+            Some(index) => format!("s{} again", index % COLOURS),
         }
     }
 
-    /// Whether an engine shares its colour with one before it.
+    /// Whether an engine shares its colour with an earlier one.
     pub(crate) fn is_again(&self, name: &str) -> bool {
-        self.place(name).is_some_and(|place| place >= COLOURS)
+        self.index(name).is_some_and(|index| index >= COLOURS)
     }
 }
 
-/// The engines that are compared with a base, the encrypted ones first; the control is not among
-/// them.
+/// The engines that are compared with a base, the encrypted ones first, without the control.
 pub(crate) fn ordered(comparison: &Comparison) -> Vec<&EngineSummary> {
     let encrypted = |engine: &&EngineSummary| engine.profile.cipher.is_some();
     let others = comparison.contenders().filter(|engine| !encrypted(engine));
@@ -67,7 +65,7 @@ pub(crate) fn ordered(comparison: &Comparison) -> Vec<&EngineSummary> {
         .collect()
 }
 
-/// The engines in groups that a chart can show; encrypted ones and others do not mix.
+/// The engines in groups of the size of a chart; encrypted ones and others are kept apart.
 pub(crate) fn groups(comparison: &Comparison) -> Vec<Vec<&EngineSummary>> {
     let ordered = ordered(comparison);
     let encrypted = ordered
@@ -82,21 +80,21 @@ pub(crate) fn groups(comparison: &Comparison) -> Vec<Vec<&EngineSummary>> {
         .collect()
 }
 
-/// Most engines in a chart of all tests, the control left out.
+/// Maximum number of engines in a chart of all tests, without the control.
 const ENGINES_PER_CHART: usize = 4;
 
-/// The engines that stand out: the encrypted ones, or all where none is, few enough to be seen at
-/// once; then the control.
+/// The engines that are emphasised: the encrypted ones, or all if none is, up to a limit; then the
+/// control.
 pub(crate) fn shown(comparison: &Comparison) -> Vec<&EngineSummary> {
     let groups = groups(comparison);
     let first = groups.into_iter().next().unwrap_or_default();
     first.into_iter().chain(comparison.control()).collect()
 }
 
-/// The engines with a card at the head of the page: those that stand out, the first of each other
-/// product that encrypts and waits for the disk, and what is like for like with ours; of terminals
-/// all, since those before a server and those in process are read against each other. Then the
-/// control.
+/// The engines with a card at the top of the page: the emphasised ones, the first engine of each
+/// other product that encrypts and waits for the disk, and the fair counterparts of ours. For
+/// terminals all engines, since those before a server and those in process are compared with each
+/// other. Then the control.
 pub(crate) fn carded(comparison: &Comparison) -> Vec<&EngineSummary> {
     if tpcc::is_tpcc(comparison) {
         let all = comparison.contenders();

@@ -8,17 +8,17 @@ use crate::finding::durability_word;
 use crate::format::{ratio, seconds, times};
 use crate::{browsers, page, palette, tpcc};
 
-/// Width of a table where the terminal does not tell its own, columns.
+/// Width of a table if the terminal does not report its own, columns.
 pub const DEFAULT_WIDTH: u16 = 80;
 
-/// A line above, below the head and at the end, none between the rows.
+/// Rules above, below the heading and at the end, none between the rows.
 const STYLE: TableStyle = TableStyle::new()
     .top_border(LineStyle::none().fill('─').junction('─'))
     .header_separator(LineStyle::none().fill('─').junction('─'))
     .bottom_border(LineStyle::none().fill('─').junction('─'));
 
 /// Seconds per test and engine with the ratios of the main contenders, in as many tables as the
-/// width asks for; then the means, and what the engines were seen to do.
+/// width requires; then the means, and the results of the probes.
 pub fn table(comparison: &Comparison, width: u16) -> String {
     let width = width.max(WIDTH_MIN);
     let mut text = String::new();
@@ -39,7 +39,7 @@ pub fn table(comparison: &Comparison, width: u16) -> String {
     text
 }
 
-/// What terminals did, a table for each number of them; then what it cost, and the tables.
+/// The results of the terminals, a table for each number of them; then their cost, and the tables.
 fn tpcc_tables(comparison: &Comparison, width: u16) -> String {
     let mut tables = Vec::new();
     for step in tpcc::steps(comparison) {
@@ -92,10 +92,10 @@ fn tpcc_tables(comparison: &Comparison, width: u16) -> String {
     texts.join("\n")
 }
 
-/// The narrowest table that is made.
+/// Minimum width of a table.
 const WIDTH_MIN: u16 = 60;
 
-/// Most columns of a title of a test, where the width allows no more.
+/// Maximum width of a test's title in a narrow table.
 const TITLE_WIDTH_MAX: usize = 30;
 
 pub(crate) fn new_table(width: u16) -> Table {
@@ -120,7 +120,7 @@ struct Column<'a> {
 }
 
 impl Column<'_> {
-    /// How wide it is, with the space on both sides of each part. Names break after a hyphen.
+    /// Its width, with a space on both sides of each part. Names break after a hyphen.
     fn width(&self) -> usize {
         let name = &self.engine.profile.name;
         let words = name.split('-').map(|word| word.chars().count() + 1);
@@ -133,12 +133,12 @@ impl Column<'_> {
     }
 }
 
-/// Columns that a time needs, and a ratio.
+/// Width of a time, and of a ratio.
 const SECONDS_WIDTH: usize = 8;
 const RATIO_WIDTH: usize = 7;
 
-/// The engines in groups that fit the width. The control is not among them: what it tells stands
-/// with the means.
+/// The engines in groups that fit the width. The control is left out, since it appears with the
+/// means.
 fn blocks(comparison: &Comparison, width: u16) -> Vec<Vec<Column<'_>>> {
     let contenders = palette::shown(comparison);
     let room = usize::from(width) - title_width(comparison) - 2;
@@ -209,7 +209,7 @@ fn times_table(comparison: &Comparison, columns: &[Column<'_>], width: u16) -> S
     table.to_string()
 }
 
-/// The text, or as much of it as there is room for.
+/// The text, truncated to the available width.
 fn cut(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();
@@ -218,7 +218,7 @@ fn cut(text: &str, room: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// Breaks between words; a word that is longer than a line has a line of its own.
+/// Wraps between words; a word that is longer than a line gets its own line.
 pub(crate) fn wrapped(text: &str, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -268,7 +268,7 @@ fn token(engine: &EngineSummary) -> &'static str {
     }
 }
 
-/// What the engines claim, and what they were seen to do.
+/// What the engines claim, and the results of their probes.
 fn seen_table(comparison: &Comparison, width: u16) -> Table {
     let mut table = new_table(width);
     table.set_header([
@@ -311,7 +311,7 @@ fn plain_ratio(cell: Option<&Cell>) -> String {
     }
 }
 
-/// What went wrong, a line each.
+/// What went wrong, one per line.
 fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = browsers::not_possible(comparison);
     for engine in &comparison.engines {

@@ -1,4 +1,4 @@
-//! What is said of workload `tpcc`, for terminal and page alike.
+//! The evaluation of workload `tpcc` in words, for terminal and page.
 
 use lab::comparison::{Comparison, EngineSummary, TpccRunCell};
 use lab::statistics::Ratio;
@@ -8,7 +8,7 @@ use workloads::tpcc::published;
 
 use crate::format::{MISSING, bytes, duration};
 
-/// Steps of the run: a number of terminals each.
+/// The steps of the run, each with a number of terminals.
 #[derive(Debug, Serialize)]
 pub(crate) struct Step {
     pub(crate) title: String,
@@ -19,20 +19,20 @@ pub(crate) struct Step {
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     pub(crate) name: String,
-    /// Committed transactions per second, marked where the tables were wrong.
+    /// Committed transactions per second, marked if the tables were inconsistent.
     pub(crate) throughput: String,
-    /// Share of them that is lost against the base, per cent, with its interval.
+    /// Loss of throughput against the base, per cent, with its interval.
     pub(crate) lost: String,
-    /// The same as it was published for as many terminals and columns.
+    /// The published loss for as many terminals and columns.
     pub(crate) published: String,
     pub(crate) statements: String,
-    /// Half, 90, 99, 99.9 of 100, and the longest.
+    /// Median, 90th, 99th and 99.9th percentile, and maximum.
     pub(crate) latency: [String; 5],
     pub(crate) conflicts: String,
     pub(crate) deadlocks: String,
     pub(crate) given_up: String,
     pub(crate) rolled_back: String,
-    /// Processor time for each transaction.
+    /// Processor time per transaction.
     pub(crate) client: String,
     pub(crate) proxy: String,
     pub(crate) server: String,
@@ -57,9 +57,9 @@ pub(crate) struct Filled {
     pub(crate) name: String,
     pub(crate) seconds: String,
     pub(crate) database: String,
-    /// Times the size of the reference.
+    /// Size as a multiple of the reference's.
     pub(crate) growth: String,
-    /// Whether a word of the rows could be read in the server's files at the end.
+    /// Whether a word of the rows was readable in the server's files at the end.
     pub(crate) readable: &'static str,
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn is_tpcc(comparison: &Comparison) -> bool {
     matches!(comparison.header.workload.spec, Spec::Tpcc { .. })
 }
 
-/// The share that is lost when a transaction takes `ratio` times as long, per cent.
+/// The loss of throughput if a transaction takes `ratio` times as long, per cent.
 fn lost_percent(ratio: f64) -> f64 {
     (1.0 - 1.0 / ratio) * 100.0
 }
@@ -175,7 +175,7 @@ pub(crate) fn filled(comparison: &Comparison) -> Vec<Filled> {
     filled.collect()
 }
 
-/// The contender that the headline speaks of: all columns, or else the last there is.
+/// The contender in the headline: the one with all columns encrypted, or else the last.
 pub(crate) fn lead(comparison: &Comparison) -> Option<&EngineSummary> {
     const ALL_COLUMNS: &str = "proxy-100";
     let all = |engine: &&EngineSummary| engine.profile.name == ALL_COLUMNS;
@@ -233,7 +233,7 @@ pub(crate) fn sentence(comparison: &Comparison) -> String {
     text + "."
 }
 
-/// What must be known to compare with the published figures.
+/// The explanation for the comparison with the published figures.
 pub(crate) const NOTE: &str = "The published system kept plain text in the server's memory and on \
      its disks, and encrypted columns of results only; here the server stores ciphertext and never \
      sees the key. Its figures are from another machine, with a client of 8 cores and a server of \

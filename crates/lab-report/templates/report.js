@@ -1,5 +1,5 @@
-// What a reader may choose on the page of a comparison. Without it the page says all the same:
-// bars stand in it, ranked as the headline has it, and the numbers are those of its tables.
+// The interactive selections on the page of a comparison. Without this script the page shows the
+// same content: the bars are ranked as in the headline, with the numbers of its tables.
 'use strict';
 {
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -47,7 +47,7 @@
     };
   };
 
-  // The end of an interval has its own width.
+  // The end mark of an interval has its own width.
   const shareOf = (value, most) => `${(value / most * 99).toFixed(2)}%`;
 
   for (const ranking of all('.ranking')) {
@@ -56,7 +56,7 @@
     const [metric, test] = ['.metric', '.test-of'].map((one) => ranking.querySelector(one));
     const chips = all('.chip', ranking);
     const read = reader(ranking.dataset.run);
-    // As the page was made, with verdicts and the engine that others are divided by.
+    // The original content of the bars, with verdicts and the engine that others are divided by.
     const first = new Map(bars.map((bar) => [bar, bar.innerHTML]));
     const said = ranking.querySelector('.said');
     const by = ranking.querySelector('.by');
@@ -122,7 +122,7 @@
         const { value } = found.get(bar);
         return value >= 0 ? value : Infinity;
       };
-      // Those that are equal stay as they were.
+      // Equal ones keep their order.
       list.append(...[...bars].sort((one, other) =>
         rank(one) === rank(other) ? 0 : rank(one) - rank(other)));
       const what = metric.selectedOptions[0].textContent;
@@ -146,7 +146,7 @@
       draw();
     });
     metric.addEventListener('change', () => {
-      // Not every workload has a sum of its tests.
+      // Not every workload has a sum over its tests.
       const has = (number) => bars.some((bar) =>
         read(bar.dataset.engine, metric.value, number).value >= 0);
       if (!metric.value.startsWith('needs') && !has(Number(test.value))) {
@@ -160,7 +160,7 @@
     draw();
   }
 
-  // A link into a part that is folded unfolds it.
+  // A link into a collapsed part expands it.
   const show = () => {
     const target = document.getElementById(location.hash.slice(1));
     for (let part = target; part; part = part.parentElement) {
@@ -189,7 +189,7 @@
     button.hidden = false;
   }
 
-  // What is wider than its place says so.
+  // Marks elements that are wider than their container.
   const watch = new ResizeObserver((entries) => entries.forEach(({ target }) => {
     const place = target.matches('.scroll') ? target : target.parentElement;
     const isWide = place.scrollWidth > place.clientWidth + 1;

@@ -1,4 +1,4 @@
-//! The page in a real browser: headless Chromium loads it and tells what it sees.
+//! The page in a real browser: headless Chromium loads it and reports what it renders.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod common;
@@ -27,9 +27,8 @@ fn chromium() -> PathBuf {
         .expect(REMEDY)
 }
 
-/// Puts the page into a frame of the given width, unfolds it, runs the probe in the frame and
-/// returns the text that the probe makes. A window of its own cannot be as narrow as a phone; a
-/// frame can.
+/// Loads the page into a frame of the given width, expands it, runs the probe in the frame and
+/// returns the probe's text. A window cannot be as narrow as a phone; a frame can.
 fn probe(page: &str, width: u32, probe: &str, flags: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("frame.html");
@@ -133,7 +132,7 @@ fn twenty_engines_and_thirty_two_tests_stay_readable() {
            page.querySelectorAll('table.times').length].join('|');",
         &[],
     );
-    // Every engine in every card; no row of a chart holds more than four engines and the control;
+    // Every engine is in every card; no row of a chart has more than four engines and the control;
     // no table is wider than the page.
     assert_eq!(seen, "32|20|5|0|10");
 }
@@ -175,7 +174,7 @@ fn several_connections_have_their_lines_and_latencies() {
            row.length, name, Math.round(Number(each) / 10000), half].join('|');",
         &[],
     );
-    // Two connections that need 10 µs for each operation.
+    // Two connections that need 10 µs per operation.
     assert_eq!(seen, "2|4|8|12|sqlite|20|10 µs");
 }
 
@@ -248,7 +247,7 @@ fn the_samples_can_be_saved_from_the_page_without_a_network() {
     assert_eq!(unpacked(data), common::text(&results));
 }
 
-/// What `base64 --decode | gunzip` make of it.
+/// The output of `base64 --decode | gunzip`.
 fn unpacked(data: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("samples.base64");
@@ -262,10 +261,10 @@ fn unpacked(data: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// By default the bars have the order of the headline's ratio; a reader who takes an engine out
-/// or chooses another metric gets the numbers of the tables.
+/// By default the bars are in the order of the headline's ratio; a reader who removes an engine or
+/// selects another measure gets the numbers of the tables.
 #[test]
-fn bars_are_ranked_and_follow_what_is_chosen() {
+fn bars_are_ranked_and_follow_the_selection() {
     let seen = probe(
         &page(),
         1280,
@@ -292,7 +291,7 @@ fn bars_are_ranked_and_follow_what_is_chosen() {
 }
 
 #[test]
-fn every_part_has_a_name_for_those_who_do_not_see_it() {
+fn every_part_has_an_accessible_name() {
     let page = common::pages(&[&common::results(12), &common::many(2)]);
     let seen = probe(
         &page,
@@ -315,7 +314,7 @@ fn every_part_has_a_name_for_those_who_do_not_see_it() {
 }
 
 #[test]
-fn marks_stand_where_their_ratio_belongs() {
+fn marks_are_at_the_position_of_their_ratio() {
     let seen = probe(
         &page(),
         1280,
@@ -349,8 +348,9 @@ fn nothing_overflows_on_a_phone() {
 }
 
 #[test]
-fn text_can_be_told_from_paper_in_light_and_dark() {
-    // Relative luminance and contrast after WCAG 2.1: 4.5 is the least for text of this size.
+fn text_has_enough_contrast_in_light_and_dark() {
+    // Relative luminance and contrast according to WCAG 2.1, which requires 4.5 for text of this
+    // size.
     let contrast = "const canvas = document.createElement('canvas').getContext('2d');\
          const light = (colour) => { canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);\
            const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map((part) => {\

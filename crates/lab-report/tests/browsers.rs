@@ -25,7 +25,7 @@ fn row<'a>(text: &'a str, engine: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn theirs_stands_beside_ours_by_size() {
+fn published_times_are_shown_beside_ours_by_size() {
     let text = table(&compared(&[10, 2], Mode::Direct));
     let head = text
         .lines()
@@ -38,7 +38,7 @@ fn theirs_stands_beside_ours_by_size() {
     let native = row(&text, "sqlite");
     assert_eq!(native[..3], ["C, native", "sqlite", "0.040 s, 1.00 ×"]);
     assert!(native[3].ends_with("s, 1.00 ×"), "{native:?}");
-    // The made-up engine takes 1.2 times as long.
+    // The mock engine takes 1.2 times as long.
     let opfs = row(&text, "browser-official-opfs");
     assert_eq!((opfs[0], opfs[2]), ("sqlite3_vfs", "0.270 s, 6.75 ×"));
     assert!(
@@ -50,10 +50,10 @@ fn theirs_stands_beside_ours_by_size() {
 }
 
 #[test]
-fn engines_are_held_against_others_of_the_same_round() {
+fn engines_are_compared_within_the_same_round() {
     let mut comparisons = compared(&[10, 2], Mode::Direct);
     for comparison in &mut comparisons {
-        // The made-up engine takes 1.2 times as long as native SQLite.
+        // The mock engine takes 1.2 times as long as native SQLite.
         comparison.engines[1].profile.name = "browser-strongroom".into();
     }
     let text = table(&comparisons);
@@ -77,11 +77,11 @@ fn engines_are_held_against_others_of_the_same_round() {
 }
 
 #[test]
-fn what_is_not_possible_is_counted_or_ends_the_row() {
+fn impossible_tests_are_counted_or_end_the_row() {
     let comparisons = compared(&[2], Mode::Direct);
     let text = table(&comparisons);
     let websql = row(&text, "browser-websql");
-    // Half of native SQLite's time, for the tests that both did.
+    // Half of native SQLite's time, for the tests that both completed.
     assert!(
         websql[3].contains("s, 0.5") && websql[3].ends_with("without 1 test"),
         "{websql:?}"

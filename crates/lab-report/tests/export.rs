@@ -1,4 +1,4 @@
-//! Runs and differences in other forms.
+//! Exports of runs and differences.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod common;
@@ -32,7 +32,7 @@ fn csv_holds_every_sample() {
 }
 
 #[test]
-fn json_is_what_is_said() {
+fn json_equals_the_evaluation() {
     let comparison = compare(&common::results(10));
     let text = export::json(&comparison).unwrap();
     let read: Comparison = serde_json::from_str(&text).unwrap();
@@ -49,7 +49,7 @@ fn markdown_has_tables_whose_cells_do_not_break_out() {
     results.header.workload.tests[0] = "a | b".into();
     let text = export::markdown(&compare(&results));
     let tables: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
-    // Head and rule; five engines; head and rule; 15 tests.
+    // Heading and rule; five engines; heading and rule; 15 tests.
     assert_eq!(tables.len(), 2 + 5 + 2 + 15);
     assert!(text.contains("| 1 a \\| b |"), "{text}");
     assert!(text.contains("strongroom took 1.20 times as long as sqlite"));
@@ -68,7 +68,7 @@ fn slower() -> Difference {
 }
 
 #[test]
-fn a_regression_is_told_in_every_form() {
+fn a_regression_is_reported_in_every_format() {
     let difference = slower();
     let table = changes::table(&difference, 80);
     assert!(table.contains("REGRESSION"), "{table}");

@@ -1,4 +1,4 @@
-//! Made-up pages of each kind: how much they weigh. `cargo xtask page` looks at them in a browser.
+//! Made-up pages of each kind, and their sizes. `cargo xtask page` checks them in a browser.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::path::Path;
 use lab::engine::Mode;
 use lab::results::Results;
 
-/// The folder in which the pages are left for whoever wants to look at them.
+/// Environment variable for a folder in which the pages are kept for inspection.
 const VARIABLE: &str = "STRONGROOM_PAGES";
 
 fn pages() -> Vec<(&'static str, String)> {

@@ -1,4 +1,4 @@
-//! What is said of terminals at work.
+//! Reports on workload `tpcc`.
 
 mod common;
 
@@ -6,7 +6,7 @@ use lab::comparison::compare;
 use lab_report::{export, finding, terminal};
 
 #[test]
-fn what_is_lost_stands_beside_what_was_published() {
+fn losses_are_shown_beside_published_ones() {
     let results = common::tpcc(10);
     let comparison = compare(&results);
     let run = |engine: &str, test: usize| {
@@ -39,13 +39,13 @@ fn what_is_lost_stands_beside_what_was_published() {
 }
 
 #[test]
-fn markdown_tells_rates_and_costs() {
+fn markdown_shows_rates_and_costs() {
     let text = export::markdown(&compare(&common::tpcc(10)));
     let rows: Vec<&str> = text
         .lines()
         .filter(|line| line.starts_with("| proxy-100 "))
         .collect();
-    // Both numbers of terminals, each of them, the tables.
+    // Both numbers of terminals, each of them, and the tables.
     let [rates, eight, _, filled] = rows.as_slice() else {
         panic!("{text}");
     };
@@ -58,7 +58,7 @@ fn markdown_tells_rates_and_costs() {
     assert!(!text.contains("wall time"), "{text}");
 }
 
-/// The tables are made once: the time for that is no part of what is said of terminals.
+/// The tables are filled once, and the time for that is not part of the terminals' results.
 #[test]
 fn the_mean_is_that_of_terminals() {
     let mut results = common::tpcc(10);
@@ -92,7 +92,7 @@ fn inconsistent_tables_are_shouted() {
     assert!(common::page(&results).contains("condition 1"));
 }
 
-/// Engines in process are read against those before the server: all of them have cards.
+/// In-process engines are compared with those behind the proxy, so all of them have cards.
 #[test]
 fn engines_in_process_have_cards_beside_the_proxies() {
     let mut results = common::tpcc(2);

@@ -1,4 +1,4 @@
-//! What is said about a run.
+//! Texts about a run.
 
 mod common;
 
@@ -42,7 +42,7 @@ fn noisy(rounds: u32, times: f64) -> lab::results::Results {
 }
 
 #[test]
-fn a_machine_that_is_too_busy_lets_nothing_be_told() {
+fn a_machine_that_is_too_busy_allows_no_conclusion() {
     for (rounds, times) in [(12, 1.49), (12, 0.8), (3, 1.2)] {
         let results = noisy(rounds, times);
         let comparison = compare(&results);
@@ -66,7 +66,7 @@ fn a_machine_that_is_too_busy_lets_nothing_be_told() {
             assert!(!page.contains(word), "{word} at {times}");
         }
     }
-    // A difference that everything else has to exceed, and no reason to say nothing.
+    // A difference that all others must exceed, but not too noisy for conclusions.
     let quiet = compare(&noisy(12, 1.03));
     assert_eq!(
         finding::headline(&quiet),
@@ -86,7 +86,7 @@ fn a_reference_is_never_slower_than_itself() {
 }
 
 #[test]
-fn a_plain_file_read_by_a_map_stands_beside_an_encrypted_one() {
+fn stock_sqlite_with_a_map_is_shown_beside_the_encrypted_engine() {
     let mut results = common::results(12);
     for engine in &mut results.header.engines {
         match engine.name.as_str() {
@@ -139,7 +139,7 @@ fn a_wrong_answer_is_shouted_and_has_no_ratio() {
 }
 
 #[test]
-fn a_failure_is_told_with_its_cause() {
+fn a_failure_is_reported_with_its_cause() {
     let mut results = common::results(10);
     let pass = results
         .passes
@@ -225,7 +225,7 @@ fn an_engine_that_breaks_its_word_is_warned_of_in_page_and_terminal() {
 }
 
 #[test]
-fn what_could_not_be_probed_is_said_with_its_reason() {
+fn a_failed_probe_is_reported_with_its_reason() {
     let mut results = common::results(10);
     for probe in &mut results.probes {
         probe.syncs = Syncs::NotProbed {

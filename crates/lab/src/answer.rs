@@ -1,7 +1,7 @@
-//! What an engine answered.
+//! The rows that an engine returned.
 //!
-//! Rows are gathered while the clock runs; what is kept of them, and when two answers are the same,
-//! is said in [`recorded`].
+//! Rows are gathered while the clock runs. [`recorded`] defines what the results file keeps of
+//! them, and when two answers are equal.
 
 pub mod recorded;
 
@@ -63,12 +63,12 @@ impl Answers {
         &self.values
     }
 
-    /// What is kept of the answers in a results file.
+    /// The form of the answers that goes into a results file.
     pub fn recorded(&self) -> Answer {
         recorded::record(self)
     }
 
-    /// The rows of each statement, a list of values each.
+    /// The rows of each statement, each row a list of values.
     fn statements(&self) -> impl ExactSizeIterator<Item = impl Iterator<Item = &[Value]>> {
         (0..self.statement_ends.len()).map(|statement| {
             let first = statement

@@ -1,4 +1,4 @@
-//! From a results file to what can be said: a pure function.
+//! Evaluates a results file: a pure function.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,23 +15,24 @@ mod verdicts;
 
 pub use tpcc::{TpccCell, TpccKindCell, TpccRunCell};
 
-/// Shortest time a ratio is computed from: the resolution of the processor clock, nanoseconds.
+/// Shortest time that a ratio is computed from: the resolution of the processor clock, in
+/// nanoseconds.
 const CLOCK_RESOLUTION_NS: u64 = 1000;
 
 /// All engines side by side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// What was run, where.
+    /// The workload, the program and the machine.
     pub header: Header,
     /// The engines, in the order of the header.
     pub engines: Vec<EngineSummary>,
     /// Rounds in which every engine had its pass.
     pub rounds: usize,
-    /// Largest share of time that the host took in a pass.
+    /// The largest share of processor time that the hypervisor gave to other guests during a pass.
     pub stolen_share_max: Option<f64>,
-    /// Smallest and largest load at the beginning of a pass.
+    /// Smallest and largest load at the start of a pass.
     pub load: Option<(f64, f64)>,
-    /// Slowest and fastest clock of the processors at the beginning of a pass, MHz.
+    /// Slowest and fastest processor clock at the start of a pass, MHz.
     pub clock_mhz: Option<(f64, f64)>,
 }
 
@@ -40,29 +41,29 @@ pub struct Comparison {
 pub struct EngineSummary {
     /// What it is.
     pub profile: Profile,
-    /// The engine its ratios are to; `None` for an engine without a base in this run.
+    /// The engine its ratios refer to; `None` if its base is not in this run.
     pub base: Option<String>,
-    /// Settings as it reported them in its first pass.
+    /// Settings as the engine reported them in its first pass.
     pub settings: Vec<(String, String)>,
-    /// A cell per test of the workload.
+    /// One cell for each test of the workload.
     pub cells: Vec<Cell>,
-    /// Geometric mean of the wall ratios of the tests that are right.
+    /// Geometric mean of the wall-time ratios of the tests with right answers.
     pub wall_mean: Option<Ratio>,
-    /// Geometric mean of the processor-time ratios of the tests that are right.
+    /// Geometric mean of the processor-time ratios of the tests with right answers.
     pub cpu_mean: Option<Ratio>,
     /// Median over rounds of the sum of all tests, wall, seconds.
     pub wall_total_s: Option<f64>,
-    /// The same sum in each round; nothing where the pass did not end or left tests out.
+    /// The same sum for each round; `None` if the pass failed or left tests out.
     pub wall_sums_s: Vec<Option<f64>>,
     /// Median over rounds of the sum of all tests, processor time, seconds.
     pub cpu_total_s: Option<f64>,
-    /// The part of a server in its work, where it has one that was measured.
+    /// The server's part of the work, if it has a server that was measured.
     pub server: Option<ServerSummary>,
     /// Median time to create the database, seconds.
     pub creating_s: Option<f64>,
-    /// Median time to open it once it is there, seconds.
+    /// Median time to open the existing database, seconds.
     pub opening_s: Option<f64>,
-    /// Median of the largest memory of a pass, bytes.
+    /// Median of the peak memory of a pass, bytes.
     pub peak_memory_bytes: Option<f64>,
     /// Median bytes moved by read calls in all tests.
     pub read_bytes: Option<f64>,
@@ -70,19 +71,19 @@ pub struct EngineSummary {
     pub written_bytes: Option<f64>,
     /// Median size of the files it left, bytes.
     pub file_bytes: Option<f64>,
-    /// Whether words of the rows could be read in its files, where it closed them.
+    /// Whether words of the rows were readable in its files after closing.
     pub readable_on_disk: Option<bool>,
-    /// What it was seen to do before the first round.
+    /// What the probe found before the first round.
     pub probe: Option<Probe>,
-    /// What was seen and is not what it claims, in sentences.
+    /// Observations that contradict the engine's profile, as sentences.
     pub contradictions: Vec<String>,
-    /// Passes that ended.
+    /// Passes that completed.
     pub passes: usize,
-    /// Test runs whose answer was looked at and right.
+    /// Test runs whose answer was checked and right.
     pub answers_right: usize,
-    /// Facts about the tables that were looked up, in tests where all of them held.
+    /// Facts about the tables that were checked, in tests where all of them held.
     pub facts: usize,
-    /// What went wrong in passes that did not end.
+    /// What went wrong in passes that did not complete.
     pub failures: Vec<String>,
 }
 
@@ -104,7 +105,7 @@ impl Comparison {
         names.join(", ")
     }
 
-    /// Engines that are compared with a base, the control left out.
+    /// The engines that are compared with a base, without the control.
     pub fn contenders(&self) -> impl Iterator<Item = &EngineSummary> {
         self.engines
             .iter()
@@ -113,7 +114,7 @@ impl Comparison {
 }
 
 impl EngineSummary {
-    /// How many tests have an answer that is not right.
+    /// The number of tests with a wrong answer.
     pub fn wrong_count(&self) -> usize {
         self.cells
             .iter()
@@ -129,9 +130,9 @@ pub struct ServerSummary {
     pub cpu_s: f64,
     /// Largest memory at the end of a test, bytes: the proportional set size of all processes.
     pub memory_bytes: f64,
-    /// Bytes moved by read calls, those from the client among them.
+    /// Bytes moved by read calls, including those from the client.
     pub read_bytes: f64,
-    /// Bytes moved by write calls, those to the client among them.
+    /// Bytes moved by write calls, including those to the client.
     pub written_bytes: f64,
 }
 
@@ -140,29 +141,29 @@ pub struct ServerSummary {
 pub struct ConcurrentCell {
     /// How many connections there are.
     pub connections: u32,
-    /// Operations per second that are due; nothing in a closed step.
+    /// Operations per second that are scheduled; `None` in a closed step.
     pub rate: Option<u32>,
     /// Committed operations per second.
     pub throughput: f64,
-    /// Latency that half of the operations do not exceed, from the moment one was due, seconds.
+    /// Median latency of the operations, from the time one was due, seconds.
     pub p50_s: f64,
-    /// That of 90 of 100.
+    /// 90th percentile.
     pub p90_s: f64,
-    /// That of 99 of 100.
+    /// 99th percentile.
     pub p99_s: f64,
-    /// That of 999 of 1000.
+    /// 99.9th percentile.
     pub p999_s: f64,
     /// The longest.
     pub max_s: f64,
-    /// Times an engine said that something is locked.
+    /// How often the engine reported that something is locked.
     pub busy: f64,
-    /// Times an engine ended a deadlock.
+    /// How often the engine resolved a deadlock.
     pub deadlocks: f64,
-    /// Times an operation was tried again.
+    /// How often an operation was retried.
     pub retries: f64,
     /// Operations that were given up.
     pub given_up: f64,
-    /// Operations that were due and never begun.
+    /// Operations that were due and never started.
     pub not_begun: f64,
 }
 
@@ -173,28 +174,28 @@ pub struct Cell {
     pub wall_s: Option<f64>,
     /// Median processor time, seconds.
     pub cpu_s: Option<f64>,
-    /// The part of the server in the median processor time, seconds, where it has one that was
+    /// The server's part of the median processor time, seconds, if it has a server that was
     /// measured.
     pub server_cpu_s: Option<f64>,
-    /// What several connections came to, where that is the test.
+    /// Results of a test with several connections.
     pub concurrent: Option<ConcurrentCell>,
-    /// What terminals came to, where that is the test.
+    /// Results of a test of workload `tpcc`.
     pub tpcc: Option<TpccCell>,
     /// Wall time over that of the base, rounds paired.
     pub wall_ratio: Option<Ratio>,
     /// Processor time over that of the base, rounds paired.
     pub cpu_ratio: Option<Ratio>,
-    /// The wall ratio of each round, in the order of the rounds.
+    /// The wall-time ratio of each round, in order.
     pub wall_points: Vec<f64>,
     /// The processor-time ratio of each round.
     pub cpu_points: Vec<f64>,
     /// Why the answer is wrong; such a test has no ratios.
     pub wrong: Option<String>,
-    /// Why the engine cannot do the test, by what it is; such a test has no times.
+    /// Why the engine cannot run the test; such a test has no times.
     pub not_possible: Option<NotPossible>,
 }
 
-/// Says what the results file holds.
+/// Evaluates a results file.
 pub fn compare(results: &Results) -> Comparison {
     let header = &results.header;
     let mut engines: Vec<EngineSummary> = header
@@ -261,7 +262,7 @@ fn passes_of<'a>(results: &'a Results, engine: &str) -> impl Iterator<Item = &'a
         .filter(move |pass| pass.engine == engine)
 }
 
-/// What a pass did in a test, where that was possible.
+/// The sample of a test in a pass, if the test was possible.
 fn sample_of(pass: &Pass, test: usize) -> Option<&TestSample> {
     pass.tests
         .iter()
@@ -283,8 +284,8 @@ struct Reference<'a> {
     answer: &'a str,
 }
 
-/// The answer that all others are held against: that of the first engine that has one which does
-/// not contradict a known fact.
+/// The answer that all others are compared with: that of the first engine whose answer does not
+/// contradict a known fact.
 fn reference_answer(results: &Results, test: usize) -> Option<Reference<'_>> {
     results.header.engines.iter().find_map(|engine| {
         passes_of(results, &engine.name)
@@ -327,7 +328,7 @@ fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / 1e9
 }
 
-/// Median over passes of what `pick` finds in each.
+/// The median over passes of the value that `pick` returns.
 fn median_of<'a>(
     passes: impl Iterator<Item = &'a Pass>,
     pick: impl Fn(&Pass) -> Option<f64>,
@@ -335,12 +336,12 @@ fn median_of<'a>(
     median(&passes.filter_map(pick).collect::<Vec<f64>>())
 }
 
-/// Whether a pass did all of so many tests.
+/// Whether a pass completed this many tests.
 fn has_ended(pass: &Pass, tests: usize) -> bool {
     pass.failure.is_none() && pass.tests.len() == tests
 }
 
-/// Everything about an engine that needs no other engine but the reference.
+/// Everything about an engine that needs no other engine than the reference.
 fn summary(profile: &Profile, results: &Results) -> EngineSummary {
     let name = &profile.name;
     let tests = results.header.workload.tests.len();
@@ -407,7 +408,8 @@ fn summary(profile: &Profile, results: &Results) -> EngineSummary {
     }
 }
 
-/// Over all tests of a pass. Where one is not possible there is no sum: it would look like a win.
+/// Sums over all tests of a pass. If one is not possible there is no sum, since a smaller sum would
+/// look like a win.
 fn sum(pass: &Pass, pick: fn(&Sample) -> Option<u64>) -> Option<f64> {
     let parts = pass.tests.iter();
     parts
@@ -457,14 +459,14 @@ fn with_probe(mut engine: EngineSummary, results: &Results) -> EngineSummary {
     }
     let is_timed = |cell: &Cell| cell.concurrent.is_some() || cell.tpcc.is_some();
     if engine.cells.iter().any(is_timed) {
-        // The sum of steps whose time is fixed says nothing.
+        // The sum of steps with a fixed duration says nothing.
         (engine.wall_total_s, engine.cpu_total_s) = (None, None);
         engine.wall_sums_s.fill(None);
     }
     engine
 }
 
-/// How many answers of all passes agree with the reference's.
+/// How many answers of all passes agree with the reference answer.
 fn answers_right(name: &str, tests: usize, results: &Results) -> usize {
     (0..tests)
         .map(|test| {
@@ -515,7 +517,7 @@ fn cell(engine: &str, test: usize, results: &Results) -> Cell {
     }
 }
 
-/// Medians over the rounds of what a step of several connections came to.
+/// Medians over the rounds of a test with several connections.
 fn concurrent_of(samples: &[&TestSample]) -> Option<ConcurrentCell> {
     let steps: Vec<&ConcurrentSample> = samples
         .iter()
@@ -546,7 +548,8 @@ fn wall_ns(test: &TestSample) -> Option<u64> {
     Some(test.wall_ns())
 }
 
-/// Ratios test by test and their geometric means, from the rounds in which both engines have them.
+/// Computes the ratio of each test and their geometric means, from the rounds in which both engines
+/// completed.
 fn add_ratios(engine: &mut EngineSummary, base: &str, base_wrong: &[bool], results: &Results) {
     let name = engine.profile.name.clone();
     let seed = results.header.seed;
@@ -577,7 +580,7 @@ fn add_ratios(engine: &mut EngineSummary, base: &str, base_wrong: &[bool], resul
         (cell.wall_ratio, cell.wall_points) = ratio(wall_ns);
         (cell.cpu_ratio, cell.cpu_points) = ratio(TestSample::cpu_ns);
     }
-    // The tables of `tpcc` are made once: what counts are its terminals.
+    // The tables of `tpcc` are filled only once, so only its terminals count.
     let is_mean = |test: &usize| {
         let tpcc = engine.cells[*test].tpcc.as_ref();
         tpcc.is_none_or(|tpcc| tpcc.run.is_some())

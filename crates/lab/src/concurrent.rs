@@ -1,15 +1,14 @@
-//! Several connections at work at once, in the threads of one worker.
+//! Several connections working at once, in the threads of one worker.
 //!
-//! What is due when: in a closed step an operation is due when its connection has ended the one
-//! before; in an open step operations are due at times fixed beforehand ([`DueTimes`]), and
-//! whichever connection is free takes the next. Latency counts from the moment an operation was
-//! due, through all repetitions, to its commit. Operations due within the warm-up are run and not
-//! counted.
+//! When an operation is due: in a closed step, when its connection has finished the one before; in
+//! an open step, at times fixed in advance ([`DueTimes`]), and the next free connection takes it.
+//! Latency is the time from when an operation was due, through all retries, to its commit.
+//! Operations due within the warm-up are run but not counted.
 //!
-//! An operation that met contention is rolled back and tried again at once; only what was committed
-//! counts. After the end of an open step its connections have as long as the step itself to do what
-//! is still due. What is not begun then is counted apart, with the time it has waited so far among
-//! the latencies: an engine that falls behind cannot look fast.
+//! An operation that meets contention is rolled back and retried at once; only commits count. After
+//! the end of an open step its connections have as long again as the step to work off what is still
+//! due. Operations not started by then are counted separately, and the time they have waited so far
+//! goes into the latencies, so that an engine that falls behind cannot look fast.
 
 mod sample;
 
@@ -30,10 +29,10 @@ use crate::results::TestSample;
 
 pub use sample::{ConcurrentSample, KindSample, Latency};
 
-/// Repetitions of an operation that meets contention each time.
+/// The most retries of an operation that meets contention each time.
 pub const RETRIES_MAX: u32 = 100;
 
-/// Commits that were acknowledged since the tables were made.
+/// Commits that were acknowledged since the tables were created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Acknowledged {
     /// Transactions that update.
@@ -51,7 +50,7 @@ impl Acknowledged {
         }
     }
 
-    /// What the tables must say now.
+    /// The facts that must hold in the tables now.
     pub fn facts(&self) -> [workloads::Fact; 2] {
         facts(self.updates, self.inserts)
     }
@@ -64,22 +63,23 @@ impl AddAssign for Acknowledged {
     }
 }
 
-/// How a step ended.
+/// The result of a step.
 #[derive(Debug)]
 pub struct StepOutcome {
-    /// What all of it cost, from opening the first connection to closing the last.
+    /// The cost of the whole step, from opening the first connection to closing the last.
     pub cost: Sample,
-    /// What it came to.
+    /// The measurements.
     pub sample: ConcurrentSample,
-    /// Commits within it, the warm-up among them.
+    /// Commits in the step, including the warm-up.
     pub acknowledged: Acknowledged,
-    /// Reads that did not find the one row that was there.
+    /// Reads that did not find the one existing row.
     pub wrong_reads: u64,
 }
 
 impl StepOutcome {
-    /// Puts it into the sample of its test, with what the tables said afterwards.
-    pub fn tell(self, sample: &mut TestSample, facts: usize, contradiction: Option<String>) {
+    /// Stores the result in the sample of its test, with the result of checking the tables
+    /// afterwards.
+    pub fn record(self, sample: &mut TestSample, facts: usize, contradiction: Option<String>) {
         let wrong_reads = (self.wrong_reads > 0)
             .then(|| format!("{} reads did not find their one row", self.wrong_reads));
         sample.sample = self.cost;
@@ -89,10 +89,11 @@ impl StepOutcome {
     }
 }
 
-/// Runs a step; each connection is opened before the first operation is due.
+/// Runs a step; all connections are opened before the first operation is due.
 ///
 /// # Errors
-/// When a connection cannot be opened, or fails with something other than contention.
+///
+/// If a connection cannot be opened, or fails for any reason but contention.
 pub fn run_test(
     engine: &dyn Engine,
     folder: &Path,
@@ -137,15 +138,15 @@ pub fn run_test(
     Ok(total.outcome(step, &clock, meter.stop()))
 }
 
-/// When operations are due, begin to count, and are no longer begun.
+/// The times of a step: start, warm-up, end.
 #[derive(Debug, Clone, Copy)]
 struct Clock {
     begin: Instant,
-    /// Operations due from here on count.
+    /// Operations due from here on are counted.
     counted: Instant,
-    /// Nothing is due from here on.
+    /// No operation is due from here on.
     end: Instant,
-    /// Nothing is begun from here on.
+    /// No operation is started from here on.
     last_begin: Instant,
 }
 
@@ -164,19 +165,19 @@ impl Clock {
     }
 }
 
-/// What the threads of a step have in common.
+/// State shared by the threads of a step.
 struct Shared {
     test: u32,
     clock: Clock,
     next: Mutex<Next>,
-    /// Another connection has failed: there is no reason to go on.
+    /// Another connection has failed: there is no point in going on.
     failed: AtomicBool,
 }
 
 /// The next operation.
 struct Next {
     number: u64,
-    /// None in a closed step.
+    /// `None` in a closed step.
     due_times: Option<DueTimes>,
 }
 
@@ -192,7 +193,7 @@ impl Shared {
     }
 }
 
-/// What one connection has done.
+/// Counts of one connection.
 struct Tally {
     histograms: [Histogram<u64>; Kind::ALL.len()],
     completed: [u64; Kind::ALL.len()],
@@ -203,7 +204,7 @@ struct Tally {
     not_begun: u64,
     acknowledged: Acknowledged,
     wrong_reads: u64,
-    /// End of the last operation that counts.
+    /// End of the last operation that was counted.
     last_end: Option<Instant>,
 }
 
@@ -304,7 +305,7 @@ pub(crate) fn latency(histogram: &Histogram<u64>) -> Latency {
     }
 }
 
-/// Takes operations until nothing more is due.
+/// Runs operations until none is due any more.
 fn work(mut connection: Box<dyn Connection>, shared: &Shared) -> Result<Tally, EngineError> {
     let clock = &shared.clock;
     let mut tally = Tally::new();
@@ -322,7 +323,8 @@ fn work(mut connection: Box<dyn Connection>, shared: &Shared) -> Result<Tally, E
             }
             continue;
         }
-        // An open step waits for its moment; a moment that has passed is not waited for.
+        // In an open step, waits until the operation is due; returns at once if that time has
+        // passed.
         thread::sleep(due.saturating_duration_since(now));
         let done = attempt(connection.as_mut(), &operation, &mut tally);
         if done.is_err() {
@@ -342,7 +344,7 @@ fn work(mut connection: Box<dyn Connection>, shared: &Shared) -> Result<Tally, E
     Ok(tally)
 }
 
-/// Runs an operation until it is committed; false where it was given up.
+/// Runs an operation until it is committed; returns false if it was given up.
 fn attempt(
     connection: &mut dyn Connection,
     operation: &Operation,
@@ -365,7 +367,7 @@ fn attempt(
                 }
                 tally.retries += 1;
                 if statements.len() > 1 {
-                    // Where the engine has already rolled back there is nothing left to do.
+                    // If the engine has already rolled back, this fails, which does not matter.
                     drop(connection.run(&["ROLLBACK;"], &mut Answers::default()));
                 }
             }

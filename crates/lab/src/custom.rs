@@ -1,4 +1,4 @@
-//! Reads the folder of a workload of the user's own; builds any workload.
+//! Reads the folder of a user-defined workload; builds any workload.
 
 use std::fs;
 use std::io;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use workloads::custom::{self, CustomError, CustomFile, CustomTexts};
 use workloads::{BuildError, Dialect, Spec, Workload};
 
-/// Why there is no such workload.
+/// Why a workload could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// It is none that needs a folder.
+    /// The workload needs no folder; building it failed.
     #[error(transparent)]
     Build(#[from] BuildError),
     /// There is no such folder.
@@ -21,28 +21,28 @@ pub enum FolderError {
         folder = .folder.display()
     )]
     NoFolder {
-        /// What was asked for.
+        /// The requested path.
         folder: PathBuf,
-        /// A file has the name.
+        /// There is a file of that name.
         is_file: bool,
     },
-    /// A file of it cannot be read.
+    /// A file in it cannot be read.
     #[error("cannot read {path}; it must be a file of text in UTF-8", path = .path.display())]
     Read {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Its files are no workload.
+    /// The files do not form a workload.
     #[error("in {folder}: {source}", folder = .folder.display())]
     Texts {
         /// The folder.
         folder: PathBuf,
-        /// What is wrong.
+        /// The error in the files.
         source: CustomError,
     },
-    /// Its files are other ones than when the run began.
+    /// The files have changed since the run began.
     #[error(
         "the files in {folder} were changed since the run began; start it again",
         folder = .folder.display()
@@ -53,10 +53,11 @@ pub enum FolderError {
     },
 }
 
-/// Makes the text of a workload for engines of that dialect, from files where it is the user's own.
+/// Builds a workload in an engine's dialect, from files if it is user-defined.
 ///
 /// # Errors
-/// When it has none.
+///
+/// If it cannot be built in that dialect.
 pub fn build(spec: &Spec, dialect: Dialect) -> Result<Workload, FolderError> {
     let Spec::Custom { folder, sha256 } = spec else {
         return Ok(workloads::build(spec, dialect)?);
@@ -75,10 +76,11 @@ pub fn build(spec: &Spec, dialect: Dialect) -> Result<Workload, FolderError> {
     }
 }
 
-/// Whether an engine that speaks that dialect can run the workload.
+/// Checks that a workload can be built in an engine's dialect.
 ///
 /// # Errors
-/// When it cannot.
+///
+/// If it cannot.
 pub fn check(spec: &Spec, dialect: Dialect) -> Result<(), FolderError> {
     match spec {
         Spec::Custom { .. } => build(spec, dialect).map(drop),
@@ -86,7 +88,7 @@ pub fn check(spec: &Spec, dialect: Dialect) -> Result<(), FolderError> {
     }
 }
 
-/// The same, bound to the files as they are now.
+/// The same spec, with the digest of the files' current content.
 pub fn pinned(spec: Spec, workload: &Workload) -> Spec {
     match spec {
         Spec::Custom { folder, .. } => Spec::Custom {
@@ -97,7 +99,7 @@ pub fn pinned(spec: Spec, workload: &Workload) -> Spec {
     }
 }
 
-/// The SQL files of a folder; all others are left alone.
+/// Reads the SQL files of a folder; ignores all others.
 fn read(folder: &Path) -> Result<CustomTexts, FolderError> {
     let at = |path: &Path, source| FolderError::Read {
         path: path.to_owned(),

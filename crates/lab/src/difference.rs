@@ -1,8 +1,9 @@
-//! From two results files to what has changed between them: a pure function.
+//! Compares two results files: a pure function.
 //!
-//! The rounds of two runs are not pairs, so a ratio here is that of the medians, and its interval
-//! resamples the rounds of each run by themselves. What the machine did between the runs is in the
-//! ratio: the change of the reference engine and the facts that differ are told beside it.
+//! The rounds of two runs are not paired, so a ratio here is the ratio of medians, and its interval
+//! resamples the rounds of each run separately. Changes of the machine between the runs affect the
+//! ratio; therefore the change of the reference engine and the facts that differ are reported with
+//! it.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,7 @@ use crate::statistics::{ROUNDS_FOR_INTERVAL, Ratio, Verdict, unpaired_ratio, ver
 /// Why two runs cannot be compared.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum DifferenceError {
-    /// Different statements were run.
+    /// The runs have different statements.
     #[error(
         "the runs are of different workloads, {before} and {after}; only runs of the same can be \
          compared"
@@ -24,10 +25,10 @@ pub enum DifferenceError {
         /// Name and digest of the second.
         after: String,
     },
-    /// The statements reached the engines in different ways.
+    /// The statements were passed to the engines in different ways.
     #[error("one run handed the statements over directly and the other as scripts")]
     Mode,
-    /// No engine is in both.
+    /// The runs have no engine in common.
     #[error("no engine is in both runs: {before} in the first, {after} in the second")]
     Engines {
         /// Engines of the first.
@@ -48,17 +49,17 @@ pub enum DifferenceError {
 pub struct Difference {
     /// Name of the workload.
     pub workload: String,
-    /// By how much time may grow, as a share.
+    /// The share by which time may grow.
     pub threshold: f64,
     /// When each run began, seconds since 1970.
     pub began: (u64, u64),
     /// Rounds of each run in which every engine had its pass.
     pub rounds: (usize, usize),
-    /// What else differs between the runs: the fact, before and after.
+    /// Other facts that differ between the runs: name, before, after.
     pub facts: Vec<(String, String, String)>,
-    /// Engines that are in one run only.
+    /// Engines in only one of the runs.
     pub unmatched: Vec<String>,
-    /// The engines that are in both.
+    /// Engines in both.
     pub engines: Vec<EngineDifference>,
 }
 
@@ -67,7 +68,7 @@ pub struct Difference {
 pub struct EngineDifference {
     /// Its name.
     pub engine: String,
-    /// The reference engine a second time; its changes are noise by definition.
+    /// Whether this is the reference engine a second time; its changes are noise by definition.
     pub control: bool,
     /// Geometric mean over the tests.
     pub mean: Change,
@@ -78,36 +79,35 @@ pub struct EngineDifference {
 /// One test of one engine in both runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TestDifference {
-    /// Counts from 1.
+    /// Number of the test, from 1.
     pub number: usize,
-    /// What it does.
+    /// Title of the test.
     pub title: String,
     /// Median wall time before and after, seconds.
     pub wall_s: (Option<f64>, Option<f64>),
     /// Median processor time before and after, seconds.
     pub cpu_s: (Option<f64>, Option<f64>),
-    /// What has changed.
+    /// The change.
     pub change: Change,
-    /// Why the answer is wrong now and was not before.
+    /// Why the answer is wrong now, if it was right before.
     pub wrong: Option<String>,
 }
 
-/// After over before.
+/// Ratio of after to before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// In wall time.
     pub wall: Option<Ratio>,
     /// In processor time.
     pub cpu: Option<Ratio>,
-    /// More time than the threshold allows, and more than the noise explains.
+    /// The time grew by more than the threshold, and by more than noise explains.
     pub regression: bool,
-    /// Less time by as much.
+    /// The time shrank by as much.
     pub improvement: bool,
 }
 
 impl Difference {
-    /// The engines and tests that became slower, or wrong: the engine, and the test or `None` for
-    /// the mean.
+    /// The engines and tests that became slower, or wrong; the test is `None` for the mean.
     pub fn regressions(&self) -> Vec<(&EngineDifference, Option<&TestDifference>)> {
         let mut found = Vec::new();
         for engine in self.engines.iter().filter(|engine| !engine.control) {
@@ -124,16 +124,17 @@ impl Difference {
         found
     }
 
-    /// True where a run has too few rounds for any interval, so that nothing can be called.
+    /// Whether a run has too few rounds for an interval, so that no change can be established.
     pub fn too_few_rounds(&self) -> bool {
         self.rounds.0.min(self.rounds.1) < ROUNDS_FOR_INTERVAL
     }
 }
 
-/// Says what has changed from one run to another; time may grow by the share `threshold`.
+/// Compares two runs; time may grow by the share `threshold`.
 ///
 /// # Errors
-/// When they are not two runs of the same.
+///
+/// If they are not runs of the same experiment.
 pub fn difference(
     before: &Results,
     after: &Results,
@@ -202,7 +203,7 @@ fn unmatched(earlier: &Comparison, later: &Comparison) -> Vec<String> {
     names
 }
 
-/// What differs besides the times.
+/// Differences other than times.
 fn facts(
     before: &Results,
     after: &Results,
@@ -247,8 +248,8 @@ fn facts(
     pairs
 }
 
-/// A setting without the identifier that every new database draws at random: it differs between any
-/// two runs, and tells nothing of either.
+/// A setting without the identifier that is random for every new database: it always differs, and
+/// is meaningless.
 fn without_identity(value: &str) -> String {
     match serde_json::from_str(value) {
         Ok(serde_json::Value::Object(mut members)) if members.contains_key("file_id") => {
@@ -263,7 +264,7 @@ fn short(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }
 
-/// What the reference engine's double did between the runs: the noise, where there is one.
+/// The change of the control between the runs, if there is one: the noise.
 fn noise(
     matched: &[(&EngineSummary, &EngineSummary)],
     before: &Results,
@@ -332,7 +333,7 @@ fn engine_difference(
     }
 }
 
-/// The times of the tests in each round that has all of them.
+/// The times of the tests, for each round that has all of them.
 fn rounds(
     results: &Results,
     engine: &str,

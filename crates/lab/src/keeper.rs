@@ -1,15 +1,16 @@
-//! A small process between the lab and a worker, which sees to it that nothing is left behind.
+//! The keeper: a small process between the lab and a worker that makes sure nothing is left behind.
 //!
-//! 1. Whatever the worker starts (a server and its children) is below the keeper, also when its own
-//!    parent has ended: the keeper asks the system for orphans.
-//! 2. The keeper's standard input is held open by the lab alone. When it ends, the lab is gone, by
-//!    whatever means: the keeper ends everything below it and removes the folder of the pass.
-//! 3. When the worker ends, the keeper ends what the worker left, tells how the worker ended, and
-//!    then waits for 2.
-//! 4. The worker ends when the keeper does. It is the leader of a process group, whose number is
-//!    told to the lab, so that the lab can end what is left if the keeper was killed.
-//! 5. The keeper has a group of its own (the lab sees to that): an interrupt at the terminal
-//!    reaches the lab alone; and a name of its own, so that whoever kills by name leaves it.
+//! 1. Whatever the worker starts (a server and its children) is a descendant of the keeper, even
+//!    after its own parent has ended: the keeper is the subreaper of orphans.
+//! 2. Only the lab holds the keeper's standard input open. When it closes, the lab is gone, for
+//!    whatever reason: the keeper kills all its descendants and removes the folder of the pass.
+//! 3. When the worker ends, the keeper kills what the worker left, reports how the worker ended,
+//!    and then waits for 2.
+//! 4. The worker dies when the keeper does. It leads a process group, whose number is reported to
+//!    the lab, so that the lab can kill what is left if the keeper itself was killed.
+//! 5. The keeper has a process group of its own (the lab arranges that), so an interrupt at the
+//!    terminal reaches only the lab. It also has a name of its own, so that a kill by name spares
+//!    it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -22,10 +23,11 @@ use std::thread;
 use crate::processes::end_descendants;
 use crate::worker::{Reply, Request, WorkerError};
 
-/// Keeps a worker, whose program and arguments are given, until the lab has done with it.
+/// Runs and guards the worker with this program and arguments until the lab is done with it.
 ///
 /// # Errors
-/// When there is no request, or no worker can be started.
+///
+/// If there is no request, or the worker cannot be started.
 pub fn keep(worker: &[OsString]) -> Result<(), WorkerError> {
     let (program, arguments) = worker.split_first().ok_or(WorkerError::NoProgram)?;
     adopt_orphans();
@@ -37,28 +39,28 @@ pub fn keep(worker: &[OsString]) -> Result<(), WorkerError> {
         .stdin(Stdio::piped())
         .process_group(0)
         .spawn()?;
-    tell(&Reply::Started { group: child.id() });
+    report(&Reply::Started { group: child.id() });
     let lifeline = thread::spawn(move || outlive(&request.pass_folder));
     if let Some(input) = &mut child.stdin {
-        // A worker that has ended already is reported below.
+        // A worker that has already exited is reported below.
         drop(input.write_all(line.as_bytes()));
     }
     let status = child.wait();
     end_descendants();
     if let Ok(status) = status {
-        tell(&ended(status));
+        report(&ended(status));
     }
-    // It never returns.
+    // The thread never returns.
     drop(lifeline.join());
     Ok(())
 }
 
-/// To be called by a worker first of all: it ends as soon as its keeper does.
+/// Makes this process die with its keeper. A worker must call it first.
 pub fn end_with_keeper() {
     #[cfg(target_os = "linux")]
     {
         use nix::sys::{prctl, signal::Signal};
-        // Where the system refuses, a killed keeper leaves the worker to the lab.
+        // If the system refuses and the keeper is killed, the lab has to end the worker.
         let _refused = prctl::set_pdeathsig(Signal::SIGKILL);
     }
 }
@@ -67,7 +69,7 @@ fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     {
         use nix::sys::prctl;
-        // Where the system refuses, orphans are left to themselves.
+        // If the system refuses, orphans are not cleaned up.
         let _refused = prctl::set_child_subreaper(true);
         let _refused = prctl::set_name(c"lab-keeper");
     }
@@ -78,14 +80,14 @@ fn ended(status: ExitStatus) -> Reply {
     Reply::Ended { status }
 }
 
-/// A lab that is gone reads nothing, which the other thread sees too.
-fn tell(reply: &Reply) {
-    // The worker may have been cut off within a line.
+/// Errors are ignored: if the lab is gone, the other thread notices too.
+fn report(reply: &Reply) {
+    // Starts with a line feed because the worker may have been cut off within a line.
     let line = serde_json::to_string(reply).map(|line| format!("\n{line}\n"));
     drop(line.map(|line| io::stdout().lock().write_all(line.as_bytes())));
 }
 
-/// Waits for the lab's end and cleans up.
+/// Waits for the lab to end and cleans up.
 fn outlive(pass_folder: &Path) -> ! {
     let mut nothing = [0u8; 64];
     while matches!(io::stdin().lock().read(&mut nothing), Ok(1..)) {}
@@ -94,7 +96,7 @@ fn outlive(pass_folder: &Path) -> ! {
     std::process::exit(0)
 }
 
-/// Where this fails, the next run in the same place tries again and says so.
+/// If this fails, the next run in the same folder tries again and reports it.
 fn remove_whole(folder: &Path) {
     const TRIES: usize = 3;
     for _ in 0..TRIES {

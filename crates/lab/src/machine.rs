@@ -1,6 +1,7 @@
-//! The machine that the samples come from, as Linux describes it.
+//! Description of the machine that produced the samples, as far as Linux provides it.
 //!
-//! Everything here is for the reader of a report; what the system does not tell stays unknown.
+//! Everything here is informational, for the reader of a report; what the system does not provide
+//! stays unknown.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct Machine {
     /// The processor's model.
     pub cpu: String,
-    /// Processors this program may use.
+    /// Processors available to this program.
     pub cores: usize,
     /// Main memory, bytes.
     pub memory_bytes: Option<u64>,
@@ -20,9 +21,9 @@ pub struct Machine {
     pub operating_system: String,
     /// The kernel's version.
     pub kernel: String,
-    /// How the clock of the processor is governed, where the system tells.
+    /// The frequency governor of the processors, if known.
     pub governor: Option<String>,
-    /// Where the databases lie.
+    /// The disk with the databases.
     pub disk: Disk,
 }
 
@@ -35,13 +36,13 @@ pub struct Disk {
     pub device: String,
 }
 
-/// The governor of the first processor; guests of a host often have none.
+/// The governor of the first processor; virtual machines often have none.
 const GOVERNOR: &str = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
 
 const UNKNOWN: &str = "unknown";
 
 impl Machine {
-    /// Describes this machine; `folder` is where the databases will lie.
+    /// Describes this machine; `folder` will contain the databases.
     pub fn describe(folder: &Path) -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
@@ -65,7 +66,7 @@ fn unknown() -> String {
     UNKNOWN.to_owned()
 }
 
-/// Processes that wanted to run, mean of the last minute.
+/// Load average of the last minute.
 pub fn load_one_minute() -> Option<f64> {
     fs::read_to_string("/proc/loadavg")
         .ok()?
@@ -75,7 +76,7 @@ pub fn load_one_minute() -> Option<f64> {
         .ok()
 }
 
-/// Mean clock of the processors at this moment, MHz. Not every system tells it.
+/// Current mean clock of the processors, MHz, if the system provides it.
 pub fn clock_mhz() -> Option<f64> {
     mean_clock_mhz(&fs::read_to_string("/proc/cpuinfo").ok()?)
 }
@@ -89,7 +90,7 @@ fn mean_clock_mhz(text: &str) -> Option<f64> {
     (!clocks.is_empty()).then(|| clocks.iter().sum::<f64>() / clocks.len() as f64)
 }
 
-/// Ticks of all processors since the machine started.
+/// Processor ticks of all processors since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ticks {
     total: u64,
@@ -116,7 +117,7 @@ impl Ticks {
         })
     }
 
-    /// The share of time that other guests of the host took, between two readings.
+    /// The share of processor time that the hypervisor gave to other guests between two readings.
     pub fn stolen_share_since(self, before: Self) -> Option<f64> {
         let total = self
             .total
@@ -141,7 +142,7 @@ fn os_name(text: &str) -> Option<String> {
     Some(value.trim_matches('"').to_owned())
 }
 
-/// The deepest mount that holds the folder (format: proc(5), `mountinfo`).
+/// The deepest mount point above the folder (format: proc(5), `mountinfo`).
 fn disk_of(mounts: &str, folder: &Path) -> Disk {
     let mut best = Disk {
         file_system: unknown(),

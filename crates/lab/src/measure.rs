@@ -1,13 +1,13 @@
 //! The measured interval, defined once for all engines and tests.
 //!
-//! It begins on an open connection before the first statement is handed over and ends when the last
-//! row of the last statement has been fetched. Splitting the script into statements, digesting the
-//! answers and checking the tables lie outside. Processor time is that of the whole worker process,
-//! all threads, user and system, as the operating system accounts for it.
+//! It begins on an open connection, before the first statement is passed, and ends when the last
+//! row of the last statement has been fetched. It excludes splitting the script into statements,
+//! digesting the answers and checking the tables. Processor time is that of the whole worker
+//! process, all threads, user and system, as the operating system accounts for it.
 //!
-//! A server's part is that of all processes below the worker: those that run, and those that ended
-//! meanwhile. It is read outside the interval, so what a server does in the background between two
-//! intervals counts in neither.
+//! A server's part is that of all descendants of the worker, including those that exited during the
+//! interval. It is read outside the interval, so background work of a server between two intervals
+//! counts in neither.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -18,60 +18,61 @@ use serde::{Deserialize, Serialize};
 use crate::engine::Server;
 use crate::processes::{self, field};
 
-/// What an interval cost. Where there is a server, its part stands apart.
+/// The cost of an interval. A server's part is stated separately.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Time on the wall, nanoseconds.
+    /// Wall time, nanoseconds.
     pub wall_ns: u64,
     /// Processor time in user mode, nanoseconds (resolution: a microsecond).
     pub user_ns: u64,
     /// Processor time in the kernel, nanoseconds (resolution: a microsecond).
     pub system_ns: u64,
-    /// Largest resident memory of the process within the interval, bytes.
+    /// Peak resident memory of the process within the interval, bytes.
     pub peak_memory_bytes: Option<u64>,
-    /// Bytes moved by read calls; reads through a memory map are not among them.
+    /// Bytes moved by read calls, without reads through a memory map.
     pub read_bytes: Option<u64>,
     /// Bytes moved by write calls.
     pub written_bytes: Option<u64>,
-    /// What the server did meanwhile, where there is one.
+    /// What the server used meanwhile, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerPart>,
-    /// The way to the engine and back, nanoseconds, where the engine measured its work by a clock
-    /// of its own: then this is not in `wall_ns`.
+    /// Round trip to the engine, nanoseconds, if the engine measured its work with its own clock;
+    /// it is then not part of `wall_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way_ns: Option<u64>,
 }
 
-/// A server's part of what an interval cost.
+/// A server's part of the cost of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "measured", rename_all = "kebab-case")]
 pub enum ServerPart {
-    /// The server runs elsewhere: its work was not measured.
+    /// The server runs elsewhere, so its work was not measured.
     No,
-    /// All its processes together.
+    /// The sum over all its processes.
     Yes(ServerUsage),
 }
 
 /// What the processes of a server used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerUsage {
-    /// Processor time in user mode, nanoseconds. The sum of both is exact for processes that run,
-    /// its division is rough; the times of processes that ended are multiples of 10 ms.
+    /// Processor time in user mode, nanoseconds. For running processes the sum of user and system
+    /// time is exact and its split is approximate; the times of exited processes are multiples of
+    /// 10 ms.
     pub user_ns: u64,
     /// Processor time in the kernel, nanoseconds.
     pub system_ns: u64,
-    /// Memory at the end of the interval, bytes: the proportional set size, in which memory that
-    /// several processes share counts once.
+    /// Memory at the end of the interval, bytes: the proportional set size, which counts shared
+    /// memory once.
     pub memory_bytes: u64,
-    /// Bytes moved by read calls; what comes from the client comes by other calls, as a rule.
+    /// Bytes moved by read calls; data from the client usually comes by other calls.
     pub read_bytes: u64,
-    /// Bytes moved by write calls; what goes to the client goes by other calls, as a rule.
+    /// Bytes moved by write calls; data for the client usually goes by other calls.
     pub written_bytes: u64,
 }
 
 impl Sample {
-    /// Processor time, user and system, of client and server, nanoseconds; none where a server's
-    /// was not measured.
+    /// Processor time, user and system, of client and server, nanoseconds; `None` if a server was
+    /// not measured.
     pub fn cpu_ns(&self) -> Option<u64> {
         let server = match self.server {
             None => 0,
@@ -81,8 +82,7 @@ impl Sample {
         Some(self.client_cpu_ns() + server)
     }
 
-    /// With the time that the engine's own clock gives to the work; the rest was its way there and
-    /// back.
+    /// Sets the wall time to what the engine measured itself; the rest was the round trip.
     #[must_use]
     pub fn by_own_clock(self, wall_ns: u64) -> Self {
         Self {
@@ -101,29 +101,29 @@ impl Sample {
 /// A running measurement.
 pub struct Meter {
     server: Server,
-    below: Below,
+    descendants: DescendantUsage,
     traffic: Option<Traffic>,
     usage: Usage,
     began: Instant,
 }
 
 impl Meter {
-    /// Begins to measure what is done in this process. The clock is read last.
+    /// Starts measuring this process. The clock is read last.
     pub fn start() -> Self {
         Self::with(Server::None)
     }
 
-    /// Begins to measure this process and its server. The clock is read last.
+    /// Starts measuring this process and its server. The clock is read last.
     pub fn with(server: Server) -> Self {
-        // Code 5 sets the process's memory peak back to what it holds now; where that is not
-        // allowed the peak counts from the start of the process.
+        // Code 5 resets the process's peak memory to its current size; if that is not allowed, the
+        // peak counts from the start of the process.
         drop(fs::write("/proc/self/clear_refs", "5"));
-        let below = Below::now(server);
+        let descendants = DescendantUsage::now(server);
         let traffic = Traffic::now();
         let usage = Usage::now(UsageWho::RUSAGE_SELF);
         Self {
             server,
-            below,
+            descendants,
             traffic,
             usage,
             began: Instant::now(),
@@ -149,7 +149,9 @@ impl Meter {
         match self.server {
             Server::None => {}
             Server::Elsewhere => sample.server = Some(ServerPart::No),
-            Server::Child => self.below.part(Below::now(self.server), &mut sample),
+            Server::Child => self
+                .descendants
+                .part(DescendantUsage::now(self.server), &mut sample),
         }
         sample
     }
@@ -159,15 +161,15 @@ pub(crate) fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// All work that was ever done below this process: by those that run, and by those that ended and
-/// were waited for.
+/// All work ever done by descendants of this process: by those that run, and by those that exited
+/// and were waited for.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Below {
+pub(crate) struct DescendantUsage {
     running: processes::Usage,
     ended: Usage,
 }
 
-impl Below {
+impl DescendantUsage {
     fn now(server: Server) -> Self {
         if server != Server::Child {
             return Self::default();
@@ -178,11 +180,11 @@ impl Below {
         }
     }
 
-    /// Without those that ended: they were shells.
+    /// Without exited processes, which were shells.
     pub(crate) fn running(server: Server) -> Self {
-        let own = std::process::id().cast_signed();
+        let this_process = std::process::id().cast_signed();
         let running = match server {
-            Server::Child => processes::Usage::below(own),
+            Server::Child => processes::Usage::below(this_process),
             Server::None | Server::Elsewhere => processes::Usage::default(),
         };
         Self {
@@ -191,7 +193,7 @@ impl Below {
         }
     }
 
-    /// Adds the part of those that run to a shell's sample.
+    /// Adds the part of the running processes to a shell's sample.
     pub(crate) fn add_to(self, sample: &mut Sample, server: Server) {
         match server {
             Server::None => {}
@@ -200,8 +202,8 @@ impl Below {
         }
     }
 
-    /// Adds the server's part to the sample. What was read and written by processes that ended is
-    /// told by the system as the worker's own: then all of it is given to the server.
+    /// Adds the server's part to the sample. The system accounts the I/O of exited processes to the
+    /// worker itself; in that case all of it is attributed to the server.
     fn part(self, after: Self, sample: &mut Sample) {
         let sum = |one: Self, pick: fn(&Usage) -> u64, below: fn(&processes::Usage) -> u64| {
             pick(&one.ended) + below(&one.running)
@@ -241,7 +243,7 @@ impl Usage {
         let nanoseconds = |seconds: i64, microseconds: i64| {
             u64::try_from(seconds * 1_000_000_000 + microseconds * 1000).unwrap_or(0)
         };
-        // The call fails only for an unknown subject, and this one is known.
+        // The call fails only for an unknown `who`, and this one is known.
         getrusage(who).map_or_else(
             |_| Self::default(),
             |usage| {

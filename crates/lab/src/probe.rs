@@ -1,13 +1,13 @@
-//! Durability and encryption are probed, not believed.
+//! Probes of durability and encryption, which do not rely on what an engine claims.
 //!
-//! Before the first round each engine has one pass that is not timed. It commits [`COMMITS`]
-//! single rows, each in a transaction of its own, while the operating system counts the calls by
-//! which its processes wait for the disk. The rows hold a random token, which is then looked for
-//! in every file of the engine, while the database is open and after it was closed. With `--mode
-//! script` it is the engine's shell that commits them, in one process.
+//! Before the first round each engine has one pass that is not timed. It commits [`COMMITS`] single
+//! rows, each in its own transaction, while the operating system counts the calls with which its
+//! processes wait for the disk. The rows contain a random token; every file of the engine is then
+//! searched for it, while the database is open and after it was closed. With `--mode script` the
+//! engine's shell commits them, in one process.
 //!
-//! The worker that is asked for a probe starts itself a second time and traces that second process;
-//! so servers that the engine starts are seen too.
+//! The worker that is asked for a probe starts itself a second time and traces that second process,
+//! including servers that the engine starts.
 
 mod calls;
 pub mod canary;
@@ -25,16 +25,16 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
+use crate::driver::Driver;
 use crate::engine::{Durability, Engine, EngineError, Mode, Profile, whole_message};
-use crate::hand::Hand;
 
 pub use calls::SyncCalls;
-pub use canary::Look;
+pub use canary::FileScan;
 
 /// Transactions that are committed while syncs are counted.
 pub const COMMITS: u32 = 20;
 
-/// What a probe found out about an engine.
+/// The result of probing an engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probe {
     /// The engine's name.
@@ -42,9 +42,9 @@ pub struct Probe {
     /// The syncs of [`COMMITS`] commits.
     pub syncs: Syncs,
     /// The files while the database was open.
-    pub open: Option<Look>,
+    pub open: Option<FileScan>,
     /// The files after it was closed.
-    pub closed: Option<Look>,
+    pub closed: Option<FileScan>,
     /// Why the probe ended early.
     pub failure: Option<String>,
 }
@@ -53,17 +53,17 @@ pub struct Probe {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Syncs {
-    /// As the operating system saw them.
+    /// The number of calls that the operating system saw.
     Counted(SyncCalls),
     /// They could not be counted.
     NotProbed {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl Probe {
-    /// A probe that told nothing.
+    /// A probe without a result.
     pub fn failed(engine: &str, failure: String) -> Self {
         Self {
             engine: engine.to_owned(),
@@ -76,7 +76,7 @@ impl Probe {
         }
     }
 
-    /// Syncs for each commit, where they were counted.
+    /// Syncs per commit, if they were counted.
     pub fn syncs_per_commit(&self) -> Option<f64> {
         match &self.syncs {
             Syncs::Counted(calls) => Some(calls.total() as f64 / f64::from(COMMITS)),
@@ -84,14 +84,14 @@ impl Probe {
         }
     }
 
-    /// Whether the token was in a file, open or closed; `None` where there was no file to look at.
+    /// Whether the token was found in a file, open or closed; `None` if no file was searched.
     pub fn readable(&self) -> Option<bool> {
-        let looks: Vec<&Look> = self.open.iter().chain(&self.closed).collect();
+        let looks: Vec<&FileScan> = self.open.iter().chain(&self.closed).collect();
         let files: usize = looks.iter().map(|look| look.files).sum();
         (files > 0).then(|| looks.iter().any(|look| !look.found_in.is_empty()))
     }
 
-    /// What was seen and is not what the profile claims, in sentences.
+    /// Observations that contradict the profile, as sentences.
     pub fn contradictions(&self, profile: &Profile) -> Vec<String> {
         let mut found = Vec::new();
         let name = &profile.name;
@@ -127,65 +127,71 @@ impl Probe {
     }
 }
 
-/// What the traced process tells, in one line.
+/// The report of the traced process, one line of JSON.
 #[derive(Debug, Serialize, Deserialize)]
-struct Told {
-    open: Option<Look>,
-    closed: Option<Look>,
+struct ProbeReport {
+    open: Option<FileScan>,
+    closed: Option<FileScan>,
     failure: Option<String>,
 }
 
-/// The traced process: creates a database, commits, and looks at the files. The words to say are
-/// one line.
+/// The traced process: creates a database, commits, and searches the files. Its report is one line.
 ///
 /// # Errors
-/// When there is nobody to tell.
+///
+/// If the report cannot be written.
 pub fn commit_and_look(
     engine: &dyn Engine,
     mode: Mode,
     folder: &Path,
     output: &mut dyn io::Write,
 ) -> io::Result<()> {
-    let mut told = Told {
+    let mut report = ProbeReport {
         open: None,
         closed: None,
         failure: None,
     };
-    if let Err(failure) = attempt(engine, mode, folder, &mut told) {
-        // What it started must not outlive it; the first failure is the one to tell.
+    if let Err(failure) = attempt(engine, mode, folder, &mut report) {
+        // What the engine started must not outlive this process; the first failure is the one to
+        // report.
         drop(engine.stop());
-        told.failure = Some(failure);
+        report.failure = Some(failure);
     }
-    serde_json::to_writer(&mut *output, &told)?;
+    serde_json::to_writer(&mut *output, &report)?;
     output.write_all(b"\n")?;
     output.flush()
 }
 
-fn attempt(engine: &dyn Engine, mode: Mode, folder: &Path, told: &mut Told) -> Result<(), String> {
+fn attempt(
+    engine: &dyn Engine,
+    mode: Mode,
+    folder: &Path,
+    report: &mut ProbeReport,
+) -> Result<(), String> {
     let said = |error: EngineError| whole_message(&error);
     let unread = |error: io::Error| format!("the files could not be read: {error}");
     let token = token();
     engine.create(folder).map_err(said)?;
     let connection = engine.open(folder).map_err(said)?;
-    let mut hand = Hand::of(mode, engine, connection, folder).map_err(said)?;
+    let mut driver = Driver::of(mode, engine, connection, folder).map_err(said)?;
     let table = "CREATE TABLE strongroom_probe(a INTEGER, c VARCHAR(100));";
-    hand.ask(&[table]).map_err(said)?;
+    driver.ask(&[table]).map_err(said)?;
     let rows: Vec<String> = (1..=COMMITS)
         .map(|number| format!("INSERT INTO strongroom_probe VALUES({number},'{token}');"))
         .collect();
     let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
     mark();
-    hand.ask(&rows).map_err(said)?;
+    driver.ask(&rows).map_err(said)?;
     mark();
-    told.open = Some(canary::look(folder, token.as_bytes()).map_err(unread)?);
-    hand.close().map_err(said)?;
+    report.open = Some(canary::look(folder, token.as_bytes()).map_err(unread)?);
+    driver.close().map_err(said)?;
     engine.stop().map_err(said)?;
-    told.closed = Some(canary::look(folder, token.as_bytes()).map_err(unread)?);
+    report.closed = Some(canary::look(folder, token.as_bytes()).map_err(unread)?);
     Ok(())
 }
 
-/// 16 letters and digits that are nowhere else: from the keys that the standard library draws from
-/// the operating system for its hash maps.
+/// 16 letters and digits that occur nowhere else, generated from the random keys of the standard
+/// library's hash maps.
 fn token() -> String {
     let bits = RandomState::new().build_hasher().finish();
     format!("{bits:016x}")
@@ -196,7 +202,7 @@ fn token() -> String {
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 fn mark() {
-    // Fails for no signal that exists.
+    // Fails only for a signal that does not exist.
     let _ = nix::sys::signal::raise(trace::MARK);
 }
 
@@ -206,11 +212,12 @@ fn mark() {
 )))]
 fn mark() {}
 
-/// The tracing process: runs the command, which must come to [`commit_and_look`] when it has read
-/// the line `request`.
+/// The tracing process: runs the command, which must call [`commit_and_look`] once it has read the
+/// line `request`.
 ///
 /// # Errors
-/// When the command cannot be run.
+///
+/// If the command cannot be run.
 #[cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
@@ -224,10 +231,11 @@ pub fn trace(engine: &str, command: &mut Command, request: &str) -> io::Result<P
     Ok(put_together(engine, syncs, &traced.output, traced.success))
 }
 
-/// The same where no process can trace another.
+/// The same on systems where tracing is not supported.
 ///
 /// # Errors
-/// When the command cannot be run.
+///
+/// If the command cannot be run.
 #[cfg(not(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
@@ -253,13 +261,13 @@ pub fn trace(engine: &str, command: &mut Command, request: &str) -> io::Result<P
 
 fn put_together(engine: &str, syncs: Syncs, output: &str, success: bool) -> Probe {
     let line = output.lines().last().unwrap_or_default();
-    match serde_json::from_str::<Told>(line) {
-        Ok(told) => Probe {
+    match serde_json::from_str::<ProbeReport>(line) {
+        Ok(report) => Probe {
             engine: engine.to_owned(),
             syncs,
-            open: told.open,
-            closed: told.closed,
-            failure: told.failure,
+            open: report.open,
+            closed: report.closed,
+            failure: report.failure,
         },
         Err(_) => Probe::failed(
             engine,

@@ -1,6 +1,6 @@
-//! The processes below one, as Linux tells of them in `/proc`: what they used, and how they end.
+//! Descendants of a process, from Linux's `/proc`: what they used, and how they are ended.
 //!
-//! Elsewhere there is no `/proc`: nobody is found, nothing is measured.
+//! On systems without `/proc` no process is found and nothing is measured.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,12 +13,12 @@ use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::time::ClockId;
 use nix::unistd::{Pid, SysconfVar, sysconf};
 
-/// What the system says of one process.
+/// A process as listed by the system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
     /// Its number.
     pub pid: i32,
-    /// The number of the process that started it, or that it was given to.
+    /// The process that started it or, for an orphan, adopted it.
     pub parent: i32,
     /// Name of its program, at most 15 bytes.
     pub name: String,
@@ -30,19 +30,19 @@ pub struct Process {
 struct Times {
     user: u64,
     system: u64,
-    /// Of its children that ended and were waited for, and of theirs.
+    /// Times of its children that exited and were waited for, recursively.
     children_user: u64,
     children_system: u64,
 }
 
-/// What processes have used since they began, their ended children included.
+/// Resources used by processes since they started, including their exited children.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Processor time in user mode, nanoseconds.
     pub user_ns: u64,
     /// Processor time in the kernel, nanoseconds.
     pub system_ns: u64,
-    /// Memory now, bytes: each process's own and its share of what it shares with others.
+    /// Current memory, bytes: the proportional set size.
     pub memory_bytes: u64,
     /// Bytes moved by read calls.
     pub read_bytes: u64,
@@ -50,14 +50,14 @@ pub struct Usage {
     pub written_bytes: u64,
 }
 
-/// All processes below `root`, without itself.
+/// All descendants of `root`, without itself.
 pub fn descendants(root: i32) -> Vec<Process> {
     let all: Vec<Process> = fs::read_dir("/proc")
         .into_iter()
         .flatten()
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .filter_map(|pid: i32| {
-            // One that has ended meanwhile has no file any more.
+            // A process that exited meanwhile has no file any more.
             Process::parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
         })
         .collect();
@@ -68,7 +68,8 @@ fn below(root: i32, all: Vec<Process>) -> Vec<Process> {
     let parents: HashMap<i32, i32> = all.iter().map(|one| (one.pid, one.parent)).collect();
     let is_below = |process: &Process| {
         let mut parent = process.parent;
-        // A parent that ended between two readings can make no circle longer than all are.
+        // A parent that exited between two readings may form a cycle, so the walk is bounded by the
+        // number of processes.
         for _ in 0..=parents.len() {
             if parent == root {
                 return true;
@@ -84,8 +85,8 @@ fn below(root: i32, all: Vec<Process>) -> Vec<Process> {
 }
 
 impl Process {
-    /// Reads a line of `/proc/PID/stat` (proc(5)): number, (name), state, parent and so on; only
-    /// the last parenthesis ends the name, which may hold anything.
+    /// Parses a line of `/proc/PID/stat` (proc(5)): number, (name), state, parent and so on; the
+    /// name may contain anything and ends at the last parenthesis.
     fn parse(pid: i32, line: &str) -> Option<Self> {
         let (head, rest) = line.rsplit_once(')')?;
         let (_, name) = head.split_once('(')?;
@@ -105,8 +106,8 @@ impl Process {
         })
     }
 
-    /// The sum is exact, by the process's own clock; its division into user and system is that of
-    /// the ticks, which are some milliseconds long. So are the times of children that ended.
+    /// The total is exact, from the process's own clock; its split into user and system follows the
+    /// ticks, which are some milliseconds long. So do the times of exited children.
     fn usage(&self) -> Usage {
         let tick = tick_ns();
         let Times {
@@ -128,7 +129,7 @@ impl Process {
         }
     }
 
-    /// Processor time of all its threads, ended ones included.
+    /// Processor time of all its threads, including exited ones.
     fn clock_ns(&self) -> Option<u64> {
         let clock = ClockId::pid_cpu_clock_id(Pid::from_raw(self.pid)).ok()?;
         let now = clock.now().ok()?;
@@ -137,7 +138,7 @@ impl Process {
     }
 }
 
-/// Divides a total as two rough numbers do.
+/// Splits a total in the ratio of two approximate numbers.
 fn divided(total: Option<u64>, user: u64, system: u64) -> (u64, u64) {
     let Some(total) = total else {
         return (user, system);
@@ -159,13 +160,13 @@ fn tick_ns() -> u64 {
 }
 
 impl Usage {
-    /// Of one process alone; none where it has ended.
+    /// Usage of a single process; `None` if it has exited.
     pub fn of(pid: i32) -> Option<Self> {
         let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         Some(Process::parse(pid, &line)?.usage())
     }
 
-    /// Of all processes below `root` together.
+    /// Total usage of all descendants of `root`.
     pub fn below(root: i32) -> Self {
         let mut sum = Self::default();
         for process in descendants(root) {
@@ -180,31 +181,31 @@ impl Usage {
     }
 }
 
-/// The number after a label at the beginning of a line.
+/// The number after a label at the start of a line.
 pub(crate) fn field(text: &str, label: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(label))?;
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// The main process of PostgreSQL gives a piece of shared memory back only if it is asked to end:
-/// by this signal it ends at once, and its children with it.
+/// The main process of PostgreSQL releases a shared memory segment only if it shuts down itself: on
+/// this signal it does so at once, together with its children.
 const ASKED: (&str, Signal) = ("postgres", Signal::SIGQUIT);
 
-/// How long those that are asked may take.
+/// Time limit for processes that are asked to end.
 const ASKED_PATIENCE: Duration = Duration::from_secs(3);
 
-/// How long the system may take to end a process that waits for a disk.
+/// Time limit for the system to end a process that waits for a disk.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Ends all processes below this one and returns when there are none, or when the system has not
-/// managed to end them within a minute. Those whose parents end come to this process where it asked
-/// for that.
+/// Ends all descendants of this process. Returns when none is left, or when the system has not
+/// managed to end them within a minute. If this process is a subreaper, orphans become its
+/// children.
 pub fn end_descendants() {
-    let own = std::process::id().cast_signed();
+    let this_process = std::process::id().cast_signed();
     let began = Instant::now();
     loop {
         reap();
-        let found = descendants(own);
+        let found = descendants(this_process);
         if found.is_empty() || began.elapsed() > PATIENCE {
             return;
         }
@@ -220,14 +221,14 @@ pub fn end_descendants() {
                 (true, true) => ASKED.1,
                 (true, false) | (false, _) => Signal::SIGKILL,
             };
-            // It may have ended since it was seen.
+            // It may have exited since it was listed.
             let _ended_already = kill(Pid::from_raw(process.pid), signal);
         }
         sleep(Duration::from_millis(10));
     }
 }
 
-/// Takes the status of children that have ended, so that nothing of them remains.
+/// Reaps children that have exited, so that no zombie remains.
 fn reap() {
     while let Ok(status) = waitpid(None, Some(WaitPidFlag::WNOHANG)) {
         if status.pid().is_none() {
@@ -236,7 +237,7 @@ fn reap() {
     }
 }
 
-/// Ends a process group, if it is there.
+/// Kills a process group, if it exists.
 pub fn end_group(leader: i32) -> bool {
     nix::sys::signal::killpg(Pid::from_raw(leader), Signal::SIGKILL) != Err(Errno::ESRCH)
 }
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn children_and_grandchildren_are_below_and_nobody_else() {
+    fn exactly_children_and_grandchildren_are_descendants() {
         let process = |pid, parent| Process {
             pid,
             parent,
@@ -272,7 +273,7 @@ mod tests {
             process(3, 2),
             process(4, 3),
             process(9, 1),
-            // Numbers that were given anew between two readings.
+            // Process numbers that were reused between two readings.
             process(20, 21),
             process(21, 20),
         ];
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_total_is_divided_as_the_ticks_are() {
+    fn a_total_is_split_in_the_ratio_of_the_ticks() {
         assert_eq!(divided(Some(1000), 30, 10), (750, 250));
         assert_eq!(divided(Some(1000), 0, 0), (1000, 0));
         assert_eq!(divided(None, 30, 10), (30, 10));

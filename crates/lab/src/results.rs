@@ -1,7 +1,7 @@
-//! The results file: JSON lines, first a header, then a line per pass as it ended.
+//! The results file: JSON lines, first a header, then a line per pass in the order of their ends.
 //!
-//! A line is complete when it ends in a line feed; what stands after the last one is the remains of
-//! an interrupted write and is not read.
+//! A line is complete if it ends with a line feed; anything after the last line feed is left from
+//! an interrupted write and is ignored.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::measure::Sample;
 use crate::probe::Probe;
 use crate::tpcc::{TpccRun, TpccSample};
 
-/// Raised when a reader of the old kind would misread a file of the new kind.
+/// Raised when a reader of the old format would misread a file of the new one.
 pub const FORMAT: u32 = 2;
 
 /// One line of the file.
@@ -25,17 +25,17 @@ pub const FORMAT: u32 = 2;
 pub enum Record {
     /// The first line.
     Header(Header),
-    /// The run goes on after an interruption.
+    /// The run was resumed after an interruption.
     Resumed(Moment),
-    /// What an engine was seen to do, before the first round.
+    /// The result of probing an engine, before the first round.
     Probe(Probe),
-    /// An answer that the passes after it name.
+    /// An answer that later passes refer to by name.
     Answer(Answer),
-    /// One engine ran all tests.
+    /// One engine's pass over all tests.
     Pass(Pass),
 }
 
-/// What is run, by what, where.
+/// What is run, with which program, on which machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// [`FORMAT`] of the writer.
@@ -46,28 +46,28 @@ pub struct Header {
     pub program: Program,
     /// The workload.
     pub workload: WorkloadHead,
-    /// How its statements reach the engines.
+    /// How statements are passed to the engines.
     pub mode: Mode,
     /// The engines, the reference engine first.
     pub engines: Vec<Profile>,
-    /// The arguments by which the user described engines, so that the run can be repeated; no
-    /// secret is in them.
+    /// The arguments with which the user described engines, so that the run can be repeated;
+    /// without secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub engine_arguments: Vec<String>,
-    /// Seed of the order of the engines and of the bootstrap.
+    /// Seed for the order of the engines and for the bootstrap.
     pub seed: u64,
     /// The machine.
     pub machine: Machine,
 }
 
 impl Header {
-    /// True when passes of both files may stand side by side: the same program, workload, engines,
-    /// order and machine.
+    /// Whether passes of both files are comparable: the same program, workload, engines, order and
+    /// machine.
     pub fn same_experiment(&self, other: &Self) -> bool {
         self.differences(other).is_empty()
     }
 
-    /// What keeps passes of both files from standing side by side.
+    /// Why passes of both files are not comparable.
     pub fn differences(&self, other: &Self) -> Vec<&'static str> {
         let parts = [
             ("format", self.format == other.format),
@@ -89,14 +89,14 @@ impl Header {
     }
 }
 
-/// A time, and how busy and how fast the machine was.
+/// A time, with load and clock of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
     /// Seconds since 1970-01-01 00:00 UTC.
     pub unix_seconds: u64,
-    /// Mean number of runnable processes of the last minute.
+    /// Load average of the last minute.
     pub load: Option<f64>,
-    /// Mean clock of the processors, MHz, where the system tells it.
+    /// Mean clock of the processors, MHz, if known.
     #[serde(default)]
     pub clock_mhz: Option<f64>,
 }
@@ -113,18 +113,18 @@ pub struct Program {
 /// The workload, in brief.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkloadHead {
-    /// What was asked for: its name and parameters.
+    /// Its name and parameters.
     pub spec: Spec,
     /// Its name.
     pub name: String,
     /// SHA-256 of its scripts.
     pub sha256: String,
-    /// Titles of its tests, the first being test 1.
+    /// Titles of its tests, starting with test 1.
     pub tests: Vec<String>,
 }
 
 impl WorkloadHead {
-    /// Of a workload that was built for this.
+    /// The head of a workload that was built from `spec`.
     pub fn new(spec: Spec, workload: &workloads::Workload) -> Self {
         let titles = workload.tests.iter().map(|test| test.title.clone());
         Self {
@@ -136,34 +136,34 @@ impl WorkloadHead {
     }
 }
 
-/// One engine, all tests, a new database, a process of its own.
+/// One engine running all tests on a new database in a separate process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pass {
     /// Counts from 0.
     pub round: u32,
     /// The engine's name.
     pub engine: String,
-    /// Its place in the round, from 0.
+    /// Its position in the round, from 0.
     pub place: usize,
-    /// When it began.
+    /// When it started.
     pub began: Moment,
-    /// Share of the machine's processor time that the host gave to others meanwhile.
+    /// Share of the processor time that the hypervisor gave to other guests meanwhile.
     pub stolen_share: Option<f64>,
-    /// What creating the database cost.
+    /// The cost of creating the database.
     pub creating: Option<Sample>,
-    /// What opening it cost, once it was there.
+    /// The cost of opening the existing database.
     pub opening: Option<Sample>,
     /// Settings as the engine reported them.
     pub settings: Vec<(String, String)>,
-    /// The tests that ended, in order.
+    /// The completed tests, in order.
     pub tests: Vec<TestSample>,
-    /// What closing cost, and what lay on the disk then.
+    /// The cost of closing, and the files on disk afterwards.
     pub closing: Option<Closing>,
     /// Why the pass ended early.
     pub failure: Option<String>,
 }
 
-/// What one test cost, and what it answered.
+/// Cost and answer of one test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestSample {
     /// Counts from 1.
@@ -172,28 +172,27 @@ pub struct TestSample {
     pub sample: Sample,
     /// Rows fetched.
     pub rows: usize,
-    /// Name of the [`Answer`] that it gave.
+    /// Name of its [`Answer`].
     pub answer: String,
-    /// Known facts that were looked up after the test.
+    /// Known facts that were checked after the test.
     pub facts: usize,
     /// The first fact that did not hold.
     pub contradiction: Option<String>,
-    /// Why the engine cannot do the test, by what it is. Then there is no cost and no answer.
+    /// Why the engine cannot do the test. There is then no cost and no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_possible: Option<NotPossible>,
-    /// What the work of several connections came to, where that is the test. `sample` is then the
-    /// cost of the whole step, its warm-up among it, whose time is fixed: what tells engines apart
-    /// is here.
+    /// Results of a test with several connections. `sample` is then the cost of the whole step,
+    /// including the warm-up; its duration is fixed, so engines are compared by these results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrent: Option<ConcurrentSample>,
-    /// What a test of workload `tpcc` came to. `sample` is then the cost of making and filling the
-    /// tables, or of the seconds that count.
+    /// Results of a test of workload `tpcc`. `sample` is then the cost of filling the tables, or of
+    /// the counted seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<Box<TpccSample>>,
 }
 
 impl TestSample {
-    /// Of a test that the engine cannot do.
+    /// The sample of a test that the engine cannot do.
     pub fn not_possible(number: u32, why: NotPossible) -> Self {
         Self {
             number,
@@ -208,9 +207,9 @@ impl TestSample {
         }
     }
 
-    /// The time that engines are compared by, nanoseconds. Of a step of several connections, whose
-    /// own time is fixed: in a closed step the time for each committed operation, in an open one
-    /// the latency that 99 of 100 operations did not exceed.
+    /// The time that engines are compared by, nanoseconds. A step of several connections has a
+    /// fixed duration. So a closed step gives the time per committed operation, and an open one the
+    /// 99th percentile of latency.
     pub fn wall_ns(&self) -> u64 {
         if let Some(run) = self.terminals() {
             return run.measured_ns / run.committed.max(1);
@@ -222,13 +221,13 @@ impl TestSample {
         }
     }
 
-    /// What terminals did, where that is the test.
+    /// Results of the terminals, if the test has any.
     pub fn terminals(&self) -> Option<&TpccRun> {
         self.tpcc.as_ref()?.run.as_ref()
     }
 
-    /// Processor time of client and server, nanoseconds; of a step of several connections for each
-    /// committed operation, its warm-up and the opening of its connections among it.
+    /// Processor time of client and server, nanoseconds. For a step of several connections, per
+    /// committed operation, including the warm-up and the opening of its connections.
     pub fn cpu_ns(&self) -> Option<u64> {
         let cpu_ns = self.sample.cpu_ns()?;
         if let Some(run) = self.terminals() {
@@ -241,12 +240,12 @@ impl TestSample {
     }
 }
 
-/// What an engine cannot do.
+/// A test that an engine cannot do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotPossible {
     /// Why.
     pub why: String,
-    /// Whether nothing more could be done with the database.
+    /// Whether the database cannot be used any further.
     pub ends: bool,
 }
 
@@ -257,22 +256,22 @@ pub struct Closing {
     pub sample: Sample,
     /// Size of the files the engine left.
     pub file_bytes: u64,
-    /// True when words of the stored rows could be read in those files.
+    /// Whether words of the stored rows were readable in those files.
     pub readable_on_disk: bool,
 }
 
-/// A results file, read.
+/// A parsed results file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
     /// Its first line.
     pub header: Header,
-    /// What the engines were seen to do.
+    /// Results of probing the engines.
     pub probes: Vec<Probe>,
-    /// The answers that its passes name, by that name.
+    /// The answers of its passes, by name.
     pub answers: HashMap<String, Answer>,
     /// Its passes, in the order in which they ended.
     pub passes: Vec<Pass>,
-    /// Times at which the run was taken up again.
+    /// Times at which the run was resumed.
     pub resumed: Vec<Moment>,
     /// Length of the complete lines, bytes.
     pub complete_bytes: u64,
@@ -281,10 +280,10 @@ pub struct Results {
 /// Why a results file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// No complete first line.
+    /// The first line is incomplete.
     #[error("the results file has no header; remove it to begin anew")]
     NoHeader,
-    /// A line is no record.
+    /// A line is not a record.
     #[error("line {line} of the results file is not a record of this program; move the file away")]
     Line {
         /// Its number, from 1.
@@ -292,25 +291,26 @@ pub enum ReadError {
         /// What the parser says.
         source: serde_json::Error,
     },
-    /// A header where none may stand.
+    /// A second header.
     #[error("line {line} of the results file is a second header; move the file away")]
     SecondHeader {
         /// Its number, from 1.
         line: usize,
     },
-    /// Another format.
+    /// The file has another format.
     #[error("the results file has format {found}, this program reads {FORMAT}; move the file away")]
     Format {
-        /// The format it says it has.
+        /// The format in its header.
         found: u32,
     },
 }
 
 impl Results {
-    /// Reads the text of a results file.
+    /// Parses the text of a results file.
     ///
     /// # Errors
-    /// When a complete line is not what it should be.
+    ///
+    /// If a complete line is not a valid record.
     pub fn parse(text: &str) -> Result<Self, ReadError> {
         let complete = text.rfind('\n').map_or(0, |end| end + 1);
         let mut lines = text[..complete].lines().zip(1..);
@@ -354,7 +354,7 @@ impl Results {
         Ok(results)
     }
 
-    /// True when that engine has had its pass of that round.
+    /// Whether that engine has completed its pass of that round.
     pub fn has(&self, round: u32, engine: &str) -> bool {
         self.passes
             .iter()
@@ -363,7 +363,7 @@ impl Results {
 }
 
 impl Record {
-    /// The record as a line, with its line feed.
+    /// The record as a line, including the line feed.
     pub fn to_line(&self) -> String {
         let text = serde_json::to_string(self).expect("records hold no map with foreign keys");
         text + "\n"

@@ -1,4 +1,4 @@
-//! The run: rounds, passes, and the file they are appended to.
+//! Performs a run: rounds, passes, and the file they are appended to.
 
 mod error;
 mod plan;
@@ -29,45 +29,46 @@ pub const RESULTS_FILE: &str = "results.jsonl";
 /// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress<'a> {
-    /// The round under way, from 0.
+    /// The current round, from 0.
     pub round: u32,
-    /// The engine under way.
+    /// The current engine.
     pub engine: &'a str,
     /// How many engines there are.
     pub engines: usize,
-    /// Passes that ended before this one, of this run and of those it continues.
+    /// Completed passes, including those of the run that this one continues.
     pub passes_done: usize,
-    /// Passes there will be in all.
+    /// The total number of passes.
     pub passes: usize,
-    /// Tests that ended in this pass.
+    /// Completed tests of this pass.
     pub tests_done: usize,
-    /// An estimate from the passes so far, where there are any.
+    /// An estimate from the passes so far, if there are any.
     pub time_left: Option<Duration>,
 }
 
 /// How a run ended.
 #[derive(Debug)]
 pub struct Outcome {
-    /// All that was measured, now and before.
+    /// All measurements, of this run and of the one it continues.
     pub results: Results,
     /// Passes that were taken over from an interrupted run.
     pub passes_resumed: usize,
-    /// Where an older results file went, and why it was not continued.
+    /// Where an older results file was moved, and why it was not continued.
     pub set_aside: Option<(PathBuf, String)>,
 }
 
-/// Runs what is missing and returns everything.
+/// Runs what is missing and returns all results.
 ///
 /// # Errors
-/// When files cannot be written or no worker can be started.
-pub fn run(plan: &Plan, tell: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, RunError> {
+///
+/// If files cannot be written or no worker can be started.
+pub fn run(plan: &Plan, on_progress: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, RunError> {
     fs::create_dir_all(&plan.folder).map_err(|source| at(&plan.folder, source))?;
     let mut journal = Journal::open(plan)?;
     let passes_resumed = journal.results.passes.len();
     let mut pace = Pace::default();
     let count = plan.header.engines.len();
     if plan.probe {
-        run_probes(plan, &mut journal, tell)?;
+        run_probes(plan, &mut journal, on_progress)?;
     }
     for round in 0..plan.rounds {
         let order = schedule::order(plan.header.seed, round, count);
@@ -86,7 +87,7 @@ pub fn run(plan: &Plan, tell: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, R
                 time_left: pace.time_left(plan, &journal.results),
             };
             let began = Instant::now();
-            let (pass, answers) = run_pass(plan, round, place, progress, tell)?;
+            let (pass, answers) = run_pass(plan, round, place, progress, on_progress)?;
             pace.note(engine, began.elapsed());
             journal.append(pass, answers)?;
         }
@@ -98,11 +99,11 @@ pub fn run(plan: &Plan, tell: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, R
     })
 }
 
-/// Probes the engines that have none in the results file.
+/// Probes the engines that have no probe in the results file.
 fn run_probes(
     plan: &Plan,
     journal: &mut Journal,
-    tell: &mut dyn FnMut(Progress<'_>),
+    on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(), RunError> {
     for engine in &plan.header.engines {
         let engine = &engine.name;
@@ -111,7 +112,7 @@ fn run_probes(
             continue;
         }
         let count = plan.header.engines.len();
-        tell(Progress {
+        on_progress(Progress {
             round: 0,
             engine,
             engines: count,
@@ -143,7 +144,7 @@ fn run_probe(plan: &Plan, engine: &str) -> Result<Probe, RunError> {
     }))
 }
 
-/// Now, and how busy the machine is.
+/// The current time and load.
 pub fn moment() -> Moment {
     let unix_seconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -155,10 +156,11 @@ pub fn moment() -> Moment {
     }
 }
 
-/// This program, by its version and the SHA-256 of its file.
+/// This program: its version and the SHA-256 of its file.
 ///
 /// # Errors
-/// When the file cannot be read.
+///
+/// If the file cannot be read.
 pub fn this_program(version: &str) -> Result<Program, RunError> {
     let path = std::env::current_exe().map_err(RunError::Worker)?;
     let bytes = fs::read(&path).map_err(RunError::Worker)?;
@@ -169,7 +171,7 @@ pub fn this_program(version: &str) -> Result<Program, RunError> {
     })
 }
 
-/// How long a pass of each engine takes.
+/// Time per pass of each engine, to estimate the remaining time.
 #[derive(Default)]
 struct Pace {
     seen: HashMap<String, (Duration, u32)>,
@@ -182,7 +184,7 @@ impl Pace {
         entry.1 += 1;
     }
 
-    /// Mean time of each engine, the mean of all for an engine not yet seen.
+    /// Uses the mean time of each engine, or the overall mean for an engine without a pass.
     fn time_left(&self, plan: &Plan, results: &Results) -> Option<Duration> {
         let (total, passes) = self.seen.values().fold((Duration::ZERO, 0), |sum, one| {
             (sum.0 + one.0, sum.1 + one.1)
@@ -205,7 +207,7 @@ impl Pace {
     }
 }
 
-/// The results file, open for appending and locked.
+/// The results file, opened for appending and locked.
 struct Journal {
     path: PathBuf,
     file: File,
@@ -213,15 +215,15 @@ struct Journal {
     set_aside: Option<(PathBuf, String)>,
 }
 
-/// What can be done with the results file that is there.
+/// What to do with an existing results file.
 enum Found {
     Continue(Box<Journal>),
-    /// It stays as it is, for this reason; `None` where there is none.
+    /// It is not continued, for this reason; `None` if there is no file.
     Leave(Option<String>),
 }
 
 impl Journal {
-    /// Continues the file that is there, or sets it aside and begins a new one.
+    /// Continues an existing file, or moves it aside and creates a new one.
     fn open(plan: &Plan) -> Result<Self, RunError> {
         let path = plan.folder.join(RESULTS_FILE);
         let why = match Self::resume(plan, &path)? {
@@ -254,7 +256,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// The file that is there, if it may be continued.
+    /// Opens the existing file, if it may be continued.
     fn resume(plan: &Plan, path: &Path) -> Result<Found, RunError> {
         let must = plan.existing == Existing::Continued;
         let mut file = match OpenOptions::new().read(true).append(true).open(path) {
@@ -279,7 +281,8 @@ impl Journal {
                 let path = path.to_owned();
                 return Err(RunError::Results { path, source });
             }
-            // Of another version, or cut off within its first line: kept, but not continued.
+            // Written by another version, or cut off within its first line: kept, but not
+            // continued.
             Err(error) => return Ok(Found::Leave(Some(error.to_string()))),
         };
         if let Some(why) = leave_because(plan, &results) {
@@ -305,7 +308,7 @@ impl Journal {
         Ok(Found::Continue(Box::new(journal)))
     }
 
-    /// Answers that are new to the file go before the pass that names them.
+    /// Answers that are new to the file are written before the pass that refers to them.
     fn append(&mut self, pass: Pass, answers: Vec<Answer>) -> Result<(), RunError> {
         for answer in answers {
             if !self.results.answers.contains_key(&answer.name) {
@@ -325,8 +328,8 @@ impl Journal {
     }
 }
 
-/// Why the results are not continued. Whoever asks to continue may do so with a complete file:
-/// there is nothing left to do then.
+/// Why the results are not continued. An explicit request to continue accepts a complete file:
+/// nothing is left to do then.
 fn leave_because(plan: &Plan, results: &Results) -> Option<String> {
     if plan.existing == Existing::SetAside {
         return Some("a new run was asked for".to_owned());
@@ -344,8 +347,8 @@ fn leave_because(plan: &Plan, results: &Results) -> Option<String> {
     (complete && plan.existing == Existing::Either).then(|| "it is complete".to_owned())
 }
 
-/// Takes the lock of a results file. A process that is just being started holds copies of all
-/// locks of its parent for a moment, between fork and exec, so a taken lock is tried again.
+/// Locks a results file. Between fork and exec a new process holds copies of its parent's locks, so
+/// a lock that is taken is retried for a while.
 fn lock(file: &File, path: &Path) -> Result<(), RunError> {
     const TRIES: usize = 20;
     const PAUSE: Duration = Duration::from_millis(25);
@@ -361,7 +364,7 @@ fn lock(file: &File, path: &Path) -> Result<(), RunError> {
     })
 }
 
-/// Gives an existing file the next free number. Nothing measured is ever overwritten.
+/// Renames an existing file to the next free number. Measurements are never overwritten.
 fn set_aside(path: &Path) -> Result<Option<PathBuf>, RunError> {
     if !path.exists() {
         return Ok(None);
@@ -379,9 +382,9 @@ fn run_pass<'a>(
     round: u32,
     place: usize,
     mut progress: Progress<'a>,
-    tell: &mut dyn FnMut(Progress<'_>),
+    on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<(Pass, Vec<Answer>), RunError> {
-    tell(progress);
+    on_progress(progress);
     let mut pass = Pass {
         round,
         engine: progress.engine.to_owned(),
@@ -405,7 +408,7 @@ fn run_pass<'a>(
             Err(line) => unknown = Some(line.to_owned()),
         }
         progress.tests_done = pass.tests.len();
-        tell(progress);
+        on_progress(progress);
     });
     pass.stolen_share = ticks
         .zip(Ticks::now())
@@ -413,7 +416,7 @@ fn run_pass<'a>(
     let end = worker.end()?;
     if pass.failure.is_none() {
         pass.failure = match (end.early, unknown) {
-            // Cut off within a line, perhaps.
+            // The last line may have been cut off.
             (Some(how), _) => Some(format!("the worker ended early ({how}) {}", end.said)),
             (None, Some(line)) => Some(format!("the worker said something unknown: {line}")),
             (None, None) if pass.closing.is_none() => {
@@ -439,7 +442,7 @@ fn take_reply(pass: &mut Pass, answers: &mut Vec<Answer>, reply: Reply) {
         Reply::Answer(answer) => answers.push(answer),
         Reply::Test(sample) => pass.tests.push(sample),
         Reply::Closed(closing) => pass.closing = Some(closing),
-        // Not asked for in a pass, or of the keeper and heard before.
+        // Not expected in a pass, or from the keeper and handled before.
         Reply::Probed(_) | Reply::Started { .. } | Reply::Ended { .. } => {}
         Reply::Failed { message } => pass.failure = Some(message),
     }

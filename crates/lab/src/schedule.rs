@@ -1,8 +1,9 @@
-//! Which engine runs when.
+//! The order in which engines run.
 //!
-//! In an even round the engines run in a random order, in the odd round after it in the reverse of
-//! that order. So drift of the machine weighs on all alike, and no engine always follows the same
-//! neighbour. Both are functions of the seed, so that an interrupted run continues as it began.
+//! In an even round the engines run in a random order, in the odd round after it in the reverse
+//! order. So drift of the machine affects all alike, and no engine always follows the same
+//! neighbour. The order is a function of the seed, so that an interrupted run continues as it
+//! began.
 
 /// SplitMix64: small, seedable, good enough to shuffle and to resample.
 #[derive(Debug, Clone)]
@@ -33,7 +34,7 @@ impl Random {
     }
 }
 
-/// The places of `engine_count` engines in the order in which they run in that round.
+/// The indices of `engine_count` engines in the order in which they run in that round.
 pub fn order(seed: u64, round: u32, engine_count: usize) -> Vec<usize> {
     let pair = u64::from(round / 2);
     let mut random = Random::seeded(seed ^ pair.wrapping_mul(0xD6E8_FEB8_6659_FD93));

@@ -1,8 +1,8 @@
-//! One script, run by an engine's own shell: a process per test, whose whole life is what counts.
+//! Runs a script with an engine's own shell: one process per test, measured from start to exit.
 //!
-//! The interval begins before the shell is started and ends when it has ended and all its output
-//! has been read. The script stands in a file that is the shell's standard input, so that feeding
-//! it costs nothing. The output is read while the clock runs and parsed afterwards.
+//! The interval begins before the shell is started and ends when it has exited and all its output
+//! has been read. The script is a file that is the shell's standard input, so that feeding it costs
+//! nothing. The output is read while the clock runs and parsed afterwards.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -16,11 +16,11 @@ use nix::sys::resource::UsageWho;
 
 use crate::answer::{Answers, Value};
 use crate::engine::{Cause, ScriptCommand, ScriptOutput, Server};
-use crate::measure::{Below, Sample, Usage, nanoseconds};
+use crate::measure::{DescendantUsage, Sample, Usage, nanoseconds};
 use crate::processes::field;
 
-/// Runs a script and returns what it cost and answered. All rows are those of one statement, since
-/// a shell does not tell where the rows of one end and those of the next begin.
+/// Runs a script and returns its cost and answer. All rows count as those of one statement, since a
+/// shell does not mark where the rows of a statement end.
 pub(crate) fn run(
     command: &ScriptCommand,
     script: &str,
@@ -30,7 +30,7 @@ pub(crate) fn run(
     let input = nameless(folder, script.as_bytes())?;
     let errors = folder.join("shell-errors");
     let complaints = File::create(&errors)?;
-    let below = Below::running(server);
+    let descendants = DescendantUsage::running(server);
     let usage = Usage::now(UsageWho::RUSAGE_CHILDREN);
     let began = Instant::now();
     let mut child = Command::new(&command.program)
@@ -65,23 +65,23 @@ pub(crate) fn run(
         server: None,
         way_ns: None,
     };
-    below.add_to(&mut sample, server);
-    let said = fs::read(&errors)?;
+    descendants.add_to(&mut sample, server);
+    let errors_text = fs::read(&errors)?;
     fs::remove_file(&errors)?;
     if !status.success() {
-        let said = String::from_utf8_lossy(&said);
-        let said = said
+        let errors_text = String::from_utf8_lossy(&errors_text);
+        let errors_text = errors_text
             .trim()
             .lines()
             .last()
             .unwrap_or("it said nothing")
             .to_owned();
-        return Err(format!("{}: {status}: {said}", command.program.display()).into());
+        return Err(format!("{}: {status}: {errors_text}", command.program.display()).into());
     }
     Ok((sample, parsed(&output, command.output)))
 }
 
-/// A file to read from, without a name: nothing of it is left, however this process ends.
+/// An unnamed file to read from: nothing of it is left, however this process ends.
 fn nameless(folder: &Path, content: &[u8]) -> Result<File, Cause> {
     let path = folder.join("shell-script");
     fs::write(&path, content)?;
@@ -90,8 +90,7 @@ fn nameless(folder: &Path, content: &[u8]) -> Result<File, Cause> {
     Ok(file)
 }
 
-/// Waits until the process has ended, and returns what the system knows of its reading and writing
-/// before it forgets the process.
+/// Waits until the process has exited, and returns its I/O counters before the system drops them.
 fn ended(child: &Child) -> Option<String> {
     #[cfg(target_os = "linux")]
     {
@@ -104,7 +103,7 @@ fn ended(child: &Child) -> Option<String> {
     fs::read_to_string(format!("/proc/{}/io", child.id())).ok()
 }
 
-/// Looks at the highest memory of a process again and again, since nobody can tell when it is gone.
+/// Polls the peak memory of a process, since its exit cannot be foreseen.
 struct Peak {
     stop: Sender<()>,
     thread: JoinHandle<Option<u64>>,
@@ -147,14 +146,14 @@ fn parsed(output: &[u8], format: ScriptOutput) -> Answers {
     answers
 }
 
-/// RFC 4180. An empty line is a row of one NULL.
+/// RFC 4180. An empty line is a row with one NULL.
 fn csv_rows(text: &str, answers: &mut Answers) {
     let mut rest = text;
     while !rest.is_empty() {
         let (value, after) = csv_value(rest);
         answers.push(value);
         match after.strip_prefix(',') {
-            // A comma at the very end stands before an empty value.
+            // A comma at the very end precedes an empty value.
             Some("") => {
                 answers.push(Value::Null);
                 answers.end_row();
@@ -230,8 +229,8 @@ fn unescaped(value: &str) -> String {
     text
 }
 
-/// The answers as a shell would have written them and this program read them: texts that read as
-/// numbers are numbers, and all rows are those of one statement.
+/// Converts answers to what a shell would have printed and this program parsed: texts that look
+/// like numbers become numbers, and all rows belong to one statement.
 pub(crate) fn without_types(answers: &Answers) -> Answers {
     let mut plain = Answers::default();
     for row in answers.rows() {
@@ -248,12 +247,12 @@ pub(crate) fn without_types(answers: &Answers) -> Answers {
     plain
 }
 
-/// What a text without a type is: an integer or a real if it reads as one, else a text.
+/// The value of an untyped text: an integer or a real if it looks like one, else a text.
 fn untyped(text: &str) -> Value {
     if let Ok(number) = text.parse() {
         return Value::Integer(number);
     }
-    // Words that Rust reads as numbers are texts here.
+    // Words that Rust parses as numbers (`inf`, `NaN`) stay texts.
     let looks_like_one = text.bytes().all(|byte| b"+-.0123456789eE".contains(&byte));
     match text.parse() {
         Ok(number) if looks_like_one => Value::Real(number),
@@ -270,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_numbers_where_they_read_as_one() {
+    fn values_that_look_like_numbers_are_numbers() {
         assert_eq!(untyped("-7"), Value::Integer(-7));
         assert_eq!(untyped("25.0000"), Value::Real(25.0));
         assert_eq!(untyped("1e3"), Value::Real(1000.0));
@@ -363,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_that_fails_is_told_with_its_last_words() {
+    fn a_failing_shell_is_reported_with_its_last_output() {
         let folder = tempfile::tempdir().unwrap();
         let command = shell("echo first >&2; echo 'no such table' >&2; exit 3");
         let error = run(&command, "", folder.path(), Server::None)

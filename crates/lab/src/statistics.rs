@@ -1,17 +1,18 @@
-//! Ratios of paired samples, with intervals.
+//! Ratios of paired samples, with confidence intervals.
 //!
 //! The unit is the round: a new process and a new database for each engine. A ratio is the median
-//! over rounds of the logarithm of (engine / base) within the same round, turned back into a ratio.
-//! From [`ROUNDS_FOR_INTERVAL`] rounds on it carries a 95 % percentile bootstrap interval over
-//! [`RESAMPLES`] resamples of the rounds; with fewer rounds there is no interval, as a bootstrap of
-//! so few points claims more than it knows. A mean over tests is the geometric mean of the tests'
-//! ratios, and its interval resamples whole rounds, because the tests of one round share its luck.
+//! over rounds of the logarithm of (engine / base) within the same round, converted back. With
+//! [`ROUNDS_FOR_INTERVAL`] rounds or more it has a 95 % percentile bootstrap interval over
+//! [`RESAMPLES`] resamples of the rounds; with fewer rounds there is no interval, since a bootstrap
+//! of so few points claims more than it knows. A mean over tests is the geometric mean of the
+//! tests' ratios, and its interval resamples whole rounds, because the tests of one round are not
+//! independent.
 
 use serde::{Deserialize, Serialize};
 
 use crate::schedule::Random;
 
-/// Fewest rounds for which an interval is given.
+/// Fewest rounds for an interval.
 pub const ROUNDS_FOR_INTERVAL: usize = 10;
 
 /// Resamples of a bootstrap.
@@ -25,24 +26,24 @@ const TAILS: [f64; 2] = [0.025, 0.975];
 pub struct Ratio {
     /// The estimate.
     pub value: f64,
-    /// The 95 % interval, where there were enough rounds.
+    /// The 95 % interval, if there were enough rounds.
     pub interval: Option<(f64, f64)>,
-    /// Rounds it rests on.
+    /// The number of rounds used.
     pub rounds: usize,
 }
 
 impl Ratio {
-    /// True when the interval shuts out "no difference".
+    /// Whether the interval excludes "no difference".
     pub fn excludes_one(&self) -> bool {
         self.interval
             .is_some_and(|(low, high)| low > 1.0 || high < 1.0)
     }
 }
 
-/// Smallest difference that is called one: a fortieth.
+/// The smallest ratio that counts as a difference: 2.5 %.
 pub const SMALLEST_DIFFERENCE: f64 = 1.025;
 
-/// What a ratio allows to say.
+/// The conclusion that a ratio allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -50,27 +51,27 @@ pub enum Verdict {
     Slower,
     /// Less time than the base.
     Faster,
-    /// No difference that stands out from the noise.
+    /// No difference beyond the noise.
     Alike,
-    /// Too few rounds to say.
+    /// Too few rounds for a conclusion.
     Unknown,
-    /// The machine did too much else: the reference engine differs from itself.
+    /// The machine was too busy: the reference engine differs from itself.
     Busy,
 }
 
-/// How far the reference engine may be from itself, and how wide the interval of that may be, each
-/// as a ratio, before nothing is said of any engine.
+/// Limits for the reference engine against itself, as ratios: its deviation, and the width of its
+/// interval. Beyond these no conclusion is drawn about any engine.
 pub const NOISE_MAX: (f64, f64) = (1.05, 1.10);
 
-/// Whether the reference engine against itself shows a machine too busy for anything to be told.
+/// Whether the reference engine against itself shows that the machine was too busy for conclusions.
 pub fn is_too_noisy(control: &Ratio) -> bool {
     let (distance_max, width_max) = NOISE_MAX;
     let is_wide = |(low, high): (f64, f64)| high / low > width_max;
     control.value.ln().abs() > distance_max.ln() || control.interval.is_some_and(is_wide)
 }
 
-/// Calls a difference only where the interval shuts out 1, the ratio is at least
-/// [`SMALLEST_DIFFERENCE`] away from it, and it lies beyond the interval that the base engine has
+/// Concludes a difference only if the interval excludes 1, the ratio is at least
+/// [`SMALLEST_DIFFERENCE`] away from it, and it lies outside the interval that the base engine has
 /// against itself (`control`).
 pub fn verdict(ratio: &Ratio, control: Option<&Ratio>) -> Verdict {
     if ratio.interval.is_none() {
@@ -109,7 +110,7 @@ pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
 
 /// The geometric mean over tests of the tests' ratios.
 ///
-/// One entry per round; in it one (engine, base) pair per test, every round with the same tests.
+/// One entry per round, with one (engine, base) pair per test; every round has the same tests.
 /// `None` without rounds, without tests, or with rounds of different lengths.
 pub fn mean_ratio(rounds: &[Vec<(f64, f64)>], seed: u64) -> Option<Ratio> {
     let test_count = rounds.first()?.len();
@@ -139,7 +140,7 @@ pub fn mean_ratio(rounds: &[Vec<(f64, f64)>], seed: u64) -> Option<Ratio> {
 }
 
 /// The geometric mean over tests of the ratio of medians, after over before, of two runs whose
-/// rounds are no pairs. In each round one time per test, every round with the same tests.
+/// rounds are not paired. Each round has one time per test; every round has the same tests.
 ///
 /// `None` without rounds, without tests, or with rounds of different lengths.
 pub fn unpaired_ratio(before: &[Vec<f64>], after: &[Vec<f64>], seed: u64) -> Option<Ratio> {
@@ -200,7 +201,7 @@ fn bootstrap(tests: &[Vec<f64>], seed: u64) -> Option<(f64, f64)> {
     tails(estimates)
 }
 
-/// The middle 95 % of estimates that are logarithms.
+/// The middle 95 % of estimates, which are logarithms.
 fn tails(mut estimates: Vec<f64>) -> Option<(f64, f64)> {
     estimates.sort_unstable_by(f64::total_cmp);
     let [low, high] = TAILS.map(|share| {
@@ -281,7 +282,7 @@ mod tests {
         assert_eq!(mean_ratio(&[vec![]], 1), None);
     }
 
-    /// Equal engines under noise that both share and noise of their own.
+    /// Equal engines with both shared and individual noise.
     fn equal_engines(seed: u64, rounds: usize, tests: usize) -> Vec<Vec<(f64, f64)>> {
         let mut random = Random::seeded(seed);
         let mut noise = move |size: f64| {
@@ -343,7 +344,7 @@ mod tests {
                     .excludes_one()
             })
             .count();
-        // 5 are expected; a percentile bootstrap of a median is a little off with ten rounds.
+        // 5 are expected; a percentile bootstrap of a median deviates a little with ten rounds.
         assert!(wrongly <= 12, "{wrongly} of 100");
     }
 

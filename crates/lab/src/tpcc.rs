@@ -1,12 +1,13 @@
-//! Workload `tpcc`: terminals at work at once, in the threads of one worker.
+//! Workload `tpcc`: concurrent terminals, in the threads of one worker.
 //!
-//! A terminal begins a transaction when its last has ended. A transaction counts if it is committed
-//! within the seconds that count; its latency is the time from its beginning, through all
-//! repetitions, to its commit. One that met another's work is rolled back and tried again at once.
-//! NewOrders that the specification has rolled back are counted apart, and so is what was given up.
+//! A terminal begins a transaction when its last one has ended. A transaction counts if it is
+//! committed within the measured seconds; its latency is the time from its start, through all
+//! retries, to its commit. If it conflicts with another, it is rolled back and retried at once.
+//! NewOrders that the specification rolls back are counted separately, and so are transactions that
+//! are given up.
 //!
-//! Processor time is that of the same seconds, of the client (this process), the proxy where there
-//! is one, and the server.
+//! Processor time covers the same seconds, for the client (this process), the proxy if there is
+//! one, and the server.
 
 mod inspection;
 mod sample;
@@ -33,9 +34,9 @@ use crate::results::TestSample;
 
 pub use sample::{TpccKind, TpccRun, TpccSample};
 pub use terminal::{Call, Replies, Reply, Terminal, Terminals};
-use transactions::{Desk, Done, perform};
+use transactions::{Session, TransactionEnd, perform};
 
-/// Rows of an `INSERT`, and rows of a transaction, while the tables are filled.
+/// Rows per `INSERT`, and rows per transaction, while the tables are filled.
 const ROWS_OF_INSERT: usize = 100;
 const ROWS_OF_TRANSACTION: usize = 10_000;
 
@@ -45,10 +46,11 @@ fn terminals_of(engine: &dyn Engine) -> Result<&dyn Terminals, EngineError> {
     })
 }
 
-/// Makes and fills the tables, and says what it came to in the sample.
+/// Creates and fills the tables, and records the results in the sample.
 ///
 /// # Errors
-/// When the engine fails.
+///
+/// If the engine fails.
 pub fn make_tables(
     engine: &dyn Engine,
     folder: &Path,
@@ -91,11 +93,12 @@ pub fn make_tables(
     look(terminals, folder, sizes, Acknowledged::default(), sample)
 }
 
-/// Runs a step, and says what it came to in the sample. All connections are open before the first
+/// Runs a step, and records the results in the sample. All connections are open before the first
 /// transaction begins.
 ///
 /// # Errors
-/// When a terminal fails with something other than contention.
+///
+/// If a terminal fails for any reason but contention.
 pub fn run_step(
     engine: &dyn Engine,
     folder: &Path,
@@ -157,7 +160,7 @@ pub fn run_step(
     look(terminals, folder, step.sizes(), *acknowledged, sample)
 }
 
-/// Looks whether the tables are consistent.
+/// Checks whether the tables are consistent.
 fn look(
     terminals: &dyn Terminals,
     folder: &Path,
@@ -172,7 +175,7 @@ fn look(
     Ok(())
 }
 
-/// When transactions count, and when no more begin.
+/// From when transactions count, and from when none is started.
 #[derive(Debug, Clone, Copy)]
 struct Clock {
     counted: Instant,
@@ -187,14 +190,14 @@ impl Clock {
     }
 }
 
-/// What the threads of a step have in common.
+/// State shared by the threads of a step.
 struct Shared<'a> {
     step: &'a Step,
     test: u32,
     clock: Clock,
-    /// Another terminal has failed: there is no reason to go on.
+    /// Another terminal has failed: there is no point in going on.
     failed: AtomicBool,
-    /// Who waits for the end.
+    /// The thread that waits for the end.
     watcher: Thread,
 }
 
@@ -215,7 +218,7 @@ impl Shared<'_> {
     }
 }
 
-/// What one terminal has done.
+/// Counts of one terminal.
 struct Tally {
     histograms: [Histogram<u64>; Kind::ALL.len()],
     statements: u64,
@@ -223,7 +226,7 @@ struct Tally {
     conflicts: u64,
     deadlocks: u64,
     given_up: u64,
-    /// The warm-up's too.
+    /// Includes the warm-up.
     acknowledged: Acknowledged,
 }
 
@@ -292,13 +295,13 @@ impl Tally {
     }
 }
 
-/// Begins transactions until the end.
+/// Runs transactions until the end.
 fn work(
     terminal: Box<dyn Terminal>,
     number: u32,
     shared: &Shared<'_>,
 ) -> Result<Tally, EngineError> {
-    let mut desk = Desk::new(terminal, shared.step.isolation);
+    let mut session = Session::new(terminal, shared.step.isolation);
     let mut tally = Tally::new();
     let sizes = shared.step.sizes();
     for count in 0.. {
@@ -308,7 +311,7 @@ fn work(
         }
         let transaction = transaction(sizes, shared.test, number, count);
         let counts = |moment: Instant| (shared.clock.counted..shared.clock.end).contains(&moment);
-        let done = attempt(&mut desk, &transaction, &mut tally, counts);
+        let done = attempt(&mut session, &transaction, &mut tally, counts);
         if done.is_err() {
             shared.fail();
         }
@@ -317,33 +320,33 @@ fn work(
         };
         let end = Instant::now();
         match done {
-            Done::Committed { deliveries } => {
+            TransactionEnd::Committed { deliveries } => {
                 tally.note(transaction.kind(), deliveries);
                 if counts(end) {
-                    tally.statements += desk.take_statements();
+                    tally.statements += session.take_statements();
                     tally.histograms[transaction.kind() as usize]
                         .record(nanoseconds(end - begin))
                         .expect(GROWS);
                 }
             }
-            Done::RolledBack if counts(end) => tally.rolled_back += 1,
-            Done::RolledBack => {}
+            TransactionEnd::RolledBack if counts(end) => tally.rolled_back += 1,
+            TransactionEnd::RolledBack => {}
         }
     }
-    desk.close()?;
+    session.close()?;
     Ok(tally)
 }
 
-/// Runs a transaction until it has ended; `None` where it was given up.
+/// Runs a transaction until it ends; `None` if it was given up.
 fn attempt(
-    desk: &mut Desk,
+    session: &mut Session,
     transaction: &Transaction,
     tally: &mut Tally,
     counts: impl Fn(Instant) -> bool,
-) -> Result<Option<Done>, EngineError> {
+) -> Result<Option<TransactionEnd>, EngineError> {
     for _ in 0..=RETRIES_MAX {
-        desk.take_statements();
-        match perform(desk, transaction, now_microseconds()) {
+        session.take_statements();
+        match perform(session, transaction, now_microseconds()) {
             Ok(done) => return Ok(Some(done)),
             Err(EngineError::Contention { contention, .. }) => {
                 if counts(Instant::now()) {
@@ -352,7 +355,7 @@ fn attempt(
                         Contention::Busy | Contention::Deadlock => tally.deadlocks += 1,
                     }
                 }
-                desk.rollback()?;
+                session.rollback()?;
             }
             Err(error) => return Err(error),
         }

@@ -1,7 +1,7 @@
-//! One pass, in a process of its own.
+//! Executes one pass, in a separate process.
 //!
 //! The worker reads one request, a line of JSON, from its standard input and writes a line of JSON
-//! for each thing that is done. If it dies, the lines up to then are what is known. Its standard
+//! for each completed step. If it dies, the lines written so far are what is known. Its standard
 //! input stays open as long as the lab lives.
 
 use std::io::{self, BufRead, Write};
@@ -15,14 +15,14 @@ use workloads::{Fact, Spec, Test, Work, Workload};
 use crate::answer::{Answer, Value};
 use crate::concurrent::{self, Acknowledged};
 use crate::custom::{self, FolderError};
+use crate::driver::Driver;
 use crate::engine::{Engine, EngineError, EngineOptions, Mode, whole_message};
-use crate::hand::Hand;
 use crate::measure::{Meter, Sample};
 use crate::probe::{self, Probe, canary};
 use crate::results::{Closing, NotPossible, TestSample};
 use crate::tpcc;
 
-/// What a worker is to do.
+/// The request to a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// Name of the engine.
@@ -31,13 +31,13 @@ pub struct Request {
     pub options: EngineOptions,
     /// The workload.
     pub workload: Spec,
-    /// How its statements reach the engine.
+    /// How statements are passed to the engine.
     pub mode: Mode,
     /// The folder of the pass, which is removed when the lab is gone.
     pub pass_folder: PathBuf,
-    /// An empty folder for the database, within.
+    /// An empty folder for the database, within the former.
     pub folder: PathBuf,
-    /// What is to be done with it.
+    /// What to do.
     pub task: Task,
 }
 
@@ -53,30 +53,30 @@ pub enum Task {
     Traced,
 }
 
-/// What a worker has done, and what its keeper says of it.
+/// What a worker, or its keeper, reports.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "done", rename_all = "kebab-case")]
 pub enum Reply {
     /// The database is open.
     Opened {
-        /// What creating it cost.
+        /// The cost of creating the database.
         creating: Sample,
-        /// What opening it cost, once it was there.
+        /// The cost of opening the existing database.
         opening: Sample,
         /// Settings as the engine reports them.
         settings: Vec<(String, String)>,
     },
-    /// A test gave this answer; said before the test itself.
+    /// The answer of a test; sent before the test itself.
     Answer(Answer),
-    /// A test has ended.
+    /// A test is complete.
     Test(TestSample),
-    /// What a probe found out; its only line.
+    /// The result of a probe; its only line.
     Probed(Probe),
-    /// The database is closed; the last line of a pass without failure.
+    /// The database is closed; the last line of a successful pass.
     Closed(Closing),
     /// The engine failed; the last line.
     Failed {
-        /// Why.
+        /// The reason.
         message: String,
     },
     /// The keeper has started the worker.
@@ -84,14 +84,14 @@ pub enum Reply {
         /// The worker's process group.
         group: u32,
     },
-    /// The worker has ended, and all that it started.
+    /// The worker and everything it started have ended.
     Ended {
-        /// How, unless it ended as it should.
+        /// How it ended, unless it exited successfully.
         status: Option<String>,
     },
 }
 
-/// Why a worker could not do its work. A failure of the engine is not among these: it is a reply.
+/// Why a worker could not do its work. A failure of the engine is a reply and not listed here.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     /// The request could not be read.
@@ -100,7 +100,7 @@ pub enum WorkerError {
     /// Standard input or output failed.
     #[error("the worker lost the program that started it")]
     Pipe(#[from] io::Error),
-    /// A keeper without a worker.
+    /// A keeper was started without the program of a worker.
     #[error("the keeper was given no program; it is started by `compare`, not by hand")]
     NoProgram,
     /// No such engine.
@@ -109,15 +109,16 @@ pub enum WorkerError {
         /// The name asked for.
         name: String,
     },
-    /// No such workload, or not in the SQL that the engine speaks.
+    /// There is no such workload in the engine's dialect.
     #[error(transparent)]
     Workload(#[from] FolderError),
 }
 
-/// Does what the request on `input` asks for and tells it on `output`.
+/// Does what the request on `input` asks for and writes the replies to `output`.
 ///
 /// # Errors
-/// When there is nobody to tell, or no such engine or workload.
+///
+/// If the output is closed, or there is no such engine or workload.
 pub fn serve(
     mut input: impl BufRead,
     output: &mut dyn Write,
@@ -143,11 +144,17 @@ pub fn serve(
         }
     }
     let workload = custom::build(&request.workload, engine.profile().dialect)?;
-    let mut tell = |reply: &Reply| say(output, reply);
+    let mut report = |reply: &Reply| say(output, reply);
     let engine = engine.as_ref();
-    match pass(engine, &workload, request.mode, &request.folder, &mut tell) {
+    match pass(
+        engine,
+        &workload,
+        request.mode,
+        &request.folder,
+        &mut report,
+    ) {
         Ok(()) => Ok(()),
-        Err(PassError::Engine(error)) => Ok(tell(&Reply::Failed {
+        Err(PassError::Engine(error)) => Ok(report(&Reply::Failed {
             message: whole_message(&error),
         })?),
         Err(PassError::Pipe(error)) => Err(error.into()),
@@ -160,7 +167,7 @@ fn say(output: &mut dyn Write, reply: &Reply) -> io::Result<()> {
     output.flush()
 }
 
-/// Starts this program again as it was started, and traces it.
+/// Starts this program again with the same arguments, and traces it.
 fn probe_again(request: Request) -> io::Result<Probe> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(std::env::args_os().skip(1));
@@ -181,7 +188,7 @@ enum PassError {
     Pipe(#[from] io::Error),
 }
 
-/// Why a shell cannot do the work of several connections.
+/// Why a shell cannot run several connections.
 const NO_STEPS: &str = "several connections at once need `--mode direct`";
 
 fn pass(
@@ -189,7 +196,7 @@ fn pass(
     workload: &Workload,
     mode: Mode,
     folder: &Path,
-    tell: &mut dyn FnMut(&Reply) -> io::Result<()>,
+    report: &mut dyn FnMut(&Reply) -> io::Result<()>,
 ) -> Result<(), PassError> {
     let server = engine.server();
     let meter = Meter::with(server);
@@ -199,8 +206,8 @@ fn pass(
     let mut connection = engine.open(folder)?;
     let opening = meter.stop();
     let settings = connection.settings()?;
-    let mut hand = Hand::of(mode, engine, connection, folder)?;
-    tell(&Reply::Opened {
+    let mut driver = Driver::of(mode, engine, connection, folder)?;
+    report(&Reply::Opened {
         creating,
         opening,
         settings,
@@ -210,15 +217,15 @@ fn pass(
     for test in &workload.tests {
         if let Some(why) = &over {
             let sample = TestSample::not_possible(test.number, NotPossible::clone(why));
-            tell(&Reply::Test(sample))?;
+            report(&Reply::Test(sample))?;
             continue;
         }
-        let (answer, mut sample) = match run_test(&mut hand, test) {
+        let (answer, mut sample) = match run_test(&mut driver, test) {
             Err(EngineError::NotPossible { why, ends }) => {
                 let why = NotPossible { why, ends };
                 let sample = TestSample::not_possible(test.number, why.clone());
                 over = ends.then_some(why);
-                tell(&Reply::Test(sample))?;
+                report(&Reply::Test(sample))?;
                 continue;
             }
             ran => ran?,
@@ -231,34 +238,34 @@ fn pass(
                 engine,
                 folder,
                 work,
-                &mut hand,
+                &mut driver,
                 &mut acknowledged,
                 &mut sample,
             )?;
         }
-        tell(&Reply::Answer(answer))?;
-        tell(&Reply::Test(sample))?;
+        report(&Reply::Answer(answer))?;
+        report(&Reply::Test(sample))?;
     }
     let meter = Meter::with(server);
-    hand.close()?;
+    driver.close()?;
     engine.stop()?;
     let sample = meter.stop();
     let files = canary::look(folder, workload.canary.as_bytes())?;
-    tell(&Reply::Closed(Closing {
+    report(&Reply::Closed(Closing {
         sample,
         file_bytes: files.bytes,
-        // A load without a plain text leaves nothing to look for.
+        // A workload without plain text leaves nothing to search for.
         readable_on_disk: !workload.canary.is_empty() && !files.found_in.is_empty(),
     }))?;
     Ok(())
 }
 
-/// Does what is no script, and says in the sample what it came to.
+/// Runs a test that is not a script, and records the results in the sample.
 fn do_work(
     engine: &dyn Engine,
     folder: &Path,
     work: &Work,
-    hand: &mut Hand<'_>,
+    driver: &mut Driver<'_>,
     acknowledged: &mut (Acknowledged, AcknowledgedOrders),
     sample: &mut TestSample,
 ) -> Result<(), EngineError> {
@@ -268,8 +275,8 @@ fn do_work(
             let outcome = concurrent::run_test(engine, folder, sample.number, step)?;
             *acknowledged += outcome.acknowledged;
             let facts = acknowledged.facts();
-            let contradiction = first_contradiction(hand, &facts)?;
-            outcome.tell(sample, facts.len(), contradiction);
+            let contradiction = first_contradiction(driver, &facts)?;
+            outcome.record(sample, facts.len(), contradiction);
             Ok(())
         }
         Work::TpccTables { scale } => tpcc::make_tables(engine, folder, *scale, sample),
@@ -277,10 +284,10 @@ fn do_work(
     }
 }
 
-/// Runs one test and then looks up what is known about the tables.
-fn run_test(hand: &mut Hand<'_>, test: &Test) -> Result<(Answer, TestSample), EngineError> {
-    let (sample, answers) = hand.run(test)?;
-    let contradiction = first_contradiction(hand, &test.oracle)?;
+/// Runs one test and then checks the known facts about the tables.
+fn run_test(driver: &mut Driver<'_>, test: &Test) -> Result<(Answer, TestSample), EngineError> {
+    let (sample, answers) = driver.run(test)?;
+    let contradiction = first_contradiction(driver, &test.oracle)?;
     let answer = answers.recorded();
     let sample = TestSample {
         number: test.number,
@@ -296,9 +303,12 @@ fn run_test(hand: &mut Hand<'_>, test: &Test) -> Result<(Answer, TestSample), En
     Ok((answer, sample))
 }
 
-fn first_contradiction(hand: &mut Hand<'_>, facts: &[Fact]) -> Result<Option<String>, EngineError> {
+fn first_contradiction(
+    driver: &mut Driver<'_>,
+    facts: &[Fact],
+) -> Result<Option<String>, EngineError> {
     for fact in facts {
-        let found = contradicts(hand, fact)?;
+        let found = contradicts(driver, fact)?;
         if found.is_some() {
             return Ok(found);
         }
@@ -306,9 +316,9 @@ fn first_contradiction(hand: &mut Hand<'_>, facts: &[Fact]) -> Result<Option<Str
     Ok(None)
 }
 
-/// What the engine says instead of the known fact, if it does.
-fn contradicts(hand: &mut Hand<'_>, fact: &Fact) -> Result<Option<String>, EngineError> {
-    let answers = hand.ask(&[&fact.query])?;
+/// What the engine returns instead of the known fact, if it does not match.
+fn contradicts(driver: &mut Driver<'_>, fact: &Fact) -> Result<Option<String>, EngineError> {
+    let answers = driver.ask(&[&fact.query])?;
     let known: Vec<Value> = fact
         .row
         .iter()

@@ -1,4 +1,4 @@
-//! A worker as the lab sees it: started with a request, listened to, ended, and nothing left of it.
+//! A worker from the lab's side: started with a request, read from, ended, and cleaned up.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -11,31 +11,31 @@ use crate::processes::end_group;
 use crate::run::{Plan, RunError, at};
 use crate::worker::{Reply, Request, Task};
 
-/// Folder of the database of the pass under way, inside the folder of the run.
+/// Folder of the current pass's database, inside the folder of the run.
 const PASS_FOLDER: &str = "pass-under-way";
 
-/// A worker under way, with its keeper if it has one.
+/// A running worker, with its keeper if it has one.
 pub(crate) struct WorkerProcess {
     child: Child,
-    /// Its folder, which is new with it and goes with it.
+    /// Its folder, created and removed with it.
     base: PathBuf,
     log: PathBuf,
-    /// The worker's process group, as its keeper told.
+    /// The worker's process group, as its keeper reported.
     group: Option<u32>,
-    /// How the worker ended where it did not end as it should, as its keeper told.
+    /// The keeper's report that the worker has ended, with its status if it failed.
     ended: Option<Option<String>>,
 }
 
-/// The end of a worker.
-pub(crate) struct End {
-    /// How it ended, if it did not end as it should.
+/// How a worker ended.
+pub(crate) struct WorkerEnd {
+    /// How it ended, unless it exited successfully.
     pub(crate) early: Option<String>,
-    /// What it said on its standard error.
+    /// What it wrote to its standard error.
     pub(crate) said: String,
 }
 
 impl WorkerProcess {
-    /// Starts the worker and hands it its request.
+    /// Starts the worker and sends it its request.
     pub(crate) fn start(plan: &Plan, engine: &str, task: Task) -> Result<Self, RunError> {
         let base = plan.folder.join(PASS_FOLDER);
         remove_folder(&base)?;
@@ -55,7 +55,7 @@ impl WorkerProcess {
         let mut child = spawn(plan, &log)?;
         if let Some(input) = &mut child.stdin {
             let text = serde_json::to_string(&request).map_err(|error| at(&base, error.into()))?;
-            // A worker that dies before it reads is reported as ended early, with its own words.
+            // A worker that dies before it reads is reported as ended early, with its own message.
             drop(input.write_all((text + "\n").as_bytes()));
         }
         Ok(Self {
@@ -67,7 +67,7 @@ impl WorkerProcess {
         })
     }
 
-    /// Listens until the worker has ended. A line that is no reply is handed over as it is.
+    /// Reads replies until the worker has ended. A line that is not a reply is passed on as it is.
     pub(crate) fn listen(&mut self, mut hear: impl FnMut(Result<Reply, &str>)) {
         let Some(output) = self.child.stdout.take() else {
             return;
@@ -87,14 +87,14 @@ impl WorkerProcess {
     }
 
     /// Waits for the end and removes what is left.
-    pub(crate) fn end(mut self) -> Result<End, RunError> {
+    pub(crate) fn end(mut self) -> Result<WorkerEnd, RunError> {
         let said = fs::read_to_string(&self.log).unwrap_or_default();
-        // The end of this pipe tells the keeper to remove the folder and to end.
+        // Closing this pipe makes the keeper remove the folder and exit.
         drop(self.child.stdin.take());
         let status = self.child.wait().map_err(RunError::Worker)?;
         let early = match (self.ended, self.group) {
             (Some(how), _) => how,
-            // The keeper was killed: the worker has ended with it, but what it started has not.
+            // The keeper was killed: the worker has ended with it, but not what it started.
             (None, Some(group)) => {
                 end_group(group.cast_signed());
                 Some(format!("its keeper too, {status}"))
@@ -104,7 +104,7 @@ impl WorkerProcess {
         };
         remove_folder(&self.base)?;
         let said = said.trim().to_owned();
-        Ok(End { early, said })
+        Ok(WorkerEnd { early, said })
     }
 }
 
@@ -117,13 +117,13 @@ fn spawn(plan: &Plan, log: &Path) -> Result<Child, RunError> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(log)
-        // An interrupt at the terminal reaches the lab alone; the rest follows from its end.
+        // An interrupt at the terminal reaches only the lab; the others end when the lab does.
         .process_group(0)
         .spawn()
         .map_err(RunError::Worker)
 }
 
-/// A process that was just killed may still write: then it is tried again.
+/// A process that was just killed may still be writing; then removal is retried.
 fn remove_folder(path: &Path) -> Result<(), RunError> {
     const TRIES: usize = 5;
     for _ in 1..TRIES {

@@ -1,4 +1,4 @@
-//! From samples to statements: who is slower, and who is wrong.
+//! Evaluation of samples: which engine is slower, and which is wrong.
 
 mod common;
 
@@ -41,12 +41,12 @@ fn an_answer_unlike_the_reference_is_wrong_and_wins_nothing() {
     assert_eq!(sealed.cells[0].wall_ratio, None);
     assert_eq!(sealed.wrong_count(), 1);
     assert_eq!(sealed.answers_right, 1);
-    // The mean rests on the other test alone.
+    // The mean is computed from the other test alone.
     assert!((sealed.wall_mean.unwrap().value - 1.0).abs() < 1e-9);
 }
 
 #[test]
-fn an_average_with_fewer_digits_is_the_same_answer_and_another_is_told_with_its_place() {
+fn an_average_with_fewer_digits_is_equal_and_a_different_one_is_reported_with_its_position() {
     let answer = |average: f64| {
         let mut answers = Answers::default();
         answers.push(Value::Integer(7));
@@ -118,7 +118,7 @@ fn a_file_is_read_up_to_its_last_complete_line() {
 }
 
 #[test]
-fn damaged_files_are_told_apart() {
+fn damaged_files_are_distinguished() {
     let head = Record::Header(header()).to_line();
     assert!(matches!(Results::parse(""), Err(ReadError::NoHeader)));
     assert!(matches!(

@@ -1,4 +1,4 @@
-//! Several connections at once, on an engine that is made up: what counts and what waits.
+//! Several connections at once, on a mock engine: what is counted and what waits.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,9 +12,10 @@ use lab::engine::{Connection, Contention, Durability, Engine, EngineError, Profi
 use workloads::Dialect;
 use workloads::concurrent::{Arrivals, DueTimes, Kind, Step};
 
-/// Takes its time for each call, and says at each so-manieth statement list that it is locked.
+/// How the mock engine behaves: the time per call, and how often it reports that something is
+/// locked.
 #[derive(Clone, Copy, Default)]
-struct Manner {
+struct Behaviour {
     pause: Duration,
     contention_each: Option<u64>,
     fails_at: Option<u64>,
@@ -23,17 +24,17 @@ struct Manner {
 
 struct MadeUp {
     profile: Profile,
-    manner: Manner,
+    behaviour: Behaviour,
     calls: Arc<AtomicU64>,
 }
 
 struct MadeUpConnection {
-    manner: Manner,
+    behaviour: Behaviour,
     calls: Arc<AtomicU64>,
 }
 
 impl MadeUp {
-    fn new(manner: Manner) -> Self {
+    fn new(behaviour: Behaviour) -> Self {
         let profile = Profile {
             name: "made up".into(),
             description: String::new(),
@@ -46,7 +47,7 @@ impl MadeUp {
         };
         Self {
             profile,
-            manner,
+            behaviour,
             calls: Arc::default(),
         }
     }
@@ -63,7 +64,7 @@ impl Engine for MadeUp {
 
     fn open(&self, _folder: &Path) -> Result<Box<dyn Connection>, EngineError> {
         Ok(Box::new(MadeUpConnection {
-            manner: self.manner,
+            behaviour: self.behaviour,
             calls: Arc::clone(&self.calls),
         }))
     }
@@ -74,10 +75,10 @@ impl Connection for MadeUpConnection {
         if statements == ["ROLLBACK;"] {
             return Ok(());
         }
-        thread::sleep(self.manner.pause);
+        thread::sleep(self.behaviour.pause);
         let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let (number, statement) = (1, statements[0].to_owned());
-        if self.manner.fails_at == Some(call) {
+        if self.behaviour.fails_at == Some(call) {
             return Err(EngineError::Statement {
                 number,
                 statement,
@@ -85,7 +86,7 @@ impl Connection for MadeUpConnection {
             });
         }
         if self
-            .manner
+            .behaviour
             .contention_each
             .is_some_and(|each| call.is_multiple_of(each))
         {
@@ -97,7 +98,7 @@ impl Connection for MadeUpConnection {
                 source: "on purpose".into(),
             });
         }
-        if !self.manner.finds_nothing {
+        if !self.behaviour.finds_nothing {
             answers.push(Value::Integer(1));
             answers.end_row();
         }
@@ -127,14 +128,15 @@ const FOLDER: &str = "/nowhere";
 
 #[test]
 fn waiting_behind_a_slow_engine_is_not_hidden() {
-    // It can do 10 operations a second, and 100 are due.
-    let engine = MadeUp::new(Manner {
+    // It can do 10 operations a second, and 100 per second are due.
+    let engine = MadeUp::new(Behaviour {
         pause: Duration::from_millis(100),
-        ..Manner::default()
+        ..Behaviour::default()
     });
     let outcome = run_test(&engine, Path::new(FOLDER), 2, &step(1, Some(100))).unwrap();
     let sample = outcome.sample;
-    // 100 count: few are done, the others are never begun, and half of all wait a second or more.
+    // 100 are counted: few complete, the others are never started, and half of all wait a second or
+    // more.
     assert_eq!(sample.completed + sample.not_begun, 100);
     assert!(sample.not_begun >= 50, "{sample:?}");
     assert!(sample.latency.p50_ns >= 1_000_000_000, "{sample:?}");
@@ -142,8 +144,8 @@ fn waiting_behind_a_slow_engine_is_not_hidden() {
 }
 
 #[test]
-fn an_open_step_with_time_to_spare_does_what_is_due() {
-    let engine = MadeUp::new(Manner::default());
+fn an_open_step_with_time_to_spare_completes_everything_due() {
+    let engine = MadeUp::new(Behaviour::default());
     let outcome = run_test(&engine, Path::new(FOLDER), 2, &step(4, Some(50))).unwrap();
     let sample = outcome.sample;
     assert_eq!((sample.completed, sample.not_begun), (50, 0));
@@ -158,13 +160,13 @@ fn an_open_step_with_time_to_spare_does_what_is_due() {
 #[test]
 fn operations_that_come_at_random_are_all_done() {
     const SECOND_NS: u64 = 1_000_000_000;
-    let engine = MadeUp::new(Manner::default());
+    let engine = MadeUp::new(Behaviour::default());
     let at_random = Step {
         arrivals: Arrivals::Poisson,
         ..step(4, Some(50))
     };
     let outcome = run_test(&engine, Path::new(FOLDER), 2, &at_random).unwrap();
-    // The second of the warm-up, and the one that counts.
+    // The second of the warm-up, and the measured one.
     let times: Vec<u64> = DueTimes::new(2, 50, Arrivals::Poisson)
         .take_while(|&due_ns| due_ns < 2 * SECOND_NS)
         .collect();
@@ -177,10 +179,10 @@ fn operations_that_come_at_random_are_all_done() {
 
 #[test]
 fn contention_is_tried_again_and_counted() {
-    let engine = MadeUp::new(Manner {
+    let engine = MadeUp::new(Behaviour {
         pause: Duration::from_millis(1),
         contention_each: Some(3),
-        ..Manner::default()
+        ..Behaviour::default()
     });
     let outcome = run_test(&engine, Path::new(FOLDER), 2, &step(2, None)).unwrap();
     let sample = outcome.sample;
@@ -202,13 +204,13 @@ fn kind_count(kinds: &[lab::concurrent::KindSample], kind: Kind) -> u64 {
 
 #[test]
 fn an_operation_that_never_succeeds_is_given_up() {
-    let engine = MadeUp::new(Manner {
+    let engine = MadeUp::new(Behaviour {
         contention_each: Some(1),
-        ..Manner::default()
+        ..Behaviour::default()
     });
     let outcome = run_test(&engine, Path::new(FOLDER), 2, &step(1, Some(5))).unwrap();
     let sample = outcome.sample;
-    // Five of the warm-up and five that count.
+    // Five in the warm-up and five counted.
     assert_eq!((sample.completed, sample.given_up), (0, 10));
     assert_eq!(sample.retries, 10 * u64::from(RETRIES_MAX));
     assert_eq!(
@@ -219,20 +221,20 @@ fn an_operation_that_never_succeeds_is_given_up() {
 
 #[test]
 fn another_failure_ends_the_step() {
-    let engine = MadeUp::new(Manner {
+    let engine = MadeUp::new(Behaviour {
         fails_at: Some(7),
-        ..Manner::default()
+        ..Behaviour::default()
     });
     let error = run_test(&engine, Path::new(FOLDER), 2, &step(4, None)).unwrap_err();
     assert!(matches!(error, EngineError::Statement { .. }), "{error:?}");
 }
 
 #[test]
-fn reads_that_find_nothing_are_told() {
-    let engine = MadeUp::new(Manner {
+fn reads_that_find_nothing_are_reported() {
+    let engine = MadeUp::new(Behaviour {
         finds_nothing: true,
         pause: Duration::from_millis(1),
-        ..Manner::default()
+        ..Behaviour::default()
     });
     let outcome = run_test(&engine, Path::new(FOLDER), 2, &step(1, None)).unwrap();
     assert!(outcome.wrong_reads > 0);

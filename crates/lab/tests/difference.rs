@@ -1,4 +1,4 @@
-//! What has changed from one run to the next.
+//! Differences between two runs.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod common;
@@ -7,7 +7,7 @@ use common::{pass, results};
 use lab::difference::{Difference, DifferenceError, difference};
 use lab::results::{Pass, Results};
 
-/// Twelve rounds in which `sealed` takes these milliseconds, give or take a little.
+/// Twelve rounds in which `sealed` takes these milliseconds, with a little variation.
 fn run(sealed: [u64; 2]) -> Results {
     let passes = (0..12u32).flat_map(|round| -> [Pass; 2] {
         let little = u64::from(round % 4);
@@ -52,7 +52,7 @@ fn more_time_than_the_threshold_is_a_regression_and_less_is_none() {
     let better = changed(&slower, &before);
     assert_eq!(better.regressions(), []);
     assert!(better.engines[1].tests[1].change.improvement);
-    // Within the threshold.
+    // Below the threshold.
     assert_eq!(
         difference(&before, &slower, 0.25).unwrap().regressions(),
         []
@@ -63,7 +63,7 @@ fn more_time_than_the_threshold_is_a_regression_and_less_is_none() {
 fn noise_is_no_regression() {
     let mut after = run([1000, 1000]);
     for (place, pass) in after.passes.iter_mut().enumerate() {
-        // Every third round all is three times as slow.
+        // In every third round everything takes three times as long.
         if place / 2 % 3 == 0 {
             for test in &mut pass.tests {
                 test.sample.wall_ns *= 3;
@@ -104,7 +104,7 @@ fn an_answer_that_became_wrong_is_a_regression() {
 }
 
 #[test]
-fn other_machines_programs_and_settings_are_told() {
+fn other_machines_programs_and_settings_are_reported() {
     let before = run([1000, 1000]);
     let mut after = before.clone();
     after.header.machine.cpu = "another".into();
@@ -113,7 +113,7 @@ fn other_machines_programs_and_settings_are_told() {
         assert!(results.passes[0].settings.is_empty(), "{value}");
     }
     let mut before = before;
-    // The identifier of a file is drawn anew for each run.
+    // Every run has a new file identifier.
     let status = |id: &str, slots: u32| format!(r#"{{"file_id":"{id}","slots":{slots}}}"#);
     let settings = |cache: &str, id: &str, slots| {
         vec![

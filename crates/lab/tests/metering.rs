@@ -1,5 +1,5 @@
-//! A meter over real processes. One test alone: children of others in this process would be among
-//! those that are measured.
+//! Measurement of real processes. This file has a single test: children of other tests in the same
+//! process would be measured too.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::io::Read;
@@ -10,7 +10,7 @@ use lab::measure::{Meter, Sample, ServerPart, ServerUsage};
 
 const BURN: &str = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo burnt; read stay";
 
-/// A process that burns and then waits, at the point where it waits.
+/// A process that uses processor time and then waits; returns when it waits.
 fn burner() -> Child {
     let mut child = Command::new("sh")
         .args(["-c", BURN])
@@ -18,9 +18,9 @@ fn burner() -> Child {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = [0u8; 6];
+    let mut line = [0u8; 6];
     let output = child.stdout.as_mut().unwrap();
-    output.read_exact(&mut said).unwrap();
+    output.read_exact(&mut line).unwrap();
     child
 }
 
@@ -43,7 +43,7 @@ fn work_of_processes_below_is_the_servers_whether_they_run_or_have_ended() {
         "{part:?}"
     );
 
-    // The same process does nothing more: what it did before counts no more.
+    // The same process does nothing more, so what it did before no longer counts.
     let sample = Meter::with(Server::Child).stop();
     let idle = measured(sample);
     assert!(idle.user_ns + idle.system_ns < burnt_ns / 2, "{idle:?}");
@@ -52,14 +52,14 @@ fn work_of_processes_below_is_the_servers_whether_they_run_or_have_ended() {
         Some(sample.client_cpu_ns() + idle.user_ns + idle.system_ns)
     );
 
-    // It ends: what it did before does not count a second time.
+    // It exits, and what it did before does not count again.
     let meter = Meter::with(Server::Child);
     drop(running.stdin.take());
     running.wait().unwrap();
     let part = measured(meter.stop());
     assert!(part.user_ns + part.system_ns < burnt_ns / 2, "{part:?}");
 
-    // One that begins and ends within the interval.
+    // A process that starts and exits within the interval.
     let meter = Meter::with(Server::Child);
     let mut short = burner();
     drop(short.stdin.take());

@@ -1,4 +1,4 @@
-//! Runs with a worker made of a few lines of shell: what is kept, continued and survived.
+//! Runs with a worker that is a short shell script: what is kept, continued and survived.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::fs::{self, OpenOptions};
@@ -11,8 +11,8 @@ use lab::results::{FORMAT, Header, Program, Record, Results, WorkloadHead};
 use lab::run::{Existing, Outcome, Plan, RESULTS_FILE, RunError, moment, run};
 use workloads::{Dialect, Spec};
 
-/// Says what a worker says; dies after the first test for the engine `crashing`, talks nonsense for
-/// the engine `babbling`.
+/// A mock worker; it dies after the first test for the engine `crashing`, and writes invalid lines
+/// for the engine `babbling`.
 const WORKER: &str = r#"
 read -r request
 sample='{"wall_ns":5,"user_ns":3,"system_ns":1,"peak_memory_bytes":null,'
@@ -97,7 +97,7 @@ fn every_engine_has_a_pass_in_every_round_and_all_is_on_the_disk() {
             .all(|pass| pass.failure.is_none())
     );
     assert!(seen.is_sorted() && seen.last() == Some(&5));
-    // Nothing but the results is left.
+    // Only the results are left.
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
@@ -180,7 +180,7 @@ fn a_finished_run_another_experiment_and_a_wish_are_reasons_to_begin_anew() {
 }
 
 #[test]
-fn whoever_wants_to_continue_is_told_when_that_cannot_be() {
+fn an_impossible_resume_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let mut plan = plan(folder.path(), &["one"], 1);
     plan.existing = Existing::Continued;
@@ -189,7 +189,7 @@ fn whoever_wants_to_continue_is_told_when_that_cannot_be() {
         tried(&plan),
         Err(RunError::NothingToContinue { .. })
     ));
-    // Nothing was begun.
+    // Nothing was started.
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 
     plan.existing = Existing::Either;
@@ -217,7 +217,7 @@ fn each_engine_is_probed_once_and_a_probe_that_fails_stops_nothing() {
     let mut plan = plan(folder.path(), &["one", "two"], 1);
     plan.probe = true;
     let outcome = done(&plan);
-    // This worker knows nothing of probes.
+    // This worker does not support probes.
     let engines: Vec<&str> = outcome
         .results
         .probes

@@ -1,4 +1,4 @@
-//! A worker with an engine that can be told to lie or to fail.
+//! A worker with a mock engine that returns wrong answers or fails.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::fs;
@@ -9,7 +9,7 @@ use lab::engine::{Connection, Durability, Engine, EngineError, EngineOptions, Mo
 use lab::worker::{Reply, Request, Task, WorkerError, serve};
 use workloads::{Dialect, Spec, Test};
 
-/// Knows the answers to the facts, and nothing else.
+/// A mock that knows the answers to the facts, and nothing else.
 struct Parrot {
     profile: Profile,
     lies: bool,
@@ -17,7 +17,7 @@ struct Parrot {
     cannot: Option<Cannot>,
 }
 
-/// The test that it cannot do, and whether it can do nothing more then.
+/// The test that it cannot do, and whether the database is unusable afterwards.
 #[derive(Clone, Copy)]
 struct Cannot {
     test: u32,
@@ -147,7 +147,7 @@ fn replies_of(lies: bool, fails_in_test: Option<u32>, cannot: Option<Cannot>) ->
 }
 
 #[test]
-fn a_pass_tells_opening_fifteen_tests_and_closing() {
+fn a_pass_reports_opening_fifteen_tests_and_closing() {
     let replies = replies(false, None);
     let (answers, replies): (Vec<Reply>, Vec<Reply>) = replies
         .into_iter()
@@ -194,7 +194,7 @@ fn a_failing_statement_ends_the_pass_with_its_cause() {
 }
 
 #[test]
-fn what_an_engine_cannot_do_is_no_failure_and_may_be_the_end_of_its_tests() {
+fn an_impossible_test_is_no_failure_and_may_end_the_tests() {
     for (ends, not_possible) in [(false, vec![3]), (true, (3..=15).collect::<Vec<u32>>())] {
         let replies = replies_of(false, None, Some(Cannot { test: 3, ends }));
         assert!(

@@ -1,13 +1,13 @@
-//! The double-write file: pages about to be sealed anew in place, each as it will stand there.
+//! The double-write file: pages that are about to be resealed in place, in their final form.
 //!
-//! A page that is written in place can be torn by a power cut, and no journal of SQLite holds it,
-//! since its content does not change. So each batch is written here and synced before it is
-//! written in place; a torn page is taken from here. The file needs no checksum: a page that
-//! opens at its place is whole, and a batch whose file is not whole never reached its place.
+//! A page that is written in place can be torn by a power cut, and SQLite's journal does not hold
+//! it, since its content does not change. So each batch is written to this file and synced before
+//! it is written in place, and a torn page is restored from here. The file needs no checksum: a
+//! page that opens is whole, and a batch whose file is incomplete was never written in place.
 
 use crate::page::TRAILER_SIZE;
 
-/// What the name of the file has behind the name of its database.
+/// Appended to the database's name to form the file's name.
 pub const SUFFIX: &str = "-rekey";
 
 /// The first bytes of the file.
@@ -33,11 +33,11 @@ const RECORD_NUMBER: usize = 0;
 const RECORD_ZERO: usize = RECORD_NUMBER + 4;
 const RECORD_PAGE: usize = RECORD_ZERO + 4;
 
-/// What stands before the page of a record.
+/// The fields of a record before its page.
 pub const RECORD_FIELDS: &[(usize, usize, &str)] =
     &[(RECORD_NUMBER, 4, "page number"), (RECORD_ZERO, 4, "zero")];
 
-/// The file while it is made.
+/// Builds the content of the file.
 pub struct Builder {
     bytes: Vec<u8>,
     page_size: usize,
@@ -45,7 +45,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// An empty file of this database.
+    /// An empty file for this database.
     pub fn new(file_id: &[u8; 16], page_size: u32) -> Self {
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(file_id);
@@ -58,7 +58,7 @@ impl Builder {
         }
     }
 
-    /// Room for a sealed page, which the caller fills.
+    /// Appends room for a sealed page, which the caller fills.
     pub fn push(&mut self, page_number: u32) -> &mut [u8] {
         self.count += 1;
         self.bytes[OFFSET_COUNT..HEADER_SIZE].copy_from_slice(&self.count.to_le_bytes());
@@ -75,7 +75,7 @@ impl Builder {
         self.count == 0
     }
 
-    /// The whole file.
+    /// The content of the whole file.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -86,8 +86,8 @@ impl Builder {
     }
 }
 
-/// Page numbers and sealed pages of the file `bytes`, if it belongs to this database; what is not
-/// whole is left out.
+/// Page numbers and sealed pages in `bytes`, if the file belongs to this database. An incomplete
+/// record at the end is skipped.
 pub fn records<'a>(
     bytes: &'a [u8],
     file_id: &[u8; 16],
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_pushed_is_read() {
+    fn pushed_records_are_read_back() {
         let file = file();
         let expected = [(3, &[1; 512][..]), (9, &[2; 512][..])];
         assert!(records(file.bytes(), &[7; 16], 512).eq(expected));

@@ -1,24 +1,25 @@
-//! One digest of a whole database file (`docs/page-format.md`, section 9).
+//! The fingerprint: one digest of a whole database file (`docs/page-format.md`, section 9).
 //!
-//! The tag in a trailer proves its page, so trailers and header stand for all bytes of the file.
-//! An older copy of a page, of the header or of the file is authentic, but has another digest.
+//! The tag in a trailer authenticates its page, so header and trailers together represent every
+//! byte of the file. An older copy of a page, header or file is authentic, but has a different
+//! fingerprint.
 
 use crypto::mac::Checksum;
 
 use crate::header::COPY_SIZE;
 use crate::page::TRAILER_SIZE;
 
-/// Keeps the digest apart from any other use of SHA-256.
+/// Domain separation from other uses of SHA-256.
 const DOMAIN: &[u8] = b"strongroom fingerprint 1";
-/// Bytes of the header that count: all but the checksum, which repeats them.
+/// Bytes of the header in the digest: all but the checksum, which depends on them.
 const HEADER_SIZE: usize = COPY_SIZE - 32;
 
-/// A digest under construction.
+/// A digest in progress.
 #[derive(Clone)]
 pub struct Fingerprint(Checksum);
 
 impl Fingerprint {
-    /// Begins with the copy of the header that is in force, and the number of pages.
+    /// Starts with the header copy in force and the number of pages.
     pub fn new(header_copy: &[u8; COPY_SIZE], page_count: u64) -> Self {
         let mut digest = Checksum::default();
         digest.add(DOMAIN);
@@ -27,7 +28,7 @@ impl Fingerprint {
         Fingerprint(digest)
     }
 
-    /// Adds the trailers of the next pages, from page 1 on.
+    /// Adds the trailers of the next pages, starting from page 1.
     pub fn add(&mut self, trailers: &[u8]) {
         debug_assert!(trailers.len().is_multiple_of(TRAILER_SIZE));
         self.0.add(trailers);

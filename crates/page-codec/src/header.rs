@@ -1,21 +1,23 @@
-//! The header region: the first 8,192 bytes of an encrypted database, in two equal copies.
+//! The header region: the first 8,192 bytes of an encrypted database, with two copies of the
+//! header.
 //!
 //! Invariants:
-//! 1. A copy is *intact* when its magic, version and checksum are right. The checksum needs no
-//!    key: it tells damage from age, nothing more.
-//! 2. Of two intact copies the one with the higher generation is in force.
-//! 3. A header is *authentic* only after its tag was verified with the master key; the keyring
-//!    does that when it unlocks. Until then no field may be trusted beyond the bounds that
+//!
+//! 1. A copy is *intact* if its magic, version and checksum are right. The checksum needs no key:
+//!    it detects damage, and does not authenticate.
+//! 2. Of two intact copies, the one with the higher generation is in force.
+//! 3. A header is *authentic* only after its tag was verified with the master key; the keyring does
+//!    that when it unlocks. Until then no field may be trusted beyond the bounds that
 //!    [`HeaderRegion::parse`] has checked.
 
 use crypto::cipher::Cipher;
 use crypto::kdf::Argon2idParameters;
 use thiserror::Error;
 
-/// Bytes of one of the two copies: those of the largest sector that disks commonly have, so that a
-/// power cut in a write spoils one copy at most.
+/// Size of one copy: the largest common sector size, so that a power cut during a write damages at
+/// most one copy.
 pub const COPY_SIZE: usize = 4096;
-/// Bytes before the first page.
+/// Size of the header region, and so the offset of the first page.
 pub const REGION_SIZE: usize = 2 * COPY_SIZE;
 /// The first bytes of every encrypted database. CR, LF and SUB reveal a text-mode transfer.
 pub const MAGIC: [u8; 16] = *b"Strongroom db\r\n\x1a";
@@ -27,13 +29,13 @@ pub const FORMAT_VERSION: u32 = 1;
 pub const SLOT_COUNT: usize = 8;
 /// Data keys in a header: the current one, and the former one while pages are resealed.
 pub const EPOCH_COUNT: usize = 2;
-/// Must-understand feature: pages of the database tell their version, in one epoch at least.
-/// Whoever writes such a page must know its version and raise it.
+/// Must-understand feature: in at least one epoch, pages of the database carry versions. Whoever
+/// writes such a page must know its version and raise it.
 pub const VERSIONED_PAGES: u32 = 1;
-/// Features that a reader has to know, or else must refuse the file.
+/// Features that this version knows; a file with others must be refused.
 pub const KNOWN_MUST_UNDERSTAND: u32 = VERSIONED_PAGES;
-/// May-ignore feature: the transaction that creates the database has not committed yet. A file
-/// that ends with such a header never held a page; one that ends with any other was cut.
+/// May-ignore feature: the transaction that creates the database has not committed yet. A file that
+/// ends after such a header never held a page; one that ends after any other header was truncated.
 pub const UNFINISHED: u32 = 1;
 
 /// Bytes of one key slot.
@@ -121,12 +123,12 @@ pub enum SlotKind {
     Passphrase,
     /// A 256-bit key given as such.
     RawKey,
-    /// A 256-bit key that lives in a file; opens exactly as a raw key does.
+    /// A 256-bit key that is kept in a file; opens in the same way as a raw key.
     KeyFile,
 }
 
 impl SlotKind {
-    /// The name that people and JSON see.
+    /// The name shown to users and in JSON.
     pub fn name(self) -> &'static str {
         match self {
             SlotKind::Passphrase => "passphrase",
@@ -150,10 +152,10 @@ impl SlotKind {
     }
 }
 
-/// A filled key slot: the master key, wrapped under what the user holds.
+/// A filled key slot: the master key, wrapped under a key derived from the user's secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// What opens it.
+    /// The kind of secret that opens it.
     pub kind: SlotKind,
     /// Cost of the derivation; `None` for raw keys.
     pub kdf: Option<Argon2idParameters>,
@@ -209,7 +211,7 @@ impl Slot {
         }))
     }
 
-    /// What the wrapping binds besides the key: this file, this slot, this cost.
+    /// The associated data of the wrapping: this file, this slot, this cost.
     pub fn associated_data(&self, file_id: &[u8; 16], index: usize) -> Vec<u8> {
         let mut bytes = [0; SLOT_SIZE];
         self.write(&mut bytes);
@@ -230,7 +232,7 @@ pub struct EpochEntry {
     pub nonce: [u8; 24],
     /// The data key, sealed (XChaCha20-Poly1305).
     pub wrapped: [u8; 48],
-    /// Whether pages of the database tell their version.
+    /// Whether pages of the database carry versions in this epoch.
     pub versioned: bool,
 }
 
@@ -255,7 +257,7 @@ impl EpochEntry {
         }
     }
 
-    /// What the wrapping binds besides the key: this file, this epoch.
+    /// The associated data of the wrapping: this file, this epoch.
     pub fn associated_data(file_id: &[u8; 16], epoch: u32) -> Vec<u8> {
         let mut data = b"strongroom data key 1".to_vec();
         data.extend_from_slice(file_id);
@@ -271,7 +273,7 @@ pub struct Header {
     pub page_size: u32,
     /// The cipher of all pages.
     pub cipher: Cipher,
-    /// Features a reader has to know; see [`KNOWN_MUST_UNDERSTAND`].
+    /// Features a reader must know; see [`KNOWN_MUST_UNDERSTAND`].
     pub must_understand: u32,
     /// Features a reader may ignore.
     pub may_ignore: u32,
@@ -279,7 +281,7 @@ pub struct Header {
     pub current_epoch: u32,
     /// Counts header writes.
     pub generation: u64,
-    /// Random name of the file; part of what every seal binds.
+    /// Random identifier of the file, bound into every seal.
     pub file_id: [u8; 16],
     /// Data keys.
     pub epochs: [Option<EpochEntry>; EPOCH_COUNT],
@@ -298,7 +300,7 @@ pub enum HeaderError {
          encrypted copy"
     )]
     PlainSqlite,
-    /// The first bytes are nobody's.
+    /// The first bytes belong to no known format.
     #[error(
         "this is not a Strongroom file: its first bytes are neither a Strongroom header nor \
          SQLite's"
@@ -331,7 +333,7 @@ pub enum HeaderError {
 }
 
 impl Header {
-    /// Says, in the features, whether any epoch keeps versions.
+    /// Sets the feature bit that says whether any epoch keeps versions.
     pub fn note_versions(&mut self) {
         self.must_understand &= !VERSIONED_PAGES;
         if self.epochs.iter().flatten().any(|entry| entry.versioned) {
@@ -344,7 +346,7 @@ impl Header {
         self.epochs.iter().flatten().count() > 1
     }
 
-    /// One copy without tag and checksum: what the tag is computed over.
+    /// One copy without tag and checksum: the bytes that the tag covers.
     pub fn authenticated_bytes(&self) -> Vec<u8> {
         let mut out = vec![0; OFFSET_TAG];
         out[OFFSET_MAGIC..OFFSET_VERSION].copy_from_slice(&MAGIC);
@@ -383,8 +385,8 @@ impl Header {
         if bytes[..OFFSET_VERSION] != MAGIC {
             return Err(HeaderError::NotStrongroom);
         }
-        // Version and checksum stand at the same offsets in every version to come, so that an old
-        // program can tell a newer file from a damaged one.
+        // Every future version keeps version and checksum at these offsets, so that an old program
+        // can tell a newer file from a damaged one.
         if crypto::mac::checksum(&bytes[..OFFSET_CHECKSUM]) != get::<32>(bytes, OFFSET_CHECKSUM) {
             return Err(HeaderError::Damaged);
         }
@@ -422,8 +424,8 @@ impl Header {
             slots,
             tag: get(bytes, OFFSET_TAG),
         };
-        // The tag is verified over what the fields encode: a byte that no field holds must be the
-        // zero that it encodes to, or it would be outside the tag.
+        // The tag is verified over the encoded fields. A byte that belongs to no field must
+        // therefore be zero, as it is encoded; otherwise the tag would not cover it.
         if header.authenticated_bytes() == bytes[..OFFSET_TAG] {
             Ok(header)
         } else {
@@ -447,7 +449,8 @@ impl HeaderRegion {
     /// Decodes the first [`REGION_SIZE`] bytes of a file.
     ///
     /// # Errors
-    /// Says which of the known conditions the bytes are in; never panics, whatever the bytes.
+    ///
+    /// A [`HeaderError`] that says what the bytes are; never panics.
     pub fn parse(bytes: &[u8]) -> Result<HeaderRegion, HeaderError> {
         if bytes.len() < REGION_SIZE {
             return Err(refuse(bytes));
@@ -475,8 +478,8 @@ impl HeaderRegion {
         }
     }
 
-    /// Whether two regions say the same, in each of the copies. The zeros of a copy, most of its
-    /// bytes, are left out: who changes one of them only damages the copy.
+    /// Whether two regions hold the same headers, copy by copy. The zero padding, most of a copy,
+    /// is not compared: changing a byte there only damages the copy.
     pub fn says_the_same(one: &[u8], other: &[u8]) -> bool {
         let is_same = |(one, other): (&[u8], &[u8])| {
             one[..OFFSET_ZERO_2] == other[..OFFSET_ZERO_2]
@@ -486,7 +489,7 @@ impl HeaderRegion {
         one.len() == REGION_SIZE && other.len() == REGION_SIZE && copies.all(is_same)
     }
 
-    /// The region that holds one header twice.
+    /// A region with two copies of one header.
     pub fn to_bytes(header: &Header) -> Vec<u8> {
         let mut bytes = header.to_copy();
         bytes.extend_from_within(..);

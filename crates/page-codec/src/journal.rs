@@ -1,41 +1,42 @@
-//! The rollback journal (sqlite.org/fileformat2.html, section 3), told apart write by write.
+//! The rollback journal (sqlite.org/fileformat2.html, section 3), classified write by write.
 //!
-//! A record is a page number (4 bytes), a page image and a checksum (4 bytes). The image is
-//! sealed. The checksum is linear in the plaintext, so it is hidden by a word of key stream that
-//! belongs to the image's own nonce. Headers and the record that names a super-journal hold
-//! nothing that comes from content and stay as SQLite writes them, but for a seal in the zeros
-//! behind the fields of a header: the page count there tells SQLite how large to make the file.
+//! A record is a page number (4 bytes), a page image and a checksum (4 bytes). The image is sealed.
+//! The checksum is linear in the plaintext, so it is masked by a word of keystream from the image's
+//! nonce. Headers and the record that names a super-journal contain nothing derived from content
+//! and stay as SQLite writes them. A header also gets a seal in the zeros after its fields, because
+//! its page count tells SQLite how large to make the file.
 //!
-//! SQLite writes and reads the three parts of a record in order, each with a call of its own;
-//! [`Cursor`] follows these calls. Whatever it does not recognise it refuses: a page image must
-//! not reach the disk in clear because it came in an order that nobody expected.
+//! SQLite writes and reads the three parts of a record in order, with one call each; [`Cursor`]
+//! follows these calls. It refuses whatever it does not recognise: a page image must not reach the
+//! disk in clear because the calls came in an unexpected order.
 
 /// The first bytes of a journal header.
 pub const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
-/// Bytes of a header that carry fields; zeros follow up to the sector size.
+/// Size of a header's fields; zeros follow up to the sector size.
 pub const HEADER_FIELDS_SIZE: usize = 28;
 
-/// Bytes of the seal behind the fields: epoch (little-endian) and tag.
+/// Size of the seal after the fields: epoch (little-endian) and tag.
 pub const HEADER_SEAL_SIZE: usize = 4 + HEADER_TAG_SIZE;
 /// Half of an HMAC-SHA256, as RFC 2104 allows.
 pub(crate) const HEADER_TAG_SIZE: usize = 16;
 
-/// Fields and seal of a header, as they stand on the disk.
+/// Fields and seal of a header, as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header(pub [u8; HEADER_FIELDS_SIZE + HEADER_SEAL_SIZE]);
 
-/// SQLite fills in magic and count when it syncs; what it knows from the start is sealed: checksum
-/// seed, page count, sector size and page size.
+/// SQLite fills in magic and count when it syncs. The seal covers what SQLite writes at the start:
+/// checksum seed, page count, sector size and page size.
 const SEALED_FIELDS: std::ops::Range<usize> = 12..HEADER_FIELDS_SIZE;
 
 impl Header {
-    /// The header at the beginning of these bytes, if they are one and as long.
+    /// The header at the start of `data`, if there are enough bytes and the fields are those of a
+    /// header.
     pub fn of(data: &[u8]) -> Option<Self> {
         let bytes = data.first_chunk::<{ HEADER_FIELDS_SIZE + HEADER_SEAL_SIZE }>()?;
         Some(Header(*bytes))
     }
 
-    /// The fields that a seal covers.
+    /// The fields that the seal covers.
     pub fn sealed_fields(&self) -> &[u8] {
         &self.0[SEALED_FIELDS]
     }
@@ -45,7 +46,7 @@ impl Header {
         &self.0[HEADER_FIELDS_SIZE..]
     }
 
-    /// How many pages the database had: rollback gives the file this size.
+    /// Page count of the database before the transaction; rollback restores this size.
     pub fn page_count(&self) -> u32 {
         let mut count = [0; 4];
         count.copy_from_slice(&self.0[16..20]);
@@ -59,26 +60,26 @@ impl Header {
         u32::from_be_bytes(size)
     }
 
-    /// Whether it may stand there without a seal: a database that had no page had no key either.
+    /// Whether the header is valid without a seal: a database that had no pages had no key either.
     pub fn needs_no_seal(&self) -> bool {
         self.page_count() == 0 && self.seal().iter().all(|byte| *byte == 0)
     }
 }
 
-/// SQLite's lock byte: no page image may stand for the page that holds it
+/// SQLite's lock byte: the journal has no image of the page that contains it
 /// (sqlite.org/fileformat2.html, section 1.5).
 const LOCK_BYTE: u64 = 0x4000_0000;
 
-/// What a write or read of the journal is.
+/// The part of the journal that a read or write covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Nothing that comes from content.
+    /// Nothing derived from content.
     Clear,
-    /// A header with all its fields, and room for a seal behind them.
+    /// A header with all its fields, and room for a seal after them.
     Header,
     /// The image of this page.
     Image(u32),
-    /// The checksum behind the image of this page.
+    /// The checksum after the image of this page.
     Checksum(u32),
 }
 
@@ -90,7 +91,7 @@ enum Expect {
     NameAt(u64),
 }
 
-/// Follows the calls of one open journal.
+/// Follows SQLite's calls on one open journal.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor {
     expect: Expect,
@@ -115,9 +116,9 @@ impl Cursor {
         }
     }
 
-    /// Classifies a write of `data` at `offset`, or `None` when it must be refused. A page size of
-    /// zero stands for a database without pages: there are no images to keep, and a number can
-    /// only announce the name of a super-journal.
+    /// Classifies a write of `data` at `offset`; `None` means that it must be refused. A page size
+    /// of zero stands for a database without pages: it has no images, so a number can only
+    /// introduce the name of a super-journal.
     pub fn write(&mut self, offset: u64, data: &[u8], page_size: u32) -> Option<Part> {
         let expect = std::mem::replace(&mut self.expect, Expect::Anything);
         match expect {
@@ -143,11 +144,12 @@ impl Cursor {
         })
     }
 
-    /// Classifies a read of `length` bytes at `offset`. `number_before` reads the four bytes that
-    /// stand before `offset`: the page number, if this is an image.
+    /// Classifies a read of `length` bytes at `offset`. `number_before` reads the four bytes before
+    /// `offset`: the page number, if this is an image.
     ///
     /// # Errors
-    /// Those of `number_before`: without the number, an image would pass for what is in clear.
+    ///
+    /// Those of `number_before`: without the number, an image could not be told from plaintext.
     pub fn read<E>(
         &mut self,
         offset: u64,
@@ -186,8 +188,8 @@ fn is_lock_page(page: u32, page_size: u32) -> bool {
     u64::from(page) == LOCK_BYTE / u64::from(page_size) + 1
 }
 
-/// Headers come in pieces of up to a sector: fields first, zeros behind. Until the journal is
-/// synced, SQLite leaves the magic and the count zero.
+/// SQLite writes a header in pieces of up to a sector: the fields first, then zeros. Until the
+/// journal is synced, it leaves magic and count zero.
 fn is_header_piece(data: &[u8]) -> bool {
     let zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
     data.len() <= HEADER_FIELDS_SIZE
@@ -288,7 +290,7 @@ mod tests {
         assert_eq!(read(&mut cursor, 1028, 4, 512, None), Part::Clear);
     }
 
-    /// A read where nothing fails.
+    /// Classifies a read with a number that can always be read.
     fn read(
         cursor: &mut Cursor,
         offset: u64,

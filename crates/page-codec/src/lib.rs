@@ -1,7 +1,8 @@
-//! Bytes of header, page, WAL frame and journal record: encoded, decoded, sealed and opened at
-//! their place. Pure: bytes and keys in, bytes out; no I/O, no clock, no randomness.
+//! The on-disk format: header, page, WAL frame and journal record are encoded, decoded, sealed and
+//! opened here, bound to their place. Pure: bytes and keys in, bytes out; no I/O, no clock, no
+//! randomness.
 //!
-//! The format is written down in `docs/page-format.md`; [`LAYOUTS`] ties the two together.
+//! The format is specified in `docs/page-format.md`; [`LAYOUTS`] ties code and document together.
 #![forbid(unsafe_code)]
 
 pub mod double_write;
@@ -14,9 +15,9 @@ pub mod wal;
 /// A field: offset, size, name.
 pub type Field = (usize, usize, &'static str);
 
-/// Offset, size and name of each field of each structure, in the order of the bytes.
+/// Offset, size and name of each field of each structure, in byte order.
 ///
-/// The format document holds the same tables; `cargo xtask tidy` compares them.
+/// The format document contains the same tables; `cargo xtask tidy` compares them.
 pub const LAYOUTS: &[(&str, &[Field])] = &[
     ("header-copy", header::COPY_FIELDS),
     ("key-slot", header::SLOT_FIELDS),

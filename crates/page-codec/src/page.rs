@@ -1,10 +1,11 @@
-//! One page, sealed at its place: payload, then a trailer in SQLite's reserved bytes.
+//! One page, sealed and bound to its place: payload, then a trailer in SQLite's reserved bytes.
 //!
 //! Invariants:
+//!
 //! 1. Every byte of the page but the trailer is sealed; the trailer holds tag, nonce and epoch.
-//! 2. A seal binds file id, epoch, kind of file, place in that file and page number.
-//! 3. SQLite sees zeros where the trailer stands, on every read; it may write nothing else there,
-//!    so that its own checksums over whole pages come out the same when it reads them again.
+//! 2. A seal binds file id, epoch, kind of file, position in that file and page number.
+//! 3. SQLite reads zeros in place of the trailer, and must write zeros there, so that its own
+//!    checksums over whole pages match when it reads them again.
 
 use crypto::cipher::Cipher;
 use crypto::mask::FieldMask;
@@ -30,7 +31,7 @@ pub const TRAILER_FIELDS: &[(usize, usize, &str)] = &[
     (OFFSET_EPOCH, 4, "epoch"),
 ];
 
-/// The kinds of file a page may stand in.
+/// The kinds of file that contain pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -44,7 +45,7 @@ pub enum Kind {
     Temporary = 4,
 }
 
-/// Where a page stands, and which page it is.
+/// The place of a page: where it is stored, and which page it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PagePlace {
     place: Place,
@@ -62,7 +63,7 @@ impl PagePlace {
         PagePlace { place, page_number }
     }
 
-    /// Page in frame `frame_index` (from 0) of a log whose header has these salts.
+    /// Page in frame `frame_index` (from 0) of a log with these salts in its header.
     pub fn wal(page_number: u32, frame_index: u64, salts: [u8; 8]) -> Self {
         let place = Place {
             kind: Kind::Wal as u8,
@@ -72,7 +73,7 @@ impl PagePlace {
         PagePlace { place, page_number }
     }
 
-    /// Page image that begins at byte `offset` of a rollback journal.
+    /// Page image at byte `offset` of a rollback journal.
     pub fn journal(page_number: u32, offset: u64) -> Self {
         let place = Place {
             kind: Kind::Journal as u8,
@@ -82,7 +83,7 @@ impl PagePlace {
         PagePlace { place, page_number }
     }
 
-    /// Block of a temporary file, from 0.
+    /// Block of a temporary file, counted from 0.
     pub fn temporary(block: u64) -> Self {
         let place = Place {
             kind: Kind::Temporary as u8,
@@ -96,23 +97,23 @@ impl PagePlace {
     }
 }
 
-/// When a page was sealed, against other seals of the same page of the database: by epoch, then by
-/// version. Zeros stand for a page that was never seen.
+/// Orders the seals of one page of the database: by epoch, then by version. Zeros stand for a page
+/// that was never seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp {
-    /// The epoch in its trailer.
+    /// The epoch in the trailer.
     pub epoch: u32,
-    /// Counts the seals of the page; zero in an epoch that keeps no versions.
+    /// Counts the seals of the page; zero in an epoch without versions.
     pub version: u64,
 }
 
 /// The largest version.
 pub const VERSION_MAX: u64 = (1 << (8 * VERSION_SIZE)) - 1;
-/// Bytes of the stored nonce that hold the version, where an epoch keeps versions. The other six
-/// are random: a version repeats only after writes were lost, as in a power cut.
+/// Size of the version in the stored nonce, in an epoch with versions. The other six bytes are
+/// random: a version repeats only after writes were lost, as in a power cut.
 const VERSION_SIZE: usize = 6;
 
-/// A stored nonce that tells a version.
+/// A stored nonce that carries a version.
 pub fn versioned_nonce(version: u64, random: &Nonce) -> Nonce {
     let mut nonce = *random;
     nonce[..VERSION_SIZE].copy_from_slice(&version.to_le_bytes()[..VERSION_SIZE]);
@@ -131,19 +132,19 @@ pub enum PageError {
     /// Altered, moved, torn, or sealed under another key.
     #[error("it was damaged or altered, or belongs to another place, file or key")]
     NotAuthentic,
-    /// Its epoch is not one of this file's.
+    /// The file has no such epoch.
     #[error(
         "it names key epoch {0}, which this file does not have: it was damaged or altered, or \
          comes from another file"
     )]
     UnknownEpoch(u32),
-    /// Authentic, and older than what was seen of it before.
+    /// Authentic, but older than a copy that this connection has seen.
     #[error(
         "it is an older copy of itself: what was written to it since has been undone behind the \
          database's back"
     )]
     Stale,
-    /// SQLite's own bytes stand where the trailer must go.
+    /// The bytes reserved for the trailer are not zero.
     #[error("the last 32 bytes of the page are in use, where an encrypted page needs its trailer")]
     TrailerInUse,
 }
@@ -154,7 +155,7 @@ pub struct EpochKey {
     pub epoch: u32,
     /// The key from which page key and mask key are derived.
     pub data_key: Key,
-    /// Whether pages of the database tell their version.
+    /// Whether pages of the database carry versions.
     pub versioned: bool,
 }
 
@@ -176,7 +177,7 @@ impl Epoch {
     }
 }
 
-/// Seals and opens the pages of one file. Each open file has its own, for sub-key caches.
+/// Seals and opens the pages of one file. Each open file has a codec, which caches sub-keys.
 pub struct PageCodec {
     file_id: [u8; 16],
     cipher: Cipher,
@@ -228,13 +229,13 @@ impl PageCodec {
         self.epochs[self.current].epoch
     }
 
-    /// Whether pages of the database are sealed with a version now.
+    /// Whether pages of the database are now sealed with a version.
     pub fn is_versioned(&self) -> bool {
         self.epochs[self.current].versioned
     }
 
-    /// The stamp in the trailer of a page of the database, which nothing vouches for until the page
-    /// was opened.
+    /// The stamp in the trailer of a page of the database; not authenticated until the page is
+    /// opened.
     pub fn stamp_in(&self, trailer: &[u8]) -> Stamp {
         let epoch = trailer_epoch(trailer);
         let known = self.epochs.iter().find(|known| known.epoch == epoch);
@@ -243,15 +244,16 @@ impl PageCodec {
         })
     }
 
-    /// Hides fields that stand outside pages, under the current epoch.
+    /// Masks fields outside pages, under the current epoch.
     pub fn mask(&self) -> &FieldMask {
         &self.epochs[self.current].mask
     }
 
-    /// The mask of the epoch that a sealed page names.
+    /// The mask for the epoch in a sealed page's trailer.
     ///
     /// # Errors
-    /// When the file has no such epoch.
+    ///
+    /// If the file has no such epoch.
     pub fn mask_of(&self, sealed: &[u8]) -> Result<&FieldMask, PageError> {
         let epoch = trailer_epoch(sealed);
         match self.epochs.iter().find(|known| known.epoch == epoch) {
@@ -260,7 +262,7 @@ impl PageCodec {
         }
     }
 
-    /// The seal of a journal header at that offset, under the current epoch.
+    /// The seal of a journal header at `offset`, under the current epoch.
     pub fn seal_journal_header(
         &self,
         offset: u64,
@@ -277,7 +279,7 @@ impl PageCodec {
         seal
     }
 
-    /// Whether this file's keys sealed the journal header, at that offset.
+    /// Whether the journal header at `offset` was sealed under this file's keys.
     pub fn is_journal_header_authentic(&self, offset: u64, header: &journal::Header) -> bool {
         let (number, tag) = header.seal().split_at(4);
         let known = |epoch: &&Epoch| epoch.epoch.to_le_bytes() == *number;
@@ -320,11 +322,12 @@ impl PageCodec {
         Ok(())
     }
 
-    /// Opens `sealed` into `page` (equal lengths); the trailer reads as zeros. Yields the stamp,
-    /// which means something for pages of the database only.
+    /// Opens `sealed` into `page` (equal lengths); the trailer reads as zeros. Returns the stamp,
+    /// which is meaningful only for pages of the database.
     ///
     /// # Errors
-    /// When the page is not authentic at this place; `page` then holds no plaintext.
+    ///
+    /// If the page is not authentic at this place; `page` then holds no plaintext.
     pub fn open(
         &mut self,
         place: PagePlace,
@@ -343,7 +346,7 @@ impl PageCodec {
         let payload_size = sealed.len() - TRAILER_SIZE;
         let (payload, trailer) = sealed.split_at(payload_size);
         let (out, reserved) = page.split_at_mut(payload_size);
-        // The trailer may stand in shared memory: copy it before use.
+        // The trailer may be in shared memory: copy it before use.
         let mut tag: Tag = [0; TAG_SIZE];
         tag.copy_from_slice(&trailer[OFFSET_TAG..OFFSET_NONCE]);
         let mut nonce: Nonce = [0; NONCE_SIZE];
@@ -372,7 +375,7 @@ pub fn trailer_epoch(sealed: &[u8]) -> u32 {
     u32::from_le_bytes(bytes)
 }
 
-/// The key belongs to the file already.
+/// The file id is left out: the key belongs to one file already.
 fn journal_header_data(epoch: u32, offset: u64, header: &journal::Header) -> [u8; 28] {
     let mut data = [0; 28];
     data[..4].copy_from_slice(&epoch.to_le_bytes());
@@ -500,7 +503,7 @@ mod tests {
         for index in 0..bytes.len() {
             let mut altered = bytes;
             altered[index] ^= 1;
-            // SQLite writes magic and count anew when it syncs.
+            // SQLite rewrites magic and count when it syncs.
             assert_eq!(authentic(512, altered), index < 12, "{index}");
         }
     }

@@ -1,10 +1,10 @@
-//! The write-ahead log (sqlite.org/fileformat2.html, section 4): header, then frames.
+//! The write-ahead log (sqlite.org/fileformat2.html, section 4): a header, then frames.
 //!
-//! The log's own header holds nothing that comes from content and stays as SQLite writes it. In
-//! a frame header, SQLite's two checksums are linear in the plaintext of all frames so far; they
-//! are encrypted together with the salts as one block of AES-256-XTS, whose tweak is the place
-//! and the clear fields. A torn or altered header therefore decrypts to salts that are not the
-//! log's, and SQLite ends its recovery there, as it would without encryption.
+//! The log's header contains nothing derived from content and stays as SQLite writes it. In a frame
+//! header, SQLite's two checksums are linear in the plaintext of all frames so far. They are
+//! encrypted together with the salts as one block of AES-256-XTS, whose tweak consists of the
+//! frame's index and the clear fields. A torn or altered header therefore decrypts to salts that
+//! are not the log's, and SQLite ends its recovery there, as it would without encryption.
 
 use crypto::mask::FieldMask;
 
@@ -17,17 +17,17 @@ const OFFSET_PAGE_NUMBER: usize = 0;
 const OFFSET_DATABASE_SIZE: usize = OFFSET_PAGE_NUMBER + 4;
 const OFFSET_MASKED: usize = OFFSET_DATABASE_SIZE + 4;
 
-/// The header of a frame as it stands on disk.
+/// The header of a frame as stored.
 pub const FRAME_HEADER_FIELDS: &[(usize, usize, &str)] = &[
     (OFFSET_PAGE_NUMBER, 4, "page number"),
     (OFFSET_DATABASE_SIZE, 4, "database size after commit"),
     (OFFSET_MASKED, 16, "salts and checksums, encrypted"),
 ];
 
-/// Header of a frame as SQLite writes it.
+/// The header of a frame as SQLite writes it.
 pub type FrameHeader = [u8; FRAME_HEADER_SIZE];
 
-/// What a byte range of the log is.
+/// What a byte range of the log contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
     /// Within the log's header.
@@ -36,12 +36,12 @@ pub enum Region {
     FrameHeader(u64),
     /// Begins at the page of this frame.
     Page(u64),
-    /// Begins somewhere else in this frame, at this byte of it.
+    /// Within this frame, at this offset from its start.
     Inside(u64, u64),
 }
 
 impl Region {
-    /// The frame that it belongs to; none in the log's header.
+    /// The frame that it belongs to; `None` for the log's header.
     pub fn frame(self) -> Option<u64> {
         match self {
             Region::LogHeader => None,
@@ -52,7 +52,7 @@ impl Region {
     }
 }
 
-/// Finds what stands at `offset` of a log with pages of `page_size` bytes.
+/// Classifies the range at `offset` of a log with pages of `page_size` bytes.
 pub fn region(offset: u64, page_size: u32) -> Region {
     if offset < HEADER_SIZE {
         return Region::LogHeader;
@@ -81,7 +81,7 @@ pub fn page_number(header: &FrameHeader) -> u32 {
     big_endian(header, OFFSET_PAGE_NUMBER)
 }
 
-/// Whether the frame ends a transaction: its database size is not zero.
+/// Whether the frame ends a transaction: then its database size is not zero.
 pub fn is_commit(header: &FrameHeader) -> bool {
     big_endian(header, OFFSET_DATABASE_SIZE) != 0
 }
@@ -93,13 +93,14 @@ pub fn frame_salts(header: &FrameHeader) -> [u8; 8] {
     salts
 }
 
-/// The page size and the salts in the log's header, if it is one.
+/// Page size and salts in the log's header, if it is valid.
 pub fn log_header(bytes: &[u8; HEADER_SIZE as usize]) -> Option<(u32, [u8; 8])> {
     let magic = big_endian(bytes, 0);
     let page_size = big_endian(bytes, 8);
     let mut salts = [0; 8];
     salts.copy_from_slice(&bytes[16..24]);
-    // sqlite.org/fileformat2.html 4.1: the lowest bit tells the byte order of the checksums.
+    // sqlite.org/fileformat2.html 4.1: the lowest bit of the magic gives the byte order of the
+    // checksums.
     (magic & !1 == 0x377f_0682 && crate::header::is_page_size(page_size))
         .then_some((page_size, salts))
 }
@@ -110,13 +111,13 @@ pub fn mask(mask: &FieldMask, frame_index: u64, header: &mut FrameHeader) {
     with_block(header, |block| mask.encrypt_block(tweak, block));
 }
 
-/// Undoes [`mask`]. Of altered bytes it makes noise, which SQLite's salts reveal.
+/// Reverses [`mask`]. Altered bytes decrypt to noise, which SQLite detects by the salts.
 pub fn unmask(mask: &FieldMask, frame_index: u64, header: &mut FrameHeader) {
     let tweak = tweak(frame_index, header);
     with_block(header, |block| mask.decrypt_block(tweak, block));
 }
 
-/// Turns an unmasked header into one that SQLite takes for the end of the log.
+/// Changes an unmasked header so that SQLite takes it for the end of the log.
 pub fn invalidate(header: &mut FrameHeader, log_salts: [u8; 8]) {
     for (byte, salt) in header[OFFSET_MASKED..OFFSET_MASKED + 8]
         .iter_mut()

@@ -1,5 +1,5 @@
 //! The files of an empty server. `initdb` takes a second of processor time, and hundreds of tests
-//! start servers: it runs once for each version, and everybody else gets a copy of what it made.
+//! start servers. So it runs once for each version, and every server gets a copy of the result.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,13 +8,14 @@ use std::{env, fs, io, process};
 
 use crate::{command, give_away};
 
-/// Counts the copies that this process has made to be copied.
+/// Counts the templates that this process has created.
 static COPIES: AtomicUsize = AtomicUsize::new(0);
 
-/// Makes the folder `data`, whose parent belongs to the user who the server runs as.
+/// Creates the folder `data`, whose parent belongs to the user who runs the server.
 ///
 /// # Panics
-/// When it cannot be made: a test cannot go on.
+///
+/// If it cannot be created, since a test cannot go on.
 pub(crate) fn make(programs: &Path, data: &Path) {
     let template = template(programs);
     if let Some(template) = &template
@@ -25,19 +26,18 @@ pub(crate) fn make(programs: &Path, data: &Path) {
     }
     initialise(programs, data);
     if let Some(template) = &template {
-        // Other processes and threads may do the same: each has a folder of its own, which is
-        // renamed when it is whole, so that nobody reads a part, or removes another's.
+        // Other processes and threads may do the same. Each uses a separate folder and renames it
+        // when it is complete, so that nobody reads a partial one, or removes another's.
         let number = COPIES.fetch_add(1, Ordering::Relaxed);
-        let own = template.with_extension(format!("{}-{number}", process::id()));
-        let kept = copy(data, &own).and_then(|()| fs::rename(&own, template));
+        let partial = template.with_extension(format!("{}-{number}", process::id()));
+        let kept = copy(data, &partial).and_then(|()| fs::rename(&partial, template));
         if kept.is_err() {
-            let _ = fs::remove_dir_all(&own);
+            let _ = fs::remove_dir_all(&partial);
         }
     }
 }
 
-/// Where the copy to be copied lies: beside the test's own executable, by the version of the
-/// server's.
+/// The path of the template: beside the test's executable, named by the server's version.
 fn template(programs: &Path) -> Option<PathBuf> {
     let beside = env::current_exe().ok()?.parent()?.to_owned();
     let server = fs::canonicalize(programs.join("postgres")).ok()?;
@@ -51,7 +51,7 @@ fn template(programs: &Path) -> Option<PathBuf> {
 fn initialise(programs: &Path, data: &Path) {
     let made = command(&programs.join("initdb"))
         .args(["--username=postgres", "--auth=trust", "--no-sync"])
-        // Segments of the log of 16 MiB would be most of what is copied.
+        // Log segments of 16 MiB would be most of the copied data.
         .args([
             "--encoding=UTF8",
             "--locale=C",
@@ -65,7 +65,7 @@ fn initialise(programs: &Path, data: &Path) {
     assert!(made.status.success(), "initdb: {said}");
 }
 
-/// Copies a folder with all that is in it, for the user who the server runs as.
+/// Copies a folder recursively, for the user who runs the server.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {
@@ -78,7 +78,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
             give_away(&target);
         }
     }
-    // A server refuses a folder that others may enter.
+    // A server refuses a folder that others can enter.
     fs::set_permissions(to, fs::metadata(from)?.permissions())?;
     give_away(to);
     Ok(())

@@ -1,10 +1,9 @@
-//! For tests only: a PostgreSQL server of its own for each test.
+//! For tests only: a separate PostgreSQL server for each test.
 //!
-//! The programs are those of the folder `STRONGROOM_TEST_POSTGRES`, or of the newest version that
-//! Debian's packages installed, or of a folder in `PATH`. PostgreSQL refuses to run as the
-//! superuser: for him it runs as
-//! `nobody`. The server listens on a free port of this machine, keeps its files in a folder that
-//! is removed, and is killed when the value is dropped.
+//! The programs are taken from the folder `STRONGROOM_TEST_POSTGRES`, from the newest version
+//! installed by Debian's packages, or from a folder in `PATH`. PostgreSQL refuses to run as root;
+//! if the test is root, the server runs as `nobody`. The server listens on a free local port, keeps
+//! its files in a temporary folder, and is killed when the value is dropped.
 #![cfg(unix)]
 
 mod cluster;
@@ -21,15 +20,15 @@ use std::time::{Duration, Instant};
 use postgres::{Client, NoTls};
 use tempfile::TempDir;
 
-/// Where Debian keeps the programs of each version.
+/// Debian's folder with the programs of each version.
 const DEBIAN: &str = "/usr/lib/postgresql";
-/// User and group `nobody` and `nogroup`, as everywhere but on a few systems.
+/// User and group `nobody` and `nogroup`; a few systems have other numbers.
 const NOBODY: u32 = 65534;
-/// A server is up after a second; a busy machine gets a minute.
+/// A server needs about a second to start; a busy machine gets a minute.
 const START_WITHIN: Duration = Duration::from_secs(60);
 
-/// A running server. The superuser is `postgres`; nobody needs a password, unless [`Options`] say
-/// so.
+/// A running server. The superuser is `postgres`; no password is needed, unless [`Options`] require
+/// one.
 pub struct Postgres {
     child: Child,
     folder: TempDir,
@@ -39,24 +38,25 @@ pub struct Postgres {
     locales: Option<PathBuf>,
 }
 
-/// How a server is to be started.
+/// Options for starting a server.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
     /// Settings, as `("log_statement", "all")`.
     pub settings: &'a [(&'a str, &'a str)],
-    /// Lines of `pg_hba.conf`, in place of those that let in everybody. One of them must let in
-    /// `postgres` by TCP without a password.
+    /// Lines that replace the default `pg_hba.conf`, which lets everybody in. One of them must let
+    /// `postgres` in by TCP without a password.
     pub access: Option<&'a str>,
-    /// Files that lie in the folder `data` before the server starts, for nobody else to read.
+    /// Files to put into the folder `data` before the server starts, readable only by it.
     pub files: &'a [(&'a str, &'a [u8])],
-    /// The folder of locales that `localedef` made, in place of those of the system.
+    /// A folder of locales compiled by `localedef`, used instead of the system's.
     pub locales: Option<&'a Path>,
 }
 
-/// Whether PostgreSQL is there at all: tests that need it are left out where it is not.
+/// Whether PostgreSQL is installed; tests that need it are skipped otherwise.
 ///
 /// # Panics
-/// Where it is not, and `STRONGROOM_TEST_SERVERS` says that it has been installed before.
+///
+/// If it is not, although `STRONGROOM_TEST_SERVERS` says that it must be.
 pub fn is_installed() -> bool {
     let found = programs().is_some();
     assert!(
@@ -67,14 +67,14 @@ pub fn is_installed() -> bool {
     found
 }
 
-/// Whether the server speaks TLS: tests that need it are left out where it does not, and shall say
-/// so.
+/// Whether the server supports TLS; tests that need it are skipped otherwise, and must say so.
 ///
 /// # Panics
-/// Where it does not, and is not one that `STRONGROOM_TEST_POSTGRES` names: the system's packages
-/// all have TLS.
+///
+/// If it does not, and is not the one in `STRONGROOM_TEST_POSTGRES`: the system's packages all have
+/// TLS.
 pub fn has_tls() -> bool {
-    // What the check of the setting `ssl` says, and only where it is built without.
+    // The message of the check for the setting `ssl`, only in builds without TLS.
     const WITHOUT: &[u8] = b"SSL is not supported by this build";
     let program = programs().map(|folder| folder.join("postgres"));
     let bytes = program.and_then(|program| fs::read(program).ok());
@@ -86,9 +86,10 @@ pub fn has_tls() -> bool {
     has
 }
 
-/// A server and a connection to it; nothing where [`is_installed`] says so.
+/// A server and a connection to it; `None` unless [`is_installed`].
 ///
 /// # Panics
+///
 /// As [`is_installed`] and [`Postgres::start`] do.
 pub fn connected() -> Option<(Postgres, Client)> {
     is_installed().then(|| {
@@ -138,7 +139,8 @@ impl Postgres {
     /// Starts a server with settings, as `("log_statement", "all")`.
     ///
     /// # Panics
-    /// When it does not start: a test cannot go on.
+    ///
+    /// If it does not start, since a test cannot go on.
     pub fn start_with(settings: &[(&str, &str)]) -> Self {
         Self::start_as(&Options {
             settings,
@@ -146,10 +148,11 @@ impl Postgres {
         })
     }
 
-    /// Starts a server as the options say.
+    /// Starts a server with options.
     ///
     /// # Panics
-    /// When it does not start: a test cannot go on.
+    ///
+    /// If it does not start, since a test cannot go on.
     pub fn start_as(options: &Options<'_>) -> Self {
         let programs = programs().expect("PostgreSQL is installed; ask is_installed() first");
         let folder = TempDir::new().expect("a temporary folder");
@@ -168,7 +171,7 @@ impl Postgres {
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
         let locales = options.locales.map(Path::to_owned);
-        // Somebody else may take the port between the look and the server's start.
+        // Another process may take the port between its choice and the server's start.
         for attempt in 1.. {
             let port = free_port();
             let mut command = server(&programs, folder.path(), port, &settings);
@@ -190,21 +193,24 @@ impl Postgres {
         unreachable!("the loop ends by return or panic")
     }
 
-    /// Kills the server as a crash would: without a word to anybody.
+    /// Kills the server like a crash, without any shutdown.
     ///
     /// # Panics
-    /// When it cannot be killed.
+    ///
+    /// If it cannot be killed.
     pub fn crash(&mut self) {
         self.child.kill().expect("the server runs");
         self.child.wait().expect("it is dead");
     }
 
-    /// Starts it anew after [`Self::crash`], with its files and at its port.
+    /// Restarts it after [`Self::crash`], with the same files and port.
     ///
     /// # Panics
-    /// When it does not start.
+    ///
+    /// If it does not start.
     pub fn start_again(&mut self) {
-        // Its processes see that it is gone, and end; until the last has, no other may start.
+        // Its child processes notice that it is gone, and exit; until the last one has, no new
+        // server can start.
         for attempt in 1.. {
             let mut command = server(
                 &self.programs,
@@ -222,7 +228,7 @@ impl Postgres {
         }
     }
 
-    /// Whether a library of PostgreSQL's own extensions is there, as `pg_stat_statements`.
+    /// Whether an extension library of PostgreSQL is installed, as `pg_stat_statements`.
     pub fn has_library(name: &str) -> bool {
         let file = format!("{name}.so");
         programs().is_some_and(|programs| {
@@ -233,11 +239,12 @@ impl Postgres {
         })
     }
 
-    /// Writes a file into [`Self::folder`] that only programs of [`Self::run`] and the server may
-    /// read, and gives its path.
+    /// Writes a file into [`Self::folder`] that only programs of [`Self::run`] and the server can
+    /// read, and returns its path.
     ///
     /// # Panics
-    /// When it cannot be written.
+    ///
+    /// If it cannot be written.
     pub fn add_file(&self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.folder().join(name);
         put(&path, bytes);
@@ -260,12 +267,12 @@ impl Postgres {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// The process of the server: killing it is a crash.
+    /// The server's process number; killing it is a crash.
     pub fn process_id(&self) -> u32 {
         self.child.id()
     }
 
-    /// How to connect, for libpq and for Rust's clients.
+    /// A connection URL for libpq and Rust clients.
     pub fn url(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
@@ -286,18 +293,20 @@ impl Postgres {
         self.run_at(self.port, program, arguments)
     }
 
-    /// The same against another port: that of a proxy before the server.
+    /// The same on another port, such as that of a proxy for the server.
     ///
     /// # Panics
-    /// When it cannot be started.
+    ///
+    /// If it cannot be started.
     pub fn run_at(&self, port: u16, program: &str, arguments: &[&str]) -> Output {
         self.run_with(port, program, arguments, &[])
     }
 
-    /// The same with variables of the environment, as `("PGSSLMODE", "require")`.
+    /// The same with environment variables, as `("PGSSLMODE", "require")`.
     ///
     /// # Panics
-    /// When it cannot be started.
+    ///
+    /// If it cannot be started.
     pub fn run_with(
         &self,
         port: u16,
@@ -312,7 +321,7 @@ impl Postgres {
             .unwrap_or_else(|error| panic!("{program} does not run: {error}"))
     }
 
-    /// The same, to be started by the caller.
+    /// The same as a command, for the caller to start.
     pub fn program(&self, port: u16, program: &str) -> Command {
         let mut command = command(&self.programs.join(program));
         command
@@ -329,10 +338,10 @@ impl Postgres {
 impl Drop for Postgres {
     fn drop(&mut self) {
         if !matches!(self.child.try_wait(), Ok(None)) {
-            // It has crashed, and its number may be another's.
+            // It has crashed, and its number may have been reused.
             return;
         }
-        // SIGQUIT would leave its children a moment; SIGINT lets the server end them first.
+        // SIGQUIT would let its children outlive it briefly; on SIGINT the server ends them first.
         let _ = Command::new("kill")
             .args(["-INT", &self.child.id().to_string()])
             .status();
@@ -349,15 +358,15 @@ impl Drop for Postgres {
 }
 
 fn is_root() -> bool {
-    // Who a program runs as is the owner of its folder in /proc.
+    // A process runs as the owner of its folder in /proc.
     use std::os::unix::fs::MetadataExt;
     fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
 
-/// A program that runs as nobody, should we be root, and in a folder that he can enter.
+/// A command that runs as `nobody` if this process is root, in a folder that it can enter.
 fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
-    // libpq looks for certificates in the home folder, which is another user's.
+    // libpq looks for certificates in the home folder, which belongs to another user.
     command.current_dir("/").env("HOME", "/");
     command.env("LC_ALL", "C").env("TZ", "UTC");
     if is_root() {
@@ -366,7 +375,7 @@ fn command(program: &Path) -> Command {
     command
 }
 
-/// Gives a file to whom the server runs as.
+/// Makes the user who runs the server the owner of a file.
 fn give_away(path: &Path) {
     if is_root() {
         chown(path, Some(NOBODY), Some(NOBODY)).expect("root gives files away");
@@ -468,7 +477,7 @@ mod tests {
             .batch_execute("CREATE TABLE t AS SELECT 7 AS a")
             .expect("made");
         server.crash();
-        // Its processes outlive it for a moment, and may answer once more.
+        // Its processes briefly outlive it, and may answer once more.
         let patience = Instant::now() + Duration::from_secs(60);
         while client.batch_execute("SELECT 1").is_ok() {
             assert!(Instant::now() < patience, "its processes live on");

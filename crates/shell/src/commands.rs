@@ -1,4 +1,4 @@
-//! Dot commands: the table of all, and how one is found and run.
+//! The table of dot commands, and how a command is found and run.
 
 mod files;
 mod keys;
@@ -21,15 +21,15 @@ pub(crate) struct Command {
     summary: &'static str,
     /// What `.help NAME` adds.
     details: &'static str,
-    /// What stands behind it, for who completes the line.
+    /// What its argument is, for completion.
     takes: Takes,
     run: Run,
 }
 
-/// What stands behind a command.
+/// The kind of a command's argument.
 #[derive(Clone, Copy)]
 pub(crate) enum Takes {
-    /// Nothing that could be completed.
+    /// Nothing that can be completed.
     Nothing,
     /// A file.
     Path,
@@ -44,10 +44,10 @@ pub(crate) enum Takes {
 const ON_OR_OFF: Takes = Takes::OneOf(|| vec!["on", "off"]);
 
 impl Command {
-    /// Its line in the list of all; a long usage has one of its own before it.
+    /// Its line in the list of commands; a long usage is put on a line of its own.
     fn in_list(&self) -> String {
         let (usage, summary) = (self.usage, self.summary);
-        // Two spaces at least, so that the eye finds the column.
+        // At least two spaces, to keep the columns apart.
         if usage.len() + 2 > HELP_COLUMN {
             format!("{usage}\n{:HELP_COLUMN$}{summary}", "")
         } else {
@@ -56,7 +56,8 @@ impl Command {
     }
 }
 
-/// Commands whose failure ends a script: what follows would go to the wrong file, or a plain one.
+/// Commands whose failure ends a script: what follows would be written to the wrong file, or in
+/// clear.
 const VITAL: [&str; 2] = ["decrypt", "encrypt"];
 
 /// Commands whose output may be long.
@@ -104,7 +105,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     all().into_iter().map(|command| command.name)
 }
 
-/// What stands behind a command; `None` for a name that is no command.
+/// The kind of argument of a command; `None` for an unknown name.
 pub(crate) fn takes(name: &str) -> Option<Takes> {
     find(name).ok().map(|command| command.takes)
 }
@@ -115,7 +116,8 @@ fn all() -> Vec<&'static Command> {
     commands
 }
 
-/// Runs one line that starts with a dot. The words of the line are wiped: some are passphrases.
+/// Runs one line that starts with a dot. The words of the line are wiped, since some are
+/// passphrases.
 pub(crate) fn run(shell: &mut Shell, line: &str) -> Result<Flow, ShellError> {
     let mut words = words::split(&line[1..]);
     let result = match words.split_first() {
@@ -171,12 +173,12 @@ fn find(name: &str) -> Result<&'static Command, ShellError> {
     }
 }
 
-/// The words do not fit; the message gives the command's usage.
+/// The arguments do not fit; the message gives the command's usage.
 fn usage<T>() -> Result<T, ShellError> {
     Err(ShellError::Usage(""))
 }
 
-/// At most one word.
+/// The optional argument.
 fn at_most_one(arguments: &[String]) -> Result<Option<&str>, ShellError> {
     match arguments {
         [] => Ok(None),
@@ -185,7 +187,7 @@ fn at_most_one(arguments: &[String]) -> Result<Option<&str>, ShellError> {
     }
 }
 
-/// Exactly one word.
+/// The single argument.
 fn exactly_one(arguments: &[String]) -> Result<&str, ShellError> {
     at_most_one(arguments)?.ok_or(ShellError::Usage(""))
 }
@@ -217,7 +219,7 @@ fn quit(_shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
     }
 }
 
-/// Where the list of commands explains them.
+/// Column of the explanations in the list of commands.
 const HELP_COLUMN: usize = 34;
 
 fn help(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {

@@ -1,6 +1,6 @@
-//! What the word before the cursor may become: tables, columns, key words, dot commands, paths.
+//! Completion of the word before the cursor: tables, columns, keywords, dot commands, paths.
 //!
-//! Pure but for [`Names`], through which the schema is read, and only when it is needed.
+//! Pure except for [`Names`], through which the schema is read when needed.
 
 use crate::commands::{self, Takes};
 use crate::keywords;
@@ -9,14 +9,14 @@ use crate::scanner::{Inside, Piece, PieceKind, pieces};
 use crate::schema_names::Names;
 use std::collections::HashSet;
 
-/// What may stand in place of the word before the cursor.
+/// Candidates for the word before the cursor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Completion {
-    /// One of these words, from this byte of the line to the cursor.
+    /// Words that replace the line from byte `start` to the cursor.
     Words {
         /// Where the word begins.
         start: usize,
-        /// The words, each once, in the order to be shown.
+        /// The candidates, without duplicates, in display order.
         words: Vec<String>,
     },
     /// The path of a file.
@@ -32,8 +32,8 @@ impl Completion {
     }
 }
 
-/// Completes the word before the cursor. `before` are the lines of the same statement before
-/// this one, with their line ends.
+/// Completes the word before the cursor. `before` contains the earlier lines of the same statement,
+/// with their newlines.
 pub fn complete(before: &str, line: &str, cursor: usize, names: &dyn Names) -> Completion {
     let Some(typed) = line.get(..cursor) else {
         return Completion::nothing(cursor);
@@ -81,10 +81,10 @@ fn starts_with(word: &str, beginning: &str) -> bool {
         .is_some_and(|first| first.eq_ignore_ascii_case(beginning))
 }
 
-/// Key words behind which a table is named.
+/// Keywords that precede a table name.
 const BEFORE_TABLES: [&str; 6] = ["FROM", "JOIN", "INTO", "UPDATE", "TABLE", "VIEW"];
 
-/// Tables whose columns are offered while a statement names none.
+/// At most this many tables contribute columns while a statement names no table.
 const TABLES_MAX: usize = 200;
 
 /// The statement at the cursor.
@@ -93,19 +93,19 @@ struct Sql<'a> {
     text: String,
     /// This line up to the cursor.
     typed: &'a str,
-    /// Behind the cursor.
+    /// The text after the cursor.
     after: &'a str,
-    /// Those of `text`.
+    /// The pieces of `text`.
     pieces: Vec<Piece>,
-    /// Where `text` ends.
+    /// The lexical state at the end of `text`.
     inside: Inside,
 }
 
-/// The word that is to be completed.
+/// The word to complete.
 struct Word {
     /// Where it begins in [`Sql::text`].
     start: usize,
-    /// The quote before it.
+    /// The quote before it, if any.
     quote: Option<u8>,
 }
 
@@ -160,7 +160,7 @@ impl<'a> Sql<'a> {
         }
     }
 
-    /// The word before the cursor, perhaps an empty one; `None` where none can be completed.
+    /// The word before the cursor, which may be empty; `None` if nothing can be completed there.
     fn word(&self) -> Option<Word> {
         let (end, last) = (self.text.len(), self.pieces.last());
         let word = |start, quote| Some(Word { start, quote });
@@ -181,7 +181,7 @@ impl<'a> Sql<'a> {
         &self.text[piece.start..piece.end]
     }
 
-    /// The name before the dot before the word.
+    /// The name before the dot that precedes the word.
     fn qualifier(&self, word: &Word) -> Option<String> {
         let end = word.start - usize::from(word.quote.is_some());
         let mut before = self.pieces.iter().rev().skip_while(|one| one.end > end);
@@ -193,14 +193,14 @@ impl<'a> Sql<'a> {
         name((piece.kind, self.of(piece)))
     }
 
-    /// The tokens up to a place.
+    /// The tokens before `end`.
     fn tokens_before(&self, end: usize) -> Vec<Token<'_>> {
         let pieces = self.pieces.iter().filter(|piece| piece.end <= end);
         let tokens = pieces.map(|piece| (piece.kind, self.of(piece)));
         tokens.filter(is_token).collect()
     }
 
-    /// All tokens of the statement, also behind the cursor.
+    /// All tokens of the statement, including those after the cursor.
     fn tokens(&self) -> Vec<Token<'_>> {
         let (behind, _) = pieces(self.inside, self.after);
         let behind = behind
@@ -211,7 +211,7 @@ impl<'a> Sql<'a> {
         tokens
     }
 
-    /// Columns of a table or of what an alias stands for, or tables of a database.
+    /// Columns of the table or alias `qualifier`, or tables of that database.
     fn qualified(&self, qualifier: &str, names: &dyn Names) -> Vec<String> {
         let columns = names.columns(qualifier);
         if !columns.is_empty() {
@@ -225,7 +225,7 @@ impl<'a> Sql<'a> {
         table.map_or_else(Vec::new, |table| names.columns(&table))
     }
 
-    /// The table that an alias stands for, as in `FROM t AS a`.
+    /// The table of an alias, as in `FROM t AS a`.
     fn table_behind(&self, alias: &str, tables: &[String]) -> Option<String> {
         let tokens = self.tokens();
         let is = |place: usize, word: &str| tokens[place].1.eq_ignore_ascii_case(word);
@@ -240,7 +240,7 @@ impl<'a> Sql<'a> {
         })
     }
 
-    /// Whether a table must stand here.
+    /// Whether a table name is expected there.
     fn is_before_tables(&self, place: usize) -> bool {
         let tokens = self.tokens_before(place);
         let last = tokens.last().map(|(_, text)| text.to_ascii_uppercase());
@@ -276,7 +276,7 @@ fn is_token(token: &Token<'_>) -> bool {
     }
 }
 
-/// The name that a token is.
+/// The name that a token denotes.
 fn name(token: Token<'_>) -> Option<String> {
     match token {
         (PieceKind::Word, text) => Some(text.to_owned()),
@@ -285,7 +285,7 @@ fn name(token: Token<'_>) -> Option<String> {
     }
 }
 
-/// Key words with a beginning, in the case in which it is typed; none for an empty one.
+/// Keywords with this prefix, in the case that the user types; none for an empty prefix.
 fn keywords_like(beginning: &str) -> Vec<String> {
     if beginning.is_empty() {
         return Vec::new();
@@ -300,7 +300,7 @@ fn keywords_like(beginning: &str) -> Vec<String> {
     words
 }
 
-/// Names with the closing quote; those that hold it themselves are left out.
+/// Names with the closing quote; those that contain the quote are left out.
 fn quoted(names: Vec<String>, quote: u8) -> Vec<String> {
     let closing = char::from(if quote == b'[' { b']' } else { quote });
     let fitting = names.into_iter().filter(|name| !name.contains(closing));
@@ -311,7 +311,7 @@ fn quoted(names: Vec<String>, quote: u8) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Two tables, one with an awkward name, and an attached database.
+    /// Two tables, one with an unusual name, and an attached database.
     struct Library;
 
     impl Names for Library {
@@ -338,7 +338,7 @@ mod tests {
         }
     }
 
-    /// Where the word begins, and its candidates; `|` is the cursor.
+    /// Start and candidates of the word; `|` marks the cursor.
     fn of(before: &str, line: &str) -> (usize, Vec<String>) {
         let cursor = line.find('|').unwrap();
         match complete(before, &line.replace('|', ""), cursor, &Library) {
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn dot_commands_and_what_stands_behind_them() {
+    fn dot_commands_and_their_arguments() {
         assert_eq!(of("", ".ta|"), (1, vec!["tables".to_owned()]));
         assert_eq!(of("", ".schema bo|"), (8, vec!["books".to_owned()]));
         assert_eq!(words(".mode js|"), ["json"]);
@@ -440,7 +440,7 @@ mod tests {
                 "{line}"
             );
         }
-        // Within a statement a dot begins no command.
+        // A dot within a statement does not begin a command.
         let words = of("select a\n", ".ta|").1;
         assert!(!words.contains(&"tables".to_owned()), "{words:?}");
     }

@@ -1,5 +1,4 @@
-//! What the shell asks of its surroundings: lines, keys, a screen, and passphrases that nobody
-//! sees.
+//! Interfaces to the shell's surroundings: lines, keys, a screen, and hidden passphrase input.
 
 use crypto::secret::SecretBytes;
 use keyring::Credential;
@@ -8,23 +7,25 @@ use std::io::{self, BufRead, Write};
 
 /// Asks for passphrases.
 pub trait Console {
-    /// Asks for one line that is not shown while it is typed.
+    /// Asks for one line without echoing it.
     ///
     /// # Errors
-    /// When nobody can be asked.
+    ///
+    /// If nobody can be asked.
     fn ask_secret(&mut self, prompt: &str) -> io::Result<SecretBytes>;
 }
 
-/// The key that somebody named for the databases of the session, as by an option.
+/// The key that was named for the databases of the session, for example by an option.
 pub trait NamedKey {
-    /// Reads it; `None` when nobody named one.
+    /// Reads it; `None` if none was named.
     ///
     /// # Errors
-    /// When it cannot be read.
+    ///
+    /// If it cannot be read.
     fn read(&mut self) -> Result<Option<Credential>, Box<dyn Error + Send + Sync>>;
 }
 
-/// Nobody named a key.
+/// No key was named.
 pub struct NoKey;
 
 impl NamedKey for NoKey {
@@ -33,46 +34,48 @@ impl NamedKey for NoKey {
     }
 }
 
-/// The terminal that a person sees results on.
+/// The terminal that shows results to a person.
 pub trait Screen {
-    /// Its rows and columns; `None` where it does not tell.
+    /// Its rows and columns; `None` if unknown.
     fn size(&self) -> Option<(usize, usize)>;
 
-    /// Whether it shows colours, and the person wants any.
+    /// Whether it supports colours and the person wants them.
     fn has_colours(&self) -> bool;
 
-    /// Starts a program that shows text page by page; `None` where there is none.
+    /// Starts a pager; `None` if there is none.
     fn pager(&self) -> Option<Box<dyn Pager>>;
 }
 
-/// A program that shows text page by page. When the person leaves it, writing fails by a broken
+/// A program that shows text page by page. After the person quits it, writing fails with a broken
 /// pipe.
 pub trait Pager: Write {
-    /// Says that no more text comes, and waits until the person has seen enough.
+    /// Signals the end of the text, and waits until the person quits.
     ///
     /// # Errors
-    /// When the program cannot be waited for.
+    ///
+    /// If the program cannot be waited for.
     fn finish(&mut self) -> io::Result<()>;
 }
 
-/// What came instead of, or as, the next line.
+/// The result of reading a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// A line was read.
     Line,
-    /// The user gave up the line (and the statement it belongs to).
+    /// The user cancelled the line, and the statement it belongs to.
     Abandoned,
     /// There are no more lines.
     End,
 }
 
-/// Gives the shell its input, line by line.
+/// Supplies the shell's input, line by line.
 pub trait LineSource {
-    /// Puts the next line, without its line end, into `line`, which is empty.
-    /// `continuing` says that a statement is not complete yet.
+    /// Reads the next line into `line`, which is empty, without its newline. `continuing` is true
+    /// within an incomplete statement.
     ///
     /// # Errors
-    /// When the input cannot be read.
+    ///
+    /// If the input cannot be read.
     fn next_line(&mut self, continuing: bool, line: &mut String) -> io::Result<Next>;
 }
 
@@ -93,7 +96,7 @@ impl<R: BufRead> LineSource for Lines<R> {
     }
 }
 
-/// Lines that are at hand already.
+/// Lines from a string.
 pub struct Text<'a>(pub std::str::Lines<'a>);
 
 impl LineSource for Text<'_> {

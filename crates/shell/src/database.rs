@@ -1,4 +1,4 @@
-//! The open database of a session: its connection, and the key it was opened with.
+//! The session's open database: its connection, and the key it was opened with.
 
 use crate::console::Console;
 use crate::error::{ShellError, StateError};
@@ -23,22 +23,23 @@ pub struct OpenOptions {
 /// An open database, or a locked one.
 pub struct Database {
     path: Option<PathBuf>,
-    /// Whoever completes a line looks at it too.
+    /// Shared with completion.
     connection: Rc<Connection>,
     token: Option<KeyToken>,
-    /// Served by the encrypting VFS.
+    /// Whether the encrypting VFS serves it.
     through_strongroom: bool,
-    /// The cipher for the day it becomes encrypted.
+    /// Includes the cipher to use if it becomes encrypted.
     pub(crate) options: OpenOptions,
 }
 
 impl Database {
-    /// Opens a file, or a database in memory. An encrypted file without a credential stays
-    /// locked; a new or plain file goes through SQLite's ordinary file layer, unless a
-    /// credential says that it is to be encrypted.
+    /// Opens a file, or an in-memory database. An encrypted file without a credential stays locked.
+    /// A new or plain file is opened with SQLite's default VFS, unless a credential requests
+    /// encryption.
     ///
     /// # Errors
-    /// When the file cannot be opened, the key does not fit, or a key is given for a plain file.
+    ///
+    /// If the file cannot be opened, the key does not open it, or a key is given for a plain file.
     pub fn open(
         path: Option<&Path>,
         credential: Option<Credential>,
@@ -101,7 +102,7 @@ impl Database {
         &self.connection
     }
 
-    /// The connection, to be looked at while the database stays open.
+    /// The shared connection; does not keep the database open.
     pub(crate) fn shared_connection(&self) -> &Rc<Connection> {
         &self.connection
     }
@@ -116,12 +117,12 @@ impl Database {
         self.path.as_deref().ok_or(StateError::InMemory)
     }
 
-    /// What it was opened with, if it was opened with a key.
+    /// The key that it was opened with, if any.
     pub(crate) fn token(&self) -> Option<&KeyToken> {
         self.token.as_ref()
     }
 
-    /// From now on this credential opens it.
+    /// Records the credential that opens it from now on.
     pub(crate) fn set_token(&mut self, token: KeyToken) {
         self.token = Some(token);
     }
@@ -138,12 +139,12 @@ impl Database {
                 .is_some_and(|status| status.state == "locked")
     }
 
-    /// Whether SQLite's ordinary file layer serves it.
+    /// Whether SQLite's default VFS serves it.
     pub(crate) fn is_plain_file(&self) -> bool {
         self.path.is_some() && !self.through_strongroom
     }
 
-    /// What a person should hear about a file that is not encrypted, or is not going to be.
+    /// A remark for the user about a file that is not, or will not be, encrypted.
     pub fn plain_remark(&self) -> Option<String> {
         let path = self.path.as_ref().filter(|_| self.is_plain_file())?;
         let name = path.display();
@@ -156,13 +157,13 @@ impl Database {
         })
     }
 
-    /// Refuses while something would be lost by opening the file anew.
+    /// Fails if reopening the file would lose something.
     pub(crate) fn check_idle(&self) -> Result<(), ShellError> {
         if !self.connection.is_autocommit() {
             return Err(StateError::InTransaction.into());
         }
         if self.is_locked() {
-            // Nothing could be asked of it, and nothing is lost.
+            // A locked database has nothing to lose.
             return Ok(());
         }
         let others: i64 = self.connection.query_row(
@@ -182,11 +183,11 @@ impl Database {
     }
 }
 
-/// A database that was opened, perhaps without its key.
+/// A database that was opened, possibly still locked.
 pub struct Opened {
     /// The database.
     pub database: Database,
-    /// Why the key was not taken; the database is locked then.
+    /// Why the key was refused; the database is then locked.
     pub refused: Option<OpenError>,
 }
 
@@ -199,14 +200,14 @@ impl From<Database> for Opened {
     }
 }
 
-/// Passphrases that a person may try.
+/// How often a person may try a passphrase.
 const ATTEMPTS: u32 = 3;
 
-/// Asks a person for the passphrase of a locked database, a few times. Without an answer it stays
-/// locked.
+/// Asks for the passphrase of a locked database, a few times. Without an answer it stays locked.
 ///
 /// # Errors
-/// When nobody can be asked, or the file not be opened.
+///
+/// If nobody can be asked, or the file cannot be opened.
 pub fn ask_until_open(
     database: Database,
     path: &Path,
@@ -239,7 +240,7 @@ pub fn ask_until_open(
     Ok(database.into())
 }
 
-/// The access that is wanted, unless everything is read-only.
+/// The wanted access, reduced to reading in a read-only session.
 pub(crate) fn access(options: OpenOptions, wanted: Access) -> Access {
     if options.read_only {
         Access::Read

@@ -1,4 +1,4 @@
-//! A database as SQL text that makes the same database again.
+//! Dumps a database as SQL text that recreates it.
 
 use crate::quote;
 use rusqlite::types::ValueRef;
@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension};
 use std::io::{self, Write};
 use thiserror::Error;
 
-/// Why a dump ended early.
+/// Why a dump failed.
 #[derive(Debug, Error)]
 pub enum DumpError {
     /// The database could not be read.
@@ -17,20 +17,21 @@ pub enum DumpError {
     Output(#[from] io::Error),
 }
 
-/// What a dump holds.
+/// What to dump.
 #[derive(Clone, Debug, Default)]
 pub struct DumpOptions {
-    /// `LIKE` patterns for the tables; none means everything.
+    /// `LIKE` patterns for the tables; empty for everything.
     pub patterns: Vec<String>,
-    /// Write the rowid where no column stands for it.
+    /// Write the rowid if no column is an alias for it.
     pub preserve_rowids: bool,
 }
 
-/// Writes the SQL text of database `main`, all of it as of one moment.
+/// Writes the SQL text of database `main`, as one consistent snapshot.
 ///
 /// # Errors
-/// When the database cannot be read or the text cannot be written. A text that is incomplete
-/// ends with `ROLLBACK`.
+///
+/// If the database cannot be read or the text cannot be written. An incomplete text ends with
+/// `ROLLBACK`.
 pub fn dump(
     connection: &Connection,
     output: &mut dyn Write,
@@ -77,13 +78,13 @@ impl Dump<'_> {
             writeln!(output, "{};", entry.sql)?;
         }
         if self.writable_schema {
-            // RESET, where OFF would leave the new tables unknown to the running connection.
+            // RESET and not OFF: after OFF the running connection would not know the new tables.
             output.write_all(b"PRAGMA writable_schema=RESET;\n")?;
         }
         Ok(())
     }
 
-    /// The numbers in the file's header that applications set for themselves.
+    /// The numbers in the file header that applications set.
     fn pragmas(&self, output: &mut dyn Write) -> Result<(), DumpError> {
         for name in ["application_id", "user_version"] {
             let value: i64 =
@@ -119,7 +120,7 @@ impl Dump<'_> {
 
     fn table(&mut self, output: &mut dyn Write, table: &Entry) -> Result<(), DumpError> {
         match table.name.as_str() {
-            // The table exists once a table with AUTOINCREMENT does.
+            // The table exists as soon as a table with AUTOINCREMENT does.
             "sqlite_sequence" => output.write_all(b"DELETE FROM sqlite_sequence;\n")?,
             name if name.starts_with("sqlite_stat") => {
                 output.write_all(b"ANALYZE sqlite_schema;\n")?;
@@ -131,8 +132,8 @@ impl Dump<'_> {
         self.rows(output, &table.name)
     }
 
-    /// A virtual table keeps its content in shadow tables, which are dumped as what they are.
-    /// `CREATE VIRTUAL TABLE` would make them a second time, so only its schema row is restored.
+    /// A virtual table stores its content in shadow tables, which are dumped like ordinary tables.
+    /// `CREATE VIRTUAL TABLE` would create them a second time, so only its schema row is restored.
     fn virtual_table(&mut self, output: &mut dyn Write, table: &Entry) -> Result<(), DumpError> {
         if !self.writable_schema {
             output.write_all(b"PRAGMA writable_schema=ON;\n")?;
@@ -197,7 +198,7 @@ impl Dump<'_> {
         Ok(columns)
     }
 
-    /// A name for the rowid, when the table has one that no column holds or hides.
+    /// A name for the rowid, if the table has one that no column aliases or hides.
     fn rowid_name(&self, table: &str, columns: &Columns) -> Result<Option<String>, DumpError> {
         let without_rowid: Option<bool> = self
             .connection
@@ -220,9 +221,9 @@ impl Dump<'_> {
 
 #[derive(Default)]
 struct Columns {
-    /// Names in lower case, stored or not.
+    /// Names of all columns, generated ones included, in lower case.
     all: Vec<String>,
-    /// Quoted names of those that an `INSERT` fills.
+    /// Quoted names of the columns that an `INSERT` fills.
     stored: Vec<String>,
     generated: bool,
     keys: usize,

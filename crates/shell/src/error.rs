@@ -1,4 +1,4 @@
-//! What can go wrong at one statement or dot command, with the words for it.
+//! Errors of a statement or dot command, with their messages.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,15 +10,15 @@ pub enum ShellError {
     /// SQLite refused it.
     #[error("{}", sql_message(.0))]
     Sql(#[from] rusqlite::Error),
-    /// SQLite refused it, and the storage engine says more.
+    /// SQLite refused it, and the storage engine has a more specific message.
     #[error("{}; {detail}", sql_message(.source))]
     Storage {
-        /// What SQLite said.
+        /// SQLite's error.
         source: rusqlite::Error,
-        /// What the storage engine said.
+        /// The storage engine's message.
         detail: String,
     },
-    /// A key was not taken, in a script whose author counts on it.
+    /// A key was refused in a script that relies on it.
     #[error("{0}; the rest was not run, since it counts on the key")]
     KeyNotTaken(Box<ShellError>),
     /// The database is encrypted and no key was given.
@@ -42,7 +42,7 @@ pub enum ShellError {
     /// An import failed.
     #[error(transparent)]
     Import(#[from] crate::import::ImportError),
-    /// A line of the input is not text.
+    /// A line of the input is not valid UTF-8.
     #[error("the line is not UTF-8 text; convert the input first")]
     NotUnicode,
     /// Results could not be written.
@@ -53,7 +53,7 @@ pub enum ShellError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// No passphrase could be asked for.
@@ -76,31 +76,31 @@ pub enum ShellError {
     UnknownCommand {
         /// What was typed.
         name: String,
-        /// What may have been meant.
+        /// The most similar command.
         nearest: Option<&'static str>,
     },
-    /// A short form that fits several commands.
+    /// An abbreviation of several commands.
     #[error(".{name} could be .{}; write it out", .candidates.join(" or ."))]
     AmbiguousCommand {
         /// What was typed.
         name: String,
-        /// What it fits.
+        /// The commands it could stand for.
         candidates: Vec<&'static str>,
     },
-    /// A dot command with the wrong words behind it.
+    /// A dot command with wrong arguments.
     #[error("usage: {0}")]
     Usage(&'static str),
-    /// A word that is not one of those possible.
+    /// A word that is not among those allowed.
     #[error("{what} {word:?} is unknown; possible are: {possible}")]
     UnknownWord {
-        /// What the word stands for.
+        /// What the word denotes.
         what: &'static str,
         /// The word.
         word: String,
-        /// All words that are possible.
+        /// All allowed words.
         possible: String,
     },
-    /// The command cannot be used in this state.
+    /// The command is not possible in this state.
     #[error(transparent)]
     State(#[from] StateError),
     /// Files that include each other.
@@ -109,7 +109,7 @@ pub enum ShellError {
 }
 
 impl ShellError {
-    /// Whether the reader of the output has gone.
+    /// Whether the reader of the output has closed it.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         let source = match self {
             ShellError::Output(source) => source,
@@ -120,7 +120,7 @@ impl ShellError {
     }
 }
 
-/// Why a command does not fit the open database.
+/// Why a command is not possible for the open database.
 #[derive(Debug, Error)]
 pub enum StateError {
     /// Encryption needs a file.
@@ -129,13 +129,13 @@ pub enum StateError {
     /// `.encrypt` on an encrypted database.
     #[error("{0} is encrypted already; .decrypt opens it, .rekey changes its passphrase")]
     AlreadyEncrypted(PathBuf),
-    /// `.decrypt` and its kin on a plain database.
+    /// `.decrypt` and similar commands on a plain database.
     #[error("{0} is a plain SQLite database; .encrypt makes it an encrypted one")]
     NotEncrypted(PathBuf),
-    /// `.decrypt` where nothing is.
+    /// `.decrypt` on a file that does not exist or is empty.
     #[error("{0} does not exist yet, or is empty; .encrypt makes it an encrypted database")]
     NothingThere(PathBuf),
-    /// A command that needs the database for itself.
+    /// A command that needs exclusive use of the database.
     #[error("a transaction is open; COMMIT or ROLLBACK first")]
     InTransaction,
     /// Attached databases and temporary tables would be lost.
@@ -144,19 +144,19 @@ pub enum StateError {
     /// `.encrypt` in a read-only session.
     #[error("the database was opened read-only; start again without --readonly")]
     ReadOnly,
-    /// `PRAGMA key` where it would do nothing.
+    /// `PRAGMA key` on a plain database, where it would have no effect.
     #[error(
         "PRAGMA key does not encrypt an existing plain database, and was not passed on; \
          .encrypt does"
     )]
     KeyPragmaOnPlain,
-    /// The cipher of a file is fixed.
+    /// The cipher of a file cannot be changed.
     #[error(
         "the cipher is chosen when a database is made; `strongroom encrypt --cipher NAME` \
          makes a copy with another one"
     )]
     CipherFixed,
-    /// Never over a file that exists.
+    /// An existing file would be overwritten.
     #[error("{0} exists already; choose another name, or say --force")]
     Exists(PathBuf),
     /// Results would overwrite the database.
@@ -170,7 +170,7 @@ fn suggested(nearest: &Option<&'static str>) -> String {
         .unwrap_or_default()
 }
 
-/// The message of SQLite, with the spot in the text when it is known.
+/// SQLite's message, with the position in the text if known.
 fn sql_message(error: &rusqlite::Error) -> String {
     match error {
         rusqlite::Error::SqliteFailure(_, Some(message)) => message.clone(),
@@ -190,7 +190,7 @@ fn sql_message(error: &rusqlite::Error) -> String {
     }
 }
 
-/// Characters shown on each side of the spot.
+/// Characters shown on each side of the position.
 const EXCERPT_SIDE: usize = 36;
 
 fn excerpt(sql: &str, offset: usize) -> Option<String> {

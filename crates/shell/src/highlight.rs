@@ -1,24 +1,24 @@
-//! Colours of a line while it is typed: key words, texts, numbers, comments.
+//! Syntax highlighting of a line while it is typed: keywords, texts, numbers, comments.
 //!
-//! Nothing but colours is added: a painted line without its escape sequences is the line.
+//! Only escape sequences are added: without them, the highlighted line equals the original.
 
 use crate::keywords;
 use crate::scanner::{Inside, PieceKind, pieces};
 
-/// Ends every colour (ECMA-48, section 8.3.117, as are the others).
+/// Resets the colour (ECMA-48, section 8.3.117, as are the others).
 const PLAIN: &str = "\x1b[0m";
 const BOLD: &str = "\x1b[1m";
 const DIM: &str = "\x1b[2m";
 const GREEN: &str = "\x1b[32m";
 const CYAN: &str = "\x1b[36m";
 
-/// What stands in dim letters, as a NULL among values.
+/// Dims a text, like a NULL among values.
 pub(crate) fn dim(text: &str) -> String {
     format!("{DIM}{text}{PLAIN}")
 }
 
-/// The line in colours. `inside` is where the lines of the same statement before it ended;
-/// `None` says that there are none, so that this may be a dot command.
+/// The highlighted line. `inside` is the lexical state after the earlier lines of the same
+/// statement; `None` means that there are none, so the line may be a dot command.
 pub fn paint(inside: Option<Inside>, line: &str) -> String {
     if inside.is_none() && line.starts_with('.') {
         let end = line.find(char::is_whitespace).unwrap_or(line.len());
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn without_its_colours_a_line_is_as_it_was() {
+    fn without_colours_a_line_is_unchanged() {
         for line in [
             "select 'ü' || x /* y",
             ".read 'a b'",

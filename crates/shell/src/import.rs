@@ -1,4 +1,4 @@
-//! Delimited text into a table.
+//! Import of delimited text into a table.
 
 use crate::quote;
 use csv::{ByteRecord, ReaderBuilder, Terminator};
@@ -11,33 +11,33 @@ use thiserror::Error;
 pub enum Format {
     /// Comma-separated values (RFC 4180), with this byte for the comma.
     Csv(u8),
-    /// Fields apart by tabs; quotes mean nothing.
+    /// Tab-separated fields without quoting.
     Tabs,
-    /// Fields and rows apart by the ASCII unit and record separators.
+    /// Fields and rows separated by the ASCII unit and record separators.
     Ascii,
 }
 
-/// What to import, and where to.
+/// What to import, and into which table.
 #[derive(Clone, Debug)]
 pub struct ImportOptions {
-    /// The table; made from the first row when it does not exist.
+    /// The table; created from the first row if it does not exist.
     pub table: String,
     /// The database it is in: `main`, or the name of an attached one.
     pub schema: Option<String>,
     /// The form of the text.
     pub format: Format,
-    /// Rows to leave out at the start.
+    /// Rows to skip at the start.
     pub skip: u64,
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportReport {
     /// Rows written.
     pub rows: u64,
-    /// Whether the table was made.
+    /// Whether the table was created.
     pub created: bool,
-    /// Lines with fewer or more fields than the table has columns, the first few.
+    /// The first few lines whose number of fields differs from the table's columns.
     pub uneven: Vec<UnevenLine>,
     /// How many such lines there were.
     pub uneven_count: u64,
@@ -73,7 +73,7 @@ pub enum ImportError {
     Row {
         /// The line.
         line: u64,
-        /// What the database said.
+        /// The database's error.
         source: rusqlite::Error,
     },
     /// The database refused something else.
@@ -81,13 +81,14 @@ pub enum ImportError {
     Sql(#[from] rusqlite::Error),
 }
 
-/// Uneven lines that a report names one by one.
+/// How many uneven lines a report lists.
 const UNEVEN_NAMED_MAX: usize = 10;
 
-/// Imports a text in one transaction: all of it, or nothing.
+/// Imports a text in one transaction: everything or nothing.
 ///
 /// # Errors
-/// When the text or the database makes it impossible; the database is then as before.
+///
+/// If the text is malformed or the database refuses it; the database is then unchanged.
 pub fn import(
     connection: &Connection,
     text: impl Read,
@@ -168,7 +169,7 @@ fn target(options: &ImportOptions) -> String {
     }
 }
 
-/// Columns that an `INSERT` without names fills; 0 when there is no such table.
+/// The number of columns that an `INSERT` without names fills; 0 if there is no such table.
 fn column_count(connection: &Connection, options: &ImportOptions) -> Result<usize, ImportError> {
     let count: i64 = match &options.schema {
         Some(schema) => connection.query_row(

@@ -1,16 +1,16 @@
-//! What arguments are about to do: a database that is not there and to which nothing is written has
-//! a mistyped name.
+//! Whether command-line arguments would write anything: if not, a database that does not exist is
+//! probably a mistyped name.
 
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection};
 
-/// Dot commands that write to the database, make it, or take another.
+/// Dot commands that write to the database, create it, or open another.
 const WRITING: [&str; 6] = [
     ".decrypt", ".encrypt", ".import", ".open", ".read", ".rekey",
 ];
 
-/// Whether statements and dot commands, each an argument of its own, write nothing to a database
-/// without content. What fails there, as a query of a table that does not exist, writes nothing.
+/// Whether these statements and dot commands, one per argument, write nothing to an empty database.
+/// A statement that fails, such as a query of a missing table, writes nothing.
 #[must_use]
 pub fn only_reads(arguments: &[String]) -> bool {
     let Ok(empty) = Connection::open_in_memory() else {
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn queries_of_what_is_not_there_make_nothing() {
+    fn queries_of_missing_tables_create_nothing() {
         for arguments in [
             &["select 1"][..],
             &["select * from t; select 2"],

@@ -1,27 +1,28 @@
-//! Pragmas that carry a key, as SQLite itself reads a text: with comments, quotes, a schema, under
-//! `EXPLAIN`, behind other statements.
+//! Detects pragmas that carry a key, with SQLite's own parser: with comments, quotes, a schema,
+//! under `EXPLAIN`, after other statements.
 //!
-//! A connection of its own, in memory, prepares the text. Its authorizer hears the name of each
-//! pragma and denies it, so that none is carried out.
+//! A separate in-memory connection prepares the text. Its authorizer receives the name of each
+//! pragma and denies it, so that none is executed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
-/// A `PRAGMA` that gives a key, as found by [`key_pragma`].
+/// A `PRAGMA` with a key, as found by [`key_pragma`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyPragma {
-    /// `PRAGMA key`, or one of its kin.
+    /// `PRAGMA key`, or a variant.
     Key,
-    /// `PRAGMA rekey`, or one of its kin.
+    /// `PRAGMA rekey`, or a variant.
     Rekey,
-    /// `PRAGMA strongroom_key_add`, or one of its kin.
+    /// `PRAGMA strongroom_key_add`, or a variant.
     Slot,
 }
 
 impl KeyPragma {
-    /// `None` for a pragma without a secret. A token is none: it means nothing elsewhere.
+    /// `None` for a pragma without a secret. A token is not a secret: it is meaningless in other
+    /// processes.
     fn of(name: &str, value: Option<&str>) -> Option<Self> {
         match name.to_ascii_lowercase().as_str() {
             "key" | "hexkey" | "textkey" => Some(KeyPragma::Key),
@@ -35,15 +36,16 @@ impl KeyPragma {
     }
 }
 
-/// The first pragma of a text by which programs give a key. A SQLite without encryption ignores
-/// these without a word, so the shell looks for them itself.
+/// The first pragma in a text that sets a key. A SQLite without encryption silently ignores such
+/// pragmas, so the shell looks for them itself.
 ///
-/// A text that cannot be judged is an error of SQLite, such as a lack of memory.
+/// If the text cannot be checked, for example for lack of memory, that is an error.
 ///
 /// # Errors
-/// When SQLite makes no connection in memory.
+///
+/// If SQLite cannot open an in-memory connection.
 pub fn key_pragma(text: &str) -> rusqlite::Result<Option<KeyPragma>> {
-    // A keyword has no other spelling, and most texts have no pragma.
+    // A keyword has no other spelling, and most texts contain no pragma.
     if !text.to_ascii_lowercase().contains("pragma") {
         return Ok(None);
     }
@@ -51,8 +53,8 @@ pub fn key_pragma(text: &str) -> rusqlite::Result<Option<KeyPragma>> {
     Ok(starts(text).find_map(|start| scratch.key_pragma(&text[start..])))
 }
 
-/// Where a statement may begin: at first, and behind each semicolon or line, of which some are
-/// within a text or a comment. What begins there is no whole pragma then, save by intent.
+/// Positions where a statement may begin: the start, and after each semicolon or line end. Some are
+/// inside a text or a comment; what begins there is not a complete pragma, except by intent.
 fn starts(text: &str) -> impl Iterator<Item = usize> {
     let ends = text.bytes().enumerate();
     let behind = ends.filter(|(_, byte)| matches!(byte, b';' | b'\n'));
@@ -83,14 +85,14 @@ impl Scratch {
         Ok(Scratch { connection, heard })
     }
 
-    /// Whether the first statement of a text is such a pragma.
+    /// The pragma in the first statement of a text, if it sets a key.
     fn key_pragma(&self, text: &str) -> Option<KeyPragma> {
         let schema = unknown_schema(self.connection.prepare(text).err()?);
         if let Some(schema) = schema {
-            // A database that is attached elsewhere.
+            // Stands in for a database that is attached to the real connection.
             let attached = format!("ATTACH ':memory:' AS {schema}");
             if self.connection.execute_batch(&attached).is_ok() {
-                // It fails in any case: the pragma is denied.
+                // Always fails, because the pragma is denied.
                 let _ = self.connection.prepare(text);
                 let _ = self.connection.execute_batch(&format!("DETACH {schema}"));
             }
@@ -100,8 +102,8 @@ impl Scratch {
     }
 }
 
-/// The schema that a statement names and the scratch connection does not have, as it is written
-/// there.
+/// The schema that a statement names and that the scratch connection lacks, as spelled in the
+/// statement.
 fn unknown_schema(error: rusqlite::Error) -> Option<String> {
     let message = match error {
         rusqlite::Error::SqliteFailure(_, Some(message)) => message,

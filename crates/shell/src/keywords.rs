@@ -1,21 +1,21 @@
-//! SQLite's key words: <https://www.sqlite.org/lang_keywords.html>.
+//! SQLite's keywords: <https://www.sqlite.org/lang_keywords.html>.
 
-/// Whether a word cannot stand as a name without quotes.
+/// Whether a word cannot be a name without quotes.
 pub(crate) fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word.to_ascii_uppercase().as_str())
 }
 
-/// Whether a word is a key word at all.
+/// Whether a word is a keyword, reserved or not.
 pub(crate) fn is_keyword(word: &str) -> bool {
     is_reserved(word) || OTHERS.contains(&word.to_ascii_uppercase().as_str())
 }
 
-/// Every key word, in capitals.
+/// All keywords, in capitals.
 pub(crate) fn all() -> impl Iterator<Item = &'static str> {
     RESERVED.iter().chain(OTHERS).copied()
 }
 
-/// Those that cannot stand as a name without quotes.
+/// Keywords that cannot be a name without quotes.
 const RESERVED: &[&str] = &[
     "ADD",
     "ALL",
@@ -91,7 +91,7 @@ const RESERVED: &[&str] = &[
     "WITHIN",
 ];
 
-/// Those that SQLite also takes for names.
+/// Keywords that SQLite also accepts as names.
 const OTHERS: &[&str] = &[
     "ABORT",
     "ACTION",
@@ -194,7 +194,7 @@ mod tests {
             assert!(is_name(word), "{word}");
             assert!(is_keyword(&word.to_ascii_lowercase()) && !is_reserved(word));
         }
-        // Not each of the others: some are listed to be careful.
+        // Only some: others are listed as a precaution.
         for word in ["SELECT", "TABLE", "ORDER", "JOIN", "VALUES"] {
             assert!(!is_name(word) && is_reserved(word), "{word}");
         }

@@ -1,8 +1,8 @@
-//! The SQL shell: statements, dot commands, output modes; no decisions about keys.
+//! The SQL shell: statements, dot commands, output modes.
 //!
 //! The crate reads lines from a [`console::LineSource`], asks through a [`console::Console`] and
 //! writes to the writers in [`session::Surroundings`]; it opens no terminal and prints nothing by
-//! itself. What happens to keys and whole files is the work of the crate `store`.
+//! itself. Operations on keys and whole files are implemented in the crate `store`.
 #![forbid(unsafe_code)]
 
 mod commands;

@@ -1,8 +1,8 @@
-//! Real numbers as text that means exactly the same number.
+//! Converts real numbers to text and back without loss.
 
-/// The form that SQLite gives a real number: always with a decimal point, with an exponent below
-/// 1e-4 and from 1e17 on. The digits are the fewest that mean this number, where SQLite
-/// sometimes writes 17 of them.
+/// A real number in SQLite's format: always with a decimal point, and with an exponent below 1e-4
+/// and from 1e17 on. It has the fewest digits that identify the number, whereas SQLite sometimes
+/// writes 17.
 pub fn display(value: f64) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "Inf" } else { "-Inf" }.to_owned();

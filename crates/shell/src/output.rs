@@ -1,49 +1,49 @@
-//! Where results go: the main output, a file for a while, or a pager if they are long.
+//! The destination of results: the main output, a file, or a pager for long results.
 
 use crate::console::{Pager, Screen};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// The main output with a possible detour.
+/// The main output, with an optional redirection.
 pub struct Output {
     main: Box<dyn Write>,
     detour: Option<Detour>,
     screen: Option<Box<dyn Screen>>,
-    /// Whether long results go to a pager.
+    /// Whether long results are sent to a pager.
     pub(crate) pages: bool,
     result: Option<LongResult>,
 }
 
 /// One result that may be too long for the screen.
 enum LongResult {
-    /// It still fits, and nothing of it is shown yet.
+    /// It still fits, and nothing of it has been shown yet.
     Held(Held),
-    /// The pager has it.
+    /// Sent to the pager.
     Paged(Box<dyn Pager>),
-    /// The person left the pager before its end.
+    /// The person quit the pager before its end.
     Left(Box<dyn Pager>),
 }
 
 /// The beginning of a result.
 struct Held {
     text: Vec<u8>,
-    /// Rows of the screen that it fills.
+    /// Screen rows that it fills.
     rows: usize,
-    /// Rows that it may fill.
+    /// Screen rows that it may fill.
     rows_max: usize,
-    /// Characters in a row of the screen.
+    /// Characters per screen row.
     columns: usize,
-    /// Characters of the last line so far.
+    /// Characters in the last line so far.
     column: usize,
 }
 
 impl Held {
-    /// Takes a part of the result; yields whether all of it still fits.
+    /// Appends a part of the result; returns whether everything still fits.
     fn take(&mut self, bytes: &[u8]) -> bool {
         self.text.extend_from_slice(bytes);
         for &byte in bytes {
-            // A byte that continues a character of UTF-8 takes no place of its own.
+            // UTF-8 continuation bytes take no column.
             match byte {
                 b'\n' => (self.rows, self.column) = (self.rows + 1, 0),
                 0x80..=0xbf => {}
@@ -64,7 +64,7 @@ struct Detour {
 }
 
 impl Output {
-    /// Results go to `main`.
+    /// An output that writes results to `main`.
     pub fn new(main: Box<dyn Write>, screen: Option<Box<dyn Screen>>) -> Self {
         Output {
             main,
@@ -75,7 +75,7 @@ impl Output {
         }
     }
 
-    /// Whether results are shown on a screen, and not written to a file.
+    /// Whether results are shown on a screen, rather than redirected to a file.
     pub fn is_screen(&self) -> bool {
         self.screen.is_some() && self.detour.is_none()
     }
@@ -86,7 +86,7 @@ impl Output {
         screen.is_some_and(|screen| screen.has_colours())
     }
 
-    /// What is written from now on is one result.
+    /// Starts a result.
     pub fn begin_result(&mut self) {
         let screen = self.screen.as_ref().filter(|_| self.detour.is_none());
         let size = screen
@@ -96,7 +96,7 @@ impl Output {
             LongResult::Held(Held {
                 text: Vec::new(),
                 rows: 0,
-                // One is for the prompt behind the result.
+                // One row is kept for the prompt after the result.
                 rows_max: rows.saturating_sub(1),
                 columns: columns.max(1),
                 column: 0,
@@ -104,11 +104,12 @@ impl Output {
         });
     }
 
-    /// The result is whole, or its end will not come. Yields whether the person left it early, so
-    /// that it was in vain to write more.
+    /// Ends a result, even an incomplete one. Returns whether the person quit the pager early, so
+    /// that there is no point in writing more.
     ///
     /// # Errors
-    /// When it cannot be written to its end.
+    ///
+    /// If it cannot be written completely.
     pub fn end_result(&mut self) -> io::Result<bool> {
         match self.result.take() {
             None => Ok(false),
@@ -118,7 +119,7 @@ impl Output {
         }
     }
 
-    /// Writes to the screen, past a pager that is not needed.
+    /// Writes to the screen, bypassing a pager that is not needed.
     fn write_result(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.result.take() {
             None => self.main.write(bytes),
@@ -155,10 +156,11 @@ impl Output {
         written
     }
 
-    /// Sends what follows to a file, for one statement or until told otherwise.
+    /// Redirects output to a file, for one statement or until further notice.
     ///
     /// # Errors
-    /// When the file cannot be made, or the one before not be finished.
+    ///
+    /// If the file cannot be created, or the previous one cannot be finished.
     pub fn detour(&mut self, path: &Path, once: bool) -> io::Result<()> {
         self.back()?;
         let file = BufWriter::new(File::create(path)?);
@@ -170,10 +172,11 @@ impl Output {
         Ok(())
     }
 
-    /// Sends what follows to the main output again.
+    /// Ends a redirection.
     ///
     /// # Errors
-    /// When the file cannot be written to its end.
+    ///
+    /// If the file cannot be written completely.
     pub fn back(&mut self) -> io::Result<()> {
         match self.detour.take() {
             Some(mut detour) => detour.file.flush(),
@@ -181,10 +184,11 @@ impl Output {
         }
     }
 
-    /// Ends a detour that was meant for one statement.
+    /// Ends a redirection for one statement.
     ///
     /// # Errors
-    /// When the file cannot be written to its end.
+    ///
+    /// If the file cannot be written completely.
     pub fn statement_done(&mut self) -> io::Result<()> {
         match &self.detour {
             Some(detour) if detour.once => self.back(),
@@ -192,7 +196,7 @@ impl Output {
         }
     }
 
-    /// The name of the file that output goes to, if any.
+    /// The name of the file that output is redirected to, if any.
     pub fn detour_name(&self) -> Option<&str> {
         self.detour.as_ref().map(|detour| detour.name.as_str())
     }
@@ -220,7 +224,7 @@ mod tests {
     use std::cell::{Cell, RefCell};
     use std::rc::Rc;
 
-    /// What was written to a place, for a test to see.
+    /// Captured output, for a test to inspect.
     #[derive(Clone, Default)]
     struct Seen(Rc<RefCell<Vec<u8>>>);
 
@@ -245,7 +249,7 @@ mod tests {
     #[derive(Clone, Default)]
     struct Small {
         paged: Option<Seen>,
-        /// The person leaves the pager after so many texts.
+        /// The person quits the pager after this many writes.
         texts_max: usize,
         finished: Rc<Cell<u32>>,
     }
@@ -293,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_stays_on_the_screen_and_what_does_not_is_paged_whole() {
+    fn short_results_stay_on_the_screen_and_long_ones_are_paged() {
         let screen = Small {
             paged: Some(Seen::default()),
             texts_max: usize::MAX,

@@ -1,10 +1,10 @@
-//! Values for the parameters of statements, by name.
+//! Named values for statement parameters.
 
 use rusqlite::Statement;
 use rusqlite::types::Value;
 use std::collections::BTreeMap;
 
-/// The values, by names with the sign before them.
+/// The values, by parameter name including its prefix.
 #[derive(Debug, Default)]
 pub(crate) struct Parameters(BTreeMap<String, Value>);
 
@@ -35,7 +35,7 @@ impl Parameters {
         self.0.iter()
     }
 
-    /// Gives a statement the values of its parameters; those without one stay NULL.
+    /// Binds the values to a statement's parameters; those without a value stay NULL.
     pub(crate) fn bind(&self, statement: &mut Statement<'_>) -> rusqlite::Result<()> {
         if self.0.is_empty() {
             return Ok(());

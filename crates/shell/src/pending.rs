@@ -7,7 +7,7 @@ use zeroize::Zeroize;
 pub(crate) struct Pending {
     pub text: String,
     pub scanner: Scanner,
-    /// Number of the line that `text` starts with.
+    /// Number of the first line of `text`.
     pub first_line: u64,
 }
 
@@ -35,7 +35,7 @@ impl Pending {
     }
 }
 
-/// Bytes that a buffer may keep: wiping it costs its whole capacity, for each line.
+/// Buffers above this size are freed: wiping costs time proportional to the capacity, on each line.
 const BUFFER_SIZE_KEPT: usize = 16 * 1024;
 
 /// Empties a text that may have held a secret.

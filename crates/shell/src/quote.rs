@@ -9,7 +9,7 @@ pub fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A name as it is where SQL allows that, else in double quotes.
+/// A name, in double quotes only if SQL requires them.
 pub fn identifier_if_needed(name: &str) -> String {
     let mut bytes = name.bytes();
     let plain = bytes
@@ -45,8 +45,8 @@ pub fn value(value: ValueRef<'_>) -> String {
     }
 }
 
-/// Line ends inside a string are taken out and put back by SQL, because programs that pass
-/// lines on may change them.
+/// Replaces newlines in a string by SQL expressions, because programs that pass lines on may change
+/// them.
 fn one_line(text: &str) -> String {
     let mut expression = string(text);
     for (line_end, name, code) in [('\n', "\\n", 10), ('\r', "\\r", 13)] {

@@ -1,4 +1,4 @@
-//! Rows to text, one renderer per family of output modes.
+//! Renderers that turn rows into text, one per family of output modes.
 
 mod delimited;
 pub(crate) mod explain;
@@ -24,7 +24,8 @@ pub trait Renderer {
     /// Called for each row.
     ///
     /// # Errors
-    /// When the output cannot be written.
+    ///
+    /// If the output cannot be written.
     fn row(&mut self, output: &mut dyn Write, values: &[ValueRef<'_>]) -> io::Result<()>;
 
     /// Called once after the last row.
@@ -33,10 +34,11 @@ pub trait Renderer {
     /// When the output cannot be written.
     fn finish(&mut self, output: &mut dyn Write) -> io::Result<()>;
 
-    /// Called instead of the others when a query gives no row.
+    /// Called instead of the others if a query returns no rows.
     ///
     /// # Errors
-    /// When the output cannot be written.
+    ///
+    /// If the output cannot be written.
     fn no_rows(&mut self, _output: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
@@ -60,7 +62,7 @@ pub fn renderer(style: &Style) -> Box<dyn Renderer> {
     }
 }
 
-/// The bytes that stand for a value in modes without types.
+/// The bytes that represent a value in untyped modes.
 fn plain<'a>(value: ValueRef<'a>, null_value: &'a str) -> Cow<'a, [u8]> {
     match value {
         ValueRef::Null => Cow::Borrowed(null_value.as_bytes()),

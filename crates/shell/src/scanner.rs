@@ -1,10 +1,10 @@
-//! Where a statement ends: strings, quoted names, comments and trigger bodies.
+//! Finds the end of a statement, given strings, quoted names, comments and trigger bodies.
 //!
 //! Follows the rules of `sqlite3_complete`: a statement ends at a semicolon outside quotes and
-//! comments, and inside `CREATE TRIGGER` only at the semicolon after `; END`.
-//! The scanner remembers its state, so that a statement of many lines is read once.
+//! comments, and inside `CREATE TRIGGER` only at the semicolon after `; END`. The scanner keeps its
+//! state, so that a statement of many lines is scanned only once.
 
-/// Where the scanner stands inside a token.
+/// The scanner's state inside a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Token {
     #[default]
@@ -15,7 +15,7 @@ enum Token {
     BlockComment,
 }
 
-/// Where the scanner stands inside a statement.
+/// The scanner's state inside a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Statement {
     Start,
@@ -29,7 +29,7 @@ enum Statement {
     TriggerEnd,
 }
 
-/// What a token means for the end of a statement.
+/// The meaning of a token for the end of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
     Semicolon,
@@ -41,7 +41,7 @@ enum Word {
     End,
 }
 
-/// Finds statement ends in a text that grows by whole lines.
+/// Finds statement ends in a text that grows line by line.
 #[derive(Debug)]
 pub struct Scanner {
     position: usize,
@@ -50,7 +50,7 @@ pub struct Scanner {
     first_code: Option<usize>,
 }
 
-/// A complete statement inside the scanned text, as byte offsets.
+/// A complete statement in the scanned text, as byte offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The first byte that is neither white space nor comment; `end` for an empty statement.
@@ -59,10 +59,10 @@ pub struct Span {
     pub end: usize,
 }
 
-/// What a piece of a text is.
+/// The kind of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PieceKind {
-    /// A key word, or a name without quotes.
+    /// A keyword, or a name without quotes.
     Word,
     /// A number.
     Number,
@@ -87,12 +87,12 @@ pub struct Piece {
     pub end: usize,
 }
 
-/// Inside which quotes or comment a text ended, and the next line begins.
+/// The kind of quotes or comment that a text ended in, and the next line begins in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inside(Token);
 
 impl Inside {
-    /// The first byte of the quotes, or `None` outside of quotes.
+    /// The opening quote, or `None` outside of quotes.
     pub fn quote(self) -> Option<u8> {
         match self.0 {
             Token::Quoted(b']') => Some(b'['),
@@ -107,8 +107,8 @@ impl Inside {
     }
 }
 
-/// Splits a text into pieces without gaps; `inside` is where the text before it ended. Yields also
-/// where this one ends.
+/// Splits a text into adjacent pieces; `inside` is the state after the text before it. Also returns
+/// the state at the end of this one.
 pub fn pieces(inside: Inside, text: &str) -> (Vec<Piece>, Inside) {
     let bytes = text.as_bytes();
     let mut scanner = Scanner {
@@ -125,7 +125,7 @@ pub fn pieces(inside: Inside, text: &str) -> (Vec<Piece>, Inside) {
             (Token::Code, quoted) | (quoted, _) => kind_of(quoted),
         };
         match pieces.last_mut() {
-            // An opening quote and what it opens come one by one.
+            // An opening quote and its content come as separate pieces.
             Some(last) if before != Token::Code && last.kind == kind => last.end = end,
             _ => pieces.push(Piece { kind, start, end }),
         }
@@ -167,8 +167,8 @@ impl Scanner {
         }
     }
 
-    /// The next complete statement of `text`, continuing where the last call stopped.
-    /// `text` must be the text of the last call, possibly with whole lines appended.
+    /// The next complete statement of `text`, continuing after the last call. `text` must be the
+    /// text of the last call, possibly with lines appended.
     pub fn next_statement(&mut self, text: &str) -> Option<Span> {
         let bytes = text.as_bytes();
         while self.position < bytes.len() {
@@ -184,7 +184,7 @@ impl Scanner {
         None
     }
 
-    /// Whether nothing but white space and finished comments stands since the last statement.
+    /// Whether there is nothing but white space and finished comments after the last statement.
     pub fn at_rest(&self) -> bool {
         self.first_code.is_none() && self.token != Token::BlockComment
     }
@@ -194,7 +194,7 @@ impl Scanner {
         self.first_code
     }
 
-    /// Consumes one token or part of one; yields what matters for the end of a statement.
+    /// Consumes a token or part of one; returns what matters for the end of a statement.
     fn next_word(&mut self, bytes: &[u8]) -> Option<Word> {
         let start = self.position;
         let rest = &bytes[start..];
@@ -281,7 +281,7 @@ impl Scanner {
         }
     }
 
-    /// Moves on by one word; true when it closed a statement.
+    /// Processes one word; returns whether it ended a statement.
     fn advance(&mut self, word: Word) -> bool {
         use Statement::{Create, Explain, Normal, Start, Trigger, TriggerEnd, TriggerSemicolon};
         self.statement = match (self.statement, word) {

@@ -1,7 +1,7 @@
-//! The names in the open database, read when somebody completes a line.
+//! The names in the open database, read for completion.
 //!
-//! Nothing is asked for and nothing waited for: of a database that is locked, or that another
-//! program holds just now, there are no names.
+//! Never prompts and never waits: a database that is locked by encryption, or by another program,
+//! offers no names.
 
 use rusqlite::{Connection, Params};
 use std::cell::RefCell;
@@ -10,19 +10,19 @@ use std::time::Duration;
 
 /// The names of the open database.
 pub trait Names {
-    /// The databases: `main` and those that are attached.
+    /// The databases: `main` and the attached ones.
     fn databases(&self) -> Vec<String>;
-    /// Tables and views, of one database or of all.
+    /// Tables and views of one database, or of all.
     fn tables(&self, database: Option<&str>) -> Vec<String>;
-    /// The columns of a table or view; none when there is no such table.
+    /// The columns of a table or view; empty if there is none of that name.
     fn columns(&self, table: &str) -> Vec<String>;
 }
 
-/// Reads names from the database that is open at that moment. Does not keep it open.
+/// Reads names from the database that is open at the time. Does not keep it open.
 #[derive(Clone, Default)]
 pub struct SchemaNames(Rc<RefCell<Weak<Connection>>>);
 
-/// Names that are offered at most: nobody reads more.
+/// The most names that are offered.
 const NAMES_MAX: u32 = 2000;
 
 impl SchemaNames {
@@ -45,7 +45,7 @@ impl SchemaNames {
     }
 }
 
-/// Does something without waiting for locks.
+/// Runs something with a busy timeout of zero.
 fn without_patience<T>(
     connection: &Connection,
     act: impl FnOnce() -> rusqlite::Result<T>,
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_that_is_held_by_others_is_not_waited_for() {
+    fn completion_does_not_wait_for_a_locked_database() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.db");
         let other = Connection::open(&path).unwrap();
@@ -124,7 +124,7 @@ mod tests {
             .execute_batch("CREATE TABLE t(a); BEGIN EXCLUSIVE")
             .unwrap();
         let connection = Rc::new(Connection::open(&path).unwrap());
-        // Whoever waits, waits for ever.
+        // A wait would never end.
         connection
             .busy_timeout(Duration::from_secs(1 << 20))
             .unwrap();

@@ -1,8 +1,8 @@
-//! Lines that carry a key or a passphrase, which no history may keep.
+//! Detects lines with a key or passphrase, which must not be kept in a history.
 
 use crate::key_pragma::key_pragma;
 
-/// Whether a line may be kept in a history: it has no secret in it.
+/// Whether a line may be kept in a history because it has no secret in it.
 pub fn may_be_remembered(line: &str) -> bool {
     let line = line.trim_start();
     if line.starts_with('.') {
@@ -11,7 +11,7 @@ pub fn may_be_remembered(line: &str) -> bool {
     !mentions_key_pragma(line)
 }
 
-/// Whether a line is a dot command with a passphrase behind it.
+/// Whether a line is a dot command with a passphrase.
 fn gives_key_by_command(line: &str) -> bool {
     let Some(command) = line.strip_prefix('.') else {
         return false;
@@ -19,17 +19,18 @@ fn gives_key_by_command(line: &str) -> bool {
     let (name, argument) = command
         .split_once(char::is_whitespace)
         .unwrap_or((command, ""));
-    // Commands may be shortened, and a slip of the finger still has the secret behind it.
+    // Commands may be abbreviated, and a mistyped one still has the secret after it.
     let names = ["encrypt", "decrypt", "rekey"];
     let keyed = names.iter().any(|full| full.starts_with(name))
         || crate::words::nearest(name, names).is_some();
     keyed && !argument.trim().is_empty()
 }
 
-/// Whether a text surely gives a key or a passphrase, by a dot command or a `PRAGMA`.
+/// Whether a text definitely sets a key or passphrase, by a dot command or a `PRAGMA`.
 ///
 /// # Errors
-/// When SQLite cannot be asked.
+///
+/// If SQLite cannot be asked.
 pub fn gives_key(text: &str) -> rusqlite::Result<bool> {
     let mut lines = text.lines();
     if lines.any(|line| gives_key_by_command(line.trim_start())) {
@@ -38,7 +39,7 @@ pub fn gives_key(text: &str) -> rusqlite::Result<bool> {
     Ok(key_pragma(text)?.is_some())
 }
 
-/// Whether a text may set a key by `PRAGMA`; rather too often than once too little.
+/// Whether a text might set a key by `PRAGMA`; prefers false positives.
 fn mentions_key_pragma(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     let names_key = ["key", "token"].iter().any(|word| text.contains(word));

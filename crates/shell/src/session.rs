@@ -1,4 +1,4 @@
-//! A session: its state, and statements with their results to the output.
+//! A shell session: its state, and the execution of statements.
 
 mod lines;
 
@@ -23,22 +23,22 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use store::database::Access;
 
-/// What `.show` lists, besides the style.
+/// The settings in `.show`, besides the style.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     /// Stop at the first error.
     pub bail: bool,
-    /// Write each statement before it runs.
+    /// Print each statement before it runs.
     pub echo: bool,
-    /// Write how long each statement took.
+    /// Print how long each statement took.
     pub timer: bool,
-    /// Write how many rows each statement changed.
+    /// Print how many rows each statement changed.
     pub changes: bool,
     /// How `EXPLAIN` is laid out.
     pub explain: Explain,
 }
 
-/// Whether rows of `EXPLAIN` are laid out to be read.
+/// Whether the rows of `EXPLAIN` are formatted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Explain {
     #[default]
@@ -57,7 +57,7 @@ impl Explain {
     }
 }
 
-/// Whether to go on.
+/// Whether the session continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Flow {
     #[default]
@@ -65,12 +65,12 @@ pub(crate) enum Flow {
     Quit,
 }
 
-/// Stops the statement that runs now, from another thread.
+/// Interrupts the running statement from another thread.
 #[derive(Clone, Default)]
 pub struct Interrupter(Arc<Mutex<Option<InterruptHandle>>>);
 
 impl Interrupter {
-    /// Makes the running statement, if any, end with an error.
+    /// Makes the running statement, if any, fail.
     pub fn interrupt(&self) {
         if let Some(handle) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             handle.interrupt();
@@ -86,15 +86,15 @@ impl Interrupter {
 pub struct Surroundings {
     /// Where results go.
     pub output: Box<dyn Write>,
-    /// Where errors and remarks go.
+    /// Where errors and remarks are written.
     pub messages: Box<dyn Write>,
-    /// Who is asked for passphrases.
+    /// Asks for passphrases.
     pub console: Box<dyn Console>,
     /// The key that was named for databases.
     pub named_key: Box<dyn NamedKey>,
-    /// The terminal that shows results; `None` where they go elsewhere.
+    /// The terminal that shows results; `None` if they are written elsewhere.
     pub screen: Option<Box<dyn Screen>>,
-    /// A person sits before it: errors carry no line numbers, and never end the session.
+    /// Whether a person uses it: errors carry no line numbers, and never end the session.
     pub interactive: bool,
 }
 
@@ -128,7 +128,7 @@ impl Shell {
         interrupter.set(database.connection().get_interrupt_handle());
         let names = SchemaNames::default();
         names.set(database.shared_connection());
-        // Without a person nobody pages, and a script's output is the same everywhere.
+        // Without a person there is no pager, so that a script's output is the same everywhere.
         let screen = surroundings.screen.filter(|_| surroundings.interactive);
         Shell {
             database,
@@ -153,12 +153,12 @@ impl Shell {
         self.settings.bail = bail;
     }
 
-    /// The handle by which another thread stops a long statement.
+    /// The handle with which another thread interrupts a long statement.
     pub fn interrupter(&self) -> Interrupter {
         self.interrupter.clone()
     }
 
-    /// The names in the open database, for who completes lines.
+    /// The names in the open database, for completion.
     pub fn names(&self) -> SchemaNames {
         self.names.clone()
     }
@@ -173,17 +173,17 @@ impl Shell {
         &self.database
     }
 
-    /// Whether a person sits before it.
+    /// Whether a person uses it.
     pub(crate) fn is_interactive(&self) -> bool {
         self.interactive
     }
 
-    /// Ends the session with a status of the user's choice.
+    /// Ends the session with this exit status.
     pub(crate) fn exit_with(&mut self, status: u8) {
         self.exit_status = Some(status);
     }
 
-    /// Another database takes the place of the open one.
+    /// Replaces the open database.
     pub(crate) fn replace_database(&mut self, database: Database) {
         self.interrupter
             .set(database.connection().get_interrupt_handle());
@@ -191,7 +191,7 @@ impl Shell {
         self.database = database;
     }
 
-    /// The style, with what the place adds that rows go to now.
+    /// The style, with adjustments for the current output.
     pub(crate) fn style_of_output(&self) -> Cow<'_, Style> {
         if !self.output.is_screen() {
             return Cow::Borrowed(&self.style);
@@ -202,7 +202,7 @@ impl Shell {
         Cow::Owned(style)
     }
 
-    /// Writes one result that may be long. That a person has seen enough of it is no failure.
+    /// Writes one result that may be long. It is not a failure if the person quits the pager.
     pub(crate) fn paged<T: Default>(
         &mut self,
         write: impl FnOnce(&mut Self) -> Result<T, ShellError>,
@@ -276,8 +276,8 @@ impl Shell {
         Ok(())
     }
 
-    /// A stock SQLite ignores `PRAGMA key` without a word and then writes a plain file. So a new
-    /// file is opened through the encrypting VFS first, and elsewhere the pragma is refused.
+    /// A stock SQLite silently ignores `PRAGMA key` and then writes a plain file. So a new file is
+    /// opened through the encrypting VFS first; for others the pragma is refused.
     fn prepare_for_key(&mut self, pragma: KeyPragma) -> Result<(), ShellError> {
         if self.database.through_strongroom() {
             return Ok(());
@@ -297,7 +297,7 @@ impl Shell {
         Ok(())
     }
 
-    /// Adds what the storage engine knows about a failure.
+    /// Replaces the message of a failure by the storage engine's, if it has one.
     fn explain(&self, error: ShellError) -> ShellError {
         let source = match error {
             ShellError::Sql(source) => source,
@@ -327,7 +327,7 @@ impl Shell {
     }
 }
 
-/// The renderer for what a statement tells.
+/// The renderer for a statement's results.
 fn renderer(
     explain: Explain,
     statement: &Statement<'_>,
@@ -341,8 +341,8 @@ fn renderer(
     }
 }
 
-/// Whether a statement is one that changes rows, even if it found none to change. A statement that
-/// begins by `WITH` tells it only by what it did.
+/// Whether a statement is one that changes rows, even if it changed none. For a statement that
+/// begins with `WITH`, only its effect shows this.
 fn is_change(sql: &str, changed: bool) -> bool {
     let (pieces, _) = pieces(Inside::default(), sql);
     let mut words = pieces.iter().filter(|piece| piece.kind == PieceKind::Word);

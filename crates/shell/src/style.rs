@@ -1,4 +1,4 @@
-//! How rows are written: mode, headers, separators.
+//! The format of rows: mode, headers, separators.
 
 /// An output mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,39 +78,39 @@ impl Mode {
 /// Who reads the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// Another program, or nobody knows.
+    /// Another program, or unknown.
     Program,
     /// A person at a terminal.
     Person {
-        /// Whether the terminal shows colours, and the person wants any.
+        /// Whether the terminal supports colours and the person wants them.
         colours: bool,
     },
 }
 
-/// Everything that decides how rows are written.
+/// All settings for the format of rows.
 #[derive(Clone, Debug)]
 pub struct Style {
     /// The output mode.
     pub mode: Mode,
-    /// Whether column names are written; `None` leaves it to the mode.
+    /// Whether column names are written; `None` for the mode's default.
     pub headers: Option<bool>,
-    /// What stands between values; `None` leaves it to the mode.
+    /// The separator between values; `None` for the mode's default.
     pub separator: Option<String>,
-    /// What ends a row; `None` leaves it to the mode.
+    /// The end of a row; `None` for the mode's default.
     pub row_separator: Option<String>,
-    /// What is written for NULL; `None` leaves it to the mode and to who reads it.
+    /// The text for NULL; `None` for the default of mode and reader.
     pub null_value: Option<String>,
     /// Who reads the rows.
     pub reader: Reader,
-    /// The least width of each column; a longer value goes on in the next line. A negative width
-    /// puts the value at the right, 0 is as wide as the values are.
+    /// Minimum column widths; longer values are wrapped. A negative width aligns to the right, and
+    /// 0 fits the values.
     pub widths: Vec<i32>,
     /// The table that mode `insert` names.
     pub insert_table: String,
 }
 
 impl Style {
-    /// The style that a mode has by itself.
+    /// The default style of a mode.
     pub fn new(mode: Mode) -> Self {
         Style {
             mode,
@@ -132,7 +132,7 @@ impl Style {
         ))
     }
 
-    /// What is written for NULL. A person sees that there is one.
+    /// The text for NULL. A person must be able to see it.
     pub fn null_value(&self) -> &str {
         let for_people = matches!(
             self.mode,

@@ -1,8 +1,8 @@
-//! How long a statement took.
+//! Measures how long a statement took.
 
 use std::time::Instant;
 
-/// Wall and processor time since it was started.
+/// Wall and processor time since the start.
 pub(crate) struct Stopwatch {
     start: Instant,
     processor_s: Option<(f64, f64)>,

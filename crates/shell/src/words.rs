@@ -1,7 +1,7 @@
-//! Words of a dot command, and the name that was probably meant.
+//! Splits a dot command into words, and suggests the name that was probably meant.
 
 /// Splits the line of a dot command into words. Single quotes keep everything; double quotes
-/// know `\n`, `\t`, `\r`, `\"` and `\\`.
+/// support `\n`, `\t`, `\r`, `\"` and `\\`.
 pub fn split(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = line.trim_start();
@@ -42,13 +42,13 @@ fn double_quoted(text: &str) -> (String, &str) {
     (word, "")
 }
 
-/// A number of things, with an `s` where it is not one.
+/// A count with a noun, which gets an `s` unless the count is one.
 pub(crate) fn counted(count: u64, thing: &str) -> String {
     let s = if count == 1 { "" } else { "s" };
     format!("{count} {thing}{s}")
 }
 
-/// The candidate that differs least from `word`, unless all differ too much to be meant.
+/// The candidate closest to `word`, unless all differ too much.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
@@ -58,7 +58,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Letters to change, add, take out or swap with their neighbour to make one word of the other
+/// Edits (change, insert, delete, or swap adjacent letters) that turn one word into the other
 /// (optimal string alignment).
 fn difference(first: &str, second: &str) -> usize {
     let (first, second): (Vec<char>, Vec<char>) =

@@ -1,4 +1,4 @@
-//! Which parameters a file was written with: those under which page 1 opens.
+//! Detects the parameters a file was written with: those under which page 1 opens.
 
 use std::fmt;
 
@@ -8,25 +8,25 @@ use crate::key::{PageKeys, Salt, SourceKey};
 use crate::page::{PLAIN_MAGIC, PageError, PageOpener};
 use crate::parameters::{Algorithm, PAGE_SIZES, ParameterError, Parameters, SALT_SIZE};
 
-/// How much of a file's beginning [`detect`] can use: two pages of the largest size.
+/// How many bytes from a file's start [`detect`] can use: two pages of the largest size.
 pub const BEGINNING_SIZE: usize = 2 * 65_536;
 
-/// What a user knows of a file; the rest is found out.
+/// What the user knows about a file; the rest is detected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// Version whose defaults fill what is not given.
+    /// The version whose defaults replace missing values.
     pub version: Option<u8>,
-    /// As in [`Parameters`].
+    /// See [`Parameters`].
     pub page_size: Option<u32>,
-    /// As in [`Parameters`].
+    /// See [`Parameters`].
     pub kdf_iterations: Option<u32>,
-    /// As in [`Parameters`].
+    /// See [`Parameters`].
     pub kdf_algorithm: Option<Algorithm>,
-    /// As in [`Parameters`].
+    /// See [`Parameters`].
     pub hmac_algorithm: Option<Algorithm>,
     /// Whether pages have an HMAC.
     pub use_hmac: Option<bool>,
-    /// As in [`Parameters`].
+    /// See [`Parameters`].
     pub plaintext_header_size: Option<u32>,
 }
 
@@ -37,7 +37,8 @@ const VERSIONS: [u8; 4] = [4, 3, 2, 1];
 const VERSION_WITH_PLAINTEXT_HEADER: u8 = 4;
 
 impl Known {
-    /// The parameters to try, each once, the most likely first. An unknown version yields none.
+    /// The parameters to try, without duplicates, the most likely first. Empty for an unknown
+    /// version.
     #[must_use]
     pub fn candidates(&self) -> Vec<Candidate> {
         let versions = match (self.version, self.plaintext_header_size) {
@@ -81,19 +82,19 @@ impl Known {
     }
 }
 
-/// Parameters to try.
+/// A set of parameters to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The version whose defaults they are, or began as.
+    /// The version whose defaults they are based on.
     pub version: u8,
     /// The parameters.
     pub parameters: Parameters,
-    /// Whether the page size is certain; otherwise it is tried first, and then all others.
+    /// Whether the page size is given; if not, it is tried first, and then all others.
     pub page_size_known: bool,
 }
 
 impl Candidate {
-    /// Whether this leaves nothing of the other to try.
+    /// Whether trying `self` also covers everything that `other` would try.
     fn tries_all_of(&self, other: &Self) -> bool {
         let mut other = other.parameters;
         if !self.page_size_known {
@@ -118,7 +119,7 @@ impl fmt::Display for Candidate {
     }
 }
 
-/// A list of what was tried, for a message.
+/// The parameters that were tried, for a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried(pub Vec<Candidate>);
 
@@ -132,7 +133,7 @@ impl fmt::Display for Tried {
     }
 }
 
-/// Why a file does not open.
+/// Why no parameters were found.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum DetectError {
     /// No file can have these parameters.
@@ -147,16 +148,16 @@ pub enum DetectError {
          with a plaintext header, give the size of that header and the salt"
     )]
     Plain,
-    /// A plaintext header leaves no place for the salt.
+    /// The file has a plaintext header, so the salt is not in it.
     #[error(
         "a file with a plaintext header does not hold its salt; give it (PRAGMA cipher_salt tells \
          it), or a raw key of 96 digits"
     )]
     NoSalt,
-    /// A plaintext header is wanted, and the file does not begin with one.
+    /// A plaintext header was requested, but the file does not begin with one.
     #[error("it does not begin with a plaintext header: that was damaged, or there is none")]
     NoPlaintextHeader,
-    /// Nothing opens.
+    /// No candidate opens the file.
     #[error(
         "wrong key, or other parameters than those that were tried: {tried}. (A damaged salt, in \
          the first 16 bytes, looks the same.)"
@@ -165,21 +166,22 @@ pub enum DetectError {
         /// What was tried.
         tried: Tried,
     },
-    /// The key is right, since page 2 is authentic; page 1 is not.
+    /// The key is right, because page 2 is authentic, but page 1 is not.
     #[error("the key is right, but page 1 is damaged: {reason} ({candidate})")]
     PageOneDamaged {
-        /// The parameters under which page 2 opens.
+        /// The parameters that open page 2.
         candidate: Candidate,
         /// What is wrong with page 1.
         reason: PageError,
     },
 }
 
-/// Finds the candidate under which the file opens that begins with `beginning`: its first
-/// [`BEGINNING_SIZE`] bytes, or all of it.
+/// Finds the candidate that opens a file. `beginning` is its first [`BEGINNING_SIZE`] bytes, or the
+/// whole file if it is shorter.
 ///
 /// # Errors
-/// When none does; the error names what was tried.
+///
+/// If none does; the error names what was tried.
 pub fn detect(
     key: &SourceKey,
     salt: Option<Salt>,
@@ -223,7 +225,7 @@ fn salt_for(
     }
 }
 
-/// Tries the page sizes that the candidate leaves open; the keys do not depend on them.
+/// Tries the page sizes that the candidate allows; the keys do not depend on them.
 fn try_candidate(
     candidate: &Candidate,
     keys: &PageKeys,
@@ -252,7 +254,7 @@ fn try_candidate(
             Some(Ok(())) => return Ok(Some(opener)),
             None => {}
             Some(Err(reason)) => {
-                // Without an HMAC every page opens: page 2 proves nothing.
+                // Without an HMAC every page opens, so page 2 proves nothing.
                 let is_authentic = parameters.hmac_algorithm.is_some()
                     && (reason == PageError::NotAHeader || open(2) == Some(Ok(())));
                 let candidate = Candidate {
@@ -282,14 +284,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_is_not_tried_twice() {
+    fn known_parameters_are_not_tried_twice() {
         let nothing = Known::default();
         assert_eq!(versions(nothing), [4, 3, 2, 1]);
         let iterations = Known {
             kdf_iterations: Some(10),
             ..nothing
         };
-        // Versions 3 and 2 differ in the number of iterations alone.
+        // Versions 3 and 2 differ only in the number of iterations.
         assert_eq!(versions(iterations), [4, 3, 1]);
         let all = Known {
             kdf_algorithm: Some(Algorithm::Sha1),

@@ -1,4 +1,4 @@
-//! Passphrases and raw keys, and what is derived from them.
+//! Passphrases and raw keys, and the keys derived from them.
 
 use crypto::secret::{KEY_SIZE, Key, SecretBytes};
 use pbkdf2::pbkdf2_hmac;
@@ -11,29 +11,29 @@ use crate::parameters::{Algorithm, Parameters, SALT_SIZE};
 /// The salt of a file. Not a secret: it is the file's first 16 bytes.
 pub type Salt = [u8; SALT_SIZE];
 
-/// The HMAC key's salt is that of the file with each byte XORed with this.
+/// The HMAC key's salt is the file's salt with each byte XORed with this.
 const HMAC_SALT_MASK: u8 = 0x3a;
 
 /// PBKDF2 iterations from the cipher key to the HMAC key.
 const HMAC_KEY_ITERATIONS: u32 = 2;
 
-/// What a user of SQLCipher holds.
+/// A secret of a SQLCipher user.
 #[derive(Debug)]
 pub enum SourceKey {
     /// Stretched by PBKDF2.
     Passphrase(SecretBytes),
-    /// The cipher key itself, and the salt where it was given with the key.
+    /// The cipher key itself, with the salt if one was given with it.
     Raw {
         /// The key.
         key: Key,
-        /// The salt, which otherwise stands in the file.
+        /// The salt; if missing, it is read from the file.
         salt: Option<Salt>,
     },
 }
 
 impl SourceKey {
-    /// A key as `PRAGMA key` takes it: a passphrase, or `x'64 digits'` for a raw key, or
-    /// `x'96 digits'` for a raw key and the salt.
+    /// Parses a key as `PRAGMA key` takes it: a passphrase, `x'64 digits'` for a raw key, or `x'96
+    /// digits'` for a raw key and the salt.
     #[must_use]
     pub fn from_pragma(text: SecretBytes) -> Self {
         let raw = text
@@ -45,7 +45,7 @@ impl SourceKey {
         raw.unwrap_or(SourceKey::Passphrase(text))
     }
 
-    /// The salt, where it came with the key.
+    /// The salt, if it was given with the key.
     #[must_use]
     pub fn salt(&self) -> Option<Salt> {
         match self {
@@ -68,7 +68,7 @@ fn parse_raw(digits: &[u8]) -> Option<SourceKey> {
     })
 }
 
-/// The salt that 32 hexadecimal digits stand for, with or without `x'…'` around them.
+/// Parses a salt of 32 hexadecimal digits, with or without `x'…'` around them.
 #[must_use]
 pub fn parse_salt(text: &str) -> Option<Salt> {
     let text = text.as_bytes();
@@ -79,7 +79,7 @@ pub fn parse_salt(text: &str) -> Option<Salt> {
     hexadecimal(digits)?.try_into().ok()
 }
 
-/// As many bytes as digits stand for; more than a key and a salt is none.
+/// Decodes hexadecimal digits; `None` for more bytes than a key and a salt have.
 fn hexadecimal(digits: &[u8]) -> Option<Vec<u8>> {
     if digits.len() > 2 * (KEY_SIZE + SALT_SIZE) || !digits.len().is_multiple_of(2) {
         return None;
@@ -96,14 +96,14 @@ fn hexadecimal(digits: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// What pages are opened with.
+/// The keys that pages are opened with.
 pub struct PageKeys {
     pub(crate) cipher: Key,
     pub(crate) hmac: Key,
 }
 
 impl PageKeys {
-    /// Derives the keys of a file: slow for a passphrase, as the parameters ask.
+    /// Derives the keys of a file. Slow for a passphrase, depending on the parameters.
     #[must_use]
     pub fn derive(key: &SourceKey, salt: &Salt, parameters: &Parameters) -> Self {
         let algorithm = parameters.kdf_algorithm;
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_keys_are_told_from_passphrases() {
+    fn raw_keys_are_distinguished_from_passphrases() {
         let key = "0f".repeat(32);
         let SourceKey::Raw { key: raw, salt } = parsed(&format!("x'{key}'")) else {
             panic!("a raw key");

@@ -1,7 +1,7 @@
-//! Opens pages of SQLCipher databases. For reading only; no I/O.
+//! Opens pages of SQLCipher databases, read-only and without I/O.
 //!
-//! What the form is was taken from SQLCipher's public documentation (its "Design" and "API"
-//! pages) and from files that SQLCipher wrote.
+//! The format is taken from SQLCipher's public documentation (its "Design" and "API" pages) and
+//! from files that SQLCipher wrote.
 //!
 //! ```text
 //! page n: | ciphertext, AES-256-CBC | IV, 16 | HMAC, 20 to 64 | padding to 16 |
@@ -10,15 +10,15 @@
 //! ```
 //!
 //! The HMAC covers ciphertext, IV and page number (4 bytes, little-endian). In page 1 the
-//! ciphertext begins behind the salt, which stands where plain SQLite has its magic, or behind a
-//! plaintext header. Neither of these is covered: see [`page`].
+//! ciphertext begins after the salt, which replaces plain SQLite's magic, or after a plaintext
+//! header. The HMAC covers neither of these: see [`page`].
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`parameters`] | what differs between versions |
-//! | [`key`] | passphrases and raw keys, and what is derived from them |
+//! | [`key`] | passphrases and raw keys, and the keys derived from them |
 //! | [`page`] | opening of one page |
-//! | [`detect`] | which parameters a file was written with |
+//! | [`detect`] | detection of a file's parameters |
 #![forbid(unsafe_code)]
 
 pub mod detect;

@@ -1,12 +1,13 @@
-//! Opening of one page.
+//! Opens one page.
 //!
 //! Invariants:
-//! 1. A page is authenticated before anything of it is decrypted, where the file has HMACs.
-//! 2. A page that does not open leaves zeros behind.
-//! 3. What no HMAC covers, in page 1, is checked as far as its meaning allows: the magic is put in
-//!    place of the salt; of a plaintext header, page size and reserve must be those of the file.
-//! 4. Without HMACs, as in version 1, nothing but the header in page 1 proves the key, and nothing
-//!    tells an altered page.
+//!
+//! 1. If the file has HMACs, a page is authenticated before any of it is decrypted.
+//! 2. If a page does not open, the output is all zeros.
+//! 3. Parts of page 1 that no HMAC covers are validated as far as possible: the salt is replaced by
+//!    the magic; in a plaintext header, page size and reserve must be those of the file.
+//! 4. Without HMACs, as in version 1, only the header in page 1 proves the key, and altered pages
+//!    are not detected.
 
 use aes::Aes256Dec;
 use aes::cipher::{Array, BlockModeDecrypt, InnerIvInit, KeyInit};
@@ -19,7 +20,7 @@ use thiserror::Error;
 use crate::key::PageKeys;
 use crate::parameters::{Algorithm, IV_SIZE, Parameters, SALT_SIZE};
 
-/// What plain SQLite has where SQLCipher keeps its salt
+/// The bytes that replace SQLCipher's salt in plain SQLite
 /// (<https://www.sqlite.org/fileformat2.html#magic_header_string>).
 pub const PLAIN_MAGIC: &[u8; SALT_SIZE] = b"SQLite format 3\0";
 
@@ -32,15 +33,15 @@ pub enum PageError {
     /// Zeros only.
     #[error("it consists of zeros: it was never written, or was wiped")]
     Zeros,
-    /// Page 1 opens and is none of a database with these parameters.
+    /// Page 1 opens, but is not that of a database with these parameters.
     #[error("its header is not that of a SQLite database with pages of this size")]
     NotAHeader,
-    /// The caller's slices or number are not those of a page.
+    /// The slices or the number from the caller do not fit a page.
     #[error("it has the wrong size or number for a page")]
     NotAPage,
 }
 
-/// HMAC under the key of a file, ready to be fed.
+/// A keyed HMAC state.
 enum Authenticator {
     Sha1(Hmac<Sha1>),
     Sha256(Hmac<Sha256>),
@@ -84,7 +85,7 @@ pub struct PageOpener {
 }
 
 impl PageOpener {
-    /// An opener with keys that were derived with the same parameters.
+    /// An opener. `keys` must have been derived with the same parameters.
     #[must_use]
     pub fn new(parameters: Parameters, keys: &PageKeys) -> Self {
         let hmac = parameters.hmac_algorithm;
@@ -96,17 +97,18 @@ impl PageOpener {
         }
     }
 
-    /// How the file was written.
+    /// The parameters of the file.
     #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
     /// Opens page `page_number` (from 1) from its stored bytes into `plain`, as plain SQLite would
-    /// have it, with zeros in the reserved bytes. Both slices have the page size.
+    /// store it, with zeros in the reserved bytes. Both slices have the page size.
     ///
     /// # Errors
-    /// When the page is not authentic, or is no page; `plain` holds zeros then.
+    ///
+    /// If the page is not authentic, or is no page; `plain` is then all zeros.
     pub fn open_page(
         &self,
         page_number: u32,
@@ -150,7 +152,7 @@ impl PageOpener {
         Ok(())
     }
 
-    /// Page 1 begins with the salt, or with the plaintext header.
+    /// Page 1 begins with the salt or the plaintext header, other pages with the ciphertext.
     fn ciphertext_begin(&self, page_number: u32) -> usize {
         match (page_number, self.parameters.plaintext_header_size) {
             (1, 0) => SALT_SIZE,
@@ -171,7 +173,7 @@ impl PageOpener {
     }
 }
 
-/// Whether a page begins as page 1 of a database with these parameters does
+/// Whether `page` begins like page 1 of a database with these parameters
 /// (<https://www.sqlite.org/fileformat2.html#the_database_header>).
 fn is_header(page: &[u8], parameters: &Parameters) -> bool {
     const PAYLOAD_FRACTIONS: [u8; 3] = [64, 32, 32];
@@ -182,15 +184,15 @@ fn is_header(page: &[u8], parameters: &Parameters) -> bool {
     page.starts_with(PLAIN_MAGIC)
         && page_size == parameters.page_size
         && page[18..20].iter().all(|version| matches!(version, 1 | 2))
-        // SQLCipher 4 keeps its own, larger reserve free in files that it writes as version 3.
+        // SQLCipher 4 reserves more bytes than necessary in files that it writes as version 3.
         && usize::from(page[20]) >= parameters.reserve()
         && page[21..24] == PAYLOAD_FRACTIONS
         && (parameters.hmac_algorithm.is_some() || has_decrypted(page))
 }
 
-/// Without an HMAC this is all that tells a right key from a wrong one when the fields above are
-/// in a plaintext header: bytes that are zero in every database, of which at least 12 were
-/// decrypted, and the kind of the root page.
+/// If there is no HMAC and the fields above are in a plaintext header, only this distinguishes a
+/// right key from a wrong one: bytes that are zero in every database, at least 12 of them
+/// decrypted, and the type of the root page.
 fn has_decrypted(page: &[u8]) -> bool {
     const EXPANSION: std::ops::Range<usize> = 72..92;
     const ROOT_KIND: usize = 100;

@@ -1,4 +1,4 @@
-//! What differs between versions of SQLCipher, and what its pragmas can change.
+//! The parameters in which versions of SQLCipher differ, and which its pragmas can change.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ pub const IV_SIZE: usize = 16;
 /// Bytes of the salt at the beginning of the file.
 pub const SALT_SIZE: usize = 16;
 
-/// Page sizes that SQLite knows.
+/// Page sizes that SQLite supports.
 pub const PAGE_SIZES: [u32; 8] = [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536];
 
 /// A hash function, for PBKDF2 or for the HMAC of pages.
@@ -28,7 +28,7 @@ impl Algorithm {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Sha1, Self::Sha256, Self::Sha512];
 
-    /// Its name; SQLCipher writes it behind `PBKDF2_HMAC_` or `HMAC_`.
+    /// Its name; SQLCipher prefixes it with `PBKDF2_HMAC_` or `HMAC_`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl Algorithm {
         }
     }
 
-    /// The algorithm of a name: `SHA512`, `HMAC_SHA512` or `PBKDF2_HMAC_SHA512`, in any case.
+    /// Parses a name: `SHA512`, `HMAC_SHA512` or `PBKDF2_HMAC_SHA512`, in any case.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let name = name.to_ascii_uppercase();
@@ -58,7 +58,7 @@ impl Algorithm {
     }
 }
 
-/// How a file was written.
+/// The parameters of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
     /// Bytes of a page; `PRAGMA cipher_page_size`.
@@ -69,21 +69,21 @@ pub struct Parameters {
     pub kdf_algorithm: Algorithm,
     /// `PRAGMA cipher_hmac_algorithm`; `None` is `PRAGMA cipher_use_hmac = OFF`.
     pub hmac_algorithm: Option<Algorithm>,
-    /// Bytes at the beginning that are not encrypted; `PRAGMA cipher_plaintext_header_size`.
+    /// Size of the unencrypted header; `PRAGMA cipher_plaintext_header_size`.
     pub plaintext_header_size: u32,
 }
 
-/// Why parameters cannot be those of any file.
+/// Why no file can have these parameters.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum ParameterError {
     /// Not a page size of SQLite.
     #[error("{0} is no page size: it is a power of two from 512 to 65536")]
     PageSize(u32),
-    /// No iteration at all.
+    /// Zero iterations.
     #[error("kdf_iter is at least 1")]
     Iterations,
-    /// A plaintext header that does not end at a block, or leaves nothing of the file's header to
-    /// encrypt.
+    /// The plaintext header does not end at a block boundary, or leaves nothing of the file's
+    /// header to encrypt.
     #[error(
         "{0} is no size of a plaintext header: it is 0 or a multiple of 16, at most 96, and \
          without HMACs at most 80"
@@ -91,9 +91,10 @@ pub enum ParameterError {
     PlaintextHeader(u32),
 }
 
-/// The header of a SQLite file has 100 bytes; a plaintext header ends at a block within it.
+/// The header of a SQLite file has 100 bytes; a plaintext header ends at a block boundary within
+/// it.
 const PLAINTEXT_HEADER_SIZE_MAX: u32 = 96;
-/// So that enough of the header is decrypted to tell a right key.
+/// Lower, so that enough of the header is decrypted to recognise the right key.
 const PLAINTEXT_HEADER_SIZE_MAX_WITHOUT_HMAC: u32 = 80;
 
 impl Parameters {
@@ -129,10 +130,11 @@ impl Parameters {
         })
     }
 
-    /// Whether there can be a file with these parameters.
+    /// Checks whether a file with these parameters can exist.
     ///
     /// # Errors
-    /// When there cannot.
+    ///
+    /// If it cannot.
     pub fn check(&self) -> Result<(), ParameterError> {
         if !PAGE_SIZES.contains(&self.page_size) {
             return Err(ParameterError::PageSize(self.page_size));
@@ -151,7 +153,7 @@ impl Parameters {
         Ok(())
     }
 
-    /// Bytes at the end of each page for IV and HMAC. Byte 20 of page 1 tells at least as many.
+    /// Bytes at the end of each page for IV and HMAC. Byte 20 of page 1 is at least this.
     #[must_use]
     pub fn reserve(&self) -> usize {
         let tag_size = self.hmac_algorithm.map_or(0, Algorithm::output_size);

@@ -1,4 +1,4 @@
-//! Whatever the bytes are: an answer, no panic, and never content that was not authenticated.
+//! Arbitrary bytes: every call returns, without a panic and without unauthenticated content.
 
 mod common;
 
@@ -91,7 +91,7 @@ proptest! {
         let mut stored = bytes[(page as usize - 1) * 4096..page as usize * 4096].to_vec();
         stored[place] ^= change;
         let mut plain = vec![0; 4096];
-        // The padding behind the HMAC, of which this version has none, would be the exception.
+        // The padding after the HMAC would be an exception, but this version has none.
         prop_assert!(opener.open_page(page, &stored, &mut plain).is_err());
     }
 

@@ -1,4 +1,4 @@
-//! Files that SQLCipher itself wrote: every page opens, and no altered one does.
+//! Files written by SQLCipher itself: every page opens, and no altered page does.
 
 mod common;
 
@@ -71,7 +71,7 @@ fn each_version_is_recognised() {
     }
 }
 
-/// One byte of each kind, of page 1 and of a later page.
+/// One altered byte of each kind, in page 1 and in a later page.
 #[test]
 fn an_altered_byte_of_any_kind_is_found() {
     for case in cases() {
@@ -125,7 +125,7 @@ fn pages_that_changed_places_do_not_open() {
 }
 
 #[test]
-fn a_page_of_zeros_is_told_as_such_and_leaves_zeros() {
+fn a_page_of_zeros_is_reported_as_such_and_leaves_zeros() {
     let case = case("version_4");
     let bytes = case.bytes();
     let opener = case.detect(&bytes).unwrap();
@@ -141,7 +141,7 @@ fn a_page_of_zeros_is_told_as_such_and_leaves_zeros() {
 }
 
 #[test]
-fn a_wrong_key_is_told_from_a_damaged_page_one() {
+fn a_wrong_key_is_distinguished_from_a_damaged_page_one() {
     for name in ["version_4", "version_3", "raw_key", "plaintext_header"] {
         let case = case(name);
         let bytes = case.bytes();
@@ -194,7 +194,7 @@ fn the_error_names_what_was_tried() {
     }
 }
 
-/// No HMAC covers a plaintext header: what of it can be checked, is.
+/// No HMAC covers a plaintext header, but some of its fields can be validated.
 #[test]
 fn an_altered_plaintext_header_is_found_where_it_matters() {
     let case = case("plaintext_header");

@@ -16,15 +16,16 @@ use crate::statement::Statement;
 /// An open database.
 pub struct Connection {
     handle: Handle,
-    /// Holds each statement while it is prepared.
+    /// The text of a statement while it is prepared.
     statement: RefCell<Script>,
 }
 
 impl Library {
-    /// Opens a database file, or makes it. `uri` may be a URI with parameters.
+    /// Opens a database file, or creates it. `uri` may be a URI with parameters.
     ///
     /// # Errors
-    /// When SQLite refuses. That a file is damaged or sealed shows when it is first read.
+    ///
+    /// If SQLite refuses. A damaged or encrypted file is detected only when it is first read.
     pub fn open(&'static self, uri: &str) -> Result<Connection, Error> {
         let functions = self.functions();
         let uri = CString::new(uri).map_err(|_| Error::misuse("the path has a zero byte in it"))?;
@@ -40,19 +41,21 @@ impl Library {
 }
 
 impl Connection {
-    /// How long SQLite waits for another connection that holds a lock.
+    /// Sets how long SQLite waits for a lock of another connection.
     ///
     /// # Errors
-    /// When SQLite refuses.
+    ///
+    /// If SQLite refuses.
     pub fn set_busy_timeout(&self, timeout: Duration) -> Result<(), Error> {
         let milliseconds = c_int::try_from(timeout.as_millis()).unwrap_or(c_int::MAX);
         self.handle.set_busy_timeout(milliseconds)
     }
 
-    /// Prepares one statement; none where the text holds only comments.
+    /// Prepares one statement; `None` if the text contains only comments.
     ///
     /// # Errors
-    /// When it is no statement, or more than one.
+    ///
+    /// If it is not a statement, or more than one.
     pub fn prepare(&self, statement: &str) -> Result<Option<Statement<'_>>, Error> {
         let mut script = self.statement.borrow_mut();
         script.set(statement);
@@ -65,11 +68,12 @@ impl Connection {
         }
     }
 
-    /// Prepares the next statement of a script from `offset` on, and moves `offset` behind it; none
+    /// Prepares the next statement of a script at `offset`, and advances `offset` past it; `None`
     /// at the end of the script.
     ///
     /// # Errors
-    /// When what stands there is no statement.
+    ///
+    /// If there is no valid statement.
     pub fn prepare_next(
         &self,
         script: &Script,
@@ -88,11 +92,11 @@ impl Connection {
         Ok(None)
     }
 
-    /// Prepares the first statement of a text that ends in zero, and tells its size.
+    /// Prepares the first statement of a zero-terminated text, and returns its size.
     fn prepare_first(&self, text: &[u8]) -> Result<(Option<Statement<'_>>, usize), Error> {
         let (mut raw, mut tail) = (ptr::null_mut(), ptr::null());
-        // SAFETY: the handle is open; the text ends in zero, so its length need not be told; both
-        // places take what SQLite returns.
+        // SAFETY: the handle is open. The text ends in zero, so no length is passed. Both
+        // out-pointers are valid.
         let code = unsafe {
             let text = text.as_ptr().cast();
             (self.handle.functions().prepare)(
@@ -106,14 +110,15 @@ impl Connection {
         if code != codes::SQLITE_OK {
             return Err(self.handle.error());
         }
-        // SAFETY: SQLite made the statement for this connection just now.
+        // SAFETY: SQLite has just made the statement for this connection.
         let statement = unsafe { Statement::new(&self.handle, raw) };
         Ok((statement, tail.addr() - text.as_ptr().addr()))
     }
 
-    /// Runs all statements of the text and throws their rows away.
+    /// Runs all statements of the text and discards their rows.
     ///
     /// # Errors
+    ///
     /// The first failure; statements after it are not run.
     pub fn execute(&self, text: &str) -> Result<(), Error> {
         let script = Script::new(text.to_owned());
@@ -124,10 +129,11 @@ impl Connection {
         Ok(())
     }
 
-    /// The first value of the first row, as text; none where there is no row or it is NULL.
+    /// The first value of the first row, as text; `None` if there is no row or it is NULL.
     ///
     /// # Errors
-    /// When the statement fails.
+    ///
+    /// If the statement fails.
     pub fn first_text(&self, statement: &str) -> Result<Option<String>, Error> {
         let Some(mut statement) = self.prepare(statement)? else {
             return Ok(None);
@@ -139,10 +145,11 @@ impl Connection {
         Ok(text.map(|text| String::from_utf8_lossy(text).into_owned()))
     }
 
-    /// The options that the library was compiled with, as it tells them.
+    /// The compile options that the library reports.
     ///
     /// # Errors
-    /// When the library does not answer.
+    ///
+    /// If the library does not answer.
     pub fn compile_options(&self) -> Result<Vec<String>, Error> {
         let mut options = Vec::new();
         if let Some(mut statement) = self.prepare("PRAGMA compile_options")? {
@@ -154,8 +161,8 @@ impl Connection {
         Ok(options)
     }
 
-    /// An error without SQLite's own message, which may quote the statement: for statements that
-    /// hold a secret.
+    /// Replaces SQLite's message, which may quote the statement, by a generic one: for statements
+    /// that contain a secret.
     pub fn without_words(&self, error: &Error) -> Error {
         self.handle.functions().error_of(error.code)
     }
@@ -163,7 +170,8 @@ impl Connection {
     /// Closes the database.
     ///
     /// # Errors
-    /// When SQLite refuses, as it does while a statement lives.
+    ///
+    /// If SQLite refuses, as it does while a statement exists.
     pub fn close(self) -> Result<(), Error> {
         self.handle.close()
     }

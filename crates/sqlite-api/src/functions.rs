@@ -1,28 +1,29 @@
-//! The functions that are called, as pointers.
+//! The table of SQLite functions, as pointers.
 
 use std::ffi::{c_char, c_double, c_int, c_void};
 
 use libsqlite3_sys::{self as linked, sqlite3, sqlite3_stmt};
 
-/// Declares the table, and how it is filled from the linked library and from a loaded one.
+/// Declares the table, and fills it from the linked or a loaded library.
 macro_rules! functions {
     ($($name:ident = $symbol:ident: fn($($argument:ty),*) $(-> $result:ty)?;)*) => {
-        /// SQLite's functions of one library. Each has the type that SQLite documents.
+        /// The SQLite functions of one library, with the types that SQLite documents.
         pub(crate) struct Functions {
             $(pub(crate) $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
         }
 
         impl Functions {
-            /// Those of the linked library.
+            /// The functions of the linked library.
             pub(crate) const fn linked() -> Self {
                 Self { $($name: linked::$symbol,)* }
             }
 
-            /// Those of a loaded library; the name of the first that it lacks otherwise.
+            /// The functions of a loaded library; the name of the first missing one otherwise.
             ///
             /// # Safety
-            /// What the library calls by these names must be SQLite's functions, and the library
-            /// must stay loaded as long as the table is used.
+            ///
+            /// The library's functions of these names must be SQLite's, and the library must stay
+            /// loaded as long as the table is used.
             pub(crate) unsafe fn loaded(
                 library: &libloading::Library,
             ) -> Result<Self, &'static str> {

@@ -1,4 +1,4 @@
-//! SQLite's handle of an open database; closed when it is dropped.
+//! SQLite's handle of an open database, which is closed when dropped.
 
 use std::ffi::{CStr, c_int};
 use std::ptr;
@@ -18,22 +18,23 @@ pub(crate) struct Handle {
 unsafe impl Send for Handle {}
 
 impl Handle {
-    /// Opens the database of this URI.
+    /// Opens the database with this URI.
     ///
     /// # Errors
-    /// When SQLite refuses.
+    ///
+    /// If SQLite refuses.
     pub(crate) fn open(
         functions: &'static Functions,
         uri: &CStr,
         flags: c_int,
     ) -> Result<Self, Error> {
         let mut raw = ptr::null_mut();
-        // SAFETY: a text that ends in zero, a place for the handle, no name of a VFS.
+        // SAFETY: a text that ends in zero, a valid out-pointer for the handle, and no VFS name.
         let code = unsafe { (functions.open)(uri.as_ptr(), &raw mut raw, flags, ptr::null()) };
         if raw.is_null() {
             return Err(functions.error_of(code));
         }
-        // From here on the handle is closed when this is dropped, as it must be even on failure.
+        // From here on dropping closes the handle, which is required even on failure.
         let handle = Handle { functions, raw };
         if code == codes::SQLITE_OK {
             Ok(handle)
@@ -47,15 +48,16 @@ impl Handle {
         self.functions
     }
 
-    /// What SQLite's functions take.
+    /// The raw pointer for SQLite's functions.
     pub(crate) fn raw(&self) -> *mut codes::sqlite3 {
         self.raw
     }
 
-    /// How many milliseconds SQLite waits for another connection that holds a lock.
+    /// How many milliseconds SQLite waits for a lock of another connection.
     ///
     /// # Errors
-    /// When SQLite refuses.
+    ///
+    /// If SQLite refuses.
     pub(crate) fn set_busy_timeout(&self, milliseconds: c_int) -> Result<(), Error> {
         // SAFETY: the handle is open.
         match unsafe { (self.functions.busy_timeout)(self.raw, milliseconds) } {
@@ -64,7 +66,7 @@ impl Handle {
         }
     }
 
-    /// What SQLite says of its last failure.
+    /// SQLite's error for the last failure.
     pub(crate) fn error(&self) -> Error {
         // SAFETY: the handle is open; the text is copied before another call could replace it.
         unsafe {
@@ -79,14 +81,15 @@ impl Handle {
     /// Closes the database.
     ///
     /// # Errors
-    /// When SQLite refuses, as it does while a statement lives.
+    ///
+    /// If SQLite refuses, as it does while a statement exists.
     pub(crate) fn close(mut self) -> Result<(), Error> {
         // SAFETY: the handle is open.
         let code = unsafe { (self.functions.close)(self.raw) };
         if code != codes::SQLITE_OK {
             return Err(self.error());
         }
-        // It is gone: nothing is left to drop.
+        // It is closed, so there is nothing to drop.
         self.raw = ptr::null_mut();
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A library that is an SQLite.
+//! An SQLite library, linked or loaded.
 
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
@@ -6,22 +6,22 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::functions::Functions;
 
-/// An SQLite: the one that is linked, or one that was loaded.
+/// An SQLite library, linked or loaded.
 pub struct Library {
     functions: Functions,
     version: String,
 }
 
-/// Why a file cannot serve as SQLite.
+/// Why a file could not be loaded as SQLite.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// Nothing there.
+    /// The file does not exist.
     #[error("there is no file {path}", path = .path.display())]
     Missing {
         /// The path given.
         path: PathBuf,
     },
-    /// A static program has no loader.
+    /// A statically linked program has no dynamic loader.
     #[error(
         "this program is static and cannot load {path}; the program of the packages for Linux \
          (.deb, .rpm), or one that cargo builds on this machine, can",
@@ -31,7 +31,7 @@ pub enum LoadError {
         /// The path given.
         path: PathBuf,
     },
-    /// The system's loader refuses it.
+    /// The system's loader refuses the file.
     #[error(
         "{path} is not a shared library that this machine can load",
         path = .path.display()
@@ -39,10 +39,10 @@ pub enum LoadError {
     NotALibrary {
         /// The path given.
         path: PathBuf,
-        /// What the loader says.
+        /// The loader's error.
         source: libloading::Error,
     },
-    /// A shared library without SQLite's functions.
+    /// A shared library that lacks SQLite's functions.
     #[error(
         "{path} is not SQLite: it has no function {function}",
         path = .path.display()
@@ -64,7 +64,7 @@ pub enum LoadError {
     },
 }
 
-/// Libraries loaded so far; they are never unloaded.
+/// Libraries loaded so far, which are never unloaded.
 static LOADED: Mutex<Vec<(PathBuf, &'static Library)>> = Mutex::new(Vec::new());
 
 impl Library {
@@ -74,11 +74,12 @@ impl Library {
         LINKED.get_or_init(|| Library::new(Functions::linked()))
     }
 
-    /// The SQLite in a shared library, which stays loaded until the process ends. A name without a
-    /// folder that is no file here is looked for where the system keeps its libraries.
+    /// Loads SQLite from a shared library, which stays loaded until the process ends. A name
+    /// without a folder that is not an existing file is searched in the system's library path.
     ///
     /// # Errors
-    /// When there is no such file, or it is not an SQLite that threads may use.
+    ///
+    /// If there is no such file, or it is not an SQLite that threads may use.
     pub fn load(path: &Path) -> Result<&'static Library, LoadError> {
         let bare = path.components().count() == 1 && !path.exists();
         let found = match path.canonicalize() {
@@ -105,19 +106,20 @@ impl Library {
                 path: path.to_owned(),
             });
         }
-        // SAFETY: what a library does when it is loaded is the choice of whoever names it.
+        // SAFETY: the code that a library runs when loaded is the responsibility of whoever names
+        // it.
         let loaded = unsafe { libloading::Library::new(path) };
         let loaded = loaded.map_err(|source| LoadError::NotALibrary {
             path: path.to_owned(),
             source,
         })?;
-        // SAFETY: whoever has all of SQLite's names is taken for SQLite; below it stays loaded.
+        // SAFETY: a library with all of SQLite's names is taken for SQLite; below it stays loaded.
         let functions = unsafe { Functions::loaded(&loaded) };
         let functions = functions.map_err(|function| LoadError::NotSqlite {
             path: path.to_owned(),
             function,
         })?;
-        // SAFETY: takes nothing, reads a constant.
+        // SAFETY: takes no arguments and returns a constant.
         if unsafe { (functions.threadsafe)() } == 0 {
             return Err(LoadError::WithoutThreads {
                 path: path.to_owned(),
@@ -134,7 +136,7 @@ impl Library {
         Self { functions, version }
     }
 
-    /// The version of SQLite that it is, or is made from.
+    /// The version of SQLite that it is, or is derived from.
     pub fn version(&self) -> &str {
         &self.version
     }

@@ -1,4 +1,4 @@
-//! A prepared statement and the values of its row.
+//! A prepared statement, and the values of its current row.
 
 use std::ffi::c_int;
 use std::marker::PhantomData;
@@ -10,12 +10,12 @@ use libsqlite3_sys as codes;
 use crate::error::Error;
 use crate::handle::Handle;
 
-/// A prepared statement; finalised when it is dropped.
+/// A prepared statement, which is finalised when dropped.
 pub struct Statement<'c> {
     handle: &'c Handle,
     raw: NonNull<codes::sqlite3_stmt>,
     columns: c_int,
-    /// Not to be sent to another thread while its connection stays.
+    /// Not `Send`: it must stay on the thread of its connection.
     thread: PhantomData<*const ()>,
 }
 
@@ -28,7 +28,7 @@ pub enum Value<'r> {
     Integer(i64),
     /// A floating-point number.
     Real(f64),
-    /// A text, in UTF-8 unless the database holds bytes that are none.
+    /// A text, in UTF-8 unless the database contains invalid text.
     Text(&'r [u8]),
     /// Bytes.
     Blob(&'r [u8]),
@@ -36,7 +36,8 @@ pub enum Value<'r> {
 
 impl<'c> Statement<'c> {
     /// # Safety
-    /// `raw` is null, or a statement of this connection that nobody else finalises.
+    ///
+    /// `raw` must be null, or a statement of this connection that nobody else finalises.
     pub(crate) unsafe fn new(handle: &'c Handle, raw: *mut codes::sqlite3_stmt) -> Option<Self> {
         let raw = NonNull::new(raw)?;
         // SAFETY: the statement lives.
@@ -49,17 +50,19 @@ impl<'c> Statement<'c> {
         })
     }
 
-    /// How many columns its rows have; none where it returns no rows.
+    /// The number of columns; zero if it returns no rows.
     pub fn column_count(&self) -> usize {
         usize::try_from(self.columns).unwrap_or(0)
     }
 
-    /// Goes to the next row; false at the end.
+    /// Advances to the next row; returns false at the end.
     ///
     /// # Errors
-    /// When the statement fails.
+    ///
+    /// If the statement fails.
     pub fn step(&mut self) -> Result<bool, Error> {
-        // SAFETY: the statement lives; values of the row before borrowed it and are gone.
+        // SAFETY: the statement is alive, and values of the previous row borrowed it, so they are
+        // gone.
         match unsafe { (self.handle.functions().step)(self.raw.as_ptr()) } {
             codes::SQLITE_ROW => Ok(true),
             codes::SQLITE_DONE => Ok(false),
@@ -67,7 +70,7 @@ impl<'c> Statement<'c> {
         }
     }
 
-    /// The value of a column, from 0, of the row; NULL where there is no such column.
+    /// The value of a column (from 0) of the row; NULL if there is no such column.
     pub fn value(&self, column: usize) -> Value<'_> {
         let functions = self.handle.functions();
         let raw = self.raw.as_ptr();
@@ -92,7 +95,7 @@ impl<'c> Statement<'c> {
         }
     }
 
-    /// The value of a column as SQLite writes it in text; none where it is NULL.
+    /// The value of a column converted to text; `None` if it is NULL.
     pub fn text(&self, column: usize) -> Option<&[u8]> {
         let functions = self.handle.functions();
         let raw = self.raw.as_ptr();
@@ -107,10 +110,11 @@ impl<'c> Statement<'c> {
         }
     }
 
-    /// Ends the statement.
+    /// Finalises the statement.
     ///
     /// # Errors
-    /// That of its last step, once more.
+    ///
+    /// The error of its last step again.
     pub fn finalize(self) -> Result<(), Error> {
         let (handle, raw) = (self.handle, self.raw.as_ptr());
         std::mem::forget(self);
@@ -127,12 +131,13 @@ impl<'c> Statement<'c> {
     }
 
     /// # Safety
-    /// `start` was returned just now for that column of the row.
+    ///
+    /// `start` must just have been returned for that column of the row.
     unsafe fn bytes(&self, start: *const u8, column: c_int) -> &[u8] {
         let functions = self.handle.functions();
         // SAFETY: the statement lives.
         let size = unsafe { (functions.column_bytes)(self.raw.as_ptr(), column) };
-        // No bytes have no place; nor has a text for which there is no memory.
+        // An empty value has no address; nor has a text for which memory is exhausted.
         match usize::try_from(size) {
             // SAFETY: SQLite keeps that many bytes there until the next step, which needs `&mut`.
             Ok(size) if !start.is_null() => unsafe { slice::from_raw_parts(start, size) },
@@ -143,7 +148,7 @@ impl<'c> Statement<'c> {
 
 impl Drop for Statement<'_> {
     fn drop(&mut self) {
-        // SAFETY: the statement lives, and nobody can use it after this.
+        // SAFETY: the statement is alive, and cannot be used after this.
         unsafe { (self.handle.functions().finalize)(self.raw.as_ptr()) };
     }
 }

@@ -1,4 +1,4 @@
-//! The linked library and loaded ones answer alike, and what is wrong is said.
+//! Linked and loaded libraries behave alike, and errors are reported.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 mod support;
@@ -12,7 +12,7 @@ fn memory(library: &'static Library) -> Connection {
     library.open(":memory:").unwrap()
 }
 
-/// The check, on the linked library and on a loaded one.
+/// Runs the check on the linked library and on a loaded one.
 fn on_both(check: impl Fn(&'static Library)) {
     check(Library::linked());
     check(support::loaded());
@@ -154,7 +154,7 @@ fn a_file_is_opened_by_its_uri_and_closed() {
         let connection = library.open(path.to_str().unwrap()).unwrap();
         connection.execute("CREATE TABLE t(a)").unwrap();
         let statement = connection.prepare("SELECT 1").unwrap().unwrap();
-        // A statement that nobody finalises is an error, not a leak without a word.
+        // A statement that is never finalised is an error, not a silent leak.
         std::mem::forget(statement);
         assert_eq!(connection.close().unwrap_err().code & 0xff, 5);
         assert!(library.open("a\0b").is_err());
@@ -191,7 +191,7 @@ fn a_loaded_library_answers_for_itself_and_not_for_the_linked_one() {
 }
 
 #[test]
-fn what_is_no_sqlite_is_refused_with_the_reason() {
+fn files_that_are_not_sqlite_are_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing.so");
     assert!(matches!(

@@ -1,6 +1,6 @@
-//! Keys handed over by a program in another language: it calls these functions of the loaded
-//! library, and names the number that it gets in the URI, as `key_token=N`. So no text of SQL and
-//! no file name holds the secret.
+//! C functions with which a program in another language hands keys over: it calls these functions
+//! of the loaded library, and puts the number it gets into the URI, as `key_token=N`. So no SQL
+//! text and no file name contains the secret.
 
 use std::panic::catch_unwind;
 
@@ -11,7 +11,8 @@ use vfs::tokens::KeyToken;
 /// Deposits a passphrase and returns its number; 0 if it is empty or longer than 4,096 bytes.
 ///
 /// # Safety
-/// `bytes` must be null, or point to `size` bytes that nobody writes to meanwhile.
+///
+/// `bytes` must be null, or point to `size` bytes that are not modified during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn strongroom_token_from_passphrase(bytes: *const u8, size: usize) -> u64 {
     // SAFETY: by contract.
@@ -22,7 +23,8 @@ pub unsafe extern "C" fn strongroom_token_from_passphrase(bytes: *const u8, size
 /// Deposits a key and returns its number; 0 unless it has 32 bytes or 64 hexadecimal digits.
 ///
 /// # Safety
-/// `bytes` must be null, or point to `size` bytes that nobody writes to meanwhile.
+///
+/// `bytes` must be null, or point to `size` bytes that are not modified during the call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn strongroom_token_from_key(bytes: *const u8, size: usize) -> u64 {
     // SAFETY: by contract.
@@ -30,11 +32,11 @@ pub unsafe extern "C" fn strongroom_token_from_key(bytes: *const u8, size: usize
     deposit(key, |bytes| parse_raw_key(bytes).map(Credential::raw_key))
 }
 
-/// Wipes what was deposited. Databases that were opened with it stay open. A number that stands
-/// for nothing is no error.
+/// Wipes what was deposited. Databases that were opened with it stay open. An unknown number is not
+/// an error.
 #[unsafe(no_mangle)]
 pub extern "C" fn strongroom_token_revoke(number: u64) {
-    // Nothing can be told to a caller in C: the credential is gone, or there was none.
+    // A C caller cannot be told of a panic: the credential is gone, or there was none.
     let _ = catch_unwind(|| KeyToken::revoke(number));
 }
 
@@ -83,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret_has_none() {
+    fn values_that_are_no_secrets_get_no_number() {
         assert_eq!(from_passphrase(b""), 0);
         assert_eq!(from_passphrase(&vec![b'x'; SOURCE_SIZE_MAX + 1]), 0);
         for size in [0, 31, 33, 63, 64, 65] {

@@ -1,6 +1,6 @@
-//! Entry point: the VFS as a loadable extension for any SQLite from 3.40 on.
+//! Entry point of the VFS as a loadable extension, for any SQLite from 3.40 on.
 //!
-//! `STRONGROOM_DEFAULT=1` in the environment makes it the default VFS, which serves programs that
+//! With `STRONGROOM_DEFAULT=1` in the environment it becomes the default VFS, for programs that
 //! cannot be told to use another.
 #![expect(unsafe_code, reason = "the entry point of a loadable extension")]
 
@@ -11,7 +11,7 @@ use std::ffi::{c_char, c_int, c_void};
 use vfs::{Registration, SqliteApi, VFS_NAME, register};
 
 const SQLITE_ERROR: c_int = 1;
-/// Result code: loaded, and to stay loaded after the connection closes (sqlite.org/loadext.html).
+/// Result code: loaded, and must stay loaded after the connection closes (sqlite.org/loadext.html).
 const SQLITE_OK_LOAD_PERMANENTLY: c_int = 1 << 8;
 
 /// Called by SQLite when it loads `libstrongroom`.
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn sqlite3_strongroom_init(
             default,
         };
         register(api, &registration).map_err(|error| {
-            // SAFETY: SQLite passes a place for a message, or null, and frees the message.
+            // SAFETY: SQLite passes an out-pointer for a message, or null, and frees the message.
             unsafe { api.give_message(message, &format!("strongroom: {error}")) };
             error.to_string()
         })

@@ -1,15 +1,15 @@
-//! What a page costs: Strongroom against stock SQLite in one process, interleaved, as ratios.
+//! Benchmark of Strongroom against stock SQLite in one process, interleaved, as ratios.
 //!
-//! `cargo xtask bench [--rounds N] [--pages N] [--only NAME]` runs it. CPU is user and system time
-//! of this process; the same PRAGMAs and page size on both sides.
-//! Each round runs every contender once, in an order that turns from round to round.
+//! Run it with `cargo xtask bench [--rounds N] [--pages N] [--only NAME]`. CPU is user and system
+//! time of this process; pragmas and page size are the same on both sides. Each round runs every
+//! contender once, in an order that rotates from round to round.
 
 use std::path::Path;
 use std::time::Instant;
 
 use rusqlite::{Connection, OpenFlags};
 
-/// Who takes part: a name, the parameters of its URI, and pragmas after opening.
+/// A contender: a name, its URI parameters, and pragmas to run after opening.
 struct Contender {
     name: &'static str,
     file: &'static str,
@@ -77,7 +77,7 @@ struct Options {
 
 type Work = fn(&Connection, usize);
 
-/// Title, pragmas and work of each measurement.
+/// Title, pragmas and work of each benchmark.
 const WORKS: [(&str, &str, Work); 6] = [
     ("full scan, cache too small", "PRAGMA cache_size=100;", scan),
     (
@@ -155,7 +155,7 @@ fn main() {
             compare(&options, title, |contender| {
                 let connection = open(contender);
                 run(&connection, pragmas);
-                // One pass uncounted: page cache, maps and statements are warm on every side.
+                // An unmeasured warm-up: page cache, maps and statements are warm on every side.
                 work(&connection, options.rows);
                 measure(|| work(&connection, options.rows))
             });
@@ -184,8 +184,9 @@ fn main() {
     }
 }
 
-/// Private memory of connections that have each read and written, beyond stock's. Each side is
-/// measured in a process of its own: memory that one has freed would serve the other.
+/// Private memory of connections that have each read and written, beyond that of stock SQLite. Each
+/// side is measured in a separate process, because memory that one has freed would be reused by the
+/// other.
 fn memory() {
     let of = |name: &str| -> i64 {
         let program = std::env::current_exe().expect("this program");
@@ -202,7 +203,7 @@ fn memory() {
     );
 }
 
-/// The inner side of [`memory`], in the folder of the outer one.
+/// The child process of [`memory`], in the parent's folder.
 fn print_memory(name: &str) {
     const CONNECTIONS: u64 = 50;
     let anonymous_kib = || -> u64 {
@@ -280,7 +281,7 @@ fn count_schema(connection: &Connection) {
     assert_eq!(count, 1);
 }
 
-/// Rows of about 2,000 bytes: two to a page.
+/// Rows of about 2,000 bytes: two per page.
 fn fill(contender: &Contender, rows: usize) {
     let connection = open(contender);
     run(
@@ -351,7 +352,7 @@ fn small_transactions(connection: &Connection, rows: usize) {
     }
 }
 
-/// The second open with the same passphrase, while the file is open, over a raw key.
+/// Opens the file a second time with the same passphrase while it is open, compared with a raw key.
 fn passphrase_cache(options: &Options) {
     let changes_keys = Contender {
         parameters: "vfs=strongroom&keys_in_sql=on&key_file=key",

@@ -1,4 +1,4 @@
-//! Entry point: the VFS with the SQLite that is linked into the program.
+//! Entry point that registers the VFS with the SQLite linked into the program.
 #![expect(
     unsafe_code,
     reason = "the linked library's functions are given the shim's types"
@@ -13,15 +13,17 @@ pub use vfs::{PageSource, PageSourceToken};
 /// Registers the VFS `strongroom` over the default VFS. Registering again does nothing.
 ///
 /// # Errors
-/// When SQLite refuses, which it does for want of memory only.
+///
+/// If SQLite refuses, which happens only when memory is exhausted.
 pub fn register() -> Result<(), RegisterError> {
     register_over(VFS_NAME, None)
 }
 
-/// Registers the VFS under a name of its own over another VFS, as tests with faults need it.
+/// Registers the VFS under another name over another VFS, as fault-injection tests need it.
 ///
 /// # Errors
-/// When there is no such base, or SQLite refuses.
+///
+/// If there is no such base, or SQLite refuses.
 pub fn register_over(name: &str, base: Option<&str>) -> Result<(), RegisterError> {
     // SAFETY: initialising SQLite more than once is allowed; it makes the default VFS known.
     unsafe { linked::sqlite3_initialize() };

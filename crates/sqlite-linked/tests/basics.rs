@@ -1,4 +1,4 @@
-//! Creating, reading, refusing: the first things a user does.
+//! Creating, reading and being refused: what a user tries first.
 
 mod common;
 
@@ -7,7 +7,7 @@ use common::{Room, file_contains, last_error, text};
 const CANARY: &str = "the canary sang at dawn, plainly";
 
 #[test]
-fn what_is_written_is_read_and_stands_nowhere_in_clear() {
+fn written_rows_are_read_back_and_are_nowhere_in_clear() {
     let room = Room::new();
     for mode in ["delete", "truncate", "persist", "memory", "wal", "off"] {
         let name = format!("{mode}.db");

@@ -1,5 +1,5 @@
-//! Processes that die while they write: what they reported as committed is there, and nothing
-//! stands half.
+//! Processes that die while they write: everything they reported as committed is there, and nothing
+//! is half done.
 
 mod common;
 
@@ -12,12 +12,12 @@ use rusqlite::Connection;
 
 /// Rows that each transaction rewrites, on many more pages than the cache holds.
 const ROWS: i64 = 60;
-/// The modes that promise atomicity. A dead process, unlike a dead machine, loses nothing even
-/// without syncs.
+/// The modes that promise atomicity. Unlike a power failure, the death of a process loses nothing
+/// even without syncs.
 const MODES: [&str; 4] = ["delete", "truncate", "persist", "wal"];
 const SYNCS: [&str; 3] = ["full", "normal", "off"];
 
-/// Not a test of its own: the writer that is killed.
+/// The writer that is killed; not a test of its own.
 #[test]
 fn writer() {
     let Some(part) = Part::mine() else { return };
@@ -58,8 +58,8 @@ fn creation() -> String {
     )
 }
 
-/// Every row gets the number; every fifth transaction is preceded by one that is rolled back
-/// after its pages have spilled.
+/// Sets every row to the number. Before every fifth transaction another one is rolled back after
+/// its pages have spilled.
 fn transaction(number: i64) -> String {
     let rewrite = |number: i64| {
         format!(
@@ -90,21 +90,21 @@ fn last_transaction(connection: &Connection) -> i64 {
     least.parse().expect("a number")
 }
 
-/// Runs a writer, kills it after the given number of reports and some microseconds, and checks
-/// what is left. Returns the last transaction.
+/// Runs a writer, kills it after the given number of reports and some microseconds, and checks the
+/// files. Returns the last transaction.
 fn kill_and_check(room: &Room, settings: &str, reports: u64, delay: Duration) -> i64 {
     let mut player = Player::start("writer", "writer", &room.uri("crash.db", ""), settings);
-    let mut said: Vec<String> = (0..reports).map_while(|_| player.line()).collect();
+    let mut reported: Vec<String> = (0..reports).map_while(|_| player.line()).collect();
     std::thread::sleep(delay);
-    said.extend(player.kill());
-    let committed = said.iter().rev().find_map(|line| {
+    reported.extend(player.kill());
+    let committed = reported.iter().rev().find_map(|line| {
         let number = line.strip_prefix("committed ")?;
         Some(number.parse::<i64>().expect("a number"))
     });
     let committed = committed.unwrap_or(0);
     assert!(
-        !said.iter().any(|line| line.contains("panicked")),
-        "{said:#?}"
+        !reported.iter().any(|line| line.contains("panicked")),
+        "{reported:#?}"
     );
     let connection = room.open("crash.db");
     connection
@@ -164,7 +164,7 @@ fn a_writer_killed_while_it_creates_leaves_nothing_or_all() {
         let mut random = Random::new(seed);
         for (index, settings) in settings() {
             let room = Room::new();
-            // Round after round the file of the round before is what the writer finds.
+            // Each round's writer starts with the file of the round before.
             for round in 0..4 {
                 let delay = Duration::from_micros(random.below(25_000));
                 let reports = (index as u64 + round) % 2;

@@ -1,4 +1,4 @@
-//! A power cut spoils the first header of a database on a disk that writes whole sectors or loses
+//! A power cut damages the first header of a database, on a disk that writes whole sectors or loses
 //! them.
 
 mod common;
@@ -10,8 +10,8 @@ use common::{Room, text};
 use page_codec::header::REGION_SIZE;
 use rusqlite::ffi::SQLITE_NOTADB;
 
-/// Leaves `x.db` and its journal as they are while the transaction that creates the database is
-/// open, its journal synced and its first pages written.
+/// Leaves `x.db` and its journal as they are during the transaction that creates the database,
+/// after the journal was synced and the first pages were written.
 fn interrupted(room: &Room) {
     let connection = room.open("living.db");
     let create = "PRAGMA cache_size=5; BEGIN; CREATE TABLE t(a INTEGER PRIMARY KEY, b);
@@ -26,7 +26,7 @@ fn interrupted(room: &Room) {
     assert!(size > REGION_SIZE as u64, "pages have left the cache");
 }
 
-/// Puts bytes that are no header in place of the database.
+/// Replaces the database by bytes that are not a header.
 fn spoil(room: &Room, size: usize) -> Vec<u8> {
     let bytes: Vec<u8> = (0..size).map(|index| (index % 251) as u8 | 1).collect();
     fs::write(room.path("x.db"), &bytes).expect("writable");
@@ -54,9 +54,9 @@ fn a_creation_whose_header_a_power_cut_has_spoiled_is_rolled_back() {
     }
 }
 
-/// Whatever it is, it may be somebody's.
+/// It may belong to another program.
 #[test]
-fn a_file_that_is_none_of_ours_stays_as_it_is() {
+fn a_foreign_file_is_left_unchanged() {
     type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
     let cases: [(&str, usize, Change); 5] = [
         ("an empty journal", 4096, &|bytes| bytes.clear()),

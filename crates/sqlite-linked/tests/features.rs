@@ -1,4 +1,4 @@
-//! What SQLite can do, done on encrypted files.
+//! SQLite's features, used on encrypted files.
 
 mod common;
 
@@ -98,10 +98,10 @@ fn space_is_given_back_by_vacuum_and_auto_vacuum() {
     }
 }
 
-/// Pages at the end of the database that hold nothing may not be taken for pages that were cut off.
-/// Only a backup reads them.
+/// Freed pages at the end of the database must not be mistaken for truncated pages. Only a backup
+/// reads them.
 #[test]
-fn pages_freed_where_they_were_made_are_not_missed() {
+fn pages_freed_in_the_transaction_that_made_them_are_not_missed() {
     let room = Room::new();
     let connection = room.open("x.db");
     fill(&connection, "t", ROWS);
@@ -274,7 +274,7 @@ fn tables_without_rowid_full_text_and_rtree() {
 }
 
 #[test]
-fn maps_change_nothing_in_what_is_read() {
+fn maps_do_not_change_what_is_read() {
     let room = Room::new();
     for mode in ["delete", "wal"] {
         for (map_size, strongroom_mmap) in [
@@ -286,7 +286,7 @@ fn maps_change_nothing_in_what_is_read() {
             let name = format!("{mode}-{map_size}-{strongroom_mmap}.db");
             let connection = room.open(&name);
             text(&connection, &format!("PRAGMA journal_mode={mode}"));
-            // SQLite answers nothing to the first where the VFS does its own mapping.
+            // SQLite returns no row for the first if the VFS does its own mapping.
             run(&connection, "PRAGMA cache_size=5");
             let _ = connection.execute_batch(&format!("PRAGMA mmap_size={map_size}"));
             let answer = text(
@@ -421,7 +421,7 @@ fn connections_leave_no_descriptors_behind() {
     });
 }
 
-/// Says what a reader meets when the file shrinks below it, as `part` of the parent's choice.
+/// The role of a reader whose file shrinks, in the variant that the parent chooses.
 #[cfg(unix)]
 fn read_while_the_file_shrinks() {
     sqlite_linked::register().expect("registers");
@@ -442,8 +442,8 @@ fn read_while_the_file_shrinks() {
     }
 }
 
-/// How a process ended that read a database which was cut to half its size meanwhile: what it
-/// reported, or the signal that it died of.
+/// How a process ended whose database was truncated to half its size while it read: what it
+/// reported, or the signal that killed it.
 #[cfg(unix)]
 fn outcome_of_shrinking(mode: &str, map: &str, held: &str) -> Result<String, i32> {
     use std::os::unix::process::ExitStatusExt;
@@ -477,13 +477,13 @@ fn outcome_of_shrinking(mode: &str, map: &str, held: &str) -> Result<String, i32
     }
 }
 
-/// SQLite never shortens a database below a reader; another program may. What then happens:
+/// SQLite never truncates a database below a reader, but another program may. Then:
 ///
 /// - without a map: an error;
-/// - with a map, when the cut happens between two transactions: an error, since SQLite compares
-///   the size of the file with the size that page 1 tells, and the map is renewed;
+/// - with a map, if the file is truncated between two transactions: an error, since SQLite compares
+///   the size of the file with the page count in page 1, and the map is renewed;
 /// - with a map, inside a transaction: SIGBUS, as with stock SQLite's `PRAGMA mmap_size`.
-///   `mmap=off` is the way out where files are cut below readers.
+///   `mmap=off` avoids this where files are truncated below readers.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_cut_below_a_reader() {

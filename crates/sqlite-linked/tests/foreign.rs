@@ -1,4 +1,5 @@
-//! Databases in another form, shown to SQLite by a page source: read right, never written.
+//! Databases in another format, presented to SQLite by a page source: read correctly, never
+//! written.
 
 mod common;
 
@@ -15,7 +16,7 @@ use sqlite_linked::{KeyToken, PageSource, PageSourceToken};
 const PAGE_SIZE: usize = 1024;
 const MARKER: &str = "plain words that must not reach the disk";
 
-/// A toy form: each byte is XORed with the page number. The sums of pages are known beside it.
+/// A toy format: each byte is XORed with the page number. Checksums of pages are stored separately.
 struct Toy {
     sums: Vec<u8>,
 }
@@ -49,7 +50,7 @@ impl PageSource for Toy {
     }
 }
 
-/// Makes a database in the toy form, of a few hundred pages.
+/// Creates a database of several hundred pages in the toy format.
 fn make(path: &Path) -> PageSourceToken {
     let plain = path.with_extension("plain");
     let connection = Connection::open(&plain).expect("works");
@@ -92,7 +93,7 @@ fn read_only() -> OpenFlags {
     OpenFlags::SQLITE_OPEN_READ_ONLY
 }
 
-/// No file in the room holds content in clear.
+/// No file in the room contains plaintext.
 fn nothing_is_plain(room: &Room) {
     for file in room.files() {
         assert!(
@@ -142,7 +143,7 @@ fn a_foreign_database_is_never_written() {
         ("WAL", "DELETE FROM t"),
     ] {
         let connection = open(&path, &token, OpenFlags::SQLITE_OPEN_READ_WRITE);
-        // The change to WAL is itself a write.
+        // Switching to WAL is itself a write.
         let result = connection
             .execute_batch(&format!("PRAGMA journal_mode={mode}"))
             .and_then(|()| connection.execute_batch(statement));

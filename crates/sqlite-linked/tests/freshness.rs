@@ -1,4 +1,4 @@
-//! Freshness: an older copy of a page, put back while the database is open.
+//! Freshness: older copies of pages that are put back while the database is open.
 
 mod common;
 
@@ -9,7 +9,7 @@ use common::{Room, last_error, text};
 use rusqlite::Connection;
 
 const ROWS: i64 = 2000;
-/// Of the table that [`fill`] makes, somewhere in its middle.
+/// A page in the middle of the table that [`fill`] creates.
 const PAGE: usize = 40;
 
 fn run(connection: &Connection, sql: &str) {
@@ -18,7 +18,7 @@ fn run(connection: &Connection, sql: &str) {
         .unwrap_or_else(|error| panic!("{sql}: {error}; {}", last_error(connection)));
 }
 
-/// A connection that keeps few pages, so that it reads the others again.
+/// A connection with a small cache, so that it rereads most pages.
 fn forgetful(room: &Room, more: &str) -> Connection {
     let connection = room.open_with("a.db", more);
     run(&connection, "PRAGMA cache_size=5");
@@ -32,13 +32,14 @@ fn page(path: &Path, number: usize) -> Vec<u8> {
 fn put_back(path: &Path, number: usize, page: &[u8]) {
     use std::os::unix::fs::FileExt;
     let file = std::fs::OpenOptions::new().write(true).open(path);
-    // A whole page at its place, and the file itself stays: as whoever owns the disk would do it.
+    // Writes a whole page into the same file, as an attacker with access to the disk would.
     file.expect("opens")
         .write_all_at(page, page_offset(number) as u64)
         .expect("writes");
 }
 
-/// Changes every row, after `between` has seen an older page; what a reader then says of it.
+/// Changes every row, after `between` has saved an older page; returns what a reader gets
+/// afterwards.
 fn replayed(more: &str, journal_mode: &str) -> Result<i64, String> {
     let room = Room::new();
     let path = room.path("a.db");
@@ -81,7 +82,7 @@ fn without_freshness_it_is_content_like_any_other() {
 }
 
 #[test]
-fn what_other_connections_write_is_never_taken_for_old() {
+fn writes_of_other_connections_are_never_taken_for_old_copies() {
     for journal_mode in ["DELETE", "PERSIST", "WAL"] {
         let room = Room::new();
         let first = forgetful(&room, "&freshness=on");
@@ -94,7 +95,7 @@ fn what_other_connections_write_is_never_taken_for_old() {
                 assert_eq!(read_rows(reader, "t").expect("reads"), ROWS);
                 run(writer, "CREATE TABLE u AS SELECT * FROM t");
                 assert_eq!(read_rows(reader, "u").expect("reads"), ROWS);
-                // Pages leave the file, and others come in their place.
+                // Pages are removed from the file, and others take their place.
                 run(writer, "DROP TABLE u");
                 let shrink = ["VACUUM", "PRAGMA incremental_vacuum", "BEGIN; ROLLBACK"];
                 run(writer, shrink[round % 3]);
@@ -155,7 +156,7 @@ fn an_old_copy_from_before_a_rotation_is_found_too() {
     );
     let error = connection.query_row("PRAGMA strongroom_rotate", [], |_| Ok(()));
     let error = error.err().map(|error| error.to_string());
-    // The pass was beyond the page already, and looks at none again.
+    // The pass was already beyond the page, and does not look at it again.
     assert_eq!(error, None);
     assert!(read_rows(&connection, "t").is_err());
 }

@@ -1,7 +1,7 @@
-//! A disk that has no room for more: the transaction fails, and nothing else does.
+//! A full disk: the transaction fails, and nothing else does.
 //!
-//! The room is taken away by a limit on the size of files, which the system enforces in the middle
-//! of a write as a full disk does.
+//! A limit on the size of files simulates it, which the system enforces in the middle of a write as
+//! it does for a full disk.
 #![cfg(unix)]
 
 mod common;
@@ -16,10 +16,10 @@ const ROWS: i64 = 400;
 const MODES: [&str; 5] = ["delete", "truncate", "persist", "memory", "wal"];
 /// Too few pages for a transaction, so that it spills; and enough for all of it.
 const CACHE_SIZES: [u32; 2] = [5, 2000];
-/// Room beyond the database, in the 512 bytes that `ulimit -f` counts: from none to some pages.
+/// Space beyond the database, in the 512-byte blocks of `ulimit -f`: from none to some pages.
 const BLOCKS_MORE: [u64; 3] = [0, 8, 100];
 
-/// The variable by which the outer side names the database.
+/// The variable that names the database for the child process.
 const DATABASE: &str = "STRONGROOM_TEST_DATABASE";
 const MODE: &str = "STRONGROOM_TEST_MODE";
 const CACHE_SIZE: &str = "STRONGROOM_TEST_CACHE_SIZE";
@@ -45,13 +45,13 @@ fn a_full_disk_costs_the_transaction_and_nothing_else() {
                     .env(CACHE_SIZE, cache_size.to_string())
                     .output()
                     .expect("runs");
-                let said = [output.stdout, output.stderr].concat();
-                let said = String::from_utf8_lossy(&said);
+                let output_text = [output.stdout, output.stderr].concat();
+                let output_text = String::from_utf8_lossy(&output_text);
                 assert!(
                     output.status.success(),
-                    "{mode} {cache_size} {more}: {said}"
+                    "{mode} {cache_size} {more}: {output_text}"
                 );
-                // And once more with room, by another process.
+                // Once more with enough space, in another process.
                 let connection = room.open("full.db");
                 assert_unharmed(&connection, &format!("{mode} {cache_size} {more}, later"));
                 connection
@@ -63,8 +63,8 @@ fn a_full_disk_costs_the_transaction_and_nothing_else() {
     }
 }
 
-/// The same command under a limit on the size of the files it writes. The signal that goes with
-/// the limit is ignored, as it has to be for the write to return the error.
+/// The same command under a limit on the size of the files it writes. The limit's signal is
+/// ignored, so that the write returns an error.
 fn limited(command: &Command, blocks: u64) -> Command {
     let mut limited = Command::new("sh");
     limited
@@ -108,7 +108,7 @@ fn inside() {
         .expect("sets");
     for round in 0..3 {
         let what = format!("{mode} {cache_size}, round {round}");
-        // Old pages are changed, new ones are added, and old ones are read in between.
+        // Changes old pages, adds new ones, and reads old ones in between.
         let failed = connection.execute_batch(
             "BEGIN;
              UPDATE t SET b = 'x' || b WHERE a % 3 = 0;
@@ -129,8 +129,8 @@ fn inside() {
     roll_back_unnoticed(&connection, &format!("{mode} {cache_size}"));
 }
 
-/// Transactions of all lengths are rolled back: some of them end just when a page has been given
-/// up by the cache that will find no room, which nobody has noticed yet.
+/// Rolls back transactions of all lengths. Some of them end just when the cache has evicted a page
+/// that will find no space, before anybody has noticed.
 fn roll_back_unnoticed(connection: &Connection, what: &str) {
     for rows in 1..80 {
         let what = format!("{what}, {rows} rows rolled back");

@@ -1,5 +1,5 @@
-//! Journals of every mode: switching, dying with them, opening without locks, and the order in
-//! which writes reach the files.
+//! All journal modes: switching, crashes, opening without locks, and the order in which writes
+//! reach the files.
 
 mod common;
 
@@ -18,8 +18,8 @@ fn run(connection: &Connection, sql: &str) {
         .unwrap_or_else(|error| panic!("{sql}: {error}; {}", last_error(connection)));
 }
 
-/// A table of one row a page, and an index; the cache holds a few pages only, so that pages reach
-/// the files before the commit.
+/// A table with one row per page, and an index. The cache holds only a few pages, so that pages
+/// reach the files before the commit.
 fn create(connection: &Connection, settings: &str) {
     run(
         connection,
@@ -34,7 +34,7 @@ fn create(connection: &Connection, settings: &str) {
 }
 
 fn set_all(connection: &Connection, number: i64) {
-    // Twice, so that pages that have been given up by the cache are written again.
+    // Twice, so that pages evicted from the cache are written again.
     run(
         connection,
         &format!(
@@ -44,7 +44,7 @@ fn set_all(connection: &Connection, number: i64) {
     );
 }
 
-/// Every row has this number, and the whole database is sound.
+/// Every row has this number, and the whole database is intact.
 fn assert_all(connection: &Connection, number: i64) {
     let found = text(
         connection,
@@ -97,7 +97,7 @@ fn a_commit_is_in_the_files_when_it_returns() {
 }
 
 #[test]
-fn what_was_not_committed_is_rolled_back_by_whoever_comes_next() {
+fn uncommitted_changes_are_rolled_back_by_the_next_connection() {
     for mode in ["delete", "truncate", "persist", "wal"] {
         for sync in ["off", "full"] {
             let room = Room::new();
@@ -145,7 +145,7 @@ fn frames_of_a_rollback_do_not_come_back() {
 }
 
 /// Opens the database while another connection creates it, in a transaction whose pages have
-/// reached the file already.
+/// already reached the file.
 fn opened_during_creation(room: &Room) -> (Connection, Connection) {
     let creator = room.open("a.db");
     run(
@@ -280,8 +280,8 @@ fn an_exclusive_log_needs_no_shared_memory() {
     assert_all(&connection, 9);
 }
 
-/// Without power-safe overwrite SQLite fills the log up to the end of a sector with copies of the
-/// last frame, and divides a write where the sector ends to sync in between.
+/// Without power-safe overwrite SQLite pads the log to the end of a sector with copies of the last
+/// frame, and splits a write at the sector's end to sync in between.
 #[test]
 fn frames_are_divided_at_the_ends_of_sectors() {
     for page_size in [512, 1024, 4096, 65536] {
@@ -337,7 +337,7 @@ fn sizes_of_journals_are_limited() {
         set_all(&connection, number);
         assert!(size(&room, "-wal") > LIMIT);
         assert_all(&open_image(&room, "a.db"), number);
-        // The log begins anew and is cut to the limit.
+        // The log is restarted and truncated to the limit.
         run(
             &connection,
             "CREATE TABLE IF NOT EXISTS other(a); INSERT INTO other VALUES(1)",
@@ -347,7 +347,7 @@ fn sizes_of_journals_are_limited() {
     }
 }
 
-/// Not a test of its own: writes to two databases in one transaction each time.
+/// Writes to two databases in each transaction; not a test of its own.
 #[test]
 fn writer_of_two() {
     let Some(part) = Part::mine() else { return };
@@ -424,7 +424,7 @@ fn number_in(connection: &Connection) -> i64 {
     number.parse().expect("a number")
 }
 
-/// The same database twice: on Strongroom and on stock SQLite, with journals of one layout.
+/// The same database twice: on Strongroom and on stock SQLite, with identical journal layout.
 fn twins(room: &Room, settings: &str) -> [Connection; 2] {
     let both = [room.open("a.db"), open_stock(room, "stock.db")];
     for connection in &both {
@@ -435,11 +435,10 @@ fn twins(room: &Room, settings: &str) -> [Connection; 2] {
 
 /// The numbers of all rows.
 const NUMBERS: &str = "SELECT group_concat(number) FROM (SELECT number FROM row ORDER BY id)";
-/// Which rows were not rolled back. Which of two uncommitted values they have is not promised.
+/// The rows that were not rolled back. Which of two uncommitted values they have is not guaranteed.
 const CHANGED: &str = "SELECT group_concat(number > 0) FROM (SELECT number FROM row ORDER BY id)";
 
-/// What all rows of both twins tell in the images of both twins, after a change to one of their
-/// files.
+/// The rows in the images of both twins, after a change to a file of one of them.
 fn numbers_after(
     room: &Room,
     suffix: &str,
@@ -487,7 +486,8 @@ fn a_torn_log_ends_where_it_would_in_clear() {
             run(connection, "DROP INDEX by_number; PRAGMA cache_size=100");
             run(connection, "PRAGMA wal_checkpoint(TRUNCATE)");
             for number in 1..=12 {
-                // One to five pages, one row each, and the last row tells the transaction.
+                // One to five pages, one row each; the last row holds the number of the
+                // transaction.
                 let rows = number % 5;
                 run(
                     connection,
@@ -550,8 +550,8 @@ fn a_torn_rollback_journal_ends_where_it_would_in_clear() {
     }
 }
 
-/// What a connection that has cached pages sees after another has committed to the log and it has
-/// then left the log itself.
+/// What a connection with a filled cache sees, after another has committed to the log and this one
+/// has then left WAL mode.
 fn seen_after_leaving_the_log(open: impl Fn() -> Connection, look_first: bool) -> String {
     create(&open(), "PRAGMA journal_mode=wal");
     let first = open();
@@ -565,13 +565,12 @@ fn seen_after_leaving_the_log(open: impl Fn() -> Connection, look_first: bool) -
     text(&first, sizes)
 }
 
-/// SQLite (seen in 3.40 and in the one linked) keeps its cache when it leaves the log, and does
-/// not notice transactions that others wrote to the log since its last look, unless they changed
-/// page 1.
-/// Whoever looks first is safe. This is so in clear, and stays so here: if one of the two changes,
-/// the manual has to.
+/// SQLite (seen in 3.40 and in the linked version) keeps its cache when it leaves WAL mode, and
+/// misses transactions that others have written to the log since its last read, unless they changed
+/// page 1. A connection that reads first is safe. Stock SQLite behaves the same on plain files; if
+/// either behaviour changes, the manual must be updated.
 #[test]
-fn who_leaves_the_log_without_a_look_keeps_a_stale_cache_as_in_clear() {
+fn leaving_wal_mode_without_a_read_keeps_a_stale_cache_as_in_stock_sqlite() {
     let room = Room::new();
     for look_first in [true, false] {
         let name = format!("{look_first}.db");

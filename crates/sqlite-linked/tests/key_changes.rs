@@ -1,5 +1,5 @@
-//! Who may change the keys of a file by SQL: nobody, unless the program says so; and then not in a
-//! transaction, and not where nothing is to be written.
+//! Who may change the keys of a file by SQL: nobody, unless the program allows it; and even then
+//! not in a transaction, and not on a read-only connection.
 
 mod common;
 
@@ -9,7 +9,7 @@ use keyring::Credential;
 use rusqlite::Connection;
 use sqlite_linked::KeyToken;
 
-/// With the room's key, and no word on keys in SQL but `more`.
+/// Opens with the room's key; only `more` says anything on keys in SQL.
 fn open(room: &Room, name: &str, more: &str) -> Connection {
     let uri = room.uri(name, more).replace("&keys_in_sql=on", "");
     open_uri(&format!("{uri}{more}"))
@@ -33,7 +33,7 @@ fn assert_keys_as_before(room: &Room, before: &str) {
     assert_eq!(text(&second, "PRAGMA key='second'"), "ok");
 }
 
-/// Statements that change keys by what stands in them.
+/// Statements that change keys and contain the secret or the slot.
 fn by_sql() -> [String; 8] {
     [
         "PRAGMA rekey='another'".to_owned(),
@@ -69,7 +69,7 @@ fn sql_changes_no_keys_unless_the_program_says_so() {
 }
 
 #[test]
-fn what_a_statement_attaches_has_no_say() {
+fn an_attached_uri_cannot_allow_key_changes() {
     let room = Room::new();
     let before = filled(&room);
     let connection = open(&room, "main.db", "");
@@ -88,7 +88,7 @@ fn what_a_statement_attaches_has_no_say() {
 }
 
 #[test]
-fn nothing_changes_in_a_transaction_or_where_nothing_is_to_be_written() {
+fn keys_do_not_change_in_a_transaction_or_on_a_read_only_connection() {
     let room = Room::new();
     let before = filled(&room);
     let token = token();
@@ -162,8 +162,8 @@ fn with_the_setting_or_a_token_keys_change() {
 }
 
 #[test]
-fn the_environment_speaks_where_the_uri_does_not() {
-    const TEST: &str = "the_environment_speaks_where_the_uri_does_not";
+fn the_environment_applies_if_the_uri_says_nothing() {
+    const TEST: &str = "the_environment_applies_if_the_uri_says_nothing";
     in_own_process(TEST, &[("STRONGROOM_KEYS_IN_SQL", "on")], || {
         let room = Room::new();
         filled(&room);
@@ -171,7 +171,7 @@ fn the_environment_speaks_where_the_uri_does_not() {
         failure(&off, "PRAGMA strongroom_key_remove='1'");
         let silent = open(&room, "x.db", "");
         assert_eq!(text(&silent, "PRAGMA strongroom_key_remove='1'"), "ok");
-        // Of a main database that is none of ours, nothing is known but that.
+        // Only this is known about a main database of another VFS.
         let connection = Connection::open_in_memory().expect("opens");
         let attach = format!("ATTACH '{}' AS other", room.uri("x.db", ""));
         connection.execute_batch(&attach).expect("attaches");
@@ -180,14 +180,14 @@ fn the_environment_speaks_where_the_uri_does_not() {
 }
 
 #[test]
-fn a_file_that_may_not_be_written_is_not_called_busy() {
+fn a_read_only_file_is_not_reported_as_busy() {
     let room = Room::new();
     for mode in ["delete", "wal"] {
         let name = format!("{mode}.db");
         let connection = room.open(&name);
         text(&connection, &format!("PRAGMA journal_mode={mode}"));
         fill(&connection, "t", 1);
-        // Kept open: a log is then read by its index.
+        // Kept open, so that a log is read through its index.
         let reader = room.open_with(&name, "&mode=ro");
         assert_eq!(read_rows(&reader, "t").expect("reads"), 1);
         for sql in ["PRAGMA rekey='another'", "PRAGMA strongroom_rotate"] {

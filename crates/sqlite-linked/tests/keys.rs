@@ -15,7 +15,7 @@ use sqlite_linked::KeyToken;
 
 const ROWS: i64 = 50;
 
-/// With the key that consists of this byte, written as digits.
+/// URI parameters for the key that consists of this byte repeated, in hexadecimal.
 fn raw(byte: u8) -> String {
     format!("PRAGMA key=\"x'{}'\"", format!("{byte:02x}").repeat(32))
 }
@@ -61,7 +61,7 @@ fn the_key_pragma_opens_what_it_made() {
         assert_refused(&connection, "CREATE TABLE u(a)", "wrong key");
         assert_eq!(text(&connection, right), "ok", "{name}, after failures");
         assert_reads(&connection);
-        // On an open database the key is checked, and a wrong one closes nothing.
+        // On an open database the key is checked, but a wrong one does not lock it.
         assert_refused(&connection, wrong, "wrong key");
         assert_eq!(text(&connection, right), "ok");
         assert_reads(&connection);
@@ -88,7 +88,7 @@ fn the_status_follows_the_key() {
 }
 
 #[test]
-fn malformed_keys_are_told_apart_from_wrong_ones() {
+fn malformed_keys_are_distinguished_from_wrong_ones() {
     let room = Room::new();
     let connection = room.open_keyless("x.db");
     let cases = [
@@ -114,7 +114,7 @@ fn malformed_keys_are_told_apart_from_wrong_ones() {
 }
 
 #[test]
-fn a_plain_file_takes_no_key_and_stays_as_it_is() {
+fn a_plain_file_accepts_no_key_and_stays_unchanged() {
     let room = Room::new();
     let plain = Connection::open(room.path("plain.db")).expect("opens");
     fill(&plain, "t", ROWS);
@@ -289,7 +289,7 @@ fn every_source_in_a_uri_gives_the_key() {
     );
 }
 
-/// ATTACH takes a URI, so a URI is SQL's to write: it must not start programs.
+/// ATTACH takes a URI, so SQL controls it: it must not start programs.
 #[test]
 fn no_uri_runs_a_command() {
     let room = Room::new();
@@ -322,8 +322,8 @@ fn a_token_is_valid_while_it_lives() {
 }
 
 #[test]
-fn the_environment_gives_a_key_where_the_uri_gives_none() {
-    const TEST: &str = "the_environment_gives_a_key_where_the_uri_gives_none";
+fn the_environment_gives_a_key_if_the_uri_gives_none() {
+    const TEST: &str = "the_environment_gives_a_key_if_the_uri_gives_none";
     let room = Room::new();
     std::fs::write(room.path("passphrase-key"), "from the environment").expect("writable");
     let key_file = room.path("key").display().to_string();
@@ -342,7 +342,7 @@ fn the_environment_gives_a_key_where_the_uri_gives_none() {
             let kind = std::env::var("EXPECTED_KIND").expect("set");
             let keys = text(&connection, "PRAGMA strongroom_keys");
             assert!(keys.contains(&format!("\"kind\":\"{kind}\"")), "{keys}");
-            // The URI's own word goes first.
+            // The URI takes precedence.
             let other = format!("&key_file={}", room.path("other-key").display());
             let connection = open(&room, "other.db", &other);
             fill(&connection, "t", ROWS);

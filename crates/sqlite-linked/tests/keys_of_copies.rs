@@ -1,4 +1,4 @@
-//! Files that come from an encrypted database: attached ones, VACUUM INTO, backups.
+//! Keys of files derived from an encrypted database: attached ones, VACUUM INTO, backups.
 
 mod common;
 
@@ -28,7 +28,7 @@ fn attach(connection: &Connection, uri: &str, schema: &str) {
 }
 
 #[test]
-fn attached_files_have_keys_of_their_own() {
+fn attached_files_have_their_own_keys() {
     let room = Room::new();
     let connection = room.open("main.db");
     fill(&connection, "t", ROWS);

@@ -1,11 +1,11 @@
-//! Whoever lacks the key can do no harm: a hot journal or log is left for one who has it.
+//! A process without the key can do no harm: a hot journal or log is left for one that has it.
 
 mod common;
 
 use common::{Room, text};
 
-/// Copies a database in the middle of a transaction that has spilled into the file, as a power
-/// cut would leave it.
+/// Copies a database in the middle of a transaction that has spilled into the file, as a power cut
+/// would leave it.
 fn interrupted(room: &Room, mode: &str) {
     let connection = room.open("live.db");
     text(&connection, &format!("PRAGMA journal_mode={mode}"));

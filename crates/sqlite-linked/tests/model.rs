@@ -1,5 +1,5 @@
-//! Random SQL side by side on Strongroom and on stock SQLite: every answer, every kind of error
-//! and the content at the end are the same.
+//! Random SQL on Strongroom and on stock SQLite side by side: every result, every error code and
+//! the final content are the same.
 //!
 //! `STRONGROOM_TEST_SEED` repeats one run; without it, fixed seeds go through page sizes, ciphers,
 //! journal modes and locking modes.
@@ -28,7 +28,7 @@ const CIPHERS: [&str; 4] = [
     "xchacha20-poly1305",
 ];
 
-/// One run: two databases, one list of statements.
+/// One run: two databases, the same statements.
 struct Pair {
     room: Room,
     uri_more: String,
@@ -119,7 +119,7 @@ impl Pair {
         !ours
     }
 
-    /// Sets a journal mode on both sides; what it becomes is theirs to agree on.
+    /// Sets a journal mode on both sides, which must agree on the resulting mode.
     fn set_journal_mode(&mut self, mode: &str) -> String {
         let answer = self.ask(&format!("PRAGMA journal_mode={mode}"));
         match answer.as_deref() {
@@ -131,7 +131,7 @@ impl Pair {
         }
     }
 
-    /// Everything that is in the databases.
+    /// Compares the content of the databases.
     fn dump(&mut self) {
         let _ = self.ask("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name");
         let tables = self.ask("SELECT name FROM sqlite_schema WHERE type='table' ORDER BY name");
@@ -177,7 +177,7 @@ fn run(seed: u64) {
         match statements.random.below(40) {
             0 if !statements.nothing_rolls_back || !statements.in_transaction => {
                 pair.reopen();
-                // Only the log is a property of the file.
+                // Only WAL mode is a property of the file.
                 let mode = pair.set_journal_mode("persist");
                 statements.nothing_rolls_back = mode == "off";
                 pair.dump();
@@ -198,8 +198,8 @@ fn run(seed: u64) {
                 let kind = statements
                     .random
                     .pick(&["PASSIVE", "FULL", "RESTART", "TRUNCATE"]);
-                // Else, just after journal_mode=wal, SQLite may find a transaction of its own
-                // making in the temporary database and say "locked", on either side.
+                // Otherwise, just after journal_mode=wal, SQLite may find a transaction of its own
+                // in the temporary database and return "locked", on either side.
                 let _ = pair.ask("SELECT count(*) FROM sqlite_schema");
                 // The number of frames depends on the usable size of a page.
                 let busy = |side: &Connection| {

@@ -1,6 +1,6 @@
-//! Several files on one connection, side by side on Strongroom and on stock SQLite: other page
+//! Several files on one connection, on Strongroom and on stock SQLite side by side: other page
 //! sizes, VACUUM, VACUUM INTO and backups between them, a plain file beside encrypted ones,
-//! exclusive locking, and journal modes that change while it is on.
+//! exclusive locking, and changing journal modes.
 //!
 //! `STRONGROOM_TEST_SEED` repeats one run.
 
@@ -23,7 +23,7 @@ const PAGE_SIZES: [&str; 8] = [
     "512", "1024", "2048", "4096", "8192", "16384", "32768", "65536",
 ];
 
-/// One of the two sides: the same files by other names.
+/// One of the two sides: the same files under other names.
 struct Side {
     is_ours: bool,
     connection: Option<Connection>,
@@ -52,7 +52,7 @@ impl Side {
         self.connection.as_ref().expect("open")
     }
 
-    /// Copies one schema over another file, by a connection of its own to the second.
+    /// Copies one schema over another file, through a separate connection to the latter.
     fn back_up(&self, room: &Room, from: &str, to: &str, pages: i32) -> Result<(), i32> {
         let mut target = open_uri(&self.uri(room, to));
         target.busy_timeout(std::time::Duration::ZERO).expect("set");
@@ -229,7 +229,7 @@ impl Model {
         let to = SCHEMAS[self.random.below(3) as usize];
         let pages = [-1, 3, 40][self.random.below(3) as usize];
         if from == "plain" || from == to {
-            // Its pages have no room for trailers; onto itself SQLite copies nothing.
+            // Its pages have no room for trailers. A copy onto itself copies nothing.
             return;
         }
         let _ = writeln!(

@@ -1,4 +1,5 @@
-//! A change of page size in place, by VACUUM and by the backup API: as with stock SQLite.
+//! A change of page size in place, by VACUUM and by the backup API: same results as with stock
+//! SQLite.
 
 mod common;
 
@@ -15,7 +16,7 @@ fn run(connection: &Connection, sql: &str) {
         .unwrap_or_else(|error| panic!("{sql}: {error}; {}", last_error(connection)));
 }
 
-/// A table with rows that fill pages to their last byte, an index, and free pages.
+/// A table with rows that fill pages to the last byte, an index, and free pages.
 fn fill(connection: &Connection, rows: u32) {
     run(
         connection,
@@ -170,7 +171,7 @@ fn other_connections_read_and_write_on_after_the_page_size_changed() {
 }
 
 #[test]
-fn a_change_of_page_size_that_is_rolled_back_leaves_the_file_as_it_was() {
+fn a_change_of_page_size_that_is_rolled_back_leaves_the_file_unchanged() {
     for (from, to) in [(4096, 16384), (16384, 1024)] {
         for mode in ["delete", "persist", "memory"] {
             let room = Room::new();
@@ -260,7 +261,7 @@ fn verify_finds_a_page_1_that_does_not_fit_its_header() {
             .seal(PagePlace::main(1), &[7; 12], &page, sealed)
             .expect("seals");
         std::fs::write(room.path("x.db"), bytes).expect("writable");
-        // SQLite would refuse the file before it asks for more.
+        // SQLite would refuse the file before it reads more.
         let connection = room.open("x.db");
         let verdict = text(&connection, "PRAGMA strongroom_verify");
         assert!(

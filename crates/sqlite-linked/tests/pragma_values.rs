@@ -1,4 +1,4 @@
-//! Values of pragmas that are no text.
+//! Pragma values that are not UTF-8.
 #![expect(
     unsafe_code,
     reason = "SQL that is no text goes through SQLite's C interface"
@@ -9,7 +9,7 @@ mod common;
 use common::Room;
 use rusqlite::{Connection, ffi};
 
-/// The code of a statement of these bytes, and its message.
+/// The error code and message of a statement with these bytes.
 fn said_of(connection: &Connection, sql: &[u8]) -> (i32, String) {
     // SAFETY: the connection is open, and the length is that of the text.
     unsafe {
@@ -25,7 +25,7 @@ fn said_of(connection: &Connection, sql: &[u8]) -> (i32, String) {
 }
 
 #[test]
-fn a_value_that_is_no_text_is_sqlites_own_unless_it_is_a_key() {
+fn a_value_that_is_not_text_goes_to_sqlite_unless_it_is_a_key() {
     let room = Room::new();
     let connection = room.open("x.db");
     connection

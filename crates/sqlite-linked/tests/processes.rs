@@ -1,5 +1,5 @@
-//! Several processes, and several threads, on one encrypted database: money moves between
-//! accounts, and nobody ever sees a sum that is not the bank's.
+//! Several processes and threads on one encrypted database: money moves between accounts, and every
+//! reader sees the same total.
 
 mod common;
 
@@ -14,7 +14,7 @@ const ACCOUNTS: u64 = 40;
 const SUM: &str = "40000";
 const TRANSFERS: u64 = 250;
 
-/// Not a test of its own: one customer, in a process of its own.
+/// One customer, in a separate process; not a test of its own.
 #[test]
 fn customer() {
     let Some(part) = Part::mine() else { return };
@@ -61,7 +61,7 @@ fn visit(uri: &str, journal_mode: &str, seed: u64, checkpoints: bool) {
         assert_eq!(text(&connection, &receipts), transfers.to_string());
         if checkpoints {
             let kind = random.pick(&["PASSIVE", "FULL", "RESTART", "TRUNCATE"]);
-            // Busy is an answer, not an error.
+            // Busy is a result here, not an error.
             text(&connection, &format!("PRAGMA wal_checkpoint({kind})"));
         }
     }
@@ -73,7 +73,7 @@ fn transfer(connection: &Connection, random: &mut Random, customer: u64) -> bool
     let (amount, size) = (random.below(50), random.below(3000));
     run(connection, "BEGIN IMMEDIATE");
     if random.once_in(4) {
-        // More pages than the cache holds, all to be discarded: the last in place of the money.
+        // More pages than the cache holds, all discarded, in place of the transfer.
         run(
             connection,
             "UPDATE account SET balance = -1, filling = printf('%.*c', 900, 'y')",
@@ -92,7 +92,7 @@ fn transfer(connection: &Connection, random: &mut Random, customer: u64) -> bool
     true
 }
 
-/// Looks at the bank twice within one transaction, by table and by index.
+/// Checks the bank twice within one transaction, by table and by index.
 fn look(connection: &Connection) {
     run(connection, "BEGIN");
     let by_table = "SELECT sum(balance) FROM account NOT INDEXED";
@@ -105,7 +105,7 @@ fn look(connection: &Connection) {
     run(connection, "COMMIT");
 }
 
-/// Runs statements one by one; waits where SQLite, to avoid a deadlock, does not wait itself.
+/// Runs statements one by one; retries where SQLite, to avoid a deadlock, does not wait itself.
 fn run(connection: &Connection, sql: &str) {
     for statement in sql.split(';') {
         loop {
@@ -165,7 +165,7 @@ fn processes_share_a_database_with_a_rollback_journal() {
     }
 }
 
-/// The others roll back, or recover, what the dead left, while they hold the database open.
+/// The others roll back, or recover, what the dead process left, while they have the database open.
 #[test]
 fn a_process_dies_and_the_others_go_on() {
     for seed in seeds([6]) {
@@ -184,8 +184,8 @@ fn a_process_dies_and_the_others_go_on() {
                 println!("seed {seed}, {mode}, customer {victim} dies after {delay:?}");
                 let victim = start(victim);
                 std::thread::sleep(delay);
-                let said = victim.kill();
-                assert!(said.is_empty(), "{said:#?}");
+                let reported = victim.kill();
+                assert!(reported.is_empty(), "{reported:#?}");
             }
             for survivor in survivors {
                 survivor.finish();
@@ -211,7 +211,7 @@ fn threads_share_a_database() {
     }
 }
 
-/// Whoever comes first creates the database; the others find it, with the first one's keys.
+/// The first process creates the database; the others find it, with the first one's keys.
 #[test]
 fn processes_create_a_database_at_once() {
     for mode in ["wal", "delete"] {
@@ -229,7 +229,7 @@ fn processes_create_a_database_at_once() {
     }
 }
 
-/// Not a test of its own: creates the table if nobody has, and writes one row.
+/// Creates the table if it does not exist, and writes one row; not a test of its own.
 #[test]
 fn founder() {
     let Some(part) = Part::mine() else { return };

@@ -1,5 +1,5 @@
-//! A new data key for a database in use: what is sealed under the former one is sealed anew, and
-//! then the former key is gone.
+//! Rotation of the data key of a database in use: everything under the former key is resealed, and
+//! then the former key is removed.
 
 mod common;
 
@@ -39,21 +39,21 @@ fn run(connection: &Connection, sql: &str) {
         .unwrap_or_else(|error| panic!("{sql}: {error}; {}", last_error(connection)));
 }
 
-/// The words of an answer of the rotation.
+/// The rotation's answer, split into words.
 fn rotate(connection: &Connection, value: &str) -> String {
     text(connection, &format!("PRAGMA strongroom_rotate{value}"))
 }
 
-/// The same where readers may hold the lock of the log for a moment, when they find its index
-/// half written: then a rotation asks to be called again.
+/// Like `rotate`, for a log with readers. A reader that finds the index half written takes the
+/// log's lock for an instant, and then the rotation must be called again.
 fn rotate_among_readers(connection: &Connection) {
     const TRIES: usize = 10_000;
     for _ in 0..TRIES {
         match connection.query_row("PRAGMA strongroom_rotate", [], |_| Ok(())) {
             Ok(()) => return,
             Err(error) => {
-                let said = error.to_string();
-                assert!(said.contains("try again"), "{said}");
+                let message = error.to_string();
+                assert!(message.contains("try again"), "{message}");
                 std::thread::yield_now();
             }
         }
@@ -61,7 +61,7 @@ fn rotate_among_readers(connection: &Connection) {
     panic!("{TRIES} tries");
 }
 
-/// Tells threads to end, also when their test fails.
+/// Tells threads to end, even if their test fails.
 struct Over<'a>(&'a std::sync::atomic::AtomicBool);
 
 impl Drop for Over<'_> {
@@ -79,8 +79,7 @@ fn finish(connection: &Connection) {
     assert!(answer.contains("\"state\":\"finished\""), "{answer}");
 }
 
-/// Counts the pages in the file of a database by epoch, and tries the codec on each, whatever its
-/// trailer says.
+/// Counts the pages of a database file by epoch, and tries to open each, whatever its trailer says.
 fn pages(path: &Path, codec: &mut PageCodec) -> (Vec<u32>, usize) {
     let bytes = std::fs::read(path).expect("readable");
     let mut out = vec![0; PAGE_SIZE];
@@ -177,7 +176,7 @@ fn connections_that_were_open_before_write_under_the_new_key() {
                 &writer,
                 &format!("INSERT INTO t SELECT {rows}, b FROM t WHERE a = 1"),
             );
-            // The row has another number than its text says.
+            // A row's number differs from its text.
             assert_eq!(text(&reader, "SELECT count(*) FROM t"), rows.to_string());
             let answer = rotate(&rotating, "=3");
             if answer.contains("wal_checkpoint") {
@@ -212,7 +211,7 @@ fn a_writer_that_slept_through_a_rotation_writes_under_the_new_key() {
         text(&rotating, "PRAGMA wal_checkpoint(TRUNCATE)");
         assert_eq!(read_rows(&writer, "t").expect("reads"), ROWS);
         finish(&rotating);
-        // All that this needs is in the writer's cache.
+        // Everything this needs is in the writer's cache.
         run(&writer, &format!("DELETE FROM t WHERE a = {ROWS}"));
         let epochs = log_epochs(&room.path("a.db-wal"));
         assert!(mode == "DELETE" || !epochs.is_empty());
@@ -248,8 +247,8 @@ fn a_rotation_goes_on_where_another_connection_left_it() {
     is_sound(&second);
 }
 
-/// Not a test of its own: begins a rotation, commits under the new key, and waits for its death.
-/// Where a connection was in a rotation that another one ended says nothing of the next one.
+/// Begins a rotation, commits under the new key, and waits to be killed; not a test of its own. A
+/// connection's position in a rotation that another one ended must not carry over to the next one.
 #[test]
 fn a_connection_begins_the_next_rotation_at_its_first_page() {
     for mode in ["delete", "wal"] {
@@ -309,7 +308,7 @@ fn a_log_under_a_new_key_is_recovered_by_a_connection_that_knew_the_former_one()
     is_sound(&early);
 }
 
-/// A file in the middle of a rotation, page 3 torn by a batch that was cut short, and the
+/// A file in the middle of a rotation, with page 3 torn by an interrupted batch, and the
 /// double-write file of that batch.
 fn torn(room: &Room, tear_at: usize) {
     let path = room.path("a.db");
@@ -417,7 +416,7 @@ fn a_new_master_key_shuts_out_the_other_slots() {
 }
 
 #[test]
-fn an_older_header_put_back_is_noticed_by_who_knows_the_newer_one() {
+fn an_old_header_is_detected_by_a_connection_that_knows_a_newer_one() {
     let room = Room::new();
     let connection = room.open("a.db");
     fill(&connection, "t", 10);
@@ -435,7 +434,7 @@ fn an_older_header_put_back_is_noticed_by_who_knows_the_newer_one() {
 }
 
 #[test]
-fn what_cannot_be_rotated_says_why() {
+fn an_impossible_rotation_says_why() {
     let refused = |connection: &Connection, words: &str| {
         let answer = connection.query_row("PRAGMA strongroom_rotate", [], |_| Ok(()));
         let error = answer.expect_err("refused").to_string();
@@ -464,7 +463,7 @@ fn what_cannot_be_rotated_says_why() {
     is_sound(&other);
 }
 
-/// Several rotations may pass between a reader's look at the header and its look at a page.
+/// Several rotations may happen between a reader's reads of the header and of a page.
 #[test]
 fn readers_keep_up_with_one_rotation_after_the_other() {
     const ROTATIONS: usize = 200;
@@ -491,7 +490,7 @@ fn readers_keep_up_with_one_rotation_after_the_other() {
             for _ in 0..ROTATIONS {
                 rotate_among_readers(&connection);
                 if mode == "wal" {
-                    // The first rotation waits for it.
+                    // The first rotation waits for this.
                     text(&connection, "PRAGMA wal_checkpoint(TRUNCATE)");
                 }
             }
@@ -499,9 +498,9 @@ fn readers_keep_up_with_one_rotation_after_the_other() {
     }
 }
 
-/// Who opened the file while it was being created has a header without the keys that came since.
+/// A connection that opened the file during its creation has a header without the keys added since.
 #[test]
-fn who_opened_during_the_creation_learns_of_a_rotation() {
+fn a_connection_opened_during_the_creation_learns_of_a_rotation() {
     for mode in ["delete", "wal"] {
         let room = Room::new();
         let creator = room.open("x.db");
@@ -530,7 +529,7 @@ fn who_opened_during_the_creation_learns_of_a_rotation() {
     }
 }
 
-/// As a kill just behind the first commit leaves it: copy 1 of the header is still copy 0.
+/// As after a kill right behind the first commit: copy 1 of the header still equals copy 0.
 #[test]
 fn a_creation_is_finished_with_the_keys_that_are_in_force() {
     use page_codec::header::COPY_SIZE;

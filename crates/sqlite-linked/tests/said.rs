@@ -1,4 +1,4 @@
-//! What is said tells no secret: errors, SQLite's log, panics, and what `Debug` prints.
+//! Messages contain no secret: errors, SQLite's log, panics, and `Debug` output.
 #![expect(
     unsafe_code,
     reason = "SQLite's log is configured through its C interface"
@@ -19,7 +19,7 @@ use keyring::Credential;
 use keyring::source::KeySource;
 use sqlite_linked::KeyToken;
 
-/// A passphrase and a raw key, no part of which is said by chance.
+/// A passphrase and a raw key, no part of which appears in a message by chance.
 const PASSPHRASE: &str = "Zw7!quorn-velvet-oxbow";
 const DIGITS: &str = "9d17e45bc83a7106f2ad4e902bd6681fb37c05ea5984c13e9640df228b67f01d";
 
@@ -80,8 +80,8 @@ fn assert_nothing_told() {
     }
 }
 
-/// SQLite repeats a statement that fails while it is prepared, and pragmas do, behind what the VFS
-/// said. It is not ours to change; see the test below.
+/// If a statement fails while it is prepared, as pragmas do, SQLite appends the statement to the
+/// VFS's message. We cannot change that; see the test below.
 fn without_statement(line: &str) -> &str {
     match line.split_once(" in \"PRAGMA") {
         Some((said, _)) if line.starts_with("log ") => said,
@@ -89,7 +89,7 @@ fn without_statement(line: &str) -> &str {
     }
 }
 
-/// Errors and answers of one connection.
+/// Collects errors and results of one connection.
 fn listen_to(connection: &rusqlite::Connection) {
     say(last_error(connection));
     for pragma in ["status", "keys", "cipher", "version"] {
@@ -113,7 +113,7 @@ fn wrong_keys(room: &Room) {
     ] {
         let connection = room.open_keyless("x.db");
         let failure = failure(&connection, &sql);
-        // The driver may repeat the statement; SQLite and the engine may not.
+        // The driver may repeat the statement; SQLite and the engine must not.
         say(failure.message.replace(&sql, ""));
         say(failure.detail);
         listen_to(&connection);
@@ -183,8 +183,8 @@ fn printed_values() {
 }
 
 #[test]
-fn nothing_that_is_said_tells_a_secret() {
-    in_own_process("nothing_that_is_said_tells_a_secret", &[], || {
+fn no_message_contains_a_secret() {
+    in_own_process("no_message_contains_a_secret", &[], || {
         listen();
         let room = Room::new();
         wrong_keys(&room);
@@ -195,7 +195,7 @@ fn nothing_that_is_said_tells_a_secret() {
     });
 }
 
-/// SQLite's own words are not ours to choose. The threat model says so.
+/// We do not control SQLite's own messages. The threat model says so.
 #[test]
 fn sqlite_repeats_in_its_log_a_pragma_that_fails() {
     in_own_process("sqlite_repeats_in_its_log_a_pragma_that_fails", &[], || {

@@ -1,4 +1,4 @@
-//! Nothing that comes from content stands readable in any file, whatever happens to the process.
+//! No file contains anything readable that comes from content, whatever happens to the process.
 
 mod common;
 
@@ -18,12 +18,12 @@ const CANARY: &str = "canary-that-sings-in-clear";
 const NUMBER: i64 = 0x1357_9bdf_0246_8ace;
 const REAL: f64 = 1.234_567_890_123_456_7e-89;
 
-/// Everything that must be in no file: text, numbers as SQLite stores them (big-endian), and what
-/// SQLite itself writes into databases.
+/// Everything that must not appear in a file: text, numbers as SQLite stores them (big-endian), and
+/// what SQLite itself writes into databases.
 fn needles() -> Vec<Vec<u8>> {
     vec![
         CANARY.as_bytes().to_vec(),
-        // Text in UTF-16 would differ; the tail catches text that spans pages.
+        // UTF-16 text would look different; the tail catches text that spans pages.
         b"sings-in-clear".to_vec(),
         NUMBER.to_be_bytes().to_vec(),
         NUMBER.to_le_bytes().to_vec(),
@@ -64,7 +64,7 @@ fn create(connection: &Connection) {
         .expect("creates");
 }
 
-/// Inserts rows full of what must not be seen.
+/// Inserts rows full of content that must not be visible.
 fn insert(connection: &Connection, rows: i64) {
     let mut statement = connection
         .prepare("INSERT INTO singers(b, c, d) VALUES(?1, ?2, ?3)")
@@ -188,8 +188,8 @@ fn a_killed_process_leaves_nothing_in_clear() {
     }
 }
 
-/// The temporary files that this process has open, through its descriptors: they have no name any
-/// more.
+/// The temporary files that this process has open, through its descriptors, since they are already
+/// unlinked.
 #[cfg(target_os = "linux")]
 fn open_temporary_files() -> Vec<std::path::PathBuf> {
     std::fs::read_dir("/proc/self/fd")
@@ -264,7 +264,7 @@ fn temporary_files_hold_nothing_in_clear() {
     );
 }
 
-/// A plain copy of an encrypted database, page for page: what someone who knows all of the
+/// A plain copy of an encrypted database, page for page: what an attacker who knows the whole
 /// plaintext has.
 fn plain_twin(source: &Connection, path: &Path) {
     let mut plain = Connection::open(path).expect("opens");
@@ -293,7 +293,7 @@ fn journal_checksum(nonce: u32, page: &[u8]) -> u32 {
         })
 }
 
-/// How many of a journal's records carry the checksum that their plaintext gives.
+/// How many of a journal's records contain the checksum of their plaintext.
 fn checksums_told(journal: &[u8], plaintext: &[Vec<u8>]) -> (usize, usize) {
     let nonce = big_endian(journal, 12);
     let sector_size = big_endian(journal, 20) as usize;
@@ -301,17 +301,17 @@ fn checksums_told(journal: &[u8], plaintext: &[Vec<u8>]) -> (usize, usize) {
     let records: Vec<&[u8]> = journal[sector_size..]
         .chunks_exact(4 + PAGE_SIZE + 4)
         .collect();
-    let told = records.iter().filter(|record| {
+    let in_clear = records.iter().filter(|record| {
         let Some(page) = plaintext.get((big_endian(record, 0) as usize).wrapping_sub(1)) else {
             return false;
         };
         big_endian(record, 4 + PAGE_SIZE) == journal_checksum(nonce, page)
     });
-    (told.count(), records.len())
+    (in_clear.count(), records.len())
 }
 
 #[test]
-fn a_journal_tells_no_checksum_of_known_plaintext() {
+fn a_journal_contains_no_checksum_of_known_plaintext() {
     let room = Room::new();
     let connection = room.open("x.db");
     create(&connection);
@@ -323,7 +323,7 @@ fn a_journal_tells_no_checksum_of_known_plaintext() {
         connection
             .execute_batch("PRAGMA cache_size=100; BEGIN; UPDATE singers SET c = c + 1")
             .expect("updates");
-        // What is gathered is written out at the latest when the pages are.
+        // What is gathered is written out at the latest together with the pages.
         connection
             .execute_batch("PRAGMA cache_size=1; UPDATE singers SET c = c + 1")
             .expect("spills");
@@ -359,7 +359,7 @@ fn wal_checksum(native_little_endian: bool, start: WalChecksum, bytes: &[u8]) ->
     })
 }
 
-/// The checksums of all frames, computed from the log's header, which is in clear, and from the
+/// The checksums of all frames, computed from the log's header, which is in clear, and the
 /// plaintext of the pages.
 fn checksums_of_plaintext(wal: &[u8], plaintext: &[Vec<u8>]) -> Vec<(WalChecksum, WalChecksum)> {
     let little_endian = big_endian(wal, 0) & 1 == 0;
@@ -389,7 +389,7 @@ fn one_transaction_in_wal(room: &Room, connection: &Connection, name: &str) -> V
 }
 
 #[test]
-fn a_log_tells_no_checksum_of_known_plaintext_and_its_index_tells_one() {
+fn a_log_contains_no_checksum_of_known_plaintext_and_its_index_contains_one() {
     let room = Room::new();
     let connection = room.open("x.db");
     create(&connection);
@@ -423,8 +423,8 @@ fn a_log_tells_no_checksum_of_known_plaintext_and_its_index_tells_one() {
     what_the_index_shows(&room, &connection, &wal, sums.last().expect("frames").0);
 }
 
-/// The `-shm` file, which SQLite writes through memory that no VFS sees
-/// (sqlite.org/walformat.html, section 2). It shows, while the database is open or after a crash:
+/// The `-shm` file, which SQLite writes through shared memory, past every VFS
+/// (sqlite.org/walformat.html, section 2). While the database is open or after a crash it shows
 /// page numbers and counts, which the log shows too, and *one* checksum that depends on content:
 /// the 64-bit sum over all frames up to the last committed one (`aFrameCksum`, offset 24).
 fn what_the_index_shows(room: &Room, connection: &Connection, wal: &[u8], last: WalChecksum) {
@@ -447,7 +447,7 @@ fn what_the_index_shows(room: &Room, connection: &Connection, wal: &[u8], last: 
     for (position, page) in frames.iter().enumerate() {
         assert_eq!(native(136 + 4 * position), *page, "aPgno");
     }
-    // Behind the page numbers of the first block stands a hash table of 16-bit frame numbers.
+    // After the page numbers of the first block comes a hash table of 16-bit frame numbers.
     let numbers_end = 136 + 4 * 4062;
     assert!(
         index[136 + 4 * frames.len()..numbers_end]
@@ -486,7 +486,7 @@ fn assert_no_secret(said: &str) {
 }
 
 #[test]
-fn debug_output_tells_no_secret() {
+fn debug_output_contains_no_secret() {
     let key = || keyring::source::parse_raw_key(SECRET_KEY.as_bytes()).expect("a key");
     for credential in [
         Credential::passphrase(SECRET),
@@ -502,7 +502,7 @@ fn debug_output_tells_no_secret() {
 }
 
 #[test]
-fn messages_and_answers_tell_no_secret() {
+fn messages_and_answers_contain_no_secret() {
     let room = Room::new();
     std::fs::write(room.path("bad-key"), format!("{SECRET_KEY}{SECRET_KEY}")).expect("writable");
     drop(room.open("x.db").execute_batch("CREATE TABLE t(a)"));
@@ -523,7 +523,7 @@ fn messages_and_answers_tell_no_secret() {
     ];
     for sql in wrong {
         let failure = failure(&connection, &sql);
-        // The driver may repeat the statement; SQLite and the engine may not.
+        // The driver may repeat the statement; SQLite and the engine must not.
         let said = failure.message.replace(&sql, "");
         assert_no_secret(&format!("{said} {}", failure.detail));
     }

@@ -1,4 +1,4 @@
-//! The smallest and the largest: pages, databases, and numbers of connections.
+//! Extreme sizes: pages, databases, and numbers of connections.
 #![expect(unsafe_code, reason = "SQLite's own counters and test controls")]
 
 mod common;
@@ -10,7 +10,7 @@ use rusqlite::{Connection, MAIN_DB, backup::Backup};
 
 const MODES: [&str; 6] = ["delete", "truncate", "persist", "memory", "off", "wal"];
 
-/// Set by `cargo xtask storm --large`: what takes minutes and gigabytes is run, too.
+/// Set by `cargo xtask storm --large`: also run what takes minutes and gigabytes.
 fn is_large() -> bool {
     std::env::var_os("STRONGROOM_STORM_LARGE").is_some()
 }
@@ -67,7 +67,7 @@ fn the_smallest_and_the_largest_pages_work_in_every_mode() {
     }
 }
 
-/// A copy of `source` by the backup interface.
+/// A copy of `source` made with the backup API.
 fn backed_up(room: &Room, source: &Connection) -> Connection {
     let mut copy = room.open("copy.db");
     let backup = Backup::new_with_names(source, MAIN_DB, &mut copy, MAIN_DB).expect("begins");
@@ -86,7 +86,7 @@ fn a_database_of_no_page_takes_every_operation() {
     let connection = room.open("x.db");
     assert_eq!(text(&connection, "PRAGMA integrity_check"), "ok");
     assert_eq!(text(&connection, "PRAGMA page_count"), "0");
-    // Nothing is on disk, so there is nothing to verify or to rotate, and that is said.
+    // Nothing is on disk, so there is nothing to verify or to rotate, and the pragma says so.
     for pragma in [
         "strongroom_verify",
         "strongroom_rotate",
@@ -97,7 +97,7 @@ fn a_database_of_no_page_takes_every_operation() {
     }
     assert_eq!(text(&connection, &key("rekey", "33")), "ok");
     let copy = backed_up(&room, &connection);
-    // SQLite's backup and its VACUUM begin the database, with one page.
+    // SQLite's backup and VACUUM start the database with one page.
     assert_sound(&copy);
     drop((copy, connection));
     let size = std::fs::metadata(room.path("x.db")).expect("there").len();
@@ -166,9 +166,9 @@ fn a_database_of_one_page_takes_every_operation() {
     }
 }
 
-/// SQLite's lock bytes moved from 1 GiB to 64 KiB, as SQLite's own tests move them: so the page
-/// that SQLite leaves out, and the page with content that holds the locked bytes, are reached by a
-/// small file. `cargo xtask storm --large` goes to 1 GiB itself, and beyond 4 GiB.
+/// SQLite's lock bytes are moved from 1 GiB to 64 KiB, as SQLite's own tests do. So a small file
+/// reaches the page that SQLite leaves out, and the page with content that contains the locked
+/// bytes. `cargo xtask storm --large` goes to 1 GiB itself, and beyond 4 GiB.
 #[test]
 fn the_pages_of_the_lock_bytes_are_like_others() {
     const NAME: &str = "the_pages_of_the_lock_bytes_are_like_others";
@@ -260,8 +260,8 @@ fn use_once(room: &Room, number: usize) {
     }
 }
 
-/// Descriptors and SQLite's memory are back where they were; the process has not grown by more than
-/// the bound. An ordinary run opens 1,000 connections, a large one 10,000.
+/// Descriptors and SQLite's memory return to their former values, and the process has not grown by
+/// more than the bound. An ordinary run opens 1,000 connections, a large one 10,000.
 #[cfg(target_os = "linux")]
 #[test]
 fn thousands_of_connections_leave_nothing_behind() {
@@ -277,10 +277,10 @@ fn thousands_of_connections_leave_nothing_behind() {
                 "PRAGMA synchronous=OFF; CREATE TABLE t(a); INSERT INTO t VALUES(1)",
             );
         }
-        // Keeps the log, so that not each connection makes and deletes the file.
+        // Keeps the log alive, so that not every connection creates and deletes the file.
         let keeper = room.open("log.db");
         assert_eq!(text(&keeper, "SELECT count(*) FROM t"), "1");
-        // Allocators and caches of the process reach their size first.
+        // Lets allocators and caches of the process reach their steady size first.
         (0..300).for_each(|number| use_once(&room, number));
         let before = (descriptors(), memory_used());
         let resident = resident_pages();
@@ -305,7 +305,7 @@ fn five_hundred_connections_are_open_at_once() {
             );
             text(&room.open("x.db"), &format!("PRAGMA journal_mode={mode}"));
             let before = (descriptors(), memory_used());
-            // Two descriptors each, with a log, which the usual limit of 1,024 allows.
+            // With a log each has two descriptors, which the usual limit of 1,024 allows.
             let all: Vec<Connection> = (0..500).map(|_| room.open("x.db")).collect();
             for (number, connection) in all.iter().enumerate().step_by(7) {
                 run(connection, "UPDATE t SET a = a + 1");
@@ -321,7 +321,7 @@ fn five_hundred_connections_are_open_at_once() {
 }
 
 /// Beyond the lock bytes at 1 GiB and beyond 4 GiB. Pages of an encrypted file cannot be sparse, so
-/// an ordinary run, which must not write so much, leaves this out.
+/// an ordinary run skips this to avoid writing that much.
 #[test]
 fn a_file_grows_beyond_4_gib() {
     const ROWS: i64 = 5;

@@ -1,4 +1,4 @@
-//! Files that were changed while nobody had them open: what is detected, and how it is said.
+//! Files that were changed while not open: what is detected, and how it is reported.
 
 mod common;
 
@@ -14,7 +14,7 @@ use rusqlite::ffi::{SQLITE_CORRUPT, SQLITE_IOERR_DATA, SQLITE_NOTADB};
 
 const ROWS: i64 = 500;
 
-/// A database with two tables of [`ROWS`] rows; returns the number of its pages.
+/// Creates a database with two tables of [`ROWS`] rows; returns its page count.
 fn make(room: &Room, name: &str) -> usize {
     let connection = room.open(name);
     fill(&connection, "t", ROWS);
@@ -28,7 +28,7 @@ fn read_t(room: &Room, name: &str) -> Result<i64, Failure> {
     read_rows(&room.open(name), "t")
 }
 
-/// The page that holds a row, found by what a change of it, and back, changes in the file.
+/// The page with a row, found by changing the row and comparing the files.
 fn page_of_row(room: &Room, name: &str, a: i64) -> usize {
     let before = std::fs::read(room.path(name)).expect("readable");
     for version in [9, 0] {
@@ -138,7 +138,7 @@ fn a_page_of_another_database_with_the_same_key_does_not_open() {
     );
 }
 
-/// The limit that `docs/page-format.md` states: there is no counter over all pages.
+/// The limit stated in `docs/page-format.md`: there is no counter over all pages.
 #[test]
 fn an_older_copy_of_a_page_or_of_the_file_is_accepted() {
     let room = Room::new();
@@ -204,9 +204,9 @@ fn a_file_that_was_cut_is_an_error() {
     }
 }
 
-/// `docs/page-format.md`: a file without a page whose header is incomplete, or says that the first
-/// transaction is not committed, is a new database. A cut this short cannot be told from a power
-/// failure while the database was being made.
+/// `docs/page-format.md`: a file without pages whose header is incomplete, or says that the first
+/// transaction is not committed, is a new database. A file truncated this short cannot be told from
+/// a power failure during creation.
 #[test]
 fn a_file_cut_inside_its_header_is_an_empty_database() {
     let room = Room::new();
@@ -225,7 +225,7 @@ fn a_file_cut_inside_its_header_is_an_empty_database() {
     }
 }
 
-/// Flips a bit at `offset` of the header copies in `copies`.
+/// Flips a bit at `offset` in the given header copies.
 fn damage_header(path: &Path, copies: &[usize], offset: usize) {
     edit(path, |bytes| {
         for copy in copies {
@@ -235,7 +235,7 @@ fn damage_header(path: &Path, copies: &[usize], offset: usize) {
 }
 
 #[test]
-fn one_damaged_header_copy_costs_nothing_and_two_are_said_to_be_damaged() {
+fn one_damaged_header_copy_is_harmless_and_two_are_reported() {
     let room = Room::new();
     make(&room, "x.db");
     for (offset, size, field) in COPY_FIELDS {
@@ -261,7 +261,7 @@ fn one_damaged_header_copy_costs_nothing_and_two_are_said_to_be_damaged() {
     }
 }
 
-/// Changes a byte of both header copies and makes their checksums right again, as an attacker can.
+/// Changes a byte of both header copies and recomputes their checksums, as an attacker can.
 fn alter_header(path: &Path, offset: usize, change: impl Fn(u8) -> u8) {
     edit(path, |bytes| {
         for copy in bytes[..REGION_SIZE].chunks_exact_mut(COPY_SIZE) {
@@ -340,8 +340,8 @@ fn a_bad_page_does_not_poison_the_connection() {
     }
 }
 
-/// SQLite reads as many bytes as its default page has before it knows the size of the pages. Bad
-/// pages in that range cost no more than bad pages elsewhere.
+/// Before it knows the page size, SQLite reads as many bytes as its default page has. Bad pages in
+/// that range do no more harm than bad pages elsewhere.
 #[test]
 fn a_bad_page_behind_page_one_costs_only_itself_whatever_the_page_size() {
     for page_size in [512, 1024, 2048] {

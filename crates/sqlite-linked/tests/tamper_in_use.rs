@@ -1,5 +1,5 @@
-//! An attacker who writes the files while they are in use: no transaction that was committed is
-//! overwritten, no old header is taken for the one in force.
+//! An attacker who writes to the files while they are in use: no committed transaction is
+//! overwritten, and no old header is accepted.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn bytes(path: &Path, offset: usize, size: usize) -> Vec<u8> {
     std::fs::read(path).expect("readable")[offset..][..size].to_vec()
 }
 
-/// Writes over the file as it stands, as whoever owns the disk would.
+/// Overwrites a part of the file in place, as an attacker with access to the disk would.
 fn overwrite(path: &Path, offset: usize, bytes: &[u8]) {
     let file = std::fs::OpenOptions::new().write(true).open(path);
     file.expect("opens")
@@ -31,7 +31,7 @@ fn overwrite(path: &Path, offset: usize, bytes: &[u8]) {
         .expect("writes");
 }
 
-/// Two connections that have read the same, the second of which has then committed.
+/// Two connections that have read the same state, after which the second has committed.
 fn reader_and_writer(room: &Room, more: &str) -> (Connection, Connection, Vec<u8>) {
     let reader = room.open_with("x.db", more);
     run(
@@ -72,14 +72,14 @@ fn an_old_trailer_of_page_1_keeps_no_stale_cache_alive() {
 }
 
 #[test]
-fn with_freshness_an_old_page_1_lets_no_writer_overwrite_what_others_committed() {
+fn with_freshness_no_writer_overwrites_commits_because_of_an_old_page_1() {
     for mode in ["delete", "persist", "truncate"] {
         let room = Room::new();
         let path = room.path("x.db");
         let (reader, writer, old) = reader_and_writer(&room, "&freshness=on");
         text(&reader, &format!("PRAGMA journal_mode={mode}"));
         let new = bytes(&path, page_offset(1), PAGE_SIZE);
-        // All of the page: it opens, and is what the reader saw last.
+        // The whole page: it opens, and equals what the reader saw last.
         overwrite(&path, page_offset(1), &old);
         let result = reader.execute_batch("UPDATE account SET money = money + 1");
         assert!(result.is_err(), "{mode}: the page on the disk is newer");
@@ -126,7 +126,7 @@ fn with_freshness_a_writer_goes_on_after_others_rolled_back() {
 }
 
 #[test]
-fn an_old_copy_of_the_header_makes_no_connection_forget_what_it_knows() {
+fn an_old_copy_of_the_header_does_not_reset_known_versions() {
     let room = Room::new();
     let path = room.path("x.db");
     let first = room.open_with("x.db", "&freshness=on");
@@ -140,7 +140,7 @@ fn an_old_copy_of_the_header_makes_no_connection_forget_what_it_knows() {
     );
     let page_two = bytes(&path, page_offset(2), PAGE_SIZE);
     overwrite(&path, COPY_SIZE, &creation);
-    // It is opened, and reads, while the header says that the creation goes on.
+    // Opened, and read, while the header says that the creation is not finished.
     let second = room.open_with("x.db", "&freshness=on");
     run(&second, "PRAGMA cache_size=0");
     let read = || second.query_row("SELECT b FROM t", [], |row| row.get::<_, String>(0));
@@ -202,7 +202,7 @@ fn an_old_header_beside_a_damaged_one_brings_no_removed_key_back() {
     assert!(!opens());
 }
 
-/// Lowers the number of frames in both copies of the index's header, and mends their checksum
+/// Lowers the number of frames in both copies of the index header, and recomputes their checksum
 /// (sqlite.org/walformat.html 2.1 and 4.1).
 fn take_frames_back(index: &Path, frames: u32) {
     const COPY: usize = 48;

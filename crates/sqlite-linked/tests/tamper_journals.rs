@@ -1,4 +1,4 @@
-//! Logs and journals that were changed: believed up to the first record that does not open.
+//! Altered logs and journals: they are valid up to the first record that does not open.
 
 mod common;
 
@@ -8,7 +8,7 @@ use rusqlite::ffi::SQLITE_IOERR_DATA;
 
 const ROWS: i64 = 500;
 
-/// Copies a database and its journals as they stand: as a crash would leave them.
+/// Copies a database and its journals, as a crash would leave them.
 fn snapshot(room: &Room, from: &str, to: &str) {
     for suffix in ["", "-wal", "-journal"] {
         let target = room.path(&format!("{to}{suffix}"));
@@ -27,8 +27,8 @@ fn frame_offset(index: usize) -> usize {
     32 + index * FRAME_SIZE
 }
 
-/// A database in WAL mode, left as by a crash, whose log holds three transactions of one frame
-/// each: row 100 in versions 1, 2, 3. Not checkpointed: version 0 is in the database.
+/// A database in WAL mode, left as by a crash, whose log has three transactions of one frame each:
+/// row 100 in versions 1, 2, 3. Without a checkpoint the database contains version 0.
 fn crashed_in_wal(room: &Room, name: &str) {
     let connection = room.open("living.db");
     text(&connection, "PRAGMA journal_mode=wal");
@@ -125,8 +125,8 @@ fn a_log_is_believed_up_to_the_first_frame_that_was_altered() {
     }
 }
 
-/// With a log, SQLite takes the size of the database from the log and reads what lies behind the
-/// end of the file as zeros, which it would give out as the rest of a long value.
+/// With a log, SQLite takes the size of the database from the log, and reads what lies beyond the
+/// end of the file as zeros. It would return them as the rest of a long value.
 #[test]
 fn pages_cut_off_a_file_with_a_log_are_an_error_and_not_zeros() {
     let room = Room::new();
@@ -159,8 +159,8 @@ fn pages_cut_off_a_file_with_a_log_are_an_error_and_not_zeros() {
     }
 }
 
-/// While a log is in use its index names the frame that holds a page: there is no end of the log
-/// to take it for.
+/// While a log is in use its index names the frame of each page, so a bad frame cannot be mistaken
+/// for the end of the log.
 #[cfg(unix)]
 #[test]
 fn a_frame_altered_under_an_open_database_is_an_error_that_names_it() {
@@ -199,8 +199,8 @@ fn a_frame_altered_under_an_open_database_is_an_error_that_names_it() {
 /// Bytes of a record: number, image, checksum.
 const RECORD_SIZE: usize = 4 + PAGE_SIZE + 4;
 
-/// A database left as by a crash in the middle of a transaction that turns every row to version
-/// 1, with a hot journal; returns the offset of the first record in the journal.
+/// A database left as by a crash in the middle of a transaction that sets every row to version 1,
+/// with a hot journal. Returns the offset of the first record in the journal.
 fn crashed_in_rollback_mode(room: &Room, name: &str) -> usize {
     let connection = room.open("living.db");
     fill(&connection, "t", ROWS);
@@ -223,7 +223,7 @@ fn crashed_in_rollback_mode(room: &Room, name: &str) -> usize {
     sector_size as usize
 }
 
-/// The header tells how large the file shall be; magic and count are SQLite's to change.
+/// The header contains the size to restore; SQLite may change only magic and count.
 #[test]
 fn a_journal_header_that_was_altered_is_an_error_that_names_it() {
     let room = Room::new();
@@ -262,13 +262,13 @@ fn a_journal_header_that_was_altered_is_an_error_that_names_it() {
             continue;
         }
         read_rows(&connection, "t").expect_err(what);
-        let said = last_error(&connection);
+        let message = last_error(&connection);
         assert!(
-            said.contains("journal's header at byte 0"),
-            "{what}: {said}"
+            message.contains("journal's header at byte 0"),
+            "{what}: {message}"
         );
         drop(connection);
-        // Nothing was undone, nothing was lost: with the true header it is.
+        // Nothing was undone or lost: with the original header it is undone.
         let after = std::fs::metadata(room.path("z.db")).expect("there").len();
         assert_eq!(after, size, "{what}");
         std::fs::write(room.path("z.db-journal"), &journal).expect("writable");
@@ -329,7 +329,7 @@ fn a_hot_journal_is_believed_up_to_the_first_record_that_was_altered() {
     }
 }
 
-/// A record behind a journal that names a super-journal (sqlite.org/fileformat2.html 3).
+/// A record at the end of a journal that names a super-journal (sqlite.org/fileformat2.html 3).
 fn super_journal_record(name: &str, page_size: u32) -> Vec<u8> {
     const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
     let lock_page = 0x4000_0000 / page_size + 1;

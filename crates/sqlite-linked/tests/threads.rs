@@ -1,5 +1,5 @@
-//! Threads of one process: connections of their own, one connection handed on, one used by all,
-//! and a cache that connections share.
+//! Threads of one process: with separate connections, with one that is handed on, with one used by
+//! all, and with a shared cache.
 
 mod common;
 
@@ -15,7 +15,7 @@ fn run(connection: &Connection, sql: &str) {
     loop {
         match connection.execute_batch(sql) {
             Ok(()) => return,
-            // A shared cache has locks on tables, for which SQLite does not wait.
+            // A shared cache has table locks, which SQLite does not wait for.
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseLocked) => {
                 std::thread::yield_now();
             }
@@ -24,7 +24,7 @@ fn run(connection: &Connection, sql: &str) {
     }
 }
 
-/// A table of rows that must all hold the same number whenever anybody looks.
+/// A table whose rows all hold the same number at any time.
 fn create(room: &Room, mode: &str) {
     let connection = room.open("x.db");
     text(&connection, &format!("PRAGMA journal_mode={mode}"));
@@ -79,7 +79,7 @@ fn assert_result(room: &Room, rounds: usize) {
 }
 
 #[test]
-fn threads_have_connections_of_their_own() {
+fn threads_have_separate_connections() {
     let kinds = [
         OpenFlags::SQLITE_OPEN_NO_MUTEX,
         OpenFlags::SQLITE_OPEN_FULL_MUTEX,
@@ -110,7 +110,7 @@ fn one_connection_is_handed_from_thread_to_thread() {
         let mut connection = open(&room, OpenFlags::SQLITE_OPEN_NO_MUTEX);
         run(&connection, "BEGIN IMMEDIATE");
         for _ in 0..THREADS {
-            // A transaction under way, and the locks of its file, go along.
+            // The open transaction and the file's locks move along.
             connection = std::thread::spawn(move || {
                 write_and_look(&connection);
                 connection
@@ -164,7 +164,7 @@ fn keys_change_under_threads_that_write() {
                 let raw = "44".repeat(32);
                 for _ in 0..ROUNDS {
                     look(&connection);
-                    // Busy is an answer here.
+                    // Busy is a result here.
                     for sql in [
                         &format!("PRAGMA strongroom_key_add=\"x'{raw}'\""),
                         "PRAGMA strongroom_key_remove='1'",

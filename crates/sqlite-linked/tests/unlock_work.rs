@@ -1,4 +1,4 @@
-//! What a header that somebody else wrote may cost: a bounded amount of work, which can be set.
+//! The work that a hostile header can demand is bounded, and the bound can be set.
 
 mod common;
 
@@ -9,7 +9,7 @@ use keyring::slots::passphrases_stretched;
 use page_codec::header::{COPY_SIZE, HeaderRegion, REGION_SIZE, Slot, SlotKind};
 use rusqlite::Connection;
 
-/// Fills seven slots of a file with passphrases of that cost, which nobody knows.
+/// Fills seven slots of a file with unknown passphrases of that cost.
 fn fill_slots(room: &Room, name: &str, kdf: Argon2idParameters) {
     room.open(name)
         .execute_batch("CREATE TABLE t(a)")
@@ -37,8 +37,8 @@ fn open(room: &Room, name: &str, more: &str) -> Connection {
 }
 
 #[test]
-fn a_hostile_header_costs_what_is_allowed() {
-    const TEST: &str = "a_hostile_header_costs_what_is_allowed";
+fn a_hostile_header_costs_no_more_than_the_limit() {
+    const TEST: &str = "a_hostile_header_costs_no_more_than_the_limit";
     const DEFAULT: Argon2idParameters = Argon2idParameters::DEFAULT;
     in_own_process(TEST, &[], || {
         let room = Room::new();
@@ -65,7 +65,7 @@ fn a_hostile_header_costs_what_is_allowed() {
             let named = refused.message.contains("unlock_work=");
             assert_eq!(named, tried < 7, "{refused:?}");
         }
-        // A key is not held up by what it does not open.
+        // A raw key is not slowed down by slots that it does not open.
         let before = passphrases_stretched();
         let key = format!("PRAGMA hexkey='{}'", "11".repeat(32));
         let refused = failure(&open(&room, "memory.db", ""), &key);
@@ -95,7 +95,7 @@ fn eight_passphrases_of_one_file_take_the_work_of_one() {
 }
 
 #[test]
-fn a_limit_that_is_none_is_refused() {
+fn an_invalid_limit_is_refused() {
     let room = Room::new();
     for limit in ["0", "-1", "many", "100000", ""] {
         let connection = open(&room, "x.db", &format!("&unlock_work={limit}"));

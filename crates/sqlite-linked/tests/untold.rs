@@ -1,4 +1,5 @@
-//! What SQL learns by the URIs that it may send: of no other file anything before the key is right.
+//! SQL must learn nothing about other files from the URIs that it can supply, until the key is
+//! right.
 
 mod common;
 
@@ -7,7 +8,7 @@ use common::{Room, last_error, open_uri, text};
 use page_codec::header::{COPY_SIZE, HeaderRegion, REGION_SIZE};
 use rusqlite::Connection;
 
-/// Names of sources, and what is there. All are wrong for the database.
+/// Names of key sources of all kinds. All hold wrong keys for the database.
 fn sources(room: &Room) -> Vec<String> {
     let write = |name: &str, content: &[u8]| {
         let path = room.path(name);
@@ -33,7 +34,7 @@ fn sources(room: &Room) -> Vec<String> {
 }
 
 #[test]
-fn a_source_that_an_attached_uri_names_is_told_nothing_of() {
+fn nothing_is_revealed_about_a_source_that_an_attached_uri_names() {
     let room = Room::new();
     room.open("x.db")
         .execute_batch("CREATE TABLE t(a)")
@@ -49,22 +50,25 @@ fn a_source_that_an_attached_uri_names_is_told_nothing_of() {
             let failure = failure(&main, &format!("ATTACH '{uri}' AS other"));
             format!("{failure:?}")
         };
-        let mut told: Vec<String> = Vec::new();
+        let mut details: Vec<String> = Vec::new();
         for source in &sources {
-            told.push(attach("key_file", source));
-            told.push(attach("passphrase_file", source));
+            details.push(attach("key_file", source));
+            details.push(attach("passphrase_file", source));
         }
-        // One that is there, and one that is not.
+        // One that exists, and one that does not.
         for variable in ["PATH", "STRONGROOM_NO_SUCH_VARIABLE"] {
-            told.push(attach("key_env", variable));
-            told.push(attach("passphrase_env", variable));
+            details.push(attach("key_env", variable));
+            details.push(attach("passphrase_env", variable));
         }
-        assert!(told.iter().all(|said| *said == told[0]), "{told:#?}");
+        assert!(
+            details.iter().all(|said| *said == details[0]),
+            "{details:#?}"
+        );
     }
 }
 
 #[test]
-fn whoever_opens_the_connection_is_told_what_is_wrong_with_his_key() {
+fn whoever_opens_the_connection_learns_what_is_wrong_with_the_key() {
     let room = Room::new();
     room.open("x.db")
         .execute_batch("CREATE TABLE t(a)")
@@ -78,7 +82,7 @@ fn whoever_opens_the_connection_is_told_what_is_wrong_with_his_key() {
 }
 
 #[test]
-fn once_the_key_is_right_the_reason_is_told() {
+fn once_the_key_is_right_the_reason_is_reported() {
     let room = Room::new();
     room.open("x.db")
         .execute_batch("CREATE TABLE t(a)")
@@ -101,7 +105,7 @@ fn once_the_key_is_right_the_reason_is_told() {
 }
 
 #[test]
-fn a_wrong_key_by_pragma_is_said_to_be_wrong_after_a_named_one() {
+fn a_wrong_key_by_pragma_is_reported_after_a_named_one() {
     let room = Room::new();
     room.open("x.db")
         .execute_batch("CREATE TABLE t(a)")

@@ -1,4 +1,4 @@
-//! Another VFS above Strongroom's: nothing of the content in clear, nothing lost.
+//! Another VFS stacked above Strongroom's: no plaintext in any file, and nothing lost.
 
 mod common;
 #[path = "common/upper_vfs.rs"]
@@ -27,7 +27,7 @@ fn open(room: &Room, vfs: &str, manner: Manner) -> Connection {
     open_uri(&uri(room, "x.db", vfs))
 }
 
-/// Leaves a transaction open that has spilled into the files, behind one that is committed.
+/// Leaves a transaction open that has spilled into the files, after one that is committed.
 fn use_database(connection: &Connection, mode: &str) {
     text(connection, &format!("PRAGMA journal_mode={mode}"));
     connection
@@ -61,7 +61,7 @@ fn journals_and_logs_are_sealed_and_played_back_under_another_vfs() {
                     path.display()
                 );
             }
-            // What would be found if the process died now, without the other VFS and with it.
+            // What would be found if the process died now, with and without the other VFS.
             for opener in ["strongroom", &vfs] {
                 let name = format!("image-{opener}.db");
                 copy_database(&room.path("x.db"), &room.path(&name));
@@ -122,7 +122,7 @@ fn attached_databases_take_the_key_under_another_vfs() {
 }
 
 #[test]
-fn two_connections_under_a_vfs_that_copies_names_are_told_apart_or_refused() {
+fn two_connections_under_a_vfs_that_copies_names_are_distinguished_or_refused() {
     let room = Room::new();
     let manner = Manner {
         copies_names: true,
@@ -137,7 +137,7 @@ fn two_connections_under_a_vfs_that_copies_names_are_told_apart_or_refused() {
             .expect("writes by a journal of its own");
     }
     assert_eq!(text(&second, "SELECT count(*) FROM t"), "3");
-    // Which of two connections opens a log nobody can tell.
+    // It is unknown which of two connections opens a log.
     let _ = first.query_row("PRAGMA journal_mode=wal", [], |_| Ok(()));
     let refused = first.execute_batch("INSERT INTO t VALUES(1)");
     assert!(

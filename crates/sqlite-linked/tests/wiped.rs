@@ -1,7 +1,8 @@
-//! When a database is closed, no secret of it is left in the memory of the process.
+//! After a database is closed, the memory of the process contains none of its secrets.
 //!
-//! A process opens a database, works, and closes it; this one reads all of its memory before and
-//! after. While the database is open the keys must be found, or the search would prove nothing.
+//! A child process opens a database, works, and closes it; this one reads all of the child's memory
+//! before and after. While the database is open the keys must be found, or the search would prove
+//! nothing.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -18,18 +19,18 @@ use crypto::kdf::{XaesDerivation, derive_from_passphrase, derive_key};
 use crypto::secret::{Key, SecretBytes};
 use page_codec::header::{EpochEntry, Header, HeaderRegion, REGION_SIZE};
 
-/// Where the keys of a case come from, and the file that holds them.
+/// The source of a case's keys, and the file that contains them.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     Passphrase,
     KeyFile,
     /// `PRAGMA hexkey`. The digits go through SQL text, of which SQLite makes copies that it does
-    /// not wipe; the key that they stand for is ours.
+    /// not wipe; but the key itself is held by this library.
     Pragma,
 }
 
 impl Source {
-    /// The parameters of the URI, given the path of the file.
+    /// The URI parameters, given the path of the file.
     fn parameters(self, path: &str) -> String {
         match self {
             Source::Passphrase => format!("&passphrase_file={path}"),
@@ -38,7 +39,7 @@ impl Source {
         }
     }
 
-    /// What stands in the file. Both have no part that a program holds by chance.
+    /// The content of the file. Neither variant occurs in a program by chance.
     fn content(self) -> Vec<u8> {
         match self {
             Source::Passphrase => b"Zw7!quorn-velvet-oxbow-Tamarisk".to_vec(),
@@ -59,9 +60,9 @@ fn hex(byte: u8) -> Vec<u8> {
 /// Whether a secret is in memory while the database is open.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum InUse {
-    /// It is, and is found: else the search would prove nothing.
+    /// It must be found, or the search would prove nothing.
     Kept,
-    /// It is not: only others that were derived from it are.
+    /// It must not: only keys derived from it are.
     Gone,
 }
 
@@ -72,7 +73,8 @@ struct Needle {
     in_use: InUse,
 }
 
-/// All keys between a secret and the pages, derived as `docs/page-format.md` says (section 3).
+/// All keys between a secret and the pages, derived as specified in `docs/page-format.md`, section
+/// 3.
 fn needles(source: Source, header: &Header) -> Vec<Needle> {
     let slot = header.slots[0].as_ref().expect("a slot");
     let content = source.content();
@@ -141,7 +143,7 @@ fn needles(source: Source, header: &Header) -> Vec<Needle> {
     needles
 }
 
-/// A process that has a database open until it is told to close it.
+/// A process that has a database open until told to close it.
 struct Opener {
     child: Child,
     lines: Lines<BufReader<ChildStderr>>,
@@ -185,7 +187,7 @@ impl Opener {
         input.write_all(b"\n").expect("written");
     }
 
-    /// How often each needle stands in the memory of the process, and where.
+    /// Where each needle occurs in the memory of the process.
     fn count(&self, needles: &[Needle]) -> Vec<Vec<String>> {
         let id = self.child.id();
         let maps = std::fs::read_to_string(format!("/proc/{id}/maps")).expect("readable");
@@ -215,7 +217,7 @@ fn offsets<'a>(bytes: &'a [u8], needle: &'a [u8]) -> impl Iterator<Item = usize>
     memchr::memmem::find_iter(bytes, needle)
 }
 
-/// The part of the process: open, work, close, each when told.
+/// The child's role: opens, works and closes, each on request.
 fn open_and_close() {
     let wait = || {
         std::io::stdin()
@@ -246,7 +248,7 @@ fn open_and_close() {
         )
         .expect("works");
     assert_eq!(text(&connection, "PRAGMA integrity_check"), "ok");
-    // A second connection takes the derived key from the cache.
+    // A second connection uses the cached derived key.
     let second = open(&uri);
     assert_eq!(text(&second, "SELECT count(*) > 0 FROM t"), "1");
     drop(second);

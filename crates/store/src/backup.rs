@@ -1,8 +1,7 @@
-//! Backups: a database as it is at one moment, while others go on writing.
+//! Backups: a consistent copy of a database while others go on writing.
 //!
-//! One read transaction lasts as long as the copy. So the copy is of one moment, and a writer
-//! cannot make it begin again and again. With a write-ahead log writers go on; in the other journal
-//! modes their commits wait.
+//! One read transaction spans the whole copy. So the copy is a snapshot, and writers cannot make it
+//! restart. In WAL mode writers go on; in the other journal modes their commits wait.
 
 use crate::KeyToken;
 use crate::convert::{
@@ -22,10 +21,11 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Writes an encrypted backup of an encrypted database that may be in use. The copy has one key
-/// slot, for the credential of `token`; every page of it is read back.
+/// slot, for the credential of `token`; every page of it is verified.
 ///
 /// # Errors
-/// When the source cannot be read or the copy not be written; the target is then untouched.
+///
+/// If the source cannot be read or the copy cannot be written; the target is then unchanged.
 pub fn backup_file(
     source: &Path,
     source_token: &KeyToken,
@@ -51,13 +51,14 @@ pub fn backup_file(
 /// How long to wait for a lock.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Copies an open database as it is: an encrypted one stays encrypted.
+/// Copies an open database without changing its kind: an encrypted one stays encrypted.
 ///
 /// With a token the copy gets one key slot, for that credential, and the pages are copied by the
-/// backup API; without one the copy inherits the slot that opened the source.
+/// backup API. Without one the copy inherits the slot that opened the source.
 ///
 /// # Errors
-/// As [`backup_file`].
+///
+/// As for [`backup_file`].
 pub fn backup(
     connection: &Connection,
     encrypted: bool,
@@ -101,7 +102,7 @@ fn copy_encrypted(
     check_structure(&copy)
 }
 
-/// Pages between two reports.
+/// Pages between two progress reports.
 const STEP_PAGES: i32 = 1024;
 
 fn copy_pages(
@@ -147,7 +148,7 @@ fn step_through(
     }
 }
 
-/// Before a step that found somebody else at work is made again.
+/// Pause before a step that found the database busy is retried.
 const PAUSE: Duration = Duration::from_millis(5);
 
 fn failure(

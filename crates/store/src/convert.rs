@@ -1,7 +1,7 @@
-//! Whole databases from plain to encrypted and back.
+//! Conversion of whole databases from plain to encrypted and back.
 //!
-//! Each copy is written by SQLite itself (`VACUUM INTO`, or the backup API) into a file beside
-//! the destination, read back, synced, and only then given its name.
+//! SQLite itself writes each copy (`VACUUM INTO`, or the backup API) into a file beside the
+//! destination. The copy is read back and synced, and only then renamed to the destination.
 
 use crate::KeyToken;
 use crate::database::{
@@ -26,20 +26,21 @@ pub use self::error::ConvertError;
 pub(crate) use self::error::{copy_error, file_error, with_room};
 pub use crate::replace::Overwrite;
 
-/// What an encrypted copy is to be.
+/// Options for an encrypted copy.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EncryptOptions {
-    /// The cipher; `None` is the default one.
+    /// The cipher; `None` for the default.
     pub cipher: Option<Cipher>,
-    /// Bytes of a page; `None` keeps those of the source.
+    /// Page size in bytes; `None` keeps that of the source.
     pub page_size: Option<u32>,
 }
 
-/// Writes an encrypted copy of a plain database, or of an encrypted one that `source_token`
-/// opens. The source may be in use.
+/// Writes an encrypted copy of a plain database, or of an encrypted one that `source_token` opens.
+/// The source may be in use.
 ///
 /// # Errors
-/// When the source cannot be read or the copy not be written; the destination is then untouched.
+///
+/// If the source cannot be read or the copy cannot be written; the destination is then unchanged.
 pub fn encrypt_copy(
     source: &Path,
     source_token: Option<&KeyToken>,
@@ -50,7 +51,7 @@ pub fn encrypt_copy(
     progress: &Progress,
 ) -> Result<(), ConvertError> {
     check_names(source, target, overwrite)?;
-    // Says what is wrong with source or key before anything is attached.
+    // Reports a problem with source or key before anything is attached.
     let connection = match source_token {
         Some(source_token) => open_encrypted(source, Access::Write, Some(source_token), None)?,
         None => open_existing_plain(source)?,
@@ -70,17 +71,17 @@ pub fn encrypt_copy(
     settle(beside, target, overwrite)
 }
 
-/// The source of a copy: a database of a connection.
+/// The source of a copy: one schema of a connection.
 pub(crate) struct Source {
     pub(crate) connection: Connection,
     pub(crate) schema: &'static str,
 }
 
-/// Opens a source whose copies get pages of another size.
+/// Opens a source whose copies get another page size.
 ///
-/// SQLite keeps the size of pages to come per connection, and the encrypting VFS refuses to change
-/// that of its own database; so the source is attached to a connection that has none. That must
-/// have its encoding, which `opened` tells.
+/// SQLite keeps the page size of future databases per connection, and the encrypting VFS refuses to
+/// change that of its own database. So the source is attached to a connection whose main database
+/// is not the VFS's. That connection must have the source's encoding, which is read from `opened`.
 pub(crate) fn attached(
     opened: &Connection,
     name: &FileUri,
@@ -104,11 +105,12 @@ pub(crate) fn attached(
     })
 }
 
-/// Writes a plain copy of an encrypted database, readable by its owner only. The source may be
-/// in use.
+/// Writes a plain copy of an encrypted database, readable only by its owner. The source may be in
+/// use.
 ///
 /// # Errors
-/// As [`encrypt_copy`].
+///
+/// As for [`encrypt_copy`].
 pub fn decrypt_copy(
     source: &Path,
     token: &KeyToken,
@@ -122,10 +124,11 @@ pub fn decrypt_copy(
     decrypt_connection(&connection, target, overwrite, progress)
 }
 
-/// Writes a plain copy of an open database, readable by its owner only.
+/// Writes a plain copy of an open database, readable only by its owner.
 ///
 /// # Errors
-/// As [`encrypt_copy`].
+///
+/// As for [`encrypt_copy`].
 pub fn decrypt_connection(
     connection: &Connection,
     target: &Path,
@@ -134,7 +137,7 @@ pub fn decrypt_connection(
 ) -> Result<(), ConvertError> {
     check_target(target, overwrite)?;
     let beside = beside(target)?;
-    // Without a word on it the copy would be made as the source is.
+    // Without an explicit parameter the copy would be encrypted like the source.
     let name = plain_uri(beside.path())?;
     with_room(target, connection, "main", || {
         vacuum_into(connection, "main", &name, beside.path(), progress)
@@ -145,17 +148,19 @@ pub fn decrypt_connection(
     settle(beside, target, overwrite)
 }
 
-/// Replaces a plain database by its encrypted copy, in one step, under an exclusive lock.
+/// Atomically replaces a plain database with its encrypted copy, under an exclusive lock.
 ///
 /// # Errors
-/// When another program holds the database, or as [`encrypt_copy`]; the file is then as before.
+///
+/// If another program has the database open, or as for [`encrypt_copy`]; the file is then
+/// unchanged.
 pub fn encrypt_in_place(
     path: &Path,
     token: &KeyToken,
     cipher: Option<Cipher>,
     progress: &Progress,
 ) -> Result<(), ConvertError> {
-    // A link stays a link: what it points to is replaced.
+    // A symbolic link is kept: its target is replaced.
     let path = &fs::canonicalize(path).map_err(|source| file_error(path, source))?;
     let connection = open_existing_plain(path)?;
     let journal_mode = lock_exclusively(path, &connection)?;
@@ -176,11 +181,12 @@ pub fn encrypt_in_place(
     Ok(())
 }
 
-/// Refuses a copy onto its own source, and an unasked one onto anything that exists. The copy
-/// itself checks again; this is for asking before a person types a passphrase for nothing.
+/// Refuses to copy a file onto itself, or onto an existing file unless that was requested. The copy
+/// itself checks again; this allows an early error, before a person types a passphrase.
 ///
 /// # Errors
-/// When the copy would be refused.
+///
+/// If the copy would be refused.
 pub fn check_names(source: &Path, target: &Path, overwrite: Overwrite) -> Result<(), ConvertError> {
     let canonical = |path: &Path| fs::canonicalize(path).ok();
     if canonical(source).is_some_and(|source| canonical(target) == Some(source)) {
@@ -189,7 +195,7 @@ pub fn check_names(source: &Path, target: &Path, overwrite: Overwrite) -> Result
     check_target(target, overwrite)
 }
 
-/// Fails early; what counts is that the rename refuses too.
+/// Only for an early error; the rename at the end refuses as well.
 pub(crate) fn check_target(target: &Path, overwrite: Overwrite) -> Result<(), ConvertError> {
     if target == Path::new("-") {
         return Err(ConvertError::StandardOutput);
@@ -216,8 +222,8 @@ pub(crate) fn open_existing_plain(path: &Path) -> Result<Connection, ConvertErro
     .into())
 }
 
-/// Takes the database for this connection alone; yields its journal mode. In the log of WAL mode
-/// there would be content that the renamed file lacks, so that mode ends first.
+/// Locks the database exclusively; returns its journal mode. WAL mode is ended first, since its log
+/// would contain content that the renamed file lacks.
 pub(crate) fn lock_exclusively(
     path: &Path,
     connection: &Connection,
@@ -257,7 +263,7 @@ pub(crate) fn encrypted_beside(
     Ok(beside)
 }
 
-/// Opens every page of a copy.
+/// Verifies every page of a copy.
 pub(crate) fn check_pages(copy: &Connection, progress: &Progress) -> Result<(), ConvertError> {
     let report = match verify_connection(copy, progress) {
         Err(VerifyError::Stopped) => return Err(ConvertError::Stopped),
@@ -281,7 +287,7 @@ pub(crate) fn check_structure(copy: &Connection) -> Result<(), ConvertError> {
     }
 }
 
-/// How often the growth of a copy is looked at.
+/// How often the growth of a copy is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(crate) fn vacuum_into(
@@ -313,7 +319,7 @@ pub(crate) fn vacuum_into(
                         .min(total),
                 );
                 if stopped.load(Ordering::Acquire) {
-                    // Repeated, because it does nothing before the statement runs.
+                    // Repeated, because it has no effect before the statement runs.
                     handle.interrupt();
                 }
                 std::thread::park_timeout(POLL_INTERVAL);
@@ -350,7 +356,7 @@ pub(crate) fn settle(
         })
 }
 
-/// Bytes of a database.
+/// Size of a database in bytes.
 fn size_of(connection: &Connection, schema: &str) -> Result<u64, ConvertError> {
     let number = |name: &str| {
         let sql = format!("PRAGMA {schema}.{name}");
@@ -378,7 +384,7 @@ mod tests {
             .unwrap();
     }
 
-    /// With a new key, never over an existing file.
+    /// Encrypts with a new key, and never overwrites a file.
     fn encrypt_plain(
         source: &Path,
         target: &Path,

@@ -1,4 +1,4 @@
-//! What a file is, and a connection to it.
+//! Detection of file kinds, and opening of databases.
 
 use crate::KeyToken;
 use crate::first_bytes::first_bytes;
@@ -15,15 +15,15 @@ use thiserror::Error;
 /// Why a database could not be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
-    /// The file could not be looked at.
+    /// The file could not be examined.
     #[error("cannot read {path}: {source}")]
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file does not exist, and was not to be made.
+    /// The file does not exist, and must not be created.
     #[error("there is no file {0}; check the name")]
     Missing(PathBuf),
     /// The file is empty, and content was expected.
@@ -34,7 +34,7 @@ pub enum OpenError {
     Header {
         /// The file.
         path: PathBuf,
-        /// What its first bytes are instead.
+        /// What is wrong with its first bytes.
         source: HeaderError,
     },
     /// A plain database was expected.
@@ -43,31 +43,31 @@ pub enum OpenError {
     /// The encrypting VFS could not be registered.
     #[error("the encrypting file layer did not start: {0}")]
     Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The key does not fit.
+    /// The key does not open the file.
     #[error("{path}: {message}")]
     WrongKey {
         /// The file.
         path: PathBuf,
-        /// What the storage engine said.
+        /// The storage engine's message.
         message: String,
     },
-    /// It is not an encrypted database, or none that can be used.
+    /// The file is not an encrypted database, or is one that cannot be used.
     #[error("{path}: {message}")]
     Unusable {
         /// The file.
         path: PathBuf,
-        /// What the storage engine said.
+        /// The storage engine's message.
         message: String,
     },
-    /// The folder of a file that was to be made does not exist.
+    /// The folder for a new file does not exist.
     #[error("cannot open {path}: there is no folder {folder}; make it, or check the name")]
     NoFolder {
         /// The file.
         path: PathBuf,
-        /// Where it was to be.
+        /// The missing folder.
         folder: PathBuf,
     },
-    /// The system does not let SQLite open the file.
+    /// The operating system refuses to open the file.
     #[error(
         "cannot open {0}: the system refuses; check that it is a file, and the permissions of it \
          and of its folder"
@@ -78,17 +78,17 @@ pub enum OpenError {
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         source: rusqlite::Error,
     },
 }
 
-/// Whether a database may be changed.
+/// The access that is requested to a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Read and write; the file is made when it does not exist.
+    /// Read and write; the file is created if it does not exist.
     Create,
-    /// Read and write a file that exists.
+    /// Read and write an existing file.
     Write,
     /// Read only.
     Read,
@@ -105,25 +105,26 @@ impl Access {
     }
 }
 
-/// What the first bytes of a file say.
+/// The kind of a file, from its first bytes.
 #[derive(Debug)]
 pub enum FileKind {
     /// There is no file.
     Missing,
-    /// A file without any byte: SQLite takes it for a new database.
+    /// An empty file, which SQLite treats as a new database.
     Empty,
     /// A plain SQLite database.
     Plain,
     /// An encrypted database with a readable header.
     Encrypted(Box<HeaderRegion>),
-    /// None of these; the error says what.
+    /// None of these; the error says why.
     Other(HeaderError),
 }
 
-/// Looks at the first bytes of a file.
+/// Determines the kind of a file from its first bytes.
 ///
 /// # Errors
-/// When the file exists and cannot be read.
+///
+/// If the file exists and cannot be read.
 pub fn file_kind(path: &Path) -> Result<FileKind, OpenError> {
     let failed = |source| OpenError::File {
         path: path.to_owned(),
@@ -144,7 +145,7 @@ pub fn file_kind(path: &Path) -> Result<FileKind, OpenError> {
     })
 }
 
-/// Fails unless there is an encrypted database.
+/// Fails unless the file is an encrypted database.
 pub(crate) fn expect_encrypted(path: &Path) -> Result<(), OpenError> {
     let path = path.to_owned();
     Err(match file_kind(&path)? {
@@ -159,18 +160,18 @@ pub(crate) fn expect_encrypted(path: &Path) -> Result<(), OpenError> {
     })
 }
 
-/// Opens a database through SQLite's ordinary file layer; a name of `None` is a database in
-/// memory.
+/// Opens a database through SQLite's default VFS; `None` as path means an in-memory database.
 ///
 /// # Errors
-/// When SQLite cannot open the file.
+///
+/// If SQLite cannot open the file.
 pub fn open_plain(path: Option<&Path>, access: Access) -> Result<Connection, OpenError> {
     register()?;
     let Some(path) = path else {
         let in_memory = || -> rusqlite::Result<Connection> {
             let connection = Connection::open_in_memory_with_flags(Access::Create.flags())?;
-            // SQLite opens temporary files with the VFS of the main database, and this one would
-            // not seal what comes from an encrypted database that is attached.
+            // SQLite opens temporary files with the VFS of the main database. The default VFS would
+            // not seal content of an encrypted database that is attached.
             connection.execute_batch("PRAGMA temp_store=MEMORY")?;
             Ok(connection)
         };
@@ -182,17 +183,19 @@ pub fn open_plain(path: Option<&Path>, access: Access) -> Result<Connection, Ope
     open(path, &plain_uri(path)?, access)
 }
 
-/// The URI of a plain database through the encrypting VFS, so that temporary files are sealed too.
+/// The URI of a plain database, opened through the encrypting VFS so that its temporary files are
+/// sealed.
 pub(crate) fn plain_uri(path: &Path) -> Result<FileUri, OpenError> {
     Ok(uri(path)?.through_strongroom().with("plain", "on"))
 }
 
-/// Opens an encrypted database, or makes a new one. Without a token it stays locked until
-/// `PRAGMA key`; with one, the key is tried at once. No SQL changes its keys: injected SQL could
-/// lock the owner out.
+/// Opens an encrypted database, or creates one. Without a token it stays locked until `PRAGMA key`;
+/// with one, the key is tried at once. SQL cannot change its keys, because injected SQL could lock
+/// the owner out.
 ///
 /// # Errors
-/// When the file cannot be opened or the key does not fit.
+///
+/// If the file cannot be opened or the key does not open it.
 pub fn open_encrypted(
     path: &Path,
     access: Access,
@@ -202,11 +205,13 @@ pub fn open_encrypted(
     open_keyed(path, access, token, cipher, "off")
 }
 
-/// The same for a connection whose keys are to be changed, whatever the environment says of keys in
-/// SQL: by this program's own pragmas, or by a person who types SQL.
+/// Like [`open_encrypted`], for a connection that changes keys, regardless of the environment's
+/// setting for keys in SQL. The changes come from this program's own pragmas, or from a person who
+/// types SQL.
 ///
 /// # Errors
-/// As [`open_encrypted`].
+///
+/// As for [`open_encrypted`].
 pub fn open_for_key_changes(
     path: &Path,
     access: Access,
@@ -232,8 +237,8 @@ fn open_keyed(
     Ok(connection)
 }
 
-/// Opens an encrypted database that is only to be checked, without a map of it: where a disk fails
-/// or the file is cut, a call is an error, and a map would end the process.
+/// Opens an encrypted database for verification only, without a memory map: if the disk fails or
+/// the file is truncated, a system call returns an error, whereas a map would crash the process.
 pub(crate) fn open_for_check(
     path: &Path,
     access: Access,
@@ -270,7 +275,7 @@ pub(crate) fn uri(path: &Path) -> Result<FileUri, OpenError> {
     })
 }
 
-/// Opens a database by a name that the VFS understands.
+/// Opens a database by a URI for the VFS.
 pub(crate) fn open_uri(
     path: &Path,
     uri: &FileUri,
@@ -285,7 +290,7 @@ fn open(path: &Path, uri: &FileUri, access: Access) -> Result<Connection, OpenEr
         .map_err(|source| open_error(path, access, source))
 }
 
-/// SQLite's own message for a file that cannot be opened has the URI in it and no reason.
+/// SQLite's own message for a file that cannot be opened contains the URI and no reason.
 fn open_error(path: &Path, access: Access, source: rusqlite::Error) -> OpenError {
     let path = path.to_owned();
     if source.sqlite_error_code() != Some(ErrorCode::CannotOpen) {
@@ -306,8 +311,8 @@ fn register() -> Result<(), OpenError> {
         .map_err(|error| OpenError::Engine(Box::new(error)))
 }
 
-/// Asks whether the key opened the header. No page is read, so that a damaged one does not stand
-/// in the way of a check.
+/// Checks whether the key opened the header. Reads no page, so that a damaged page does not prevent
+/// a verification.
 fn try_key(path: &Path, connection: &Connection) -> Result<(), OpenError> {
     let path = path.to_owned();
     let message = || last_error(connection).unwrap_or_else(|| "it does not open".to_owned());
@@ -324,7 +329,7 @@ fn try_key(path: &Path, connection: &Connection) -> Result<(), OpenError> {
     }
 }
 
-/// What the storage engine has to say about the last failure on an encrypted database.
+/// The storage engine's message for the last failure on an encrypted database.
 pub fn last_error(connection: &Connection) -> Option<String> {
     let text: Option<String> = connection
         .query_row("PRAGMA strongroom_last_error", [], |row| row.get(0))
@@ -332,17 +337,17 @@ pub fn last_error(connection: &Connection) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
-/// What `PRAGMA strongroom_status` tells of an open database.
+/// The result of `PRAGMA strongroom_status` for an open database.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 pub struct Status {
     /// `encrypted`, `plain`, `new` or `locked`.
     pub state: String,
-    /// The cipher, once there is one.
+    /// The cipher, once it is chosen.
     #[serde(default)]
     pub cipher: Option<String>,
 }
 
-/// The state of an open database; `None` when it is not served by the encrypting VFS.
+/// The state of an open database; `None` if the encrypting VFS does not serve it.
 pub fn status(connection: &Connection) -> Option<Status> {
     let json: String = connection
         .query_row("PRAGMA strongroom_status", [], |row| row.get(0))
@@ -371,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_bytes_tell_what_a_file_is() {
+    fn the_first_bytes_identify_the_kind_of_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         assert!(matches!(

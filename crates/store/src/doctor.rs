@@ -1,5 +1,5 @@
-//! What a file is, what is wrong with it and what to do: without a key as far as that goes, and
-//! without a change of anything.
+//! Diagnosis of a file: what it is, what is wrong with it and what to do. Works as far as possible
+//! without a key, and changes nothing.
 
 mod finding;
 mod mounts;
@@ -19,12 +19,12 @@ use keyring::source::{Exposure, changeable, reachable};
 use page_codec::header::{HeaderError, MAGIC, REGION_SIZE, SLOT_COUNT, UNFINISHED};
 use std::path::{Path, PathBuf};
 
-/// What a file is.
+/// What kind of file was diagnosed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// There is no file.
     Missing,
-    /// No byte: SQLite takes it for a new database.
+    /// An empty file, which SQLite treats as a new database.
     Empty,
     /// A plain SQLite database.
     Plain {
@@ -41,19 +41,19 @@ pub enum What {
     Unknown,
 }
 
-/// What was found at a file.
+/// The result of a diagnosis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnosis {
     /// What it is.
     pub what: What,
-    /// What its owner should know, the worst first.
+    /// What the owner should know, the worst first.
     pub findings: Vec<Finding>,
-    /// Pages that were opened, if a key was given.
+    /// The number of pages opened, if a key was given.
     pub pages_checked: Option<u64>,
 }
 
 impl Diagnosis {
-    /// Whether it is certain what the file is.
+    /// Whether the kind of the file is certain.
     pub fn is_certain(&self) -> bool {
         !matches!(self.what, What::Missing | What::Unknown)
     }
@@ -65,12 +65,13 @@ impl Diagnosis {
     }
 }
 
-/// Looks at a file and at what is beside it. With a key, pages are opened as well.
+/// Diagnoses a file and the files beside it. With a key, pages are opened as well.
 ///
-/// Reads by descriptors of its own, which it closes: not for a process that has the database open.
+/// Opens and closes descriptors of its own: not for a process that has the database open.
 ///
 /// # Errors
-/// When the file cannot be read, or its pages not be checked.
+///
+/// If the file cannot be read, or its pages cannot be checked.
 pub fn diagnose(
     path: &Path,
     token: Option<&KeyToken>,
@@ -95,7 +96,7 @@ pub fn diagnose(
     })
 }
 
-/// The file that is looked at, and what was found so far.
+/// The file being diagnosed, and the findings so far.
 struct Patient<'a> {
     path: &'a Path,
     findings: Vec<Finding>,
@@ -158,7 +159,7 @@ impl Patient<'_> {
             Some([high, low]) => u32::from(u16::from_be_bytes([*high, *low])),
             _ => 0,
         };
-        // The number of pages counts where the two counters of changes agree.
+        // The page count is valid only if the two change counters agree.
         let pages = number(28).filter(|_| number(24).is_some() && number(24) == number(92));
         let told = match pages {
             Some(pages) => u64::from(pages) * u64::from(page_size),
@@ -212,7 +213,7 @@ impl Patient<'_> {
 
     fn look_at_unknown(&mut self) -> Result<What, OpenError> {
         let beginning = self.beginning()?;
-        // What stands before the line end; the rest of the magic reveals the transfer.
+        // The magic up to the carriage return; the rest is what a text-mode transfer changes.
         let name = MAGIC.split(|byte| *byte == b'\r').next().unwrap_or(&MAGIC);
         if beginning.starts_with(name) {
             self.findings.push(Finding::TextTransfer);
@@ -227,7 +228,7 @@ impl Patient<'_> {
         Ok(What::Unknown)
     }
 
-    /// Looks at what is beside the file and at what it lies on.
+    /// Examines the files beside it and the file system.
     fn look_around(&mut self, what: &What) -> Result<(), OpenError> {
         let page_size = match what {
             What::Encrypted(inspection) => inspection.page_size,
@@ -289,7 +290,7 @@ impl Patient<'_> {
             return;
         };
         let folder = folder_of(self.path);
-        // A folder that cannot be listed tells nothing.
+        // A folder that cannot be listed has no findings.
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
         let mut copies: Vec<PathBuf> = entries
             .filter(|entry| is_unfinished_copy(&entry.file_name().to_string_lossy(), &name))
@@ -305,8 +306,8 @@ impl Patient<'_> {
         }
     }
 
-    /// Who reads an encrypted file has ciphertext, and may try passphrases; who changes any file
-    /// can destroy it.
+    /// Whoever can read an encrypted file gets ciphertext and can guess passphrases; whoever can
+    /// change any file can destroy it.
     fn look_at_permissions(&mut self, what: &What) {
         let is_sealed = matches!(what, What::Encrypted(_));
         let exposure = changeable(self.path).or_else(|| reachable(self.path));
@@ -330,7 +331,7 @@ impl Patient<'_> {
                 self.findings.push(Finding::WrongKey(message));
                 return Ok(None);
             }
-            // What is wrong stands among the findings already.
+            // The problem is already among the findings.
             Err(VerifyError::Open(OpenError::Unusable { .. })) => return Ok(None),
             other => other?,
         };
@@ -357,16 +358,17 @@ impl Patient<'_> {
     }
 }
 
-/// Databases of every kind are whole numbers of these.
+/// Sizes of databases of every kind are multiples of this.
 const SECTOR_SIZE: u64 = 512;
-/// Enough to count the frames of a log whose database is gone.
+/// Small enough to count the frames of a log whose database is gone.
 const SMALLEST_PAGE_SIZE: u32 = 512;
 
 fn is_page_size(size: u32) -> bool {
     page_codec::header::is_page_size(size)
 }
 
-/// Whether bytes could be ciphertext: their entropy is that of random ones, near 8 bits in each.
+/// Whether the bytes could be ciphertext: their entropy is near 8 bits per byte, like that of
+/// random ones.
 fn looks_random(bytes: &[u8]) -> bool {
     const ENTROPY_BITS_MIN: f64 = 7.5;
     let mut counts = [0_u32; 256];

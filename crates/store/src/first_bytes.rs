@@ -1,15 +1,15 @@
-//! The first bytes of a file that a connection of this process may have open.
+//! Reads the first bytes of a file that a connection of this process may have open.
 //!
-//! On Unix, a process that closes any descriptor on a file gives up all its POSIX locks there, even
-//! those of SQLite's descriptors (<https://www.sqlite.org/howtocorrupt.html>, section 2.2). So a
-//! file that was looked at is not closed again: there is at most one descriptor for each file that
-//! was named to this process.
+//! On Unix, when a process closes any descriptor of a file, it loses all its POSIX locks on that
+//! file, even those of SQLite's descriptors (<https://www.sqlite.org/howtocorrupt.html>, section
+//! 2.2). So a file that was opened here is never closed: the process keeps at most one descriptor
+//! per file.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Reads up to so many bytes from the beginning of a file.
+/// Reads up to `size_max` bytes from the start of a file.
 #[cfg(unix)]
 pub(crate) fn first_bytes(path: &Path, size_max: usize) -> io::Result<Vec<u8>> {
     use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub(crate) fn first_bytes(path: &Path, size_max: usize) -> io::Result<Vec<u8>> {
         &open[&known]
     } else {
         let file = File::open(path)?;
-        // The path may lead to another file since it was asked for.
+        // The path may point to another file since the lookup.
         match open.entry(name(&file.metadata()?)) {
             Entry::Vacant(entry) => entry.insert(file),
             Entry::Occupied(entry) => {
@@ -50,7 +50,8 @@ pub(crate) fn first_bytes(path: &Path, size_max: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads up to so many bytes from the beginning of a file. Here locks belong to descriptors.
+/// Reads up to `size_max` bytes from the start of a file. On this system locks belong to
+/// descriptors.
 #[cfg(not(unix))]
 pub(crate) fn first_bytes(path: &Path, size_max: usize) -> io::Result<Vec<u8>> {
     use std::io::Read;

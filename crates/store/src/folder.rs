@@ -1,4 +1,4 @@
-//! Folders that stay the same folder whoever renames them, and files that stay the same file.
+//! Handles on folders and files that stay valid when somebody renames them.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// An open folder.
 pub(crate) struct Folder {
-    /// A name that means this folder whatever happens to the one it was opened by, where the system
-    /// has such names; else that one.
+    /// A path to this folder that survives renames, if the system has such paths; else the one it
+    /// was opened with.
     path: PathBuf,
     #[cfg(unix)]
     opened: File,
@@ -33,7 +33,7 @@ impl Folder {
         Ok(Folder { path })
     }
 
-    /// Fails where the name means another folder, or is a link to one.
+    /// Fails if the path now points to another folder, or is a symbolic link.
     fn expect_at(self, path: &Path) -> io::Result<Self> {
         #[cfg(unix)]
         Identity::of(&self.opened.metadata()?).expect(&fs::symlink_metadata(path)?)?;
@@ -47,21 +47,21 @@ impl Folder {
         self.path.join(name.as_ref())
     }
 
-    /// Makes new names in it survive a power failure.
+    /// Makes new names in it durable.
     #[cfg(unix)]
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.opened.sync_all()
     }
 
-    /// Elsewhere directories cannot be opened; the system writes names by itself.
+    /// Directories cannot be opened on this system, which makes names durable by itself.
     #[cfg(not(unix))]
     pub(crate) fn sync(&self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Linux has a name for each open descriptor (proc_pid_fd(5)), by which the kernel finds the very
-/// folder. Where /proc is not mounted, or the system is another, there is none.
+/// Linux has a path for each open descriptor (proc_pid_fd(5)), which resolves to exactly that
+/// folder. `None` if /proc is not mounted, or on other systems.
 #[cfg(unix)]
 fn name_by_descriptor(opened: &File) -> Option<PathBuf> {
     use std::os::fd::AsRawFd;
@@ -73,11 +73,11 @@ fn name_by_descriptor(opened: &File) -> Option<PathBuf> {
     same.then_some(name)
 }
 
-/// Fails where others may move what is in a folder.
+/// Fails if other users could move entries of a folder.
 #[cfg(unix)]
 fn expect_unmovable(metadata: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    /// In a folder with this bit only the owner of a file renames or removes it.
+    /// In a folder with this bit, only the owner of a file can rename or remove it.
     const STICKY: u32 = 0o1000;
     let mode = metadata.permissions().mode();
     if mode & 0o022 == 0 || mode & STICKY != 0 {
@@ -90,16 +90,16 @@ fn expect_unmovable(metadata: &Metadata) -> io::Result<()> {
     ))
 }
 
-/// The name of the file in a private folder.
+/// The name of the copy in a private folder.
 pub(crate) const COPY: &str = "copy";
 
-/// What SQLite may leave beside it, when it is interrupted.
+/// Files that SQLite may leave beside the copy when it is interrupted.
 const REMAINS: [&str; 4] = ["copy", "copy-journal", "copy-wal", "copy-shm"];
 
-/// The end of the name of such a folder.
+/// Suffix of the name of a private folder.
 const PART: &str = ".part";
 
-/// Whether a folder of this name holds the unfinished copy of a file of that name.
+/// Whether a folder of this name belongs to an unfinished copy of the file `of`.
 pub(crate) fn is_unfinished_copy(folder: &str, of: &str) -> bool {
     let middle = folder
         .strip_prefix('.')
@@ -111,7 +111,7 @@ pub(crate) fn is_unfinished_copy(folder: &str, of: &str) -> bool {
     })
 }
 
-/// A new folder that only its owner enters. Dropping it removes it, with the copy.
+/// A new folder that only its owner can enter. Dropping it removes it, together with the copy.
 pub(crate) struct PrivateFolder {
     folder: Folder,
     around: Folder,
@@ -119,7 +119,7 @@ pub(crate) struct PrivateFolder {
 }
 
 impl PrivateFolder {
-    /// Makes it in a folder, with a name like that of the file which will be there.
+    /// Creates it in a folder, with a name derived from that of the final file.
     pub(crate) fn new(around: Folder, name: &str) -> io::Result<Self> {
         let random = u64::from_le_bytes(keyring::random_array().map_err(io::Error::other)?);
         let name = format!(".{name}.{random:016x}{PART}");
@@ -140,7 +140,7 @@ impl PrivateFolder {
         })
     }
 
-    /// The folder around it.
+    /// The folder that contains it.
     pub(crate) fn around(&self) -> &Folder {
         &self.around
     }
@@ -150,8 +150,8 @@ impl PrivateFolder {
         self.folder.entry(name)
     }
 
-    /// Fails unless whoever made a file in it is the only one who enters it: between the making
-    /// and the opening of the folder somebody may have put his own there.
+    /// Fails unless only the file's creator can enter the folder: between creating and opening it,
+    /// somebody may have replaced it with his own.
     #[cfg(unix)]
     pub(crate) fn expect_owner_of(&self, file: &Metadata) -> io::Result<()> {
         use std::os::unix::fs::MetadataExt;
@@ -172,10 +172,10 @@ impl PrivateFolder {
 impl Drop for PrivateFolder {
     fn drop(&mut self) {
         for name in REMAINS {
-            // Most are not there.
+            // Most of these do not exist.
             let _ = fs::remove_file(self.folder.entry(name));
         }
-        // Whoever has moved it away keeps an empty folder.
+        // If somebody has moved it away, only an empty folder is left.
         let _ = fs::remove_dir(self.around.entry(&self.name));
     }
 }
@@ -188,7 +188,7 @@ fn make_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Which file it is, whatever it is called.
+/// The identity of a file, independent of its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
     #[cfg(unix)]
@@ -204,13 +204,13 @@ impl Identity {
         }
     }
 
-    /// Elsewhere nothing stable tells files apart, and nobody renames a file that is in use.
+    /// This system has no stable identity for files, and does not let files in use be renamed.
     #[cfg(not(unix))]
     pub(crate) fn of(_metadata: &Metadata) -> Self {
         Identity {}
     }
 
-    /// Fails where it is another file.
+    /// Fails if it is another file.
     pub(crate) fn expect(self, found: &Metadata) -> io::Result<()> {
         if self == Identity::of(found) {
             Ok(())

@@ -1,8 +1,9 @@
-//! Databases of other programs into encrypted ones: from SQLCipher, and from plain SQLite.
+//! Import of databases from SQLCipher and plain SQLite into encrypted ones.
 //!
-//! SQLite itself makes the copy, from pages that the VFS opens on the way: nothing plain reaches
-//! the disk. The copy is made beside its destination, every page of it is opened, its structure
-//! is checked, and the rows of each table are counted in both; then it gets its name.
+//! SQLite itself makes the copy, from pages that the VFS decrypts on the fly, so no plaintext
+//! reaches the disk. The copy is made beside its destination. Every page of it is opened, its
+//! structure is checked, and the rows of each table are counted in both databases; then it is
+//! renamed.
 
 mod compare;
 mod original;
@@ -27,7 +28,7 @@ use thiserror::Error;
 pub(crate) use original::KEPT;
 pub use sqlcipher::SqlcipherSource;
 
-/// What wrote the source.
+/// The format of the source.
 #[derive(Clone, Copy, Debug)]
 pub enum Form<'a> {
     /// SQLite itself.
@@ -36,29 +37,29 @@ pub enum Form<'a> {
     Sqlcipher(&'a SqlcipherSource),
 }
 
-/// What becomes of the original, when the copy takes its name.
+/// What happens to the original when the copy takes its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Original {
-    /// It is kept, under its name and `.before-import`.
+    /// It is kept, with `.before-import` appended to its name.
     Keep,
-    /// It is removed, once the copy is verified and synced.
+    /// It is removed after the copy was verified and synced.
     Remove,
 }
 
-/// What was imported.
+/// The result of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
-    /// How SQLCipher had written the source.
+    /// The source's parameters, if it is from SQLCipher.
     pub parameters: Option<Parameters>,
-    /// Tables that were compared.
+    /// The number of tables compared.
     pub tables: u64,
-    /// Rows in all of them.
+    /// The number of rows in all of them.
     pub rows: u64,
-    /// Where the original is, if it was kept under another name.
+    /// The path of the original, if it was kept under another name.
     pub original: Option<PathBuf>,
 }
 
-/// Why nothing was imported. Source and destination are as before.
+/// Why nothing was imported. Source and destination are unchanged.
 #[derive(Debug, Error)]
 pub enum ImportError {
     /// The copy could not be made.
@@ -67,12 +68,12 @@ pub enum ImportError {
     /// A database could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The key or the parameters do not fit, or the file is none of SQLCipher's.
+    /// The key or the parameters are wrong, or the file is not from SQLCipher.
     #[error("{path}: {source}")]
     Sqlcipher {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         source: DetectError,
     },
     /// The source cannot be read.
@@ -80,38 +81,38 @@ pub enum ImportError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         source: rusqlite::Error,
-        /// What the storage engine said.
+        /// The storage engine's message.
         detail: Option<String>,
     },
-    /// A transaction was never finished.
+    /// The source has a hot journal.
     #[error(
         "{0} has a journal of a transaction that was interrupted: it must be rolled back by the \
          program that wrote it; open it once with SQLCipher, read from it, close it, and import \
          again"
     )]
     HotJournal(PathBuf),
-    /// Some of the content is in the log, and the database is to be replaced.
+    /// The log has content, and the database is to be replaced.
     #[error(
         "{0} has a write-ahead log with content; before it is replaced in place, open it once with \
          SQLCipher and run PRAGMA wal_checkpoint(TRUNCATE), or import it into another file, which \
          reads the log too"
     )]
     LogLeft(PathBuf),
-    /// The database needs more than SQLite.
+    /// The database depends on extensions that this SQLite lacks.
     #[error(
         "the copy failed: {0}. The database relies on something that only the program which made \
          it defines. Let that program make a copy without it, or drop it there, and import again"
     )]
     Needs(String),
-    /// A transaction was committed meanwhile.
+    /// Another connection committed a transaction meanwhile.
     #[error(
         "{0} was changed while it was copied, so the rows cannot be compared; import it again when \
          no program writes to it"
     )]
     Changed(PathBuf),
-    /// The copy has other rows than the source.
+    /// The copy's rows differ from the source's.
     #[error(
         "the copy was thrown away: table {table} has {copied} rows there, and {source_rows} in the \
          source; check the source with PRAGMA integrity_check"
@@ -124,18 +125,18 @@ pub enum ImportError {
         /// Rows in the source.
         source_rows: i64,
     },
-    /// The name under which the original would be kept is taken.
+    /// The name for keeping the original is taken.
     #[error("{0} exists already; move it away, or say --remove-original")]
     Kept(PathBuf),
-    /// The original could not be kept.
+    /// The original could not be renamed.
     #[error(
         "cannot keep the original as {path}: {source}; import into another file, or say \
          --remove-original"
     )]
     Keep {
-        /// Where it was to be kept.
+        /// The new name.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -143,8 +144,9 @@ pub enum ImportError {
 /// Imports a database into a new encrypted file. The source may be in use.
 ///
 /// # Errors
-/// When the source cannot be read, or the copy not be written or not be proven equal; nothing is
-/// changed then.
+///
+/// If the source cannot be read, the copy cannot be written, or its equality cannot be proven;
+/// nothing is changed then.
 pub fn import_copy(
     source: &Path,
     form: Form,
@@ -167,10 +169,11 @@ pub fn import_copy(
     Ok(imported)
 }
 
-/// Imports a database and gives the copy its name, under an exclusive lock.
+/// Imports a database and replaces it with the copy, under an exclusive lock.
 ///
 /// # Errors
-/// As [`import_copy`], and when another program has the source open.
+///
+/// As for [`import_copy`], and if another program has the source open.
 pub fn import_in_place(
     path: &Path,
     form: Form,
@@ -180,7 +183,7 @@ pub fn import_in_place(
     progress: &Progress,
 ) -> Result<Imported, ImportError> {
     file_kind_of_existing(path)?;
-    // A link stays a link: what it points to is replaced.
+    // A symbolic link is kept: its target is replaced.
     let path = &fs::canonicalize(path).map_err(|source| file_error(path, source))?;
     let import = Import {
         path,
@@ -205,7 +208,7 @@ pub fn import_in_place(
     }
     original::remove_remains(path);
     if let Err(error) = settle(beside, path, Overwrite::Always) {
-        // The original has its name still; that it has a second one would mislead.
+        // The original still has its name, so a second name would be misleading.
         kept.iter().for_each(|kept| drop(fs::remove_file(kept)));
         return Err(error.into());
     }
@@ -213,7 +216,7 @@ pub fn import_in_place(
     Ok(imported)
 }
 
-/// What all steps of an import know.
+/// What all steps of an import share.
 struct Import<'a> {
     path: &'a Path,
     token: &'a KeyToken,
@@ -221,7 +224,7 @@ struct Import<'a> {
     progress: &'a Progress,
 }
 
-/// An open source. The connection ends before what it reads through.
+/// An open source. The connection is dropped before the page source it reads through.
 struct Opened {
     source: Source,
     parameters: Option<Parameters>,
@@ -233,7 +236,7 @@ impl Import<'_> {
     fn open(&self, form: Form, alone: bool) -> Result<Opened, ImportError> {
         let mut opened = match form {
             Form::Plain => {
-                // Says what is wrong with the file before anything is attached.
+                // Reports a problem with the file before anything is attached.
                 let connection = open_existing_plain(self.path)?;
                 let source = self.source(connection, || Ok(uri(self.path)?))?;
                 Opened {
@@ -265,7 +268,7 @@ impl Import<'_> {
         Ok(opened)
     }
 
-    /// The source as it is, or attached to a connection whose copies get pages of another size.
+    /// The source itself, or attached to a connection whose copies get another page size.
     fn source(
         &self,
         connection: Connection,
@@ -293,7 +296,7 @@ impl Import<'_> {
         compare::check_whole(&copy).map_err(explain)?;
         let counts = compare::count_rows(connection, schema).map_err(read_error)?;
         match counts.expect_same(&copy) {
-            // The copy is one state of the source; the rows are those of a later one.
+            // The rows were counted in a later state of the source than the copy's.
             Err(_) if counts.data_version != version => {
                 return Err(ImportError::Changed(self.path.to_owned()));
             }
@@ -303,7 +306,7 @@ impl Import<'_> {
             copy.query_row("PRAGMA journal_mode=WAL", [], |_| Ok(()))
                 .map_err(|source| copy_error(&copy, source))?;
         }
-        // Takes the log of the copy with it.
+        // Also removes the log of the copy.
         copy.close()
             .map_err(|(copy, source)| copy_error(&copy, source))?;
         copy_permissions(self.path, path).map_err(|source| file_error(target, source))?;
@@ -325,7 +328,7 @@ impl Import<'_> {
     }
 }
 
-/// Fails where there is no file, before its path is made out.
+/// Fails if the file does not exist, before its path is resolved.
 fn file_kind_of_existing(path: &Path) -> Result<(), ImportError> {
     match file_kind(path)? {
         crate::database::FileKind::Missing => Err(OpenError::Missing(path.to_owned()).into()),
@@ -333,7 +336,7 @@ fn file_kind_of_existing(path: &Path) -> Result<(), ImportError> {
     }
 }
 
-/// What SQLite says when a database needs what it does not have; it has no code for it.
+/// SQLite's messages for missing extensions; there is no error code for them.
 const LACKS: [&str; 4] = [
     "no such collation sequence",
     "no such module",

@@ -1,4 +1,4 @@
-//! What a file tells without any key, and its pages without their content.
+//! Inspection of a file: what is visible without any key, and the kinds of its pages.
 
 mod kinds;
 mod pages;
@@ -14,7 +14,7 @@ use page_codec::header::{FORMAT_VERSION, HeaderError, HeaderRegion};
 use serde::Serialize;
 use std::path::Path;
 
-/// The public part of an encrypted file.
+/// The public header fields of an encrypted file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Inspection {
     /// Version of the file format.
@@ -23,21 +23,21 @@ pub struct Inspection {
     pub cipher: &'static str,
     /// Bytes of a page.
     pub page_size: u32,
-    /// Random name of the file, in hexadecimal digits.
+    /// Random identifier of the file, in hexadecimal digits.
     pub file_id: String,
-    /// The data key in use.
+    /// The epoch of the current data key.
     pub epoch: u32,
-    /// The former data key, while a rotation is not finished.
+    /// The epoch of the former data key, while a rotation is not finished.
     pub rotating_from: Option<u32>,
-    /// Whether pages tell their version, so that an older copy of one is found.
+    /// Whether pages carry versions, so that an older copy of a page is detected.
     pub freshness: bool,
-    /// Counts changes of the header.
+    /// Counts header writes.
     pub generation: u64,
     /// The copy of the header in force: 0 or 1.
     pub copy_in_force: usize,
     /// For each copy of the header, whether it is intact.
     pub copies_intact: [bool; 2],
-    /// Features that a reader has to know.
+    /// Features that a reader must know.
     pub must_understand: u32,
     /// Features that a reader may ignore.
     pub may_ignore: u32,
@@ -50,7 +50,8 @@ pub struct Inspection {
 /// Reads the header of an encrypted file.
 ///
 /// # Errors
-/// When the file cannot be read, or is something else: a plain database, no database, a file with
+///
+/// If the file cannot be read, or is something else: a plain database, not a database, a file with
 /// a damaged header, or one of a newer version.
 pub fn inspect(path: &Path) -> Result<Inspection, OpenError> {
     let region = header_region(path)?;
@@ -65,11 +66,11 @@ pub fn inspect(path: &Path) -> Result<Inspection, OpenError> {
 
 /// Counts the pages of a file, and the frames and records beside it; with a key also by kind.
 ///
-/// Reads the files by descriptors of its own, which it closes: not for a process that has the
-/// database open.
+/// Opens and closes descriptors of its own: not for a process that has the database open.
 ///
 /// # Errors
-/// When a file cannot be read, or the key does not fit.
+///
+/// If a file cannot be read, or the key does not open it.
 pub fn inspect_pages(path: &Path, token: Option<&KeyToken>) -> Result<Pages, OpenError> {
     pages::pages(path, &header_region(path)?.header, token)
 }

@@ -1,4 +1,4 @@
-//! New key files.
+//! Creation of key files.
 
 use crate::replace::sync_directory;
 use crypto::secret::Key;
@@ -20,15 +20,15 @@ pub enum KeyFileError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// No random bytes.
+    /// The random generator failed.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
 }
 
-/// The 64 hexadecimal digits of a key, with room for a line end.
+/// The 64 hexadecimal digits of a key, with capacity for a newline.
 pub fn digits(key: &Key) -> Zeroizing<String> {
     let mut text = Zeroizing::new(String::with_capacity(65));
     for byte in key.expose() {
@@ -39,10 +39,11 @@ pub fn digits(key: &Key) -> Zeroizing<String> {
     text
 }
 
-/// Writes a fresh 256-bit key as 64 hexadecimal digits into a new file that only its owner reads.
+/// Writes a new 256-bit key as 64 hexadecimal digits into a new file that only its owner can read.
 ///
 /// # Errors
-/// When the file exists or cannot be written.
+///
+/// If the file exists or cannot be written.
 pub fn generate(path: &Path) -> Result<(), KeyFileError> {
     let key = keyring::random_key()?;
     let mut text = digits(&key);

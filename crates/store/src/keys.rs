@@ -8,27 +8,27 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use thiserror::Error;
 
-/// Why the keys were not changed or listed.
+/// Why the keys could not be changed or listed.
 #[derive(Debug, Error)]
 pub enum KeysError {
-    /// The only slot.
+    /// The slot is the only one in use.
     #[error(
         "slot {0} is the last one: without it nothing opens the database any more; add another \
          key first"
     )]
     LastSlot(usize),
-    /// No such slot.
+    /// The slot does not exist.
     #[error("slot {0} is empty; `strongroom key list` shows the slots in use")]
     NoSuchSlot(usize),
     /// The storage engine refused.
     #[error("{}", .detail.clone().unwrap_or_else(|| .source.to_string()))]
     Storage {
-        /// What SQLite said.
+        /// SQLite's error.
         source: rusqlite::Error,
-        /// What the storage engine said.
+        /// The storage engine's message.
         detail: Option<String>,
     },
-    /// The answer of the storage engine makes no sense.
+    /// The storage engine's answer cannot be parsed.
     #[error("the list of key slots is not readable: {0}")]
     Answer(#[from] serde_json::Error),
 }
@@ -40,7 +40,7 @@ pub struct Slot {
     pub slot: usize,
     /// `passphrase`, `raw-key` or `key-file`.
     pub kind: String,
-    /// Whether it opened this connection; absent where no key was used.
+    /// Whether it opened this connection; absent if no key was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opened_this: Option<bool>,
     /// Memory of the derivation, in KiB; absent for raw keys.
@@ -76,16 +76,18 @@ impl fmt::Display for Slot {
 /// All slots in use.
 ///
 /// # Errors
-/// When the database cannot be read.
+///
+/// If the database cannot be read.
 pub fn list(connection: &Connection) -> Result<Vec<Slot>, KeysError> {
     let json = pragma(connection, "strongroom_keys")?.unwrap_or_default();
     Ok(serde_json::from_str(&json)?)
 }
 
-/// Fills a free slot; yields its number where the storage engine tells it.
+/// Fills a free slot; returns its number if the storage engine reports it.
 ///
 /// # Errors
-/// When no slot is free or the header cannot be written.
+///
+/// If no slot is free or the header cannot be written.
 pub fn add(connection: &Connection, token: &KeyToken) -> Result<Option<usize>, KeysError> {
     let answer = pragma(
         connection,
@@ -94,10 +96,11 @@ pub fn add(connection: &Connection, token: &KeyToken) -> Result<Option<usize>, K
     Ok(answer.and_then(|text| text.parse().ok()))
 }
 
-/// Replaces the slot that opened this connection.
+/// Replaces the secret of the slot that opened this connection.
 ///
 /// # Errors
-/// When the header cannot be written.
+///
+/// If the header cannot be written.
 pub fn change(connection: &Connection, token: &KeyToken) -> Result<(), KeysError> {
     pragma(
         connection,
@@ -106,12 +109,12 @@ pub fn change(connection: &Connection, token: &KeyToken) -> Result<(), KeysError
     .map(drop)
 }
 
-/// What the removal of a slot takes away, beside the slot.
+/// What else is lost if a slot is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// It opened the connection that removes it.
+    /// The key that opened this connection.
     KeyInUse,
-    /// Only keys open the file afterwards, and none of them can be remembered.
+    /// The last passphrase: only keys, which nobody can memorise, would still open the file.
     LastPassphrase,
 }
 
@@ -124,10 +127,11 @@ impl fmt::Display for Loss {
     }
 }
 
-/// What the removal of a slot would take away.
+/// What would be lost if the slot were removed.
 ///
 /// # Errors
-/// When it is the last one or empty.
+///
+/// If it is the last one or empty.
 pub fn losses(slots: &[Slot], slot: usize) -> Result<Vec<Loss>, KeysError> {
     let Some(removed) = slots.iter().find(|used| used.slot == slot) else {
         return Err(KeysError::NoSuchSlot(slot));
@@ -147,17 +151,18 @@ pub fn losses(slots: &[Slot], slot: usize) -> Result<Vec<Loss>, KeysError> {
     Ok(losses)
 }
 
-/// Empties a slot, unless it is the last one. The connection is one of
+/// Empties a slot, unless it is the last one. The connection must come from
 /// [`open_for_key_changes`](crate::database::open_for_key_changes).
 ///
 /// # Errors
-/// When it is the last one or empty, or the header cannot be written.
+///
+/// If it is the last one or empty, or the header cannot be written.
 pub fn remove(connection: &Connection, slot: usize) -> Result<(), KeysError> {
     losses(&list(connection)?, slot)?;
     pragma(connection, &format!("strongroom_key_remove='{slot}'")).map(drop)
 }
 
-/// Runs a pragma that answers with one text or none.
+/// Runs a pragma that returns one text or nothing.
 fn pragma(connection: &Connection, pragma: &str) -> Result<Option<String>, KeysError> {
     let answer = connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0));
     match answer {
@@ -187,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_removal_takes_away_is_known_before() {
+    fn losses_of_a_removal_are_known_in_advance() {
         let two = slots(&["passphrase", "key-file"]);
         assert_eq!(
             losses(&two, 0).unwrap(),

@@ -1,7 +1,8 @@
 //! Operations on whole files: encrypt, decrypt, import, verify, keys, inspect, doctor.
 //!
-//! Nothing here asks, prints or decides for the user: credentials come in as [`KeyToken`]s,
-//! progress goes out through [`progress::Progress`], and each error says what to do.
+//! This crate never prompts, prints or decides for the user: credentials are passed in as
+//! [`KeyToken`]s, progress is reported through [`progress::Progress`], and each error says what to
+//! do.
 #![forbid(unsafe_code)]
 
 pub mod backup;

@@ -13,30 +13,30 @@ pub enum Phase {
     Waiting,
 }
 
-/// A report that goes out often.
+/// A progress report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What is being done.
+    /// The current phase.
     pub phase: Phase,
-    /// Work done.
+    /// Work done so far.
     pub done: u64,
-    /// Work in all; an estimate while copying.
+    /// Total work; an estimate while copying.
     pub total: u64,
 }
 
-/// Whether a long operation goes on.
+/// Whether a long operation continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It goes on.
+    /// Continue.
     GoOn,
-    /// It stops soon, and leaves nothing half done.
+    /// Stop soon, leaving nothing half done.
     Stop,
 }
 
-/// Takes reports and decides; may be called from another thread.
+/// A callback for reports, which decides whether to continue; may be called from another thread.
 pub type Progress = std::sync::Arc<dyn Fn(Step) -> Decision + Send + Sync>;
 
-/// Takes reports, drops them and goes on.
+/// A callback that ignores reports and continues.
 pub fn ignored() -> Progress {
     std::sync::Arc::new(|_| Decision::GoOn)
 }

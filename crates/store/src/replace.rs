@@ -1,4 +1,5 @@
-//! New files beside old ones: written, synced, renamed; gone when anything fails.
+//! Safe replacement of files: a new file is written beside the old one, synced and renamed; on
+//! failure it is removed.
 
 use crate::folder::{COPY, Folder, Identity, PrivateFolder};
 use std::fs::{self, File, OpenOptions};
@@ -6,22 +7,24 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
-/// Whether a file that exists may be replaced.
+/// Whether an existing file may be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overwrite {
-    /// It stays, and the operation fails.
+    /// The operation fails if the file exists.
     Never,
-    /// It is replaced, in one step, once the new file is complete.
+    /// The file is replaced atomically once the new one is complete.
     Always,
 }
 
 /// An empty file in a private folder beside its destination. Dropping it removes both.
 ///
 /// Invariants:
-/// 1. Others cannot write to the private folder. Where they may write to the folder around it they
-///    may move it, or put another in its place; so both folders are reached by descriptors, where
-///    the system has names for these, and elsewhere such a folder is refused.
-/// 2. What gets the name is the file that was made here, by device and number.
+///
+/// 1. Others cannot write to the private folder. If they can write to its parent folder, they can
+///    move it or replace it with another; so both folders are accessed through descriptors if the
+///    system supports that, and otherwise such a parent is refused.
+/// 2. The file that gets the final name is the one that was created here, identified by device and
+///    inode number.
 /// 3. No descriptor on the file itself is kept: closing one would drop the POSIX locks of a
 ///    connection on the file.
 pub(crate) struct FileBeside {
@@ -49,7 +52,7 @@ impl FileBeside {
         &self.path
     }
 
-    /// Syncs the file, gives it its name, and syncs the directory.
+    /// Syncs the file, renames it, and syncs the directory.
     pub(crate) fn settle(self, target: &Path, overwrite: Overwrite) -> io::Result<()> {
         let copy = File::open(&self.path)?;
         self.identity.expect(&copy.metadata()?)?;
@@ -70,7 +73,7 @@ impl FileBeside {
     }
 }
 
-/// The folder that a file is in, or is to be in.
+/// The folder of a file, which need not exist.
 pub(crate) fn folder_of(target: &Path) -> PathBuf {
     match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -78,14 +81,14 @@ pub(crate) fn folder_of(target: &Path) -> PathBuf {
     }
 }
 
-/// The path with something behind its name.
+/// The path with a suffix appended to its name.
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
 }
 
-/// Makes a file that only its owner reads.
+/// Creates a file that only its owner can read.
 fn make_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
@@ -94,19 +97,19 @@ fn make_private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Makes a new name survive a power failure.
+/// Makes a new name durable.
 #[cfg(unix)]
 pub(crate) fn sync_directory(target: &Path) -> io::Result<()> {
     File::open(folder_of(target))?.sync_all()
 }
 
-/// Elsewhere directories cannot be opened; the system writes names by itself.
+/// Directories cannot be opened on this system, which makes names durable by itself.
 #[cfg(not(unix))]
 pub(crate) fn sync_directory(_target: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives one file the permissions of another.
+/// Copies the permissions of one file to another.
 pub(crate) fn copy_permissions(source: &Path, target: &Path) -> io::Result<()> {
     fs::set_permissions(target, fs::metadata(source)?.permissions())
 }

@@ -1,4 +1,4 @@
-//! A new data key for a database in use, step by step.
+//! Rotation of the data key of a database in use, step by step.
 
 use crate::KeyToken;
 use crate::database::{Access, OpenError, expect_encrypted, last_error, open_for_key_changes};
@@ -9,30 +9,30 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// Why a rotation did not reach its end. What was sealed anew stays so, and it can go on.
+/// Why a rotation did not finish. Resealed pages stay resealed, and the rotation can be continued.
 #[derive(Debug, Error)]
 pub enum RotateError {
     /// The database could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The storage engine could not go on.
+    /// The storage engine failed.
     #[error(
         "the rotation stopped: {}; run `strongroom rekey` again to go on",
         .detail.clone().unwrap_or_else(|| .source.to_string())
     )]
     Storage {
-        /// What SQLite said.
+        /// SQLite's error.
         source: rusqlite::Error,
-        /// What the storage engine said.
+        /// The storage engine's message.
         detail: Option<String>,
     },
-    /// What an interrupted rotation began cannot be changed on the way.
+    /// The options of an interrupted rotation cannot be changed.
     #[error(
         "an interrupted rotation is under way; run `strongroom rekey` without further wishes to \
          finish it, then again with them"
     )]
     UnderWay,
-    /// Another connection was in the way for too long.
+    /// Another connection kept the database busy for too long.
     #[error(
         "another connection kept the database busy for {0} seconds; run `strongroom rekey` again \
          to go on"
@@ -44,30 +44,30 @@ pub enum RotateError {
          `strongroom rekey` again to go on"
     )]
     Stopped,
-    /// The answer of the storage engine makes no sense.
+    /// The storage engine's answer cannot be parsed.
     #[error("the answer of the rotation is not readable: {0}")]
     Answer(#[from] serde_json::Error),
 }
 
-/// How a rotation is to be made.
+/// Options for a rotation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RotateOptions {
-    /// A new master key too; all key slots but the one in use are emptied.
+    /// Also create a new master key, and empty all key slots but the one in use.
     pub alone: bool,
-    /// Whether pages tell their version from now on; `None` keeps that as it is.
+    /// Whether pages carry versions from now on; `None` keeps the setting.
     pub freshness: Option<bool>,
-    /// Bytes of pages sealed anew in a second, at most.
+    /// Maximum rate of resealing, in bytes per second.
     pub bytes_per_second: Option<u64>,
 }
 
-/// What a rotation did.
+/// The result of a rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotated {
     /// The epoch of the new data key.
     pub epoch: u32,
-    /// Pages of the file.
+    /// The number of pages in the file.
     pub pages: u64,
-    /// Whether an interrupted rotation was brought to its end.
+    /// Whether an interrupted rotation was completed.
     pub resumed: bool,
 }
 
@@ -80,17 +80,18 @@ struct Answer {
     waiting_for: Option<String>,
 }
 
-/// Bytes of pages sealed anew before other connections may write.
+/// Bytes of pages that are resealed before other connections may write.
 const STEP_SIZE: u64 = 4 * 1024 * 1024;
-/// How long one and the same step is tried.
+/// How long a single step is retried.
 const BUSY_SECONDS_MAX: u64 = 60;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Seals every page of a database under a new data key, or goes on where an interrupted rotation
-/// stopped. Other connections may read and write meanwhile.
+/// Reseals every page of a database under a new data key, or continues an interrupted rotation.
+/// Other connections may read and write meanwhile.
 ///
 /// # Errors
-/// When the key does not open the file, or a page does not open; see [`RotateError`].
+///
+/// If the key does not open the file, or a page does not open; see [`RotateError`].
 pub fn rotate(
     path: &Path,
     token: &KeyToken,
@@ -151,7 +152,7 @@ impl Rotation<'_> {
                 return Ok(answer);
             }
             match answer.waiting_for {
-                // The one statement that the log's own rules reserve to SQLite.
+                // A checkpoint, the only statement that must be run by SQLite itself.
                 Some(statement) if statement.contains("wal_checkpoint") => {
                     self.until_free(|rotation| rotation.checkpoint(&statement))?;
                 }
@@ -165,7 +166,7 @@ impl Rotation<'_> {
         }
     }
 
-    /// Sleeps, and looks now and then whether to stop.
+    /// Sleeps, and regularly checks whether to stop.
     fn pause(&mut self, mut left: Duration) -> Result<(), RotateError> {
         const NAP: Duration = Duration::from_millis(100);
         while !left.is_zero() {
@@ -185,7 +186,7 @@ impl Rotation<'_> {
         }
     }
 
-    /// Tries until no other connection is in the way.
+    /// Retries until no other connection holds a lock.
     fn until_free<T>(
         &mut self,
         mut action: impl FnMut(&mut Self) -> Result<T, RotateError>,
@@ -204,7 +205,7 @@ impl Rotation<'_> {
         }
     }
 
-    /// Reads, so that SQLite opens the log and rolls back what crashed.
+    /// Reads, so that SQLite opens the log and rolls back an interrupted transaction.
     fn read(&self) -> Result<(), RotateError> {
         self.value::<i64>("SELECT count(*) FROM sqlite_schema")
             .map(drop)

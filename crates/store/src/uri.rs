@@ -6,14 +6,15 @@ use std::path::Path;
 /// The VFS that encrypts.
 const STRONGROOM_VFS: &str = "strongroom";
 
-/// A URI file name under construction.
+/// Builds a URI file name.
 pub(crate) struct FileUri(String);
 
 impl FileUri {
-    /// The URI of a path, made absolute so that nothing in it can be taken for an authority.
+    /// The URI of a path, which is made absolute so that no part of it is parsed as an authority.
     ///
     /// # Errors
-    /// When the current directory is unknown or the path is empty.
+    ///
+    /// If the current directory is unknown or the path is empty.
     pub(crate) fn new(path: &Path) -> io::Result<Self> {
         let path = std::path::absolute(path)?;
         let mut uri = "file://".to_owned();
@@ -34,12 +35,12 @@ impl FileUri {
         Ok(FileUri(uri))
     }
 
-    /// The same file through the encrypting VFS.
+    /// Selects the encrypting VFS for the file.
     pub(crate) fn through_strongroom(self) -> Self {
         self.with("vfs", STRONGROOM_VFS)
     }
 
-    /// Adds a parameter. Names and values hold letters, digits, `-` and `_` only.
+    /// Adds a parameter. Names and values must contain only letters, digits, `-` and `_`.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.0.push(if self.0.contains('?') { '&' } else { '?' });
         self.0.push_str(&format!("{name}={value}"));

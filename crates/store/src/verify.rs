@@ -1,9 +1,9 @@
-//! Every page of an encrypted database, opened; and one digest of the whole file.
+//! Verification of every page of an encrypted database, and the fingerprint of the file.
 //!
-//! Pages are checked by several connections of this process through SQLite's own file layer, which
-//! keeps the locks of all of them on one descriptor. The check itself takes no lock, so that it
-//! hinders no writer: a page that does not open, as it may be half written, is tried again under
-//! one. The digest needs one state of the file, and holds it for as long as it takes.
+//! Several connections of this process check pages through SQLite's own file layer, which keeps the
+//! locks of all of them on one descriptor. The check takes no lock, so that it does not block
+//! writers. A page that does not open may be half written, and is retried under a lock. The
+//! fingerprint needs a single state of the file, and keeps a lock until it is computed.
 
 mod pages;
 
@@ -19,27 +19,27 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thiserror::Error;
 
-/// Why pages could not be checked.
+/// Why pages could not be verified.
 #[derive(Debug, Error)]
 pub enum VerifyError {
     /// The database could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The storage engine could not check.
+    /// The storage engine failed.
     #[error("the check stopped: {}", .detail.clone().unwrap_or_else(|| .source.to_string()))]
     Storage {
-        /// What SQLite said.
+        /// SQLite's error.
         source: rusqlite::Error,
-        /// What the storage engine said.
+        /// The storage engine's message.
         detail: Option<String>,
     },
-    /// The state of the file cannot be held: somebody is writing.
+    /// The file cannot be locked in one state because another program writes to it.
     #[error(
         "{0} is being written by another program, and a fingerprint needs a moment of rest; try \
          again when it is not"
     )]
     InUse(PathBuf),
-    /// A part of the content is in the log.
+    /// Some of the content is in the log.
     #[error(
         "the log {}-wal holds transactions that are not in the database file yet, and the \
          fingerprint is that of the file; say --checkpoint to bring them there first, or close the \
@@ -47,13 +47,13 @@ pub enum VerifyError {
         .0.display()
     )]
     ContentInLog(PathBuf),
-    /// The data key is in rotation.
+    /// The data key is being rotated.
     #[error(
         "the data key of {} is being rotated, and its pages change until that ends; \
          `strongroom rekey` finishes it", .0.display()
     )]
     Rotating(PathBuf),
-    /// A transaction was cut off and not rolled back yet.
+    /// An interrupted transaction has not been rolled back yet.
     #[error(
         "the journal {}-journal holds a transaction that was cut off; open the database once for \
          writing (`strongroom shell`, `.tables`), which rolls it back, and try again",
@@ -63,19 +63,19 @@ pub enum VerifyError {
     /// The caller asked to stop.
     #[error("stopped before all pages were checked")]
     Stopped,
-    /// The answer of the storage engine makes no sense.
+    /// The storage engine's answer cannot be parsed.
     #[error("the answer to the check is not readable: {0}")]
     Answer(#[from] serde_json::Error),
 }
 
-/// What is to be checked, and how.
+/// What to verify, and how.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct VerifyOptions {
-    /// Connections that check at the same time; `None` is one for each processor.
+    /// Number of connections that check in parallel; `None` for one per processor.
     pub jobs: Option<NonZeroUsize>,
-    /// Whether the digest is wanted.
+    /// Whether to compute the fingerprint.
     pub fingerprint: bool,
-    /// Whether the log is to be brought into the file first; writes to the file.
+    /// Whether to checkpoint the log first; this writes to the file.
     pub checkpoint: bool,
 }
 
@@ -84,38 +84,38 @@ pub struct VerifyOptions {
 pub struct BadPage {
     /// Its number, from 1.
     pub page: u64,
-    /// What is wrong with it.
+    /// Why it does not open.
     pub reason: String,
 }
 
-/// What a check of the write-ahead log found. Frames count from 0.
+/// The result of verifying the write-ahead log. Frames count from 0.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 pub struct LogReport {
-    /// Frames of finished transactions.
+    /// The number of frames of completed transactions.
     pub committed: u64,
-    /// Frames behind them: of a former log, of a transaction that did not end, or damaged. Nobody
-    /// can tell which; SQLite does not use them.
+    /// The number of frames after them: from an earlier log, of an unfinished transaction, or
+    /// damaged. These cannot be distinguished; SQLite does not use them.
     pub behind: u64,
-    /// Frames among the finished ones that do not open.
+    /// Frames of completed transactions that do not open.
     pub bad: Vec<u64>,
 }
 
-/// What a check found.
+/// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Pages opened, or tried.
+    /// The number of pages tried.
     pub checked: u64,
     /// The pages that do not open.
     pub bad: Vec<BadPage>,
-    /// Pages at the end that page 1 tells of and that the file lacks.
+    /// The number of pages that page 1 counts and the file lacks, at its end.
     pub pages_missing: u64,
-    /// The write-ahead log, where it could be looked at and holds anything.
+    /// The write-ahead log, if it could be read and is not empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<LogReport>,
-    /// What stands beside the file and could not be looked at, and why.
+    /// A file beside the database that could not be checked, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unchecked: Option<String>,
-    /// The digest in hexadecimal digits, if it was wanted and all is sound.
+    /// The fingerprint in hexadecimal digits, if it was requested and everything is sound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
 }
@@ -131,8 +131,9 @@ impl Report {
 /// Opens every page of a file.
 ///
 /// # Errors
-/// When the file cannot be opened or read, or has no state of which the digest could be taken; a
-/// bad page is no error but part of the report.
+///
+/// If the file cannot be opened or read, or cannot be locked for the fingerprint. A bad page is not
+/// an error but part of the report.
 pub fn verify(
     path: &Path,
     token: &KeyToken,
@@ -167,7 +168,7 @@ pub fn verify(
     let jobs = options.jobs.map_or_else(processors, NonZeroUsize::get);
     work.run(&connection, jobs, &open)?;
     let (mut report, fingerprint) = work.finish();
-    // A rotation seals pages anew under the eyes of readers; it begins by a change of the header.
+    // A rotation reseals pages while others read them; it starts by changing the header.
     let held = state.held == "file" && file_state(&connection)?.header == state.header;
     if !held {
         try_again(&connection, &mut report);
@@ -184,12 +185,12 @@ pub fn verify(
 
 /// How long to wait for a lock.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes that are checked between two reports.
+/// Bytes that are checked between two progress reports.
 const RANGE_SIZE: u64 = 8 * 1024 * 1024;
-/// How often a page that does not open is tried again, and after which time.
+/// How often a page that does not open is retried, and after which pause.
 const ROUNDS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(20);
-/// More bad pages than this are no race with a writer.
+/// More bad pages than this are not a race with a writer.
 const RACES_MAX: usize = 1000;
 
 fn processors() -> usize {
@@ -208,8 +209,8 @@ pub(crate) fn verify_connection(
     Ok(work.finish().0)
 }
 
-/// A connection that may write removes an empty log when it closes, and would also bring the
-/// content of a log into the file, or roll a journal back, which a check should not.
+/// A connection with write access removes an empty log when it closes. It would also checkpoint a
+/// log with content, or roll a journal back, which a verification should not do.
 pub(crate) fn access_that_leaves_no_trace(path: &Path) -> Access {
     match holds_anything(path, "-wal") || holds_anything(path, "-journal") {
         true => Access::Read,
@@ -217,7 +218,7 @@ pub(crate) fn access_that_leaves_no_trace(path: &Path) -> Access {
     }
 }
 
-/// Whether there is content in the file of this name beside a database.
+/// Whether the file with this suffix beside a database has any content.
 fn holds_anything(path: &Path, suffix: &str) -> bool {
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut name = path.into_os_string();
@@ -225,7 +226,7 @@ fn holds_anything(path: &Path, suffix: &str) -> bool {
     std::fs::metadata(name).is_ok_and(|metadata| metadata.len() != 0)
 }
 
-/// What `PRAGMA strongroom_file` tells.
+/// The result of `PRAGMA strongroom_file`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct FileState {
     pub pages: u64,
@@ -241,7 +242,7 @@ pub(crate) fn file_state(connection: &Connection) -> Result<FileState, VerifyErr
     Ok(serde_json::from_str(&json)?)
 }
 
-/// Asks for one text.
+/// Runs a query that returns one text.
 fn ask(connection: &Connection, sql: &str) -> Result<String, VerifyError> {
     connection
         .query_row(sql, [], |row| row.get(0))
@@ -253,7 +254,7 @@ fn storage_error(connection: &Connection, source: rusqlite::Error) -> VerifyErro
     VerifyError::Storage { source, detail }
 }
 
-/// Brings the content of the log into the file. Where there is no log this does nothing.
+/// Checkpoints the log into the file. Without a log this does nothing.
 fn checkpoint(path: &Path, connection: &Connection) -> Result<(), VerifyError> {
     let busy: i64 = connection
         .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
@@ -264,7 +265,7 @@ fn checkpoint(path: &Path, connection: &Connection) -> Result<(), VerifyError> {
     }
 }
 
-/// Begins a read transaction; it reads page 1 and no schema.
+/// Begins a read transaction, reading page 1 but not the schema.
 pub(crate) fn begin(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("BEGIN")?;
     let begun = connection.query_row("PRAGMA schema_version", [], |_| Ok(()));
@@ -274,12 +275,13 @@ pub(crate) fn begin(connection: &Connection) -> rusqlite::Result<()> {
     begun
 }
 
-/// Ends a read transaction: nothing can be lost by it.
+/// Ends a read transaction; errors are ignored, since nothing can be lost.
 pub(crate) fn end(connection: &Connection) {
     let _ = connection.execute_batch("ROLLBACK");
 }
 
-/// Holds the file as it is, if anything but a damaged page lets us; tells what it is then.
+/// Locks the file in its present state unless something other than a damaged page prevents that;
+/// returns the state.
 fn hold(path: &Path, connection: &Connection) -> Result<FileState, VerifyError> {
     match begin(connection) {
         Ok(()) => {}
@@ -290,7 +292,7 @@ fn hold(path: &Path, connection: &Connection) -> Result<FileState, VerifyError> 
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
                 return Err(VerifyError::InUse(path.to_owned()));
             }
-            // The check of the pages will tell which.
+            // Verifying the pages will find the page.
             Some(ErrorCode::SystemIoFailure | ErrorCode::DatabaseCorrupt) => {}
             _ => return Err(storage_error(connection, source)),
         },
@@ -303,7 +305,7 @@ fn is_hot_journal(error: &rusqlite::Error) -> bool {
     code == Some(ffi::SQLITE_READONLY_ROLLBACK) || code == Some(ffi::SQLITE_READONLY_RECOVERY)
 }
 
-/// Tries bad pages again, under a lock that keeps writers away where it can be had.
+/// Retries bad pages, under a lock that excludes writers if it can be had.
 fn try_again(connection: &Connection, report: &mut Report) {
     for _ in 0..ROUNDS {
         if report.bad.is_empty() || report.bad.len() > RACES_MAX {
@@ -328,7 +330,7 @@ fn try_again(connection: &Connection, report: &mut Report) {
     }
 }
 
-/// Looks for pages that are not there, and checks the log.
+/// Looks for missing pages, and verifies the log.
 fn look_at_end_and_log(
     path: &Path,
     connection: &Connection,
@@ -348,7 +350,7 @@ fn look_at_end_and_log(
         if report.pages_missing == 0 {
             break;
         }
-        // A checkpoint writes page 1 before those that it tells of.
+        // A checkpoint may write page 1 before the pages that it counts.
         std::thread::sleep(PAUSE);
     }
     if begun {
@@ -360,7 +362,7 @@ fn look_at_end_and_log(
     Ok(())
 }
 
-/// What stands beside the file and could not be looked at.
+/// The file beside the database that could not be checked.
 fn what_is_unchecked(
     path: &Path,
     connection: &Connection,

@@ -1,5 +1,5 @@
-//! Copies in a folder that others write to: who moves them away while they are made, and puts his
-//! own there, neither gets content nor has his file taken for the copy.
+//! Copies in a folder that others can write to: an attacker who moves the copy away while it is
+//! made, or replaces it, neither gets content nor has his own file taken for the copy.
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
@@ -29,7 +29,7 @@ fn quietly() -> Progress {
     Arc::new(|_| Decision::GoOn)
 }
 
-/// What an attacker does to an entry of the folder: its path, and where he moves it.
+/// What an attacker does to an entry of the folder, given its path and the path to move it to.
 type Attack = fn(&Path, &Path);
 
 fn with_a_file(entry: &Path, away: &Path) {
@@ -37,7 +37,7 @@ fn with_a_file(entry: &Path, away: &Path) {
     fs::write(entry, b"the attacker's own").unwrap();
 }
 
-/// What the copy needs is there: a folder that all may write to, with a file for each name.
+/// Has what the copy needs: a folder that everyone can write to, with a file for each name.
 fn with_a_folder(entry: &Path, away: &Path) {
     let names: Vec<_> = match fs::read_dir(entry) {
         Ok(entries) => entries.map(|entry| entry.unwrap().file_name()).collect(),
@@ -51,7 +51,7 @@ fn with_a_folder(entry: &Path, away: &Path) {
     }
 }
 
-/// Replaces whatever is on its way in a folder, as often as progress is told.
+/// Replaces whatever is in progress in a folder, each time progress is reported.
 fn attacker(folder: &Path, attack: Attack) -> (Progress, Arc<Mutex<u32>>) {
     let folder = folder.to_owned();
     let count = Arc::new(Mutex::new(0));
@@ -72,7 +72,7 @@ fn attacker(folder: &Path, attack: Attack) -> (Progress, Arc<Mutex<u32>>) {
     (progress, count)
 }
 
-/// No file of an attacker has content: none outside folders that he may not enter.
+/// No file outside the private folders has content.
 fn assert_no_content(folder: &Path, but: &Path) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -179,7 +179,7 @@ fn a_copy_that_is_moved_away_is_not_replaced_by_another() {
 }
 
 #[test]
-fn nothing_is_left_and_the_copy_is_its_owners_alone() {
+fn nothing_is_left_and_only_the_owner_can_read_the_copy() {
     let room = Room::new();
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("target.db");
@@ -187,7 +187,7 @@ fn nothing_is_left_and_the_copy_is_its_owners_alone() {
     let mode = fs::metadata(&target).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
-    // By a relative name, and over what is there.
+    // By a relative name, and over an existing file.
     room.decrypt(&target, &quietly()).unwrap();
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
 }

@@ -1,4 +1,4 @@
-//! Backups of a database that others write to.
+//! Backups of a database while others write to it.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that cannot go on says so by a panic"
@@ -18,9 +18,9 @@ use store::database::{Access, OpenError, open_encrypted};
 use store::progress::{Decision, Phase, Progress, ignored};
 use support::Room;
 
-/// A writer commits in the middle of the copy: both numbers of a transaction, or none.
+/// A writer commits during the copy: the copy has both numbers of a transaction, or none.
 #[test]
-fn a_backup_is_of_one_moment_though_a_writer_goes_on() {
+fn a_backup_is_a_snapshot_while_a_writer_goes_on() {
     for (mode, goes_on) in [("WAL", true), ("DELETE", false)] {
         let room = Room::new();
         let connection = room.make("x.db");

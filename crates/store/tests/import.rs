@@ -1,4 +1,4 @@
-//! Imports while other things happen: writers, interruptions, files that appear.
+//! Imports under disturbance: writers, interruptions, files that appear.
 
 #![allow(
     clippy::unwrap_used,
@@ -40,7 +40,7 @@ fn sqlcipher() -> SqlcipherSource {
     }
 }
 
-/// Does something when the copy has been made and is being checked.
+/// Runs `act` when the copy has been made and is being checked.
 fn meanwhile(act: impl Fn() -> Decision + Send + Sync + 'static) -> Progress {
     Arc::new(move |step| match step.phase {
         Phase::Checking if step.done == 0 => act(),
@@ -104,7 +104,7 @@ fn a_change_that_leaves_the_numbers_of_rows_is_no_hindrance() {
 }
 
 #[test]
-fn stopping_leaves_all_as_it_was() {
+fn stopping_leaves_everything_unchanged() {
     for phase in [Phase::Copying, Phase::Checking] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.db");

@@ -68,7 +68,7 @@ fn every_page_has_its_kind() {
     assert!(free > 5);
     assert_eq!(of_kind(&pages, Kind::Free), free);
     assert_eq!(of_kind(&pages, Kind::Overflow), 12);
-    // The tables `long` and `gone` have a leaf each.
+    // The tables `long` and `gone` have one leaf each.
     assert_eq!(of_kind(&pages, Kind::TableLeaf), rows.unwrap() + 2);
     assert_eq!(
         of_kind(&pages, Kind::IndexLeaf),
@@ -81,7 +81,7 @@ fn every_page_has_its_kind() {
 }
 
 #[test]
-fn without_a_key_epochs_and_sizes_are_told() {
+fn without_a_key_epochs_and_sizes_are_reported() {
     let room = Room::new();
     let connection = room.make("x.db");
     connection

@@ -1,4 +1,4 @@
-//! Copies with pages of another size.
+//! Copies with another page size.
 
 use keyring::Credential;
 use rusqlite::Connection;

@@ -1,4 +1,4 @@
-//! Whole files checked: every page, the end, the log, and what the fingerprint tells.
+//! Verification of whole files: every page, the end, the log, and the fingerprint.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that cannot go on says so by a panic"
@@ -41,7 +41,7 @@ fn fingerprint(room: &Room) -> String {
     report.fingerprint.unwrap()
 }
 
-/// Pages of a file of this many bytes.
+/// The number of pages in a file of this size.
 fn pages_of(bytes: usize) -> usize {
     (bytes - REGION_SIZE) / PAGE_SIZE
 }
@@ -49,7 +49,7 @@ fn pages_of(bytes: usize) -> usize {
 #[test]
 fn any_number_of_jobs_finds_the_same_pages() {
     let room = Room::new();
-    // More than one range of pages, so that there is work for all.
+    // More than one range of pages, so that every connection has work.
     room.make("x.db")
         .execute_batch(
             "CREATE TABLE large AS
@@ -99,7 +99,7 @@ fn a_file_without_its_last_pages_is_not_sound() {
     assert!(report.bad[0].reason.contains("ends in the middle"));
 }
 
-/// By the words of `docs/page-format.md`, section 9, and nothing of the code.
+/// Follows the text of `docs/page-format.md`, section 9, and uses no code of the product.
 #[test]
 fn the_fingerprint_is_the_documented_one() {
     let room = Room::new();
@@ -130,7 +130,7 @@ fn the_fingerprint_is_the_documented_one() {
 }
 
 #[test]
-fn only_the_fingerprint_finds_what_was_put_back() {
+fn only_the_fingerprint_detects_old_content() {
     let room = Room::new();
     let connection = room.make("x.db");
     let added = store::keys::add(
@@ -164,7 +164,7 @@ fn only_the_fingerprint_finds_what_was_put_back() {
         assert_ne!(fingerprint(&room), expected, "page {page}");
         fs::write(room.path("x.db"), &newer).unwrap();
     }
-    // A header in which the removed key is back.
+    // A header that contains the removed key again.
     edit(&room.path("x.db"), |bytes| {
         bytes[..REGION_SIZE].copy_from_slice(&older[..REGION_SIZE]);
     });
@@ -209,7 +209,7 @@ fn content_in_the_log_has_no_fingerprint_until_it_is_in_the_file() {
     };
     let after = check(&room, options).unwrap().fingerprint.unwrap();
     assert_ne!(after, before);
-    // The file alone, with the log gone.
+    // The file without its log.
     drop(connection);
     assert_eq!(fingerprint(&room), after);
     assert_eq!(room.names(), ["x.db"]);

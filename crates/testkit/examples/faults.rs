@@ -1,6 +1,6 @@
-//! The full run of power cuts, on as many threads as there are processors.
+//! The full run of power cuts, with one thread per processor.
 //!
-//! `cargo xtask faults [--cuts N] [--seed S] [--minutes M] [--replay CUT]` runs it.
+//! Run it with `cargo xtask faults [--cuts N] [--seed S] [--minutes M] [--replay CUT]`.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use testkit::case::Case;
 use testkit::cut::{Cut, Failure, repeat, sweep};
 use testkit::plan::cases;
 
-/// What the arguments ask for.
+/// The parsed arguments.
 struct Request {
     cuts: u64,
     seed: u64,
@@ -21,7 +21,7 @@ struct Request {
     only: String,
 }
 
-/// What came of one kind of run.
+/// Results of one kind of run.
 #[derive(Default)]
 struct Line {
     runs: u64,
@@ -84,11 +84,11 @@ fn replay(cut: &Cut) -> ExitCode {
     }
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Work<'a> {
     request: &'a Request,
     deadline: Instant,
-    /// The seed of the next round, and what is left of this one.
+    /// The seed of the next round, and the remaining cases of this one.
     queue: Mutex<(u64, Vec<Case>)>,
     cuts: AtomicU64,
     lines: Mutex<BTreeMap<(String, String), Line>>,
@@ -96,7 +96,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Round after round through all kinds, each round with a seed of its own.
+    /// Goes through all kinds in rounds; each round has a new seed.
     fn next(&self) -> Option<Case> {
         if self.cuts.load(Ordering::Relaxed) >= self.request.cuts || Instant::now() > self.deadline
         {

@@ -1,7 +1,7 @@
-//! SQLite's allocator, counted by thread, whose calls can fail.
+//! SQLite's allocator with failure injection and a count per thread.
 //!
-//! Only what SQLite allocates fails. The Rust side allocates by the global allocator, which ends
-//! the process when there is no memory, by design of the language.
+//! Only SQLite's allocations fail. Rust uses the global allocator, which by design aborts the
+//! process when memory is exhausted.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -9,12 +9,12 @@ use std::sync::OnceLock;
 
 use libsqlite3_sys as c;
 
-/// An allocation that is to fail.
+/// An allocation failure to inject.
 #[derive(Clone, Copy, Debug)]
 pub struct Shortage {
-    /// Which, from 1.
+    /// The number of the failing allocation, from 1.
     pub number: u64,
-    /// Whether all that follow fail too.
+    /// Whether all later allocations fail too.
     pub lasting: bool,
 }
 
@@ -25,7 +25,7 @@ thread_local! {
     static SHORTAGE: Cell<Option<Shortage>> = const { Cell::new(None) };
 }
 
-/// The methods of the allocator below.
+/// The methods of the underlying allocator.
 struct Below {
     allocate: unsafe extern "C" fn(c_int) -> *mut c_void,
     resize: unsafe extern "C" fn(*mut c_void, c_int) -> *mut c_void,
@@ -34,14 +34,15 @@ struct Below {
 
 static BELOW: OnceLock<Below> = OnceLock::new();
 
-/// Puts the counting allocator under SQLite.
+/// Installs the counting allocator in SQLite.
 ///
 /// # Panics
-/// When SQLite is in use already.
+///
+/// If SQLite is in use already.
 pub fn install() {
     BELOW.get_or_init(|| {
-        // SAFETY: the structure is plain pointers, which may be null; both calls come before
-        // SQLite is initialised, as they have to, or are refused.
+        // SAFETY: the structure consists of pointers, which may be null. Both calls come before
+        // SQLite is initialised, as they must, or are refused.
         unsafe {
             let mut below: c::sqlite3_mem_methods = std::mem::zeroed();
             let code = c::sqlite3_config(c::SQLITE_CONFIG_GETMALLOC, &raw mut below);
@@ -62,12 +63,12 @@ pub fn install() {
     });
 }
 
-/// Allocations that this thread has made and not given back.
+/// Allocations that this thread has made and not yet freed.
 pub fn held() -> i64 {
     HELD.get()
 }
 
-/// Sets the shortage that is to come in this thread, or none.
+/// Sets or clears the failure to inject in this thread.
 pub fn set_shortage(shortage: Option<Shortage>) {
     SHORTAGE.set(shortage);
     SEEN.set(0);
@@ -98,7 +99,7 @@ unsafe extern "C" fn allocate(size: c_int) -> *mut c_void {
     if fails() {
         return std::ptr::null_mut();
     }
-    // SAFETY: passed on as SQLite gave it.
+    // SAFETY: passed on unchanged from SQLite.
     let memory = unsafe { (below().allocate)(size) };
     HELD.set(HELD.get() + i64::from(!memory.is_null()));
     memory
@@ -108,12 +109,12 @@ unsafe extern "C" fn resize(memory: *mut c_void, size: c_int) -> *mut c_void {
     if fails() {
         return std::ptr::null_mut();
     }
-    // SAFETY: passed on as SQLite gave it.
+    // SAFETY: passed on unchanged from SQLite.
     unsafe { (below().resize)(memory, size) }
 }
 
 unsafe extern "C" fn release(memory: *mut c_void) {
     HELD.set(HELD.get() - i64::from(!memory.is_null()));
-    // SAFETY: passed on as SQLite gave it.
+    // SAFETY: passed on unchanged from SQLite.
     unsafe { (below().release)(memory) }
 }

@@ -1,4 +1,4 @@
-//! The callbacks of an open file on the disk in memory.
+//! The callbacks of an open file on the in-memory disk.
 
 use std::ffi::{c_int, c_void};
 
@@ -20,12 +20,12 @@ pub(crate) struct Handle {
     node: usize,
     number: u64,
     delete_on_close: Option<String>,
-    /// Which of the eight locks of the shared memory this handle holds, shared and exclusive.
+    /// The locks of shared memory that this handle holds, of eight, shared and exclusive.
     shared: u8,
     exclusive: u8,
     uses_shared_memory: bool,
     map_allowed: bool,
-    /// How much of the file is mapped, once it is.
+    /// The mapped size, once the file is mapped.
     mapped_size: Option<usize>,
 }
 
@@ -58,7 +58,7 @@ impl Handle {
         if std::mem::take(&mut self.uses_shared_memory) {
             memory.users -= 1;
             if memory.users == 0 {
-                // As the unix VFS: the next user begins with an empty index.
+                // Like the unix VFS: the next user starts with an empty index.
                 memory.regions.clear();
             }
         }
@@ -87,9 +87,10 @@ static METHODS: c::sqlite3_io_methods = c::sqlite3_io_methods {
     xUnfetch: Some(unfetch),
 };
 
-/// Makes an open file of the allocation.
+/// Turns the allocation into an open file.
 ///
 /// # Safety
+///
 /// `file` must have room for [`File`].
 pub(crate) unsafe fn install(file: *mut c::sqlite3_file, handle: Handle) {
     let whole = File {
@@ -119,7 +120,7 @@ fn code(result: Result<(), c_int>) -> c_int {
     result.err().unwrap_or(c::SQLITE_OK)
 }
 
-/// Lets a call fail, if it is its turn.
+/// Fails the call if a fault is due.
 macro_rules! gate {
     ($state:expr, $call:expr) => {
         if let Err((code, _)) = $state.gate.pass($call) {
@@ -129,7 +130,7 @@ macro_rules! gate {
 }
 
 unsafe extern "C" fn close(file: *mut c::sqlite3_file) -> c_int {
-    // SAFETY: the box is that of `install`, and this is the last call on the file.
+    // SAFETY: the box comes from `install`, and this is the last call on the file.
     let mut handle = unsafe { Box::from_raw(file.cast::<File>().read_unaligned().handle) };
     let disk = handle.disk.clone();
     let mut state = disk.state();
@@ -192,7 +193,7 @@ unsafe extern "C" fn file_size(file: *mut c::sqlite3_file, out: *mut i64) -> c_i
     let mut state = handle.disk.state();
     gate!(state, Call::Size);
     state.sizes_before_sync += u64::from(state.nodes[handle.node].unsynced);
-    // SAFETY: SQLite passes a place for the size.
+    // SAFETY: SQLite passes a valid out-pointer for the size.
     unsafe { *out = state.nodes[handle.node].bytes.len() as i64 };
     c::SQLITE_OK
 }
@@ -217,7 +218,7 @@ unsafe extern "C" fn check_reserved_lock(file: *mut c::sqlite3_file, out: *mut c
     gate!(state, Call::CheckReservedLock);
     let mut levels = state.nodes[handle.node].levels.values();
     let reserved = levels.any(|level| *level >= c::SQLITE_LOCK_RESERVED);
-    // SAFETY: SQLite passes a place for the answer.
+    // SAFETY: SQLite passes a valid out-pointer.
     unsafe { *out = c_int::from(reserved) };
     c::SQLITE_OK
 }
@@ -230,7 +231,7 @@ unsafe extern "C" fn file_control(
     let handle = handle!(file);
     match operation {
         c::SQLITE_FCNTL_MMAP_SIZE if handle.disk.state().device.map => {
-            // SAFETY: the argument is one number; a negative one asks only.
+            // SAFETY: the argument is one number; a negative one only queries the limit.
             let limit = unsafe { *argument.cast::<i64>() };
             if limit >= 0 {
                 handle.map_allowed = limit > 0;
@@ -278,7 +279,7 @@ unsafe extern "C" fn shm_map(
         Some(words) => words.as_mut_ptr().cast(),
         None => std::ptr::null_mut(),
     };
-    // SAFETY: SQLite passes a place for the address. A region stays where it is until its last
+    // SAFETY: SQLite passes an out-pointer for the address. A region stays in place until its last
     // user leaves.
     unsafe { *out = address };
     c::SQLITE_OK
@@ -358,7 +359,7 @@ unsafe extern "C" fn fetch(
     let end = offset as usize + size as usize;
     let mut address: *mut c_void = std::ptr::null_mut();
     if handle.map_allowed {
-        // As the unix VFS: mapped as long as it is at the first fetch.
+        // Like the unix VFS: maps the size of the file at the first fetch.
         let mapped_size = *handle.mapped_size.get_or_insert(node.bytes.len());
         assert!(
             mapped_size <= node.bytes.len() || end > mapped_size,
@@ -369,7 +370,7 @@ unsafe extern "C" fn fetch(
             node.mapped += 1;
         }
     }
-    // SAFETY: SQLite passes a place for the address.
+    // SAFETY: SQLite passes an out-pointer for the address.
     unsafe { *out = address };
     c::SQLITE_OK
 }

@@ -1,6 +1,7 @@
-//! The base VFS `faulty`: the files of the thread's [`Disk`], through SQLite's C interface.
+//! The base VFS `faulty`: files of the thread's [`Disk`], through SQLite's C interface.
 //!
-//! A panic in a callback ends the process: these are for tests, and the harness is wrong then.
+//! A panic in a callback aborts the process. That is acceptable, since it means a bug in the test
+//! harness.
 
 use std::ffi::{CStr, c_char, c_double, c_int};
 use std::sync::Once;
@@ -11,17 +12,18 @@ use crate::base_file::{File, Handle, install};
 use crate::disk::Disk;
 use crate::fault::Call;
 
-/// The name of the base VFS; `vfs=faulty` in a URI is stock SQLite on the disk in memory.
+/// Name of the base VFS; `vfs=faulty` in a URI selects stock SQLite on the in-memory disk.
 pub const BASE_NAME: &str = "faulty";
 /// The name of Strongroom's VFS over it.
 pub const STRONGROOM_NAME: &str = "strongroom-faulty";
 
 const PATH_SIZE_MAX: c_int = 512;
 
-/// Registers both VFSes with the linked SQLite. Again does nothing.
+/// Registers both VFSes with the linked SQLite. Registering again does nothing.
 ///
 /// # Panics
-/// When SQLite refuses.
+///
+/// If SQLite refuses.
 pub fn register() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -49,7 +51,7 @@ pub fn register() {
             xGetSystemCall: None,
             xNextSystemCall: None,
         };
-        // SAFETY: the structure is complete and lives for good.
+        // SAFETY: the structure is complete and is never freed.
         let code = unsafe {
             c::sqlite3_initialize();
             c::sqlite3_vfs_register(Box::leak(Box::new(vfs)), 0)
@@ -79,8 +81,8 @@ unsafe extern "C" fn open(
 ) -> c_int {
     const JOURNALS: c_int =
         c::SQLITE_OPEN_SUPER_JOURNAL | c::SQLITE_OPEN_MAIN_JOURNAL | c::SQLITE_OPEN_WAL;
-    // SAFETY: SQLite passes memory for a file, whose null methods say that nothing is open yet, a
-    // terminated name or null, and a place for flags or null.
+    // SAFETY: SQLite passes memory for a file, a terminated name or null, and an out-pointer for
+    // flags or null. Null methods mean that nothing is open yet.
     let name = unsafe {
         (*file).pMethods = std::ptr::null();
         if !out_flags.is_null() {
@@ -150,9 +152,9 @@ unsafe extern "C" fn access(
     // SAFETY: SQLite passes a terminated name.
     let name = unsafe { text(name) }.expect("a name");
     let node = state.names.get(&name).map(|node| &state.nodes[*node]);
-    // As the unix VFS: an empty file does not exist when its existence is asked for.
+    // Like the unix VFS: an empty file counts as missing in an existence check.
     let is = node.is_some_and(|node| flags != c::SQLITE_ACCESS_EXISTS || !node.bytes.is_empty());
-    // SAFETY: SQLite passes a place for the answer.
+    // SAFETY: SQLite passes a valid out-pointer.
     unsafe { *out = c_int::from(is) };
     c::SQLITE_OK
 }
@@ -188,7 +190,7 @@ unsafe extern "C" fn sleep(_: *mut c::sqlite3_vfs, microseconds: c_int) -> c_int
 const NOW_MS: i64 = 212_544_043_200_000;
 
 unsafe extern "C" fn current_time(_: *mut c::sqlite3_vfs, out: *mut c_double) -> c_int {
-    // SAFETY: SQLite passes a place for the time.
+    // SAFETY: SQLite passes an out-pointer for the time.
     unsafe { *out = NOW_MS as f64 / 86_400_000.0 };
     c::SQLITE_OK
 }

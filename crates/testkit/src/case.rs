@@ -1,4 +1,4 @@
-//! A case: what a run of the power-cut harness is about, as one word that repeats it.
+//! A case of the power-cut harness, written as one word that reproduces it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,45 +9,45 @@ use crate::workload::{
     Shape, Step, steps, steps_with_keys, steps_with_page_sizes, steps_with_rotation,
 };
 
-/// How the content of the run comes about.
+/// What a run does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scenario {
     /// Transactions on one database.
     Plain,
     /// Transactions over two attached databases, with super-journals.
     Attached,
-    /// The journal mode changes on the way.
+    /// The journal mode changes during the run.
     Switching,
-    /// The keys change on the way.
+    /// The keys change during the run.
     Keys,
-    /// The data key is rotated on the way, again and again.
+    /// The data key is rotated repeatedly during the run.
     Rotation,
-    /// VACUUM changes the page size on the way.
+    /// VACUUM changes the page size during the run.
     PageSizes,
 }
 
-/// What a run is about.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
     /// Stock SQLite or Strongroom.
     pub side: Side,
-    /// The journal mode at the beginning.
+    /// The initial journal mode.
     pub mode: &'static str,
     /// `PRAGMA synchronous`.
     pub synchronous: &'static str,
-    /// Of the database.
+    /// Page size of the database.
     pub page_size: usize,
     /// The name of a device.
     pub device: &'static str,
-    /// What happens.
+    /// What the run does.
     pub scenario: Scenario,
-    /// Repeats it.
+    /// The random seed.
     pub seed: u64,
 }
 
 /// Journal modes that survive a power cut.
 pub const MODES: [&str; 4] = ["delete", "truncate", "persist", "wal"];
-/// Values of `PRAGMA synchronous` that promise something.
+/// Values of `PRAGMA synchronous` that guarantee something.
 pub const SYNCHRONOUS: [&str; 3] = ["normal", "full", "extra"];
 /// Page sizes of the runs.
 pub const PAGE_SIZES: [usize; 3] = [512, 4096, 65536];
@@ -90,7 +90,7 @@ const SCENARIOS: [(&str, Scenario); 6] = [
 ];
 
 impl Case {
-    /// The device of the run.
+    /// The device.
     pub fn device(&self) -> Device {
         let found = DEVICES.iter().find(|(name, _)| *name == self.device);
         found.map_or(Device::UNIX, |(_, device)| *device)
@@ -108,7 +108,7 @@ impl Case {
         }
     }
 
-    /// What happens, in order.
+    /// The steps of the run.
     pub fn steps(&self) -> Vec<Step> {
         let shape = Shape {
             page_size: self.page_size,
@@ -126,7 +126,7 @@ impl Case {
         }
     }
 
-    /// Settings of a new connection.
+    /// Pragmas for a new connection.
     pub fn settings(&self) -> String {
         let Case {
             mode,
@@ -152,7 +152,7 @@ impl Case {
         format!("{per_schema} PRAGMA wal_autocheckpoint={frames}")
     }
 
-    /// What the table of results calls this kind of run.
+    /// The name of this kind of run in the table of results.
     pub fn kind(&self) -> String {
         let scenario = name_of(&SCENARIOS, &self.scenario);
         format!("{} {} {scenario}", self.mode, self.synchronous)

@@ -1,4 +1,5 @@
-//! Power cuts: at each point of a recorded run, disks as the cut may leave them, opened again.
+//! Power cuts: for each point of a recorded run, creates disks that a power cut may leave, and
+//! opens the databases on them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,14 +13,14 @@ use crate::power::Replay;
 use crate::random::Random;
 use crate::record::{Recorded, drain, open_case, record};
 
-/// One power cut: a case, the number of effects before it, and which of its disks.
+/// One power cut: a case, the number of effects before it, and the variant of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The run that it ends.
+    /// The run that is cut.
     pub case: Case,
-    /// Effects before it.
+    /// The number of effects before it.
     pub place: usize,
-    /// Which of the disks.
+    /// The variant of the disk.
     pub variant: u64,
 }
 
@@ -50,10 +51,10 @@ impl FromStr for Cut {
     }
 }
 
-/// A disk on which something else was found than must be.
+/// A disk on which the content was wrong.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Where; repeats it.
+    /// The power cut, which reproduces it.
     pub cut: Cut,
     /// What was found.
     pub what: String,
@@ -69,21 +70,22 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What came of the cuts of a case.
+/// Results of the cuts of a case.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Disks that were opened.
+    /// The number of disks that were opened.
     pub cuts: u64,
-    /// Effects of the run.
+    /// The number of effects of the run.
     pub effects: usize,
-    /// Those on which it was not as promised.
+    /// The disks with wrong content.
     pub failures: Vec<Failure>,
 }
 
 /// Cuts the power at one in `one_in` of the points of a case, in `variants` ways each.
 ///
 /// # Errors
-/// When the run itself fails, before any cut.
+///
+/// If the run itself fails, before any cut.
 pub fn sweep(case: &Case, one_in: u64, variants: u64) -> Result<Outcome, String> {
     let recorded = record(case).map_err(|error| format!("{case}: {error}"))?;
     let mut outcome = Outcome {
@@ -112,10 +114,11 @@ pub fn sweep(case: &Case, one_in: u64, variants: u64) -> Result<Outcome, String>
     }
 }
 
-/// Repeats one cut. Returns the disk as the power cut left it.
+/// Repeats one cut. Returns the disk after it.
 ///
 /// # Errors
-/// What was found, or why the run failed.
+///
+/// What was wrong, or why the run failed.
 pub fn repeat(cut: &Cut) -> Result<Image, String> {
     let recorded = record(&cut.case)?;
     let mut replay = Replay::new(cut.case.device(), &Image::default(), &recorded.log);
@@ -155,12 +158,12 @@ struct Found<'a> {
     device: Device,
     contents: Vec<u64>,
     keys: Vec<Vec<usize>>,
-    /// Whether no transaction has to be there.
+    /// Whether it is allowed that no transaction is there.
     before_all: bool,
 }
 
 impl Found<'_> {
-    /// Opens the database and compares; then uses it, if that is asked for.
+    /// Opens the database and compares; then uses it, if requested.
     fn judge(&self, image: &Image, goes_on: bool) -> Result<(), String> {
         let disk = Disk::with(self.device, image);
         disk.enter();
@@ -193,7 +196,7 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// Cuts the power again while the first cut is recovered from.
+    /// Cuts the power again during recovery from the first cut.
     fn judge_twice(&self, image: &Image, random: &mut Random) -> Result<(), String> {
         let disk = Disk::with(self.device, image);
         disk.enter();
@@ -212,7 +215,7 @@ impl Found<'_> {
             .map_err(|what| format!("{what}, after a second power cut during recovery"))
     }
 
-    /// Goes on with a rotation that the power cut may have interrupted, or begins one.
+    /// Continues a rotation that the power cut may have interrupted, or starts one.
     fn finish_rotation(&self, connection: &Connection) -> Result<(), String> {
         const TRIES: usize = 4;
         let status = text(connection, "PRAGMA strongroom_status")?;
@@ -223,7 +226,7 @@ impl Found<'_> {
             let progress = text(connection, "PRAGMA strongroom_rotate")?;
             if progress.contains("\"finished\"") {
                 let left = Disk::current().map(|disk| disk.image()).unwrap_or_default();
-                // Its name may outlive a power cut, its content may not.
+                // Its name may survive a power cut, but not its content.
                 let mut files = left.files.iter();
                 if files.any(|(name, bytes)| name.ends_with("-rekey") && !bytes.is_empty()) {
                     return Err("a finished rotation leaves pages in its file".to_owned());
@@ -242,7 +245,7 @@ impl Found<'_> {
         Ok(connection)
     }
 
-    /// The same; nothing where the file may have become a foreign one.
+    /// Opens the database; `None` if the file may be unrecognisable.
     fn open_unless_foreign(&self, key: usize) -> Result<Option<Connection>, String> {
         match self.open(key) {
             Ok(connection) => Ok(Some(connection)),
@@ -251,8 +254,8 @@ impl Found<'_> {
         }
     }
 
-    /// On a device that may leave anything in a sector, the first header of a new database can
-    /// become unrecognisable. The file is then refused, so that no foreign file is overwritten.
+    /// On a device that may leave arbitrary bytes in a sector, the first header of a new database
+    /// can become unrecognisable. The file is then refused, so that no foreign file is overwritten.
     fn may_be_foreign(&self, what: &str) -> bool {
         self.before_all
             && !self.device.powersafe_overwrite
@@ -270,7 +273,8 @@ impl Found<'_> {
         ))
     }
 
-    /// A key that opens the database, once it is clear that all of a set do and no other.
+    /// Returns a key that opens the database, after checking that exactly the keys of one allowed
+    /// set do.
     fn judge_keys(&self) -> Result<usize, String> {
         if self.case.scenario != Scenario::Keys {
             return Ok(0);
@@ -282,7 +286,7 @@ impl Found<'_> {
                 continue;
             }
             if text(&connection, "PRAGMA strongroom_status")?.contains("\"state\":\"new\"") {
-                // Nothing was ever committed: every key opens that.
+                // Nothing was ever committed, so every key opens an empty database.
                 return Ok(0);
             }
             found.push(key);

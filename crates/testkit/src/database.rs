@@ -1,4 +1,4 @@
-//! Databases on the thread's disk: opened, compared, checked.
+//! Opens, compares and checks databases on the thread's disk.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::LazyLock;
@@ -10,10 +10,10 @@ use sqlite_linked::KeyToken;
 
 use crate::base_vfs::{BASE_NAME, STRONGROOM_NAME, register};
 
-/// Which SQLite stands on the disk.
+/// Which SQLite is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Stock SQLite: what fails here is the harness's fault, or SQLite's.
+    /// Stock SQLite: a failure is a bug of the harness, or of SQLite.
     Stock,
     /// Strongroom over the same base VFS.
     Strongroom,
@@ -75,7 +75,8 @@ pub fn open(uri: &str) -> rusqlite::Result<Connection> {
 /// The first column of the first row, as text.
 ///
 /// # Errors
-/// SQLite's, with Strongroom's own message behind it.
+///
+/// SQLite's, followed by Strongroom's own message.
 pub fn text(connection: &Connection, sql: &str) -> Result<String, String> {
     let read = |row: &rusqlite::Row<'_>| {
         Ok(match row.get_ref(0)? {
@@ -95,7 +96,8 @@ pub fn text(connection: &Connection, sql: &str) -> Result<String, String> {
 /// Runs statements.
 ///
 /// # Errors
-/// SQLite's, with Strongroom's own message behind it.
+///
+/// SQLite's, followed by Strongroom's own message.
 pub fn run(connection: &Connection, sql: &str) -> Result<(), String> {
     connection
         .execute_batch(sql)
@@ -110,9 +112,10 @@ fn explain(connection: &Connection, sql: &str, error: &rusqlite::Error) -> Strin
     format!("{sql:.200}: {error} (code {code}): {more}")
 }
 
-/// A digest of the schema and of every row of the named databases of a connection.
+/// A digest of the schema and of all rows of the named databases.
 ///
 /// # Errors
+///
 /// SQLite's.
 pub fn digest(connection: &Connection, schemas: &[&str]) -> rusqlite::Result<u64> {
     let mut hasher = DefaultHasher::new();
@@ -164,9 +167,10 @@ fn hash_rows(
     Ok(())
 }
 
-/// Checks everything about a connection's databases, and returns the digest of their content.
+/// Runs all checks on a connection's databases, and returns the digest of their content.
 ///
 /// # Errors
+///
 /// What is wrong.
 pub fn check(connection: &Connection, side: Side, schemas: &[&str]) -> Result<u64, String> {
     let digest = digest(connection, schemas)
@@ -179,7 +183,7 @@ pub fn check(connection: &Connection, side: Side, schemas: &[&str]) -> Result<u6
         for schema in schemas {
             let status = text(connection, &format!("PRAGMA {schema}.strongroom_status"))?;
             if status.contains("\"state\":\"new\"") {
-                // Nothing was ever committed: there is no page to verify.
+                // Nothing was ever committed, so there is no page to verify.
                 continue;
             }
             let verdict = text(connection, &format!("PRAGMA {schema}.strongroom_verify"))?;

@@ -1,10 +1,11 @@
-//! A disk in memory that notes every effect on it, in order.
+//! An in-memory disk that logs every effect on it, in order.
 //!
 //! Invariants:
+//!
 //! 1. Every change of a named file's content, size or name is in the log, with its bytes.
-//! 2. Files without a name (and those that are deleted when closed) are not in the log: after a
-//!    power cut nobody looks for them.
-//! 3. The calls of a connection are made by one thread; several connections of one thread share a
+//! 2. Unnamed files, and those that are deleted on close, are not in the log: after a power cut
+//!    nobody looks for them.
+//! 3. All calls of a connection come from one thread; several connections of one thread share a
 //!    disk and its locks as processes would.
 
 use std::cell::RefCell;
@@ -16,19 +17,19 @@ use libsqlite3_sys as c;
 
 use crate::fault::{Call, Fault, Gate, Kind};
 
-/// What the device says of itself, and keeps.
+/// The properties that the device reports and has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// Bytes that are written as one; what a torn write can damage.
+    /// Bytes that are written as a unit; a torn write can damage this much.
     pub sector_size: usize,
-    /// A torn write damages nothing outside of its range (`SQLITE_IOCAP_POWERSAFE_OVERWRITE`).
+    /// A torn write damages nothing outside its range (`SQLITE_IOCAP_POWERSAFE_OVERWRITE`).
     pub powersafe_overwrite: bool,
-    /// Whether files can be mapped. Only for a user who gives a map back before the next write.
+    /// Whether files can be mapped. Only for users that release a map before the next write.
     pub map: bool,
 }
 
 impl Device {
-    /// What the unix VFS says of every file.
+    /// The properties that the unix VFS reports for every file.
     pub const UNIX: Device = Device {
         sector_size: 4096,
         powersafe_overwrite: true,
@@ -36,10 +37,10 @@ impl Device {
     };
 }
 
-/// Something that changed the disk, or made changes durable.
+/// A change of the disk, or a sync.
 #[derive(Clone, Debug)]
 pub enum Effect {
-    /// A name came into being, for a new and empty file.
+    /// A name was created, for a new and empty file.
     Create {
         /// The new file.
         file: usize,
@@ -50,29 +51,29 @@ pub enum Effect {
     Write {
         /// To this file.
         file: usize,
-        /// From here on.
+        /// At this offset.
         offset: usize,
         /// The bytes.
         bytes: Box<[u8]>,
     },
-    /// A file was given a size.
+    /// A file was truncated or extended.
     Truncate {
         /// The file.
         file: usize,
-        /// The size.
+        /// The new size.
         size: usize,
     },
-    /// All that was written to a file before is durable.
+    /// Everything written to a file before is durable.
     Sync {
         /// The file.
         file: usize,
     },
-    /// A name ceased to be.
+    /// A name was deleted.
     Delete {
         /// The name.
         name: String,
     },
-    /// All names that came or went before are durable.
+    /// All names created or deleted before are durable.
     SyncDirectory,
 }
 
@@ -86,10 +87,10 @@ pub struct Image {
 /// Shared memory of a write-ahead log.
 #[derive(Default)]
 pub(crate) struct SharedMemory {
-    /// Eight-byte words, for the alignment that SQLite wants.
+    /// Eight-byte words, which provide the alignment that SQLite needs.
     pub regions: Vec<Box<[u64]>>,
     pub users: usize,
-    /// Holders of each of SQLite's eight locks: -1 is one exclusive holder.
+    /// Holders of each of SQLite's eight locks: -1 means one exclusive holder.
     pub locks: [i32; 8],
 }
 
@@ -99,14 +100,14 @@ pub(crate) struct Node {
     pub bytes: Vec<u8>,
     /// Whether effects on it are in the log.
     pub logged: bool,
-    /// Whether a write waits for a sync.
+    /// Whether a write has not been synced yet.
     pub unsynced: bool,
-    /// Whether the next sync makes its name durable too, as the unix VFS does for new journals.
+    /// Whether the next sync also makes its name durable, as the unix VFS does for new journals.
     pub sync_directory: bool,
-    /// Locks, by handle.
+    /// Lock levels, by handle.
     pub levels: BTreeMap<u64, c_int>,
     pub shared_memory: SharedMemory,
-    /// Pointers into `bytes` that were given out.
+    /// Pointers into `bytes` that are in use.
     pub mapped: usize,
 }
 
@@ -120,11 +121,11 @@ pub(crate) struct State {
     pub open: usize,
     /// How often a file was mapped.
     pub maps: u64,
-    /// How often a file's size was asked for while a write to it waited for a sync.
+    /// How often a file's size was queried while a write to it was not synced.
     pub sizes_before_sync: u64,
 }
 
-/// A disk. Clones are the same disk.
+/// A disk. Clones share the same disk.
 #[derive(Clone)]
 pub struct Disk(Arc<Mutex<State>>);
 
@@ -185,7 +186,7 @@ impl Disk {
         std::mem::take(&mut self.state().log)
     }
 
-    /// The files as they stand: what is left when processes die and the machine goes on.
+    /// The current files: what is left if all processes die and the machine keeps running.
     pub fn image(&self) -> Image {
         let state = self.state();
         let files = state.names.iter();
@@ -196,7 +197,7 @@ impl Disk {
         }
     }
 
-    /// Sets the fault that is to come, or none.
+    /// Sets or clears the fault to inject.
     pub fn set_fault(&self, fault: Option<Fault>) {
         self.state().gate.set(fault);
     }
@@ -211,13 +212,13 @@ impl Disk {
         self.state().open
     }
 
-    /// How often a file's size was asked for between a write and its sync. Linux (6.13 and later)
-    /// then changes the file's times with the next write again, which the sync writes out.
+    /// How often a file's size was queried between a write and its sync. Linux (6.13 and later)
+    /// then updates the file's times again with the next write, which the sync has to write out.
     pub fn sizes_before_sync(&self) -> u64 {
         self.state().sizes_before_sync
     }
 
-    /// How often a file was mapped: a real system then brings in each page of it anew.
+    /// How often a file was mapped: a real system then faults in each page again.
     pub fn maps(&self) -> u64 {
         self.state().maps
     }
@@ -319,19 +320,19 @@ impl State {
         }
     }
 
-    /// Takes or raises a lock (sqlite.org/lockingv3.html).
+    /// Acquires or upgrades a lock (sqlite.org/lockingv3.html).
     pub fn lock(&mut self, file: usize, handle: u64, level: c_int) -> Result<(), c_int> {
         let levels = &mut self.nodes[file].levels;
-        let own = levels.get(&handle).copied().unwrap_or(0);
-        if own >= level {
+        let held = levels.get(&handle).copied().unwrap_or(0);
+        if held >= level {
             return Ok(());
         }
         let others = levels.iter().filter(|(other, _)| **other != handle);
         let highest = others.map(|(_, level)| *level).max().unwrap_or(0);
         let reached = match level {
-            c::SQLITE_LOCK_SHARED if highest >= c::SQLITE_LOCK_PENDING => own,
+            c::SQLITE_LOCK_SHARED if highest >= c::SQLITE_LOCK_PENDING => held,
             c::SQLITE_LOCK_SHARED => level,
-            _ if highest >= c::SQLITE_LOCK_RESERVED => own,
+            _ if highest >= c::SQLITE_LOCK_RESERVED => held,
             c::SQLITE_LOCK_RESERVED => level,
             _ if highest >= c::SQLITE_LOCK_SHARED => c::SQLITE_LOCK_PENDING,
             _ => level,

@@ -1,4 +1,4 @@
-//! Which call of the base VFS fails, and how.
+//! Fault injection: which call of the base VFS fails, and how.
 
 use std::ffi::c_int;
 
@@ -50,7 +50,7 @@ impl Call {
         Call::ShmLock,
     ];
 
-    /// The code with which the unix VFS says that this call failed (sqlite.org/rescode.html).
+    /// The error code of the unix VFS for this call (sqlite.org/rescode.html).
     fn error(self) -> c_int {
         match self {
             Call::Open => c::SQLITE_CANTOPEN,
@@ -69,22 +69,23 @@ impl Call {
     }
 }
 
-/// What goes wrong.
+/// The kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The device fails. A write has changed the first half of its range by then.
+    /// The device fails. A write has changed the first half of its range.
     Device,
-    /// The disk is full. A write has written the first half of its bytes by then.
+    /// The disk is full. A write has written the first half of its bytes.
     Full,
-    /// There is no memory. Only calls in which VFSes allocate fail so: SQLite does not expect it of
-    /// a write, and takes it for no failure of the file.
+    /// Memory is exhausted. Only calls in which VFSes allocate fail this way: SQLite does not
+    /// expect it of a write, and would not treat it as a failure of the file.
     NoMemory,
     /// A read returns fewer bytes than there are, and zeros for the rest.
     ShortRead,
 }
 
 impl Kind {
-    /// The result code of a call that fails so; `None` where this call cannot.
+    /// The result code of this call for this kind of failure; `None` if the call cannot fail this
+    /// way.
     pub fn code(self, call: Call) -> Option<c_int> {
         match (self, call) {
             (Kind::Device, call) => Some(call.error()),
@@ -97,20 +98,20 @@ impl Kind {
     }
 }
 
-/// A fault that is to come.
+/// A fault to inject.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
     /// What goes wrong.
     pub kind: Kind,
-    /// The calls that count, or all that the kind can befall.
+    /// The calls that are counted; `None` for all that this kind can affect.
     pub call: Option<Call>,
-    /// Which of them fails, from 1.
+    /// The number of the failing call, from 1.
     pub number: u64,
-    /// Whether all that follow fail too.
+    /// Whether all later calls fail too.
     pub lasting: bool,
 }
 
-/// Counts calls and says which of them fail.
+/// Counts calls and decides which of them fail.
 #[derive(Debug, Default)]
 pub struct Gate {
     fault: Option<Fault>,
@@ -119,7 +120,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Sets a fault, or none; counting begins anew.
+    /// Sets or clears the fault, and restarts counting.
     pub fn set(&mut self, fault: Option<Fault>) {
         *self = Gate {
             fault,
@@ -132,7 +133,7 @@ impl Gate {
         self.struck
     }
 
-    /// The result code of a call that is to fail, and what goes wrong.
+    /// Fails, with result code and kind, if a fault is due for this call.
     pub fn pass(&mut self, call: Call) -> Result<(), (c_int, Kind)> {
         let Some(fault) = self.fault else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! A short run on a database whose disk or memory fails at one call, and what must hold then.
+//! A short run on a database whose disk or memory fails at one call, and checks of the outcome.
 
 use rusqlite::Connection;
 
@@ -20,14 +20,14 @@ pub struct Kind {
     pub map: bool,
 }
 
-/// Transactions of the run; each leaves a state that does not depend on those before.
+/// The number of transactions; the state after each is independent of those before.
 const TRANSACTIONS: usize = 3;
 
-/// The database as it is before the run, and the digest after each transaction.
+/// The database before the run, and the digest after each transaction.
 pub struct Beginning {
     kind: Kind,
     image: Image,
-    /// By the number of the last transaction.
+    /// Digests by the number of the last transaction.
     states: Vec<u64>,
 }
 
@@ -39,10 +39,11 @@ fn transaction(number: usize) -> String {
 }
 
 impl Beginning {
-    /// Makes the database.
+    /// Creates the database.
     ///
     /// # Errors
-    /// What failed: there is no fault yet.
+    ///
+    /// What failed, although no fault is set yet.
     pub fn new(kind: Kind) -> Result<Self, String> {
         let disk = Disk::new(device(kind));
         disk.enter();
@@ -65,7 +66,7 @@ impl Beginning {
             states.push(digest(&model, &["main"]).map_err(|error| error.to_string())?);
         }
         run(&connection, &transaction(0))?;
-        // Not closed: a log stays in use.
+        // Not closed, so a log stays in use.
         let image = disk.image();
         drop(connection);
         Ok(Beginning {
@@ -75,11 +76,12 @@ impl Beginning {
         })
     }
 
-    /// The same, but begun with what power cuts leave of a change of the page size that was to
-    /// follow: `count` of them, in its second half, where pages of both sizes are on the disk.
+    /// Like `new`, but starts from `count` disks that power cuts may leave during a following
+    /// change of page size, in its second half, when pages of both sizes are on the disk.
     ///
     /// # Errors
-    /// What failed: there is no fault yet.
+    ///
+    /// What failed, although no fault is set yet.
     pub fn amid_page_size_change(
         kind: Kind,
         random: &mut Random,
@@ -109,7 +111,7 @@ impl Beginning {
         Ok(beginnings.collect())
     }
 
-    /// Whether a rollback journal is there that is not finished.
+    /// Whether there is an unfinished rollback journal.
     pub fn has_hot_journal(&self) -> bool {
         let mut files = self.image.files.iter();
         files.any(|(name, bytes)| {
@@ -117,12 +119,13 @@ impl Beginning {
         })
     }
 
-    /// Runs again and again, each time with a later fault, until one comes too late to strike; up
-    /// to `stride - 1` are left out in between. `strike` sets the fault of a number. Returns that
-    /// of the last.
+    /// Runs repeatedly, each time with a later fault, until one comes too late to take effect;
+    /// skips up to `stride - 1` in between. `strike` sets the fault with a number. Returns the
+    /// number of the last one.
     ///
     /// # Errors
-    /// What does not hold, memory that SQLite did not give back included.
+    ///
+    /// A violated check, including memory that SQLite did not free.
     pub fn run_each(
         &self,
         random: &mut Random,
@@ -146,10 +149,11 @@ impl Beginning {
         }
     }
 
-    /// Runs with a fault that `strike` sets and `lift` takes away, and says whether it struck.
+    /// Runs with a fault that `strike` sets and `lift` clears, and returns whether it took effect.
     ///
     /// # Errors
-    /// What does not hold.
+    ///
+    /// A violated check.
     pub fn run(
         &self,
         strike: impl FnOnce(&Disk),
@@ -194,18 +198,18 @@ impl Beginning {
         }
     }
 
-    /// Statements of which any may fail, and none may give wrong data.
+    /// Runs statements of which any may fail, but none may return wrong data.
     fn suffer(&self, allowed: &mut Vec<u64>) -> Result<Option<Connection>, String> {
         let Ok(connection) = open(&self.kind.side.uri(MAIN)) else {
             return Ok(None);
         };
-        // A failure of these is one of the run, not of the harness.
+        // These may fail because of the fault, which is not an error of the harness.
         let _ = run(&connection, "PRAGMA cache_size=4; PRAGMA synchronous=full");
         self.look(&connection, allowed)?;
         for number in 1..=TRANSACTIONS {
             match run(&connection, &transaction(number)) {
                 Ok(()) => *allowed = vec![self.states[number]],
-                // It may have failed behind the commit.
+                // It may have failed after the commit.
                 Err(_) => allowed.push(self.states[number]),
             }
             if !connection.is_autocommit() {
@@ -226,7 +230,7 @@ impl Beginning {
             }
         }
         if text(&connection, "PRAGMA integrity_check").is_ok_and(|verdict| {
-            // What could not be read is told in words too.
+            // Pages that could not be read are also reported in words.
             !verdict.contains("ok") && !verdict.contains("error") && !verdict.contains("failed")
         }) {
             return Err("integrity_check finds damage during the fault".to_owned());
@@ -234,7 +238,7 @@ impl Beginning {
         Ok(Some(connection))
     }
 
-    /// Keys come and go, and the data key is rotated; any of it may fail.
+    /// Adds and removes keys, and rotates the data key; any of this may fail.
     fn suffer_keys(&self, connection: &Connection, number: usize) {
         let pragma = match number {
             1 => format!("strongroom_key_add='token={}'", key_token(1)),

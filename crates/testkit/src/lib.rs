@@ -1,8 +1,8 @@
-//! For tests only: a disk in memory that loses power and fails, as a base VFS.
+//! For tests only: an in-memory disk that loses power and fails, as a base VFS.
 //!
 //! - `fault`, `disk`, `base_vfs`, `base_file`: the disk, its faults, and SQLite's C interface;
 //! - `power`: what a power cut may leave;
-//! - `workload`, `case`, `plan`, `record`, `cut`: seeded runs, and the judgement of what was left;
+//! - `workload`, `case`, `plan`, `record`, `cut`: seeded runs, and the checks of what is left;
 //! - `allocator`, `faulty_run`: SQLite's memory, and runs in which a call fails.
 //!
 //! No product depends on this crate.

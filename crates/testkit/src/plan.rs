@@ -1,14 +1,15 @@
-//! Which cases a full run goes through.
+//! The cases of a full run.
 
 use crate::case::{Case, MODES, PAGE_SIZES, Scenario};
 use crate::database::Side;
 
-/// What the unix VFS says of its devices, without and with maps; and devices that promise less,
-/// with sectors up to the size of a copy of Strongroom's header, whose copies must not share one.
-/// Nor may pages share one there: those that Strongroom writes into a gap are not journaled.
+/// The properties that the unix VFS reports, without and with maps; and devices with weaker
+/// guarantees. Their sectors are at most as large as a copy of Strongroom's header, since the two
+/// copies must not share one. Nor may pages share a sector there, because pages that Strongroom
+/// writes into a gap are not journaled.
 const DEVICES: [&str; 4] = ["unix", "map", "bare512", "bare4096"];
 
-/// One round: every kind of run once on each side. Page size and device go on from kind to kind
+/// One round: every kind of run once on each side. Page size and device rotate from kind to kind
 /// and from seed to seed.
 pub fn cases(seed: u64) -> Vec<Case> {
     let mut all = Vec::new();
@@ -17,7 +18,7 @@ pub fn cases(seed: u64) -> Vec<Case> {
         turn += 1;
         for side in [Side::Strongroom, Side::Stock] {
             if side == Side::Stock && (has_keys(scenario) || !seed.is_multiple_of(4)) {
-                // The cross-check needs fewer.
+                // The cross-check needs fewer cases.
                 continue;
             }
             let page_size = PAGE_SIZES[(turn % 3) as usize];
@@ -40,7 +41,7 @@ pub fn cases(seed: u64) -> Vec<Case> {
     all
 }
 
-/// Whether stock SQLite can play no part.
+/// Whether stock SQLite cannot run the scenario.
 fn has_keys(scenario: Scenario) -> bool {
     matches!(scenario, Scenario::Keys | Scenario::Rotation)
 }

@@ -1,59 +1,60 @@
-//! What may be on a disk after the power failed.
+//! The possible states of a disk after a power failure.
 //!
-//! The promise of a device, as SQLite relies on it (sqlite.org/atomiccommit.html, sections 2
-//! and 9):
+//! The guarantees of a device on which SQLite relies (sqlite.org/atomiccommit.html, sections 2 and
+//! 9):
 //!
-//! - What was synced is there.
-//! - Of what was written since, any part is there, in any order within and between files, cut
+//! - Everything synced is there.
+//! - Of what was written since, any part may be there, in any order within and between files, split
 //!   anywhere between two units of 512 or 4,096 bytes. A change of a file's size is such a part.
-//! - Names that came or went since the directory was synced last are those of some moment since,
-//!   each name by itself. The unix VFS syncs it when a new journal or log is synced first, and when
-//!   SQLite asks for it with a deletion.
-//! - No file is cut before the names that came or went earlier did: file systems keep the order
-//!   of such changes. SQLite relies on it: with synchronous=FULL it cuts a database that
-//!   auto_vacuum has made smaller behind the deletion of the journal, without a sync between.
-//! - Where the device does not promise `SQLITE_IOCAP_POWERSAFE_OVERWRITE`, a sector that was being
-//!   written may hold anything, also outside of what was written.
+//! - For each name created or deleted since the last sync of the directory, the state is that of
+//!   some point in time since, independently of other names. The unix VFS syncs the directory when
+//!   a new journal or log is first synced, and when SQLite requests it with a deletion.
+//! - A file is not truncated before earlier creations and deletions of names have happened: file
+//!   systems keep the order of such changes. SQLite relies on this: with synchronous=FULL it
+//!   truncates a database that auto_vacuum has made smaller after it has deleted the journal,
+//!   without a sync in between.
+//! - If the device does not guarantee `SQLITE_IOCAP_POWERSAFE_OVERWRITE`, a sector that was being
+//!   written may contain anything, even outside of what was written.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::disk::{Device, Effect, Image};
 use crate::random::Random;
 
-/// Goes through a log of effects and tells, at each point, what a power cut may leave.
+/// Replays a log of effects and computes, at each point, what a power cut may leave.
 pub struct Replay<'a> {
     log: &'a [Effect],
     device: Device,
     position: usize,
-    /// Content of files as it is durable.
+    /// The durable content of files.
     durable: BTreeMap<usize, Vec<u8>>,
-    /// Effects on a file's content since, as places in the log.
+    /// Effects on a file's content since, as indices into the log.
     pending: BTreeMap<usize, Vec<usize>>,
-    /// Names as they are durable.
+    /// The durable names.
     names: BTreeMap<String, usize>,
     /// Effects on names since.
     pending_names: Vec<usize>,
 }
 
-/// How much of what was not synced is there.
+/// How much of the unsynced data is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Remains {
-    /// Nothing of it.
+    /// None of it.
     Nothing,
-    /// All of it, and the last write torn.
+    /// All of it, with the last write torn.
     AllButTheEnd,
-    /// All of one file, or of some, and nothing of the others.
+    /// All data of some files, and none of the others.
     WholeFiles,
-    /// This share of 16 of the pieces, in order.
+    /// This many sixteenths of the pieces, in order.
     Some(u64),
-    /// The same, in any order.
+    /// The same share, in any order.
     Shuffled(u64),
 }
 
 impl<'a> Replay<'a> {
     /// Starts before the first effect, with these files on the disk.
     pub fn new(device: Device, image: &Image, log: &'a [Effect]) -> Self {
-        // Files that are there from the beginning have the numbers that `Disk::with` gave them.
+        // Existing files have the numbers that `Disk::with` gave them.
         let files = image.files.iter().enumerate();
         Replay {
             log,
@@ -71,12 +72,12 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// How many effects lie behind.
+    /// The number of effects replayed.
     pub fn position(&self) -> usize {
         self.position
     }
 
-    /// Goes on by one effect; false at the end.
+    /// Replays one effect; returns false at the end.
     pub fn advance(&mut self) -> bool {
         let Some(effect) = self.log.get(self.position) else {
             return false;
@@ -95,7 +96,7 @@ impl<'a> Replay<'a> {
                 for place in self.pending.remove(file).unwrap_or_default() {
                     apply(content, &self.log[place]);
                     if let Effect::Truncate { .. } = self.log[place] {
-                        // In order, as said above.
+                        // In order, as described at the head of this module.
                         let earlier = self.pending_names.partition_point(|name| *name < place);
                         for name in self.pending_names.drain(..earlier) {
                             rename(&mut self.names, &self.log[name]);
@@ -144,7 +145,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// The names, and the place in the log before which all changes of names are there.
+    /// The names, and the index in the log up to which all changes of names are there.
     fn names_left(
         &self,
         remains: Remains,
@@ -164,7 +165,7 @@ impl<'a> Replay<'a> {
                 Remains::WholeFiles => random.once_in(2),
                 Remains::Some(share) | Remains::Shuffled(share) => random.below(16) <= share,
             };
-            // Of one name, changes do not overtake one another.
+            // Changes of one name happen in order.
             if happened && !stopped.contains(name.as_str()) {
                 rename(&mut names, effect);
             } else {
@@ -175,7 +176,7 @@ impl<'a> Replay<'a> {
         (names, in_order)
     }
 
-    /// A file of which what was synced is there, and of these effects since, what remains.
+    /// A file with its synced content, and what remains of these later effects.
     fn content_left(
         &self,
         remains: Remains,
@@ -229,7 +230,7 @@ impl<'a> Replay<'a> {
         content
     }
 
-    /// Some of the sectors that were being written hold anything.
+    /// Fills some of the sectors that were being written with arbitrary bytes.
     fn trash(&self, content: &mut [u8], places: &[usize], random: &mut Random) {
         let chance = 1 + random.below(16);
         let size = self.device.sector_size;
@@ -247,7 +248,7 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// What is applied or not as a whole.
+/// A part that is applied completely or not at all.
 enum Piece<'a> {
     Bytes(usize, &'a [u8]),
     Size(usize),
@@ -262,7 +263,7 @@ impl Piece<'_> {
     }
 }
 
-/// An effect on content, cut at multiples of `unit`.
+/// An effect on content, split at multiples of `unit`.
 fn pieces(effect: &Effect, unit: usize) -> Vec<Piece<'_>> {
     match effect {
         Effect::Write { offset, bytes, .. } => {
@@ -326,7 +327,7 @@ mod tests {
         }
     }
 
-    /// Every disk that many seeds make of this log, cut behind its end.
+    /// All disks that many seeds produce from this log, cut after its end.
     fn images(device: Device, log: &[Effect]) -> Vec<Image> {
         let mut replay = Replay::new(device, &Image::default(), log);
         while replay.advance() {}
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_synced_is_there_and_names_need_a_sync_of_their_own() {
+    fn synced_data_is_there_and_names_need_a_separate_sync() {
         let log = [
             create(0, "/a"),
             write(0, 0, 1, 600),
@@ -401,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn only_without_the_promise_does_a_sector_lose_what_was_not_written() {
+    fn a_sector_loses_unwritten_bytes_only_without_powersafe_overwrite() {
         let log = [
             create(0, "/a"),
             Effect::SyncDirectory,

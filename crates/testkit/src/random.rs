@@ -1,4 +1,4 @@
-//! Random numbers that a seed repeats exactly (SplitMix64, Steele, Lea and Flood 2014).
+//! Pseudo-random numbers that a seed reproduces exactly (SplitMix64, Steele, Lea and Flood 2014).
 
 /// A generator; the same seed gives the same numbers on every machine.
 #[derive(Clone)]
@@ -10,7 +10,7 @@ impl Random {
         Random(seed)
     }
 
-    /// The generator of a seed and of more numbers, whose order counts.
+    /// The generator for a sequence of numbers.
     pub fn of(numbers: &[u64]) -> Self {
         let mut state = 0;
         for number in numbers {
@@ -51,10 +51,11 @@ impl Random {
     }
 }
 
-/// Seeds to run: the one in `STRONGROOM_TEST_SEED`, else those given.
+/// Seeds to run: the one in `STRONGROOM_TEST_SEED`, else the defaults.
 ///
 /// # Panics
-/// When the variable holds no number.
+///
+/// If the variable is not a number.
 pub fn seeds(default: impl IntoIterator<Item = u64>) -> Vec<u64> {
     match std::env::var("STRONGROOM_TEST_SEED") {
         Ok(text) => vec![text.parse().expect("STRONGROOM_TEST_SEED is a number")],

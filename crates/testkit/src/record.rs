@@ -1,4 +1,4 @@
-//! A run of a workload on the disk in memory, beside a model of what it should hold.
+//! Records a run of a workload on the in-memory disk, along with a model of its expected content.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ pub const MAIN: &str = "/a.db";
 /// The second database of [`Scenario::Attached`].
 pub const OTHER: &str = "/b.db";
 
-/// Something that is either wholly done or not at all.
+/// An atomic change.
 #[derive(Clone, Debug)]
 struct Change<T> {
-    /// The number of effects before it could begin to be durable.
+    /// The number of effects before it could start to become durable.
     started: usize,
     /// The number of effects from which on it must be durable.
     durable: usize,
-    /// What holds afterwards.
+    /// The state after it.
     after: T,
 }
 
-/// What a workload did to the disk, and what must be found at each point.
+/// The effects of a workload on the disk, and what must be found at each point.
 pub struct Recorded {
     /// The effects.
     pub log: Vec<Effect>,
@@ -34,25 +34,25 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Digests of content of which one must be found when the power fails after `cut` effects.
+    /// Digests of the allowed contents if the power fails after `cut` effects.
     pub fn contents_at(&self, cut: usize) -> Vec<u64> {
         allowed(&self.contents, cut)
     }
 
-    /// Whether no transaction has to be found.
+    /// Whether it is allowed that no transaction is found.
     pub fn is_before_all(&self, cut: usize) -> bool {
         let first = self.contents.iter().find(|change| change.durable > 0);
         first.is_none_or(|change| change.durable > cut)
     }
 
-    /// Sets of keys of which one must be found.
+    /// The allowed sets of keys.
     pub fn keys_at(&self, cut: usize) -> Vec<Vec<usize>> {
         allowed(&self.keys, cut)
     }
 }
 
-/// What may hold after `cut` effects: the last change that must be there, and those after it that
-/// had begun. The first change is the state before everything.
+/// The allowed states after `cut` effects: that of the last change that must be durable, and those
+/// of later changes that had begun. The first change is the initial state.
 fn allowed<T: Clone>(changes: &[Change<T>], cut: usize) -> Vec<T> {
     let lower = changes.iter().rposition(|change| change.durable <= cut);
     let lower = lower.unwrap_or(0);
@@ -68,7 +68,8 @@ fn allowed<T: Clone>(changes: &[Change<T>], cut: usize) -> Vec<T> {
 /// Runs the steps of a case.
 ///
 /// # Errors
-/// What failed: nothing should, on a disk without faults.
+///
+/// What failed: on a disk without faults, nothing should.
 pub fn record(case: &Case) -> Result<Recorded, String> {
     let disk = Disk::new(case.device());
     disk.enter();
@@ -79,7 +80,7 @@ pub fn record(case: &Case) -> Result<Recorded, String> {
     recorder.finish()
 }
 
-/// Where transaction ends were, until the log tells when they became durable.
+/// The end of a transaction, until the log shows when it became durable.
 struct Mark {
     started: usize,
     returned: usize,
@@ -92,12 +93,12 @@ struct Recorder<'a> {
     disk: Disk,
     connection: Option<Connection>,
     reader: Option<Connection>,
-    /// Stock SQLite in memory, given the same transactions.
+    /// Stock SQLite in memory, which runs the same transactions.
     model: Connection,
     mode: &'static str,
     marks: Vec<Mark>,
     keys: Vec<Change<Vec<usize>>>,
-    /// Keys by slot, and the one that the connection was opened with.
+    /// Keys by slot, and the one that opened the connection.
     slots: BTreeMap<String, usize>,
     open_with: usize,
 }
@@ -207,7 +208,7 @@ impl<'a> Recorder<'a> {
         if commits { self.mark(started) } else { Ok(()) }
     }
 
-    /// The transaction that began to end at `started` has ended.
+    /// Records the end of the transaction whose end began at `started`.
     fn mark(&mut self, started: usize) -> Result<(), String> {
         self.marks.push(Mark {
             started,
@@ -268,7 +269,7 @@ impl<'a> Recorder<'a> {
         let log = self.disk.take_log();
         let mut before = 0;
         let contents = self.marks.iter().map(|mark| {
-            // What changed nothing did not make durable what came before it.
+            // A transaction that changed nothing did not make earlier ones durable.
             before = durable(mark, &log, self.case).max(before);
             Change {
                 started: mark.started,
@@ -284,7 +285,8 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// The number of effects from which on a commit must survive: SQLite's promise by mode.
+/// The number of effects from which on a commit must survive, according to SQLite's guarantee for
+/// the mode.
 fn durable(mark: &Mark, log: &[Effect], case: &Case) -> usize {
     let after = |from: usize, is: fn(&Effect) -> bool| {
         let found = log[from..].iter().position(is);
@@ -292,12 +294,12 @@ fn durable(mark: &Mark, log: &[Effect], case: &Case) -> usize {
     };
     match (mark.mode, case.synchronous) {
         ("wal", "normal") if !case.device().powersafe_overwrite => {
-            // Frames that follow may harm the sector in which the last synced one ends.
+            // Frames that follow may damage the sector in which the last synced one ends.
             usize::MAX
         }
         ("wal", "normal") => {
-            // sqlite.org/pragma.html, synchronous: durable with the next sync of the log, which a
-            // checkpoint begins with. Any later sync of a log is taken for it.
+            // sqlite.org/pragma.html, synchronous: durable with the next sync of the log, with
+            // which a checkpoint begins. Any later sync of a log counts as that.
             let logs: Vec<usize> = log
                 .iter()
                 .filter_map(|effect| match effect {
@@ -319,8 +321,9 @@ fn durable(mark: &Mark, log: &[Effect], case: &Case) -> usize {
             found.map_or(usize::MAX, |index| mark.returned + index + 1)
         }
         _ => {
-            // The deletion of a journal, or of the super-journal if there is one, is the commit.
-            // Without synchronous=EXTRA nothing syncs the directory after that of a journal.
+            // The commit is the deletion of the journal, or of the super-journal if there is one.
+            // Without synchronous=EXTRA the directory is not synced after the deletion of a
+            // journal.
             let deleted = |suffix: &str, inside: &str| {
                 let effects = log[mark.started..mark.returned].iter();
                 effects

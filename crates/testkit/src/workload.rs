@@ -1,9 +1,9 @@
-//! Transactions that a seed repeats exactly.
+//! Transactions that a seed reproduces exactly.
 
 use crate::database::KEYS;
 use crate::random::Random;
 
-/// One thing that a program does with its database.
+/// One action of a program on its database.
 #[derive(Clone, Debug)]
 pub enum Step {
     /// `BEGIN`, these statements, and `COMMIT` or `ROLLBACK`.
@@ -13,45 +13,45 @@ pub enum Step {
         /// Whether it commits.
         commits: bool,
     },
-    /// A statement that is a transaction of its own.
+    /// A statement that forms a transaction by itself.
     Alone(String),
-    /// A pragma that changes no content.
+    /// A pragma that does not change content.
     Upkeep(String),
-    /// Another journal mode.
+    /// A change of the journal mode.
     Mode(&'static str),
-    /// The connection is closed and opened again.
+    /// Closes and reopens the connection.
     Reopen,
-    /// A reader opens a transaction on what it sees now, or ends it.
+    /// A reader opens a read transaction, or ends it.
     Reader,
-    /// A pragma of a rotation of the data key, which may find others in its way.
+    /// A pragma of a rotation of the data key; other connections may be in its way.
     Rotate(String),
-    /// Another set of keys.
+    /// A change of keys.
     Keys(KeyChange),
 }
 
-/// A change of keys. The database begins with key 0.
+/// A change of keys. The database starts with key 0.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyChange {
-    /// A slot for this key.
+    /// Adds a slot for this key.
     Add(usize),
-    /// The slot of this key goes.
+    /// Removes the slot of this key.
     Remove(usize),
-    /// The key that opened the connection is replaced by this one.
+    /// Replaces the key that opened the connection.
     Replace(usize),
 }
 
-/// What a workload is made for.
+/// Parameters of a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Of the database.
+    /// Page size of the database.
     pub page_size: usize,
-    /// 0 none, 1 full, 2 incremental.
+    /// 0: none, 1: full, 2: incremental.
     pub auto_vacuum: u64,
-    /// Whether checkpoints make sense.
+    /// Whether checkpoints are useful.
     pub log: bool,
     /// Whether transactions go to a second database too.
     pub attached: bool,
-    /// Whether the journal mode changes on the way.
+    /// Whether the journal mode changes during the run.
     pub switches: bool,
     /// How many steps.
     pub steps: usize,
@@ -64,7 +64,7 @@ struct Writer {
     number: u64,
 }
 
-/// The steps of a seed. The first makes the tables.
+/// The steps of a seed. The first creates the tables.
 pub fn steps(shape: Shape, seed: u64) -> Vec<Step> {
     let mut writer = Writer {
         random: Random::of(&[seed, 1]),
@@ -169,7 +169,7 @@ impl Writer {
         1 + self.random.below(40)
     }
 
-    /// From nothing to some pages, different each time.
+    /// From empty to a few pages, different each time.
     fn text(&mut self) -> String {
         self.number += 1;
         let page = self.shape.page_size as u64;

@@ -1,7 +1,7 @@
-//! One bit of one file flips while nobody has the database open: the content is as it was, or that
-//! of an earlier commit where a log ends sooner, or it is an error; never other content.
+//! A single bit of one file flips while the database is closed. The result is the original content,
+//! that of an earlier commit if a log ends sooner, or an error; never other content.
 //!
-//! The tests `tamper*.rs` of `sqlite-linked` say for chosen places *which* of these it is.
+//! The tests `tamper*.rs` of `sqlite-linked` check *which* of these it is for selected positions.
 
 use rusqlite::Connection;
 use testkit::database::{Side, digest, open, run};
@@ -10,14 +10,15 @@ use testkit::random::{Random, seeds};
 use testkit::record::drain;
 
 const NAME: &str = "/a.db";
-/// One byte of so many is hit.
+/// One in this many bytes is flipped.
 const STRIDE: u64 = 12;
 
 fn connect() -> rusqlite::Result<Connection> {
     open(&Side::Strongroom.uri(NAME))
 }
 
-/// The files that statements leave, with the connection still open, and the digest after each.
+/// The files after some statements, with the connection still open, and the digest after each
+/// statement.
 fn leave(statements: &[&str]) -> (Image, Vec<u64>) {
     let disk = Disk::new(Device::UNIX);
     disk.enter();
@@ -32,14 +33,14 @@ fn leave(statements: &[&str]) -> (Image, Vec<u64>) {
     (disk.image(), digests)
 }
 
-/// How often each came of a flip.
+/// How often a flip had each result.
 #[derive(Debug, Default)]
 struct Count {
     flips: u64,
     errors: u64,
 }
 
-/// Flips bits of a file all over, and lets `judge` see each database that can be read.
+/// Flips bits throughout a file, and calls `judge` for each database that can be read.
 fn flip_all_over(
     image: &Image,
     file: &str,
@@ -89,7 +90,7 @@ const UPDATE: &str = "UPDATE t SET b = printf('new %d %.*c', a, 150, 'y')";
 fn of_a_database() {
     let (image, digests) = leave(&[TABLE]);
     let count = flip_all_over(&image, NAME, is_one_of(&digests[2..]));
-    // Pages are most of the file, and each has content.
+    // Most of the file is pages with content.
     assert!(count.errors * 2 > count.flips, "{count:?}");
 }
 
@@ -99,12 +100,12 @@ fn of_a_log_and_the_database_below_it() {
     let (image, digests) = leave(&["PRAGMA journal_mode=wal", TABLE, update[0], update[1]]);
     let count = flip_all_over(&image, "/a.db-wal", is_one_of(&digests));
     assert_eq!(count.errors, 0, "a log that is damaged ends: {count:?}");
-    // The log is whole, and has what was committed last.
+    // The log is intact, and contains the last commit.
     flip_all_over(&image, NAME, is_one_of(&digests[digests.len() - 1..]));
 }
 
-/// A journal that is damaged ends its playback, as with stock SQLite: rows are old or new, as far
-/// as they can be read.
+/// A damaged journal ends its playback, as in stock SQLite: rows are old or new, as far as they can
+/// be read.
 #[test]
 fn of_a_journal_that_is_played_back() {
     let (image, digests) = leave(&[TABLE, &format!("BEGIN; {UPDATE}")]);

@@ -1,5 +1,5 @@
-//! Each call of the base VFS fails in turn, once or from then on: a clean error, no wrong data, and
-//! all that was committed is there when the fault is gone.
+//! Each call of the base VFS fails in turn, once or permanently: a clean error, no wrong data, and
+//! all committed transactions are there when the fault is gone.
 
 use testkit::allocator;
 use testkit::database::Side;
@@ -10,7 +10,7 @@ use testkit::random::{Random, seeds};
 
 const MODES: [&str; 4] = ["delete", "truncate", "persist", "wal"];
 
-/// Lets each call fail that a run makes, leaving out up to `stride - 1` in between.
+/// Fails each call of a run in turn, skipping up to `stride - 1` in between.
 fn fail_each(side: Side, fault: FaultKind, stride: u64) {
     allocator::install();
     for seed in seeds([1]) {
@@ -30,7 +30,7 @@ fn fail_each(side: Side, fault: FaultKind, stride: u64) {
     }
 }
 
-/// Returns how many calls a run makes.
+/// Returns the number of calls that a run makes.
 fn fail_each_call(
     beginning: &Beginning,
     kind: FaultKind,
@@ -54,9 +54,10 @@ fn fail_each_call(
     beginning.run_each(random, stride, strike, lift)
 }
 
-/// A journal that is played back then undoes the change, or its pages are lost.
+/// If a read is short, a journal that is being played back undoes the change, or its pages are
+/// lost.
 #[test]
-fn a_read_is_short_where_a_power_cut_ended_a_change_of_the_page_size() {
+fn a_read_is_short_after_a_power_cut_during_a_change_of_page_size() {
     allocator::install();
     for seed in seeds([1]) {
         let mut random = Random::of(&[seed, 6]);
@@ -102,7 +103,7 @@ fn reads_are_short() {
     fail_each(Side::Strongroom, FaultKind::ShortRead, 2);
 }
 
-/// Where this fails the harness expects more than SQLite promises.
+/// If this fails, the harness expects more than SQLite guarantees.
 #[test]
 fn stock_sqlite_bears_the_same() {
     fail_each(Side::Stock, FaultKind::Device, 3);

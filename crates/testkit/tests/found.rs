@@ -1,4 +1,4 @@
-//! Defects that the power cuts have found, each by the shortest run that shows it.
+//! Defects found by the power cuts, each with the shortest run that shows it.
 
 use rusqlite::Connection;
 use testkit::database::{Side, check, key_token, open, run, text};
@@ -12,8 +12,8 @@ fn connect() -> Result<Connection, String> {
     open(&Side::Strongroom.uri(NAME)).map_err(|error| error.to_string())
 }
 
-/// Runs statements on an empty disk, cuts the power at every point in many ways, and judges each
-/// database that is opened afterwards. The judge is told whether all statements had returned.
+/// Runs statements on an empty disk, cuts the power at every point in many ways, and passes each
+/// database that is then opened to the judge, together with whether all statements had returned.
 fn cut_everywhere(
     device: Device,
     statements: &[&str],
@@ -52,7 +52,7 @@ fn is_sound(connection: &Connection, _: bool) -> Result<(), String> {
     check(connection, Side::Strongroom, &["main"]).map(|_| ())
 }
 
-/// The header was not synced before the pages: without it a file had pages that nobody could open,
+/// The header was not synced before the pages. Without it a file had pages that nobody could open,
 /// and a journal that nobody could play back.
 #[test]
 fn a_creation_that_was_cut_short_leaves_a_file_that_opens() {
@@ -60,16 +60,16 @@ fn a_creation_that_was_cut_short_leaves_a_file_that_opens() {
     cut_everywhere(Device::UNIX, &[create], is_sound);
 }
 
-/// The copy of the header that ends a creation is not synced. A change of keys took it for whole
-/// and wrote the other one: both could be torn.
+/// The copy of the header that finishes a creation is not synced. A change of keys assumed that it
+/// was intact and wrote the other copy: both could be torn.
 #[test]
 fn a_change_of_keys_right_after_the_creation_leaves_one_copy_of_the_header_whole() {
     let add = format!("PRAGMA strongroom_key_add='token={}'", key_token(1));
     cut_everywhere(Device::UNIX, &["CREATE TABLE t(a)", &add], is_sound);
 }
 
-/// SQLite does not journal free pages that it uses again. Torn ones did not open after the
-/// rollback: `strongroom_verify` complained, and copies and rotations of the key failed.
+/// SQLite does not journal free pages that it reuses. Torn ones did not open after the rollback:
+/// `strongroom_verify` complained, and copies and rotations of the key failed.
 #[test]
 fn a_free_page_that_was_torn_opens_after_the_rollback() {
     let statements = [
@@ -86,10 +86,10 @@ fn a_free_page_that_was_torn_opens_after_the_rollback() {
     });
 }
 
-/// A checkpoint that was cut short leaves torn pages in the file. The log has them whole, and
-/// `strongroom_verify` must not alarm.
+/// An interrupted checkpoint leaves torn pages in the file. They are intact in the log, and
+/// `strongroom_verify` must not report them.
 #[test]
-fn pages_torn_by_a_checkpoint_are_not_called_bad_while_the_log_has_them() {
+fn pages_torn_by_a_checkpoint_are_not_reported_while_the_log_has_them() {
     let statements = [
         "PRAGMA journal_mode=wal",
         "CREATE TABLE t(a); INSERT INTO t VALUES(zeroblob(20000))",
@@ -98,10 +98,10 @@ fn pages_torn_by_a_checkpoint_are_not_called_bad_while_the_log_has_them() {
     cut_everywhere(Device::UNIX, &statements, is_sound);
 }
 
-/// Where a torn write may harm its whole sector, SQLite fills the sector behind a commit before it
-/// syncs. The frame that fills it came after the sync: it could harm the commit.
+/// If a torn write may damage its whole sector, SQLite fills the sector after a commit before it
+/// syncs. The frame that fills it was written after the sync, and could damage the commit.
 #[test]
-fn a_commit_in_the_log_is_safe_from_what_is_written_behind_it() {
+fn a_commit_in_the_log_is_safe_from_later_writes() {
     let device = Device {
         sector_size: 512,
         powersafe_overwrite: false,
@@ -111,7 +111,7 @@ fn a_commit_in_the_log_is_safe_from_what_is_written_behind_it() {
         "PRAGMA page_size=512; PRAGMA journal_mode=wal; PRAGMA synchronous=full",
         "CREATE TABLE t(a)",
         "INSERT INTO t VALUES(1)",
-        // Writes behind the commit; it is never committed itself.
+        // Writes after the commit, and is never committed itself.
         "PRAGMA cache_size=2; BEGIN; INSERT INTO t VALUES(zeroblob(5000))",
     ];
     cut_everywhere(device, &statements, |connection, all| {

@@ -1,4 +1,4 @@
-//! When the map of a database is given up: each new one costs a fault for every few pages read.
+//! When the map of a database is dropped: each new map costs a page fault for every few pages read.
 
 use rusqlite::Connection;
 use testkit::database::{Side, open, run, text};
@@ -12,7 +12,7 @@ fn connect() -> Connection {
     connection
 }
 
-/// Leaves the first rows, without the space of the others.
+/// Keeps the first rows, without the space of the others.
 fn shorten(connection: &Connection, rows: u32) {
     let sql = format!("DELETE FROM t WHERE rowid > {rows}; VACUUM");
     run(connection, &sql).expect("runs");

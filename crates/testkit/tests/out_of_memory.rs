@@ -1,5 +1,5 @@
-//! SQLite's allocations fail in turn: a clean error, and all that was committed is there when there
-//! is memory again.
+//! SQLite's allocations fail in turn: a clean error, and all committed transactions are there when
+//! memory is available again.
 
 use testkit::allocator::{self, Shortage};
 use testkit::database::Side;
@@ -38,7 +38,7 @@ fn strongroom_bears_a_lack_of_memory() {
     fail_each(Side::Strongroom, 25);
 }
 
-/// Where this fails the harness expects more than SQLite promises.
+/// If this fails, the harness expects more than SQLite guarantees.
 #[test]
 fn stock_sqlite_bears_a_lack_of_memory() {
     fail_each(Side::Stock, 40);

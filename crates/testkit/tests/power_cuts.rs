@@ -1,5 +1,5 @@
-//! A sample of the power cuts of `cargo xtask faults`: every kind of run, with other seeds by
-//! `STRONGROOM_TEST_SEED`.
+//! A sample of the power cuts of `cargo xtask faults`: every kind of run; `STRONGROOM_TEST_SEED`
+//! selects other seeds.
 
 use testkit::cut::{Failure, sweep};
 use testkit::database::Side;
@@ -26,7 +26,7 @@ fn assert_survived(side: Side, rounds: std::ops::Range<u64>, one_in: u64) {
     );
 }
 
-/// Where this fails the harness expects more than SQLite promises.
+/// If this fails, the harness expects more than SQLite guarantees.
 #[test]
 fn stock_sqlite_keeps_its_promise_on_this_disk() {
     assert_survived(Side::Stock, 0..1, 6);

@@ -1,4 +1,4 @@
-//! Sizes of files are not asked for where that makes a commit slower.
+//! Sizes of files are not queried where that makes a commit slower.
 
 use testkit::database::{Side, open, run};
 use testkit::disk::{Device, Disk};
@@ -19,8 +19,8 @@ fn sizes_before_sync(side: Side, mode: &str) -> u64 {
     disk.sizes_before_sync() - before
 }
 
-/// A look behind the journal's end, where a header of another transaction may stand, asked for the
-/// size between a write and its sync: synced commits took 1.07 times as long.
+/// A check after the journal's end, where a header of another transaction may be, queried the size
+/// between a write and its sync: synced commits took 1.07 times as long.
 #[test]
 fn a_commit_asks_for_no_size_that_stock_sqlite_does_not_ask_for() {
     for mode in ["delete", "truncate", "persist", "wal"] {

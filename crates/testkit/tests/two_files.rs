@@ -1,5 +1,5 @@
 //! A transaction over two databases, of which the second may be new: each call of the base VFS
-//! fails once, and afterwards both have it or none has.
+//! fails once, and afterwards both databases have the transaction or neither has.
 
 use rusqlite::Connection;
 use testkit::database::{Side, check, open, run};
@@ -12,7 +12,7 @@ const SCHEMAS: [&str; 2] = ["main", "other"];
 const FILL: &str = "INSERT INTO t WITH n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<24)
     SELECT i, printf('%.*c', 500, 'a') FROM n;";
 
-/// What a test does, with the first file there and the second as said.
+/// What a test does; the first file exists, the second may.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     side: Side,
@@ -65,8 +65,8 @@ impl Case {
         check(&self.attached()?, self.side, &SCHEMAS)
     }
 
-    /// Runs the transaction again and again, each time with a later fault of a kind, until one
-    /// comes too late to strike.
+    /// Runs the transaction repeatedly, each time with a later fault of a kind, until one comes too
+    /// late to take effect.
     fn run_each(
         self,
         image: &Image,
@@ -89,7 +89,7 @@ impl Case {
         }
     }
 
-    /// Runs the transaction with a fault; tells whether it struck.
+    /// Runs the transaction with a fault; returns whether it took effect.
     fn run(self, image: &Image, states: [u64; 2], fault: Fault) -> Result<bool, String> {
         let disk = Disk::with(Device::UNIX, image);
         disk.enter();
@@ -101,7 +101,7 @@ impl Case {
         }
         let struck = disk.struck() > 0;
         disk.set_fault(None);
-        // The connection's own view, as long as it has one, and what is there for the next.
+        // The connection's own view, as long as it has one, and what the next connection finds.
         let own = check(&connection, self.side, &SCHEMAS);
         drop(connection);
         let found = self
@@ -156,7 +156,7 @@ fn both_have_a_transaction_or_none_has() {
     each_call_fails(Side::Strongroom);
 }
 
-/// Where this fails the harness expects more than SQLite promises.
+/// If this fails, the harness expects more than SQLite guarantees.
 #[test]
 fn stock_sqlite_bears_the_same() {
     each_call_fails(Side::Stock);

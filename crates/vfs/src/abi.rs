@@ -1,4 +1,5 @@
-//! SQLite's C structures and constants, as far as the shim needs them (sqlite.org/c3ref).
+//! The parts of SQLite's C interface (structures and constants) that the shim needs
+//! (sqlite.org/c3ref).
 #![allow(non_camel_case_types, reason = "the names are SQLite's")]
 
 use std::ffi::{c_char, c_double, c_int, c_void};
@@ -136,11 +137,11 @@ pub(crate) const SQLITE_FCNTL_FILE_POINTER: c_int = 7;
 pub(crate) const SQLITE_FCNTL_VFSNAME: c_int = 12;
 pub(crate) const SQLITE_FCNTL_PRAGMA: c_int = 14;
 pub(crate) const SQLITE_FCNTL_MMAP_SIZE: c_int = 18;
-/// The lock of the shared memory that the writer of a log holds (sqlite.org/walformat.html 2.3).
+/// Index of the WAL's write lock in shared memory (sqlite.org/walformat.html 2.3).
 pub(crate) const SHM_WRITE_LOCK: c_int = 0;
-/// The lock of the shared memory that a checkpoint holds.
+/// Index of the WAL's checkpoint lock in shared memory.
 pub(crate) const SHM_CHECKPOINT_LOCK: c_int = 1;
-/// The first of the log's read locks, `WAL_READ_LOCK(0)` in sqlite.org/walformat.html 2.3.
+/// Index of the first WAL read lock, `WAL_READ_LOCK(0)` in sqlite.org/walformat.html 2.3.
 pub(crate) const SHM_READ_LOCK_FIRST: c_int = 3;
 /// `SQLITE_SHM_LOCK | SQLITE_SHM_SHARED`.
 pub(crate) const SHM_LOCK_SHARED: c_int = 2 | 4;
@@ -161,6 +162,6 @@ pub(crate) const SQLITE_FCNTL_BEGIN_ATOMIC_WRITE: c_int = 31;
 pub(crate) const SQLITE_FCNTL_COMMIT_ATOMIC_WRITE: c_int = 32;
 pub(crate) const SQLITE_FCNTL_ROLLBACK_ATOMIC_WRITE: c_int = 33;
 
-/// Promises about atomic writes of any size, and the offer to read parts of pages: the shim
-/// breaks the first (it moves pages by the size of the header) and gains nothing by the second.
+/// Capabilities of the base VFS that the shim must not pass on: atomic writes, since the header
+/// region shifts all pages, and subpage reads, since a page can only be opened as a whole.
 pub(crate) const IOCAP_NOT_PROMISED: c_int = 0x1ff | 0x4000 | 0x8000;

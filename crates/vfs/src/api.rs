@@ -1,11 +1,12 @@
-//! The few functions of SQLite that the shim calls, from wherever this SQLite came.
+//! The few SQLite functions that the shim calls, either from the linked SQLite or from the one that
+//! loaded the extension.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 use crate::abi::{SQLITE_FCNTL_FILE_POINTER, sqlite3, sqlite3_file, sqlite3_vfs};
 
-/// [`SqliteApi`] of an SQLite that is linked in, by the crate that declares its functions.
+/// Fills a [`SqliteApi`] from a linked SQLite. Expands in the crate that declares its functions.
 #[macro_export]
 macro_rules! sqlite_functions {
     ($library:ident) => {{
@@ -79,7 +80,7 @@ pub struct SqliteApi {
     ) -> c_int,
 }
 
-/// What `sqlite3_exec` calls for each row: its argument, the number of columns, values, names.
+/// The row callback of `sqlite3_exec`: argument, column count, values, column names.
 pub type RowCallback =
     unsafe extern "C" fn(*mut c_void, c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
 
@@ -107,9 +108,10 @@ impl SqliteApi {
 
     /// Reads the table that SQLite hands to a loadable extension.
     ///
-    /// Returns `None` when that SQLite is older than [`Self::VERSION_MIN`].
+    /// Returns `None` if that SQLite is older than [`Self::VERSION_MIN`].
     ///
     /// # Safety
+    ///
     /// `routines` must be the `sqlite3_api_routines` pointer that SQLite passed to the entry point.
     #[expect(
         clippy::missing_transmute_annotations,
@@ -117,16 +119,16 @@ impl SqliteApi {
     )]
     pub unsafe fn from_routines(routines: *const c_void) -> Option<SqliteApi> {
         let table = routines.cast::<*const c_void>();
-        // SAFETY: the caller passes SQLite's table, which has had `libversion_number` at this
-        // place since 3.3, with this signature.
+        // SAFETY: the caller passes SQLite's table. `libversion_number` has had this position and
+        // this signature since SQLite 3.3.
         let version: unsafe extern "C" fn() -> c_int =
             unsafe { std::mem::transmute(*table.add(routine::LIBVERSION_NUMBER)) };
-        // SAFETY: SQLite's own function, without arguments.
+        // SAFETY: a function of SQLite that takes no arguments.
         if unsafe { version() } < Self::VERSION_MIN {
             return None;
         }
-        // SAFETY: in SQLite 3.39 and later the table holds, at these places, non-null pointers to
-        // functions of exactly these signatures.
+        // SAFETY: in SQLite 3.39 and later the table holds non-null pointers to functions of
+        // exactly these signatures at these positions.
         unsafe {
             Some(SqliteApi {
                 vfs_find: std::mem::transmute::<*const c_void, _>(*table.add(routine::VFS_FIND)),
@@ -155,8 +157,8 @@ impl SqliteApi {
         }
     }
 
-    /// Keeps the functions for all callbacks. Returns false where another SQLite's are kept: they
-    /// would be given connections and memory that are not theirs.
+    /// Stores the functions for all callbacks. Returns false if those of another SQLite are stored
+    /// already: they would receive connections and memory that are not theirs.
     pub(crate) fn install(self) -> bool {
         let kept = API.get_or_init(|| self);
         std::ptr::fn_addr_eq(kept.exec, self.exec)
@@ -175,10 +177,10 @@ impl SqliteApi {
         }
     }
 
-    /// A copy of `text` in SQLite's memory, or null when there is none left.
+    /// Copies `text` into memory of SQLite's allocator. Returns null if that is exhausted.
     pub(crate) fn allocate_text(&self, text: &str) -> *mut c_char {
         let bytes = text.as_bytes();
-        // SAFETY: asks for one byte more than the text, for its end.
+        // SAFETY: allocates one byte more than the text has, for the terminating zero.
         let memory = unsafe { (self.malloc64)(bytes.len() as u64 + 1) }.cast::<u8>();
         if !memory.is_null() {
             // SAFETY: the allocation above has room for the bytes and a terminating zero.
@@ -190,21 +192,23 @@ impl SqliteApi {
         memory.cast()
     }
 
-    /// Leaves a message where an entry point's caller looks for it.
+    /// Stores a message in the out-parameter of an entry point.
     ///
     /// # Safety
-    /// `place` must be null or point to a string pointer whose string SQLite will free.
-    pub unsafe fn give_message(&self, place: *mut *mut c_char, text: &str) {
-        if !place.is_null() {
+    ///
+    /// `out` must be null or point to a string pointer whose string SQLite will free.
+    pub unsafe fn give_message(&self, out: *mut *mut c_char, text: &str) {
+        if !out.is_null() {
             // SAFETY: by contract.
-            unsafe { *place = self.allocate_text(text) };
+            unsafe { *out = self.allocate_text(text) };
         }
     }
 
-    /// Frees memory that SQLite allocated, null included.
+    /// Frees memory that SQLite allocated. Null is allowed.
     ///
     /// # Safety
-    /// `memory` must be null or from SQLite's allocator, and not used afterwards.
+    ///
+    /// `memory` must be null or from SQLite's allocator, and must not be used afterwards.
     pub(crate) unsafe fn release(&self, memory: *mut c_void) {
         // SAFETY: by contract.
         unsafe { (self.free)(memory) }

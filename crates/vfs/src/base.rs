@@ -1,4 +1,4 @@
-//! An open file of the base VFS, as calls that take slices and return results.
+//! An open file of the base VFS: its C methods as calls that take slices and return results.
 
 use std::ffi::{c_int, c_void};
 
@@ -19,9 +19,9 @@ pub(crate) struct BaseFile(*mut sqlite3_file);
 // SAFETY: SQLite lets a connection move between threads and serialises the calls itself.
 unsafe impl Send for BaseFile {}
 
-/// The first bytes of shared memory, where the index of a log has its header.
+/// The first bytes of shared memory, which hold the header of the WAL index.
 ///
-/// Invariant: made of what the base VFS has mapped, dropped before it is unmapped.
+/// Invariant: made from a region that the base VFS has mapped, dropped before it is unmapped.
 #[derive(Clone, Copy)]
 pub(crate) struct SharedHeader(*const [u8; HEADER_SIZE]);
 
@@ -30,14 +30,17 @@ unsafe impl Send for SharedHeader {}
 
 impl SharedHeader {
     /// # Safety
-    /// `region` must be the first region of shared memory, and stay mapped while the value is used.
+    ///
+    /// `region` must be the first region of shared memory and must stay mapped while the value is
+    /// used.
     pub unsafe fn new(region: *const c_void) -> Self {
         SharedHeader(region.cast())
     }
 
     pub fn read(self) -> [u8; HEADER_SIZE] {
-        // SAFETY: mapped by the invariant, and longer than this. Others may write there at any
-        // time; what comes of that is looked at as bytes, of which any are valid.
+        // SAFETY: mapped by the invariant, and the region is longer than this. Other processes may
+        // write to it at any time; the result is only used as bytes, for which every value is
+        // valid.
         unsafe { self.0.read_volatile() }
     }
 }
@@ -48,7 +51,8 @@ const PIECE_SIZE: usize = 64 * 1024;
 macro_rules! call {
     ($file:expr, $method:ident $(, $argument:expr)*) => {
         match $file.methods().$method {
-            // SAFETY: the file is open by the invariant of `BaseFile`; the method is its own.
+            // SAFETY: the file is open by the invariant of `BaseFile`, and the method is one of its
+            // own.
             Some(method) => outcome(unsafe { method($file.0 $(, $argument)*) }),
             None => Err(Code(SQLITE_IOERR)),
         }
@@ -81,8 +85,8 @@ impl BaseFile {
         )
     }
 
-    /// The same, where a short read decides what is written or undone: it is one only where the
-    /// file ends, and else an error.
+    /// Like `read`, for callers that decide by a short read what to write or undo: returns a short
+    /// read only if the file really ends there, and any other one as an error.
     pub fn read_to_end(self, out: &mut [u8], offset: u64) -> Outcome {
         match self.read(out, offset) {
             Err(code) if code.is_short_read() && self.size()? >= offset + out.len() as u64 => {
@@ -102,8 +106,8 @@ impl BaseFile {
         )
     }
 
-    /// Reads more than SQLite itself asks for at once: its own VFSes take the size of its largest
-    /// page and a little more, and some of them fail on larger ones.
+    /// Reads more than SQLite itself requests in one call. SQLite's own VFSes support its largest
+    /// page and a little more, and some of them fail on larger reads.
     pub fn read_large(self, out: &mut [u8], offset: u64) -> Outcome {
         let pieces = (offset..)
             .step_by(PIECE_SIZE)
@@ -114,7 +118,7 @@ impl BaseFile {
         Ok(())
     }
 
-    /// Writes more than SQLite itself does at once; see [`Self::read_large`].
+    /// Writes more than SQLite itself does in one call; see [`Self::read_large`].
     pub fn write_large(self, data: &[u8], offset: u64) -> Outcome {
         let pieces = (offset..).step_by(PIECE_SIZE).zip(data.chunks(PIECE_SIZE));
         for (offset, piece) in pieces {
@@ -206,14 +210,14 @@ impl BaseFile {
             && self.methods().unfetch.is_some()
     }
 
-    /// Sets how much of the file the base VFS may map; 0 forbids it.
+    /// Limits how much of the file the base VFS may map; 0 forbids mapping.
     pub fn limit_map(self, mut bytes: i64) {
-        // A base VFS that knows nothing of maps answers SQLITE_NOTFOUND and never maps.
+        // A base VFS without memory maps returns SQLITE_NOTFOUND.
         let _ = self.file_control(SQLITE_FCNTL_MMAP_SIZE, (&raw mut bytes).cast());
     }
 
-    /// Lets `use_bytes` see a range of the base VFS's own memory map, or returns `None` when the
-    /// range is not mapped.
+    /// Passes a range of the base VFS's memory map to `use_bytes`. Returns `None` if the range is
+    /// not mapped.
     #[inline]
     pub fn with_mapped<T>(
         self,
@@ -224,34 +228,34 @@ impl BaseFile {
         let methods = self.methods();
         let (fetch, unfetch) = (methods.fetch?, methods.unfetch?);
         let mut pointer: *mut c_void = std::ptr::null_mut();
-        // SAFETY: as in `call!`; `pointer` is valid for the one write that fetch makes.
+        // SAFETY: as in `call!`; `pointer` is valid for the single write that fetch makes.
         let code = unsafe { fetch(self.0, offset as i64, size as c_int, &raw mut pointer) };
         if code != 0 || pointer.is_null() {
             return None;
         }
-        // SAFETY: a successful fetch yields `size` readable bytes that stay until unfetch
-        // (sqlite.org/c3ref/io_methods.html). Whoever honours SQLite's locks does not change them
-        // meanwhile, but for a rotation, which seals pages anew under the eyes of readers. That,
-        // and whoever honours no locks, can only make them fail to authenticate, as each byte is
-        // read once or copied before use.
+        // SAFETY: a successful fetch yields `size` readable bytes that stay valid until unfetch
+        // (sqlite.org/c3ref/io_methods.html). No process that honours SQLite's locks changes them
+        // meanwhile, except a rotation, which reseals pages while others read them. A rotation, or
+        // a process that ignores the locks, can only make the bytes fail to authenticate, since
+        // each byte is read once or copied before use.
         let result = use_bytes(unsafe { std::slice::from_raw_parts(pointer.cast(), size) });
         // SAFETY: gives back exactly what fetch gave.
         let _ = unsafe { unfetch(self.0, offset as i64, pointer) };
         Some(result)
     }
 
-    /// Drops the memory map; the next fetch maps the file as it then is.
+    /// Drops the memory map. The next fetch maps the file at its size by then.
     pub fn unmap(self) {
         if let Some(unfetch) = self.methods().unfetch {
-            // SAFETY: a null pointer means the whole map; no fetch is outstanding, as
-            // `with_mapped` is the only place that fetches.
+            // SAFETY: a null pointer means the whole map. No fetch is outstanding: only
+            // `with_mapped` fetches, and it releases before it returns.
             let _ = unsafe { unfetch(self.0, 0, std::ptr::null_mut()) };
         }
     }
 }
 
-/// Asks the processor to bring memory near: all of it at once, where reading would ask for one
-/// piece after the other.
+/// Prefetches memory into the cache, all lines at once instead of one after the other during the
+/// read.
 #[inline]
 pub(crate) fn prefetch(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]

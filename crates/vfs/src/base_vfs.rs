@@ -1,4 +1,4 @@
-//! The base VFS itself: files of our own beside a database.
+//! The base VFS itself, for files that the shim creates beside a database.
 
 use std::ffi::{CStr, c_int};
 
@@ -14,32 +14,32 @@ use crate::error::{Code, Outcome, outcome};
 #[derive(Clone, Copy)]
 pub(crate) struct BaseVfs(*mut sqlite3_vfs);
 
-// SAFETY: a registered VFS stays where it is, and SQLite calls it from any thread.
+// SAFETY: a registered VFS is never moved, and SQLite itself calls it from any thread.
 unsafe impl Send for BaseVfs {}
 
-/// The name of a file as a VFS wants it: terminated, with the empty list of URI parameters that
-/// SQLite's own names carry behind it (sqlite.org/c3ref/create_filename.html).
+/// A file name in the form that a VFS expects: terminated, and followed by an empty list of URI
+/// parameters, as SQLite's own names are (sqlite.org/c3ref/create_filename.html).
 #[derive(Clone)]
 pub(crate) struct SideName(Vec<u8>);
 
 impl SideName {
-    /// This name, which holds no zero byte.
+    /// Takes a name without zero bytes.
     pub fn of(name: &[u8]) -> Self {
         SideName([name, &[0; 4]].concat())
     }
 
-    /// The name of a file beside the database `name`.
+    /// The name of a file beside the database `name`: the same name with a suffix.
     pub fn beside(name: &CStr, suffix: &str) -> Self {
         SideName::of(&[name.to_bytes(), suffix.as_bytes()].concat())
     }
 }
 
-/// A file of our own, closed when dropped.
+/// A file that the shim has opened itself; dropping it closes it.
 pub(crate) struct SideFile {
     base: BaseFile,
-    /// What the base VFS keeps of the file, from `Box::into_raw`; `base` points into it.
+    /// The file object that the base VFS fills, from `Box::into_raw`; `base` points into it.
     memory: *mut [u128],
-    /// The base VFS keeps the pointer to it until the file is closed
+    /// The base VFS keeps a pointer to the name until the file is closed
     /// (sqlite.org/c3ref/vfs.html, xOpen).
     _name: Option<SideName>,
 }
@@ -55,7 +55,7 @@ impl SideFile {
 
 impl Drop for SideFile {
     fn drop(&mut self) {
-        // Everything that matters was synced, or is written again.
+        // Errors are ignored: everything that matters was synced, or will be written again.
         let _ = self.base.close();
         // SAFETY: the file is closed, and nothing else points into its memory.
         drop(unsafe { Box::from_raw(self.memory) });
@@ -80,7 +80,7 @@ impl BaseVfs {
             return Err(Code(SQLITE_IOERR));
         };
         let mut found: c_int = 0;
-        // SAFETY: the name is terminated, and `found` is a place for the answer.
+        // SAFETY: the name is terminated, and `found` is a valid out-pointer.
         outcome(unsafe {
             access(
                 self.0,
@@ -92,9 +92,8 @@ impl BaseVfs {
         Ok(found != 0)
     }
 
-    /// Opens a file that holds no content in clear. Opened as a super-journal: the one kind of
-    /// which no VFS expects that it belongs to an open database, and whose folder is synced with
-    /// it when it is new.
+    /// Opens a file that holds no plaintext. It is opened as a super-journal: no VFS expects a file
+    /// of that kind to belong to an open database, and the folder of a new one is synced with it.
     pub fn open(self, name: &SideName, create: bool) -> Outcome<SideFile> {
         let flags = SQLITE_OPEN_READWRITE
             | SQLITE_OPEN_SUPER_JOURNAL
@@ -113,9 +112,9 @@ impl BaseVfs {
         let name_pointer = name
             .as_ref()
             .map_or(std::ptr::null(), |name| name.0.as_ptr());
-        // SAFETY: the memory is as large as the VFS asks for, aligned beyond its need, and zero,
-        // so that the methods are null until it sets them; the name is null, or terminated and
-        // kept with the file.
+        // SAFETY: the memory is as large as the VFS asks for and sufficiently aligned. It is
+        // zeroed, so the methods are null until the VFS sets them. The name is null, or terminated
+        // and kept with the file.
         let result = outcome(unsafe {
             open(
                 self.0,
@@ -127,22 +126,22 @@ impl BaseVfs {
         });
         // SAFETY: as above: null, or set by the VFS.
         if unsafe { (*file).methods.is_null() } {
-            // SAFETY: nothing was opened that would point into the memory.
+            // SAFETY: nothing was opened, so nothing points into the memory.
             drop(unsafe { Box::from_raw(memory) });
             return Err(result.err().unwrap_or(Code(SQLITE_CANTOPEN)));
         }
-        // SAFETY: the methods are set, and the file stays open until it is dropped.
+        // SAFETY: the methods are set, and the file stays open until `SideFile` is dropped.
         let base = unsafe { BaseFile::new(file) };
         let opened = SideFile {
             base,
             memory,
             _name: name,
         };
-        // Some VFSes want a close even after a failed open: dropping does it.
+        // Some VFSes want a close even after a failed open; dropping `opened` does that.
         result.map(|()| opened)
     }
 
-    /// Opens a file without a name, which is gone when it is closed.
+    /// Opens an unnamed file that is deleted when it is closed.
     pub fn open_temporary(self) -> Outcome<SideFile> {
         let flags = SQLITE_OPEN_READWRITE
             | SQLITE_OPEN_CREATE
@@ -152,7 +151,7 @@ impl BaseVfs {
         self.open_as(None, flags)
     }
 
-    /// Deletes a file and, if asked, syncs its folder.
+    /// Deletes a file, and syncs its folder if `sync` is set.
     pub fn delete(self, name: &SideName, sync: bool) -> Outcome {
         match self.methods().delete {
             Some(delete) => {

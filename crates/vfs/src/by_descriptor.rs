@@ -1,10 +1,11 @@
-//! Names that mean a file in an open folder, whatever happens to the name of the folder.
+//! File names of the form `/proc/self/fd/N/…`, which keep pointing to the same file if its folder
+//! is renamed.
 
-/// Linux names each descriptor of a process (proc_pid_fd(5)). SQLite would resolve such a name to
-/// what the folder is called at that moment, and open that.
+/// Linux lists the descriptors of a process there (proc_pid_fd(5)). SQLite would resolve such a
+/// name to the current path of the folder and open that path.
 const PREFIX: &[u8] = b"/proc/self/fd/";
 
-/// Whether a name is to be used as it is.
+/// Whether SQLite must use a name unchanged, without resolving it.
 pub(crate) fn is_final(name: &[u8]) -> bool {
     cfg!(target_os = "linux") && name.starts_with(PREFIX)
 }

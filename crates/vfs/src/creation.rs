@@ -1,5 +1,5 @@
-//! How a database comes into being: which files are none yet, its first header, and the end of the
-//! transaction that creates it.
+//! Creation of a database: files that are still empty, the first header, and the end of the
+//! creating transaction.
 
 use keyring::slots;
 use page_codec::header::{COPY_SIZE, HeaderError, HeaderRegion, REGION_SIZE, UNFINISHED};
@@ -9,8 +9,8 @@ use crate::abi::{SQLITE_AUTH, SQLITE_LOCK_RESERVED, SQLITE_NOTADB, SQLITE_SYNC_N
 use crate::database::{Database, Prepared, State};
 use crate::error::Outcome;
 
-/// Whether a region has zeros where the power failed before the beginning of either copy came to
-/// the disk. Disks write no less than this at once.
+/// Whether a power cut left zeros where both copies of the header begin. Disks write at least this
+/// many bytes atomically.
 fn lacks_both_magics(region: &[u8]) -> bool {
     const SECTOR_SIZE: usize = 512;
     let mut starts = region
@@ -20,7 +20,7 @@ fn lacks_both_magics(region: &[u8]) -> bool {
 }
 
 impl Database {
-    /// Takes in the header of an encrypted file and opens it with the key at hand.
+    /// Parses the header of an encrypted file and opens it with the key at hand.
     pub fn found_header(&mut self, region: &[u8], file_size: u64) {
         let holds_pages = file_size > REGION_SIZE as u64;
         match HeaderRegion::parse(region) {
@@ -37,11 +37,11 @@ impl Database {
             }
             Ok(region) => {
                 if region.header.may_ignore & UNFINISHED == 0 {
-                    self.page_size_change.told = Some(region.header.page_size);
+                    self.page_size_change.at_open = Some(region.header.page_size);
                 }
                 self.state = State::Locked;
                 if let Some(credential) = self.asked.credential.take() {
-                    // The reason stays in `failures`; the first read refuses.
+                    // The error stays in `failures`; the first read reports it.
                     let _ = self.unlock(&region.header, &credential);
                 }
             }
@@ -57,26 +57,27 @@ impl Database {
         }
     }
 
-    /// Whether there is a rollback journal of a database that had no page. A power cut has spoiled
-    /// its first header, then, and rollback would leave nothing of it.
+    /// Whether the rollback journal belongs to a database that had no pages. If so, the power cut
+    /// spoiled a first header, and rollback would leave nothing.
     fn journal_had_no_page(&self) -> bool {
         let mut start = [0; HEADER_FIELDS_SIZE + HEADER_SEAL_SIZE];
-        // Where it cannot be read, the file stays what it seems: no database.
+        // If the journal cannot be read, the file is treated as what it looks like: no database.
         self.read_start_of_journal(&mut start) == Ok(true)
             && start.starts_with(&journal::MAGIC)
             && journal::Header(start).needs_no_seal()
     }
 
-    /// There is no database yet.
+    /// Starts as a database that does not exist yet.
     pub fn start_anew(&mut self) {
         self.state = State::New(None);
         if let Some(credential) = self.asked.credential.take() {
-            // The reason stays in `failures`; the first write refuses.
+            // The error stays in `failures`; the first write reports it.
             let _ = self.prepare(credential);
         }
     }
 
-    /// Looks again at a file that was empty: another connection may have created it.
+    /// Checks again whether a file that was empty is still empty: another connection may have
+    /// created the database.
     pub fn recheck_new(&mut self) -> Outcome {
         let State::New(prepared) = &mut self.state else {
             return Ok(());
@@ -88,9 +89,9 @@ impl Database {
         self.load()
     }
 
-    /// Looks again, under a new lock, at a file whose creation was under way when it was opened,
-    /// or that is empty: a creation that is rolled back leaves nothing, and whoever creates the
-    /// file next gives it keys of its own.
+    /// Checks again, under a new lock, a file that was empty or still being created when it was
+    /// opened: a creation that is rolled back leaves nothing, and the next connection to create the
+    /// file chooses new keys.
     pub fn recheck_open(&mut self, size: u64) -> Outcome {
         let State::Open(opened) = &self.state else {
             return Ok(());
@@ -115,8 +116,8 @@ impl Database {
                 if header.may_ignore & UNFINISHED == 0 {
                     opened.credential = None;
                 }
-                // With the keys: there may be others by now. What is known of pages stays known: a
-                // header that is put back must not make old pages good.
+                // Also renews the keys, which may have changed. Keeps what is known of page
+                // versions: an attacker who puts an old header back must not make old pages valid.
                 self.renew_header().map(|_| ())
             }
             Some(_) | None => {
@@ -128,8 +129,8 @@ impl Database {
         }
     }
 
-    /// Before SQLite deletes the journal of a creation that a power cut has ended: what is there
-    /// of the header would be no database any more.
+    /// Called before SQLite deletes the journal of a creation that a power cut interrupted: removes
+    /// what exists of the header, which without the journal would not be recognised as a database.
     pub fn clear_remains(&mut self) -> Outcome {
         let size = self.base.size()?;
         if size == 0 || size > REGION_SIZE as u64 {
@@ -140,7 +141,7 @@ impl Database {
         self.base.sync(SQLITE_SYNC_NORMAL)
     }
 
-    /// Puts the header of a new database on disk, before its first page.
+    /// Writes the header of a new database to disk, before its first page.
     pub fn create_on_disk(&mut self, page_size: u32) -> Outcome {
         let State::New(prepared) = &mut self.state else {
             return Ok(());
@@ -168,8 +169,9 @@ impl Database {
         );
         let bytes = HeaderRegion::to_bytes(&header);
         self.base.write(&bytes, 0)?;
-        // Pages without a header would be a file that nobody can open, and whose journal nobody
-        // plays back. SQLite syncs before it writes pages, but knows nothing of the header.
+        // The header must be on disk before any page: a file with pages and no header cannot be
+        // opened, and its journal would never be played back. SQLite syncs before it writes pages,
+        // but does not know of the header.
         self.base.sync(SQLITE_SYNC_NORMAL)?;
         self.main.size_known = self
             .main
@@ -178,23 +180,23 @@ impl Database {
         self.opened(header, unlocked, credential)
     }
 
-    /// Answers `SQLITE_FCNTL_COMMIT_PHASETWO`: a transaction is committed.
+    /// Handles `SQLITE_FCNTL_COMMIT_PHASETWO`: a transaction was committed.
     pub fn committed(&mut self) {
-        // Under an exclusive lock that is kept, no lock tells of the next transaction.
+        // In exclusive locking mode no lock call marks the start of the next transaction.
         self.sealing.nonces.forget();
         self.page_size_change.from = None;
-        // A failure costs nothing: the next commit tries again.
+        // A failure is harmless: the next commit tries again.
         let _ = self.finish_creation();
     }
 
-    /// The transaction that created the database is committed. Only the second copy is written, and
-    /// without a sync: if the power fails, the first copy, with the same keys, is still whole.
+    /// Finishes the creation once its transaction is committed. Writes only the second copy,
+    /// without a sync: if the power fails, the first copy, with the same keys, is still intact.
     fn finish_creation(&mut self) -> Outcome {
         match &self.state {
             State::Open(opened) if opened.header.may_ignore & UNFINISHED != 0 => {}
             _ => return Ok(()),
         }
-        // The lock of a transaction in the log does not keep others from the header.
+        // In WAL mode the transaction's lock does not keep other connections from the header.
         let level = self.main.lock_level;
         if level < SQLITE_LOCK_RESERVED {
             self.base.lock(SQLITE_LOCK_RESERVED)?;

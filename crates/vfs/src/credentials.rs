@@ -1,4 +1,4 @@
-//! Which key a file is to be opened with: its URI decides, else the environment.
+//! Which key a file is opened with: the one that its URI names, else the one from the environment.
 
 use std::ffi::{CStr, CString, c_char};
 use std::path::PathBuf;
@@ -14,25 +14,25 @@ use crate::api::SqliteApi;
 use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
 
-/// What the URI of a database, or the environment, asks for.
+/// What the URI of a database, or the environment, requests.
 pub(crate) struct Request {
     pub credential: Option<Credential>,
     pub cipher: Option<Cipher>,
     pub map: bool,
-    /// Whether pages of a new database are to tell their version.
+    /// Whether pages of a new database carry versions.
     pub freshness: Option<bool>,
-    /// The URI asks for a plain database in so many words.
+    /// The URI explicitly requests a plain database.
     pub plain: bool,
-    /// The key is what a file or a variable holds that the URI names.
+    /// The URI names the file or environment variable that holds the key.
     pub named_by_uri: bool,
-    /// What a header may cost before it is known to be genuine.
+    /// Limit on the work of unlocking, before the header is known to be genuine.
     pub unlock_work: WorkLimit,
     /// Whether SQL may change keys.
     pub keys_in_sql: Option<bool>,
 }
 
 impl Request {
-    /// Of a file that stays shut.
+    /// The request of a file that is not opened.
     pub fn refused() -> Self {
         Request {
             credential: None,
@@ -50,10 +50,11 @@ impl Request {
 /// Why the request cannot be met.
 #[derive(Debug, Error)]
 pub(crate) enum RequestError {
-    /// What the environment names: it was chosen by whoever runs the program.
+    /// A source from the environment, which was chosen by whoever runs the program.
     #[error(transparent)]
     Source(#[from] KeySourceError),
-    /// What the URI names. SQL can carry a URI, and must not learn of any file by it.
+    /// A source from the URI. SQL can supply a URI, and must not learn about other files from the
+    /// error.
     #[error("{}", NOT_BY_THIS_KEY)]
     Named(KeySourceError),
     #[error("the URI names an unknown cipher; known are {}", cipher_names())]
@@ -68,18 +69,19 @@ pub(crate) enum RequestError {
     KeysInSql,
 }
 
-/// Of a source that the URI of an attached database names: the same words whether it is missing,
-/// cannot be read, holds no key, or holds another one.
+/// The single message for any failure of a key source that the URI of an attached database names:
+/// it must not reveal whether the source is missing, unreadable, holds no key, or holds another
+/// key.
 const NOT_BY_THIS_KEY: &str = "the key that the URI names does not open this database: its \
                                source cannot be read, holds no key, or another one; SQLite's \
                                error log says which";
 
-/// The names of all ciphers, for messages.
+/// The names of all ciphers, for error messages.
 pub(crate) fn cipher_names() -> String {
     Cipher::ALL.map(Cipher::name).join(", ")
 }
 
-/// The name of an open database, whose URI parameters SQLite keeps behind it.
+/// The name of an open database. SQLite stores the URI parameters behind it.
 #[derive(Clone, Copy)]
 pub(crate) struct FileName(*const c_char);
 
@@ -91,16 +93,16 @@ impl FileName {
         FileName(name)
     }
 
-    /// Where it stands in memory.
+    /// Its address in memory.
     pub fn address(self) -> usize {
         self.0 as usize
     }
 
-    /// Where SQLite keeps the name of the database's journal: behind the URI parameters.
+    /// The address where SQLite stores the name of the journal: behind the URI parameters.
     pub fn journal_address(self) -> usize {
         let mut at = self.0;
-        // SAFETY: as `sqlite3_uri_parameter` goes through them: the name, then pairs of strings, up
-        // to an empty one. Nothing behind that is read.
+        // SAFETY: reads what `sqlite3_uri_parameter` reads: the name, then pairs of strings, up to
+        // an empty one. Nothing beyond that is read.
         unsafe {
             at = at.add(CStr::from_ptr(at).count_bytes() + 1);
             while *at != 0 {
@@ -126,7 +128,7 @@ impl FileName {
     }
 }
 
-/// Gathers what URI and environment ask for.
+/// Reads the request from URI and environment.
 pub(crate) fn request(name: FileName) -> Result<Request, RequestError> {
     let cipher = match name.parameter("cipher") {
         Some(text) => Some(Cipher::from_name(&text).ok_or(RequestError::Cipher)?),
@@ -170,15 +172,16 @@ pub(crate) fn request(name: FileName) -> Result<Request, RequestError> {
     })
 }
 
-/// What a URI gives.
-struct Given {
+/// Key parameters of a URI.
+struct UriKey {
     credential: Credential,
-    /// Not as a token, which only comes from inside the process.
+    /// The key source is named in the URI. False for a token, which only the process itself can
+    /// create.
     named: bool,
 }
 
-fn from_uri(name: FileName) -> Result<Option<Given>, RequestError> {
-    // No parameter runs a command: SQL can carry a URI (ATTACH), and SQL must not start programs.
+fn from_uri(name: FileName) -> Result<Option<UriKey>, RequestError> {
+    // No parameter runs a command: SQL can supply a URI (ATTACH), and SQL must not start programs.
     const PARAMETERS: [&str; 5] = [
         "key_token",
         "key_file",
@@ -193,14 +196,14 @@ fn from_uri(name: FileName) -> Result<Option<Given>, RequestError> {
     match given.as_slice() {
         [] => Ok(None),
         [("key_token", value)] => match crate::tokens::redeem(value) {
-            Some(credential) => Ok(Some(Given {
+            Some(credential) => Ok(Some(UriKey {
                 credential,
                 named: false,
             })),
             None => Err(RequestError::Token),
         },
         [(parameter, value)] => match read(parameter, value) {
-            Ok(credential) => Ok(Some(Given {
+            Ok(credential) => Ok(Some(UriKey {
                 credential,
                 named: true,
             })),
@@ -242,12 +245,12 @@ fn passphrase(source: KeySource) -> Result<Credential, KeySourceError> {
 }
 
 impl Database {
-    /// Looks at the file as far as its request allows.
+    /// Loads the file as far as its request allows.
     pub fn load_as_asked(&mut self, problem: Option<RequestError>) -> Outcome {
         match problem {
             None => self.load(),
-            // The file stays shut, and PRAGMA strongroom_last_error tells why: an open that fails
-            // could carry no message.
+            // The file stays locked, and PRAGMA strongroom_last_error says why: a failed open could
+            // not carry a message.
             Some(RequestError::Named(reason)) => {
                 self.load()?;
                 match &self.state {
@@ -270,7 +273,8 @@ impl Database {
             }
         }
     }
-    /// Tells the reason in SQLite's error log, which no SQL reads, and on the main database.
+    /// Writes the reason to SQLite's error log, which SQL cannot read, and records it on the main
+    /// database.
     pub fn fail_concealed(&mut self, reason: String) -> Code {
         let message = format!("strongroom: {}: {reason}", self.identity.path);
         SqliteApi::get().write_log(SQLITE_NOTADB, &message);

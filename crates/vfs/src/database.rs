@@ -1,7 +1,7 @@
 //! One open database: its state, its keys, and what its files share.
 //!
-//! A database and its journals are separate files to SQLite; here they share one value behind a
-//! lock, since they share keys, nonces and the order of writes.
+//! To SQLite, a database and its journals are separate files. Here they share one value behind a
+//! lock, since they share keys, nonces and write ordering.
 //!
 //! States:
 //!
@@ -11,8 +11,8 @@
 //!    └─ somebody else created it ────┴──▶ Plain, Locked or Broken
 //! ```
 //!
-//! `New`: no byte on disk. `Plain`: an ordinary SQLite file, passed through. `Locked`: encrypted,
-//! no key yet. `Open`: encrypted, keys at hand. `Broken`: nothing to work with, and the reason.
+//! `New`: nothing on disk. `Plain`: an ordinary SQLite file, passed through. `Locked`: encrypted,
+//! key missing. `Open`: encrypted, keys in memory. `Broken`: unusable, with the reason.
 
 use std::cell::RefCell;
 use std::ffi::CString;
@@ -42,20 +42,20 @@ use crate::resize::DivertedUnits;
 use crate::stamps::Stamps;
 use crate::wal_file::WalFile;
 
-/// Keys and header of a database that is open.
+/// Keys and header of an open database.
 pub(crate) struct Opened {
     pub header: Header,
     pub unlocked: Unlocked,
     pub codec: PageCodec,
-    /// Kept while the creation may still be rolled back, as in [`Prepared`].
+    /// Kept as long as the creation can be rolled back, as in [`Prepared`].
     pub credential: Option<Credential>,
 }
 
-/// A header made for a database that is not on disk yet.
+/// The header of a database that is not on disk yet.
 pub(crate) struct Prepared {
     pub header: Header,
     pub unlocked: Unlocked,
-    /// Kept for the case that another connection creates the file first, with another salt.
+    /// Kept in case another connection creates the file first, with another salt.
     pub credential: Option<Credential>,
 }
 
@@ -68,7 +68,7 @@ pub(crate) enum State {
     Broken,
 }
 
-/// The connection that SQLite says the file belongs to.
+/// The connection that the file belongs to, as reported by SQLite.
 #[derive(Clone, Copy)]
 pub(crate) struct Connection(pub *mut *mut sqlite3);
 
@@ -83,7 +83,7 @@ pub(crate) struct Database {
     pub state: State,
     pub asked: Asked,
     pub main: MainFile,
-    /// Memory of pages on their way, and what seals them.
+    /// Buffers for pages, and the state needed to seal them.
     pub sealing: Sealing,
     pub journal: Option<JournalFile>,
     pub log: Log,
@@ -92,46 +92,46 @@ pub(crate) struct Database {
     pub failures: Failures,
 }
 
-/// By what others know the file.
+/// How the file is identified.
 pub(crate) struct Identity {
-    /// Its name as SQLite gave it, where that stands in memory, and as it is told in messages.
+    /// Its name as SQLite gave it, the address of that name, and the form shown in messages.
     pub name: CString,
     pub name_address: usize,
     pub path: String,
     pub connection: Option<Connection>,
 }
 
-/// What whoever opened the file asked for, and what the system gave.
+/// What the caller requested on open, and what the system granted.
 pub(crate) struct Asked {
     pub plain_asked: bool,
-    /// Whether the URI lets SQL change keys, or forbids it.
+    /// Whether the URI allows or forbids SQL to change keys; `None` if it says nothing.
     pub keys_in_sql: Option<bool>,
     pub credential: Option<Credential>,
-    /// The key at hand is what a file or a variable holds that the URI names.
+    /// The key comes from a file or variable that the URI names.
     pub key_named: bool,
-    /// What a header may cost before it is known to be genuine.
+    /// Limit on the work of unlocking, before the header is known to be genuine.
     pub unlock_work: WorkLimit,
     pub cipher: Cipher,
-    /// The system gave no more than reading.
+    /// The system opened the file for reading only.
     pub is_read_only: bool,
 }
 
 /// The database file itself.
 pub(crate) struct MainFile {
     pub lock_level: i32,
-    /// Size on disk, known while a lock keeps others from changing it.
+    /// Size on disk, while a lock keeps others from changing it.
     pub size_known: Option<u64>,
     pub map: Map,
-    /// Sealed pages on their way to the file.
+    /// Sealed pages that are not written out yet.
     pub gathered: Gathered,
-    /// Both copies of the header as they were when they were looked at last.
+    /// Both copies of the header as they were last read.
     pub header_region: Vec<u8>,
     pub page_one: KnownPageOne,
-    /// Where the pass of a rotation goes on: all pages before it are under the current epoch.
+    /// Next page of the rotation pass; all pages before it are under the current epoch.
     pub rotation_next: u64,
 }
 
-/// Memory of pages on their way, and what seals them.
+/// Buffers for pages, and the state needed to seal them.
 pub(crate) struct Sealing {
     pub nonces: Nonces,
     pub scratch: Vec<u8>,
@@ -141,49 +141,49 @@ pub(crate) struct Sealing {
 #[derive(Default)]
 pub(crate) struct Log {
     pub wal: Option<WalFile>,
-    /// Exclusive locks that SQLite holds of the log, a bit for each.
+    /// Exclusive WAL locks that SQLite holds, one bit for each.
     pub locks: u32,
     pub shared_memory: bool,
-    /// The header of the log's index, while it is mapped, and how far it said the log goes.
+    /// The header of the WAL index while it is mapped, and the end of the log that it last gave.
     pub shared_header: Option<SharedHeader>,
     pub end: Option<LogEnd>,
-    /// The read lock of the log that this connection holds, by its number.
+    /// The WAL read lock that this connection holds, by its index.
     pub read_lock: Option<i32>,
 }
 
 /// A change of page size.
 #[derive(Default)]
 pub(crate) struct PageSizeChange {
-    /// It is under way.
+    /// Units of a change that is in progress.
     pub units: Option<DivertedUnits>,
-    /// The page size before a change that is sealed, and may still be rolled back.
+    /// The page size before a change that is sealed but may still be rolled back.
     pub from: Option<u32>,
-    /// The page size that the header told when the file was opened.
-    pub told: Option<u32>,
-    /// The journal that is being played back gives the file a former page size.
+    /// The page size in the header when the file was opened.
+    pub at_open: Option<u32>,
+    /// The journal being played back restores a former page size.
     pub is_played_back: bool,
 }
 
-/// Whether pages tell their version, and which they were read with.
+/// Whether pages carry versions, and the newest versions seen.
 #[derive(Default)]
 pub(crate) struct Freshness {
-    /// Whether new pages are to tell their version, where that is still to be decided.
+    /// The setting requested for a new database, or for the next rotation, if any.
     pub asked: Option<bool>,
-    /// Whether pages of the file may tell their version.
+    /// Whether pages of the file may carry versions.
     pub versions_in_file: bool,
     pub stamps: Stamps,
 }
 
-/// What went wrong last.
+/// The most recent failure.
 #[derive(Default)]
 pub(crate) struct Failures {
     pub last: Option<Failure>,
-    /// The reason behind the last error that conceals it.
+    /// The reason behind the last error with a deliberately vague message.
     pub concealed: Option<String>,
 }
 
-/// What went wrong, and when: failures are counted through the process, so that the newest can be
-/// told.
+/// A failure and its sequence number: failures are counted process-wide, so that the newest can be
+/// found.
 #[derive(Clone)]
 pub(crate) struct Failure {
     number: u64,
@@ -191,13 +191,13 @@ pub(crate) struct Failure {
 }
 
 thread_local! {
-    /// The newest failure in this thread: that of a file which could not even be attached has no
-    /// connection left to ask.
+    /// The newest failure in this thread. A file that could not be attached has no connection left
+    /// that could be asked.
     static NEWEST: RefCell<Option<Failure>> = const { RefCell::new(None) };
 }
 
 impl Failure {
-    /// Notes a failure on a file: in SQLite's error log, and as the newest of this thread.
+    /// Records a failure on a file: in SQLite's error log, and as the newest of this thread.
     pub fn note(path: &str, code: i32, message: String) -> Self {
         SqliteApi::get().write_log(code, &format!("strongroom: {path}: {message}"));
         static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -206,34 +206,34 @@ impl Failure {
             number,
             message: format!("{path}: {message}"),
         };
-        NEWEST.with(|place| place.replace(Some(newest)));
+        NEWEST.with(|cell| cell.replace(Some(newest)));
         Failure { number, message }
     }
 }
 
-/// The message of a file's own last failure, or of a newer one of another file in this thread,
-/// which then names that file.
-pub(crate) fn newest_failure(own: Option<&Failure>) -> String {
-    let newest = NEWEST.with(|place| place.borrow().clone());
-    match (own, newest) {
-        (Some(own), Some(newest)) if newest.number > own.number => newest.message,
-        (Some(own), _) => own.message.clone(),
+/// The message of the file's last failure, or of a newer failure of another file in this thread;
+/// that message then names the other file.
+pub(crate) fn newest_failure(of_file: Option<&Failure>) -> String {
+    let newest = NEWEST.with(|cell| cell.borrow().clone());
+    match (of_file, newest) {
+        (Some(of_file), Some(newest)) if newest.number > of_file.number => newest.message,
+        (Some(of_file), _) => of_file.message.clone(),
         (None, Some(newest)) => newest.message,
         (None, None) => String::new(),
     }
 }
 
-/// A database as its files share it.
+/// A database, shared between its files.
 pub(crate) type Shared = Arc<Mutex<Database>>;
 
-/// Locks a shared database. SQLite serialises the calls, so there is no contention; a panic in
-/// another call was already turned into an error and leaves no half-written field behind.
+/// Locks a shared database. SQLite serialises the calls, so there is no contention. A poisoned lock
+/// is usable: a panic in another call was turned into an error and left no half-written field.
 pub(crate) fn lock(shared: &Shared) -> MutexGuard<'_, Database> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Database {
-    /// A file of which nothing is read yet.
+    /// Creates the state of a file before anything is read from it.
     pub fn new(base: BaseFile, vfs: BaseVfs, identity: Identity, asked: Asked) -> Self {
         Self {
             base,
@@ -270,20 +270,20 @@ impl Database {
         }
     }
 
-    /// Notes what went wrong, for `PRAGMA strongroom_last_error` and SQLite's error log.
+    /// Records a failure for `PRAGMA strongroom_last_error` and SQLite's error log.
     pub fn fail(&mut self, code: i32, message: impl Into<String>) -> Code {
         self.failures.concealed = None;
         self.failures.last = Some(Failure::note(&self.identity.path, code, message.into()));
         Code(code)
     }
 
-    /// The message of this database's last failure, or of a newer one of another file in this
-    /// thread, which then names that file.
+    /// The message of this database's last failure, or of a newer failure of another file in this
+    /// thread; that message then names the other file.
     pub fn newest_failure(&self) -> String {
         newest_failure(self.failures.last.as_ref())
     }
 
-    /// Reads what is on disk and moves to the fitting state, with the key at hand if there is one.
+    /// Reads the file, moves to the state that fits, and opens it if a key is at hand.
     pub fn load(&mut self) -> Outcome {
         let size = self.base.size()?;
         if size == 0 {
@@ -294,7 +294,8 @@ impl Database {
         match self.base.read(&mut region, 0) {
             Ok(()) => {}
             Err(code) if code.is_short_read() => {
-                // The creation under way was rolled back just now. The first lock looks again.
+                // The creation that was in progress has just been rolled back. The first lock
+                // checks again.
                 self.start_anew();
                 return Ok(());
             }
@@ -316,7 +317,7 @@ impl Database {
         }
     }
 
-    /// The file is plain, and a key was given or at least named.
+    /// Fails because the file is plain although a key was given or named.
     pub fn refuse_plain(&mut self) {
         self.state = State::Broken;
         self.fail(
@@ -326,7 +327,7 @@ impl Database {
         );
     }
 
-    /// The code for reading or writing content in a state that has none to offer.
+    /// The error code for reading or writing content in a state without keys.
     pub fn refuse_content(&mut self) -> Code {
         match &self.state {
             State::Locked if self.failures.last.is_none() => self.fail(
@@ -339,7 +340,7 @@ impl Database {
         }
     }
 
-    /// A nonce that was never used before.
+    /// A fresh nonce.
     pub fn nonce(&mut self) -> Outcome<Nonce> {
         match self.sealing.nonces.next() {
             Ok(nonce) => Ok(nonce),
@@ -347,7 +348,7 @@ impl Database {
         }
     }
 
-    /// Asks the base VFS to map database and log, or not to.
+    /// Enables or disables memory maps of database and log.
     pub fn set_map(&mut self, map: bool) {
         self.main.map.enable(map);
         if let Some(wal) = &mut self.log.wal {
@@ -360,12 +361,12 @@ impl Database {
         matches!(self.state, State::Plain)
     }
 
-    /// Whether this connection holds no lock at all.
+    /// Whether this connection holds no lock.
     pub fn is_unlocked(&self) -> bool {
         self.main.lock_level == SQLITE_LOCK_NONE
     }
 
-    /// Whether it is there, with its keys.
+    /// Whether the database is open, with its keys in memory.
     pub fn is_open(&self) -> bool {
         matches!(self.state, State::Open(_))
     }

@@ -1,12 +1,13 @@
-//! The double-write file of a rotation: written, and pages taken back from it.
+//! The double-write file of a rotation: written here, and used to restore torn pages.
 //!
 //! Invariants:
-//! 1. A batch is in the file, and synced, before the first of its pages is written in place.
-//! 2. While the file holds a batch, no page of the database file is written but by this batch:
-//!    whoever gets a lock to write pages settles the file first.
 //!
-//! So a page that does not open, and stands in the file, was torn by the batch, and the file has
-//! it as it was meant to be.
+//! 1. A batch is written to the file and synced before its first page is written in place.
+//! 2. While the file holds a batch, only that batch writes pages of the database file: whoever gets
+//!    a lock to write pages first settles the file.
+//!
+//! So a page that does not open, and that the file contains, was torn by the batch, and the file
+//! holds its intended content.
 
 use page_codec::double_write::{self, Builder, SUFFIX};
 use page_codec::page::PagePlace;
@@ -21,7 +22,7 @@ use crate::main_file::PAGES_OFFSET;
 
 /// Bytes of pages in one batch.
 pub(crate) const BATCH_SIZE_MAX: usize = 4 * 1024 * 1024;
-/// More than any such file has: a header, and records with their heads.
+/// Larger than any such file: a header, and records with their heads.
 const FILE_SIZE_MAX: u64 = 2 * BATCH_SIZE_MAX as u64;
 
 impl Database {
@@ -34,13 +35,13 @@ impl Database {
         self.vfs.open(&self.double_write_name(), true)
     }
 
-    /// Removes the file, which holds no batch.
+    /// Removes the file, which holds no batch any more.
     pub fn delete_double_write(&self) -> Outcome {
         let name = self.double_write_name();
         self.vfs.delete(&name, false)
     }
 
-    /// Writes a batch, first to the file, then in place; each synced.
+    /// Writes a batch to the file, then in place, with a sync after each.
     pub fn write_batch(&mut self, file: &SideFile, batch: &Builder) -> Outcome {
         let file = file.base();
         file.write_large(batch.bytes(), 0)?;
@@ -57,8 +58,8 @@ impl Database {
         file.truncate(0)
     }
 
-    /// Mends what an interrupted batch has torn, and removes the file. The caller holds a lock
-    /// under which pages may be written.
+    /// Restores the pages that an interrupted batch has torn, and removes the file. The caller
+    /// holds a lock under which pages may be written.
     pub fn settle_double_write(&mut self) -> Outcome {
         let Some(bytes) = self.read_double_write()? else {
             return Ok(());
@@ -78,7 +79,7 @@ impl Database {
             let place = PagePlace::main(number);
             match self.base.read_to_end(&mut in_place, offset) {
                 Ok(()) => {}
-                // No page of a batch lies behind the end of the file.
+                // A batch has no pages beyond the end of the file.
                 Err(code) if code.is_short_read() => continue,
                 Err(code) => return Err(code),
             }
@@ -95,7 +96,8 @@ impl Database {
         self.delete_double_write()
     }
 
-    /// Opens a page out of the file, where it does not open in its place; tells whether it did.
+    /// Opens a page from the double-write file after it failed to open in the database. Returns
+    /// whether that worked.
     pub fn open_from_double_write(&mut self, index: u64, out: &mut [u8]) -> Outcome<bool> {
         let Some(bytes) = self.read_double_write()? else {
             return Ok(false);
@@ -120,7 +122,7 @@ impl Database {
         }
         let file = match self.vfs.open(&name, false) {
             Ok(file) => file,
-            // The rotation has removed it meanwhile.
+            // The rotation has removed the file meanwhile.
             Err(_) if !self.vfs.exists(&name)? => return Ok(None),
             Err(code) => return Err(code),
         };
@@ -128,7 +130,7 @@ impl Database {
         let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
         match file.base().read_large(&mut bytes, 0) {
             Ok(()) => {}
-            // Cut meanwhile: what is missing reads as zeros, and opens nowhere.
+            // Truncated meanwhile: missing bytes read as zeros, which do not authenticate.
             Err(code) if code.is_short_read() => {}
             Err(code) => return Err(code),
         }

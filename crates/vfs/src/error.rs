@@ -1,4 +1,5 @@
-//! Results on the way to SQLite: a result code, and a message for those who ask.
+//! Results of calls on their way to SQLite: a result code, with the message recorded elsewhere for
+//! `PRAGMA strongroom_last_error`.
 
 use std::ffi::c_int;
 
@@ -12,7 +13,7 @@ pub(crate) struct Code(pub c_int);
 pub(crate) type Outcome<T = ()> = Result<T, Code>;
 
 impl Code {
-    /// Whether this is the code of a read beyond the end of the file.
+    /// Whether this is the code of a read beyond the end of the file (`SQLITE_IOERR_SHORT_READ`).
     pub fn is_short_read(self) -> bool {
         self.0 == SQLITE_IOERR_SHORT_READ
     }

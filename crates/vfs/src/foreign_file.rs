@@ -1,12 +1,14 @@
-//! A database in another product's form, shown to SQLite as plain pages, for reading only.
+//! A database in another product's format, presented to SQLite as plain pages, read-only.
 //!
-//! The caller knows the form and registers a [`PageSource`]; the URI carries its number, as it
-//! carries that of a key. SQLite then copies the database as it would any other, and nothing plain
-//! touches the disk.
+//! The caller knows the format and registers a [`PageSource`]; the URI carries its number, as it
+//! carries the number of a key token. SQLite then copies the database like any other, and no
+//! plaintext touches the disk.
 //!
 //! Invariants:
+//!
 //! 1. Nothing is written to the file or to its log: each write is refused.
-//! 2. Locks and shared memory go to the base VFS, so that whoever else has the file open is safe.
+//! 2. Locks and shared memory go to the base VFS, so that other processes can safely have the file
+//!    open.
 //! 3. A page that does not open is an error that names it, never content.
 
 use std::collections::HashMap;
@@ -24,9 +26,9 @@ use crate::credentials::FileName;
 use crate::database::{Failure, newest_failure};
 use crate::error::{Code, Outcome};
 
-/// Pages of a database in another form.
+/// Opens the pages of a database in another format.
 pub trait PageSource: Send + Sync {
-    /// Bytes of a page, as SQLite counts them: a power of two from 512 to 65,536.
+    /// Page size in bytes, as SQLite counts it: a power of two from 512 to 65,536.
     fn page_size(&self) -> u32;
 
     /// Opens page `number` (from 1) from its bytes in file or log. Both slices have the page size.
@@ -53,7 +55,7 @@ fn sources() -> MutexGuard<'static, Sources> {
     SOURCES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A page source by which databases can be opened while this value lives.
+/// A registered page source. Databases can be opened with it until this value is dropped.
 #[derive(Debug)]
 pub struct PageSourceToken {
     number: u64,
@@ -81,7 +83,7 @@ impl Drop for PageSourceToken {
     }
 }
 
-/// The source that the URI of a database names, if it names one.
+/// The page source that the URI of a database names, if any.
 pub(crate) fn asked_source(name: FileName) -> Option<Outcome<Arc<dyn PageSource>>> {
     let number = name.parameter("page_source")?;
     let source = number
@@ -95,7 +97,7 @@ pub(crate) fn asked_source(name: FileName) -> Option<Outcome<Arc<dyn PageSource>
     )
 }
 
-/// An open database of this kind, as it and its log share it.
+/// An open foreign database, shared between its file and its log.
 pub(crate) type SharedForeign = Arc<Mutex<ForeignFile>>;
 
 /// Locks a shared database; see [`crate::database::lock`].
@@ -103,7 +105,7 @@ pub(crate) fn lock(shared: &SharedForeign) -> MutexGuard<'_, ForeignFile> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// An open database of this kind. See the head of this module.
+/// An open foreign database. See the head of this module.
 pub(crate) struct ForeignFile {
     base: BaseFile,
     pub name: CString,
@@ -141,7 +143,7 @@ impl ForeignFile {
     /// `xRead` of the database.
     pub fn read_main(&mut self, out: &mut [u8], mut offset: u64) -> Outcome {
         if self.lock_level == SQLITE_LOCK_NONE {
-            // SQLite's probe when it opens the file: it reads page 1 again, under a lock.
+            // SQLite probes the file when it opens it, and reads page 1 again under a lock.
             out.fill(0);
             return Err(Code(SQLITE_IOERR_SHORT_READ));
         }
@@ -171,8 +173,9 @@ impl ForeignFile {
         }
     }
 
-    /// A page that is not wholly there: none of it is the end of the file, a part of it a cut, and
-    /// so is a page that page 1 counts: zeros in its place would pass for content.
+    /// The result of a page that is not wholly in the file. If it lies beyond the end, that is a
+    /// short read. If a part is missing, or page 1 counts it, the file was truncated, and zeros
+    /// would pass for content.
     fn beyond_end(&mut self, index: u64, offset: u64) -> Code {
         match self.base.size() {
             Ok(size) if size > offset => self.bad_page(index + 1, "the file ends in the middle"),
@@ -186,7 +189,7 @@ impl ForeignFile {
         }
     }
 
-    /// What page 1 in the file tells; zero where it does not tell
+    /// The page count in the file's page 1; zero if page 1 gives none
     /// (<https://www.sqlite.org/fileformat2.html#in_header_database_size>).
     fn pages_by_page_one(&mut self) -> Outcome<u64> {
         const CHANGE_COUNTER: usize = 24;
@@ -200,9 +203,9 @@ impl ForeignFile {
         Ok(u32::from_be_bytes(count).into())
     }
 
-    /// `xRead` of the log, whose open file is `log`. Its checksums are computed over what is
-    /// stored, so recovery, which reads whole frames, gets what is stored; whoever reads the page
-    /// of a frame gets the page.
+    /// `xRead` of the log, whose open file is `log`. The log's checksums cover the stored bytes, so
+    /// recovery, which reads whole frames, gets them as stored; a read of a frame's page gets the
+    /// opened page.
     pub fn read_wal(&mut self, log: BaseFile, out: &mut [u8], offset: u64) -> Outcome {
         let frame_size = FRAME_HEADER_SIZE + self.page_size();
         let is_page = offset >= WAL_HEADER_SIZE
@@ -219,14 +222,14 @@ impl ForeignFile {
         Ok(())
     }
 
-    fn open_stored(&mut self, number: u64, place: &str) -> Outcome {
+    fn open_stored(&mut self, number: u64, location: &str) -> Outcome {
         let Ok(number_in_file) = u32::try_from(number) else {
             return Err(self.bad_page(number, "SQLite has no such page"));
         };
         let opened = self
             .source
             .open_page(number_in_file, &self.stored, &mut self.plain);
-        opened.map_err(|error| self.bad_page(number, &format!("{error}{place}")))
+        opened.map_err(|error| self.bad_page(number, &format!("{error}{location}")))
     }
 
     fn bad_page(&mut self, number: u64, reason: &str) -> Code {
@@ -235,7 +238,7 @@ impl ForeignFile {
         Code(SQLITE_IOERR_DATA)
     }
 
-    /// Every write, to whichever of the files.
+    /// Refuses a write, to any of the files.
     pub fn refuse_write(&mut self) -> Outcome {
         let message = "a database of another product is open for reading only".to_owned();
         self.last_error = Some(Failure::note(&self.path, SQLITE_READONLY, message));
@@ -255,7 +258,7 @@ impl ForeignFile {
         self.base.unlock(level)
     }
 
-    /// Answers the pragmas that there are for such a file; `None` leaves them to SQLite.
+    /// Answers the pragmas that foreign files support; `None` leaves the pragma to SQLite.
     pub fn pragma(&self, name: &str) -> Option<String> {
         match name {
             "strongroom_status" => Some("{\"state\":\"foreign\"}".to_owned()),

@@ -1,16 +1,18 @@
-//! Freshness: an older copy of a page, put back while the database is open, is an error.
+//! Freshness: if an older copy of a page is put back while the database is open, reading it is an
+//! error.
 //!
-//! Where the database keeps versions, each seal of a page raises the version in its stored nonce.
-//! A connection remembers the stamp of each page that it has read or written, and refuses a lower
-//! one. Versions need no agreement between connections: who writes a page looks at the version
-//! that it overwrites.
+//! If the database keeps versions, each seal of a page raises the version in its stored nonce. A
+//! connection remembers the stamp of each page that it has read or written, and refuses a lower
+//! one. Connections need not agree on versions: the writer of a page looks at the version that it
+//! overwrites.
 //!
-//! A page that was cut off and comes back must not begin anew, for another connection may remember
-//! it. So page 1, which tells the size of the database and is written whenever that changes, takes
-//! a version no lower than those of the pages that the new size leaves out; and a page behind the
-//! end of the file takes one above that of page 1.
+//! The version of a page that was truncated away and comes back must not restart, because another
+//! connection may remember the old one. Page 1 holds the size of the database and is written
+//! whenever that changes. So, when the database shrinks, page 1 takes a version no lower than those
+//! of the pages that are cut off; and a page beyond the end of the file takes one above that of
+//! page 1.
 //!
-//! How far the log goes is remembered, too (`log_index`).
+//! The end of the log is remembered, too (`log_index`).
 
 use crypto::cipher::Cipher;
 use crypto::page::Nonce;
@@ -26,7 +28,7 @@ use crate::log_index::LogEnd;
 use crate::main_file::PAGES_OFFSET;
 
 impl Database {
-    /// With AES-256-GCM the stored nonce is the whole nonce for many pages, and must be random.
+    /// With AES-256-GCM the stored nonce is the complete nonce of many pages, and must be random.
     pub fn refuse_versions_with(&mut self, cipher: Cipher, versioned: bool) -> Outcome {
         if versioned && cipher == Cipher::Aes256Gcm {
             return Err(self.fail(
@@ -69,9 +71,10 @@ impl Database {
         Ok(versioned_nonce(version + 1, &nonce))
     }
 
-    /// SQLite notes in its journal what it takes page `number` for, before it overwrites the page.
-    /// Where the page on the disk is another than the one that was read, others have changed it,
-    /// and SQLite would know by page 1, had nobody put an old one back.
+    /// Before SQLite overwrites page `number`, it writes what it believes to be the current content
+    /// to its journal. If the page on disk differs from the one that was read, another connection
+    /// has changed it. SQLite would have noticed from page 1, unless somebody put an old page 1
+    /// back.
     pub fn refuse_stale_image(&mut self, number: u32, image: &[u8]) -> Outcome {
         let index = u64::from(number.saturating_sub(1));
         if !self.keeps_versions() || number == 0 || self.page_size_change.units.is_some() {
@@ -86,7 +89,7 @@ impl Database {
         let mut page = Zeroizing::new(vec![0; image.len()]);
         self.read_page(index, &mut page)?;
         if *page == *image {
-            // As after a transaction of others that was rolled back.
+            // For example after another connection's transaction was rolled back.
             return Ok(());
         }
         Err(self.fail(
@@ -98,7 +101,8 @@ impl Database {
         ))
     }
 
-    /// The version of a page as this connection knows it, or as it stands on disk: the higher one.
+    /// The higher of two versions of a page: the one that this connection knows, and the one on
+    /// disk.
     pub fn newest_version(&mut self, index: u64, end: u64, page_size: u64) -> Outcome<u64> {
         let known = self.freshness.stamps.of(index).version;
         if index >= end {
@@ -108,7 +112,7 @@ impl Database {
         Ok(known.max(on_disk.version))
     }
 
-    /// The stamp in the trailer of a page, which nothing vouches for.
+    /// The stamp in the trailer of a page, which is not authenticated.
     fn stamp_on_disk(&mut self, index: u64, page_size: u64) -> Outcome<Stamp> {
         let State::Open(opened) = &self.state else {
             return Ok(Stamp::default());
@@ -122,14 +126,14 @@ impl Database {
         let mut trailer = [0; TRAILER_SIZE];
         match self.base.read_to_end(&mut trailer, at) {
             Ok(()) => Ok(stamp_in(&trailer)),
-            // Still to be written out, or cut meanwhile.
+            // Not written out yet, or truncated meanwhile.
             Err(code) if code.is_short_read() => Ok(Stamp::default()),
             Err(code) => Err(code),
         }
     }
 
-    /// SQLite has got a lock under which it reads the log, or is about to give up the one under
-    /// which it has written to it.
+    /// Checks that the log has not shrunk. Called when SQLite has got a lock under which it reads
+    /// the log, or is about to release the lock under which it has written to it.
     pub fn check_log_end(&mut self, header: Option<SharedHeader>) -> Outcome {
         if !self.keeps_versions() {
             return Ok(());
@@ -153,14 +157,14 @@ impl Database {
         }
     }
 
-    /// Whether a page that opened is no older than it was.
+    /// Whether a page that opened is no older than the newest version seen.
     #[inline]
     pub fn is_fresh(&mut self, index: u64, stamp: Stamp) -> bool {
         !self.freshness.versions_in_file || self.freshness.stamps.note(index, stamp)
     }
 }
 
-/// The number of pages that page 1 tells (sqlite.org/fileformat2.html 1.3.7).
+/// The page count in page 1 (sqlite.org/fileformat2.html 1.3.7).
 fn size_in(page_one: &[u8]) -> Option<u64> {
     let at = VERSION_FIELDS_OFFSET as usize + 4;
     let bytes = page_one.get(at..at + 4)?.try_into().ok()?;

@@ -1,4 +1,4 @@
-//! Writes that follow one another in a file, gathered into one call of the base VFS.
+//! Write combining: consecutive writes to a file are gathered into one call of the base VFS.
 
 use crate::base::BaseFile;
 use crate::error::Outcome;
@@ -6,7 +6,7 @@ use crate::error::Outcome;
 /// Bytes gathered before they are written out.
 const GATHERED_SIZE_MAX: usize = 64 * 1024;
 
-/// Consecutive bytes on their way to a file: the first `used` bytes of `bytes`.
+/// Consecutive bytes not yet written to a file: the first `used` bytes of `bytes`.
 #[derive(Default)]
 pub(crate) struct Gathered {
     bytes: Vec<u8>,
@@ -15,14 +15,14 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    /// Whether `size` bytes at `offset` can join what is gathered, or begin it.
+    /// Whether `size` bytes at `offset` extend what is gathered, or can start a new run.
     pub fn takes(&self, offset: u64, size: usize) -> bool {
         self.is_empty()
             || (offset == self.offset + self.used as u64 && self.used + size <= GATHERED_SIZE_MAX)
     }
 
-    /// Makes room for `size` bytes at `offset` behind what is gathered, writing that out first
-    /// where they do not join it. The caller fills the returned slice, which holds old bytes.
+    /// Makes room for `size` bytes at `offset`. If they do not extend what is gathered, that is
+    /// written out first. The caller fills the returned slice, which holds stale bytes.
     pub fn reserve(&mut self, base: BaseFile, offset: u64, size: usize) -> Outcome<&mut [u8]> {
         if !self.takes(offset, size) {
             self.flush(base)?;
@@ -33,7 +33,7 @@ impl Gathered {
         let start = self.used;
         self.used += size;
         if self.bytes.len() < self.used {
-            // Grown by doubling: most journals stay small.
+            // Grows by doubling, since most journals stay small.
             let wanted = self
                 .used
                 .max(self.bytes.len() * 2)
@@ -48,12 +48,12 @@ impl Gathered {
         &self.bytes[self.used - size..self.used]
     }
 
-    /// Takes back the last `size` bytes, which were not filled.
+    /// Removes the last `size` bytes, which the caller did not fill.
     pub fn give_back(&mut self, size: usize) {
         self.used -= size;
     }
 
-    /// Writes out what is gathered. On failure it stays gathered, so that no hole can come about.
+    /// Writes out what is gathered. On failure it stays gathered, so that the file gets no hole.
     pub fn flush(&mut self, base: BaseFile) -> Outcome {
         if !self.is_empty() {
             base.write(&self.bytes[..self.used], self.offset)?;
@@ -62,13 +62,13 @@ impl Gathered {
         Ok(())
     }
 
-    /// Drops everything from `size` on: the file is being cut there.
+    /// Drops everything from offset `size` on, because the file is truncated there.
     pub fn cut(&mut self, size: u64) {
         let keep = size.saturating_sub(self.offset).min(self.used as u64);
         self.used = keep as usize;
     }
 
-    /// Forgets what is gathered.
+    /// Discards what is gathered.
     pub fn clear(&mut self) {
         self.used = 0;
     }

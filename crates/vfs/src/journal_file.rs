@@ -1,12 +1,12 @@
 //! The rollback journal of an open database: images and headers sealed, checksums masked, writes
 //! gathered.
 //!
-//! SQLite writes a record in three calls. They are gathered, with the records that follow, into
+//! SQLite writes a record in three calls. The shim gathers them, with the records that follow, into
 //! one write to the base VFS. Invariant 4 of the crate: the gathered bytes are written out before
-//! the database file is written to, so that a crash of the process finds every image that it
-//! needs; and on every sync, size, truncate, read and close.
+//! any write to the database file, so that every image a rollback needs survives a crash of the
+//! process; and on every sync, size, truncate, read and close.
 //!
-//! Here is what a database keeps of its journal; what SQLite calls on it is in `calls`.
+//! This module holds the state of a journal; the `calls` module handles SQLite's calls.
 
 mod calls;
 
@@ -24,11 +24,12 @@ pub(crate) struct JournalFile {
     gathered: Gathered,
     /// Key stream for the checksum behind the last image.
     word: u32,
-    /// Whether this connection has written the journal, or else has played it back.
+    /// True if this connection has written the journal, false if it has played it back.
     written: bool,
     played_back: bool,
     played_back_from_start: bool,
-    /// The file ends here or before, while this connection's lock keeps others from writing to it.
+    /// Upper bound of the file's size, while this connection's lock keeps others from writing to
+    /// it.
     size_max: Option<u64>,
 }
 
@@ -46,13 +47,14 @@ impl JournalFile {
         }
     }
 
-    /// Whether a journal that another connection left was played back since this was asked last.
+    /// Whether a journal left by another connection was played back since the last call of this
+    /// function.
     pub fn take_played_back(&mut self) -> bool {
         std::mem::take(&mut self.played_back) && !self.written
     }
 
-    /// Whether all of the journal, which then began at its first header, was played back since it
-    /// was written to last.
+    /// Whether the whole journal, from its first header, was played back since it was last written
+    /// to.
     pub fn is_played_back_from_start(&self) -> bool {
         self.played_back_from_start
     }
@@ -61,13 +63,14 @@ impl JournalFile {
         self.gathered.flush(self.base)
     }
 
-    /// Others may write to the journal from now on.
+    /// Discards the known size: others may write to the journal from now on.
     pub fn forget_size(&mut self) {
         self.size_max = None;
     }
 
-    /// A write goes to the file. The first of a transaction asks for its size: asked for between a
-    /// write and its sync, it would make the sync slower, as the file's times change once more.
+    /// Records that a write goes to the file. The size is read at the first write of a transaction:
+    /// reading it between a write and its sync would slow the sync down, since the file's times
+    /// change once more.
     fn note_size(&mut self, offset: u64, size: usize) -> Outcome {
         let size_max = match self.size_max {
             None if offset > 0 => return Ok(()),
@@ -78,7 +81,7 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Reads, and takes what is short for the end of the file only where that is so.
+    /// Reads, and returns a short read only if the file really ends there.
     fn read_to_end(&self, out: &mut [u8], offset: u64) -> Outcome {
         if self.size_max.is_some_and(|size_max| offset >= size_max) {
             out.fill(0);

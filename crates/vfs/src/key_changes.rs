@@ -1,19 +1,20 @@
-//! Whether a pragma may change the keys of a file just now.
+//! Whether a pragma may change the keys of a file.
 //!
-//! SQLite carries a pragma of a VFS out while it prepares the statement, and tells the VFS neither
-//! that it only explains it nor the statement. So what injected SQL, or a tool that explains or
-//! checks statements, could lock the owner out with needs a word of whoever runs the program:
-//! `keys_in_sql=on`. A token is such a word: only the program itself makes one.
+//! SQLite runs a VFS's pragma while it prepares the statement, and does not say what the statement
+//! is, or whether it is only being explained. So injected SQL, or a tool that explains or checks
+//! statements, could lock the owner out. Pragmas that could do this need consent from whoever runs
+//! the program: `keys_in_sql=on`. A token counts as consent, since only the program itself can
+//! create one.
 
 use thiserror::Error;
 
 use crate::database::{Shared, lock};
 use crate::keys::main_of;
 
-/// The variable that speaks for programs whose URIs say nothing.
+/// The default for programs whose URIs do not set `keys_in_sql`.
 const VARIABLE: &str = "STRONGROOM_KEYS_IN_SQL";
 
-/// Why keys are not changed.
+/// Why a change of keys is refused.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum Refusal {
     #[error(
@@ -31,21 +32,21 @@ pub(crate) enum Refusal {
     QueryOnly,
 }
 
-/// What a pragma would do to the keys.
+/// What a pragma would change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
-    /// A secret or a slot that the text of a statement names.
+    /// A key slot, with a secret or slot number in the text of a statement.
     BySql,
-    /// A secret that the program handed over.
+    /// A key slot, with a secret that the program handed over.
     ByProgram,
-    /// A data key: whoever opened the file opens it afterwards.
+    /// The data key, which locks nobody out who could open the file.
     OfPages,
 }
 
 impl Change {
     fn of(name: &str, value: Option<&str>) -> Option<Self> {
         if name == "strongroom_rotate" {
-            // It empties all other slots.
+            // `start-alone` also empties all other slots.
             let alone = value.is_some_and(|value| value.eq_ignore_ascii_case("start-alone"));
             return Some(if alone {
                 Change::BySql
@@ -67,11 +68,12 @@ impl Change {
     }
 }
 
-/// Why a pragma is refused, if it is. The caller holds no lock on any database.
+/// Returns why a pragma is refused, or `None` if it is allowed. The caller holds no lock on any
+/// database.
 pub(crate) fn refusal(shared: &Shared, name: &str, value: Option<&str>) -> Option<Refusal> {
     let change = Change::of(name, value)?;
     let connection = lock(shared).identity.connection;
-    // The main database alone speaks for the connection: SQL can attach one with a URI of its own.
+    // Only the main database's URI counts: SQL can attach a database with a URI of its own.
     let setting = connection
         .and_then(main_of)
         .and_then(|main| lock(&main).asked.keys_in_sql);
@@ -97,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_names_a_secret_or_a_slot_needs_the_setting() {
+    fn pragmas_with_a_secret_or_a_slot_need_the_setting() {
         for (name, value) in [
             ("rekey", "x"),
             ("rekey", "token=1"),

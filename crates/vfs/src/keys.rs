@@ -1,4 +1,4 @@
-//! How a database gets its keys, and how its header is written.
+//! Opening a database with a key, and writing its header.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::database::{Connection, Database, Opened, Prepared, Shared, State, loc
 use crate::error::{Code, Outcome};
 use crate::open_files;
 
-/// What to write the cipher into before the page size is known.
+/// The page size in the header until the real one is known.
 const PAGE_SIZE_UNKNOWN: u32 = 4096;
 
 impl Database {
@@ -68,7 +68,7 @@ impl Database {
         }
     }
 
-    /// Answers `PRAGMA key`: opens a locked database, prepares a new one.
+    /// Handles `PRAGMA key`: opens a locked database, prepares a new one.
     pub fn give_key(&mut self, credential: Credential) -> Outcome {
         self.asked.key_named = false;
         if let State::New(_) = self.state {
@@ -81,7 +81,8 @@ impl Database {
                 let header = self.read_header()?.header;
                 self.unlock(&header, &credential)
             }
-            // The key of an open database is checked, so that a wrong one never goes unnoticed.
+            // The key is checked even if the database is open, so that a wrong one never goes
+            // unnoticed.
             State::Open(_) => {
                 let header = self.read_header()?.header;
                 match slots::unlock_within(&header, &credential, self.asked.unlock_work) {
@@ -98,7 +99,7 @@ impl Database {
         }
     }
 
-    /// Makes header and keys for a database that is not on disk yet.
+    /// Creates header and keys for a database that is not on disk yet.
     pub fn prepare(&mut self, credential: Credential) -> Outcome {
         match slots::create(self.asked.cipher, PAGE_SIZE_UNKNOWN, &credential) {
             Ok((header, unlocked)) => {
@@ -129,13 +130,13 @@ impl Database {
         }
     }
 
-    /// Writes a changed header, the older copy first, each synced before the other is touched:
-    /// whenever the power fails, one copy is whole.
+    /// Writes a changed header, the older copy first, each synced before the other is touched: at
+    /// any point of a power failure one copy is intact.
     ///
     /// The caller holds at least a RESERVED lock, which excludes other header writers.
     pub fn write_header(&mut self, header: &Header, copy_in_force: usize) -> Outcome {
         let bytes = header.to_copy();
-        // The copy in force may not be on disk yet: nothing syncs it when a creation is finished.
+        // The copy in force may not be on disk yet: finishing a creation does not sync it.
         self.base.sync(SQLITE_SYNC_NORMAL)?;
         for copy in [1 - copy_in_force, copy_in_force] {
             self.base.write(&bytes, (copy * COPY_SIZE) as u64)?;
@@ -201,15 +202,15 @@ fn code_of(error: &UnlockError) -> i32 {
     }
 }
 
-/// Makes a database ready for its first use under a new lock: looks whether it was created
-/// meanwhile, takes over the key of the connection's main database where none was given, and has
-/// SQLite keep the trailer's bytes free in a database that is still empty.
+/// Prepares a database for its first use under a new lock: checks whether it was created meanwhile,
+/// takes over the key of the connection's main database if none was given, and has SQLite reserve
+/// the trailer's bytes if the database is still empty.
 ///
-/// Called without the lock on `shared`, since it calls into SQLite. The reserved bytes can only be
-/// set through the connection (sqlite.org/c3ref/c_fcntl_begin_atomic_write.html,
-/// SQLITE_FCNTL_RESERVE_BYTES), and the pager allows it until the first page exists; taking the
-/// first lock is the last moment before that.
-pub(crate) fn make_ready(shared: &Shared, own: *mut crate::abi::sqlite3_file) -> Outcome {
+/// Called without the lock on `shared`, since it calls into SQLite. Reserved bytes can only be set
+/// through the connection (sqlite.org/c3ref/c_fcntl_begin_atomic_write.html,
+/// SQLITE_FCNTL_RESERVE_BYTES), and the pager only accepts them until the first page exists. The
+/// first lock is the last opportunity.
+pub(crate) fn make_ready(shared: &Shared, file: *mut crate::abi::sqlite3_file) -> Outcome {
     let (connection, needs_key) = {
         let mut database = lock(shared);
         database.recheck_new()?;
@@ -228,19 +229,19 @@ pub(crate) fn make_ready(shared: &Shared, own: *mut crate::abi::sqlite3_file) ->
     if needs_key {
         inherit(shared, connection)?;
     }
-    // Also without a key, which may come after a write that was refused for want of it: that write
-    // has fixed the size of the pages.
+    // Needed even without a key. The key may come after a write that failed for lack of it, and
+    // that write has already fixed the layout of the pages.
     let will_be_encrypted = {
         let database = lock(shared);
         matches!(database.state, State::New(_)) && !database.asked.plain_asked
     };
     if will_be_encrypted {
-        reserve_trailer(shared, own, connection);
+        reserve_trailer(shared, file, connection);
     }
     Ok(())
 }
 
-/// Tries the key of the connection's main database on a file that came without one.
+/// Tries the key of the connection's main database on a file that was opened without one.
 pub(crate) fn inherit_if_locked(shared: &Shared) {
     let connection = {
         let database = lock(shared);
@@ -250,7 +251,7 @@ pub(crate) fn inherit_if_locked(shared: &Shared) {
         }
     };
     if let Some(connection) = connection {
-        // On failure the file stays locked, and taking the lock refuses.
+        // On failure the file stays locked, and the lock call fails.
         let _ = inherit(shared, connection);
     }
 }
@@ -288,11 +289,11 @@ fn inherit(shared: &Shared, connection: Connection) -> Outcome {
     }
 }
 
-/// The main database of a connection, if it is one of this VFS.
+/// The main database of a connection, if this VFS opened it.
 pub(crate) fn main_of(connection: Connection) -> Option<Shared> {
     let api = SqliteApi::get();
-    // SAFETY: SQLite holds the connection's mutex while it calls into the VFS, and the pointer
-    // that it gave stays valid while the file is open; the main database has a file object.
+    // SAFETY: SQLite holds the connection's mutex while it calls into the VFS, and the pointer it
+    // gave stays valid while the file is open; the main database has a file object.
     unsafe {
         let db = *connection.0;
         let main = api.file_of(db, c"main");
@@ -302,7 +303,7 @@ pub(crate) fn main_of(connection: Connection) -> Option<Shared> {
         if let Some(shared) = open_files::database_of(main) {
             return Some(shared);
         }
-        // Another VFS stands above this one: the file object is the other's.
+        // Another VFS is stacked above this one: the file object belongs to it.
         let name = (api.db_filename)(db, c"main".as_ptr());
         if name.is_null() {
             return None;
@@ -311,8 +312,8 @@ pub(crate) fn main_of(connection: Connection) -> Option<Shared> {
     }
 }
 
-/// Tells SQLite, through the connection, to leave the trailer's bytes free in each page.
-fn reserve_trailer(shared: &Shared, own: *mut crate::abi::sqlite3_file, connection: Connection) {
+/// Has SQLite reserve the trailer's bytes at the end of each page.
+fn reserve_trailer(shared: &Shared, file: *mut crate::abi::sqlite3_file, connection: Connection) {
     let api = SqliteApi::get();
     let (path, address) = {
         let database = lock(shared);
@@ -331,14 +332,14 @@ fn reserve_trailer(shared: &Shared, own: *mut crate::abi::sqlite3_file, connecti
         }
         // SAFETY: SQLite returned a terminated string.
         let name = unsafe { CStr::from_ptr(name) };
-        // SAFETY: as in `main_of`. The file object is another VFS's where one stands above.
-        let is_own = unsafe {
+        // SAFETY: as in `main_of`. If another VFS is stacked above, the file object belongs to it.
+        let is_this_file = unsafe {
             let file_name = (api.db_filename)(db, name.as_ptr());
-            api.file_of(db, name) == own
+            api.file_of(db, name) == file
                 || (!file_name.is_null()
                     && (file_name as usize == address || CStr::from_ptr(file_name) == &*path))
         };
-        if !is_own {
+        if !is_this_file {
             continue;
         }
         let mut bytes = page_codec::page::TRAILER_SIZE as std::ffi::c_int;
@@ -354,7 +355,7 @@ fn reserve_trailer(shared: &Shared, own: *mut crate::abi::sqlite3_file, connecti
     }
 }
 
-/// The error of a write that content must not take.
+/// Records and returns the error for a write of content that cannot be sealed.
 pub(crate) fn refused(database: &mut Database, message: impl Into<String>) -> Code {
     database.fail(crate::abi::SQLITE_IOERR_WRITE, message)
 }

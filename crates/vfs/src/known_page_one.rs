@@ -1,22 +1,24 @@
-//! Page 1 as a connection saw it last, with the fields by which SQLite learns of changes.
+//! Page 1 as a connection last saw it, with the fields that show SQLite whether other connections
+//! changed the database.
 
 use crate::page_one::PageOne;
 
-/// sqlite.org/fileformat2.html 1.3: change counter to schema cookie, as the pager compares them.
+/// sqlite.org/fileformat2.html 1.3: from change counter to schema cookie, the range that the pager
+/// compares.
 pub(crate) const VERSION_FIELDS_OFFSET: u64 = 24;
 pub(crate) const VERSION_FIELDS_SIZE: usize = 16;
 
-/// Page 1 as it was when it opened last.
+/// The sealed page 1 that last opened.
 #[derive(Default)]
 pub(crate) struct KnownPageOne {
     sealed: Vec<u8>,
     fields: [u8; VERSION_FIELDS_SIZE],
-    /// The number of pages that it tells.
+    /// The page count in page 1.
     pub page_count: Option<u64>,
 }
 
 impl KnownPageOne {
-    /// Remembers a page that was opened, or sealed here.
+    /// Remembers a page 1 that was opened or sealed.
     pub fn note(&mut self, sealed: &[u8], page: &[u8]) {
         self.sealed.clear();
         self.sealed.extend_from_slice(sealed);
@@ -25,17 +27,17 @@ impl KnownPageOne {
         self.page_count = PageOne(page).page_count();
     }
 
-    /// Whether it is this page, to the last byte.
+    /// Whether `sealed` equals the remembered page in every byte.
     pub fn is(&self, sealed: &[u8]) -> bool {
         self.sealed == sealed
     }
 
-    /// Its version fields.
+    /// The remembered version fields.
     pub fn fields(&self) -> &[u8; VERSION_FIELDS_SIZE] {
         &self.fields
     }
 
-    /// The page is another by now, or may be.
+    /// Forgets the page, because it has or may have changed.
     pub fn forget(&mut self) {
         self.sealed.clear();
         self.page_count = None;

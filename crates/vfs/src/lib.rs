@@ -1,22 +1,23 @@
-//! Encrypted SQLite on stock SQLite: a VFS over another VFS.
+//! Encryption for stock SQLite: a VFS that wraps another VFS.
 //!
-//! The shim handles reads, writes, sizes and pragmas; locks, shared memory and syncs go to the
-//! base VFS untouched. Three layers:
+//! The shim handles reads, writes, sizes and pragmas; locks, shared memory and syncs go to the base
+//! VFS unchanged. Three layers:
 //!
 //! - `abi`, `api`, `base`: SQLite's C structures, its functions, and a base file as safe calls;
 //! - `database` with `main_file`, `wal_file`, `journal_file`, and `temporary_file`: what is read
-//!   and written, in safe code; `foreign_file`: a database in another form, read only;
+//!   and written, in safe code; `foreign_file`: a database in another format, read-only;
 //! - `methods`, `shim`: the C callbacks, which convert, call and map the result.
 //!
 //! Invariants:
+//!
 //! 1. No second descriptor on a database is ever opened: closing it would drop POSIX locks.
-//! 2. SQLite's buffers are never written to on a write, nor read past their size.
-//! 3. Bytes that come from content reach the base VFS only sealed or masked; what the code does
-//!    not recognise, it refuses.
-//! 4. A write that is held back reaches the base VFS before anything that relies on it: journal
-//!    records before the database is written, pages before the journal ends or a lock is given
-//!    up, frames before the write of the commit frame returns. SQLite is told of a failure by a
-//!    call whose result it heeds.
+//! 2. SQLite's buffers are never modified in a write, nor read beyond their size.
+//! 3. Bytes derived from content reach the base VFS only sealed or masked; what the code does not
+//!    recognise, it refuses.
+//! 4. A gathered write reaches the base VFS before anything that relies on it: journal records
+//!    before the database is written, pages before the journal ends or a lock is released, frames
+//!    before the write of the commit frame returns. A failure is returned from a call whose result
+//!    SQLite checks.
 //! 5. No panic crosses the C boundary.
 #![expect(unsafe_code, reason = "SQLite's C interface")]
 
@@ -66,5 +67,5 @@ pub use api::SqliteApi;
 pub use foreign_file::{PageSource, PageSourceToken};
 pub use shim::{RegisterError, Registration, register};
 
-/// The name under which the VFS is registered unless told otherwise.
+/// The default name of the registered VFS.
 pub const VFS_NAME: &str = "strongroom";

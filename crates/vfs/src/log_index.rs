@@ -1,11 +1,11 @@
-//! The index of the log in shared memory, held against what is known of it.
+//! The header of the WAL index in shared memory, compared with what this connection knows.
 //!
-//! SQLite learns from the index's header how far the log goes (sqlite.org/walformat.html 2.1), and
-//! nothing vouches for the header: whoever writes a lower number there takes the last transactions
-//! back, and the next writer overwrites them. Within one log, which its salts name, the number
-//! never falls. So where the database keeps versions, a connection remembers it.
+//! SQLite learns from this header where the log ends (sqlite.org/walformat.html 2.1), and the
+//! header is not authenticated. Whoever writes a lower number there undoes the last transactions,
+//! and the next writer overwrites them. Within one log, identified by its salts, the number never
+//! falls. So, if the database keeps versions, a connection remembers it.
 
-/// Bytes of one of the two copies of the index's header.
+/// Size of one of the two copies of the index's header.
 const COPY_SIZE: usize = 48;
 pub(crate) const HEADER_SIZE: usize = 2 * COPY_SIZE;
 
@@ -13,7 +13,7 @@ const IS_INITIALISED: usize = 12;
 const FRAME_COUNT: usize = 16;
 const SALTS: usize = 32;
 
-/// How far a log goes.
+/// The end of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogEnd {
     salts: [u8; 8],
@@ -21,7 +21,7 @@ pub(crate) struct LogEnd {
 }
 
 impl LogEnd {
-    /// What the header tells; nothing while it is being written.
+    /// Reads it from the header; `None` while the header is being written.
     pub fn of(header: &[u8; HEADER_SIZE]) -> Option<Self> {
         let (first, second) = header.split_at(COPY_SIZE);
         if first != second || first[IS_INITIALISED] == 0 {
@@ -37,7 +37,7 @@ impl LogEnd {
         })
     }
 
-    /// Whether another end of the same log lies behind this one.
+    /// Whether `known` is a later end of the same log.
     pub fn is_before(self, known: LogEnd) -> bool {
         self.salts == known.salts && self.frames < known.frames
     }
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_under_a_writers_hands_tells_nothing() {
+    fn a_header_being_written_is_ignored() {
         let mut header = header(4, 1);
         header[FRAME_COUNT] ^= 1;
         assert_eq!(LogEnd::of(&header), None);

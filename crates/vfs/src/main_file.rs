@@ -1,4 +1,4 @@
-//! The database file: pages behind a header region.
+//! The database file: the header region, then the pages.
 
 use crypto::page::Nonce;
 use page_codec::header::{REGION_SIZE, is_page_size};
@@ -14,7 +14,7 @@ use crate::keys::refused;
 use crate::known_page_one::{VERSION_FIELDS_OFFSET, VERSION_FIELDS_SIZE};
 use crate::page_one::PageOne;
 
-/// Where the first page begins.
+/// Offset of the first page.
 pub(crate) const PAGES_OFFSET: u64 = REGION_SIZE as u64;
 
 /// What SQLite reads when it opens a file: the header of page 1 (sqlite.org/fileformat2.html 1.3).
@@ -23,8 +23,8 @@ const PROBE_SIZE: usize = 100;
 impl Database {
     /// `xRead` on an encrypted, new or locked database.
     ///
-    /// To SQLite a short read is a page of zeros behind the end of the file. Whatever was read too
-    /// short on the way, it is only told so where the file ends.
+    /// SQLite takes a short read for a page of zeros beyond the end of the file. So a short read is
+    /// returned only where the file really ends, whatever was read too short on the way.
     pub fn read_main(&mut self, out: &mut [u8], offset: u64) -> Outcome {
         match self.read_any(out, offset) {
             Err(code) if code.is_short_read() && self.is_in_file(out.len(), offset) => {
@@ -52,10 +52,10 @@ impl Database {
         let is_probe = offset == 0 && out.len() == PROBE_SIZE;
         let is_open = self.is_open();
         if self.identity.connection.is_none() && !self.is_plain() && (is_probe || !is_open) {
-            // SQLite's probe when it opens the file, before any lock: it learns the size of pages,
-            // and reads page 1, under a lock, before it relies on anything. Whoever reads more
-            // then is a VFS above, which gets what there is.
-            self.tell_page_size(out, offset);
+            // SQLite's probe when it opens the file, before any lock. It takes the page size from
+            // it and reads page 1 again, under a lock, before it relies on anything. A caller that
+            // reads more at this point is a stacked VFS; it gets what is there.
+            self.fill_page_size(out, offset);
             return Err(Code(SQLITE_IOERR_SHORT_READ));
         }
         let page_size = match &self.state {
@@ -74,8 +74,8 @@ impl Database {
             return self.read_version_fields(out);
         }
         if offset == 0 && out.len() as u64 > page_size {
-            // SQLite guesses the size of pages, reads page 1 in it, learns the right size there and
-            // reads again. A bad page behind page 1 must not keep it from that.
+            // SQLite guesses a page size, reads page 1 with it, finds the real size there and reads
+            // again. A bad page behind page 1 must not break that.
             let (page_one, beyond) = out.split_at_mut(page_size as usize);
             beyond.fill(0);
             return self.read_page(0, page_one);
@@ -83,17 +83,17 @@ impl Database {
         self.read_parts(out, offset, page_size)
     }
 
-    /// What the header tells of page 1.
-    fn tell_page_size(&self, out: &mut [u8], offset: u64) {
+    /// Fills in the fields of page 1 that follow from the header.
+    fn fill_page_size(&self, out: &mut [u8], offset: u64) {
         out.fill(0);
         if let (Some(page_size), 0, Some(fields)) =
-            (self.page_size_change.told, offset, out.first_chunk_mut())
+            (self.page_size_change.at_open, offset, out.first_chunk_mut())
         {
-            crate::page_one::tell(fields, page_size);
+            crate::page_one::fill_fields(fields, page_size);
         }
     }
 
-    /// Any range: page by page through the scratch page.
+    /// Reads any range, page by page through the scratch page.
     pub fn read_parts(&mut self, out: &mut [u8], mut offset: u64, page_size: u64) -> Outcome {
         let mut page = vec![0; page_size as usize];
         let mut done = 0;
@@ -111,8 +111,8 @@ impl Database {
         Ok(())
     }
 
-    /// Opens page `index` (from 0) into `out`: straight from the base VFS's map where there is
-    /// one, else through the scratch page.
+    /// Opens page `index` (from 0) into `out`, from the base VFS's map if there is one, else
+    /// through the scratch page.
     pub fn read_page(&mut self, index: u64, out: &mut [u8]) -> Outcome {
         if self.page_size_change.units.is_some() && self.read_diverted(index, out)? {
             return Ok(());
@@ -163,7 +163,7 @@ impl Database {
                 }
                 let page_size = self.page_size();
                 if self.renew_header()? && self.page_size() != page_size {
-                    // The file is shorter because its pages have another size now.
+                    // The file is shorter because the page size has changed.
                     let page_size = u64::from(self.page_size().unwrap_or(0));
                     return self.read_parts(out, index * out.len() as u64, page_size);
                 }
@@ -177,12 +177,13 @@ impl Database {
         }
     }
 
-    /// A page that is not wholly there: none of it is the end of the file, a part of it a cut.
+    /// The result of a page that is not wholly in the file: a short read if it lies beyond the end,
+    /// an error if the file was truncated.
     fn beyond_end(&mut self, index: u64, offset: u64) -> Code {
         match self.base.size() {
             Ok(size) if size > offset => self.bad_page(index, "the file ends in the middle of it"),
             Ok(size) if size > PAGES_OFFSET => match self.pages_by_page_one() {
-                // Zeros there would pass for content, as the rest of a long value.
+                // Zeros would pass for content here, for instance as the rest of a long value.
                 Ok(pages) if index < pages => self.bad_page(index, "the file ends before it"),
                 Ok(_) => Code(SQLITE_IOERR_SHORT_READ),
                 Err(code) => code,
@@ -192,9 +193,9 @@ impl Database {
         }
     }
 
-    /// The number of pages that the file's own page 1 tells; zero where it does not tell
-    /// (sqlite.org/fileformat2.html 1.3.7). The file has them all: in rollback mode SQLite makes it
-    /// as long when it commits, and a checkpoint that brings page 1 brings all pages of its time.
+    /// The page count in the file's page 1; zero if page 1 gives none (sqlite.org/fileformat2.html
+    /// 1.3.7). The file always contains all these pages: in rollback mode SQLite extends it before
+    /// it commits, and a checkpoint that writes page 1 writes all pages of that transaction.
     pub fn pages_by_page_one(&mut self) -> Outcome<u64> {
         let mut page = vec![0; self.page_size().unwrap_or(0) as usize];
         self.read_page(0, &mut page)?;
@@ -209,7 +210,8 @@ impl Database {
         )
     }
 
-    /// Without its connection a database is read as an empty one, and SQLite would begin it anew.
+    /// Without its connection a database would be read as empty, and SQLite would start a new one
+    /// in the file.
     fn refuse_without_connection(&mut self) -> Outcome {
         if self.identity.connection.is_some() || self.is_plain() {
             return Ok(());
@@ -236,17 +238,17 @@ impl Database {
                     ));
                 }
                 if self.asked.plain_asked {
-                    // From here on nothing is gathered: what was, goes first.
+                    // Nothing is gathered from here on, so gathered writes go first.
                     self.flush_journal()?;
                     self.state = State::Plain;
                     return self.base.write(page, offset);
                 }
                 if offset == 0 {
-                    // Before anything is on disk that would have to be taken back.
+                    // Before anything is on disk that would have to be undone.
                     self.check_page_one(page)?;
                 }
-                // Page 1 may come later: a first transaction larger than the cache begins with
-                // whichever page the cache gives up.
+                // Page 1 may come later: a first transaction that is larger than the cache starts
+                // with whichever page the cache evicts.
                 self.create_on_disk(page_size)?;
             }
             State::Locked | State::Broken => return Err(self.refuse_content()),
@@ -275,16 +277,16 @@ impl Database {
         self.write_page(index, page)
     }
 
-    /// Seals a page at its place and holds it back where that is allowed.
+    /// Seals a page and gathers it if that is allowed, else writes it out.
     pub fn write_page(&mut self, index: u64, page: &[u8]) -> Outcome {
         let nonce = self.nonce_for(index, page)?;
         let offset = PAGES_OFFSET + index * page.len() as u64;
         if !self.main.gathered.takes(offset, page.len()) {
             self.flush_main()?;
         }
-        // Held back is a page only where a journal file can undo what fails late: without one
-        // SQLite must learn of a failure from the write itself, and so it must in a checkpoint,
-        // where it does not heed the result of the one call that tells the end.
+        // A page is gathered only if a journal file can undo a write that fails late. Without one
+        // the write itself must return the failure to SQLite. The same holds in a checkpoint, where
+        // SQLite ignores the result of the only call that marks its end.
         let through = self.log.wal.is_some() || self.journal.is_none();
         self.seal_page(index, &nonce, page)?;
         let sealed = self.main.gathered.last(page.len());
@@ -296,7 +298,7 @@ impl Database {
                 .note(index, opened.codec.stamp_in(sealed));
         }
         if index == 0 {
-            // Compared with what is on the disk before it is used: the write may fail.
+            // The note is compared with the page on disk before it is used, so the write may fail.
             self.main.page_one.note(sealed, page);
         }
         if let Some(size) = &mut self.main.size_known {
@@ -305,7 +307,7 @@ impl Database {
         if through { self.flush_main() } else { Ok(()) }
     }
 
-    /// Seals a page at its place into what is gathered.
+    /// Seals a page into the gathered bytes.
     pub fn seal_page(&mut self, index: u64, nonce: &Nonce, page: &[u8]) -> Outcome {
         let place = PagePlace::main(page_number(index)?);
         let offset = PAGES_OFFSET + index * page.len() as u64;
@@ -323,8 +325,8 @@ impl Database {
         Ok(())
     }
 
-    /// Writes out the pages that are gathered, in a call whose failure SQLite heeds: if it fails
-    /// they are forgotten, and SQLite rolls back.
+    /// Writes out the gathered pages in a call whose failure SQLite checks. On failure they are
+    /// discarded, and SQLite rolls back.
     pub fn flush_main(&mut self) -> Outcome {
         let flushed = self.try_flush_main();
         if flushed.is_err() {
@@ -334,8 +336,8 @@ impl Database {
         flushed
     }
 
-    /// Writes out the pages that are gathered, after the journal records they rely on. If that
-    /// fails they stay gathered: SQLite may go on, and the commit must not miss them.
+    /// Writes out the gathered pages, after the journal records they rely on. On failure they stay
+    /// gathered: SQLite may go on, and the commit must not miss them.
     fn try_flush_main(&mut self) -> Outcome {
         if self.main.gathered.is_empty() {
             return Ok(());
@@ -344,7 +346,7 @@ impl Database {
         self.main.gathered.flush(self.base)
     }
 
-    /// The size on disk, with what is gathered.
+    /// The size on disk, including gathered pages.
     pub fn size_on_disk(&mut self) -> Outcome<u64> {
         match self.main.size_known {
             Some(size) => Ok(size),
@@ -355,15 +357,15 @@ impl Database {
         }
     }
 
-    /// Pages on disk, with what is gathered; a part of a page counts too.
+    /// The number of pages on disk, including gathered pages; a partial page counts.
     pub fn pages_on_disk(&mut self, page_size: u64) -> Outcome<u64> {
         let size = self.size_on_disk()?;
         Ok(size.saturating_sub(PAGES_OFFSET).div_ceil(page_size))
     }
 
-    /// SQLite leaves pages unwritten that were freed in the transaction that made them, and the
-    /// page of its lock byte. Stock SQLite finds zeros there; so that every page in the file is
-    /// authentic, sealed zeros are written.
+    /// SQLite leaves a gap for pages that were freed in the transaction that allocated them, and
+    /// for the page of its lock byte. Stock SQLite finds zeros there. Here sealed zeros are
+    /// written, so that every page in the file is authentic.
     pub fn fill_gap(&mut self, index: u64, page_size: u64) -> Outcome {
         let end = self.pages_on_disk(page_size)?;
         if index <= end {
@@ -383,7 +385,7 @@ impl Database {
             State::Locked | State::Broken => return Err(self.refuse_content()),
         };
         if size == 0 {
-            // A rolled-back creation: nothing is left, and the next write begins anew.
+            // A creation is rolled back: nothing remains, and the next write starts again.
             self.base.truncate(0)?;
             return self.forget_file();
         }
@@ -393,7 +395,7 @@ impl Database {
         self.truncate_pages(size, page_size)
     }
 
-    /// Cuts the file behind the page that holds the last of `size` bytes, or fills it up to there.
+    /// Truncates or extends the file to the page that holds the last of `size` bytes.
     pub fn truncate_pages(&mut self, size: u64, page_size: u64) -> Outcome {
         let size = size.next_multiple_of(page_size);
         let known = self.size_on_disk()?;
@@ -407,7 +409,7 @@ impl Database {
         Ok(())
     }
 
-    /// Back to a new database, with the same keys.
+    /// Returns to a new database, with the same keys.
     pub fn forget_file(&mut self) -> Outcome {
         self.main.size_known = self.main.size_known.map(|_| 0);
         self.forget_map();
@@ -428,7 +430,7 @@ impl Database {
         Ok(())
     }
 
-    /// The file may have been cut to nothing: what is mapped of it would fault.
+    /// The file may have been truncated to nothing, and reading its map would fault.
     pub fn forget_map(&mut self) {
         self.main.map.forget();
         self.main.page_one.forget();
@@ -450,8 +452,8 @@ impl Database {
     /// `xLock`.
     pub fn lock_main(&mut self, level: i32) -> Outcome {
         if let State::Broken | State::Locked = self.state {
-            // A file without pages would otherwise pass for an empty database, and a hot journal
-            // that cannot be opened for one that is torn, which SQLite deletes.
+            // Otherwise SQLite would take a file without pages for an empty database, and a hot
+            // journal that does not open for a torn one, which it deletes.
             return Err(self.refuse_content());
         }
         self.refuse_without_connection()?;
@@ -478,10 +480,10 @@ impl Database {
         Ok(())
     }
 
-    /// Answers `SQLITE_FCNTL_CKPT_START`.
+    /// Handles `SQLITE_FCNTL_CKPT_START`.
     pub fn begin_checkpoint(&mut self) {
         self.map_whole_wal();
-        // The lock of the checkpoint keeps others from changing the size.
+        // The checkpoint lock keeps others from changing the size.
         self.main.size_known = self.base.size().ok();
     }
 
@@ -505,7 +507,7 @@ impl Database {
     }
 }
 
-/// The number of the page with this index.
+/// Converts a page index (from 0) to a page number (from 1).
 pub(crate) fn page_number(index: u64) -> Outcome<u32> {
     u32::try_from(index + 1).map_err(|_| Code(SQLITE_IOERR_READ))
 }

@@ -1,27 +1,28 @@
-//! The base VFS's memory map of one file, through which sealed units are read.
+//! The base VFS's memory map of one file, from which sealed units are read.
 //!
-//! The base VFS maps a file at the first fetch, as long as it then is, and does not follow its
-//! growth; whoever reads beyond the map asks here whether a new one is worth its cost.
+//! The base VFS maps a file at the first fetch, at its size by then, and does not follow its
+//! growth. After a read beyond the map, this module decides whether a new map is worth its cost.
 
 use crate::base::{BaseFile, prefetch};
 
-/// How much of a file the base VFS is asked to map: all that SQLite's own limit allows.
+/// How much of a file the base VFS is asked to map: as much as SQLite's limit allows.
 const LIMIT: i64 = i64::MAX;
-/// Growth that makes a new map worth its cost: this much, and this share of what is mapped.
+/// A new map is worth its cost if the file has grown by this much, and by this share of what is
+/// mapped.
 const GROWTH_MIN: u64 = 256 * 1024;
 const GROWTH_SHARE: u64 = 8;
-/// SQLite's own margin: it maps nothing that ends closer to the end of the file than this.
+/// SQLite's margin: it maps nothing that ends closer to the end of the file than this.
 const MARGIN: u64 = 256;
 
 /// See the head of this module.
 pub(crate) struct Map {
     base: BaseFile,
     enabled: bool,
-    /// Size of the file when it was mapped anew last.
+    /// Size of the file when it was last remapped.
     mapped_size: u64,
-    /// Size of the file when it was seen last: the base VFS may have mapped as much.
+    /// Last known size of the file: the base VFS may have mapped this much.
     seen_size: u64,
-    /// The unit read last: whoever reads in order gets the next one brought near.
+    /// The unit that was read last, to detect sequential reads and prefetch the next one.
     last_unit: u64,
 }
 
@@ -38,7 +39,7 @@ impl Map {
         map
     }
 
-    /// Asks the base VFS to map the file, or not to.
+    /// Enables or disables the map.
     pub fn enable(&mut self, enabled: bool) {
         self.enabled = enabled && self.base.can_map();
         self.mapped_size = 0;
@@ -49,7 +50,7 @@ impl Map {
         self.enabled
     }
 
-    /// Lets `use_bytes` see a few bytes, if they are mapped.
+    /// Passes a few bytes to `use_bytes`, if they are mapped.
     pub fn peek<T>(
         &self,
         offset: u64,
@@ -62,8 +63,8 @@ impl Map {
         self.base.with_mapped(offset, size, use_bytes)
     }
 
-    /// Lets `use_bytes` see unit number `unit`, if it is mapped: its bytes are asked for all at
-    /// once, or were already, when the unit before it was read.
+    /// Passes unit number `unit` to `use_bytes`, if it is mapped. Its bytes are prefetched, either
+    /// here or by the read of the unit before.
     #[inline]
     pub fn read<T>(
         &mut self,
@@ -88,8 +89,8 @@ impl Map {
         })
     }
 
-    /// Maps the file anew if what ends at `end` was missed and the file, whose size is asked for
-    /// only then, has grown well beyond the map.
+    /// Remaps the file after a read that ends at `end` missed the map, if the file has grown well
+    /// beyond it. `size` is called only if needed.
     pub fn renew(&mut self, end: u64, size: impl FnOnce() -> Option<u64>) {
         if !self.enabled {
             return;
@@ -101,14 +102,14 @@ impl Map {
         }
     }
 
-    /// Maps all of a file of this size, if not all of it is mapped.
+    /// Maps the whole file of this size, unless it is mapped already.
     pub fn cover(&mut self, size: u64) {
         if self.enabled && size > self.mapped_size {
             self.remap(size);
         }
     }
 
-    /// The file was found to have this size: a map of a larger one would fault behind its end.
+    /// The file turned out to have this size: a larger map would fault beyond its end.
     pub fn shrink(&mut self, size: u64) {
         if size < self.mapped_size.max(self.seen_size) {
             self.remap(size);
@@ -116,23 +117,24 @@ impl Map {
         self.seen_size = size;
     }
 
-    /// This connection leaves the file with this size.
+    /// Records the size that this connection leaves the file with.
     pub fn leave(&mut self, size: u64) {
         self.seen_size = size;
     }
 
-    /// This connection has cut the file to this size. The base VFS, which did it, gives out nothing
-    /// behind the end any more, as SQLite itself relies on where it reads through a map.
+    /// Records that this connection truncated the file to this size. The base VFS did the
+    /// truncation and no longer hands out mapped bytes beyond the end; SQLite relies on the same
+    /// when it reads through a map.
     pub fn cut(&mut self, size: u64) {
         self.mapped_size = self.mapped_size.min(size);
     }
 
-    /// Drops what is mapped: the file may have been cut to nothing.
+    /// Drops the map: the file may have been truncated to nothing.
     pub fn forget(&mut self) {
         self.remap(0);
     }
 
-    /// The next fetch maps the file as it then is.
+    /// Has the next fetch map the file at its size by then.
     fn remap(&mut self, size: u64) {
         self.base.unmap();
         self.mapped_size = size;

@@ -12,33 +12,33 @@ use crate::foreign_file::{self, SharedForeign};
 use crate::open_files::{self, Owner};
 use crate::temporary_file::TemporaryFile;
 
-/// What a file is to the shim.
+/// The kind of an open file, with its state.
 pub(crate) enum Body {
     Main(Shared),
     Journal(Shared),
     Wal(Shared),
     Temporary(Box<TemporaryFile>),
-    /// A database in another form, and its log.
+    /// A database in another product's format, or its log.
     Foreign(SharedForeign),
     ForeignWal(SharedForeign),
-    /// A journal of which names of files are read only, and nothing is written.
+    /// A journal that is opened only to read the name of its super-journal; it is never written.
     Names,
-    /// Passed through: names of files only.
+    /// Passed through: it contains only file names.
     SuperJournal,
 }
 
-/// What SQLite allocates for each file: this, and behind it the file of the base VFS.
+/// What SQLite allocates for each file: this structure, followed by the file of the base VFS.
 #[repr(C, align(16))]
 pub(crate) struct File {
     header: sqlite3_file,
     body: ManuallyDrop<Body>,
 }
 
-/// Where the base file begins in the allocation.
+/// Offset of the base file in the allocation.
 pub(crate) const BASE_OFFSET: usize = size_of::<File>();
 
 static METHODS: sqlite3_io_methods = sqlite3_io_methods {
-    // Version 2: SQLite does not ask for maps, since its pages are sealed there.
+    // Version 2 has no xFetch, so SQLite does not ask for maps, which would give it sealed pages.
     version: 2,
     close: Some(close),
     read: Some(read),
@@ -60,15 +60,16 @@ static METHODS: sqlite3_io_methods = sqlite3_io_methods {
     unfetch: None,
 };
 
-/// The same for a base file without shared memory, so that SQLite does not try WAL on it.
+/// For a base file without shared memory, so that SQLite does not try WAL on it.
 static METHODS_WITHOUT_SHM: sqlite3_io_methods = sqlite3_io_methods {
     version: 1,
     ..METHODS
 };
 
-/// The base file behind one of ours.
+/// The base file behind a file of this VFS.
 ///
 /// # Safety
+///
 /// `file` must be an allocation of the size that the VFS asks for.
 pub(crate) unsafe fn base_pointer(file: *mut sqlite3_file) -> *mut sqlite3_file {
     // SAFETY: the allocation holds `File` and the base file behind it, by contract.
@@ -78,7 +79,8 @@ pub(crate) unsafe fn base_pointer(file: *mut sqlite3_file) -> *mut sqlite3_file 
 /// Turns the allocation at `file`, whose base file is open, into an open file.
 ///
 /// # Safety
-/// As [`base_pointer`], and the base file is open.
+///
+/// As for [`base_pointer`], and the base file must be open.
 pub(crate) unsafe fn install(file: *mut sqlite3_file, base: BaseFile, body: Body) {
     let methods: *const sqlite3_io_methods = if base.has_shared_memory() {
         &METHODS
@@ -107,7 +109,7 @@ unsafe fn base_of(file: *mut sqlite3_file) -> BaseFile {
     unsafe { BaseFile::new(base_pointer(file)) }
 }
 
-/// Body and base file of the file in a callback.
+/// Body and base file of the file passed to a callback.
 macro_rules! parts {
     ($file:expr) => {
         // SAFETY: SQLite calls these methods on open files of this VFS only.
@@ -120,7 +122,7 @@ mod shared_memory;
 unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
     guarded(|| {
         let (body, base) = parts!(file);
-        // Journals and logs use those of their database, which is open still.
+        // Journals and logs use the keys of their database, which is still open.
         let has_own_keys = matches!(body, Body::Main(_) | Body::Temporary(_) | Body::Foreign(_));
         let flushed = match body {
             Body::Journal(shared) => {
@@ -155,11 +157,12 @@ unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
             }
             _ => {}
         }
-        // SAFETY: `install` wrote the body; this is the one call that drops it, and SQLite makes
-        // no call on the file afterwards.
+        // SAFETY: `install` wrote the body. Only this call drops it, and SQLite makes no call on
+        // the file afterwards.
         unsafe { ManuallyDrop::drop(&mut (*file.cast::<File>()).body) };
         if has_own_keys {
-            // Of them, only what sealing and opening of pages left on the stack remains.
+            // The keys themselves were wiped when dropped; what remains is what sealing and opening
+            // left on the stack.
             crypto::secret::wipe_stack();
         }
         code(flushed.and(base.close()))
@@ -177,8 +180,8 @@ unsafe extern "C" fn read(
         let (Ok(size), Ok(offset)) = (usize::try_from(size), u64::try_from(offset)) else {
             return SQLITE_IOERR_READ;
         };
-        // SAFETY: SQLite passes a buffer of `size` bytes that it lets the VFS fill. It may be
-        // uninitialised memory of SQLite's allocator, which for bytes is readable all the same.
+        // SAFETY: SQLite passes a buffer of `size` bytes for the VFS to fill. The buffer may be
+        // uninitialised memory of SQLite's allocator, which is readable as bytes all the same.
         let out = unsafe { std::slice::from_raw_parts_mut(out.cast::<u8>(), size) };
         code(match body {
             Body::Main(shared) => lock(shared).read_main(out, offset),
@@ -203,7 +206,7 @@ unsafe extern "C" fn write(
         let (Ok(size), Ok(offset)) = (usize::try_from(size), u64::try_from(offset)) else {
             return SQLITE_IOERR_WRITE;
         };
-        // SAFETY: SQLite passes `size` bytes that it does not change during the call.
+        // SAFETY: SQLite passes `size` bytes, which it does not change during the call.
         let data = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), size) };
         code(match body {
             Body::Main(shared) => lock(shared).write_main(data, offset),
@@ -253,7 +256,7 @@ fn flush(body: &mut Body) -> Outcome {
     }
 }
 
-/// Writes out what a file has gathered, and ends the playback of a journal.
+/// Writes out what a file has gathered, and finishes the playback of a journal.
 fn before_commit(body: &mut Body) -> Outcome {
     flush(body)?;
     match body {
@@ -283,7 +286,7 @@ unsafe extern "C" fn file_size(file: *mut sqlite3_file, out: *mut i64) -> c_int 
             Body::Main(shared) => {
                 let shared = shared.clone();
                 if lock(&shared).is_unlocked() {
-                    // Without locks (nolock=1) this is the first that is heard of a transaction.
+                    // Without locks (nolock=1) this is the first call of a transaction.
                     crate::keys::inherit_if_locked(&shared);
                     if let Err(error) = crate::keys::make_ready(&shared, file) {
                         return code(Err(error));
@@ -299,7 +302,7 @@ unsafe extern "C" fn file_size(file: *mut sqlite3_file, out: *mut i64) -> c_int 
         };
         match size {
             Ok(size) => {
-                // SAFETY: SQLite passes a place for the size.
+                // SAFETY: SQLite passes a valid out-pointer for the size.
                 unsafe { *out = i64::try_from(size).unwrap_or(i64::MAX) };
                 SQLITE_OK
             }
@@ -386,7 +389,7 @@ unsafe extern "C" fn file_control(
             }
             (SQLITE_FCNTL_VFSNAME, _) => {
                 let result = base.file_control(operation, argument);
-                // SAFETY: the argument is a place for a string in SQLite's memory.
+                // SAFETY: the argument is an out-pointer for a string in SQLite's memory.
                 unsafe { prefix_name(argument.cast()) };
                 if result.is_ok() {
                     SQLITE_OK
@@ -400,7 +403,7 @@ unsafe extern "C" fn file_control(
             {
                 SQLITE_OK
             }
-            // The map of the base file is the shim's own; SQLite gets none.
+            // The shim controls the map of the base file; SQLite gets none.
             (SQLITE_FCNTL_MMAP_SIZE, Body::Main(_) | Body::Foreign(_)) => SQLITE_NOTFOUND,
             (SQLITE_FCNTL_SIZE_HINT | SQLITE_FCNTL_CHUNK_SIZE, Body::Foreign(_)) => SQLITE_OK,
             (SQLITE_FCNTL_PRAGMA, Body::Foreign(shared)) => {
@@ -425,7 +428,7 @@ unsafe extern "C" fn file_control(
                 lock(shared).main.size_known = None;
                 code(base.file_control(operation, argument))
             }
-            // Before each commit, also where no sync follows; SQLite heeds the result.
+            // SQLite sends this before each commit, even without a sync, and checks the result.
             (SQLITE_FCNTL_SYNC, Body::Main(_)) => {
                 code(before_commit(body).and_then(|()| base.file_control(operation, argument)))
             }
@@ -434,9 +437,10 @@ unsafe extern "C" fn file_control(
     })
 }
 
-/// Puts this VFS before the base VFS in the answer to `SQLITE_FCNTL_VFSNAME`.
+/// Prepends this VFS's name to the answer to `SQLITE_FCNTL_VFSNAME`.
 ///
 /// # Safety
+///
 /// `name` must point to null or to a string in SQLite's memory.
 unsafe fn prefix_name(name: *mut *mut c_char) {
     // SAFETY: by contract.
@@ -449,8 +453,8 @@ unsafe fn prefix_name(name: *mut *mut c_char) {
     };
     let text = SqliteApi::get().allocate_text(&format!("{}/{base}", crate::VFS_NAME));
     if !text.is_null() {
-        // SAFETY: by contract; the former string leaks nothing but itself, as in SQLite's shims
-        // the caller frees the last one only, so it is freed here.
+        // SAFETY: by contract. The caller frees only the string it finds at the end, as with
+        // SQLite's own shims, so the former string is freed here.
         unsafe {
             SqliteApi::get().release((*name).cast());
             *name = text;

@@ -1,14 +1,14 @@
 //! Random nonces for the pages of one file, drawn several at a time.
 //!
-//! Invariant: what is drawn is used within the transaction it was drawn in. A machine whose memory
-//! is copied (a virtual machine resumed twice from one snapshot, a process that forks) has stored
-//! nonces in both copies; forgotten at the start and the end of each transaction, they are used
-//! twice at most by a transaction that was under way at that moment.
+//! Invariant: a nonce is used in the transaction in which it was drawn. If the memory of a process
+//! is duplicated (a virtual machine resumed twice from one snapshot, a fork), both copies hold the
+//! same unused nonces. Since unused nonces are discarded at the start and end of each transaction,
+//! only a transaction in progress at the time of the copy can use them twice.
 
 use crypto::page::{NONCE_SIZE, Nonce};
 
 const COUNT_MAX: usize = 256;
-/// A small transaction seals about as many pages, journal and database together.
+/// A small transaction seals about this many pages, journal and database together.
 const COUNT_FIRST: usize = 8;
 
 /// See the head of this module.
@@ -27,18 +27,18 @@ impl Nonces {
         }
     }
 
-    /// A transaction begins or has ended: its pages get nonces that are drawn from now on.
+    /// Discards unused nonces when a transaction begins or ends.
     pub fn forget(&mut self) {
         self.used = 0;
         self.drawn = 0;
     }
 
-    /// Each draw of a transaction is twice as large as the one before: a small one does not pay for
-    /// many, and a large one makes one system call for many pages.
+    /// Each draw in a transaction is twice as large as the one before: a small transaction does not
+    /// pay for unused nonces, and a large one makes one system call for many pages.
     pub fn next(&mut self) -> Result<Nonce, keyring::EntropyError> {
         if self.used == self.drawn {
             let count = (2 * self.drawn).clamp(COUNT_FIRST, COUNT_MAX);
-            // Nothing is left to use if the system fails.
+            // If the system's generator fails, no nonce may be left to use.
             self.forget();
             getrandom::fill(&mut self.bytes[..count * NONCE_SIZE])?;
             self.drawn = count;

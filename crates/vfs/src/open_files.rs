@@ -1,14 +1,15 @@
-//! Which open database a journal or a log belongs to, and which one a file object is.
+//! Finds the open database that a journal or log belongs to, and the one behind a file object.
 //!
-//! SQLite names a file and its kind, no owner. The file object that SQLite itself keeps for the
-//! name is no answer: where another VFS stands above this one, that object is the other's, and
-//! SQLite may only be asked about names of its own making. So each open database is noted here.
+//! SQLite opens a journal by name and kind and does not say which database owns it. The file object
+//! that SQLite keeps for the name does not help either: if another VFS is stacked above this one,
+//! that object belongs to the other VFS, and SQLite may only be asked about names that it created
+//! itself. So this module registers each open database.
 //!
-//! A pager keeps the names of its database, journal and log in one piece of memory
-//! (sqlite.org/c3ref/filename_database.html). A VFS above that passes names on as they are leaves
-//! that order, and the address tells the owner; of one that copies names, the text has to do.
-//! Where neither tells it, the file is not opened: a journal without its owner's keys could only be
-//! written in clear, or be taken for no journal at all.
+//! A pager keeps the names of its database, journal and log in one block of memory
+//! (sqlite.org/c3ref/filename_database.html). If a stacked VFS passes names on unchanged, that
+//! layout is preserved, and the address identifies the owner. If it copies names, the text has to
+//! do. If neither identifies an owner, the file is not opened: a journal could then only be written
+//! in clear, or be mistaken for an empty one.
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -20,14 +21,14 @@ use crate::credentials::FileName;
 use crate::database::{Database, Shared, lock};
 use crate::foreign_file::{ForeignFile, SharedForeign};
 
-/// A main database of this VFS.
+/// The database that owns a journal or log.
 #[derive(Clone)]
 pub(crate) enum Owner {
     Database(Shared),
     Foreign(SharedForeign),
 }
 
-/// A file that belongs to a database.
+/// The kind of file that belongs to a database.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Companion {
     Journal,
@@ -58,9 +59,9 @@ impl WeakOwner {
 }
 
 struct Entry {
-    /// The file object that SQLite has for the database.
+    /// Address of SQLite's file object for the database.
     file: usize,
-    /// Where the name of the database stands in memory, and where SQLite puts that of its journal.
+    /// Address of the database's name, and the address where SQLite puts the journal's name.
     name: usize,
     journal: usize,
     owner: WeakOwner,
@@ -73,7 +74,7 @@ fn open() -> MutexGuard<'static, HashMap<Vec<u8>, Vec<Entry>>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Notes an open database.
+/// Registers an open database.
 pub(crate) fn note(file: *const sqlite3_file, path: &CStr, name: FileName, owner: &Owner) {
     let owner = match owner {
         Owner::Database(shared) => WeakOwner::Database(Arc::downgrade(shared)),
@@ -91,7 +92,7 @@ pub(crate) fn note(file: *const sqlite3_file, path: &CStr, name: FileName, owner
         .push(entry);
 }
 
-/// Forgets a database, which is about to be closed.
+/// Removes a database that is about to be closed.
 pub(crate) fn forget(path: &CStr, owner: &Owner) {
     let mut open = open();
     let Some(entries) = open.get_mut(path.to_bytes()) else {
@@ -111,14 +112,14 @@ pub(crate) fn forget(path: &CStr, owner: &Owner) {
     }
 }
 
-/// The open database that a journal or log of this name belongs to.
+/// The open database that owns the journal or log with this name.
 pub(crate) fn owner_of(name: *const c_char, text: &CStr, companion: Companion) -> Option<Owner> {
     let suffix = companion.suffix();
     let path = text.to_bytes().strip_suffix(suffix.as_bytes())?;
     let candidates = {
         let open = open();
         let entries = open.get(path)?;
-        // The name of the log stands behind that of the journal.
+        // The log's name follows the journal's name.
         let distance = match companion {
             Companion::Journal => 0,
             Companion::Wal => path.len() + Companion::Journal.suffix().len() + 1,
@@ -136,7 +137,7 @@ pub(crate) fn owner_of(name: *const c_char, text: &CStr, companion: Companion) -
     };
     match (candidates.as_slice(), companion) {
         ([only], _) => Some(only.clone()),
-        // One connection at a time may write a journal.
+        // Only one connection at a time may write a journal.
         (several, Companion::Journal) => {
             let mut writers = several.iter().filter(|owner| match owner {
                 Owner::Database(shared) => lock(shared).main.lock_level >= SQLITE_LOCK_RESERVED,
@@ -151,7 +152,7 @@ pub(crate) fn owner_of(name: *const c_char, text: &CStr, companion: Companion) -
     }
 }
 
-/// The open database that SQLite has this file object for; none where it is another VFS's.
+/// The open database for a file object of SQLite's; `None` if the object belongs to another VFS.
 pub(crate) fn database_of(file: *const sqlite3_file) -> Option<Shared> {
     let open = open();
     let found = open
@@ -161,7 +162,7 @@ pub(crate) fn database_of(file: *const sqlite3_file) -> Option<Shared> {
     database_in(found)
 }
 
-/// The open database whose name stands at this address, or is the only one of this name.
+/// The open database whose name is at this address, or the only one with this name.
 pub(crate) fn database_named(name: *const c_char, text: &CStr) -> Option<Shared> {
     let open = open();
     let entries = open.get(text.to_bytes())?;

@@ -1,4 +1,4 @@
-//! The fields of page 1 that decide whether SQLite can open a database
+//! The fields of page 1 that decide whether SQLite can open the database
 //! (sqlite.org/fileformat2.html 1.3).
 
 use page_codec::header::is_page_size;
@@ -11,11 +11,11 @@ const CHANGE_COUNTER: usize = 24;
 const PAGE_COUNT: usize = 28;
 const VALID_FOR: usize = 92;
 
-/// Page 1 in clear, or the beginning of it.
+/// Page 1 in clear, or its first bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct PageOne<'a>(pub &'a [u8]);
 
-/// Why SQLite could not open a database with such a page 1 here.
+/// Why a database with this page 1 could not be opened.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub(crate) enum PageOneError {
     #[error(
@@ -28,8 +28,8 @@ pub(crate) enum PageOneError {
     PageSize(u32),
 }
 
-/// Writes what a page 1 of such a database tells of its pages.
-pub(crate) fn tell(fields: &mut [u8; 100], page_size: u32) {
+/// Fills in the fields of page 1 that describe the page size and the reserved bytes.
+pub(crate) fn fill_fields(fields: &mut [u8; 100], page_size: u32) {
     let size = if page_size == 65_536 { 1 } else { page_size };
     fields[PAGE_SIZE..][..2].copy_from_slice(&size.to_be_bytes()[2..]);
     fields[RESERVED] = TRAILER_SIZE as u8;
@@ -41,7 +41,7 @@ impl PageOne<'_> {
         u32::from_be_bytes(bytes)
     }
 
-    /// The page size; the largest stands there as 1.
+    /// The page size; 65,536 is stored as 1.
     pub fn page_size(self) -> u32 {
         match u16::from_be_bytes([self.0[PAGE_SIZE], self.0[PAGE_SIZE + 1]]) {
             1 => 65_536,
@@ -49,19 +49,20 @@ impl PageOne<'_> {
         }
     }
 
-    /// The number of pages, where the page tells one that holds.
+    /// The page count, if page 1 holds a valid one.
     pub fn page_count(self) -> Option<u64> {
         let count = self.number(PAGE_COUNT);
         let holds = self.number(CHANGE_COUNTER) == self.number(VALID_FOR) && count != 0;
         holds.then_some(count.into())
     }
 
-    /// Looks for what would keep SQLite, or us, from opening the database.
+    /// Checks for values with which SQLite or this shim could not open the database.
     pub fn check(self) -> Result<(), PageOneError> {
         if usize::from(self.0[RESERVED]) < TRAILER_SIZE {
             return Err(PageOneError::Reserved);
         }
-        // Of the text encoding SQLite takes two bits, of which any are good.
+        // SQLite looks only at the two low bits of the text encoding, and every value of those is
+        // valid.
         match self.page_size() {
             size if is_page_size(size) => Ok(()),
             size => Err(PageOneError::PageSize(size)),
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sqlite_cannot_open_is_named() {
+    fn invalid_fields_of_page_one_are_named() {
         assert_eq!(PageOne(&page()).check(), Ok(()));
         let altered = |offset: usize, value: u8| {
             let mut page = page();
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_page_size_stands_there_as_one() {
+    fn the_largest_page_size_is_stored_as_one() {
         let mut page = page();
         page[PAGE_SIZE..][..2].copy_from_slice(&[0, 1]);
         assert_eq!(PageOne(&page).page_size(), 65_536);

@@ -14,7 +14,7 @@ use crate::error::{Code, Outcome};
 use crate::rotation::{Progress, Waiting};
 use crate::verify::CheckedPages;
 
-/// What a pragma answers: text, silence, or nothing because SQLite should handle it.
+/// The answer to a pragma: text, nothing, or a pass to SQLite.
 pub(crate) enum Answer {
     Text(String),
     NotOurs,
@@ -22,20 +22,21 @@ pub(crate) enum Answer {
 
 type Answered = Outcome<Answer>;
 
-/// Pragmas of other products, whose silence would be taken for consent.
+/// Pragmas of other products. SQLite ignores unknown pragmas silently, and users would take that
+/// for success.
 fn is_foreign(name: &str) -> bool {
     const NAMES: [&str; 4] = ["textkey", "textrekey", "hexrekey", "kdf_iter"];
     NAMES.contains(&name) || name.starts_with("cipher_")
 }
 
-/// Whether the value of a pragma is for us to read.
+/// Whether the shim, and not SQLite, interprets the value of a pragma.
 pub(crate) fn takes_own_value(name: &str) -> bool {
     const NAMES: [&str; 5] = ["key", "hexkey", "rekey", "hexrekey", "cipher"];
     NAMES.contains(&name) || name.starts_with("strongroom_") || is_foreign(name)
 }
 
 impl Database {
-    /// Answers `PRAGMA name` or `PRAGMA name = value`.
+    /// Handles `PRAGMA name` or `PRAGMA name = value`.
     pub fn pragma(&mut self, name: &str, value: Option<&str>) -> Answered {
         match (name, value) {
             ("key", Some(value)) => self.pragma_key(value),
@@ -95,7 +96,7 @@ impl Database {
         self.replace_slot(&credential)
     }
 
-    /// A passphrase, or `x'64 hex digits'` for a raw key, as users of SQLCipher write it.
+    /// Parses a passphrase, or `x'64 hex digits'` for a raw key, as in SQLCipher.
     fn credential_from(&mut self, value: &str) -> Outcome<Credential> {
         let inner = value
             .strip_prefix(['x', 'X'])
@@ -159,7 +160,7 @@ impl Database {
         Ok(ok())
     }
 
-    /// Begins a rotation, goes on with it, or both, to the end.
+    /// Starts a rotation, continues it, or runs it to the end.
     fn pragma_rotate(&mut self, value: Option<&str>) -> Answered {
         let progress = match value.map(str::to_ascii_lowercase).as_deref() {
             None => {
@@ -248,8 +249,8 @@ impl Database {
         }
     }
 
-    /// `None` for the whole file, `FIRST-LAST` for some pages, `FIRST-LAST trailers` for their
-    /// trailers too, `log` for the write-ahead log.
+    /// The value: none for the whole file, `FIRST-LAST` for a range of pages, `FIRST-LAST trailers`
+    /// for their trailers too, `log` for the write-ahead log.
     fn verify(&mut self, value: Option<&str>) -> Answered {
         if !self.is_open() {
             return Err(match self.state {
@@ -284,7 +285,8 @@ impl Database {
         Ok(Answer::Text(checked_as_json(&checked, wants_trailers)))
     }
 
-    /// Size and header of the file as they are now, and what the lock of this connection keeps so.
+    /// Current size and header of the file, and which of it this connection's lock keeps from
+    /// changing.
     fn file(&mut self) -> Answered {
         let (pages, pages_told) = self.count_pages()?;
         let header = self.read_header()?.header;
@@ -322,8 +324,7 @@ impl Database {
         ))
     }
 
-    /// Whether pages tell their version; of a new database, or from the next rotation on, whether
-    /// they are to.
+    /// Reads or sets whether pages carry versions: in a new database, or from the next rotation on.
     fn pragma_freshness(&mut self, value: Option<&str>) -> Answered {
         match value.map(str::to_ascii_lowercase).as_deref() {
             None => {}
@@ -389,7 +390,7 @@ fn checked_as_json(checked: &CheckedPages, with_trailers: bool) -> String {
         json += &format!("\"trailers\":\"{}\",", hexadecimal(&checked.trailers));
     }
     if !checked.bad.is_empty() {
-        // The reasons are our own texts, without a character that JSON escapes.
+        // The reasons are fixed texts without characters that JSON escapes.
         let reasons: Vec<String> = checked
             .bad
             .iter()

@@ -1,7 +1,7 @@
-//! A pragma as SQLite sends it: out of strings in C, and back into one.
+//! Converts a pragma from SQLite's C strings, and its answer back.
 //!
-//! SQLite sends it while it prepares the statement, under `EXPLAIN` too, and does not say so
-//! (sqlite.org/c3ref/c_fcntl_begin_atomic_write.html, SQLITE_FCNTL_PRAGMA).
+//! SQLite runs the pragma while it prepares the statement, even under `EXPLAIN`, and does not say
+//! which (sqlite.org/c3ref/c_fcntl_begin_atomic_write.html, SQLITE_FCNTL_PRAGMA).
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -27,17 +27,18 @@ pub(crate) unsafe fn foreign_pragma(shared: &SharedForeign, arguments: *mut *mut
     }
 }
 
-/// Gives a pragma its answer.
+/// Returns the answer of a pragma to SQLite.
 ///
 /// # Safety
-/// `place` must be the place for a string that SQLite will free.
-unsafe fn give_text(place: *mut *mut c_char, text: &str, code: c_int) -> c_int {
+///
+/// `out` must be an out-pointer for a string that SQLite will free.
+unsafe fn give_text(out: *mut *mut c_char, text: &str, code: c_int) -> c_int {
     let text = SqliteApi::get().allocate_text(text);
     if text.is_null() {
         return SQLITE_NOMEM;
     }
     // SAFETY: by contract.
-    unsafe { *place = text };
+    unsafe { *out = text };
     code
 }
 
@@ -53,9 +54,9 @@ pub(crate) unsafe fn pragma(shared: &Shared, arguments: *mut *mut c_char) -> c_i
     };
     let answer = match value {
         Ok(value) => answer(shared, &name, value),
-        // It is SQLite's own, which takes such a name of a table.
+        // One of SQLite's own pragmas, whose value may be a table name that is not UTF-8.
         Err(_) if !takes_own_value(&name) => Ok(Answer::NotOurs),
-        // Replacing what is not text, as elsewhere, would make one passphrase of several.
+        // A lossy conversion, as used elsewhere, would make several passphrases equal.
         Err(_) => Err(lock(shared).fail(
             SQLITE_ERROR,
             "the value of the pragma is not UTF-8 text; give such a passphrase by passphrase_file",
@@ -66,15 +67,16 @@ pub(crate) unsafe fn pragma(shared: &Shared, arguments: *mut *mut c_char) -> c_i
         Ok(Answer::Text(text)) => (SQLITE_OK, text),
         Err(code) => (code.0, lock(shared).message_for(code)),
     };
-    // SAFETY: the first pointer is the place for the result; SQLite frees it.
+    // SAFETY: the first pointer is the out-pointer for the result; SQLite frees it.
     unsafe { give_text(arguments, &text, code) }
 }
 
-/// What has to be asked of the connection is asked first, while no lock is held: SQLite may come
-/// back here for the answer.
+/// Answers a pragma. Everything that the connection must be asked is asked first, while no lock is
+/// held: SQLite may call back into this VFS.
 fn answer(shared: &Shared, name: &str, value: Option<&str>) -> Outcome<Answer> {
     if name == "strongroom_last_error" && value.is_none() && is_main(shared) {
-        // Whoever opened the connection named the key himself.
+        // The main database's key was named by whoever opened the connection, who may see the
+        // reason.
         if let Some(reason) = &lock(shared).failures.concealed {
             return Ok(Answer::Text(reason.clone()));
         }

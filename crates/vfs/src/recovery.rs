@@ -1,10 +1,10 @@
-//! Pages that a power cut left torn although nobody needs them in their place.
+//! Repairs pages that a power cut left torn and whose content SQLite does not need.
 //!
-//! SQLite journals no page whose content it does not need: a leaf of its list of free pages
-//! (sqlite.org/fileformat2.html 1.5) is overwritten without, and after a rollback may hold
-//! anything. As every page of a file is to open, such a page becomes sealed zeros when a journal
-//! that another connection left has been played back. And a checkpoint that was cut short leaves
-//! torn pages in the database file that the log still has whole.
+//! SQLite does not journal a page whose content is irrelevant: a leaf of the freelist
+//! (sqlite.org/fileformat2.html 1.5) is overwritten without a journal record, and may hold anything
+//! after a rollback. Since every page of a file must open, such pages become sealed zeros once a
+//! journal left by another connection has been played back. An interrupted checkpoint also leaves
+//! torn pages in the database file; those are still intact in the log.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use crate::database::{Database, State};
 use crate::error::{Code, Outcome};
 use crate::main_file::{PAGES_OFFSET, page_number};
 
-/// Where page 1 holds the first trunk of the list of free pages.
+/// Offset in page 1 of the number of the first freelist trunk page.
 const FIRST_TRUNK_OFFSET: usize = 32;
 
 fn number_at(bytes: &[u8], offset: usize) -> Option<u32> {
@@ -25,8 +25,8 @@ fn number_at(bytes: &[u8], offset: usize) -> Option<u32> {
 }
 
 impl Database {
-    /// SQLite has played a journal back and is about to end it. The caller is in a call whose
-    /// result SQLite heeds; if this fails, the journal is played back again.
+    /// Called when SQLite has played a journal back and is about to delete it, in a call whose
+    /// result SQLite checks. If this fails, the journal is played back again.
     pub fn end_playback(&mut self) -> Outcome {
         let journal = self.journal.as_mut();
         if !journal.is_some_and(|journal| journal.take_played_back()) {
@@ -42,7 +42,7 @@ impl Database {
             return Ok(());
         }
         let mut next = number_at(&trunk, FIRST_TRUNK_OFFSET).unwrap_or(0);
-        // A list that goes in circles, or out of the file, is SQLite's to complain of.
+        // Bounds the walk: if the freelist has a cycle or leaves the file, SQLite reports it.
         let mut trunks_left = pages;
         while next != 0 && u64::from(next) <= pages && trunks_left > 0 {
             trunks_left -= 1;
@@ -55,9 +55,9 @@ impl Database {
         self.flush_main()
     }
 
-    /// A change of page size that was cut short behind its commit leaves pages of the former size
-    /// behind the end that page 1 tells. Those that do not open become zeros before the database
-    /// grows over them, for SQLite may leave some of them unwritten.
+    /// A change of page size that was interrupted after its commit leaves pages of the former size
+    /// beyond the end given in page 1. Those that do not open are zeroed before the database grows
+    /// over them, because SQLite may leave some of them unwritten.
     pub fn clear_surplus(&mut self) -> Outcome {
         let Some(page_size) = self.page_size() else {
             return Ok(());
@@ -69,13 +69,13 @@ impl Database {
             return Ok(());
         }
         let pages = self.pages_on_disk(page_size.into())?;
-        let told = self.main.page_one.page_count.unwrap_or(pages);
-        if told >= pages || self.hot_journal()? {
-            // A journal that is still to be played back needs what it does not have.
+        let page_count = self.main.page_one.page_count.unwrap_or(pages);
+        if page_count >= pages || self.hot_journal()? {
+            // A journal that is still to be played back needs those pages.
             return Ok(());
         }
         let mut page = vec![0; page_size as usize];
-        for index in told..pages {
+        for index in page_count..pages {
             if !self.opens_to(index, &mut page)? {
                 page.fill(0);
                 self.write_page(index, &page)?;
@@ -99,20 +99,21 @@ impl Database {
         Ok(())
     }
 
-    /// Whether a page opens; it is no failure to be told of if it does not.
+    /// Whether a page opens. A failure is not recorded.
     fn opens_to(&mut self, index: u64, out: &mut [u8]) -> Outcome<bool> {
         let mut sealed = std::mem::take(&mut self.sealing.scratch);
         let stamp = self.stamp_in_file(index, &mut sealed, out);
         self.sealing.scratch = sealed;
         match stamp {
             Ok(stamp) => Ok(stamp.is_some()),
-            // The file ends in the middle of it.
+            // The file ends within the page.
             Err(code) if code.is_short_read() => Ok(false),
             Err(code) => Err(code),
         }
     }
 
-    /// Reads a page from the file itself and opens it. Its stamp, or none if it does not open.
+    /// Reads a page from the file itself and opens it. Returns its stamp, or `None` if it does not
+    /// open.
     pub fn stamp_in_file(
         &mut self,
         index: u64,
@@ -128,7 +129,7 @@ impl Database {
         Ok(opened.codec.open(place, sealed, out).ok())
     }
 
-    /// The pages of which the log holds committed content that opens.
+    /// The pages with committed content in the log that opens.
     pub fn pages_in_log(&mut self) -> Outcome<HashSet<u64>> {
         let mut pages = HashSet::new();
         let page_size = self.page_size().unwrap_or(0);

@@ -1,9 +1,9 @@
-//! What another connection changed under an open database: header and keys, and pages that are
-//! just being sealed anew.
+//! Changes by another connection to an open database: header and keys, and pages that are being
+//! resealed.
 //!
-//! Whoever changes the epochs holds the locks of all writers (see `rotation`). So it is enough
-//! that a writer looks at the header when it gets such a lock: from then on, until it gives the
-//! lock up, the current epoch stays. A reader looks when it meets a page that does not open.
+//! Whoever changes the epochs holds the locks of all writers (see `rotation`). So a writer only
+//! needs to check the header when it gets such a lock: the current epoch cannot change until it
+//! releases the lock. A reader checks the header when it meets a page that does not open.
 
 use std::time::Duration;
 
@@ -20,21 +20,21 @@ use crate::error::{Code, Outcome};
 use crate::main_file::page_number;
 use crate::pause::pause;
 
-/// How often a page that may be under a writer's hands is read before it is given up.
+/// How often a page that another connection may be writing is read before it counts as damaged.
 const READS_MAX: usize = 50;
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// A bit for each of `count` locks of the log, from the number `first` on.
+/// A bit mask of `count` WAL locks, starting at index `first`.
 fn lock_bits(first: i32, count: i32) -> u32 {
     (first..first + count).fold(0, |bits, lock| bits | 1_u32.wrapping_shl(lock as u32))
 }
 
 impl Database {
-    /// Takes over the header if it is not the one that is known; tells whether it did.
+    /// Takes over the header on disk if it differs from the known one. Returns whether it did.
     ///
-    /// What stands on the disk counts for nothing but by its checksum and by the generation that
-    /// this connection knows: a damaged copy proves nothing, and an older one is no header of this
-    /// database any more.
+    /// The header is accepted only if its checksum is right and its generation is not below the one
+    /// this connection knows: a damaged copy proves nothing, and an older one is no longer a header
+    /// of this database.
     pub fn renew_header(&mut self) -> Outcome<bool> {
         let State::Open(opened) = &self.state else {
             return Ok(false);
@@ -70,7 +70,7 @@ impl Database {
         self.parse_header(&region)
     }
 
-    /// Both copies of the header, which are there or else cannot be read.
+    /// Both copies of the header; missing bytes are a read error.
     fn read_region(&self) -> Outcome<Vec<u8>> {
         let mut region = vec![0; REGION_SIZE];
         match self.base.read(&mut region, 0) {
@@ -80,7 +80,7 @@ impl Database {
         }
     }
 
-    /// The header in force, which is none before the one that is known.
+    /// The header in force, which must not be older than the known one.
     fn parse_header(&mut self, region: &[u8]) -> Outcome<HeaderRegion> {
         let region = match HeaderRegion::parse(region) {
             Ok(region) => region,
@@ -103,7 +103,7 @@ impl Database {
         Ok(region)
     }
 
-    /// Goes on with another header and its keys.
+    /// Switches to another header and its keys.
     pub fn take_over(&mut self, header: Header, unlocked: Unlocked) -> Outcome {
         let (file_id, epoch) = (header.file_id, header.current_epoch);
         let codec = PageCodec::new(header.cipher, file_id, epoch, &unlocked.epochs);
@@ -111,11 +111,11 @@ impl Database {
             return Err(Code(SQLITE_NOTADB));
         };
         if opened.header.current_epoch != epoch {
-            // How far the pass was is of another rotation than the one that may be under way.
+            // The progress of the pass belongs to an earlier rotation.
             self.main.rotation_next = 0;
         }
         if opened.header.page_size != header.page_size {
-            // All pages are others, and of a later version than any before.
+            // All pages have changed, and are newer than any before.
             self.main.rotation_next = 0;
             self.sealing.scratch = vec![0; header.page_size as usize];
             self.main.map.forget();
@@ -131,7 +131,7 @@ impl Database {
         Ok(())
     }
 
-    /// A lock has been taken under which pages of the database file are written.
+    /// Called when a lock was taken under which pages of the database file are written.
     pub fn begin_writing_pages(&mut self) -> Outcome {
         self.sealing.nonces.forget();
         if let State::New(_) = self.state {
@@ -144,13 +144,14 @@ impl Database {
         self.clear_surplus()
     }
 
-    /// SQLite has got exclusive locks of the log. That of a checkpoint is the one under which
-    /// pages of the database file are written.
+    /// Called when SQLite got exclusive WAL locks. The checkpoint lock is the one under which pages
+    /// of the database file are written.
     pub fn locked_log(&mut self, first: i32, count: i32) -> Outcome {
         let taken = lock_bits(first, count);
         self.log.locks |= taken;
         let ready = if taken & lock_bits(SHM_CHECKPOINT_LOCK, 1) != 0 {
-            // Who cuts the file from outside ends whoever reads it through a map.
+            // If another process truncates the file, reading it through a map crashes this one, so
+            // the size is read.
             let size = self.base.size();
             size.and_then(|size| {
                 self.main.map.shrink(size);
@@ -169,12 +170,13 @@ impl Database {
         ready
     }
 
-    /// SQLite is about to give up exclusive locks of the log.
+    /// Called before SQLite releases exclusive WAL locks.
     pub fn unlocking_log(&mut self, first: i32, count: i32) {
         self.log.locks &= !lock_bits(first, count);
         if first == SHM_WRITE_LOCK {
             self.end_wal_write();
-            // What was committed now is known; a number that has fallen is found by who reads next.
+            // Records what this connection has committed. If the number has fallen, the next reader
+            // finds out.
             let _ = self.check_log_end(self.log.shared_header);
         }
     }
@@ -184,8 +186,9 @@ impl Database {
         matches!(&self.state, State::Open(opened) if opened.header.is_rotating())
     }
 
-    /// A page did not open. It may name an epoch that began since; or it is being sealed anew,
-    /// and half of it was read; or that was cut short, and the double-write file has it.
+    /// Retries a page that did not open. It may name an epoch that is new to this connection; or
+    /// another connection is resealing it, and the read was torn; or resealing was interrupted, and
+    /// the double-write file has the page.
     pub fn look_again(
         &mut self,
         index: u64,
@@ -195,8 +198,8 @@ impl Database {
     ) -> Outcome {
         let place = PagePlace::main(page_number(index)?);
         for attempt in 0..READS_MAX {
-            // Looked at anew each time: while the page was read, a rotation may have ended and
-            // the next one begun.
+            // Checked on each iteration: while the page was read, a rotation may have ended and
+            // another begun.
             let renewed = self.renew_header()?;
             if !renewed && !self.is_rotating() {
                 break;
@@ -209,7 +212,7 @@ impl Database {
             };
             let (page_size, wanted) = (u64::from(opened.header.page_size), out.len() as u64);
             if page_size != wanted {
-                // Pages have another size now; SQLite learns it from the beginning of page 1.
+                // The page size has changed; SQLite learns that from the beginning of page 1.
                 return self.read_parts(out, index * wanted, page_size);
             }
             self.base.read(&mut self.sealing.scratch, offset)?;

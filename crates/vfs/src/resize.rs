@@ -1,18 +1,19 @@
 //! A change of page size in place, as VACUUM and the backup API make it.
 //!
 //! SQLite writes the new database in units of the former page size, so that its rollback journal
-//! can undo the whole, and page 1 tells the new size (`sqlite3BtreeCopyFile` in its sources). Such
-//! a unit is no page: where ours need their trailer it may hold content. So from the first unit
-//! that is none on, all are diverted to a temporary file, sealed under a key in memory. When
-//! SQLite is about to commit, the pages of the new size are sealed into the database, and the
-//! header tells their size.
+//! can undo the whole, and page 1 contains the new size (`sqlite3BtreeCopyFile` in its sources).
+//! Such a unit is not a page: it may hold content where our pages need their trailer. So, from the
+//! first such unit on, all units are diverted to a temporary file, sealed under a key in memory.
+//! When SQLite is about to commit, the pages of the new size are sealed into the database, and
+//! their size is written to the header.
 //!
-//! Until the journal is gone, the former state can come back: it has every page that the database
-//! had. Its header tells the size of its pages, and who plays it back gives the database's header
-//! that size first. So whenever the process or the power fails, either state is whole.
+//! Until the journal is deleted, the former state can be restored: the journal has every page that
+//! the database had. The journal's header contains the former page size, and whoever plays the
+//! journal back first writes that size to the database's header. So whenever the process or the
+//! power fails, one of the two states is complete.
 //!
-//! All of this happens under SQLite's EXCLUSIVE lock, and never where there is a log: SQLite
-//! changes no page size there.
+//! All of this happens under SQLite's EXCLUSIVE lock, and never in WAL mode: SQLite does not change
+//! the page size there.
 
 mod diverted_units;
 
@@ -38,7 +39,7 @@ fn has_room_for_trailer(page: &[u8]) -> bool {
 }
 
 impl Database {
-    /// Whether a write is a part of a database of another page size.
+    /// Whether a write belongs to a database with another page size.
     pub fn changes_page_size(&self, data: &[u8], offset: u64, page_size: u64) -> bool {
         if self.log.wal.is_some() {
             return false;
@@ -55,7 +56,7 @@ impl Database {
             || (offset == 0 && u64::from(PageOne(data).page_size()) != page_size)
     }
 
-    /// Takes a write that is no page of the present size.
+    /// Diverts a write that is not a page of the current size.
     pub fn divert(&mut self, data: &[u8], offset: u64, page_size: u64) -> Outcome {
         if self.page_size_change.units.is_none() {
             self.flush_main()?;
@@ -68,7 +69,7 @@ impl Database {
         let unit = if data.len() as u64 == page_size {
             data
         } else {
-            // Around the page of the lock byte SQLite writes pages of the new size.
+            // Around the page of the lock byte SQLite writes whole pages of the new size.
             whole.resize(page_size as usize, 0);
             self.read_unit(index, &mut whole)?;
             whole[(offset % page_size) as usize..][..data.len()].copy_from_slice(data);
@@ -80,8 +81,8 @@ impl Database {
         }
     }
 
-    /// Reads a unit that was diverted, or lies where the database has none yet; tells whether it
-    /// is such a one.
+    /// Reads a unit if it was diverted or lies beyond the end of the database. Returns whether it
+    /// did.
     pub fn read_diverted(&mut self, index: u64, out: &mut [u8]) -> Outcome<bool> {
         let unit_size = out.len() as u64;
         let in_file = self.size_on_disk()?.saturating_sub(PAGES_OFFSET);
@@ -102,7 +103,7 @@ impl Database {
         Ok(true)
     }
 
-    /// Reads any unit; zeros behind the end. A short read of one that is there is an error.
+    /// Reads any unit; zeros beyond the end. A short read of an existing unit is an error.
     fn read_unit(&mut self, index: u64, out: &mut [u8]) -> Outcome {
         if index * out.len() as u64 >= self.size_diverted().unwrap_or(0) {
             out.fill(0);
@@ -111,7 +112,7 @@ impl Database {
         self.read_page(index, out)
     }
 
-    /// `xTruncate` while units are diverted; tells whether that is so.
+    /// `xTruncate` while units are diverted. Returns false if none are.
     pub fn truncate_diverted(&mut self, size: u64, page_size: u64) -> bool {
         match &mut self.page_size_change.units {
             Some(resize) => {
@@ -122,7 +123,7 @@ impl Database {
         }
     }
 
-    /// The size of the database as SQLite sees it, while units are diverted.
+    /// The size of the database as SQLite sees it, if units are diverted.
     pub fn size_diverted(&self) -> Option<u64> {
         self.page_size_change
             .units
@@ -130,7 +131,7 @@ impl Database {
             .map(DivertedUnits::size)
     }
 
-    /// SQLite is about to commit, or has rolled back: what was diverted becomes pages.
+    /// Called when SQLite is about to commit or has rolled back: turns diverted units into pages.
     pub fn finish_resize(&mut self) -> Outcome {
         let Some(page_size) = self
             .page_size()
@@ -142,17 +143,17 @@ impl Database {
         self.read_unit(0, &mut first)?;
         self.check_page_one(&first)?;
         let page_one = PageOne(&first);
-        let (told_size, told_count) = (page_one.page_size(), page_one.page_count());
-        if told_size == page_size {
+        let (page_one_size, page_one_count) = (page_one.page_size(), page_one.page_count());
+        if page_one_size == page_size {
             self.put_back(page_size)?;
         } else {
-            self.seal_in_size(page_size, told_size, told_count)?;
+            self.seal_in_size(page_size, page_one_size, page_one_count)?;
         }
         self.page_size_change.units = None;
         Ok(())
     }
 
-    /// The page size stays: writes the units in their places.
+    /// The page size does not change: writes the units to the database as pages.
     fn put_back(&mut self, page_size: u32) -> Outcome {
         let rolled_back = self
             .journal
@@ -180,7 +181,7 @@ impl Database {
             }
             if !has_room_for_trailer(&unit) {
                 if rolled_back {
-                    // Not in the journal, so nobody needs it: what is in its place stays.
+                    // Not in the journal, so its content is irrelevant: the page in the file stays.
                     continue;
                 }
                 let error = PageError::TrailerInUse;
@@ -196,21 +197,21 @@ impl Database {
         self.truncate_pages(resize.size(), page_size.into())
     }
 
-    /// Seals the pages of the new size into the database, then tells it in the header.
-    fn seal_in_size(&mut self, from: u32, to: u32, told_count: Option<u64>) -> Outcome {
+    /// Seals the pages of the new size into the database, then writes the size to the header.
+    fn seal_in_size(&mut self, from: u32, to: u32, page_one_count: Option<u64>) -> Outcome {
         if self.main.lock_level < SQLITE_LOCK_RESERVED {
             return Err(refused(
                 self,
                 "the page size changes in a transaction without a lock",
             ));
         }
-        // Images before what they undo.
+        // Images must be on disk before the pages they undo are overwritten.
         self.flush_main()?;
         self.flush_journal()?;
         let (from, to) = (u64::from(from), u64::from(to));
-        // What lies behind is cut off after the commit, and not in the journal.
-        let told = told_count.map_or(u64::MAX, |count| count * to);
-        let size = self.size_diverted().unwrap_or(0).min(told);
+        // What lies beyond is truncated after the commit, and is not in the journal.
+        let page_one_end = page_one_count.map_or(u64::MAX, |count| count * to);
+        let size = self.size_diverted().unwrap_or(0).min(page_one_end);
         let version = self.next_version(size.div_ceil(from), from)?;
         let at_once = from.max(to);
         let mut plain = Zeroizing::new(vec![0; at_once as usize]);
@@ -238,7 +239,7 @@ impl Database {
             self.base.truncate(size_on_disk)?;
         }
         self.main.size_known = self.main.size_known.map(|_| size_on_disk);
-        // Also where that fails, a copy of the header may tell the new size.
+        // Set even on failure: a copy of the header may already contain the new size.
         self.page_size_change.from = Some(from as u32);
         self.change_page_size(to as u32)
     }
@@ -248,11 +249,11 @@ impl Database {
         if let Some(version) = version {
             nonce = versioned_nonce(version, &nonce);
         }
-        // Its stamp is not noted: stamps are still those of pages of the former size.
+        // Its stamp is not recorded: recorded stamps are still those of pages of the former size.
         self.seal_page(index, &nonce, page)
     }
 
-    /// A version above that of every page, where pages tell one.
+    /// A version above that of every page, if pages carry versions.
     fn next_version(&mut self, pages: u64, page_size: u64) -> Outcome<Option<u64>> {
         if !self.keeps_versions() {
             return Ok(None);
@@ -272,18 +273,18 @@ impl Database {
         })
     }
 
-    /// Whether SQLite now takes back, page by page, a change of page size that it was about to
-    /// commit: its journal was in memory.
+    /// Whether SQLite is undoing, page by page, a change of page size that it was about to commit.
+    /// This happens if its journal was in memory.
     pub fn takes_back_page_size(&self, data: &[u8]) -> Option<u32> {
         self.page_size_change
             .from
             .filter(|size| *size as usize == data.len())
     }
 
-    /// A journal with pages of this size is about to be played back: it began before a change of
-    /// page size that did not commit.
+    /// Called before a journal with pages of this size is played back: the journal began before a
+    /// change of page size that did not commit.
     pub fn return_to_page_size(&mut self, page_size: u32) -> Outcome {
-        // The header may be half written.
+        // The header may have been written by half.
         self.renew_header()?;
         let Some(present) = self.page_size() else {
             return Ok(());
@@ -303,9 +304,9 @@ impl Database {
         Ok(())
     }
 
-    /// Pages that the journal did not hold were not overwritten: SQLite cuts a file only behind the
-    /// commit. They count, though they are older than what was undone. They are not sealed anew: no
-    /// journal could undo that.
+    /// SQLite truncates a file only after the commit, so pages that the journal does not hold were
+    /// not overwritten. Their stamps are accepted, although they are older than what was undone.
+    /// They are not resealed, since no journal could undo that.
     pub fn keep_untouched_pages(&mut self) -> Outcome {
         if !std::mem::take(&mut self.page_size_change.is_played_back)
             || !self.freshness.versions_in_file
@@ -327,7 +328,8 @@ impl Database {
         Ok(())
     }
 
-    /// The newest stamp of all pages that open in one of these sizes: the file may be in between.
+    /// The newest stamp among all pages that open at one of these page sizes: the file may contain
+    /// both.
     fn newest_authentic(&mut self, page_sizes: [u32; 2]) -> Outcome<Stamp> {
         let size = self.base.size()?.saturating_sub(PAGES_OFFSET);
         let mut newest = self.freshness.stamps.newest();
@@ -342,8 +344,8 @@ impl Database {
         Ok(newest)
     }
 
-    /// Checks page 1 as SQLite is about to write it; its page size may be another than the
-    /// header's until the transaction commits.
+    /// Checks page 1 before SQLite writes it. Its page size may differ from the header's until the
+    /// transaction commits.
     pub fn check_page_one(&mut self, page: &[u8]) -> Outcome {
         PageOne(page)
             .check()

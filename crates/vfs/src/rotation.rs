@@ -1,15 +1,15 @@
-//! A new data key for a database in use, page after page.
+//! Rotation of the data key of a database in use, page by page.
 //!
-//! A rotation begins with a header that names a new epoch beside the former one. From then on all
-//! seals are made under the new epoch, by every connection (see `renewal`), and a pass over the
-//! file seals anew what still names the former one. When nothing does, in the file, its log and
-//! its journal, the former key leaves the header. A rotation that was interrupted goes on from the
-//! first page: looking at an epoch costs little.
+//! A rotation begins with a header that lists a new epoch beside the former one. From then on every
+//! connection seals under the new epoch (see `renewal`), and a pass over the file reseals pages
+//! that still name the former one. When nothing in the file, its log and its journal is under the
+//! former epoch, its key is removed from the header. An interrupted rotation continues from the
+//! first page: checking an epoch costs little.
 //!
-//! Locks. A page may be sealed anew while nobody else writes pages of the database file: in
-//! rollback mode under a RESERVED lock, with a log under the lock of a checkpoint. Readers go on
-//! in both, and writers too where there is a log. Begin and end also exclude the writers of the
-//! log. No lock is waited for here, and none is held from one step to the next.
+//! Locks: a page may be resealed while nobody else writes pages of the database file: in rollback
+//! mode under a RESERVED lock, in WAL mode under the checkpoint lock. Both admit readers, and WAL
+//! mode also admits writers. Beginning and ending a rotation also exclude the writers of the log.
+//! This module never waits for a lock, and holds none between steps.
 
 use std::time::Duration;
 
@@ -30,16 +30,16 @@ use crate::error::{Code, Outcome};
 use crate::main_file::{PAGES_OFFSET, page_number};
 use crate::pause::pause;
 
-/// What must happen, by SQLite's hand, before the rotation can go on.
+/// What SQLite must do before the rotation can continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
-    /// The log still holds pages under the former key.
+    /// A checkpoint: the log still holds pages under the former key.
     Checkpoint,
-    /// A transaction that crashed is still to be rolled back.
+    /// Recovery: a transaction that crashed must be rolled back.
     Recovery,
 }
 
-/// How far a rotation is.
+/// Progress of a rotation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     pub epoch: u32,
@@ -49,16 +49,16 @@ pub(crate) struct Progress {
     pub waiting: Option<Waiting>,
 }
 
-/// Which writers a step keeps out.
+/// Which writers a step excludes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Exclude {
-    /// Those who write pages of the database file.
+    /// Writers of pages in the database file.
     PageWriters,
-    /// Those who write to the log as well.
+    /// Writers of the log as well.
     All,
 }
 
-/// Why a batch cannot be made.
+/// Why a batch could not be prepared.
 enum Unsealed {
     /// A page does not open.
     Page(u64, PageError),
@@ -71,14 +71,14 @@ impl From<Code> for Unsealed {
     }
 }
 
-/// The locks of a step.
+/// The locks held during a step.
 enum Held {
     Rollback { level_before: i32 },
     Log(Exclude),
 }
 
 impl Database {
-    /// Begins a rotation, or finds the one that is under way. `alone`: see
+    /// Begins a rotation, or continues the one in progress. For `alone` see
     /// [`keyring::rotation::begin`].
     pub fn begin_rotation(&mut self, alone: bool) -> Outcome {
         self.under_locks(Exclude::All, |database, _| {
@@ -108,7 +108,7 @@ impl Database {
         })
     }
 
-    /// Seals up to `pages_max` pages anew, and ends the rotation when none is left.
+    /// Reseals up to `pages_max` pages, and ends the rotation when none is left.
     pub fn step_rotation(&mut self, pages_max: u64) -> Outcome<Progress> {
         let waiting = self.under_locks(Exclude::PageWriters, |database, held| {
             database.reseal(pages_max, held)
@@ -126,8 +126,8 @@ impl Database {
         self.rotation_progress(waiting)
     }
 
-    /// Steps until the rotation ends or waits, trying again for a while where another connection
-    /// is in the way.
+    /// Steps until the rotation ends or must wait. Retries for a while if another connection holds
+    /// a lock.
     pub fn rotate_to_the_end(&mut self) -> Outcome<Progress> {
         const STEP_PAGES: u64 = 1024;
         const TRIES_MAX: u32 = 2000;
@@ -148,7 +148,7 @@ impl Database {
         }
     }
 
-    /// How far the rotation is, as far as this connection knows.
+    /// Progress of the rotation, as far as this connection knows.
     pub fn rotation_progress(&mut self, waiting: Option<Waiting>) -> Outcome<Progress> {
         self.renew_header()?;
         let pages = self.pages_in_file()?;
@@ -226,7 +226,7 @@ impl Database {
     }
 
     fn hold_log(&mut self, exclude: Exclude) -> Outcome<Held> {
-        let lock = |database: &Self, place| database.base.shm_lock(place, 1, SHM_LOCK_EXCLUSIVE);
+        let lock = |database: &Self, index| database.base.shm_lock(index, 1, SHM_LOCK_EXCLUSIVE);
         if let Err(code) = lock(self, SHM_CHECKPOINT_LOCK) {
             return Err(self.busy(code));
         }
@@ -240,14 +240,14 @@ impl Database {
     }
 
     fn release(&mut self, held: &Held) {
-        // Giving up a lock fails only where the lock was not held.
+        // Releasing a lock fails only if the lock was not held.
         match held {
             Held::Rollback { level_before } => {
                 self.main.lock_level = *level_before;
                 let _ = self.base.unlock(*level_before);
             }
             Held::Log(exclude) => {
-                let unlock = |place| self.base.shm_lock(place, 1, SHM_UNLOCK_EXCLUSIVE);
+                let unlock = |index| self.base.shm_lock(index, 1, SHM_UNLOCK_EXCLUSIVE);
                 if *exclude == Exclude::All {
                     let _ = unlock(SHM_WRITE_LOCK);
                 }
@@ -263,8 +263,8 @@ impl Database {
         )
     }
 
-    /// Says why there is no lock for writing: another connection, or a file that this one could
-    /// open for reading only, which systems refuse to lock otherwise.
+    /// Explains why there is no lock for writing: either another connection holds one, or this
+    /// connection could open the file for reading only, which systems also refuse to lock.
     pub(super) fn not_locked(&mut self, code: Code, by_another: &str) -> Code {
         match self.asked.is_read_only {
             false => self.fail(code.0, by_another),
@@ -284,8 +284,8 @@ impl Database {
         )
     }
 
-    /// A connection that has not read yet does not know whether there is a log, and so which
-    /// locks count.
+    /// A connection that has not read yet does not know whether the database is in WAL mode, and so
+    /// which locks apply.
     fn check_mode(&mut self, held: &Held) -> Outcome {
         // sqlite.org/fileformat2.html 1.3.3: the file format version numbers; 2 means a log.
         const WRITE_VERSION_OFFSET: u64 = 18;
@@ -306,7 +306,7 @@ impl Database {
         ))
     }
 
-    /// Seals pages anew, from where the pass is, batch after batch.
+    /// Reseals pages batch by batch, from where the pass stopped.
     fn reseal(&mut self, pages_max: u64, held: &Held) -> Outcome<Option<Waiting>> {
         self.begin_writing_pages()?;
         if !self.is_rotating() {
@@ -325,7 +325,7 @@ impl Database {
             let count = batch_max.min(end - self.main.rotation_next);
             let batch = match self.sealed_anew(self.main.rotation_next, count) {
                 Ok(batch) => batch,
-                // Torn, perhaps, by a checkpoint that was cut short: then the log has it.
+                // The page may be torn by an interrupted checkpoint; then the log has it.
                 Err(Unsealed::Page(..)) if self.log_is_in_use() => {
                     return Ok(Some(Waiting::Checkpoint));
                 }
@@ -352,7 +352,8 @@ impl Database {
         }
     }
 
-    /// Those of `count` pages that are sealed under a former key, under the current one.
+    /// Finds, among `count` pages, those sealed under a former key, and reseals them into a batch
+    /// under the current one.
     fn sealed_anew(&mut self, first: u64, count: u64) -> Result<Builder, Unsealed> {
         let Database {
             base,
@@ -397,7 +398,7 @@ impl Database {
         size.is_some_and(|size| size.is_ok_and(|size| size > 0))
     }
 
-    /// Takes the former key out of the header, if nothing is sealed under it.
+    /// Removes the former key from the header, if nothing is sealed under it.
     fn end_rotation(&mut self, held: &Held) -> Outcome<Option<Waiting>> {
         if !self.is_rotating() {
             return Ok(None);
@@ -440,14 +441,15 @@ impl Database {
         SideName::beside(&self.identity.name, "-journal")
     }
 
-    /// Whether there is a rollback journal that is not finished. The caller holds a lock that
-    /// excludes whoever might be writing it.
+    /// Whether there is an unfinished rollback journal. The caller holds a lock that excludes
+    /// anyone who might be writing it.
     pub fn hot_journal(&mut self) -> Outcome<bool> {
         let mut first = [0];
         Ok(self.read_start_of_journal(&mut first)? && first[0] != 0)
     }
 
-    /// Reads how the rollback journal on the disk begins; tells whether there is one as long.
+    /// Reads the first bytes of the rollback journal on disk. Returns false if there is no journal
+    /// of that length.
     pub fn read_start_of_journal(&self, out: &mut [u8]) -> Outcome<bool> {
         let name = self.journal_name();
         if !self.vfs.exists(&name)? {
@@ -460,8 +462,8 @@ impl Database {
         }
     }
 
-    /// Cuts a finished journal that was kept (journal_mode=PERSIST): its images are sealed under
-    /// the former key.
+    /// Truncates a finished journal that was kept (journal_mode=PERSIST): its images are sealed
+    /// under the former key.
     fn empty_journal(&mut self) -> Outcome {
         let name = self.journal_name();
         if !self.vfs.exists(&name)? {

@@ -1,4 +1,4 @@
-//! The VFS: registration, and how files are opened.
+//! The VFS itself: registration, and opening of files.
 
 use std::ffi::{CStr, CString, c_char, c_double, c_int, c_void};
 use std::sync::{Arc, Mutex};
@@ -21,13 +21,13 @@ use crate::open_files::{self, Companion, Owner};
 use crate::temporary_file::TemporaryFile;
 use crate::wal_file::WalFile;
 
-/// How a VFS is to be registered.
+/// Options for registering a VFS.
 pub struct Registration<'a> {
     /// Its name.
     pub name: &'a str,
-    /// The VFS below it; the default one where `None`.
+    /// The base VFS; `None` for the default one.
     pub base: Option<&'a str>,
-    /// Whether connections that name no VFS get this one.
+    /// Whether this becomes the default VFS, used by connections that name none.
     pub default: bool,
 }
 
@@ -37,16 +37,16 @@ pub enum RegisterError {
     /// A name holds a zero byte.
     #[error("the name of a VFS may not hold a zero byte")]
     Name,
-    /// There is no such base.
+    /// The base VFS does not exist.
     #[error("SQLite knows no VFS of the name that was given for the base")]
     NoBase,
-    /// Two SQLites share this code, and its callbacks know the functions of one.
+    /// This library's callbacks know the functions of only one SQLite.
     #[error(
         "another SQLite of this process has loaded this file already; have this one load a copy of \
          it, in another folder"
     )]
     OtherSqlite,
-    /// SQLite said no.
+    /// SQLite returned an error.
     #[error("SQLite refused the VFS with code {0}")]
     Refused(c_int),
 }
@@ -55,7 +55,8 @@ pub enum RegisterError {
 /// nothing. The registration lasts as long as the process.
 ///
 /// # Errors
-/// When the base is unknown, SQLite refuses, or another SQLite has registered it in this process.
+///
+/// If the base is unknown, SQLite refuses, or another SQLite has registered it in this process.
 pub fn register(api: SqliteApi, registration: &Registration) -> Result<(), RegisterError> {
     if !api.install() {
         return Err(RegisterError::OtherSqlite);
@@ -76,14 +77,14 @@ pub fn register(api: SqliteApi, registration: &Registration) -> Result<(), Regis
     if base.is_null() {
         return Err(RegisterError::NoBase);
     }
-    // SAFETY: a registered VFS stays where it is.
+    // SAFETY: a registered VFS is never moved.
     let below = unsafe { &*base };
     let vfs = sqlite3_vfs {
         version: below.version.min(2),
         file_size: BASE_OFFSET as c_int + below.file_size,
         path_size_max: below.path_size_max,
         next: std::ptr::null_mut(),
-        // SQLite keeps the pointer for good.
+        // SQLite keeps the pointer for the rest of the process.
         name: name.into_raw(),
         app_data: base.cast(),
         open: Some(open),
@@ -103,7 +104,7 @@ pub fn register(api: SqliteApi, registration: &Registration) -> Result<(), Regis
         get_system_call: None,
         next_system_call: None,
     };
-    // SAFETY: the structure is complete and lives for good.
+    // SAFETY: the structure is complete and is never freed.
     let result =
         unsafe { (api.vfs_register)(Box::leak(Box::new(vfs)), c_int::from(registration.default)) };
     if result == SQLITE_OK {
@@ -113,21 +114,22 @@ pub fn register(api: SqliteApi, registration: &Registration) -> Result<(), Regis
     }
 }
 
-/// SQLite makes its own VFS the default one when it is initialised again.
+/// SQLite makes its own VFS the default again when it is reinitialised.
 fn make_default(api: SqliteApi, vfs: *mut sqlite3_vfs, default: bool) -> Result<(), RegisterError> {
     if !default {
         return Ok(());
     }
-    // SAFETY: the VFS is registered already, which may be said again.
+    // SAFETY: the VFS is registered already; registering it again is allowed.
     match unsafe { (api.vfs_register)(vfs, 1) } {
         SQLITE_OK => Ok(()),
         code => Err(RegisterError::Refused(code)),
     }
 }
 
-/// The VFS below.
+/// The VFS below this one.
 ///
 /// # Safety
+///
 /// `vfs` must be one that [`register`] made.
 unsafe fn below<'a>(vfs: *mut sqlite3_vfs) -> (&'a sqlite3_vfs, *mut sqlite3_vfs) {
     // SAFETY: `register` stored a pointer to a registered VFS.
@@ -140,8 +142,8 @@ unsafe fn below<'a>(vfs: *mut sqlite3_vfs) -> (&'a sqlite3_vfs, *mut sqlite3_vfs
 /// Passes a call on to the VFS below.
 macro_rules! pass {
     ($vfs:expr, $method:ident, $missing:expr $(, $argument:expr)*) => {{
-        // SAFETY: SQLite calls with the VFS that `register` made, and with arguments that fit the
-        // method of any VFS.
+        // SAFETY: SQLite calls with the VFS that `register` made, and with arguments that are valid
+        // for this method of any VFS.
         unsafe {
             let (methods, base) = below($vfs);
             match methods.$method {
@@ -165,14 +167,14 @@ unsafe extern "C" fn open(
     out_flags: *mut c_int,
 ) -> c_int {
     if flags & SQLITE_OPEN_MAIN_DB != 0 {
-        // What is built for the file moves to the heap, its unused parts too: with what another
-        // file's ciphers have left in them on the stack.
+        // The file's state moves to the heap with its padding, which may contain what another
+        // file's ciphers left on the stack.
         crypto::secret::wipe_stack();
     }
     guarded(|| open_in_own_frame(vfs, name, file, flags, out_flags))
 }
 
-/// Below the caller's frame is wiped stack.
+/// A frame of its own, which lies on the stack that the caller has wiped.
 #[inline(never)]
 fn open_in_own_frame(
     vfs: *mut sqlite3_vfs,
@@ -181,8 +183,8 @@ fn open_in_own_frame(
     flags: c_int,
     out_flags: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite allocated as many bytes as `register` asked for; a null methods pointer
-    // tells it that there is nothing to close.
+    // SAFETY: SQLite allocated as many bytes as `register` asked for. A null methods pointer means
+    // that there is nothing to close.
     let base_file = unsafe {
         (*file).methods = std::ptr::null();
         base_pointer(file)
@@ -197,8 +199,8 @@ fn open_in_own_frame(
         out_flags
     );
     if result != SQLITE_OK {
-        // SAFETY: as above. Some VFSes want a close even after a failed open: they have set
-        // the methods, and SQLite would call them.
+        // SAFETY: as above. Some VFSes set the methods even in a failed open and expect a close,
+        // which SQLite would send to them.
         unsafe {
             if !(*base_file).methods.is_null() {
                 let _ = BaseFile::new(base_file).close();
@@ -210,7 +212,7 @@ fn open_in_own_frame(
     let base = unsafe { BaseFile::new(base_file) };
     // SAFETY: SQLite calls with the VFS that `register` made, whose base is registered.
     let vfs = unsafe { BaseVfs::new(below(vfs).1) };
-    // SAFETY: where SQLite asks for them, the base VFS has told the flags that it opened by.
+    // SAFETY: the pointer is null, or points to the flags that the base VFS has returned.
     let told = unsafe { out_flags.as_ref().copied() };
     match body(vfs, name, file, base, flags, told) {
         Ok(body) => {
@@ -240,8 +242,8 @@ fn body(
     if flags & SQLITE_OPEN_WAL != 0 {
         return open_wal(name, base);
     }
-    // When SQLite looks which journals a super-journal names, it opens them by names that are not
-    // those of a pager, does not ask for the flags, and reads names of files only.
+    // SQLite opens journals to see which super-journal they name. It does so with names that do not
+    // come from a pager, without asking for the output flags, and reads only file names.
     let read_only = flags & SQLITE_OPEN_READONLY != 0;
     if flags & SQLITE_OPEN_MAIN_JOURNAL != 0 && read_only && told.is_none() {
         return Ok(Body::Names);
@@ -280,20 +282,21 @@ fn open_journal(name: *const c_char, base: BaseFile, read_only: bool) -> Outcome
         Owner::Database(shared) => {
             let mut database = lock(&shared);
             if read_only && database.journal.is_some() {
-                // The pager of the database does not do that: its names are wanted.
+                // The pager of the database does not open its journal this way, so this open is for
+                // the super-journal's name.
                 return Ok(Body::Names);
             }
             database.journal = Some(JournalFile::new(base));
             drop(database);
             Ok(Body::Journal(shared))
         }
-        // SQLite looks whether the journal is hot. To write it would put plain pages there.
+        // SQLite checks whether the journal is hot. Writing to it would put plain pages there.
         Owner::Foreign(_) if read_only => Ok(Body::Names),
         Owner::Foreign(_) => Err(Code(SQLITE_READONLY)),
     }
 }
 
-/// The open database that a journal or log belongs to.
+/// Finds the open database that owns a journal or log.
 fn owner_by_name(name: *const c_char, companion: Companion) -> Outcome<Owner> {
     if name.is_null() {
         return Err(refuse_to_open(name, "it has no name"));
@@ -309,7 +312,7 @@ fn owner_by_name(name: *const c_char, companion: Companion) -> Outcome<Owner> {
     })
 }
 
-/// An open that fails can carry no message but to SQLite's error log.
+/// A failed open cannot carry a message, except to SQLite's error log.
 fn refuse_to_open(name: *const c_char, reason: &str) -> Code {
     let path = if name.is_null() {
         "a file".into()
@@ -385,7 +388,7 @@ unsafe extern "C" fn full_pathname(
     size: c_int,
     out: *mut c_char,
 ) -> c_int {
-    // SAFETY: SQLite passes a terminated name, and room for as many bytes as it says.
+    // SAFETY: SQLite passes a terminated name, and a buffer of the size it gives.
     unsafe {
         let bytes = CStr::from_ptr(name).to_bytes_with_nul();
         if is_final(bytes) && usize::try_from(size).is_ok_and(|size| bytes.len() <= size) {

@@ -2,19 +2,19 @@
 
 use page_codec::page::Stamp;
 
-/// Stamps are held for so many neighbouring pages, or for none of them.
+/// Stamps are stored in chunks of this many neighbouring pages.
 const CHUNK: usize = 256;
 
-/// The newest stamp of each page that this connection knows of.
+/// The newest known stamp of each page.
 #[derive(Default)]
 pub(crate) struct Stamps {
     chunks: Vec<Option<Box<[Stamp; CHUNK]>>>,
-    /// No page is older than this.
+    /// Lower bound for the stamps of all pages.
     floor: Stamp,
 }
 
 impl Stamps {
-    /// The stamp of a page; zeros if it is not known.
+    /// The stamp of a page; zero if unknown.
     #[inline]
     pub fn of(&self, index: u64) -> Stamp {
         let (chunk, inside) = position(index);
@@ -24,7 +24,7 @@ impl Stamps {
         }
     }
 
-    /// Remembers a stamp, unless it is older than the one known; tells whether it is not.
+    /// Records a stamp unless it is older than the known one. Returns whether it was recorded.
     #[inline]
     pub fn note(&mut self, index: u64, stamp: Stamp) -> bool {
         let known = self.known(index);
@@ -35,17 +35,17 @@ impl Stamps {
         is_fresh
     }
 
-    /// Whether nothing is known of a page but what holds for all.
+    /// Whether nothing is known about a page beyond the floor.
     pub fn is_at_floor(&self, index: u64) -> bool {
         self.of(index) == self.floor
     }
 
-    /// Takes a stamp for that of a page, whatever was known.
+    /// Sets the stamp of a page, even to an older one.
     pub fn take(&mut self, index: u64, stamp: Stamp) {
         *self.known(index) = stamp;
     }
 
-    /// The place where the stamp of a page is kept.
+    /// The stored stamp of a page.
     #[inline]
     fn known(&mut self, index: u64) -> &mut Stamp {
         let (chunk, inside) = position(index);
@@ -56,7 +56,7 @@ impl Stamps {
         &mut self.chunks[chunk].get_or_insert_with(|| Box::new([floor; CHUNK]))[inside]
     }
 
-    /// Forgets the pages from `pages` on: they were cut off.
+    /// Forgets the pages from `pages` on, which were truncated.
     pub fn cut(&mut self, pages: u64) {
         let (chunk, inside) = position(pages);
         if let Some(Some(stamps)) = self.chunks.get_mut(chunk) {
@@ -65,19 +65,19 @@ impl Stamps {
         self.chunks.truncate(chunk + 1);
     }
 
-    /// Forgets all: what is on disk may be older than what was noted.
+    /// Forgets all stamps: the content on disk may be older than what was recorded.
     pub fn clear(&mut self) {
         self.chunks.clear();
         self.floor = Stamp::default();
     }
 
-    /// The newest stamp of all.
+    /// The newest stamp of any page.
     pub fn newest(&self) -> Stamp {
         let known = self.chunks.iter().flatten().flat_map(|chunk| chunk.iter());
         known.copied().max().unwrap_or_default().max(self.floor)
     }
 
-    /// Forgets the pages: there are others in their places, all of them newer than this.
+    /// Forgets all pages: they were replaced, and all new ones are newer than `floor`.
     pub fn begin_at(&mut self, floor: Stamp) {
         self.chunks.clear();
         self.floor = floor;

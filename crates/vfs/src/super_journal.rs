@@ -1,11 +1,11 @@
 //! The name of a super-journal at the end of a rollback journal.
 //!
-//! A transaction over several databases is committed when SQLite deletes its super-journal
-//! (sqlite.org/atomiccommit.html 5). Each of their journals ends with its name, and whoever plays
-//! such a journal back deletes the super-journal when no journal needs it any more. Nothing
-//! vouches for the name, so one that was forged behind a genuine journal would delete any file. A
-//! name therefore counts only if it has the form that SQLite gives it, and if the file, where there
-//! is one, lists this journal. Where it does not, SQLite finds no name, and plays the journal back.
+//! A transaction over several databases commits when SQLite deletes its super-journal
+//! (sqlite.org/atomiccommit.html 5). Each database's journal ends with that name, and whoever plays
+//! such a journal back deletes the super-journal when no journal needs it any more. The name is not
+//! authenticated, so a forged name behind a genuine journal could delete any file. A name is
+//! therefore accepted only if it has the form that SQLite gives it, and if the file, if it exists,
+//! lists this journal. Otherwise SQLite is shown no name, and plays the journal back.
 
 use crate::base::BaseFile;
 use crate::base_vfs::SideName;
@@ -13,14 +13,14 @@ use crate::database::Database;
 use crate::error::Outcome;
 use page_codec::journal::MAGIC;
 
-/// Bytes behind the name: its length, its checksum, and the magic.
+/// Bytes behind the name: length, checksum, magic.
 const END_SIZE: u64 = 16;
-/// SQLite's own limit for the name, of any VFS.
+/// SQLite's own limit for a name, in any VFS.
 const NAME_SIZE_MAX: u64 = 4096;
-/// More than the names of all journals that one transaction may have.
+/// More than the journal names of one transaction can take.
 const CONTENT_SIZE_MAX: u64 = 1024 * 1024;
 
-/// `-mj`, and nine digits, the seventh of them 9 (`vdbeCommit` in SQLite's sources).
+/// `-mj` and nine digits, of which the seventh is 9 (`vdbeCommit` in SQLite's sources).
 fn has_form_of_super_journal(name: &[u8]) -> bool {
     const END: &[u8; 12] = b"-mj######9##";
     name.last_chunk::<12>().is_some_and(|end| {
@@ -32,8 +32,7 @@ fn has_form_of_super_journal(name: &[u8]) -> bool {
 }
 
 impl Database {
-    /// Whether the bytes at this offset of the journal end the name of a super-journal that must
-    /// not count.
+    /// Whether the bytes at this offset end a super-journal's name that must be ignored.
     pub fn ends_forged_name(&self, base: BaseFile, offset: u64) -> Outcome<bool> {
         let end = offset + MAGIC.len() as u64;
         if base.size()? != end || end < END_SIZE {
@@ -43,7 +42,7 @@ impl Database {
         base.read_to_end(&mut length, end - END_SIZE)?;
         let length = u64::from(u32::from_be_bytes(length));
         if length == 0 || length > NAME_SIZE_MAX || length > end - END_SIZE {
-            // SQLite finds no name there.
+            // SQLite would not find a name there either.
             return Ok(false);
         }
         let mut name = vec![0; length as usize];
@@ -54,7 +53,7 @@ impl Database {
         Ok(!self.is_listed_in(&SideName::of(&name))?)
     }
 
-    /// Whether a super-journal lists the journal of this database. One that is gone did.
+    /// Whether a super-journal lists this database's journal. A deleted one counts as listing it.
     fn is_listed_in(&self, super_journal: &SideName) -> Outcome<bool> {
         if !self.vfs.exists(super_journal)? {
             return Ok(true);
@@ -66,8 +65,10 @@ impl Database {
         }
         let mut content = vec![0; size as usize];
         file.base().read_large(&mut content, 0)?;
-        let own = [self.identity.name.to_bytes(), b"-journal"].concat();
-        Ok(content.split(|byte| *byte == 0).any(|name| name == own))
+        let journal_name = [self.identity.name.to_bytes(), b"-journal"].concat();
+        Ok(content
+            .split(|byte| *byte == 0)
+            .any(|name| name == journal_name))
     }
 }
 

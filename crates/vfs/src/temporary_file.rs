@@ -1,9 +1,9 @@
-//! Temporary files: sorts that spill, temporary tables, statement journals. Sealed in blocks under
-//! a key that lives only in memory, so that nothing of them can be read once they are closed.
+//! Temporary files: sorts that spill, temporary tables, statement journals. They are sealed in
+//! blocks under a key that exists only in memory, so their content is lost once they are closed.
 //!
-//! SQLite reserves no bytes in their pages, so blocks carry their trailer outside: block `n` of
-//! 4,096 bytes lies at `n * 4,128`. One block is held in memory; SQLite writes most of these files
-//! in order, so it fills up before it is sealed.
+//! SQLite reserves no bytes in their pages, so the trailer is stored outside the block: block `n`
+//! of 4,096 bytes is at `n * 4,128`. One block is held in memory; SQLite writes most of these files
+//! in order, so the block is full before it is sealed.
 
 use crypto::cipher::Cipher;
 use page_codec::page::{EpochKey, PageCodec, PagePlace, TRAILER_SIZE};
@@ -18,7 +18,7 @@ use crate::nonces::Nonces;
 const BLOCK_SIZE: usize = 4096;
 const SEALED_SIZE: usize = BLOCK_SIZE + TRAILER_SIZE;
 
-/// The only epoch of a key that is never kept.
+/// The only epoch: the key is never stored or rotated.
 const EPOCH: u32 = 1;
 
 /// An open temporary file.
@@ -28,16 +28,16 @@ pub(crate) struct TemporaryFile {
     nonces: Nonces,
     size: u64,
     blocks_on_disk: u64,
-    /// The block in `block`, and whether it must be written.
+    /// The index of the block in `block`, and whether it must be written.
     held: Option<u64>,
     dirty: bool,
-    /// With room for the trailer, which is zero here.
+    /// Includes room for the trailer, which is zero here.
     block: Box<[u8; SEALED_SIZE]>,
     sealed: Box<[u8; SEALED_SIZE]>,
 }
 
 impl TemporaryFile {
-    /// Takes over an empty file that the base VFS has just opened.
+    /// Wraps an empty file that the base VFS has just opened.
     pub fn new(base: BaseFile, cipher: Cipher) -> Outcome<Self> {
         let (Ok(data_key), Ok(file_id)) = (keyring::random_key(), keyring::random_array()) else {
             return Err(Code(SQLITE_IOERR));
@@ -122,8 +122,8 @@ impl TemporaryFile {
         self.size
     }
 
-    /// Brings a block into memory, sealing the one that was there. A block beyond the end is
-    /// zero, and so, on disk, is each block that is skipped.
+    /// Loads a block into memory and seals the one that was there. Blocks beyond the end are zeros,
+    /// and so are skipped blocks on disk.
     fn hold(&mut self, index: u64) -> Outcome {
         if self.held == Some(index) {
             return Ok(());
@@ -150,7 +150,7 @@ impl TemporaryFile {
             .read(&mut self.sealed[..], index * SEALED_SIZE as u64);
         match read {
             Ok(()) => {}
-            // SQLite would take it for the end of the file, and go on with zeros.
+            // SQLite would take a short read for the end of the file and go on with zeros.
             Err(code) if code.is_short_read() => return Err(Code(SQLITE_IOERR_READ)),
             Err(code) => return Err(code),
         }

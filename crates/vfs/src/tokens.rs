@@ -1,4 +1,4 @@
-//! Keys handed over inside the process: the URI or pragma carries a number, never the secret.
+//! Keys handed over within the process: the URI or pragma carries a number, never the secret.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -7,14 +7,14 @@ use keyring::Credential;
 
 #[derive(Default)]
 struct Tokens {
-    /// Counts up, for want of a random number.
+    /// Sequence used if no random number is available.
     next: u64,
     held: HashMap<u64, Credential>,
 }
 
 impl Tokens {
-    /// A number that SQL from elsewhere does not guess, and that a double holds exactly, as numbers
-    /// of JavaScript are. Without entropy it is only one that is free.
+    /// A free number that SQL from elsewhere cannot guess. It fits in a double, so that JavaScript
+    /// numbers can hold it. Without entropy it is free but guessable.
     fn free_number(&mut self) -> u64 {
         /// 53 bits.
         const MASK: u64 = (1 << 53) - 1;
@@ -51,7 +51,7 @@ impl KeyToken {
         self.number
     }
 
-    /// The number alone, for callers that hold no Rust value: the credential stays until
+    /// Returns the number alone, for callers that hold no Rust value: the credential stays until
     /// [`KeyToken::revoke`].
     pub fn into_number(self) -> u64 {
         let number = self.number;
@@ -59,7 +59,7 @@ impl KeyToken {
         number
     }
 
-    /// Wipes the credential behind a number; does nothing where there is none.
+    /// Wipes the credential behind a number. Does nothing if there is none.
     pub fn revoke(number: u64) {
         tokens().held.remove(&number);
     }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_number_of_one_token_tells_nothing_of_another() {
+    fn token_numbers_are_unpredictable() {
         let tokens: Vec<KeyToken> = (0..64)
             .map(|_| KeyToken::new(Credential::passphrase("horse")))
             .collect();

@@ -1,7 +1,7 @@
-//! Checks of whole files: every page of the database, and every frame of the log, is opened.
+//! Verification of whole files: opens every page of the database and every frame of the log.
 //!
-//! Pages are read by calls, many at once, and never through the map: where a disk fails or the
-//! file is cut meanwhile, a call is an error, and a map would end the process.
+//! Pages are read by system calls, many at once, and never through the map: if the disk fails or
+//! the file is truncated meanwhile, a call returns an error, and a map would crash the process.
 
 use page_codec::header::REGION_SIZE;
 use page_codec::page::{PageError, PagePlace, TRAILER_SIZE};
@@ -13,9 +13,9 @@ use crate::error::{Code, Outcome};
 use crate::page_one::PageOne;
 use crate::wal_file::WalFile;
 
-/// Bytes that are read at once: few calls, and still near the processor when they are opened.
+/// Bytes per read: few calls, yet small enough to stay in the cache until the pages are opened.
 const CHUNK_SIZE: u64 = 256 * 1024;
-/// How often a unit that does not open is read: another connection may be writing it just now.
+/// How often a unit that does not open is reread: another connection may be writing it.
 const TRIES: usize = 3;
 
 /// A page that does not open.
@@ -24,34 +24,34 @@ pub(crate) struct BadPage {
     pub reason: String,
 }
 
-/// What a check of pages found.
+/// Result of verifying pages.
 #[derive(Default)]
 pub(crate) struct CheckedPages {
     pub count: u64,
     pub bad: Vec<BadPage>,
-    /// The trailers of the pages that opened, in order, if they were asked for.
+    /// The trailers of the pages that opened, in order, if requested.
     pub trailers: Vec<u8>,
 }
 
-/// What a check of the log found. Frames count from 0.
+/// Result of verifying the log. Frames count from 0.
 #[derive(Default)]
 pub(crate) struct CheckedLog {
-    /// Frames up to the last one that opens and ends a transaction.
+    /// The number of frames up to the last commit frame that opens.
     pub committed: u64,
     /// Frames before that one that do not open.
     pub bad: Vec<u64>,
-    /// Frames behind it: of a former log or of a transaction that did not end.
+    /// The number of frames after it: from an earlier log, or of an unfinished transaction.
     pub behind: u64,
 }
 
-/// What of the database the lock of this connection keeps as it is.
+/// Which part of the database this connection's lock keeps from changing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Held {
     /// Nothing.
     Nothing,
-    /// The file, which is the whole content.
+    /// The file, which is the complete content.
     File,
-    /// A state that is partly in the log.
+    /// A snapshot that is partly in the log.
     FileAndLog,
 }
 
@@ -66,8 +66,8 @@ impl Held {
 }
 
 impl Database {
-    /// What the lock of this connection keeps as it is. The first of the log's read locks is that
-    /// of a reader who takes all from the database: while he holds it, no checkpoint writes there
+    /// What this connection's lock keeps from changing. A reader that holds the first read lock
+    /// takes all pages from the database file, and no checkpoint writes to that meanwhile
     /// (sqlite.org/walformat.html 2.3.1, `WAL_READ_LOCK(0)`).
     pub fn held(&self) -> Held {
         match (self.log.wal.is_some(), self.log.read_lock) {
@@ -79,7 +79,7 @@ impl Database {
         }
     }
 
-    /// Pages in the file, one that was cut off included, and pages that page 1 tells.
+    /// The number of pages in the file, a truncated one included, and the page count in page 1.
     pub fn count_pages(&mut self) -> Outcome<(u64, u64)> {
         self.flush_main()?;
         let Some(page_size) = self.page_size() else {
@@ -88,11 +88,11 @@ impl Database {
         let size = self.base.size()?.saturating_sub(REGION_SIZE as u64);
         let (mapped, kept) = (self.main.map.is_enabled(), self.failures.last.take());
         self.main.map.enable(false);
-        // A page 1 that does not open tells nothing; the check finds it.
-        let told = self.pages_by_page_one().unwrap_or(0);
+        // If page 1 does not open, there is no count; the verification reports the page itself.
+        let page_count = self.pages_by_page_one().unwrap_or(0);
         self.main.map.enable(mapped);
         self.failures.last = kept;
-        Ok((size.div_ceil(u64::from(page_size)), told))
+        Ok((size.div_ceil(u64::from(page_size)), page_count))
     }
 
     /// Opens pages `first` to `last` (from 1) of the file.
@@ -103,7 +103,7 @@ impl Database {
         wants_trailers: bool,
     ) -> Outcome<CheckedPages> {
         self.flush_main()?;
-        // The base VFS would read out of its map too.
+        // Reading a page alone would also use the base VFS's map.
         let mapped = self.main.map.is_enabled();
         if mapped {
             self.main.map.enable(false);
@@ -112,13 +112,13 @@ impl Database {
         if let Ok(checked) = &mut checked
             && !checked.bad.is_empty()
         {
-            // Behind the end that page 1 tells stands nothing of the database.
-            let told = match self.pages_by_page_one() {
+            // Pages beyond the count in page 1 are not part of the database.
+            let page_count = match self.pages_by_page_one() {
                 Ok(0) | Err(_) => u64::MAX,
                 Ok(pages) => pages,
             };
-            checked.bad.retain(|bad| bad.number <= told);
-            // A checkpoint that was cut short leaves torn pages, which the log still has.
+            checked.bad.retain(|bad| bad.number <= page_count);
+            // An interrupted checkpoint leaves torn pages, which are intact in the log.
             let in_log = self.pages_in_log()?;
             checked.bad.retain(|bad| !in_log.contains(&bad.number));
         }
@@ -176,7 +176,7 @@ impl Database {
                             .extend_from_slice(&sealed[page_size - TRAILER_SIZE..]);
                     }
                     Ok(true) => {}
-                    // The file was made shorter meanwhile.
+                    // The file has shrunk meanwhile.
                     Ok(false) => return Ok(checked),
                     Err(reason) => checked.bad.push(BadPage { number, reason }),
                 }
@@ -200,7 +200,7 @@ impl Database {
         }
     }
 
-    /// Reads and opens one page by itself; `false` when it is not in the file any more.
+    /// Reads and opens a single page. Returns false if it is no longer in the file.
     fn open_alone(
         &mut self,
         number: u64,
@@ -215,7 +215,7 @@ impl Database {
                     Ok(()) => return Ok(true),
                     Err(error) => {
                         reason = error.to_string();
-                        // The data key may be in rotation.
+                        // A rotation may have renewed the data key.
                         if self.look_again(number - 1, offset, page, error).is_ok() {
                             return Ok(true);
                         }
@@ -252,14 +252,14 @@ impl Database {
             let renewed = self.renew_header()?;
             match checked {
                 Some(checked) if checked.bad.is_empty() || !renewed => return Ok(checked),
-                // Another connection has begun the log, or an epoch, meanwhile.
+                // Another connection has restarted the log or begun an epoch meanwhile.
                 Some(_) | None => {}
             }
         }
         Ok(CheckedLog::default())
     }
 
-    /// Nothing when the log was begun anew meanwhile.
+    /// `None` if the log was restarted meanwhile.
     fn try_log(&mut self) -> Outcome<Option<CheckedLog>> {
         let (State::Open(opened), Some(log)) = (&mut self.state, &self.log.wal) else {
             return Ok(Some(CheckedLog::default()));
@@ -270,7 +270,7 @@ impl Database {
         };
         let mut frame = vec![0; wal::frame_size(page_size) as usize];
         let mut page = vec![0; page_size as usize];
-        // Whether a frame that opens ends a transaction.
+        // Whether a frame opens and ends a transaction.
         let mut opens = |index: u64| {
             let offset = wal::frame_offset(index, page_size);
             log.read_raw(&mut frame, offset).ok()?;
@@ -292,7 +292,8 @@ impl Database {
             }
         }
         checked.behind = frames - checked.committed;
-        // A frame may have been written behind our back, before the one that made it count.
+        // A frame may have been written after this loop passed it, but before the commit frame that
+        // made it count.
         let committed = checked.committed;
         let still_bad = |index: &u64| *index < committed && opens(*index).is_none();
         checked.bad.retain(still_bad);
@@ -300,16 +301,16 @@ impl Database {
     }
 }
 
-/// A page 1 that opens may still tell SQLite of another database than the header does.
+/// A page 1 that opens may still contradict the header about the database.
 fn fits_header(page: &[u8]) -> Result<(), String> {
     let page_one = PageOne(page);
     page_one.check().map_err(|error| error.to_string())?;
-    let (told, size) = (page_one.page_size() as usize, page.len());
-    if told == size {
+    let (stated, size) = (page_one.page_size() as usize, page.len());
+    if stated == size {
         return Ok(());
     }
     Err(format!(
-        "it tells a page size of {told} bytes, and the header {size}: SQLite cannot read the file"
+        "it tells a page size of {stated} bytes, and the header {size}: SQLite cannot read the file"
     ))
 }
 
@@ -317,7 +318,7 @@ fn offset_of(number: u64, page_size: usize) -> u64 {
     REGION_SIZE as u64 + (number - 1) * page_size as u64
 }
 
-/// The salts of a log that has begun.
+/// The salts of a log, if it has a header.
 fn log_salts(log: &WalFile) -> Outcome<Option<[u8; 8]>> {
     let mut header = [0; HEADER_SIZE as usize];
     match log.read_raw(&mut header, 0) {

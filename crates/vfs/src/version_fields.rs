@@ -1,10 +1,10 @@
-//! SQLite's version fields of page 1, which it reads at the start of each transaction to learn
-//! whether its cache is still good.
+//! SQLite's version fields of page 1, which it reads at the start of each transaction to decide
+//! whether its cache is still valid.
 //!
-//! Opening all of page 1 for them would cost more than the rest of a small read. So the sealed page
-//! is remembered as it was when it opened; while it stands there unchanged, to the last byte, so do
-//! its fields. Less than all of it proves nothing: whoever writes an old trailer back over a new
-//! page would keep a stale cache alive, and its writer would overwrite what others committed.
+//! Opening all of page 1 for this would cost more than the rest of a small read. So the sealed page
+//! is remembered when it opens; while every byte on disk is unchanged, so are its fields. Comparing
+//! fewer bytes proves nothing: whoever writes an old trailer over a new page would keep a stale
+//! cache alive, and its writer would overwrite what others committed.
 
 use page_codec::page::PagePlace;
 
@@ -23,10 +23,12 @@ impl Database {
         }
         self.main.page_one.forget();
         let mut page = vec![0; page_size];
-        // With all that a page may need: a header that was renewed, a second look, a message.
+        // Goes through `read_page` for everything it may need: a renewed header, a retry, an error
+        // message.
         let result = self.read_page(0, &mut page);
         if self.page_size() != u32::try_from(page_size).ok() {
-            // Another connection has changed it; the file may be shorter than a former page.
+            // Another connection has changed it; the file may be shorter than a page of the former
+            // size.
             return self.read_version_fields(out);
         }
         result?;
@@ -34,14 +36,14 @@ impl Database {
         Ok(())
     }
 
-    /// Whether the page on the disk is the one that is known, or opens and so becomes that.
+    /// Whether the page on disk is the remembered one, or opens and is remembered from now on.
     pub fn knows_page_one(&mut self, page_size: usize) -> Outcome<bool> {
         let known = &self.main.page_one;
         let unchanged = |page: &[u8]| known.is(page);
         if self.main.map.peek(PAGES_OFFSET, page_size, unchanged) == Some(true) {
             return Ok(true);
         }
-        // A copy: what is opened and what is remembered are the same bytes.
+        // Copied, so that the bytes opened are the bytes remembered.
         let mut sealed = std::mem::take(&mut self.sealing.scratch);
         let result = self.base.read(&mut sealed, PAGES_OFFSET);
         let is_known = result.is_ok() && (self.main.page_one.is(&sealed) || self.learn(&sealed));
@@ -52,7 +54,7 @@ impl Database {
         }
     }
 
-    /// Opens a page 1 and remembers it; tells whether it opens.
+    /// Opens a page 1 and remembers it. Returns whether it opened.
     fn learn(&mut self, sealed: &[u8]) -> bool {
         let State::Open(opened) = &mut self.state else {
             return false;

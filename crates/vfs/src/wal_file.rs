@@ -1,20 +1,20 @@
 //! The write-ahead log of an open database: frames sealed, headers masked, writes gathered.
 //!
-//! SQLite writes a frame in two calls, header and page. They are gathered, with the frames that
-//! follow, into one write to the base VFS, which happens at the latest when the commit frame is
-//! complete: only then does SQLite tell other connections of the frames (invariant 4 of the
-//! crate). Every sync, size, truncate, read and close writes out too, and so does giving up the
-//! log's write lock: what a rollback left behind must not overwrite, later, what others wrote in
-//! its place.
+//! SQLite writes a frame in two calls, header and page. The shim gathers them, with the frames that
+//! follow, into one write to the base VFS, at the latest when the commit frame is complete: only
+//! after that does SQLite show the frames to other connections (invariant 4 of the crate). Every
+//! sync, size, truncate, read and close writes out too. So does the release of the log's write
+//! lock: frames left by a rollback must not overwrite later what other connections have written
+//! there since.
 //!
-//! When a transaction is larger than the cache, SQLite overwrites pages of frames that it has
-//! written, leaves salts and checksums of the frames that follow zero, and writes all these headers
-//! anew when it commits. The pages are sealed under the salts of the log from the beginning.
+//! If a transaction is larger than the cache, SQLite overwrites pages of frames it has already
+//! written, leaves salts and checksums of the following frames zero, and rewrites all these headers
+//! when it commits. The pages are sealed under the log's salts from the start.
 //!
-//! A frame that does not open is, while SQLite recovers a log, the end of the log; it is an I/O
+//! A frame that does not open counts as the end of the log while SQLite recovers it; it is an I/O
 //! error when SQLite reads a page that the log is known to hold.
 //!
-//! Here is what a database keeps of its log; what SQLite calls on it is in `calls`.
+//! This module holds the state of a log; the `calls` module handles SQLite's calls.
 
 mod calls;
 
@@ -27,10 +27,10 @@ use crate::error::Outcome;
 use crate::gathered::Gathered;
 use crate::map::Map;
 
-/// What SQLite writes in place of salts until it computes the checksums.
+/// What SQLite writes as salts until it computes the checksums.
 const SALTS_TO_COME: [u8; 8] = [0; 8];
 
-/// A frame header that SQLite has written, whose page is still to come.
+/// A frame header that SQLite has written and whose page has not followed yet.
 #[derive(Clone, Copy)]
 struct Started {
     frame_index: u64,
@@ -38,7 +38,7 @@ struct Started {
     header: FrameHeader,
 }
 
-/// A frame that comes in pieces: SQLite splits a write where it wants a sync in between.
+/// A frame that arrives in pieces: SQLite splits a write if it wants a sync in between.
 struct Assembly {
     frame_index: u64,
     bytes: Vec<u8>,
@@ -48,13 +48,13 @@ struct Assembly {
 pub(crate) struct WalFile {
     base: BaseFile,
     gathered: Gathered,
-    /// Of the log, as its header or a frame of it told last.
+    /// The log's salts, as last read from its header or a frame.
     salts: Option<[u8; 8]>,
-    /// The frame behind the last that was begun; a header written before it is rewritten.
+    /// Index after the last frame written; a header before it is being rewritten.
     frames_end: u64,
     started: Option<Started>,
     assembly: Option<Assembly>,
-    /// How to sync when the frame that comes in pieces is whole.
+    /// The flags of a sync that is due once the frame in `assembly` is complete.
     sync_to_come: Option<c_int>,
     pub map: Map,
     frame: Vec<u8>,
@@ -83,9 +83,9 @@ impl WalFile {
         self.gathered.flush(self.base)
     }
 
-    /// Writes out what is gathered, the last `size` bytes of which complete a commit frame. If that
-    /// fails they are given back: SQLite is told that the transaction is not committed, so nothing
-    /// may commit it later.
+    /// Writes out what is gathered; its last `size` bytes complete a commit frame. On failure they
+    /// are dropped: SQLite learns that the transaction did not commit, so nothing may commit it
+    /// later.
     fn flush_commit(&mut self, size: usize) -> Outcome {
         let flushed = self.flush();
         if flushed.is_err() {
@@ -94,9 +94,9 @@ impl WalFile {
         flushed
     }
 
-    /// Writes out what is gathered. That has to succeed only if the frame, or the log's header, is
-    /// among it: where a transaction was rolled back because the disk is full, what it had gathered
-    /// cannot be written out, and what was committed can be read.
+    /// Writes out what is gathered before a read. This must succeed only if the frame or the log's
+    /// header is part of it: if a transaction was rolled back because the disk is full, its
+    /// gathered frames cannot be written out, and committed frames must stay readable.
     fn flush_before_reading(&mut self, frame: Option<u64>, page_size: u32) -> Outcome {
         let frame_size = wal::frame_size(page_size) as usize;
         let is_among = |index| {
@@ -116,12 +116,12 @@ impl WalFile {
         self.base.size()
     }
 
-    /// Bytes as they stand on disk.
+    /// Reads the bytes as stored.
     pub fn read_raw(&self, out: &mut [u8], offset: u64) -> Outcome {
         self.base.read(out, offset)
     }
 
-    /// The salts under which the page of a frame is sealed, given its unmasked header.
+    /// The salts under which a frame's page is sealed, given its unmasked header.
     fn salts_of(&self, header: &FrameHeader) -> [u8; 8] {
         match wal::frame_salts(header) {
             SALTS_TO_COME => self.salts.unwrap_or_default(),

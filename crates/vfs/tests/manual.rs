@@ -1,4 +1,4 @@
-//! The manual lists every pragma that the code answers, and no other.
+//! The manual lists exactly the pragmas that the code answers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root.join(path)).expect("readable")
 }
 
-/// What stands between `from` and the next `to`.
+/// The text between `from` and the next `to`.
 fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
     let (_, rest) = text.split_once(from).expect(from);
     rest.split_once(to).expect(to).0
@@ -26,7 +26,7 @@ fn answered() -> BTreeSet<String> {
         .collect()
 }
 
-/// Names of pragmas in the table of the manual, but those that it says are SQLite's own.
+/// The pragmas in the manual's table, except those that belong to SQLite itself.
 fn listed() -> BTreeSet<String> {
     let manual = read("docs/manual.md");
     let section = between(&manual, "\n## 10. Pragmas", "\n## 11.");

@@ -1,4 +1,5 @@
-//! Messages of the server: readers, and writers for what the proxy says itself.
+//! Messages of the server: readers, and writers for messages that the proxy sends in the server's
+//! place.
 
 use sqlstate::SqlState;
 
@@ -36,18 +37,18 @@ pub mod kind {
     pub const ROW_DESCRIPTION: u8 = b'T';
 }
 
-/// What the server wants of the client before a session begins.
+/// An authentication request or result from the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Authentication<'a> {
-    /// The client is who it says.
+    /// Authentication succeeded.
     Ok,
-    /// SASL, by one of these mechanisms.
+    /// SASL is required, with one of these mechanisms.
     Sasl(Vec<&'a [u8]>),
-    /// SASL goes on: what the mechanism says.
+    /// A SASL challenge, with the mechanism's data.
     SaslContinue(&'a [u8]),
-    /// SASL ends well: what the mechanism says.
+    /// SASL succeeded, with the mechanism's final data.
     SaslFinal(&'a [u8]),
-    /// Anything else, by its number.
+    /// Another method, by its number.
     Other(u32),
 }
 
@@ -78,12 +79,12 @@ impl<'a> Authentication<'a> {
     }
 }
 
-/// Whom a request to cancel has to name.
+/// Identifies a session for a cancel request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackendKeyData<'a> {
     /// The server's process.
     pub process_id: u32,
-    /// A secret; 4 bytes up to version 3.0 of the protocol.
+    /// The secret; 4 bytes up to version 3.0 of the protocol.
     pub key: &'a [u8],
 }
 
@@ -140,15 +141,15 @@ pub fn read_parameter_description(body: &[u8]) -> Result<Vec<u32>, Malformed> {
 pub struct Field<'a> {
     /// Its name.
     pub name: &'a [u8],
-    /// The table that it is of, or 0.
+    /// The table it comes from, or 0.
     pub table: u32,
-    /// Its number in the table, or 0.
+    /// Its number in that table, or 0.
     pub column: i16,
-    /// Number of its type.
+    /// The type's number.
     pub type_oid: u32,
-    /// Size of its type; negative where values have sizes of their own.
+    /// Size of the type; negative for types of variable size.
     pub type_size: i16,
-    /// Limits of its type, or -1.
+    /// The type modifier, or -1.
     pub type_modifier: i32,
     /// 0: text, 1: binary.
     pub format: i16,
@@ -194,22 +195,23 @@ pub fn read_fields(body: &[u8]) -> Result<Vec<(u8, &[u8])>, Malformed> {
     Ok(fields)
 }
 
-/// The longest message that PostgreSQL takes, its length included (`PQ_LARGE_MESSAGE_LIMIT`).
+/// The longest message that PostgreSQL accepts, including the length field
+/// (`PQ_LARGE_MESSAGE_LIMIT`).
 pub const LENGTH_MAX: usize = (1 << 30) - 2;
 
-/// Writes one message: kind, length, and what `body` writes. Nobody takes one that is longer than
-/// [`LENGTH_MAX`]: it ends the connection.
+/// Writes one message: type byte, length, and the output of `body`. No receiver accepts a message
+/// longer than [`LENGTH_MAX`]; it ends the connection.
 pub fn write(kind: u8, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     out.push(kind);
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
     body(out);
-    // The largest is no length that anybody believes.
+    // A length of u32::MAX is rejected by every receiver.
     let length = u32::try_from(out.len() - start).unwrap_or(u32::MAX);
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-/// Writes a text and its zero byte. A zero byte inside would end it: it is cut there.
+/// Writes a text and its terminating zero byte. The text is truncated at a zero byte inside it.
 pub(crate) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
     out.extend_from_slice(text);
@@ -252,25 +254,25 @@ pub fn write_key_data(process_id: u32, key: &[u8], out: &mut Vec<u8>) {
     });
 }
 
-/// What the proxy says when it, not the server, cannot go on.
+/// An error reported by the proxy itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Whether the connection ends with it.
     pub fatal: bool,
-    /// Five characters (PostgreSQL, appendix A).
+    /// The code (PostgreSQL, appendix A).
     pub sqlstate: SqlState,
-    /// What is wrong.
+    /// The primary message.
     pub message: String,
-    /// What to do.
+    /// The hint, what to do.
     pub hint: Option<String>,
-    /// Where it was: `COPY t, line 3, column c`.
+    /// The context: `COPY t, line 3, column c`.
     pub context: Option<String>,
-    /// The function of the server that says the same, where clients go by it.
+    /// The server's function that reports the same error, for clients that check it.
     pub routine: Option<&'static str>,
 }
 
 impl Failure {
-    /// The end of a connection.
+    /// An error that ends the connection.
     pub fn fatal(sqlstate: SqlState, message: impl Into<String>) -> Self {
         Self {
             fatal: true,
@@ -282,7 +284,7 @@ impl Failure {
         }
     }
 
-    /// The end of a statement.
+    /// An error that ends only the statement.
     pub fn error(sqlstate: SqlState, message: impl Into<String>) -> Self {
         Self {
             fatal: false,
@@ -290,21 +292,21 @@ impl Failure {
         }
     }
 
-    /// With what the user can do.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// With where it was.
+    /// Adds a context.
     #[must_use]
     pub fn context(mut self, context: impl Into<String>) -> Self {
         self.context = Some(context.into());
         self
     }
 
-    /// With the function of the server that says the same.
+    /// Adds the server's function that reports the same error.
     #[must_use]
     pub fn routine(mut self, routine: &'static str) -> Self {
         self.routine = Some(routine);
@@ -377,11 +379,12 @@ pub fn write_empty(kind: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(&[kind, 0, 0, 0, 4]);
 }
 
-/// Writes a value with its size; what `value` writes, or NULL where it says so by `false`. One of
-/// more than 2 GiB makes its message malformed, not NULL: the message is too long anyway.
+/// Writes a value with its size. `value` writes the bytes, or returns false for NULL. A value of
+/// more than 2 GiB makes its message malformed, not NULL; that message is too long anyway.
 ///
 /// # Errors
-/// Those of `value`; `out` is as it was then.
+///
+/// Those of `value`; `out` is then unchanged.
 pub fn write_value<E>(
     out: &mut Vec<u8>,
     value: impl FnOnce(&mut Vec<u8>) -> Result<bool, E>,
@@ -402,7 +405,7 @@ pub fn write_value<E>(
     Ok(())
 }
 
-/// A number of things, as the protocol writes it.
+/// A count as the protocol encodes it.
 pub fn count(count: usize) -> [u8; 2] {
     u16::try_from(count)
         .expect("the protocol's counts are below 65,536")
@@ -414,7 +417,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_values_are_read_back() {
         let field = Field {
             name: b"price",
             table: 7,

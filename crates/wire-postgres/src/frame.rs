@@ -1,27 +1,27 @@
-//! Where a message ends: after its kind, one byte, comes its length, which counts itself.
+//! Message framing: one type byte, followed by the length, which includes itself.
 
-/// Bytes of kind and length.
+/// Size of type byte and length.
 pub const HEADER_SIZE: usize = 5;
 
-/// Kind and size of a message.
+/// Type and size of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The byte that tells the kind.
+    /// The type byte.
     pub kind: u8,
-    /// Size of the whole message, kind and length included.
+    /// Size of the whole message, including type byte and length.
     pub size: usize,
 }
 
-/// Bytes that are no message.
+/// Why bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// A length that does not even count itself.
+    /// The length is smaller than the length field.
     #[error("invalid message length")]
     InvalidLength,
-    /// More than is accepted.
+    /// The message is larger than allowed.
     #[error("a message of {size} bytes is larger than the {size_max} that are accepted")]
     TooLarge {
-        /// As the message says.
+        /// The size given in the message.
         size: usize,
         /// The limit.
         size_max: usize,
@@ -29,10 +29,11 @@ pub enum FrameError {
 }
 
 impl Header {
-    /// The header at the start of `bytes`; None while it is not all there.
+    /// The header at the start of `bytes`; `None` while it is incomplete.
     ///
     /// # Errors
-    /// A length that cannot be. What follows cannot be told apart then.
+    ///
+    /// If the length is invalid. Message boundaries are then lost.
     #[inline]
     pub fn read(bytes: &[u8], size_max: usize) -> Result<Option<Self>, FrameError> {
         let Some(&[kind, a, b, c, d]) = bytes.first_chunk::<HEADER_SIZE>() else {
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_is_read_as_soon_as_it_is_there() {
+    fn a_header_is_read_as_soon_as_it_is_complete() {
         let message = [b'Q', 0, 0, 0, 6, b'x', 0];
         for size in 0..HEADER_SIZE {
             assert_eq!(Header::read(&message[..size], 100), Ok(None));

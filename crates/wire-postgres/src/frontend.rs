@@ -1,4 +1,4 @@
-//! Messages of the client.
+//! Messages of the client: readers and writers.
 
 use crate::backend::{count, put_text, write};
 use crate::reader::{Formats, Malformed, Reader, Values};
@@ -62,7 +62,7 @@ impl<'a> Parse<'a> {
         })
     }
 
-    /// Numbers of the types of parameters; 0 where the server shall infer it.
+    /// Numbers of the parameters' types; 0 lets the server infer the type.
     pub fn types(&self) -> impl ExactSizeIterator<Item = u32> + use<'a> {
         self.types
             .chunks_exact(4)
@@ -70,18 +70,18 @@ impl<'a> Parse<'a> {
     }
 }
 
-/// Makes a portal of a statement and values.
+/// Creates a portal from a statement and parameter values.
 #[derive(Clone, Copy, Debug)]
 pub struct Bind<'a> {
     /// The portal's name; empty for the unnamed one.
     pub portal: &'a [u8],
     /// The statement's name; empty for the unnamed one.
     pub statement: &'a [u8],
-    /// Formats of parameters.
+    /// Format codes of the parameters.
     pub formats: Formats<'a>,
     /// Parameters.
     pub parameters: Values<'a>,
-    /// Formats of the columns that shall come back.
+    /// Format codes of the result columns.
     pub result_formats: Formats<'a>,
 }
 
@@ -104,7 +104,7 @@ impl<'a> Bind<'a> {
     }
 }
 
-/// What Describe and Close speak of.
+/// The object of Describe and Close.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target<'a> {
     /// A statement of this name.
@@ -135,7 +135,7 @@ impl<'a> Target<'a> {
 pub struct Execute<'a> {
     /// The portal's name; empty for the unnamed one.
     pub portal: &'a [u8],
-    /// Rows after which it is suspended; 0 or less: never.
+    /// Maximum number of rows before the portal is suspended; 0 or less: no limit.
     pub rows_max: i32,
 }
 
@@ -166,10 +166,10 @@ pub fn read_query(body: &[u8]) -> Result<&[u8], Malformed> {
     Ok(text)
 }
 
-/// The first answer of a client to an offer of SASL.
+/// The client's first response to an offer of SASL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SaslInitialResponse<'a> {
-    /// The mechanism that it chose.
+    /// The chosen mechanism.
     pub mechanism: &'a [u8],
     /// The mechanism's first message.
     pub message: &'a [u8],
@@ -222,11 +222,12 @@ pub fn write_parse(
     });
 }
 
-/// Writes a Bind. `values` writes as many values as there are `formats`, each by
+/// Writes a Bind. `values` writes as many values as there are `formats`, each with
 /// [`crate::backend::write_value`].
 ///
 /// # Errors
-/// Those of `values`; `out` is as it was then.
+///
+/// Those of `values`; `out` is then unchanged.
 pub fn write_bind<E>(
     (portal, statement): (&[u8], &[u8]),
     formats: impl ExactSizeIterator<Item = i16>,

@@ -1,13 +1,13 @@
-//! PostgreSQL's frontend/backend protocol, version 3: bytes to messages and back.
+//! PostgreSQL's frontend/backend protocol, version 3: parses and writes messages.
 //!
-//! Readers borrow from the bytes that came in and check every length once, when a message is read:
-//! what they give afterwards cannot fail. They take any bytes whatsoever, in particular names and
-//! texts that are no UTF-8, and never panic. Writers append to the buffer that leaves next, so that
-//! a value is sealed or opened straight into its message.
+//! Readers borrow from the input and check every length once, when a message is read; afterwards
+//! their accessors cannot fail. They accept arbitrary bytes, including names and texts that are not
+//! UTF-8, and never panic. Writers append to the output buffer, so that a value is sealed or opened
+//! directly into its message.
 //!
-//! Why not a library: decoders of `pgwire` panic on short bodies, replace what is no UTF-8 and
+//! Why no library is used: decoders of `pgwire` panic on short bodies, replace invalid UTF-8 and
 //! allocate per value; `postgres-protocol` reads only the server's side and writes only the
-//! client's. It is the other opinion in the tests.
+//! client's. The tests use it as a second implementation.
 //!
 //! No I/O, no SQL, no keys.
 

@@ -1,11 +1,11 @@
-//! A cursor over the body of a message, and what several messages have in common.
+//! A cursor over a message body, and parts common to several messages.
 
-/// A message whose body is not what its kind promises.
+/// The body does not have the structure of its message type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a message of the protocol is malformed; the connection cannot go on")]
 pub struct Malformed;
 
-/// A cursor over the body of a message.
+/// A cursor over a message body.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -59,7 +59,7 @@ impl<'a> Reader<'a> {
         self.rest
     }
 
-    /// Nothing may be left.
+    /// Checks that nothing is left.
     pub(crate) fn end(self) -> Result<(), Malformed> {
         if self.rest.is_empty() {
             Ok(())
@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A count and as many values.
+    /// Reads a count and that many values.
     pub(crate) fn values(&mut self) -> Result<Values<'a>, Malformed> {
         let count = self.u16()?;
         let start = self.rest;
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Codes of formats: none (all text), one for all, or one for each.
+/// Format codes: none (all text), one for all values, or one for each.
 #[derive(Clone, Copy, Debug)]
 pub struct Formats<'a> {
     codes: &'a [u8],
@@ -111,12 +111,12 @@ impl<'a> Formats<'a> {
         self.codes.len() / 2
     }
 
-    /// Whether they say something about each of so many values.
+    /// Whether the number of codes is valid for this many values.
     pub fn fit(&self, values: usize) -> bool {
         self.count() <= 1 || self.count() == values
     }
 
-    /// The code for the value at `index`: 0 is text, 1 binary. Text where there is no code.
+    /// The code for the value at `index`: 0 is text, 1 binary. Text if there is no code.
     pub fn of(&self, index: usize) -> i16 {
         let index = if self.count() == 1 { 0 } else { index };
         self.iter().nth(index).unwrap_or(0)
@@ -130,21 +130,21 @@ impl<'a> Formats<'a> {
     }
 }
 
-/// Values, NULL as None.
+/// Values, with NULL as `None`.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a> {
     count: u16,
-    /// Checked when they were read: `count` times a size and so many bytes.
+    /// Validated on reading: `count` times a size and that many bytes.
     bytes: &'a [u8],
 }
 
 impl<'a> Values<'a> {
-    /// How many.
+    /// The number of values.
     pub fn count(&self) -> usize {
         usize::from(self.count)
     }
 
-    /// Sizes and bytes as they stand in the message.
+    /// Sizes and bytes as encoded in the message.
     pub fn raw(&self) -> &'a [u8] {
         self.bytes
     }

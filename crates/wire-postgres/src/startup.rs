@@ -1,13 +1,13 @@
-//! The first packet of a connection, which has no kind.
+//! The first packet of a connection, which has no type byte.
 
 use std::collections::HashSet;
 
 use crate::reader::{Malformed, Reader};
 
-/// As PostgreSQL's `MAX_STARTUP_PACKET_LENGTH`.
+/// The same as PostgreSQL's `MAX_STARTUP_PACKET_LENGTH`.
 pub const STARTUP_SIZE_MAX: usize = 10_000;
 
-/// Of a cancel request, PostgreSQL 18 on: the most that a key may have.
+/// Maximum size of the key in a cancel request, from PostgreSQL 18 on.
 pub const CANCEL_KEY_SIZE_MAX: usize = 256;
 
 const CANCEL_CODE: u32 = 80_877_102;
@@ -17,38 +17,39 @@ const GSS_CODE: u32 = 80_877_104;
 /// The first packet of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum First<'a> {
-    /// The client asks for TLS.
+    /// SSLRequest.
     TlsRequest,
-    /// The client asks for encryption by GSSAPI.
+    /// GSSENCRequest.
     GssRequest,
-    /// Not a session: another one's statement shall stop.
+    /// A request to cancel the statement of another session.
     Cancel(CancelRequest<'a>),
-    /// A session.
+    /// The start of a session.
     Startup(Startup<'a>),
 }
 
-/// Whose statement shall stop.
+/// A request to cancel the statement of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CancelRequest<'a> {
-    /// As BackendKeyData said.
+    /// From that session's BackendKeyData.
     pub process_id: u32,
-    /// As BackendKeyData said.
+    /// From that session's BackendKeyData.
     pub key: &'a [u8],
 }
 
-/// How a session begins.
+/// The startup message of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Startup<'a> {
     /// Major and minor version.
     pub version: (u16, u16),
-    /// Checked when it was read: pairs of texts.
+    /// Validated on reading: pairs of texts.
     parameters: &'a [u8],
 }
 
-/// Size of the packet at the start of `bytes`; None while its length is not all there.
+/// Size of the packet at the start of `bytes`; `None` while its length is incomplete.
 ///
 /// # Errors
-/// A length that a first packet cannot have.
+///
+/// If the length is invalid for a first packet.
 pub fn size(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
     let Some(length) = bytes.first_chunk::<4>() else {
         return Ok(None);
@@ -62,10 +63,11 @@ pub fn size(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
 }
 
 impl<'a> First<'a> {
-    /// Reads a whole packet, its length included.
+    /// Reads a whole packet, including its length.
     ///
     /// # Errors
-    /// The packet is none of those that PostgreSQL takes, or names a parameter twice.
+    ///
+    /// If it is not a packet that PostgreSQL accepts, or repeats a parameter.
     pub fn read(packet: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(packet);
         if reader.u32()? as usize != packet.len() {
@@ -94,8 +96,9 @@ impl<'a> First<'a> {
     }
 }
 
-/// Pairs of texts, and each name once: of two values PostgreSQL takes the last one, others that
-/// read the packet may take the first, and who logs in where must not be in doubt.
+/// Checks that there are pairs of texts, and no repeated name. Of two values PostgreSQL takes the
+/// last, other readers of the packet may take the first, and it must be unambiguous who logs in to
+/// which database.
 fn check(parameters: &[u8]) -> Result<(), Malformed> {
     let mut reader = Reader::new(parameters);
     let mut names = HashSet::new();
@@ -128,7 +131,7 @@ impl<'a> Startup<'a> {
             .map(|(_, value)| value)
     }
 
-    /// The database: the user's name where none is named.
+    /// The database, which defaults to the user's name.
     pub fn database(&self) -> Option<&'a [u8]> {
         self.parameter("database")
             .filter(|name| !name.is_empty())
@@ -136,7 +139,7 @@ impl<'a> Startup<'a> {
     }
 }
 
-/// Writes a request to cancel.
+/// Writes a CancelRequest.
 pub fn write_cancel(process_id: u32, key: &[u8], out: &mut Vec<u8>) {
     let size = u32::try_from(12 + key.len()).expect("a key has at most 256 bytes");
     for word in [size, CANCEL_CODE, process_id] {
@@ -145,7 +148,7 @@ pub fn write_cancel(process_id: u32, key: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(key);
 }
 
-/// The packet that asks for TLS.
+/// The SSLRequest packet.
 pub const TLS_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
 #[cfg(test)]
@@ -172,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_told_apart() {
+    fn kinds_of_first_packets_are_distinguished() {
         assert_eq!(First::read(&TLS_REQUEST), Ok(First::TlsRequest));
         let gss = packet(GSS_CODE, b"");
         assert_eq!(First::read(&gss), Ok(First::GssRequest));

@@ -1,8 +1,7 @@
-//! Values of types in messages: numbers of types, text and binary formats.
+//! Values in messages: type numbers, text and binary formats.
 //!
-//! Texts are those of [`semantics_postgres`]; the binary formats are what the `send` and `recv`
-//! functions of PostgreSQL's types write and read. A fixed-size value goes through without memory
-//! of the heap.
+//! Texts are those of [`semantics_postgres`]; the binary formats are those of the `send` and `recv`
+//! functions of PostgreSQL's types. Fixed-size values need no heap memory.
 
 use std::io::Write as _;
 
@@ -19,20 +18,20 @@ pub use parameter_array::{
     ARRAY_ELEMENTS_MAX, BYTEA_ARRAY, array_oid, element, read_array, write_bytea_array,
 };
 
-/// Number of type `bytea` in `pg_type`: what the server has in place of a protected column's type.
+/// Number of type `bytea` in `pg_type`: the server's type for protected columns.
 pub const BYTEA: u32 = 17;
 
-/// How a value is written in a message.
+/// The format of a value in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// As the type's `output` function writes it.
+    /// The format of the type's `output` function.
     Text,
-    /// As the type's `send` function writes it.
+    /// The format of the type's `send` function.
     Binary,
 }
 
 impl Format {
-    /// The format of a code in `Bind` or `RowDescription`.
+    /// The format for a code in `Bind` or `RowDescription`.
     pub fn of_code(code: i16) -> Option<Self> {
         match code {
             0 => Some(Self::Text),
@@ -42,7 +41,7 @@ impl Format {
     }
 }
 
-/// Number of a type in `pg_type`.
+/// The number of a type in `pg_type`.
 pub fn oid(logical: LogicalType) -> u32 {
     match logical {
         LogicalType::Boolean => 16,
@@ -65,14 +64,14 @@ pub fn oid(logical: LogicalType) -> u32 {
     }
 }
 
-/// The longest `char` that PostgreSQL has.
+/// The maximum length of `char` in PostgreSQL.
 const CHAR_MAX: u32 = 10_485_760;
 
-/// The type of a number in `pg_type` and its modifier (-1: none). None: one that no protected
-/// column can have. `char` without a modifier is of any length: the longest one stands for it, and
-/// such a type is for values that come in, none is padded to it.
+/// The type for a number in `pg_type` and a modifier (-1: none). `None` if no protected column can
+/// have it. `char` without a modifier has any length and is represented by the longest; it occurs
+/// only for input values, which are not padded to it.
 pub fn logical(oid: u32, modifier: i32) -> Option<LogicalType> {
-    // Of a length, the modifier has the four bytes of PostgreSQL's own head added.
+    // The modifier of a length includes the four bytes of PostgreSQL's varlena header.
     let limit = u32::try_from(modifier)
         .ok()
         .and_then(|limit| limit.checked_sub(4));
@@ -98,7 +97,7 @@ pub fn logical(oid: u32, modifier: i32) -> Option<LogicalType> {
     })
 }
 
-/// Size of the values of a type (`typlen`); -1: each has its own.
+/// Size of a type's values (`typlen`); -1: variable.
 pub fn size(logical: LogicalType) -> i16 {
     match logical {
         LogicalType::Boolean => 1,
@@ -119,7 +118,7 @@ pub fn size(logical: LogicalType) -> i16 {
     }
 }
 
-/// Limits of a type (`atttypmod`); -1: none.
+/// Type modifier (`atttypmod`); -1: none.
 pub fn modifier(logical: LogicalType) -> i32 {
     match logical {
         LogicalType::Char(length) | LogicalType::Varchar(Some(length)) => {
@@ -153,7 +152,7 @@ fn malformed() -> ValueError {
     )
 }
 
-/// Exactly so many bytes, with the errors of the server.
+/// Exactly this many bytes, with the server's error otherwise.
 fn fixed<const SIZE: usize>(bytes: &[u8]) -> Result<[u8; SIZE], ValueError> {
     bytes.try_into().map_err(|_| {
         if bytes.len() < SIZE {
@@ -176,7 +175,8 @@ fn utf8(bytes: &[u8]) -> Result<&str, ValueError> {
 /// Reads a parameter.
 ///
 /// # Errors
-/// It is no value of the type: the SQLSTATE of the server's input function.
+///
+/// If it is not a value of the type: the SQLSTATE of the server's input function.
 pub fn read(
     bytes: &[u8],
     logical: LogicalType,
@@ -210,7 +210,8 @@ pub fn read(
 /// Appends a value of a type.
 ///
 /// # Errors
-/// XX000: it is none of the type.
+///
+/// XX000 if it is not a value of the type.
 pub fn write(
     value: &Value,
     logical: LogicalType,
@@ -265,8 +266,8 @@ fn write_binary(value: &Value, logical: LogicalType, out: &mut Vec<u8>) -> Resul
     Ok(())
 }
 
-/// Reads `bytea` in text format, as either setting of `bytea_output` writes it, behind what `out`
-/// holds; false: it is none.
+/// Parses `bytea` in text format, in either style of `bytea_output`, and appends it to `out`;
+/// returns false if it is invalid.
 pub fn read_bytea(text: &[u8], out: &mut Vec<u8>) -> bool {
     let Some(digits) = text.strip_prefix(b"\\x") else {
         return read_escaped(text, out);
@@ -309,7 +310,7 @@ fn read_escaped(text: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Appends `bytea` in text format: `\x` and digits.
+/// Appends `bytea` in text format: `\x` and hexadecimal digits.
 pub fn write_bytea(bytes: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.reserve(2 + 2 * bytes.len());
@@ -320,7 +321,7 @@ pub fn write_bytea(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// What `recv` of `numeric` takes for a sign.
+/// The values that `recv` of `numeric` encodes in the sign field.
 fn special_of_sign(sign: u16) -> Option<NumericSpecial> {
     match sign {
         0xc000 => Some(NumericSpecial::Nan),

@@ -1,4 +1,4 @@
-//! Another implementation writes what is read here, and reads what is written here.
+//! A second implementation writes what is read here, and reads what is written here.
 
 use bytes::BytesMut;
 use postgres_protocol::IsNull;
@@ -136,7 +136,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_written_here_is_read_there() {
+fn the_other_implementation_reads_our_output() {
     use fallible_iterator::FallibleIterator;
 
     let mut out = Vec::new();

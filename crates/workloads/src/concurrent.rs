@@ -1,15 +1,15 @@
 //! Workload `concurrent`: several connections read and write the tables of `speed` at once.
 //!
-//! The tables are those of `speed` after its second test, with indexes. Then steps of fixed
-//! duration follow: 1, 2, 4 and 8 connections, each twice. In a *closed* step each connection
-//! begins an operation when its last has ended: that shows what the engine can do. In an *open*
-//! step operations are due at a fixed mean rate, at random or at equal intervals ([`Arrivals`]),
-//! whether the engine keeps up or not, and their latency counts from the moment they were due:
-//! waiting is not hidden.
+//! The tables are those of `speed` after its second test, with indexes. Steps of fixed duration
+//! follow, with 1, 2, 4 and 8 connections, each twice. In a *closed* step each connection begins an
+//! operation when its last one has ended, which shows the engine's capacity. In an *open* step
+//! operations are due at a fixed mean rate, at random or at equal intervals ([`Arrivals`]), whether
+//! the engine keeps up or not. Their latency counts from the time they were due, so waiting is not
+//! hidden.
 //!
-//! Of 20 operations 12 read one row by its number, 4 read a range by an index, 3 are a transaction
-//! that adds 1 to two rows of `t1`, 1 inserts a row into `t2`. Sums over both tables tell
-//! afterwards whether each commit that was acknowledged is there, and no other.
+//! Of 20 operations 12 read one row by its rowid, 4 read a range by an index, 3 are a transaction
+//! that adds 1 to two rows of `t1`, 1 inserts a row into `t2`. Afterwards sums over both tables
+//! show whether exactly the acknowledged commits are there.
 
 mod arrivals;
 
@@ -20,53 +20,53 @@ pub use arrivals::{Arrivals, DueTimes};
 use crate::mix::mix;
 use crate::{Fact, Script, Test, Work, Workload, sha256, speed};
 
-/// Operations per second in open steps that can be asked for.
+/// Allowed rates of open steps, in operations per second.
 pub const RATES: std::ops::RangeInclusive<u32> = 1..=100_000;
 
-/// The rate for which none is named.
+/// The default rate.
 pub const DEFAULT_RATE: u32 = 200;
 
-/// Seconds of a step that can be asked for.
+/// Allowed measured seconds of a step.
 pub const SECONDS: std::ops::RangeInclusive<u32> = 1..=600;
 
-/// The seconds for which none are named.
+/// The default number of measured seconds.
 pub const DEFAULT_SECONDS: u32 = 3;
 
-/// Seconds before them, which are run and not counted.
+/// Seconds of the warm-up, which is not counted.
 pub const WARM_UP_SECONDS: u32 = 1;
 
 /// Connections of the steps.
 pub const CONNECTIONS: [u32; 4] = [1, 2, 4, 8];
 
-/// One sentence on what it is.
+/// A one-sentence description.
 pub(crate) const DESCRIPTION: &str =
     "1, 2, 4 and 8 connections that read and write at once; takes --rate, --arrivals, --seconds";
 
 /// Rows of `t1`, which are updated, and of `t2`, which is read and grows.
 const COUNTERS: u32 = 1000;
 const ROWS: u32 = 25_000;
-/// Numbers in `t2` lie below it.
+/// Upper bound of the numbers in `t2`.
 const LIMIT: u32 = 500_000;
 
-/// Several connections at work for a while.
+/// A period in which several connections work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// How many connections there are, each with a thread of its own.
+    /// The number of connections, each with a thread.
     pub connections: u32,
-    /// Operations per second that are due, of all connections together; nothing in a closed step.
+    /// Operations per second that are due, over all connections; `None` in a closed step.
     pub rate: Option<u32>,
-    /// How they come; without meaning in a closed step.
+    /// The arrival process of an open step.
     #[serde(default = "Arrivals::of_older_runs")]
     pub arrivals: Arrivals,
-    /// Seconds that count.
+    /// The measured seconds.
     pub seconds: u32,
 }
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Reads one row by its number.
+    /// Reads one row by its rowid.
     PointRead,
     /// Reads a range by an index.
     RangeRead,
@@ -91,12 +91,12 @@ impl Kind {
     }
 }
 
-/// One operation: statements that are run in order, on one connection.
+/// One operation: statements to be run in order, on one connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
     /// What it does.
     pub kind: Kind,
-    /// Its statements. Where there are several, they are a transaction.
+    /// Its statements. Several statements form a transaction.
     pub statements: Vec<String>,
 }
 
@@ -104,8 +104,8 @@ fn below(value: u64, limit: u32) -> u32 {
     (value % u64::from(limit)) as u32
 }
 
-/// The operation of that number, from 0, in a test of that number. It depends on nothing else, so
-/// every engine gets the same ones, whichever of its connections takes them.
+/// The operation with that number, from 0, in a test with that number. It depends on nothing else,
+/// so every engine gets the same operations, whichever of its connections runs them.
 pub fn operation(test: u32, number: u64) -> Operation {
     let draw = mix(mix(u64::from(test)) ^ number);
     let (first, second) = (mix(draw), mix(draw ^ 1));
@@ -123,7 +123,7 @@ pub fn operation(test: u32, number: u64) -> Operation {
         }
         16..=18 => {
             let one = below(first, COUNTERS) + 1;
-            // Another row, so that two transactions can want the same two in different orders.
+            // A different row, so that two transactions can want the same two in opposite orders.
             let other = (one + below(second, COUNTERS - 1)) % COUNTERS + 1;
             let statements = vec![
                 "BEGIN;".to_owned(),
@@ -134,7 +134,7 @@ pub fn operation(test: u32, number: u64) -> Operation {
             (Kind::Update, statements)
         }
         _ => {
-            // Rows that are read keep their numbers to themselves.
+            // The rows of the load keep their rowids.
             let row = ROWS + 1 + below(first, 1_000_000);
             let number = below(second, LIMIT);
             let insert = format!("INSERT INTO t2 VALUES({row},{number},'a new row');");
@@ -144,10 +144,10 @@ pub fn operation(test: u32, number: u64) -> Operation {
     Operation { kind, statements }
 }
 
-/// Operations that [`preview`] shows.
+/// The number of operations that [`preview`] shows.
 const PREVIEWED: u64 = 100;
 
-/// The first operations of a step, to be read; nobody runs this text.
+/// The first operations of a step, only for display.
 pub fn preview(test: &Test) -> Option<String> {
     let Some(Work::Concurrent(_)) = test.step else {
         return None;
@@ -163,7 +163,7 @@ pub fn preview(test: &Test) -> Option<String> {
     Some(text)
 }
 
-/// What the tables must say after so many acknowledged commits.
+/// The facts that must hold after this many acknowledged commits.
 pub fn facts(updates: u64, inserts: u64) -> [Fact; 2] {
     let fact = |query: &str, row: Vec<u64>| Fact {
         query: query.to_owned(),
@@ -181,7 +181,7 @@ pub fn facts(updates: u64, inserts: u64) -> [Fact; 2] {
     ]
 }
 
-/// The workload: a test that makes the tables, then the steps.
+/// The workload: a test that creates the tables, then the steps.
 pub(crate) fn workload(rate: u32, arrivals: Arrivals, seconds: u32) -> Workload {
     let mut tests = vec![Test {
         number: 1,
@@ -238,7 +238,7 @@ fn title(step: &Step) -> String {
     }
 }
 
-/// The tables of `speed`, but that `t1` begins with zeros, so that sums count updates.
+/// The tables of `speed`, except that `t1` begins with zeros, so that sums count updates.
 fn tables() -> Script {
     let mut script = Script::new();
     script.push("BEGIN;");
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operations_are_mixed_as_said_and_the_same_each_time() {
+    fn operations_have_the_specified_mix_and_are_the_same_each_time() {
         let mut counts = [0u32; 4];
         for number in 0..20_000 {
             let operation = operation(3, number);

@@ -2,16 +2,16 @@
 //!
 //! | file | tests |
 //! |---|---|
-//! | `schema.sql` | one: it creates the tables; it must be there |
+//! | `schema.sql` | one: it creates the tables; required |
 //! | `load.sql` | one: it fills them |
 //! | `queries.sql` | one for each statement |
 //! | `NN-name.sql` (NN: digits) | one for each file, after the queries, by name |
 //!
-//! `queries.postgres.sql` stands in the place of `queries.sql` for engines that speak that dialect
-//! ([`Dialect::file_word`]), and so for every other file.
+//! `queries.postgres.sql` replaces `queries.sql` for engines with that dialect
+//! ([`Dialect::file_word`]), and likewise for every other file.
 //!
 //! In line comments before a query, `-- title: …` names it, and `-- repeat: N` has it run N times.
-//! Without a title the comment right before it is the title, and without that its own words.
+//! Without a title the comment directly before the query is used, and without that its text.
 
 mod files;
 mod split;
@@ -22,7 +22,7 @@ use crate::{Dialect, Script, Test, Workload, sha256};
 use files::Place;
 pub use split::{SplitError, SplitProblem, Statement, split};
 
-/// One sentence on what it is.
+/// A one-sentence description.
 pub const DESCRIPTION: &str = "your own: a folder with schema.sql, load.sql and queries.sql";
 
 /// The texts of a folder.
@@ -43,10 +43,10 @@ pub struct CustomFile {
     pub text: String,
 }
 
-/// Why a folder is no workload.
+/// Why a folder is not a workload.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CustomError {
-    /// A file that has no meaning here.
+    /// A file name without a meaning.
     #[error(
         "{file} has no place in a workload of your own; it may hold schema.sql, load.sql, \
          queries.sql and files like 10-name.sql, each also like queries.postgres.sql"
@@ -55,12 +55,12 @@ pub enum CustomError {
         /// The file.
         file: String,
     },
-    /// A file that must be there.
+    /// A required file is missing.
     #[error("{file} is missing; it says what {purpose}")]
     Missing {
         /// The file.
         file: &'static str,
-        /// What it is for.
+        /// Its purpose.
         purpose: &'static str,
     },
     /// A file without statements.
@@ -69,29 +69,29 @@ pub enum CustomError {
         /// The file.
         file: String,
     },
-    /// A file that cannot be cut into statements.
+    /// A file that cannot be split into statements.
     #[error("{file}, line {line}: {problem}")]
     Split {
         /// The file.
         file: String,
         /// The line, from 1.
         line: usize,
-        /// What is wrong there.
+        /// The problem.
         problem: SplitProblem,
     },
-    /// A count that is none.
+    /// An invalid repeat count.
     #[error("{file}, line {line}: `{text}` is no count of repetitions; write one from 1 to {most}")]
     Repeat {
         /// The file.
         file: String,
         /// The line, from 1.
         line: usize,
-        /// What stands there.
+        /// The text in its place.
         text: String,
-        /// The largest count.
+        /// The maximum.
         most: u32,
     },
-    /// Two dialects with different tests.
+    /// The files of two dialects have different numbers of statements.
     #[error(
         "{file} has {found} statements, and {other} has {expected}; \
          answers are compared statement by statement, so both need as many"
@@ -99,35 +99,36 @@ pub enum CustomError {
     Count {
         /// The file.
         file: String,
-        /// How many there are.
+        /// The number of statements.
         found: usize,
         /// The file it replaces.
         other: String,
-        /// How many there should be.
+        /// The expected number.
         expected: usize,
     },
-    /// No text for such engines.
+    /// There is no file for the engine's dialect.
     #[error("{file} is missing for engines that speak {}; write it, or {other}", .dialect.name())]
     Dialect {
         /// The file of that dialect.
         file: String,
         /// The file for all dialects.
         other: String,
-        /// What the engine speaks.
+        /// The engine's dialect.
         dialect: Dialect,
     },
 }
 
-/// The largest count of repetitions of a query.
+/// Maximum repetitions of a query.
 pub const REPETITIONS_MAX: u32 = 1_000_000;
 
-/// Characters of a query that make its title, where it has no other.
+/// Length of a title taken from a query, in characters.
 const TITLE_CHARACTERS: usize = 60;
 
-/// The workload that the texts make for engines of that dialect.
+/// Builds the workload for engines of that dialect.
 ///
 /// # Errors
-/// When they make none.
+///
+/// If the texts do not form one.
 pub fn workload(texts: &CustomTexts, dialect: Dialect) -> Result<Workload, CustomError> {
     let steps = files::steps(texts)?;
     let mut tests = Vec::new();
@@ -177,7 +178,7 @@ fn hash(texts: &CustomTexts) -> String {
 }
 
 fn statements(file: &CustomFile, dialect: Dialect) -> Result<Vec<Statement<'_>>, CustomError> {
-    // A mark that some editors put before a text.
+    // A byte order mark.
     let text = file.text.strip_prefix('\u{feff}').unwrap_or(&file.text);
     let statements = split(text, dialect).map_err(|error| CustomError::Split {
         file: file.name.clone(),
@@ -232,7 +233,7 @@ fn query(file: &CustomFile, statement: &Statement<'_>) -> Result<Test, CustomErr
     Ok(test(title, script))
 }
 
-/// The text behind a word at the beginning of a comment, with or without a colon.
+/// The text after a keyword at the start of a comment, with or without a colon.
 fn directive<'a>(statement: &Statement<'a>, word: &str) -> Option<(usize, &'a str)> {
     statement
         .comments
@@ -286,14 +287,14 @@ fn title(statement: &Statement<'_>) -> String {
     }
 }
 
-/// Shortest and longest text that is looked for in the files of an engine.
+/// Minimum and maximum length of the text that is searched for in an engine's files.
 const CANARY_BYTES: std::ops::RangeInclusive<usize> = 8..=64;
 
-/// Quoted texts that are tried.
+/// Maximum number of quoted texts that are considered.
 const CANARIES_TRIED: usize = 1000;
 
-/// The longest plain quoted text near the beginning of the load: it is likely to be stored as it
-/// is. Empty where there is none.
+/// The longest plain quoted text near the beginning of the load, which is probably stored
+/// unchanged. Empty if there is none.
 fn canary(load: &str) -> String {
     load.split('\'')
         .skip(1)

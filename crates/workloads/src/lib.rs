@@ -1,8 +1,8 @@
 //! Workloads as pure generators of SQL.
 //!
-//! A workload is a list of named tests that run one after the other on one database. Its text is a
-//! function of nothing but what is asked for ([`Spec`]) and of the SQL that the engine speaks
-//! ([`Dialect`]): no clock, no file, no environment.
+//! A workload is a list of named tests that run one after the other on one database. Its text
+//! depends only on its parameters ([`Spec`]) and the engine's dialect ([`Dialect`]): no clock, no
+//! file, no environment.
 
 pub mod concurrent;
 pub mod custom;
@@ -27,18 +27,18 @@ pub use spec::{BuildError, CATALOGUE, Parameters, Spec, build};
 pub struct Workload {
     /// The name on the command line.
     pub name: String,
-    /// One sentence on what it is.
+    /// A one-sentence description.
     pub description: String,
     /// The tests, in the order in which they run.
     pub tests: Vec<Test>,
-    /// Words that stand in the stored rows: a database file that shows them is readable by anyone.
+    /// Words from the stored rows: if a database file contains them, it is readable by anyone.
     pub canary: String,
-    /// SHA-256 of all scripts, one after the other, in hexadecimal digits. It is the same for every
-    /// dialect, as it names the workload.
+    /// SHA-256 of all scripts, concatenated, in hexadecimal digits. It is the same for every
+    /// dialect, since it identifies the workload.
     pub sha256: String,
 }
 
-/// One test: a script, and what the tables must hold when it has run.
+/// One test: a script, and the facts that hold after it.
 #[derive(Debug, Clone)]
 pub struct Test {
     /// Counts from 1.
@@ -49,25 +49,25 @@ pub struct Test {
     pub script: Script,
     /// Known facts about the database after this test.
     pub oracle: Vec<Fact>,
-    /// Work that is no script, which is done after the statements.
+    /// Work other than a script, done after the statements.
     pub step: Option<Work>,
 }
 
-/// Work that is no script.
+/// Work other than a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     /// Several connections read and write at once.
     Concurrent(concurrent::Step),
-    /// The tables of [`tpcc`] are made and filled.
+    /// Creates and fills the tables of [`tpcc`].
     TpccTables {
         /// One of [`tpcc::SCALES`].
         scale: u32,
     },
-    /// Terminals of [`tpcc`] work at once.
+    /// Terminals of [`tpcc`] working concurrently.
     Tpcc(tpcc::Step),
 }
 
-/// What a query must answer, known from other database engines.
+/// The known result of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
     /// A query that yields one row of integers.
@@ -88,7 +88,7 @@ impl Test {
     }
 }
 
-/// The SQL that an engine speaks.
+/// A dialect of SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dialect {
@@ -101,7 +101,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Whose SQL it is.
+    /// The name of the product.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "SQLite",
@@ -110,7 +110,7 @@ impl Dialect {
         }
     }
 
-    /// The word in the name of a file that is for engines of this dialect alone.
+    /// The word for this dialect in file names.
     pub fn file_word(self) -> &'static str {
         match self {
             Self::Sqlite => "sqlite",

@@ -1,4 +1,4 @@
-//! Numbers that are drawn for a place, not one after the other: any of them can be had alone.
+//! A hash that turns coordinates into random numbers, so that each can be computed independently.
 
 /// The finaliser of SplitMix64.
 pub(crate) fn mix(value: u64) -> u64 {

@@ -33,7 +33,7 @@ const POWERS_OF_THOUSAND: [(u32, &str); 3] = [
     (1000, "thousand"),
 ];
 
-/// The name of a number.
+/// The English name of a number.
 pub(crate) fn number_name(number: u32) -> String {
     let mut name = String::with_capacity(48);
     append(&mut name, number);

@@ -1,6 +1,6 @@
-//! The text of a test, and where each of its statements ends.
+//! The text of a test, and the end of each of its statements.
 
-/// Statements one after the other, in one text.
+/// Statements in one text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Script {
     text: String,
@@ -14,7 +14,7 @@ impl Script {
         Self::default()
     }
 
-    /// A text of one statement a line.
+    /// A script with one statement per line.
     pub fn lines(text: String) -> Self {
         let mut ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
         if !text.is_empty() && !text.ends_with('\n') {
@@ -30,14 +30,14 @@ impl Script {
         script
     }
 
-    /// Adds a statement, with its semicolon; it stands on lines of its own.
+    /// Adds a statement, with its semicolon, on new lines.
     pub fn push(&mut self, statement: &str) {
         self.text.push_str(statement);
         self.text.push('\n');
         self.ends.push(self.text.len());
     }
 
-    /// The statements in order, without the line feed at their end.
+    /// The statements in order, without the final line feed.
     pub fn statements(&self) -> impl ExactSizeIterator<Item = &str> {
         let mut start = 0;
         self.ends.iter().map(move |&end| {

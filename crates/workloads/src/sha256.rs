@@ -1,4 +1,4 @@
-//! SHA-256 (FIPS 180-4) of texts, one after the other.
+//! SHA-256 (FIPS 180-4) of concatenated texts.
 
 use sha2::{Digest, Sha256};
 

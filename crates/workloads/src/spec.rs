@@ -1,4 +1,4 @@
-//! What can be asked for: workloads by name, with their parameters.
+//! Workloads by name, with their parameters.
 
 use std::ops::RangeInclusive;
 
@@ -8,20 +8,20 @@ use crate::concurrent::Arrivals;
 use crate::tpcc::Isolation;
 use crate::{Dialect, Workload, concurrent, pinger, speed, speedtest, tpcc};
 
-/// Which workload is asked for, with its parameters.
+/// A workload with its parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case")]
 pub enum Spec {
     /// The 15 published speed tests.
     Speed {
-        /// How many times the published work, see [`speed::SCALES`].
+        /// Multiple of the published work, see [`speed::SCALES`].
         scale: u32,
     },
     /// SQLite's standard performance test.
     Speedtest {
         /// Relative size, see [`speedtest::SIZES`].
         size: u32,
-        /// Whether tests of single queries are a transaction each.
+        /// Whether each test of single queries is one transaction.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         big_transactions: bool,
     },
@@ -29,36 +29,36 @@ pub enum Spec {
     Pinger,
     /// Several connections at once.
     Concurrent {
-        /// Operations per second that are due in open steps, see [`concurrent::RATES`].
+        /// Rate of open steps in operations per second, see [`concurrent::RATES`].
         rate: u32,
-        /// How these come.
+        /// The arrival process.
         #[serde(default = "Arrivals::of_older_runs")]
         arrivals: Arrivals,
         /// Seconds of a step, see [`concurrent::SECONDS`].
         seconds: u32,
     },
-    /// TPC-C's transactions.
+    /// The transactions of TPC-C.
     Tpcc {
         /// Warehouses, see [`tpcc::SCALES`].
         scale: u32,
         /// Terminals of each step, see [`tpcc::TERMINALS`].
         terminals: Vec<u32>,
-        /// What the server promises.
+        /// The isolation level.
         isolation: Isolation,
         /// Seconds of a step, see [`concurrent::SECONDS`].
         seconds: u32,
     },
-    /// The user's own statements.
+    /// A user-defined workload.
     Custom {
         /// The folder they are read from.
         folder: String,
-        /// [`Workload::sha256`] that they must have.
+        /// The expected [`Workload::sha256`], if any.
         #[serde(default)]
         sha256: Option<String>,
     },
 }
 
-/// Parameters as they are given on a command line; each belongs to some workloads.
+/// Parameters from a command line; each is valid for some workloads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parameters {
     /// Relative size of `speedtest`.
@@ -69,7 +69,7 @@ pub struct Parameters {
     pub scale: Option<u32>,
     /// Operations per second of `concurrent`.
     pub rate: Option<u32>,
-    /// How operations come in open steps of `concurrent`.
+    /// The arrival process of `concurrent`.
     pub arrivals: Option<Arrivals>,
     /// Seconds of a step of `concurrent` and `tpcc`.
     pub seconds: Option<u32>,
@@ -79,10 +79,10 @@ pub struct Parameters {
     pub isolation: Option<Isolation>,
 }
 
-/// Why there is no such workload.
+/// Why a workload cannot be built.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum BuildError {
-    /// Nothing has that name.
+    /// Unknown name.
     #[error("there is no workload `{name}`; there are: {known}, and any folder, as ./{name}")]
     Unknown {
         /// The name asked for.
@@ -90,7 +90,7 @@ pub enum BuildError {
         /// The names there are.
         known: String,
     },
-    /// A parameter that this workload does not have.
+    /// The workload does not have this parameter.
     #[error("workload `{workload}` has no parameter {parameter}; leave it out")]
     Parameter {
         /// The workload.
@@ -98,7 +98,7 @@ pub enum BuildError {
         /// The parameter, as on the command line.
         parameter: &'static str,
     },
-    /// A parameter beyond its bounds.
+    /// A parameter out of range.
     #[error("{parameter} {value} of workload `{workload}` is not within {least} to {most}")]
     Range {
         /// The workload.
@@ -112,13 +112,13 @@ pub enum BuildError {
         /// The largest value.
         most: u32,
     },
-    /// A workload of the user's own is built from texts, see [`crate::custom::workload`].
+    /// A user-defined workload is built from texts, see [`crate::custom::workload`].
     #[error("the files in {folder} have not been read")]
     Texts {
         /// The folder.
         folder: String,
     },
-    /// The workload has no text for such engines.
+    /// The workload is not available in this dialect.
     #[error(
         "workload `{workload}` is {}'s SQL: an engine that speaks {} cannot run it; \
          leave the engine out or choose another workload",
@@ -127,18 +127,19 @@ pub enum BuildError {
     Dialect {
         /// The workload.
         workload: String,
-        /// The dialect it is written in.
+        /// The dialect it is available in.
         language: Dialect,
-        /// The dialect it was asked for in.
+        /// The requested dialect.
         dialect: Dialect,
     },
 }
 
 impl Spec {
-    /// The workload of that name with parameters for which none are named.
+    /// The workload of that name with default parameters.
     ///
     /// # Errors
-    /// When there is none.
+    ///
+    /// If there is none.
     pub fn named(name: &str) -> Result<Self, BuildError> {
         Self::parse(name, &Parameters::default())
     }
@@ -146,7 +147,8 @@ impl Spec {
     /// The workload of that name with these parameters.
     ///
     /// # Errors
-    /// When there is none, or it has no such parameter, or not that far.
+    ///
+    /// If there is none, or it does not have a parameter, or one is out of range.
     pub fn parse(name: &str, parameters: &Parameters) -> Result<Self, BuildError> {
         let spec = match name {
             "speed" => Self::Speed {
@@ -189,7 +191,7 @@ impl Spec {
         Ok(spec)
     }
 
-    /// Each parameter belongs to some workloads.
+    /// Checks that each given parameter is valid for the workload.
     fn check_given(&self, name: &str, parameters: &Parameters) -> Result<(), BuildError> {
         let given: [(&str, bool, &[&str]); 8] = [
             ("--size", parameters.size.is_some(), &["speedtest"]),
@@ -220,10 +222,11 @@ impl Spec {
         Ok(())
     }
 
-    /// Whether the workload has a text in that dialect, without making it.
+    /// Checks whether the workload can be built in that dialect, without building it.
     ///
     /// # Errors
-    /// When it has none, or its parameters are out of range.
+    ///
+    /// If it is not available, or a parameter is out of range.
     pub fn check(&self, dialect: Dialect) -> Result<(), BuildError> {
         self.check_bounds()?;
         let language = match self {
@@ -253,7 +256,7 @@ impl Spec {
         }
     }
 
-    /// The arguments that ask for it, as on a command line after `--workload`.
+    /// The command-line arguments after `--workload` that select it.
     pub fn arguments(&self) -> String {
         match self {
             Self::Speed { scale: 1 } | Self::Pinger => self.name().to_owned(),
@@ -331,7 +334,7 @@ impl Spec {
     }
 }
 
-/// The workloads there are: name, and a sentence on each.
+/// All workloads: name, and a one-sentence description.
 pub const CATALOGUE: [(&str, &str); 5] = [
     ("speed", speed::DESCRIPTION),
     ("speedtest", speedtest::DESCRIPTION),
@@ -340,14 +343,16 @@ pub const CATALOGUE: [(&str, &str); 5] = [
     ("tpcc", tpcc::DESCRIPTION),
 ];
 
-/// Makes the text of a workload for engines of that dialect.
+/// Builds a workload for engines of that dialect.
 ///
 /// # Errors
-/// When it has no text in that dialect, or its parameters are out of range.
+///
+/// If it is not available in that dialect, or a parameter is out of range.
 pub fn build(spec: &Spec, dialect: Dialect) -> Result<Workload, BuildError> {
     spec.check(dialect)?;
     Ok(match spec {
-        // The 15 tests are the same text everywhere: as published, the servers ran it unmodified.
+        // The text is the same in all dialects: in the published comparison, too, the servers ran
+        // it unmodified.
         Spec::Speed { scale } => speed::scaled(*scale),
         Spec::Speedtest {
             size,
@@ -475,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn big_transactions_are_asked_for_and_told() {
+    fn big_transactions_are_an_option_and_reported() {
         let parameters = Parameters {
             size: Some(2),
             big_transactions: true,

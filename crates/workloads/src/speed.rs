@@ -1,7 +1,7 @@
 //! Workload `speed`: the 15 tests of SQLite's `tool/speedtest.tcl`, byte for byte.
 //!
-//! The same scripts made the comparison of SQLite with PostgreSQL and MySQL published in 2002 and
-//! that of SQLcrypt with SQLite published in 2004; [`published`] holds their figures.
+//! The comparison of SQLite with PostgreSQL and MySQL published in 2002, and that of SQLcrypt with
+//! SQLite published in 2004, used the same scripts; [`published`] has their figures.
 
 mod generator;
 mod oracle;
@@ -13,11 +13,11 @@ use generator::Sizes;
 /// SHA-256 of the 15 scripts, one after the other.
 pub const SHA256: &str = "950349cffdbb95c872f27ad438b53cb1330f69f30ea8279170c5161f2ba52a18";
 
-/// Scales that can be asked for: numbers of rows and limits stay within 32 bits, and the largest
-/// script within the memory of a small machine.
+/// Allowed scales: row counts and limits fit in 32 bits, and the largest script fits in the memory
+/// of a small machine.
 pub const SCALES: std::ops::RangeInclusive<u32> = 1..=100;
 
-/// One sentence on what it is.
+/// A one-sentence description.
 pub(crate) const DESCRIPTION: &str =
     "the 15 published speed tests of SQLite (2002) and SQLcrypt (2004); takes --scale";
 
@@ -26,7 +26,7 @@ pub fn workload() -> Workload {
     scaled(1)
 }
 
-/// The workload at one scale, which is among [`SCALES`].
+/// The workload at a scale from [`SCALES`].
 pub(crate) fn scaled(scale: u32) -> Workload {
     let tests = scaled_tests(scale);
     let sha256 = if scale == 1 {
@@ -43,13 +43,12 @@ pub(crate) fn scaled(scale: u32) -> Workload {
     }
 }
 
-/// The 15 tests as published, in their order, which matters: each works on what the ones before it
-/// left.
+/// The 15 tests as published. Their order matters: each works on the results of those before.
 pub fn tests() -> Vec<Test> {
     scaled_tests(1)
 }
 
-/// The statements that make and fill the larger table, as in test 2.
+/// The statements that create and fill the larger table, as in test 2.
 pub(crate) fn filling() -> Vec<String> {
     let [_, script, ..] = generator::scripts(1);
     script

@@ -1,12 +1,12 @@
 //! Workload `speedtest`: the standard performance test of SQLite, main set, tests 100 to 990.
 //!
-//! The script equals, byte for byte, what SQLite's own program writes with
-//! `speedtest1 --testset main --memdb --size N --script FILE`. The statements are SQLite's own SQL
-//! (`REPLACE`, `VACUUM`, `PRAGMA`, `WITHOUT ROWID`): no other kind of engine can run it.
+//! The script equals, byte for byte, the output of SQLite's own program with `speedtest1 --testset
+//! main --memdb --size N --script FILE`. The statements are SQLite's own SQL (`REPLACE`, `VACUUM`,
+//! `PRAGMA`, `WITHOUT ROWID`): no other kind of engine can run it.
 //!
-//! With `--big-transactions`, an option of the original too, tests 410 and 510 are a transaction
-//! each. The page on SQLite in browsers was made so: there a transaction for each query costs
-//! more than the query.
+//! With `--big-transactions`, an option of the original too, tests 410 and 510 are one transaction
+//! each. The page on SQLite in browsers used it, because a transaction per query costs more there
+//! than the query.
 
 mod numbers;
 mod oracle;
@@ -17,21 +17,21 @@ use std::fmt::Write;
 
 use crate::{Test, Workload, sha256};
 
-/// Sizes that can be asked for.
+/// Allowed sizes.
 pub const SIZES: std::ops::RangeInclusive<u32> = 1..=1000;
 
-/// The size for which none is named, as in the original.
+/// The default size, as in the original.
 pub const DEFAULT_SIZE: u32 = 100;
 
-/// One sentence on what it is.
+/// A one-sentence description.
 pub(crate) const DESCRIPTION: &str =
     "the standard performance test of SQLite (main set); takes --size and --big-transactions";
 
-/// Settings that the original puts before the first test where the database is in memory. The
-/// lab does not run them: the second changes nothing, the first has no place on a file.
+/// Settings that the original runs before the first test for an in-memory database. The lab skips
+/// them: the second has no effect, the first does not apply to a file.
 const SETTINGS: [&str; 2] = ["PRAGMA temp_store=memory;", "PRAGMA threads=0;"];
 
-/// The workload of one size, which is among [`SIZES`].
+/// The workload at a size from [`SIZES`].
 pub(crate) fn workload(size: u32, big_transactions: bool) -> Workload {
     let oracle = oracle::Oracle::new(size);
     let tests: Vec<Test> = parts::all(size, big_transactions)
@@ -55,14 +55,13 @@ pub(crate) fn workload(size: u32, big_transactions: bool) -> Workload {
     }
 }
 
-/// Statements in the script of that size without big transactions, the two settings at its
-/// beginning among them.
+/// The number of statements in the script of that size without big transactions, including the two
+/// settings at its start.
 pub fn statement_count(size: u32) -> u32 {
     5900 * size + 126
 }
 
-/// The whole script, as the original writes it: each test between a line that begins it and one
-/// that ends it.
+/// The whole script as the original writes it, with a line before and after each test.
 pub fn script(tests: &[Test]) -> String {
     let bytes: usize = tests
         .iter()
@@ -79,7 +78,7 @@ pub fn script(tests: &[Test]) -> String {
     script
 }
 
-/// The script of one test between the line that begins it and the one that ends it.
+/// The script of one test, with the lines before and after it.
 pub fn marked(test: &Test) -> String {
     let number = original_number(test);
     let mut script = String::with_capacity(test.script.text().len() + 128);
@@ -90,7 +89,7 @@ pub fn marked(test: &Test) -> String {
     script
 }
 
-/// The number that the original gives to a test, which stands at the beginning of its title.
+/// The original's number of a test, with which its title begins.
 pub fn original_number(test: &Test) -> &str {
     test.title.split(' ').next().unwrap_or_default()
 }

@@ -1,12 +1,12 @@
-//! Workload `tpcc`: orders, payments and deliveries of a wholesaler, by terminals that work at
-//! once.
+//! Workload `tpcc`: orders, payments and deliveries of a wholesaler, from concurrent terminals.
 //!
-//! The tables, their rows and the five transactions follow TPC-C, revision 5.11; the statements
-//! are those of BenchBase, which the published comparison of confidential databases ran. Unlike
-//! there, terminals do not wait between transactions, and no figure is a tpmC.
+//! The tables, their rows and the five transactions follow TPC-C, revision 5.11; the statements are
+//! those of BenchBase, which the published comparison of confidential databases ran. Unlike in
+//! TPC-C, terminals do not wait between transactions, and no figure is a tpmC.
 //!
-//! The tests are: the tables are made and filled; then, for each number of terminals asked for,
-//! they work for a while. What the tables must say afterwards is in [`consistency`].
+//! The tests: the tables are created and filled; then, for each requested number of terminals, the
+//! terminals work for a while. [`consistency`] has the conditions that the tables must satisfy
+//! afterwards.
 
 pub mod consistency;
 pub mod population;
@@ -26,35 +26,35 @@ use population::Sizes;
 
 pub use random::ORIGINAL;
 
-/// One sentence on what it is.
+/// A one-sentence description.
 pub(crate) const DESCRIPTION: &str = "TPC-C's five transactions on PostgreSQL, also behind a proxy \
      that encrypts columns; takes --scale, --terminals, --isolation and --seconds";
 
-/// Scales that can be asked for: warehouses, or 0 for two small ones.
+/// Allowed scales: the number of warehouses, or 0 for two small ones.
 pub const SCALES: RangeInclusive<u32> = 0..=100;
 
-/// Numbers of terminals that can be asked for.
+/// Allowed numbers of terminals.
 pub const TERMINALS: RangeInclusive<u32> = 1..=64;
 
-/// Those of the published test.
+/// The numbers of the published test.
 pub const DEFAULT_TERMINALS: [u32; 4] = [8, 16, 24, 32];
 
-/// Seconds that count, where none are named: as published.
+/// The default measured seconds, as published.
 pub const DEFAULT_SECONDS: u32 = 60;
 
-/// Which order of transactions the server promises.
+/// The isolation level of transactions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
-    /// As if they ran one after the other: as published.
+    /// As in the published test.
     #[default]
     Serializable,
-    /// They see what was committed before each statement.
+    /// Each statement sees what was committed before it.
     ReadCommitted,
 }
 
 impl Isolation {
-    /// In SQL.
+    /// Its name in SQL.
     pub fn sql(self) -> &'static str {
         match self {
             Self::Serializable => "SERIALIZABLE",
@@ -62,7 +62,7 @@ impl Isolation {
         }
     }
 
-    /// On the command line.
+    /// Its name on the command line.
     pub fn word(self) -> &'static str {
         match self {
             Self::Serializable => "serializable",
@@ -71,33 +71,32 @@ impl Isolation {
     }
 }
 
-/// Terminals at work for a while.
+/// A period in which terminals work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// The scale of the tables.
     pub scale: u32,
-    /// How many terminals there are, each with a connection and a thread.
+    /// The number of terminals, each with a connection and a thread.
     pub terminals: u32,
-    /// What the server promises them.
+    /// The isolation level.
     pub isolation: Isolation,
-    /// Seconds that count.
+    /// The measured seconds.
     pub seconds: u32,
 }
 
 impl Step {
-    /// Seconds before them, which are run and not counted.
+    /// Seconds of the warm-up, which is not counted.
     pub fn warm_up_seconds(&self) -> u32 {
         (self.seconds / 6).clamp(1, 10)
     }
 
-    /// How many rows the tables began with.
+    /// The initial sizes of the tables.
     pub fn sizes(&self) -> Sizes {
         Sizes::of_scale(self.scale)
     }
 }
 
-/// The statements that make the tables, or the first transactions of a step: to be read; nobody
-/// runs this text.
+/// The statements that create the tables, or the first transactions of a step; only for display.
 pub fn preview(test: &Test) -> Option<String> {
     const ROWS: usize = 3;
     const PREVIEWED: u64 = 20;
@@ -129,7 +128,8 @@ pub fn preview(test: &Test) -> Option<String> {
     }
 }
 
-/// What is asked for.
+/// The parameters of the workload. Its `Debug` form is part of the workload's digest, so names of
+/// type and fields must not change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wish<'a> {
     pub(crate) scale: u32,
@@ -138,10 +138,10 @@ pub(crate) struct Wish<'a> {
     pub(crate) seconds: u32,
 }
 
-/// Raised when the rows or transactions of the same wish become others.
+/// Raised when the same parameters produce other rows or transactions.
 const GENERATION: u32 = 1;
 
-/// The workload. Its rows are made when they are loaded: they are many.
+/// The workload. Its rows are generated when they are loaded, since there are many.
 pub(crate) fn workload(wish: &Wish<'_>) -> Workload {
     let test = |number, title, work| Test {
         number,

@@ -1,4 +1,4 @@
-//! Workload `custom`: what a folder makes, what is refused, and statements cut apart.
+//! Workload `custom`: what a folder becomes, what is refused, and splitting of statements.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use proptest::prelude::*;
@@ -107,7 +107,7 @@ fn refused(files: &[(&str, &str)], dialect: Dialect) -> String {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_file_and_line() {
+fn errors_are_reported_with_file_and_line() {
     let sqlite = Dialect::Sqlite;
     let message = refused(&[("queries.sql", "SELECT 1;")], sqlite);
     assert!(message.starts_with("schema.sql is missing"), "{message}");
@@ -216,7 +216,7 @@ fn semicolons_inside_of_something_end_nothing() {
 }
 
 #[test]
-fn what_means_something_to_one_engine_is_plain_to_another() {
+fn syntax_of_one_dialect_is_plain_text_to_another() {
     assert_eq!(pieces("SELECT a[1;2]", Dialect::Postgres).len(), 2);
     assert_eq!(pieces("SELECT 'a\\'; SELECT 'b'", Dialect::Sqlite).len(), 2);
     assert_eq!(pieces("SELECT 1 # 2; SELECT 3", Dialect::Postgres).len(), 2);
@@ -228,7 +228,7 @@ fn what_means_something_to_one_engine_is_plain_to_another() {
 }
 
 #[test]
-fn what_is_opened_must_be_closed() {
+fn unterminated_parts_are_refused() {
     let quote = |mark| SplitProblem::Quote { mark };
     let cases = [
         (Dialect::Sqlite, "SELECT 1;\n\"a", 2, quote('"')),
@@ -287,7 +287,7 @@ fn dialect() -> impl Strategy<Value = Dialect> {
     ]
 }
 
-/// Pieces of statements, whole for every dialect.
+/// Pieces of statements that are complete in every dialect.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-zA-Z][a-z0-9_]{0,6}",
@@ -302,7 +302,7 @@ fn piece() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A statement that begins and ends with a word that is no shell's command.
+/// A statement whose first word is not a shell command.
 fn statement() -> impl Strategy<Value = String> {
     prop::collection::vec(piece(), 0..8)
         .prop_map(|pieces| format!("SELECT {} END", pieces.join(" ")))
@@ -311,12 +311,12 @@ fn statement() -> impl Strategy<Value = String> {
 /// What may stand between two statements.
 const BETWEEN: [&str; 5] = [";", " ;\n", ";;\n", "; -- ; '\n", ";/*;*/"];
 
-/// Words and marks by which bodies and quotes begin and end.
+/// Words and characters that begin or end bodies and quotes.
 const WORDS: [&str; 13] = [
     "CREATE", "TRIGGER", "BEGIN", "END", "ATOMIC", ";", "(", ")", "$a$", "'", "SELECT", "/*", "*/",
 ];
 
-/// Texts in which marks that mean something are frequent.
+/// Texts with many special characters.
 const MARKED: &str = "[a-zA-Z0-9 ;'\"`\\[\\]$()*/\\\\#.\n-]{0,60}|\\PC{0,40}";
 
 proptest! {
@@ -334,7 +334,7 @@ proptest! {
     fn any_text_is_cut_or_refused(text in MARKED, dialect in dialect()) {
         let mut rest = text.as_str();
         for statement in split(&text, dialect).unwrap_or_default() {
-            // Each stands in the text, after the one before it.
+            // Each occurs in the text, after the one before it.
             let place = rest.find(statement.text);
             prop_assert!(place.is_some());
             rest = &rest[place.unwrap() + statement.text.len()..];

@@ -1,4 +1,4 @@
-//! Workload `pinger` holds the rows it says, and what was published of it.
+//! Workload `pinger` has the expected rows, including the published ones.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use sha2::{Digest, Sha256};

@@ -1,4 +1,4 @@
-//! Workload `speed` is what was published, to the byte.
+//! Workload `speed` equals the published scripts, byte for byte.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use sha2::{Digest, Sha256};
@@ -52,7 +52,7 @@ fn each_script_has_its_known_hash() {
     }
 }
 
-/// What one page shows of one test.
+/// The lines of one test that a page shows.
 struct Shown {
     number: u32,
     before: Vec<&'static str>,
@@ -60,7 +60,7 @@ struct Shown {
     after: Vec<&'static str>,
 }
 
-/// Reads a file of visible lines: `# N` begins a test, `... N` stands for lines left out.
+/// Parses a file of the visible lines: `# N` begins a test, `... N` stands for omitted lines.
 fn shown(text: &'static str) -> Vec<Shown> {
     let mut tests: Vec<Shown> = Vec::new();
     for line in text.lines() {
@@ -86,7 +86,7 @@ fn shown(text: &'static str) -> Vec<Shown> {
     tests
 }
 
-/// True when the lines occur in that order, perhaps with others between them.
+/// Whether the lines occur in that order, possibly with others between them.
 fn in_order(shown: &[&str], script: &[&str]) -> bool {
     let mut script = script.iter();
     shown
@@ -95,7 +95,7 @@ fn in_order(shown: &[&str], script: &[&str]) -> bool {
 }
 
 #[test]
-fn every_line_shown_in_2004_stands_where_it_should() {
+fn every_line_shown_in_2004_is_at_its_position() {
     let pages = shown(include_str!("visible/speed-2004.txt"));
     let tests = speed::tests();
     assert_eq!(pages.len(), 15);
@@ -122,7 +122,7 @@ fn every_line_shown_in_2004_stands_where_it_should() {
 }
 
 #[test]
-fn every_line_shown_in_2002_stands_in_the_first_or_last_three() {
+fn every_line_shown_in_2002_is_among_the_first_or_last_three() {
     let pages = shown(include_str!("visible/speed-2002.txt"));
     let tests = speed::tests();
     assert_eq!(pages.len(), 15);
@@ -134,7 +134,7 @@ fn every_line_shown_in_2002_stands_in_the_first_or_last_three() {
             assert!(in_order(&page.before, &script), "test {}", page.number);
             continue;
         };
-        // Three lines were shown at each end; some of them were lost from the page since.
+        // Three lines were shown at each end; some of them have since disappeared from the page.
         assert_eq!(omitted, script.len() - 6, "test {}", page.number);
         assert!(in_order(&page.before, &script[..3]), "test {}", page.number);
         assert!(
@@ -199,7 +199,7 @@ const READ: [(usize, [i64; 4], Option<[i64; 4]>); 8] = [
 ];
 
 #[test]
-fn the_oracle_says_what_three_engines_held() {
+fn the_oracle_agrees_with_three_engines() {
     let tests = speed::tests();
     for (number, t1, t2) in READ {
         let facts: Vec<(bool, &[i64])> = tests[number - 1]
@@ -214,7 +214,7 @@ fn the_oracle_says_what_three_engines_held() {
 }
 
 #[test]
-fn a_scale_multiplies_what_touches_few_rows() {
+fn a_scale_multiplies_statements_that_touch_few_rows() {
     let scaled = build(&Spec::Speed { scale: 3 }, Dialect::Sqlite).unwrap();
     let counts: Vec<usize> = scaled.tests.iter().map(Test::statement_count).collect();
     assert_eq!(

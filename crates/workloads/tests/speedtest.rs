@@ -1,4 +1,4 @@
-//! Workload `speedtest` is what SQLite's own program writes, to the byte.
+//! Workload `speedtest` equals the output of SQLite's own program, byte for byte.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use sha2::{Digest, Sha256};
@@ -65,7 +65,7 @@ const SCRIPTS: [(u32, usize, &str); 7] = [
 ];
 
 #[test]
-fn every_script_is_that_of_the_original() {
+fn every_script_equals_the_original() {
     for (size, lines, hash) in SCRIPTS {
         let script = speedtest::script(&workload(size).tests);
         assert_eq!(script.lines().count(), lines, "size {size}");

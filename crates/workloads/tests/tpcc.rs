@@ -1,5 +1,5 @@
-//! Workload `tpcc`: its rows are consistent from the beginning, its transactions are mixed as the
-//! specification says, and each broken condition is found.
+//! Workload `tpcc`: its initial rows are consistent, its transactions are mixed as specified, and
+//! each violated condition is detected.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::collections::HashMap;
@@ -45,7 +45,7 @@ fn place(table: &Table, row: &Row, prefix: &str) -> Place {
     (of("w_id"), of("d_id"))
 }
 
-/// The tables at the beginning.
+/// The initial tables.
 #[derive(Clone)]
 struct Tables {
     warehouses: Vec<(u32, i64)>,
@@ -61,8 +61,8 @@ impl Tables {
             let Value::Float(paid) = column(&CUSTOMER, &row, "c_ytd_payment") else {
                 panic!("{row:?}");
             };
-            let own = found.entry(place(&CUSTOMER, &row, "c_")).or_default();
-            own.customers.push(Customer {
+            let district = found.entry(place(&CUSTOMER, &row, "c_")).or_default();
+            district.customers.push(Customer {
                 id: integer(&CUSTOMER, &row, "c_id"),
                 balance: digits(&CUSTOMER, &row, "c_balance"),
                 paid: (paid * 100.0) as i64,
@@ -73,8 +73,8 @@ impl Tables {
                 Value::Integer(carrier) => Some(carrier),
                 _ => None,
             };
-            let own = found.get_mut(&place(&OORDER, &row, "o_")).unwrap();
-            own.orders.push(Order {
+            let district = found.get_mut(&place(&OORDER, &row, "o_")).unwrap();
+            district.orders.push(Order {
                 id: integer(&OORDER, &row, "o_id"),
                 customer: integer(&OORDER, &row, "o_c_id"),
                 carrier,
@@ -82,12 +82,12 @@ impl Tables {
             });
         }
         for row in rows(&NEW_ORDER, SMALL) {
-            let own = found.get_mut(&place(&NEW_ORDER, &row, "no_")).unwrap();
-            own.pending.push(integer(&NEW_ORDER, &row, "no_o_id"));
+            let district = found.get_mut(&place(&NEW_ORDER, &row, "no_")).unwrap();
+            district.pending.push(integer(&NEW_ORDER, &row, "no_o_id"));
         }
         for row in rows(&ORDER_LINE, SMALL) {
-            let own = found.get_mut(&place(&ORDER_LINE, &row, "ol_")).unwrap();
-            own.lines.push(Line {
+            let district = found.get_mut(&place(&ORDER_LINE, &row, "ol_")).unwrap();
+            district.lines.push(Line {
                 order: integer(&ORDER_LINE, &row, "ol_o_id"),
                 cents: digits(&ORDER_LINE, &row, "ol_amount"),
                 delivered: column(&ORDER_LINE, &row, "ol_delivery_d") != Value::Null,
@@ -172,7 +172,7 @@ fn each_broken_condition_is_found() {
         }),
         (10, |tables| tables.at((1, 1)).customers[2].balance += 1),
         (11, |tables| {
-            // A delivery that was done and not acknowledged.
+            // A delivery that was committed but not acknowledged.
             let rows = tables.at((1, 1));
             let order = rows.pending.remove(0);
             rows.orders[order as usize - 1].carrier = Some(1);
@@ -227,7 +227,7 @@ fn a_lost_commit_is_found() {
 }
 
 #[test]
-fn rows_are_as_many_as_said_fit_their_columns_and_are_the_same_each_time() {
+fn rows_have_the_specified_count_fit_their_columns_and_are_the_same_each_time() {
     let counts = [2, 100, 200, 20, 600, 600, 600, 180];
     for (table, count) in TABLES.iter().zip(counts) {
         assert_eq!(rows(table, SMALL).count(), count, "{}", table.name);
@@ -368,9 +368,9 @@ fn payments_are_as_the_specification_says() {
     about(by_name, payments * 60 / 100, "customers by name");
 }
 
-/// With one warehouse there is no other; a customer who is asked for by name is always there.
+/// With one warehouse there is no other; a customer searched for by name always exists.
 #[test]
-fn nobody_asks_for_what_is_not_there() {
+fn transactions_refer_only_to_existing_rows() {
     let one = Sizes {
         warehouses: 1,
         ..SMALL

@@ -8,11 +8,11 @@ use rusqlite::{Connection, LoadExtensionGuard, OpenFlags};
 
 type Outcome<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
-/// Loaded on any connection, the extension stays for the whole process.
+/// Once loaded on any connection, the extension stays for the whole process.
 fn load_extension() -> Outcome {
     let any = Connection::open_in_memory()?;
     let extension = std::env::var("STRONGROOM_EXTENSION")?;
-    // SAFETY: the library is Strongroom's, and runs no SQL of anybody.
+    // SAFETY: the library is Strongroom's, and runs no SQL from elsewhere.
     unsafe {
         let _guard = LoadExtensionGuard::new(&any)?;
         any.load_extension(extension, None::<&str>)?;

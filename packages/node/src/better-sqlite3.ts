@@ -1,5 +1,5 @@
-// better-sqlite3, which takes no URI: Strongroom becomes the default VFS of its SQLite, and the key
-// stands in the variables of the environment while a database is opened.
+// Support for better-sqlite3, which accepts no URI: Strongroom becomes the default VFS of its
+// SQLite, and the key is in environment variables while a database is opened.
 import { type Connection, check } from './check.js';
 import { load } from './extension.js';
 import { type FileKey, type Path, absolute, given, misuse } from './keys.js';
@@ -22,8 +22,8 @@ type Loading = Connection & { loadExtension(path: string): unknown };
 const loaded = new WeakSet<object>();
 
 /**
- * Opens an encrypted database with better-sqlite3, or makes a new one, and checks the key at once.
- * The key is in a file: nothing else reaches the extension there.
+ * Opens an encrypted database with better-sqlite3, or creates one, and checks the key at once. The
+ * key must be in a file: nothing else can be passed to the extension there.
  */
 export function openBetterSqlite3<Database extends object, Options extends object>(
   Class: BetterSqlite3<Database, Options>,
@@ -59,7 +59,7 @@ export function openBetterSqlite3<Database extends object, Options extends objec
     const database = new Class(file, how);
     const state = check(database as Connection, create);
     if (state === 'new' && cipher !== undefined) {
-      // One of four names; of a database that is there the cipher is as it is.
+      // `cipher` is one of four names. An existing database keeps its cipher.
       (database as Connection).prepare(`PRAGMA strongroom_cipher='${cipher}'`).get();
     }
     return database;

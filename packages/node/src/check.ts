@@ -1,10 +1,10 @@
-// Whether a connection that was opened is to be used: the extension lets any file be opened, and
-// refuses its content afterwards.
+// Checks a new connection: the extension lets any file be opened, and refuses access to its content
+// afterwards.
 import { isMainThread } from 'node:worker_threads';
 
 import { StrongroomError } from './errors.js';
 
-/** What connections of all clients can do. */
+/** The methods that the connections of all clients have. */
 export interface Connection {
   prepare(sql: string): { get(): unknown };
   close(): unknown;
@@ -37,7 +37,7 @@ function state(connection: Connection, mayCreate: boolean): 'encrypted' | 'new' 
   if (status.state === 'encrypted') return 'encrypted';
   if (status.state === 'new' && status.key === true) return 'new';
   const reason = ask(connection, 'strongroom_last_error') || 'the database does not open';
-  // A locked one may also wait for a key that could not be read.
+  // It may also be locked because a key could not be read.
   throw reason.startsWith('wrong key')
     ? new StrongroomError('wrong-key', reason)
     : new StrongroomError('unusable', reason + hint());
@@ -46,12 +46,12 @@ function state(connection: Connection, mayCreate: boolean): 'encrypted' | 'new' 
 function ask(connection: Connection, pragma: string): string | undefined {
   const row = connection.prepare(`PRAGMA ${pragma}`).get();
   if (typeof row !== 'object' || row === null) return undefined;
-  // An object, or an array where the caller wants rows so.
+  // An object, or an array if the caller has configured that.
   const [value] = Object.values(row) as unknown[];
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The variables of a worker are its own, and native code sees those of the process. */
+/** A worker has its own copy of the environment, but native code sees that of the process. */
 function hint(): string {
   return isMainThread
     ? ''

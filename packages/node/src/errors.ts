@@ -1,15 +1,15 @@
-/** What went wrong, for programs. */
+/** Error codes for programs. */
 export type ErrorCode =
-  /** The database is encrypted, and not with this key. */
+  /** The database is encrypted with another key. */
   | 'wrong-key'
-  /** The file is no encrypted database, is damaged, or the key cannot be read. */
+  /** The file is not an encrypted database, is damaged, or the key cannot be read. */
   | 'unusable'
-  /** This machine, this Node or this SQLite cannot take the extension. */
+  /** This machine, this Node or this SQLite does not support the extension. */
   | 'not-supported'
-  /** A function was called with what it does not take. */
+  /** A function was called with invalid arguments. */
   | 'misuse';
 
-/** An error of this package. What SQLite itself refuses is an error of the client's own kind. */
+/** An error of this package. Errors of SQLite itself are those of the client library. */
 export class StrongroomError extends Error {
   override readonly name = 'StrongroomError';
 

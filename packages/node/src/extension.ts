@@ -1,4 +1,4 @@
-// The file of the extension, and what is said where it does not load.
+// The path of the extension, and the message if it does not load.
 import { existsSync } from 'node:fs';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ const FILES: Readonly<Record<string, string>> = {
   win32: 'strongroom.dll',
 };
 
-/** The file of the extension, for what loads extensions by itself. */
+/** The path of the extension, for libraries that load extensions themselves. */
 export function extensionPath(): string {
   const machine = `${process.platform}-${process.arch}`;
   const file = FILES[process.platform];

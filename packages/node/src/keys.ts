@@ -1,4 +1,4 @@
-// Keys: what a caller gives, checked, and never repeated in an error.
+// Validates the caller's keys; no error repeats one.
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -9,7 +9,7 @@ export type Path = string | URL;
 
 type Kind = 'keyFile' | 'passphraseFile' | 'key' | 'passphrase';
 
-/** One kind, and none of the others. */
+/** Exactly one kind of key. */
 type Only<K extends Kind, Value> = { readonly [name in K]: Value } & {
   readonly [name in Exclude<Kind, K>]?: never;
 };
@@ -18,7 +18,7 @@ type Only<K extends Kind, Value> = { readonly [name in K]: Value } & {
 export type FileKey =
   /** A file with a key: 32 bytes, or 64 hexadecimal digits. */
   | Only<'keyFile', Path>
-  /** A file with a passphrase; one closing line end does not count. */
+  /** A file with a passphrase; a trailing newline is ignored. */
   | Only<'passphraseFile', Path>;
 
 /** A key or a passphrase that the program has in its memory. */
@@ -31,7 +31,7 @@ export type MemoryKey =
 /** What opens a database. */
 export type Key = FileKey | MemoryKey;
 
-/** A key as the extension takes it. */
+/** A key in the form that the extension accepts. */
 export type Given =
   | { readonly source: 'key_file' | 'passphrase_file'; readonly path: string }
   | { readonly source: 'key_env' | 'passphrase_env'; readonly secret: string };
@@ -40,13 +40,16 @@ const KINDS: readonly Kind[] = ['keyFile', 'passphraseFile', 'key', 'passphrase'
 
 const KEY_SIZE = 32;
 
-/** The extension reads 4,096 bytes; two are the line end that is added here. */
+/** The extension reads 4,096 bytes; two of them are the newline that is added here. */
 const PASSPHRASE_SIZE_MAX = 4094;
 
-/** Of a variable, the extension takes a closing line end away: this one, whatever stands before. */
+/**
+ * The extension removes one trailing newline from a variable's value: this one, which protects a
+ * newline at the end of the passphrase.
+ */
 const LINE_END = '\r\n';
 
-/** Checks what was given. Plain JavaScript may give anything. */
+/** Validates the key, since plain JavaScript may pass anything. */
 export function given(key: Key): Given {
   const values: Partial<Record<Kind, unknown>> =
     typeof key === 'object' && key !== null ? key : {};
@@ -77,7 +80,7 @@ export function absolute(path: unknown, what: string): string {
   return resolve(path);
 }
 
-/** An error of the caller's. */
+/** The error for invalid arguments. */
 export function misuse(message: string): StrongroomError {
   return new StrongroomError('misuse', message);
 }
@@ -97,7 +100,7 @@ function text(passphrase: unknown): string {
     size < 1 ||
     size > PASSPHRASE_SIZE_MAX ||
     passphrase.includes('\0') ||
-    // Lone surrogates, which UTF-8 cannot hold.
+    // Lone surrogates, which UTF-8 cannot encode.
     /\p{Surrogate}/u.test(passphrase)
   ) {
     throw misuse(

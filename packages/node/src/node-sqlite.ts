@@ -1,4 +1,5 @@
-// Node's own node:sqlite. The key and all options stand in a URI, and a secret in none.
+// Support for Node's own node:sqlite. A URI carries the key's source and all options, but no
+// secret.
 import process from 'node:process';
 import type { DatabaseSync, DatabaseSyncOptions } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
@@ -13,21 +14,22 @@ import { withVariables } from './variables.js';
 /** The options of `open`, with those of `DatabaseSync`. */
 export type NodeSqliteOptions = OpenOptions & Omit<DatabaseSyncOptions, 'open' | 'readOnly'>;
 
-/** Where a secret stands while a database is opened: of one name, as C libraries keep every value. */
+/**
+ * The environment variable with the secret while a database is opened. The name is always the same,
+ * because C libraries keep the memory of every variable that was ever set.
+ */
 const VARIABLE = 'STRONGROOM_NODE_SECRET';
 
 let isLoaded = false;
 
-/**
- * Opens an encrypted database with `node:sqlite`, or makes a new one, and checks the key at once.
- */
+/** Opens an encrypted database with `node:sqlite`, or creates one, and checks the key at once. */
 export function open(path: Path, key: Key, options: NodeSqliteOptions = {}): DatabaseSync {
   const { cipher, create = true, readOnly = false, keysInSql = false, ...rest } = options;
   const credential = given(key);
   const parameters: Record<string, string> = {
     vfs: 'strongroom',
     mode: readOnly ? 'ro' : create ? 'rwc' : 'rw',
-    // Said in either case: the environment may say otherwise.
+    // Always set, since the environment may say otherwise.
     keys_in_sql: keysInSql ? 'on' : 'off',
   };
   if (cipher !== undefined) {
@@ -37,7 +39,7 @@ export function open(path: Path, key: Key, options: NodeSqliteOptions = {}): Dat
   const isSecret = 'secret' in credential;
   parameters[credential.source] = isSecret ? VARIABLE : credential.path;
   const url = pathToFileURL(absolute(path, 'the first argument'));
-  // Not by searchParams, which writes a space as SQLite does not read it.
+  // Not with searchParams, whose encoding of a space SQLite does not decode.
   url.search = Object.entries(parameters)
     .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
     .join('&');
@@ -61,7 +63,7 @@ export function open(path: Path, key: Key, options: NodeSqliteOptions = {}): Dat
 
 function sqlite(): typeof import('node:sqlite') {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  // The first of each line whose DatabaseSync takes a URL.
+  // The first version of each release line whose DatabaseSync accepts a URL.
   const takesUrls = major > 23 || (major === 23 && minor >= 10) || (major === 22 && minor >= 15);
   const module = takesUrls ? process.getBuiltinModule('node:sqlite') : undefined;
   if (module === undefined) {

@@ -3,13 +3,13 @@ export type Cipher = 'aegis-256x2' | 'aegis-256' | 'aes-256-gcm' | 'xchacha20-po
 
 /** How a database is opened. */
 export interface OpenOptions {
-  /** Of a new database; `aegis-256x2` if not given. */
+  /** The cipher of a new database; `aegis-256x2` by default. */
   readonly cipher?: Cipher | undefined;
-  /** `false`: a file that does not exist, or is empty, is an error. */
+  /** `false`: it is an error if the file does not exist or is empty. */
   readonly create?: boolean | undefined;
   /** `true`: nothing is written. */
   readonly readOnly?: boolean | undefined;
-  /** `true`: `PRAGMA rekey` and its kin may change the keys of the file. */
+  /** `true`: `PRAGMA rekey` and similar pragmas may change the keys of the file. */
   readonly keysInSql?: boolean | undefined;
 }
 
@@ -20,7 +20,7 @@ const CIPHERS: ReadonlySet<string> = new Set<Cipher>([
   'xchacha20-poly1305',
 ]);
 
-/** Whether this is the name of a cipher. Plain JavaScript may give anything. */
+/** Whether this is the name of a cipher, since plain JavaScript may pass anything. */
 export function isCipher(name: unknown): name is Cipher {
   return typeof name === 'string' && CIPHERS.has(name);
 }

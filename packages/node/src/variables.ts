@@ -1,10 +1,10 @@
-// Variables of the environment, which the extension reads while a database is opened.
+// Environment variables that the extension reads while a database is opened.
 import process from 'node:process';
 
-/** What a variable shall be meanwhile; `undefined`: not there. */
+/** Temporary values of variables; `undefined` unsets one. */
 export type Variables = Readonly<Record<string, string | undefined>>;
 
-/** Does something with other variables, and puts back what was there. */
+/** Runs something with temporary environment variables, and restores the former ones. */
 export function withVariables<Result>(variables: Variables, action: () => Result): Result {
   const before = Object.keys(variables).map((name) => [name, process.env[name]] as const);
   try {

@@ -1,4 +1,5 @@
-// openBetterSqlite3() opens what it made with the same key, and tells what it does not open.
+// openBetterSqlite3() reopens its databases with the same key, and reports those that it cannot
+// open.
 import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';

@@ -1,4 +1,4 @@
-// open() opens what it made with the same key, and tells what it does not open.
+// open() reopens its databases with the same key, and reports those that it cannot open.
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
@@ -55,7 +55,7 @@ test('a passphrase is the same wherever it comes from', (t) => {
   const at = folder(t);
   for (const [index, passphrase] of [PASSPHRASE, 'ends\r', 'ends\n', 'ends\r\n'].entries()) {
     fill(open(at(`${index}.db`), { passphrase }));
-    // A file's own line end does not count.
+    // A trailing newline in the file is ignored.
     writeFileSync(at('file'), `${passphrase}\r\n`, { mode: 0o600 });
     assert.equal(content(open(at(`${index}.db`), { passphraseFile: at('file') })), CANARY);
   }

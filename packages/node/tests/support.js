@@ -1,4 +1,4 @@
-// What the tests of both clients have in common.
+// Helpers for the tests of both clients.
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// What a bundler begins with.
+// The entry point for bundlers.
 
 import { answerWith } from './page.js';
 import { scenario } from './scenario.js';

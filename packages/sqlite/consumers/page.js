@@ -1,4 +1,4 @@
-// A page that asks for its one piece of work, as the tests' server has it, and answers.
+// A page that asks the tests' server for its single piece of work, and answers.
 
 import { open, remove } from '@strongroom/sqlite';
 

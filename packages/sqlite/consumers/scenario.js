@@ -1,5 +1,5 @@
-// What every consumer does with a database: it is made, written, closed and opened again, by the
-// calls of a connection, by Kysely and by Drizzle.
+// The scenario of every consumer: creates, writes, closes and reopens a database, with a plain
+// connection, with Kysely and with Drizzle.
 
 import { eq, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/sqlite-proxy';
@@ -46,7 +46,7 @@ async function kyselyScenario(connection) {
     streamed,
     columns: table.columns.map(({ name }) => name),
   };
-  // Closes the connection, too.
+  // Also closes the connection.
   await db.destroy();
   return result;
 }

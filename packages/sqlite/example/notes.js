@@ -1,4 +1,4 @@
-// Notes in an encrypted database of this browser, offline. Serve this folder with the package's
+// Notes in an encrypted database in the browser, offline. Serve this folder with the package's
 // folder `dist` as `sqlite`.
 
 import { importFile, open, remove } from './sqlite/index.js';
@@ -51,7 +51,7 @@ at('unlock').onsubmit = (event) => {
     at('passphrase').value = '';
     db = await open(NAME, { passphrase });
     await db.exec('CREATE TABLE IF NOT EXISTS note (id INTEGER PRIMARY KEY, text TEXT NOT NULL)');
-    // Some browsers ask the user, who may take his time.
+    // Some browsers ask the user, who may take a while.
     navigator.storage.persist();
     opened(true);
     await show();

@@ -1,4 +1,4 @@
-// A service worker: the page opens without a network, from what was fetched when there was one.
+// A service worker: the page opens without a network, from the cache.
 
 const CACHE = 'notes-1';
 const MODULES = [

@@ -1,4 +1,4 @@
-// What the WebAssembly module gives and takes: crates/browser, and functions of SQLite.
+// The interface of the WebAssembly module: crates/browser, and functions of SQLite.
 //
 // Addresses are numbers; 64-bit integers are of type bigint.
 
@@ -58,12 +58,12 @@ export interface Host {
   file_size(file: number): number;
 }
 
-/** What the functions on files give where they fail. */
+/** Returned by the functions on files on failure. */
 export const FILE_FAILED = -1;
-/** What they give where the origin's quota is used up. */
+/** Returned by them if the origin's quota is used up. */
 export const FILE_FULL = -2;
 
-/** The code under which the log has a panic, after which the module is dead. */
+/** Log code of a panic, after which the module is unusable. */
 export const PANIC = -1;
 
 /** Kinds of secrets. */
@@ -94,5 +94,5 @@ export const SQLITE_TEXT = 3;
 export const SQLITE_BLOB = 4;
 
 export const SQLITE_UTF8 = 1;
-/** SQLite copies what is bound, before the call returns. */
+/** SQLite copies a bound value before the call returns. */
 export const SQLITE_TRANSIENT = -1;

@@ -1,4 +1,4 @@
-// A client and its connection: what it asks for is done here, in a worker or in Node.
+// Executes the calls of a client's connection, in a worker or in Node.
 
 import { Database, type Statement } from './database.js';
 import type { Engine } from './engine.js';
@@ -9,7 +9,7 @@ export class Client {
   #database: Database | undefined;
   readonly #statements = new Map<number, Statement>();
   #next = 1;
-  /** The client's calls, each after the one before. */
+  /** The client's calls, run one after the other. */
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(readonly engine: Engine) {}
@@ -35,7 +35,7 @@ export class Client {
     this.#statements.delete(number);
   }
 
-  /** Does what a call asks for, when those before have ended; `surround` begins and ends it. */
+  /** Executes a call after the earlier ones have ended, inside `surround`. */
   perform<O extends Operation>(
     operation: O, args: globalThis.Parameters<Operations[O]>,
     surround = (body: () => Promise<ReturnType<Operations[O]>>) => body(),
@@ -73,7 +73,7 @@ export class Client {
         const rows = [];
         const before = database.totalChanges();
         while (statement.step()) rows.push(statement.get());
-        // SQLite tells of the last statement that could change rows, which may be another one.
+        // SQLite reports the last statement that could change rows, which may be an earlier one.
         const changes = database.totalChanges() === before ? 0 : database.changes();
         return { columns, rows, changes, lastInsertRowId: database.lastInsertRowId() };
       } finally {

@@ -1,13 +1,13 @@
-// A database as a page sees it: every call is a promise.
+// A database from the page's side: every call returns a promise.
 
 import type { Parameters, Row, Value } from './types.js';
 import { StrongroomError } from './errors.js';
 import type { Rows, Secret, Slot, Transport } from './protocol.js';
 
-/** How many rows come with one message where they are iterated over. */
+/** Number of rows per message during iteration. */
 const BATCH = 256;
 
-/** What one statement did. */
+/** The effect of one statement. */
 export interface RunResult {
   readonly changes: number;
   readonly lastInsertRowId: bigint;
@@ -17,33 +17,33 @@ export interface RunResult {
 export class Session {
   constructor(readonly transport: Transport) {}
 
-  /** Has calls made by others on the same connection wait, where they must. */
+  /** Makes other users' calls on the same connection wait, if necessary. */
   protected turn<T>(call: () => Promise<T>): Promise<T> {
     return call();
   }
 
-  /** Runs a script; rows are dropped. */
+  /** Runs a script and discards its rows. */
   exec(script: string): Promise<void> {
     return this.turn(() => this.transport.call('exec', script));
   }
 
-  /** The rows of one statement, each an object. */
+  /** The rows of one statement, as objects. */
   async query<T = Record<string, Value>>(sql: string, parameters: Parameters = []): Promise<T[]> {
     const { columns, rows } = await this.statement(sql, parameters);
     return rows.map((row) => objectOf(columns, row) as T);
   }
 
-  /** The rows of one statement, each an array. */
+  /** The rows of one statement, as arrays. */
   async queryArrays(sql: string, parameters: Parameters = []): Promise<Row[]> {
     return (await this.statement(sql, parameters)).rows;
   }
 
-  /** The first column of the first row; undefined where there is none. */
+  /** The first column of the first row; undefined if there is no row. */
   async queryValue(sql: string, parameters: Parameters = []): Promise<Value | undefined> {
     return (await this.statement(sql, parameters)).rows[0]?.[0];
   }
 
-  /** A statement that changes rows. */
+  /** Runs a statement that changes rows. */
   async run(sql: string, parameters: Parameters = []): Promise<RunResult> {
     const { changes, lastInsertRowId } = await this.statement(sql, parameters);
     return { changes, lastInsertRowId };
@@ -59,7 +59,7 @@ export class Session {
     return new PreparedStatement(this, sql);
   }
 
-  /** Rows one by one, fetched in parts: for more than memory holds. */
+  /** Iterates over rows, fetching them in batches: for results that do not fit in memory. */
   async *iterate<T = Record<string, Value>>(
     sql: string, parameters: Parameters = [],
   ): AsyncGenerator<T, void, undefined> {
@@ -77,7 +77,7 @@ export class Session {
     }
   }
 
-  /** One statement, with all that is known of what it did. */
+  /** Runs one statement, and returns its rows and its effect. */
   statement(sql: string, parameters: Parameters = []): Promise<Rows> {
     return this.turn(() => this.transport.call('query', sql, parameters));
   }
@@ -87,7 +87,7 @@ function objectOf(columns: readonly string[], row: Row): Record<string, Value> {
   return Object.fromEntries(columns.map((name, index) => [name, row[index] ?? null]));
 }
 
-/** A text with the calls of better-sqlite3. */
+/** A statement with the methods of better-sqlite3. */
 export class PreparedStatement {
   constructor(readonly session: Session, readonly text: string) {}
 
@@ -110,7 +110,7 @@ export class PreparedStatement {
 
 /** An open database. */
 export class Connection extends Session {
-  /** The transaction before: whoever calls outside of it waits for its end. */
+  /** The previous transaction: calls outside of it wait for its end. */
   #transaction: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
@@ -125,8 +125,8 @@ export class Connection extends Session {
   }
 
   /**
-   * Runs `body` in a transaction that writes, and commits; where it throws, everything is undone.
-   * Inside, call the transaction: the connection's own calls wait for its end.
+   * Runs `body` in a write transaction, and commits; if it throws, everything is rolled back.
+   * Inside, use the transaction's methods: those of the connection wait for its end.
    */
   async transaction<T>(body: (transaction: Session) => Promise<T>): Promise<T> {
     const before = this.#transaction;
@@ -139,7 +139,7 @@ export class Connection extends Session {
         await this.transport.call('exec', 'COMMIT');
         return result;
       } catch (error) {
-        // SQLite may have rolled back by itself.
+        // SQLite may have rolled back already.
         await this.transport.call('exec', 'ROLLBACK').catch(() => undefined);
         throw error;
       }
@@ -148,7 +148,7 @@ export class Connection extends Session {
     return own;
   }
 
-  /** The bytes of the file as it is on a desk: encrypted where it is. */
+  /** The bytes of the file, in the format of native programs; encrypted if the database is. */
   export(): Promise<ArrayBuffer> {
     return this.turn(() => this.transport.call('export'));
   }
@@ -158,12 +158,12 @@ export class Connection extends Session {
     return this.turn(() => this.transport.call('keys'));
   }
 
-  /** Gives the database another key beside; the number of its slot. */
+  /** Adds a key to the database; returns the number of its slot. */
   addKey(key: Secret): Promise<number> {
     return this.turn(() => this.transport.call('addKey', key));
   }
 
-  /** Empties a slot; `left` opens another, so that nobody locks himself out. */
+  /** Empties a slot. `left` must open another slot, so that nobody locks himself out. */
   removeKey(slot: number, left: Secret): Promise<void> {
     return this.turn(() => this.transport.call('removeKey', slot, left));
   }
@@ -173,7 +173,7 @@ export class Connection extends Session {
     return this.turn(() => this.transport.call('rekey', key));
   }
 
-  /** Gives the database a new data key: every page is sealed anew. */
+  /** Rotates the data key: every page is resealed. */
   rotate(): Promise<void> {
     return this.turn(() => this.transport.call('rotate'));
   }

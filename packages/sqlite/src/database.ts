@@ -1,5 +1,5 @@
-// A connection inside the worker, whose calls are synchronous. Names are those of `oo1` in
-// @sqlite.org/sqlite-wasm where they fit.
+// A connection inside the worker, with synchronous calls. Names are those of `oo1` in
+// @sqlite.org/sqlite-wasm where possible.
 
 import {
   PASSPHRASE, RAW_KEY, SQLITE_BLOB, SQLITE_DONE, SQLITE_FLOAT, SQLITE_INTEGER, SQLITE_NOTADB,
@@ -16,7 +16,7 @@ import type { OpenOptions, Parameters, Row, Value } from './types.js';
 const MEMORY = ':memory:';
 const encoder = new TextEncoder();
 
-/** Deposits a secret for the time of a call, which gets its number. */
+/** Deposits a secret for the duration of a call, which gets its number. */
 export function withToken<T>(engine: Engine, options: OpenOptions, body: (token: number) => T): T {
   const { passphrase, key } = options;
   if (passphrase !== undefined && key !== undefined) {
@@ -36,7 +36,7 @@ export function withToken<T>(engine: Engine, options: OpenOptions, body: (token:
   }
 }
 
-/** The URI of a database, whose key is the one behind the token. */
+/** The URI of a database, with the token of its key. */
 export function uri(name: string, options: OpenOptions, token: number): string {
   const parameters = new URLSearchParams();
   if (!options.plain) parameters.set('vfs', 'strongroom');
@@ -75,7 +75,7 @@ export class Database {
         database = Database.#opened(engine, text, attached);
         if (name === MEMORY) return;
         if (!options.shared) database.exec('PRAGMA locking_mode = exclusive');
-        // The key is tried, and leaves its place, while the token lasts.
+        // The key is tried and consumed while the token exists.
         database.exec('SELECT count(*) FROM sqlite_schema');
       });
     } catch (error) {
@@ -106,8 +106,8 @@ export class Database {
   }
 
   /**
-   * Attaches another database under a schema name. Each commits by itself: a transaction that
-   * changes several in a rollback journal fails.
+   * Attaches another database under a schema name. Each database commits separately: a transaction
+   * that changes several with rollback journals fails.
    */
   async attach(name: string, schema: string, options: OpenOptions = {}): Promise<void> {
     await this.engine.files.attach(name);
@@ -124,7 +124,7 @@ export class Database {
     this.#attached.push(name);
   }
 
-  /** Runs a script; rows are dropped. How many statements there were. */
+  /** Runs a script and discards its rows; returns the number of statements. */
   exec(sql: string): number {
     this.#begin();
     const count = this.engine.withText(sql, (address) =>
@@ -134,14 +134,14 @@ export class Database {
   }
 
   /**
-   * Gives the database a new data key, and seals every page anew. The write-ahead log and exclusive
-   * locking are left for that time.
+   * Rotates the data key, and reseals every page. WAL mode and exclusive locking are suspended
+   * meanwhile.
    */
   rotate(): void {
     const mode = String(this.selectValue('PRAGMA journal_mode'));
     const locking = String(this.selectValue('PRAGMA locking_mode'));
     if (mode === 'wal') this.exec('PRAGMA journal_mode = delete');
-    // The locks are given up by the next read.
+    // The next read releases the locks.
     this.exec('PRAGMA locking_mode = normal; SELECT count(*) FROM sqlite_schema');
     try {
       this.exec('PRAGMA strongroom_rotate');
@@ -150,7 +150,7 @@ export class Database {
     }
   }
 
-  /** The statement of a text, which has one: what stands behind it would not be run. */
+  /** Prepares the only statement of a text: any further statement would not be run. */
   prepare(sql: string): Statement {
     const { engine } = this;
     this.#begin();
@@ -171,7 +171,7 @@ export class Database {
     return statement;
   }
 
-  /** The first statement of a terminated text, and where the rest of the text begins. */
+  /** Prepares the first statement of a terminated text; returns where the rest begins. */
   #prepared(text: number): { code: number; handle: number; rest: number } {
     const { engine } = this;
     return engine.with(new Uint8Array(8), (place) => {
@@ -182,7 +182,7 @@ export class Database {
     });
   }
 
-  /** Whether a terminated text has no statement: there may be comments. */
+  /** Whether a terminated text has no statement; it may have comments. */
   #isBlank(text: number): boolean {
     const { engine } = this;
     if (engine.view(text, 1)[0] === 0) return true;
@@ -191,7 +191,7 @@ export class Database {
     return code === SQLITE_OK && !handle;
   }
 
-  /** All rows, each an array. */
+  /** All rows, as arrays. */
   selectArrays(sql: string, parameters: Parameters = []): Row[] {
     const statement = this.prepare(sql);
     try {
@@ -204,7 +204,7 @@ export class Database {
     }
   }
 
-  /** All rows, each an object. */
+  /** All rows, as objects. */
   selectObjects(sql: string, parameters: Parameters = []): Record<string, Value>[] {
     const statement = this.prepare(sql);
     try {
@@ -221,7 +221,7 @@ export class Database {
     }
   }
 
-  /** The first column of the first row; undefined where there is none. */
+  /** The first column of the first row; undefined if there is no row. */
   selectValue(sql: string, parameters: Parameters = []): Value | undefined {
     return this.selectArrays(sql, parameters)[0]?.[0];
   }
@@ -231,7 +231,7 @@ export class Database {
     return JSON.parse(String(this.selectValue('PRAGMA strongroom_keys'))) as Slot[];
   }
 
-  /** Gives the database another key beside; the number of its slot. */
+  /** Adds a key to the database; returns the number of its slot. */
   addKey(key: Secret): number {
     return Number(this.#withKey('strongroom_key_add', key));
   }
@@ -248,16 +248,16 @@ export class Database {
     });
   }
 
-  /** Empties a slot; `left` opens another, so that nobody locks himself out. */
+  /** Empties a slot. `left` must open another slot, so that nobody locks himself out. */
   removeKey(slot: number, left: Secret): void {
     this.#withKey('strongroom_key_remove', left, ` slot=${Number(slot)}`);
   }
 
-  /** The bytes of the file, as a program on a desk opens them. */
+  /** The bytes of the file, in the format of native programs. */
   export(): ArrayBuffer {
     const [file] = this.#attached;
     if (file === undefined) throw new StrongroomError('misuse', 'the database has no file');
-    // What is in the log goes into the file, which nobody writes meanwhile.
+    // Checkpoints the log into the file, to which nobody writes meanwhile.
     this.selectArrays('PRAGMA wal_checkpoint(TRUNCATE)');
     this.exec('BEGIN IMMEDIATE');
     try {
@@ -275,12 +275,12 @@ export class Database {
     throw new StrongroomError('sqlite', `${name} cannot be read: ${String(files.failure)}`);
   }
 
-  /** Rows that the last statement changed. */
+  /** The number of rows that the last statement changed. */
   changes(): number {
     return Number(this.engine.call((exports) => exports.sqlite3_changes64(this.connection)));
   }
 
-  /** Rows that all statements changed since the database was opened. */
+  /** The number of rows that all statements changed since the database was opened. */
   totalChanges(): number {
     return Number(this.engine.call((exports) => exports.sqlite3_total_changes64(this.connection)));
   }
@@ -293,7 +293,7 @@ export class Database {
     return this.engine.call((exports) => exports.sqlite3_get_autocommit(this.connection)) === 0;
   }
 
-  /** Closes the database; its keys are wiped with the last connection to it. */
+  /** Closes the database; closing the last connection to it wipes its keys. */
   async close(): Promise<void> {
     if (this.#connection === 0) return;
     for (const statement of [...this.#statements]) statement.finalize();
@@ -315,7 +315,8 @@ export class Database {
 
   #error(code: number): StrongroomError {
     const { engine } = this;
-    // A file that was no database when it was opened is none later; why was said then.
+    // A file that was not a database when it was opened cannot become one; the reason was reported
+    // then.
     const isOpening = (code & 0xff) === SQLITE_NOTADB;
     const logged = engine.log.since(isOpening ? this.#openedAt : this.#calledAt);
     const [message, extended] = engine.call((exports) => [
@@ -327,7 +328,7 @@ export class Database {
   }
 }
 
-/** What a statement needs of its database. */
+/** The part of a database that statements use. */
 interface Owner {
   begin(): void;
   error(code: number): StrongroomError;
@@ -375,7 +376,7 @@ export class Statement {
       exports.sqlite3_bind_blob64(handle, index, address, BigInt(value.length), SQLITE_TRANSIENT)));
   }
 
-  /** Goes to the next row; false behind the last one. */
+  /** Advances to the next row; returns false after the last one. */
   step(): boolean {
     this.#owner.begin();
     const code = this.engine.call((exports) => exports.sqlite3_step(this.handle));
@@ -425,7 +426,7 @@ export class Statement {
     });
   }
 
-  /** Back to before the first row, with the values that are bound. */
+  /** Rewinds to before the first row, keeping the bound values. */
   reset(): this {
     // Its code is that of the last step, which was reported there.
     this.engine.call((exports) => exports.sqlite3_reset(this.handle));

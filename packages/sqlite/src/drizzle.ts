@@ -1,10 +1,10 @@
-// What `drizzle-orm/sqlite-proxy` asks for (orm.drizzle.team).
+// The callbacks for `drizzle-orm/sqlite-proxy` (orm.drizzle.team).
 
 import type { Connection, Row, Session, Value } from './index.js';
 
 type Method = 'run' | 'all' | 'values' | 'get';
 
-/** A statement as Drizzle passes it on. */
+/** A statement in the form that Drizzle passes. */
 interface Query {
   readonly sql: string;
   readonly params: unknown[];
@@ -25,7 +25,7 @@ export function strongroom(connection: Connection) {
     run(connection, { sql, params, method });
 }
 
-/** `drizzle(strongroom(db), batches(db))`: what is given to `batch` runs in one transaction. */
+/** `drizzle(strongroom(db), batches(db))`: the statements of a `batch` run in one transaction. */
 export function batches(connection: Connection) {
   return (queries: readonly Query[]): Promise<Result[]> =>
     connection.transaction(async (transaction) => {

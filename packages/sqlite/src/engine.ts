@@ -1,11 +1,11 @@
-// The WebAssembly module in a worker: its memory, and what it asks of its host.
+// The WebAssembly module in a worker: its memory, and the functions it imports from its host.
 
 import { PANIC, type Exports, type Host } from './abi.js';
 import { Log, StrongroomError } from './errors.js';
 import { Files } from './files.js';
 import type { FileStore } from './store.js';
 
-/** What `crypto.getRandomValues` gives in one call. */
+/** The maximum that `crypto.getRandomValues` returns in one call. */
 const RANDOM_SIZE_MAX = 65_536;
 
 const decoder = new TextDecoder();
@@ -13,16 +13,16 @@ const encoder = new TextEncoder();
 
 /** One instance of the module. */
 export class Engine<Store extends FileStore = FileStore> {
-  /** What SQLite and Strongroom log. */
+  /** Log messages of SQLite and Strongroom. */
   readonly log = new Log();
   #exports: Exports | undefined;
   #panic: string | undefined;
 
   private constructor(readonly files: Store) {}
 
-  /** Compiles the module, from an address or from bytes, and starts it. */
+  /** Compiles the module, from a URL or from bytes, and starts it. */
   static load(source: URL | string | BufferSource): Promise<Engine<Files>>;
-  /** The same with files elsewhere than in OPFS. */
+  /** The same with another file store than OPFS. */
   static load<Store extends FileStore>(
     source: URL | string | BufferSource, files: Store,
   ): Promise<Engine<Store>>;
@@ -40,7 +40,7 @@ export class Engine<Store extends FileStore = FileStore> {
     return engine;
   }
 
-  /** The exports, for one call. A module that has panicked answers no more. */
+  /** Passes the exports to one call. Fails if the module has panicked. */
   call<T>(body: (exports: Exports) => T): T {
     if (this.#panic !== undefined) throw this.#dead();
     if (!this.#exports) throw new StrongroomError('misuse', 'the module is not loaded');
@@ -53,7 +53,10 @@ export class Engine<Store extends FileStore = FileStore> {
     }
   }
 
-  /** Memory of the module. A view lasts until the next call: memory that grows is another one. */
+  /**
+   * A view of the module's memory. It is valid only until the next call, which may grow the memory
+   * and so replace the buffer.
+   */
   view(address: number, size: number): Uint8Array<ArrayBuffer> {
     return new Uint8Array(this.#memory(), address, size);
   }
@@ -62,7 +65,7 @@ export class Engine<Store extends FileStore = FileStore> {
     return new DataView(this.#memory());
   }
 
-  /** Puts bytes into the module for the time of a call, and wipes them there. */
+  /** Copies bytes into the module for the duration of a call, and wipes them afterwards. */
   with<T>(bytes: Uint8Array, body: (address: number) => T): T {
     const address = this.call((exports) => exports.strongroom_alloc(bytes.length));
     if (address === 0) throw new StrongroomError('engine-failed', 'no memory left');
@@ -74,12 +77,12 @@ export class Engine<Store extends FileStore = FileStore> {
     }
   }
 
-  /** The same for a text, which is terminated. */
+  /** The same for a text, with a terminating zero. */
   withText<T>(text: string, body: (address: number) => T): T {
     return this.with(terminated(text), body);
   }
 
-  /** A terminated text of the module. */
+  /** Reads a zero-terminated text from the module. */
   text(address: number): string {
     const memory = new Uint8Array(this.#memory());
     return decoder.decode(memory.subarray(address, memory.indexOf(0, address)));
@@ -132,7 +135,7 @@ export class Engine<Store extends FileStore = FileStore> {
   }
 }
 
-/** Bytes of a text, with a zero behind. */
+/** The bytes of a text, with a terminating zero. */
 function terminated(text: string): Uint8Array {
   if (text.includes('\0')) throw new StrongroomError('misuse', 'a text holds a zero character');
   return encoder.encode(`${text}\0`);
@@ -142,7 +145,7 @@ function isAddress(source: URL | string | BufferSource): source is URL | string 
   return typeof source === 'string' || source instanceof URL;
 }
 
-/** The module of an address, which says what to do where there is none. */
+/** Downloads the module from a URL; the error says what to do if it is missing. */
 async function fetched(
   source: URL | string, imports: WebAssembly.Imports,
 ): Promise<WebAssembly.WebAssemblyInstantiatedSource> {
@@ -152,7 +155,7 @@ async function fetched(
     throw new StrongroomError('engine-failed', `${source} answers ${response.status}: ${remedy}`);
   }
   try {
-    // Compiled while it comes, if the server calls it what it is.
+    // Compiles while downloading, if the server sends the right media type.
     return response.headers.get('content-type') === 'application/wasm'
       ? await WebAssembly.instantiateStreaming(response, imports)
       : await WebAssembly.instantiate(await response.arrayBuffer(), imports);
@@ -165,7 +168,7 @@ async function fetched(
 function localTime(date: Date): number[] {
   const midnight = new Date(date.getFullYear(), date.getMonth(), date.getDate());
   const newYear = new Date(date.getFullYear(), 0, 1);
-  // Days of 23 and 25 hours are rounded away.
+  // Rounds away days of 23 and 25 hours.
   const dayOfYear = Math.round((midnight.getTime() - newYear.getTime()) / 86_400_000);
   const unknown = -1;
   return [

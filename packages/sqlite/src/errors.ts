@@ -1,4 +1,4 @@
-// Errors that callers can tell apart.
+// Errors with codes that callers can distinguish.
 
 import {
   SQLITE_BUSY, SQLITE_CONSTRAINT, SQLITE_CORRUPT, SQLITE_FULL, SQLITE_IOERR_DATA, SQLITE_NOTADB,
@@ -7,42 +7,42 @@ import {
 export type ErrorCode =
   /** No key slot of the file opens with this key. */
   | 'wrong-key'
-  /** The database is encrypted, or is to be, and no key was given. */
+  /** The database is encrypted, or would be created encrypted, and no key was given. */
   | 'no-key'
-  /** The file is no database, or its header was altered. */
+  /** The file is not a database, or its header was altered. */
   | 'not-a-database'
   /** A page does not open, or SQLite found the database malformed. */
   | 'damaged'
-  /** The origin has no room left. */
+  /** The origin's quota is exhausted. */
   | 'quota'
   /** Another tab, window or worker has the database open. */
   | 'locked-elsewhere'
-  /** The browser gives this page no files. */
+  /** The browser does not give this page access to files. */
   | 'no-storage'
   /** Another connection of this worker is in the way. */
   | 'busy'
   | 'constraint'
-  /** The tab that had a shared database open was closed: what was not committed is undone. */
+  /** The tab that had a shared database open was closed: uncommitted changes are rolled back. */
   | 'host-closed'
   /** There is a database of that name. */
   | 'exists'
   /** The user gave no passkey, or neither browser nor authenticator derives keys from it. */
   | 'no-passkey'
-  /** The module ended by a fault of its own: start another worker. */
+  /** The module has crashed: start another worker. */
   | 'engine-failed'
-  /** The caller's mistake. */
+  /** Invalid arguments, or a call that is not possible in this state. */
   | 'misuse'
-  /** What else SQLite reports: see `extendedCode`. */
+  /** Any other error of SQLite: see `extendedCode`. */
   | 'sqlite';
 
-/** What went wrong: a code for programs, a message for people. */
+/** An error with a code for programs and a message for people. */
 export class StrongroomError extends Error {
   override readonly name = 'StrongroomError';
 
   constructor(
     readonly code: ErrorCode,
     message: string,
-    /** SQLite's extended result code; 0 where the error is not SQLite's. */
+    /** SQLite's extended result code; 0 if the error is not SQLite's. */
     readonly extendedCode = 0,
   ) {
     super(message);
@@ -59,7 +59,7 @@ export interface LogEntry {
 export class Log {
   static readonly #SIZE_MAX = 64;
   readonly #entries: LogEntry[] = [];
-  /** How many there have ever been. */
+  /** The total number of messages ever added. */
   count = 0;
 
   add(entry: LogEntry): void {
@@ -68,24 +68,24 @@ export class Log {
     this.count += 1;
   }
 
-  /** Those, of the ones that are kept, which were added after there had been so many. */
+  /** The messages added since the total was `count`, as far as they are still kept. */
   since(count: number): readonly LogEntry[] {
     return this.#entries.slice(Math.max(0, this.#entries.length - (this.count - count)));
   }
 }
 
-/** The start of what Strongroom logs; the name of the file follows. */
+/** Prefix of Strongroom's log messages; the name of the file follows. */
 const OURS = 'strongroom: ';
 
-/** What else Strongroom says of keys, on which callers act. */
+/** Prefix of the message about a wrong key, to which callers react. */
 const WRONG_KEY = 'wrong key: ';
 const NO_KEY = 'no key was given';
 
 /**
- * The error of a result code.
+ * The error for a result code.
  *
- * SQLite's own message says little where a file does not open ("file is not a database"); what
- * Strongroom logged meanwhile says why.
+ * SQLite's own message says little if a file does not open ("file is not a database"); the message
+ * that Strongroom logged meanwhile says why.
  */
 export function sqliteError(
   code: number, message: string, logged: readonly LogEntry[],

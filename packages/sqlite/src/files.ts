@@ -1,13 +1,13 @@
-// Files of databases in OPFS, opened before SQLite asks for them.
+// Database files in OPFS, opened before SQLite needs them.
 //
-// A database NAME is the file NAME with the bytes that the native program writes, and beside it
-// its journal, its log, and the file of a key rotation while one of them is in use.
+// A database NAME is the file NAME with the same bytes as in the native program. Beside it are its
+// journal, its log, and the file of a key rotation, while they are in use.
 
 import { FILE_FAILED, FILE_FULL } from './abi.js';
 import { isInUse, isOverQuota, locate, openError, SUFFIXES } from './names.js';
 import { guarded, type FileStore } from './store.js';
 
-/** How long a file that is in use is waited for, in milliseconds. */
+/** How long to wait for a file that is in use, in milliseconds. */
 const WAIT_MAX = 1000;
 const WAIT = 20;
 
@@ -25,21 +25,24 @@ interface Attached {
 
 /** The open files of one worker. */
 export class Files implements FileStore {
-  /** By number, which is never used again. */
+  /** Handles by number; numbers are never reused. */
   readonly #handles: (FileSystemSyncAccessHandle | undefined)[] = [];
   readonly #numbers = new Map<string, number>();
   readonly #attached = new Map<string, Attached>();
-  /** The last opening or closing of each name that is under way: the next waits for it. */
+  /** For each name, the last opening or closing in progress, which the next one awaits. */
   readonly #underWay = new Map<string, Promise<void>>();
   readonly calls: Calls = { read: 0, write: 0, flush: 0 };
   failure: unknown;
 
-  /** Opens the files of a database; one that is not there yet is made, and is empty. */
+  /** Opens the files of a database; missing ones are created, empty. */
   attach(name: string): Promise<void> {
     return this.#inTurn(name, () => this.#attach(name));
   }
 
-  /** Closes the files of a database when as often as they were attached; removes empty ones. */
+  /**
+   * Closes the files of a database once they were detached as often as attached; removes empty
+   * ones.
+   */
   detach(name: string): Promise<void> {
     return this.#inTurn(name, () => this.#detach(name));
   }
@@ -112,7 +115,7 @@ export class Files implements FileStore {
     this.calls.write += 1;
     return this.#guarded(() => {
       const handle = this.#handle(file);
-      // A browser may write a part where the quota ends.
+      // A browser may write only a part when the quota is exhausted.
       return handle.write(from, { at }) === from.length ? 0 : FILE_FULL;
     });
   }
@@ -147,7 +150,7 @@ export class Files implements FileStore {
   }
 }
 
-/** Tries again for a while: what a worker had open that was ended is closed a little later. */
+/** Retries for a while: the files of a worker that was ended are closed a little later. */
 async function openHandle(file: FileSystemFileHandle): Promise<FileSystemSyncAccessHandle> {
   for (let waited = 0; ; waited += WAIT) {
     try {

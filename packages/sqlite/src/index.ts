@@ -20,24 +20,24 @@ export type { Secret, Slot } from './protocol.js';
 const MEMORY = ':memory:';
 
 export interface OpenOptions extends Omit<WorkerOptions, 'shared'> {
-  /** The name of a key that this browser's profile keeps: see `deviceKey`. */
+  /** The name of a key stored in this browser's profile: see `deviceKey`. */
   deviceKey?: string;
   /** The identifier of a passkey: see `createPasskey`. */
   passkey?: Uint8Array<ArrayBuffer>;
   /**
-   * Where another tab has the database open: `refuse` (an error), `wait` for it, or `share` it.
-   * Shared databases have a rollback journal, and no write-ahead log.
+   * If another tab has the database open: `refuse` (an error), `wait` for it, or `share` it. Shared
+   * databases have a rollback journal, not a write-ahead log.
    */
   tabs?: 'refuse' | 'wait' | 'share';
-  /** Where `strongroom.wasm` is, or its bytes, where a bundler does not see to that. */
+  /** The URL of `strongroom.wasm`, or its bytes, unless a bundler provides it. */
   module?: string | URL | BufferSource;
 }
 
-/** Opens a database of this origin, or `:memory:`; one that is not there yet is made. */
+/** Opens a database of this origin, or `:memory:`; creates it if it does not exist. */
 export async function open(name: string, options: OpenOptions = {}): Promise<Connection> {
   const { tabs = 'refuse', module: place, deviceKey: device, passkey, ...rest } = options;
   const source = place ?? new URL('./strongroom.wasm', import.meta.url);
-  // By its shape: an address of another tab is of another class.
+  // Checked by its properties: a URL from another tab is an instance of another class.
   const start = { module: typeof source === 'object' && 'href' in source ? source.href : source };
   const isShared = tabs === 'share' && name !== MEMORY;
   const opening: WorkerOptions = { ...rest, ...(isShared && { shared: true }) };
@@ -62,8 +62,8 @@ export async function open(name: string, options: OpenOptions = {}): Promise<Con
 }
 
 /**
- * Makes a database of the bytes of a file, as `export` gives them or a program on a desk wrote
- * them. One that is there is not overwritten: remove it first.
+ * Creates a database from the bytes of a file, as returned by `export` or written by a native
+ * program. An existing one is not overwritten: remove it first.
  */
 export function importFile(name: string, bytes: Blob | ArrayBuffer): Promise<void> {
   return withLock(name, async () => {
@@ -71,7 +71,7 @@ export function importFile(name: string, bytes: Blob | ArrayBuffer): Promise<voi
       throw new StrongroomError('exists', `${name} is there already: remove it first`);
     }
     const { folder, last } = await locate(name, true);
-    // Under its name when it is whole.
+    // Renamed when it is complete.
     const part = await folder.getFileHandle(`${last}-import`, { create: true });
     const stream = await part.createWritable();
     try {

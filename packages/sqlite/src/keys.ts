@@ -1,4 +1,4 @@
-// Keys that a browser keeps: each opens a slot of a raw key, as such a key does on a desk.
+// Keys that a browser stores: each opens a raw-key slot, as such a key does in native programs.
 
 import { StrongroomError } from './errors.js';
 
@@ -6,17 +6,17 @@ const STORE = 'keys';
 const encoder = new TextEncoder();
 
 interface Kept {
-  /** Cannot be exported, by scripts of this origin either. */
+  /** Not exportable, even by scripts of this origin. */
   readonly wrapping: CryptoKey;
   readonly iv: Uint8Array<ArrayBuffer>;
   readonly wrapped: ArrayBuffer;
 }
 
 /**
- * A key of this browser's profile, under a name; made when it is asked for first.
+ * A named key in this browser's profile, created on first use.
  *
- * The key that opens the database is kept wrapped under a WebCrypto key that no script can export.
- * Whoever reads the disk finds both: browsers keep such keys in the profile.
+ * The key that opens the database is stored wrapped under a WebCrypto key that no script can
+ * export. Whoever can read the disk finds both, since browsers store such keys in the profile.
  */
 export async function deviceKey(name: string): Promise<Uint8Array<ArrayBuffer>> {
   const store = await KeyStore.open();
@@ -29,7 +29,7 @@ export async function deviceKey(name: string): Promise<Uint8Array<ArrayBuffer>> 
   }
 }
 
-/** Forgets a key of this profile: what only it opens is lost. */
+/** Deletes a key of this profile: databases that only it opens are lost. */
 export async function forgetDeviceKey(name: string): Promise<void> {
   const store = await KeyStore.open();
   try {
@@ -63,7 +63,7 @@ class KeyStore {
     return ended(this.#store('readonly').get(name));
   }
 
-  /** Keeps it, unless another tab was faster; the one that is kept. */
+  /** Stores a key, unless another tab was faster; returns the stored one. */
   async putNew(name: string, kept: Kept): Promise<Kept> {
     const store = this.#store('readwrite');
     const there = await ended(store.get(name) as IDBRequest<Kept | undefined>);
@@ -93,17 +93,17 @@ function ended<T>(request: IDBRequest<T>): Promise<T> {
   });
 }
 
-/** Who a passkey is for. */
+/** The user and application of a passkey. */
 export interface PasskeyOptions {
   /** The name that the browser shows. */
   readonly user: string;
   /** The application's name. */
   readonly application: string;
-  /** The domain; that of the page. */
+  /** The domain; by default that of the page. */
   readonly domain?: string;
 }
 
-/** Whether passkeys of this browser give keys (WebAuthn's extension PRF). */
+/** Whether passkeys of this browser can derive keys (WebAuthn's extension PRF). */
 export async function passkeysGiveKeys(): Promise<boolean> {
   const known = globalThis.PublicKeyCredential as
     | { getClientCapabilities?: () => Promise<Record<string, boolean>> }
@@ -113,8 +113,8 @@ export async function passkeysGiveKeys(): Promise<boolean> {
 }
 
 /**
- * Makes a passkey; its identifier, to be kept, by which `passkeyKey` asks for it. A user can delete
- * a passkey: give the database another key beside.
+ * Creates a passkey; returns its identifier, which must be stored and passed to `passkeyKey`. A
+ * user can delete a passkey, so add another key to the database.
  */
 export async function createPasskey(options: PasskeyOptions): Promise<Uint8Array<ArrayBuffer>> {
   const credential = await asked(() => navigator.credentials.create({
@@ -126,7 +126,7 @@ export async function createPasskey(options: PasskeyOptions): Promise<Uint8Array
         displayName: options.user,
       },
       challenge: crypto.getRandomValues(new Uint8Array(32)),
-      // ES256 and RS256: what authenticators have. The signature is not what gives the key.
+      // ES256 and RS256, which authenticators support. The key does not come from the signature.
       pubKeyCredParams: [{ type: 'public-key', alg: -7 }, { type: 'public-key', alg: -257 }],
       authenticatorSelection: { residentKey: 'preferred', userVerification: 'required' },
       extensions: { prf: {} },
@@ -136,7 +136,7 @@ export async function createPasskey(options: PasskeyOptions): Promise<Uint8Array
   return new Uint8Array(credential.rawId);
 }
 
-/** The key that a passkey gives for a database; the browser asks the user. */
+/** The key that a passkey derives for a database; the browser asks the user. */
 export async function passkeyKey(
   name: string, id: Uint8Array<ArrayBuffer>, domain?: string,
 ): Promise<Uint8Array<ArrayBuffer>> {
@@ -158,12 +158,12 @@ export async function passkeyKey(
   return new Uint8Array(await crypto.subtle.deriveBits(hkdf, secret, 256));
 }
 
-/** What the browser answers, which has asked the user. */
+/** The browser's result after asking the user. */
 async function asked(call: () => Promise<Credential | null>): Promise<PublicKeyCredential | null> {
   try {
     return await call() as PublicKeyCredential | null;
   } catch (error) {
-    // Which of several reasons it was, browsers do not tell a page.
+    // Browsers do not tell a page which of several reasons it was.
     throw new StrongroomError('no-passkey', `no passkey was given: ${String(error)}`);
   }
 }

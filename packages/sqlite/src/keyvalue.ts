@@ -1,14 +1,14 @@
-// A small database in `localStorage` or `sessionStorage`: for demonstration. Browsers give an origin
-// 5 MB there, hold them in memory, and promise no order of writes after a crash.
+// A small database in `localStorage` or `sessionStorage`, for demonstrations. Browsers give an
+// origin 5 MB there, keep them in memory, and guarantee no order of writes after a crash.
 
 import { FILE_FAILED } from './abi.js';
 import { isOverQuota, SUFFIXES } from './names.js';
 import { guarded, type FileStore } from './store.js';
 
-/** Bytes of a file that stand in one item, each in a character. */
+/** Bytes of a file per item, with one byte per character. */
 const BLOCK_SIZE = 4096;
 
-/** What `localStorage` and `sessionStorage` are. */
+/** The interface of `localStorage` and `sessionStorage`. */
 export interface Items {
   getItem(key: string): string | null;
   setItem(key: string, value: string): void;

@@ -9,7 +9,7 @@ import {
 import { quoted } from './names.js';
 import type { Connection, Value } from './index.js';
 
-/** A connection, or what opens one when the first query comes. */
+/** A connection, or a function that opens one on the first query. */
 export type ConnectionSource = Connection | (() => Promise<Connection>);
 
 /** `new Kysely({ dialect: new StrongroomDialect(await open('app.db', { passphrase })) })`. */
@@ -33,7 +33,7 @@ export class StrongroomDialect implements Dialect {
   }
 }
 
-/** There is one connection: whoever wants it waits until it is given back. */
+/** There is one connection: users wait until it is released. */
 class StrongroomDriver implements Driver {
   #connection!: KyselyConnection;
   #last: Promise<void> = Promise.resolve();

@@ -1,4 +1,4 @@
-// Names: where databases are in OPFS, for pages and workers, and names in SQL.
+// Names: the paths of databases in OPFS, for pages and workers, and identifiers in SQL.
 
 import { StrongroomError } from './errors.js';
 
@@ -18,7 +18,7 @@ export async function locate(
   return { folder, last };
 }
 
-/** A name as SQL has it. */
+/** A quoted SQL identifier. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
@@ -35,7 +35,7 @@ export async function exists(name: string): Promise<boolean> {
   }
 }
 
-/** Removes a database that is closed, and what is left beside it. */
+/** Removes a closed database, and the files beside it. */
 export async function remove(name: string): Promise<void> {
   for (const suffix of SUFFIXES) {
     try {

@@ -1,8 +1,8 @@
-// Databases in Node: in memory, and in files that every other program of Strongroom opens.
+// Databases in Node: in memory, and in files that all other Strongroom programs can open.
 //
-// Node has no locks on files that other programs see. A file `NAME-node` beside a database says
-// which process has it open: other processes with this package keep away from it, other programs
-// do not. Where several processes share a database, load the extension into a native SQLite.
+// Node has no file locks that other programs respect. A file `NAME-node` beside a database says
+// which process has it open. Other processes with this package respect it; other programs do not.
+// If several processes share a database, load the extension into a native SQLite.
 
 import {
   closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readFileSync, readSync, rmSync,
@@ -41,7 +41,7 @@ export async function open(path: string, options: OpenOptions = {}): Promise<Dat
   return Database.open(await engine(), place(path), options);
 }
 
-/** The same with the calls that a page has, which are promises: for Kysely and Drizzle, too. */
+/** The same with the asynchronous interface of pages, also for Kysely and Drizzle. */
 export async function connect(path: string, options: OpenOptions = {}): Promise<Connection> {
   const client = new Client(await engine());
   await client.perform('open', [place(path), options]);
@@ -144,7 +144,7 @@ class NodeFiles implements FileStore {
   }
 }
 
-/** For reading and writing; one that is not there is made, for its owner alone. */
+/** Opens a file for reading and writing; a missing one is created, accessible only to its owner. */
 function openPlace(path: string): number {
   try {
     return openSync(path, 'r+');
@@ -158,7 +158,7 @@ function claimOf(name: string): string {
   return `${name}-node`;
 }
 
-/** Says that this process has a database open. */
+/** Records that this process has a database open. */
 function claim(name: string): void {
   const path = claimOf(name);
   for (;;) {
@@ -174,7 +174,7 @@ function claim(name: string): void {
     if (isRunning(owner)) {
       throw new StrongroomError('locked-elsewhere', `${name} is open in process ${owner}: close it there`);
     }
-    // What a process that was killed has left.
+    // Left by a process that was killed.
     rmSync(path, { force: true });
   }
 }

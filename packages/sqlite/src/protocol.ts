@@ -1,9 +1,9 @@
-// What a page and the worker that has its database open say to each other.
+// Messages between a page and the worker that has its database open.
 
 import type { OpenOptions, Parameters, Row } from './types.js';
 import { StrongroomError, type ErrorCode } from './errors.js';
 
-/** What a worker does for a client, and what comes back. Each client has a connection of its own. */
+/** The operations of a worker and their results. Each client has a separate connection. */
 export interface Operations {
   open(name: string, options: OpenOptions): void;
   close(): void;
@@ -11,18 +11,18 @@ export interface Operations {
   exec(sql: string): void;
   /** Runs one statement. */
   query(sql: string, parameters: Parameters): Rows;
-  /** Begins a statement whose rows are fetched in parts; its number. */
+  /** Begins a statement whose rows are fetched in batches; returns its number. */
   begin(sql: string, parameters: Parameters): { statement: number; columns: string[] };
-  /** So many more rows; fewer: there are no more, and the statement has ended. */
+  /** The next `count` rows; fewer mean that the statement has ended. */
   fetch(statement: number, count: number): Row[];
   /** Ends a statement before its last row. */
   finish(statement: number): void;
-  /** Begins a transaction that writes. */
+  /** Begins a write transaction. */
   transact(): void;
   /** The bytes of the file. */
   export(): ArrayBuffer;
   keys(): Slot[];
-  /** The number of the slot. */
+  /** Returns the number of the slot. */
   addKey(key: Secret): number;
   removeKey(slot: number, left: Secret): void;
   rekey(key: Secret): void;
@@ -32,14 +32,14 @@ export interface Operations {
 export type Operation = keyof Operations;
 type Result<O extends Operation> = ReturnType<Operations[O]>;
 
-/** What opens a database. */
+/** The secret that opens a database. */
 export type Secret = Pick<OpenOptions, 'passphrase' | 'key'>;
 
-/** What one statement gave. */
+/** The result of one statement. */
 export interface Rows {
   readonly columns: string[];
   readonly rows: Row[];
-  /** How many rows it changed. */
+  /** The number of rows it changed. */
   readonly changes: number;
   readonly lastInsertRowId: bigint;
 }
@@ -48,7 +48,7 @@ export interface Rows {
 export interface Slot {
   readonly slot: number;
   readonly kind: 'passphrase' | 'raw-key' | 'key-file';
-  /** It opened this connection. */
+  /** Whether it opened this connection. */
   readonly opened_this?: boolean;
   /** Of Argon2id. */
   readonly memory_kib?: number;
@@ -56,13 +56,13 @@ export interface Slot {
   readonly lanes?: number;
 }
 
-/** The first message: where the module is. */
+/** The first message, with the location of the module. */
 export interface Start {
   readonly module: string | BufferSource;
 }
 
 export interface Call<O extends Operation = Operation> {
-  /** Who calls: a tab may host others. */
+  /** The calling client: a tab may host others. */
   readonly client: string;
   readonly id: number;
   readonly operation: O;
@@ -76,7 +76,7 @@ export interface Answer {
   readonly error?: Failure;
 }
 
-/** An error on its way: its class does not survive the way itself. */
+/** An error in a message, in which its class is lost. */
 export interface Failure {
   readonly code: ErrorCode;
   readonly message: string;
@@ -95,12 +95,12 @@ export function errorOf(failure: Failure): StrongroomError {
   return new StrongroomError(failure.code, failure.message, failure.extendedCode);
 }
 
-/** Does what the operations say, wherever the worker is. */
+/** Executes operations in a worker, wherever that is. */
 export interface Transport {
   call<O extends Operation>(
     operation: O,
     ...args: globalThis.Parameters<Operations[O]>
   ): Promise<Result<O>>;
-  /** Gives up what it holds; the connection was closed before. */
+  /** Releases its resources; the connection was closed before. */
   close(): void | Promise<void>;
 }

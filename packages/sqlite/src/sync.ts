@@ -1,5 +1,5 @@
-// The engine itself, for those who have a worker of their own: every call but opening and closing
-// is synchronous.
+// The engine itself, for callers with their own worker: all calls except opening and closing are
+// synchronous.
 
 export { Database, Statement, type OpenOptions, type Parameters, type Row, type Value } from './database.js';
 export { Engine } from './engine.js';

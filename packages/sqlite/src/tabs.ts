@@ -1,18 +1,19 @@
-// Several tabs with the same database: one of them hosts the worker, the others ask it.
+// Several tabs with the same database: one of them hosts the worker, the others send it their
+// calls.
 //
-// The host is whoever holds the Web Lock of the database; when it ends, the next in the lock's
-// queue opens the database anew. Tabs speak over a BroadcastChannel, which reaches every tab of
-// the origin in every browser. Each tab has a connection of its own in the host's worker, and
-// holds a lock of its own, by which the host learns that it is gone.
+// The host is the tab that holds the Web Lock of the database; when it ends, the next in the lock's
+// queue reopens the database. Tabs communicate over a BroadcastChannel, which reaches every tab of
+// the origin in every browser. Each tab has a separate connection in the host's worker, and holds a
+// lock of its own, from which the host learns when the tab is gone.
 
 import { StrongroomError } from './errors.js';
 import type { Answer, Call, Operation, Operations, Start, Transport } from './protocol.js';
 import { Calls, lockName, OwnWorker } from './transport.js';
 
 type Message =
-  /** Who hosts? */
+  /** Asks for the host. */
   | { readonly kind: 'where' }
-  /** I do. */
+  /** The host's answer. */
   | { readonly kind: 'here'; readonly host: string }
   | { readonly kind: 'call'; readonly host: string; readonly call: Call }
   | { readonly kind: 'answer'; readonly answer: Answer };
@@ -24,14 +25,14 @@ export class SharedTransport implements Transport {
   readonly #channel: BroadcastChannel;
   readonly #calls = new Calls();
   readonly #ended = new AbortController();
-  /** The worker, where this tab is the host. */
+  /** The worker, if this tab is the host. */
   #worker: OwnWorker | undefined;
   #host: string | undefined;
-  /** It holds the lock by which the host learns that it is gone. */
+  /** Whether it holds the lock from which the host learns that it is gone. */
   #isPresent = false;
-  /** What opens the connection again when another tab has become the host. */
+  /** The request that reopens the connection when another tab has become the host. */
   #opening: Opening | undefined;
-  /** Ends when there is a host, and it has opened the connection. */
+  /** Resolves when there is a host, and it has opened the connection. */
   #connected: Promise<void>;
   #connect: { resolve: () => void; reject: (error: unknown) => void } | undefined;
   readonly #guests = new Set<string>();
@@ -40,7 +41,7 @@ export class SharedTransport implements Transport {
     this.#channel = new BroadcastChannel(lockName(name));
     this.#channel.onmessage = ({ data }: MessageEvent<Message>) => this.#hear(data);
     this.#connected = this.#newConnection();
-    // A host takes a guest for gone that does not hold its lock yet.
+    // The host would consider a guest gone that does not hold its lock yet.
     this.#hold(this.#presence(this.#id), () => {
       this.#isPresent = true;
       this.#hold(lockName(name), () => this.#becomeHost());
@@ -97,7 +98,7 @@ export class SharedTransport implements Transport {
     this.#say({ kind: 'here', host: this.#id });
   }
 
-  /** Goes on with a host, which opens the connection anew. */
+  /** Switches to a host, which reopens the connection. */
   #follow(host: string): void {
     if (this.#host === host) return;
     const isFirst = this.#host === undefined;
@@ -118,7 +119,7 @@ export class SharedTransport implements Transport {
     const connected = new Promise<void>((resolve, reject) => {
       this.#connect = { resolve, reject };
     });
-    // Whoever calls is told.
+    // The caller gets the error.
     connected.catch(() => undefined);
     return connected;
   }
@@ -127,7 +128,7 @@ export class SharedTransport implements Transport {
     worker.forward(call);
     if (this.#guests.has(call.client)) return;
     this.#guests.add(call.client);
-    // Granted when the tab of the guest is gone, with its transaction under way.
+    // Granted when the guest's tab is gone, possibly in the middle of a transaction.
     this.#hold(this.#presence(call.client), (release) => {
       this.#guests.delete(call.client);
       worker.forward({ client: call.client, id: 0, operation: 'close', arguments: [] });
@@ -139,7 +140,7 @@ export class SharedTransport implements Transport {
     return `${lockName(this.name)}:${client}`;
   }
 
-  /** Holds a lock, once it is free, until the transport or the holder gives it back. */
+  /** Acquires a lock once it is free, until the transport or the holder releases it. */
   #hold(name: string, begin: (release: () => void) => void): void {
     const { signal } = this.#ended;
     const held = navigator.locks.request(name, { signal }, () =>
@@ -147,12 +148,12 @@ export class SharedTransport implements Transport {
         signal.addEventListener('abort', () => release());
         begin(release);
       }));
-    // Aborted: closed before it was granted.
+    // Aborted because it was closed before the lock was granted.
     held.catch(() => undefined);
   }
 
   #say(message: Message): void {
-    // The channel of a closed transport takes nothing.
+    // The channel of a closed transport must not be used.
     if (!this.#ended.signal.aborted) this.#channel.postMessage(message);
   }
 }

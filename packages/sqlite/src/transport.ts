@@ -1,4 +1,5 @@
-// Ways from a page to the worker that has the database open: its own, or that of another tab.
+// Connections from a page to the worker that has the database open: its own worker, or that of
+// another tab.
 
 import { StrongroomError } from './errors.js';
 import {
@@ -10,12 +11,12 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Calls that wait for their answers. */
+/** Pending calls. */
 export class Calls {
   #next = 1;
   readonly #waiting = new Map<number, Waiting>();
 
-  /** Sends a call by `send`; ends with its answer. */
+  /** Sends a call with `send`; resolves with its answer. */
   make<O extends Operation>(
     client: string, operation: O, args: globalThis.Parameters<Operations[O]>,
     send: (call: Call<O>) => void,
@@ -34,7 +35,7 @@ export class Calls {
     else waiting?.resolve(result as never);
   }
 
-  /** Nobody answers any more. */
+  /** Rejects all calls, because nobody will answer them. */
   rejectAll(error: StrongroomError): void {
     for (const { reject } of this.#waiting.values()) reject(error);
     this.#waiting.clear();
@@ -46,7 +47,7 @@ export class OwnWorker {
   readonly #worker: Worker;
   readonly #calls = new Calls();
   #ended: StrongroomError | undefined;
-  /** Answers to clients that are not of this page. */
+  /** Receives answers to clients of other pages. */
   onforeign: ((answer: Answer) => void) | undefined;
 
   constructor(start: Start) {
@@ -69,7 +70,7 @@ export class OwnWorker {
     return this.#calls.make(OWN, operation, args, (call) => this.#worker.postMessage(call));
   }
 
-  /** Passes on what a client elsewhere asks. */
+  /** Forwards a call of a client of another page. */
   forward(call: Call): void {
     this.#worker.postMessage(call);
   }
@@ -81,10 +82,10 @@ export class OwnWorker {
   }
 }
 
-/** The client that the page of a worker is. */
+/** The client id of the worker's own page. */
 const OWN = 'own';
 
-/** The name of the lock that the tab holds which has a database open. */
+/** The name of the lock held by the tab that has a database open. */
 export function lockName(name: string): string {
   return `strongroom:${name}`;
 }
@@ -99,7 +100,7 @@ export class OwnTransport implements Transport {
     this.#release = release;
   }
 
-  /** Takes the lock: at once or not at all, unless the other tab is to be waited for. */
+  /** Acquires the lock, at once or not at all, unless `waits` is set. */
   static async take(name: string, start: Start, waits: boolean): Promise<OwnTransport> {
     const release = await lock(name, waits);
     if (!release) {
@@ -126,7 +127,9 @@ export class OwnTransport implements Transport {
   }
 }
 
-/** Does something with a database that no tab has open, nor opens meanwhile. */
+/**
+ * Runs something with a database that no tab has open, and keeps tabs from opening it meanwhile.
+ */
 export async function withLock<T>(name: string, body: () => Promise<T>): Promise<T> {
   const release = await lock(name, false);
   if (!release) {
@@ -140,8 +143,8 @@ export async function withLock<T>(name: string, body: () => Promise<T>): Promise
 }
 
 /**
- * Takes the lock of a name; what gives it back, and ends when others can take it. Without `waits`,
- * none where another has it.
+ * Acquires the lock of a name. Returns a function that releases it, and resolves when others can
+ * acquire it. Without `waits`, undefined if another holds it.
  */
 function lock(name: string, waits: boolean): Promise<(() => Promise<void>) | undefined> {
   return new Promise((resolve, reject) => {

@@ -1,8 +1,8 @@
-// Whose turn it is: connections of one worker that have the same database open.
+// Scheduling of connections of one worker that have the same database open.
 //
-// SQLite would refuse whoever comes while another connection writes (SQLITE_BUSY), and a worker
-// that waits inside a call cannot hear the one that would end the transaction. So clients wait
-// here: whoever has a transaction or a statement under way keeps the turn until it has ended.
+// SQLite would return SQLITE_BUSY to a connection while another one writes, and a worker that waits
+// inside a call cannot receive the message that would end the transaction. So clients wait here: a
+// client keeps its turn until its transaction or statement has ended.
 
 import { StrongroomError } from './errors.js';
 
@@ -17,7 +17,7 @@ export class Turns {
 
   constructor(readonly wait_ms: number) {}
 
-  /** Begins the turn of a client, or goes on with it. */
+  /** Begins or continues the turn of a client. */
   async take(client: string): Promise<void> {
     if (this.#holder === undefined || this.#holder === client) {
       this.#holder = client;
@@ -34,7 +34,7 @@ export class Turns {
     });
   }
 
-  /** Ends the turn of a client, where it has it. */
+  /** Ends the turn of a client, if it has it. */
   give(client: string): void {
     if (this.#holder !== client) return;
     const next = this.#waiting.shift();

@@ -1,4 +1,4 @@
-// What a connection is given, and gives.
+// Types of a connection's arguments and results.
 
 /** A value of a column. Integers beyond 2^53 are of type bigint. */
 export type Value = null | number | bigint | string | Uint8Array;
@@ -12,13 +12,13 @@ export interface OpenOptions {
   passphrase?: string | Uint8Array;
   /** 32 bytes. */
   key?: Uint8Array;
-  /** Of a new database. */
+  /** The cipher of a new database. */
   cipher?: Cipher;
   /**
-   * Several connections of this worker may have the database open. Without it this connection keeps
-   * its locks, which is faster, and what the write-ahead log needs where no memory is shared.
+   * Allows several connections of this worker to have the database open. Without it this connection
+   * keeps its locks, which is faster, and which WAL mode requires without shared memory.
    */
   shared?: boolean;
-  /** No encryption: for measurements, and for files of others. */
+  /** No encryption: for benchmarks, and for foreign files. */
   plain?: boolean;
 }

@@ -1,4 +1,4 @@
-// The worker: it has the databases open, and does what clients ask.
+// The worker: has the databases open, and executes the calls of clients.
 
 import { Client } from './client.js';
 import { Engine } from './engine.js';
@@ -6,7 +6,7 @@ import { StrongroomError } from './errors.js';
 import { failureOf, type Answer, type Call, type Start } from './protocol.js';
 import { Turns } from './turns.js';
 
-/** How long a client waits for the transaction of another, in milliseconds. */
+/** How long a client waits for another's transaction, in milliseconds. */
 const WAIT_MS = 5_000;
 
 let engine: Promise<Engine> | undefined;
@@ -32,7 +32,7 @@ async function done({ client: name, operation, arguments: args }: Call): Promise
 onmessage = ({ data }: MessageEvent<Start | Call>) => {
   if ('module' in data) {
     engine = Engine.load(data.module);
-    // Whoever calls is told.
+    // The caller gets the error.
     engine.catch(() => undefined);
     return;
   }

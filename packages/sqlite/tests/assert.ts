@@ -1,4 +1,4 @@
-// Assertions; what they throw is what the test reports.
+// Assertions; the test reports what they throw.
 
 import { StrongroomError, type ErrorCode } from '../src/errors.js';
 
@@ -25,7 +25,7 @@ function shown(value: unknown): string {
   }) ?? 'undefined';
 }
 
-/** The error that a call ends with, which must be ours and of this code. */
+/** The error of a call, which must be a StrongroomError with this code. */
 export async function refused(
   code: ErrorCode,
   call: () => unknown,
@@ -44,7 +44,7 @@ export async function refused(
   return fail(`not refused as ${code}`);
 }
 
-/** An error in one line; where it was thrown, but for errors that tests expect. */
+/** An error in one line, with its origin unless tests expect it. */
 export function described(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const stack = error.stack?.split('\n').filter((line) => line.includes('/tests/')) ?? [];

@@ -1,4 +1,4 @@
-// Tests of what a page calls, in a page, and in several real tabs.
+// Tests of the page's interface, in a page, and in several real tabs.
 
 import {
   createPasskey, exists, forgetDeviceKey, importFile, open, passkeysGiveKeys, remove,
@@ -25,7 +25,7 @@ async function codeOf(call: Promise<unknown>): Promise<ErrorCode | 'none' | stri
     await call;
     return 'none';
   } catch (error) {
-    // That of another tab is of another class.
+    // An error from another tab is an instance of another class.
     return (error as StrongroomError).code ?? String(error);
   }
 }
@@ -42,7 +42,7 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Calls again while the tab that had the database open is being replaced. */
+/** Retries while the tab that had the database open is being replaced. */
 async function persistently<T>(call: () => Promise<T>): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {
@@ -137,7 +137,7 @@ export const clientTests: Record<string, () => Promise<void>> = {
     equal(await codeOf(open('device.db', { deviceKey: 'one', module })), 'wrong-key');
   },
   'whether passkeys give keys is said before one is made': async () => {
-    // No authenticator is there: what the browser says must agree with what it does.
+    // There is no authenticator, so the browser's answer must agree with its behaviour.
     equal(typeof await passkeysGiveKeys(), 'boolean');
     isTrue(typeof createPasskey === 'function', 'it can be called');
   },
@@ -158,7 +158,7 @@ export const clientTests: Record<string, () => Promise<void>> = {
     equal(await exists('in.db'), false);
   },
   'small databases live in the items of a storage, encrypted, and end where its quota does': async () => {
-    // Compiled with what workers know: the engine knows their files.
+    // Compiled with the types of workers, since the engine knows their files.
     const path = new URL('./storage.js', import.meta.url).href;
     const { storageTest } = await import(path) as { storageTest(storage: Storage): Promise<void> };
     await storageTest(localStorage);
@@ -188,13 +188,13 @@ export const clientTests: Record<string, () => Promise<void>> = {
     await Promise.all([host, guest, db].map((one) => count(one, 20)));
     const both = 'SELECT count(*) || \' \' || count(DISTINCT n) FROM t';
     equal(await guest.queryValue(both), '60 60');
-    // The host goes in the midst of a transaction.
+    // The host ends in the middle of a transaction.
     await host.exec('BEGIN IMMEDIATE');
     await host.run('INSERT INTO t(n) VALUES (-1)');
     first.close();
     equal(await persistently(() => db.queryValue(both)), '60 60');
     equal(await persistently(() => guest.queryValue(both)), '60 60');
-    // A guest does, or the next host.
+    // A guest ends, or the next host.
     await guest.exec('BEGIN IMMEDIATE');
     await guest.run('INSERT INTO t(n) VALUES (-1)');
     second.close();

@@ -1,4 +1,4 @@
-// Steps of tests that end a worker or a browser in the midst of commits.
+// Steps of tests that end a worker or a browser in the middle of commits.
 
 import { Database } from '../src/database.js';
 import { created, engine, KEY } from './support.js';
@@ -20,23 +20,24 @@ export const crashTasks = {
     await database.close();
   },
 
-  /** Commits without end, and tells of each that it is done. */
+  /** Commits endlessly, and reports each commit. */
   async commit({ name, told }: Place & { told?: string }): Promise<never> {
     const database = await Database.open(await engine(), name, { key: KEY });
     let committed = Number(database.selectValue('SELECT max(number) FROM commits'));
     for (;;) {
       database.exec(SQL);
       committed += 1;
-      // Every third is rolled back, so that journals are played back in the midst of work, too.
+      // Every third transaction is rolled back, so that journals are played back during the work,
+      // too.
       if (committed % 3 === 0) database.exec(`BEGIN; ${SQL}; ROLLBACK`);
       if (told === undefined) postMessage({ committed });
       else await fetch(`../${told}/${committed}`);
-      // Messages go out when the worker comes back to its loop.
+      // Messages are sent when the worker returns to its event loop.
       await new Promise((resolve) => setTimeout(resolve));
     }
   },
 
-  /** What is there: every commit up to the last, whole. */
+  /** Checks the content: every commit up to the last one, complete. */
   async look({ name }: Place): Promise<Found> {
     const database = await Database.open(await engine(), name, { key: KEY });
     const [[rows, last, sizes] = []] = database.selectArrays(

@@ -1,4 +1,4 @@
-// Workers that end in the midst of commits, and what the next one finds.
+// Workers that end in the middle of commits, and what the next one finds.
 
 import { isTrue } from './assert.js';
 import { ask, startWorker } from './work.js';
@@ -9,7 +9,7 @@ export interface Found {
   readonly check: string;
 }
 
-/** Ends so many workers, each at another moment; how many transactions they committed. */
+/** Ends this many workers, each at another point; returns how many transactions they committed. */
 export async function cutLoop(times: number): Promise<number> {
   const name = 'cut.db';
   await run('create', { name });
@@ -18,7 +18,7 @@ export async function cutLoop(times: number): Promise<number> {
     committed = await cut(name, committed, 1 + (time * 7) % 40);
     const found = (await run('look', { name })) as Found;
     isTrue(found.check === 'ok', `after ${time} ends: ${found.check}`);
-    // One may have been committed whose message was not delivered any more.
+    // One transaction may have been committed whose message was not delivered.
     const isThere = found.rows === committed || found.rows === committed + 1;
     isTrue(isThere, `after ${time} ends: ${found.rows} rows where ${committed} were committed`);
     committed = found.rows;

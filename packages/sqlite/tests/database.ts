@@ -1,4 +1,4 @@
-// Databases as programs use them.
+// Databases, used as programs do.
 
 import { Database } from '../src/database.js';
 import { remove } from '../src/names.js';
@@ -41,14 +41,14 @@ export const databaseTests = {
       for (const database of databases) database.exec('INSERT INTO t VALUES(1)');
       const counts = databases.map((database) => database.selectValue('SELECT count(*) FROM t'));
       equal(counts, Array.from({ length: 3 }, () => 3 * (round + 1)));
-      // One opens while others close, and what is empty is removed.
+      // One opens while others close and empty files are removed.
       const [, , , late] = await Promise.all([...databases.map((one) => one.close()), open()]);
       equal(late!.selectValue('PRAGMA integrity_check'), 'ok');
       await late!.close();
     }
     equal(on.files.isAttached(name), false);
     equal(await filesOf(name), ['']);
-    // One that keeps its locks tells the other why it has to wait.
+    // A connection that keeps its locks makes the other one fail with the reason.
     const alone = await Database.open(on, name, { key: KEY });
     alone.exec('INSERT INTO t VALUES(1)');
     await refused('busy', () => Database.open(on, name, { key: KEY }));
@@ -87,7 +87,7 @@ export const databaseTests = {
       const database = await created(on, name);
       equal(database.selectValue(`PRAGMA journal_mode = ${mode}`), mode);
       fill(database, 3000);
-      // More pages than the cache holds, so that they leave it before the transaction ends.
+      // More pages than the cache holds, so that they are written before the transaction ends.
       database.exec("PRAGMA cache_size = 5; BEGIN; UPDATE filler SET text = text || ' changed'");
       const file = mode === 'wal' ? `${name}-wal` : `${name}-journal`;
       if (mode !== 'memory' && mode !== 'off') {
@@ -178,7 +178,7 @@ export const databaseTests = {
     equal(main.selectValue('SELECT count(*) FROM main.t'), 1);
     equal(main.selectValue('SELECT count(*) FROM side.t'), 2);
 
-    // In WAL mode each commits by itself.
+    // In WAL mode each database commits separately.
     main.exec('PRAGMA journal_mode = wal');
     main.exec(both);
     equal(main.selectArrays('SELECT count(*) FROM main.t UNION ALL SELECT count(*) FROM side.t'), [[2], [3]]);

@@ -1,4 +1,4 @@
-// Databases that go from the native program to the browser and back.
+// Databases that are exchanged between the native program and the browser.
 
 import { Database, type Cipher, type Row } from '../src/database.js';
 import { remove } from '../src/names.js';
@@ -45,7 +45,7 @@ export const exchangeTasks = {
     await database.close();
   },
 
-  /** The raw bytes, as they lie in OPFS. */
+  /** The raw bytes of the file in OPFS. */
   async give({ name }: Place): Promise<ArrayBuffer> {
     const bytes = await bytesOf(name);
     nothingReadable(bytes, name);

@@ -1,4 +1,4 @@
-// What goes wrong, and what callers are told.
+// Failures, and the errors that callers get.
 
 import { Database } from '../src/database.js';
 import { equal, isTrue, refused } from './assert.js';
@@ -13,7 +13,7 @@ async function filled(name: string): Promise<void> {
   await database.close();
 }
 
-/** Where a page lies, counted from 1. */
+/** Offset of a page, counted from 1. */
 function offset(page: number): number {
   return HEADER_SIZE + (page - 1) * PAGE_SIZE;
 }
@@ -121,7 +121,8 @@ export const failureTests = {
     fill(database, 1000);
     for (const mode of ['delete', 'wal']) {
       equal(database.selectValue(`PRAGMA journal_mode = ${mode}`), mode);
-      // The origin's quota is gigabytes; what a browser throws where it ends is thrown earlier.
+      // The origin's quota is gigabytes, so the browser's error for an exhausted quota is
+      // simulated.
       const genuine = FileSystemSyncAccessHandle.prototype.write;
       let room = 400_000;
       FileSystemSyncAccessHandle.prototype.write = function write(data, options) {

@@ -1,4 +1,4 @@
-// What ciphers, key derivation and opening cost; nothing here is asserted.
+// Measures ciphers, key derivation and opening; asserts nothing.
 
 import { Database } from '../src/database.js';
 import { Probe } from './probe.js';

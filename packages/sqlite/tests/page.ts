@@ -1,8 +1,9 @@
-// The page that asks for work and answers: each test runs in a worker of its own.
+// The page that asks for work and answers. Each test runs in a separate worker.
 //
-// Work is a JSON object. `test` runs a test by its name; `task` runs a step of a longer test, whose
-// answer goes back as it is; `step` is one in the page itself; `start` does so in a worker that stays; `cut` ends workers in the midst
-// of commits. Tests of what a page calls run in the page itself.
+// Work is a JSON object. `test` runs a test by its name; `task` runs a step of a longer test and
+// returns its answer; `step` runs one in the page itself; `start` runs one in a worker that stays;
+// `cut` ends workers in the middle of commits. Tests of the page's interface run in the page
+// itself.
 
 import { described } from './assert.js';
 import { clientTests } from './client.js';
@@ -43,5 +44,5 @@ for (;;) {
   await fetch(`answer?${response.headers.get('x-work')}`, { method: 'POST', body });
 }
 
-// A worker that nobody refers to may be collected.
+// A worker without references may be garbage-collected.
 addEventListener('pagehide', () => staying?.terminate());

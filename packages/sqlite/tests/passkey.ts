@@ -1,4 +1,5 @@
-// Databases that a passkey opens: steps of a test whose other side has an authenticator at hand.
+// Databases opened with a passkey: steps of a test whose other side provides a virtual
+// authenticator.
 
 import {
   createPasskey, open, passkeyKey, passkeysGiveKeys, remove, type Connection,

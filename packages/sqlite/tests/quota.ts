@@ -1,4 +1,4 @@
-// An origin whose room ends: the other side has seen to that.
+// An origin with an exhausted quota, which the other side has arranged.
 
 import { Database } from '../src/database.js';
 import { remove } from '../src/names.js';
@@ -27,7 +27,7 @@ export const quotaTasks = {
       equal(database.selectValue('PRAGMA integrity_check'), 'ok', mode);
     };
     sound(rows);
-    // A worker that is new to the full origin finds the same.
+    // A new worker in the full origin finds the same.
     await database.close();
     database = await Database.open(on, NAME, { key: KEY });
     sound(rows);

@@ -1,4 +1,4 @@
-// Databases in the items of a storage. This runs in a page: workers have no storage.
+// Databases in Web Storage items. Runs in a page, because workers have no Web Storage.
 
 import { Database } from '../src/database.js';
 import { Engine } from '../src/engine.js';
@@ -12,7 +12,7 @@ interface Storage extends Items {
   clear(): void;
 }
 
-/** An engine that has nothing in its memory yet. */
+/** A new engine with empty caches. */
 function newEngine(storage: Storage): Promise<Engine> {
   return Engine.load(new URL('../strongroom.wasm', import.meta.url), new KeyValueFiles(storage));
 }
@@ -33,7 +33,7 @@ export async function storageTest(storage: Storage): Promise<void> {
   await refused('wrong-key', async () => Database.open(await newEngine(storage), NAME, { key: OTHER_KEY }));
   const again = await Database.open(await newEngine(storage), NAME, { key: KEY });
   equal(again.selectValue('SELECT count(*) FROM t WHERE text LIKE ?', [`${CANARY}%`]), 2000);
-  // It is really filled: browsers give an origin some 5 MB there.
+  // Really fills it: browsers give an origin some 5 MB there.
   await refused('quota', () => again.exec('INSERT INTO t SELECT n, zeroblob(40000) FROM t LIMIT 400'));
   if (again.isInTransaction()) again.exec('ROLLBACK');
   equal(again.selectValue('PRAGMA integrity_check'), 'ok');

@@ -1,4 +1,4 @@
-// What tests share: engines, keys, the raw bytes of files.
+// Helpers for tests: engines, keys, the raw bytes of files.
 
 import { Database, type OpenOptions } from '../src/database.js';
 import { Engine } from '../src/engine.js';
@@ -8,14 +8,14 @@ import { isTrue } from './assert.js';
 
 export const CIPHERS = ['aegis-256x2', 'aegis-256', 'aes-256-gcm', 'xchacha20-poly1305'] as const;
 
-/** A key that is easy to find in memory, and stands there by accident in no other way. */
+/** A key that is easy to find in memory, and does not occur there by accident. */
 export const KEY = Uint8Array.from({ length: 32 }, (_, index) => (index * 37 + 11) & 0xff);
 export const OTHER_KEY = KEY.map((byte) => byte ^ 0x55);
 
-/** What stands in every row, and must be found nowhere. */
+/** Text in every row, which must be found in no file. */
 export const CANARY = 'canary-59d2-in-plain-text';
 
-/** The module as it is published; `probe.wasm` has exports for tests beside. */
+/** The published module; `probe.wasm` has additional exports for tests. */
 export function engine(module = 'strongroom.wasm'): Promise<Engine<Files>> {
   return Engine.load(new URL(`../${module}`, import.meta.url));
 }
@@ -84,7 +84,7 @@ export function holds(bytes: Uint8Array, part: Uint8Array): boolean {
   return false;
 }
 
-/** Neither a row nor SQLite's own words stand in the bytes, and there are some. */
+/** Asserts that the bytes are not empty, and contain neither a row nor SQLite's own texts. */
 export function nothingReadable(bytes: Uint8Array, what: string): void {
   isTrue(bytes.length > 0, `${what} is empty: nothing was looked at`);
   for (const words of [CANARY, 'SQLite format 3', 'CREATE TABLE']) {

@@ -1,4 +1,4 @@
-// Another tab, whose package the page of tests calls.
+// Another tab, whose copy of the package the tests' page calls.
 
 import * as strongroom from '../src/index.js';
 

@@ -1,4 +1,4 @@
-// Every page of vectors/crypto/, through the ciphers of the module.
+// Runs every page of vectors/crypto/ through the module's ciphers.
 
 import { equal, isTrue } from './assert.js';
 import { Probe, type Unit } from './probe.js';

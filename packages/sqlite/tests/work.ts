@@ -1,4 +1,4 @@
-// Work of a page, and workers that do it.
+// Work for a page, and the workers that do it.
 
 export interface Work {
   readonly kind: 'test' | 'task' | 'step' | 'start' | 'cut';
@@ -6,7 +6,7 @@ export interface Work {
   readonly argument?: unknown;
 }
 
-/** What a worker answers; `bytes` goes back as it is. */
+/** A worker's answer; `bytes` is returned unchanged. */
 export interface Answer {
   readonly value?: unknown;
   readonly bytes?: ArrayBuffer;
@@ -17,7 +17,7 @@ export function startWorker(): Worker {
   return new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
 }
 
-/** Has a worker do something, and waits for its first message. */
+/** Gives a worker a task, and waits for its first message. */
 export function ask(worker: Worker, work: Pick<Work, 'name' | 'argument'>): Promise<Answer> {
   return new Promise((resolve) => {
     worker.onmessage = ({ data }) => resolve(data as Answer);

@@ -9,7 +9,7 @@ import { measureTasks } from './measure.js';
 import { quotaTasks } from './quota.js';
 import { vectorTests } from './vectors.js';
 
-/** Throws where something does not hold; what it returns is for the caller of a task. */
+/** Throws if an assertion fails; its result is returned to the caller of a task. */
 export type Task = (argument: never) => Promise<unknown>;
 
 const TESTS: Record<string, Task> = { ...vectorTests, ...databaseTests, ...failureTests };

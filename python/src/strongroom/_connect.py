@@ -55,7 +55,7 @@ def connect(
         raise ValueError("give one of key_file, passphrase_file, key and passphrase")
 
     parameters: dict[str, str | bytes] = {"vfs": "strongroom", "mode": _mode(create, read_only)}
-    # Said in either case: the environment may say otherwise.
+    # Always set, since the environment may say otherwise.
     parameters["keys_in_sql"] = "on" if keys_in_sql else "off"
     if cipher is not None:
         parameters["cipher"] = cipher
@@ -93,13 +93,13 @@ def _copy(secret: Secret) -> bytearray:
     if isinstance(secret, (bytes, bytearray)):
         return bytearray(secret)
     if not isinstance(secret, str):
-        # Not bytearray(secret): of a number it makes so many zeros.
+        # Not bytearray(secret), which for a number would create that many zeros.
         raise TypeError("a key or passphrase is str, bytes or bytearray")
     try:
         return bytearray(secret.encode())
     except UnicodeEncodeError:
         pass
-    # Outside the handler: that error holds the secret.
+    # Raised outside the handler, because that exception contains the secret.
     raise ValueError("the secret is not Unicode text")
 
 
@@ -124,7 +124,7 @@ def _check(connection: sqlite3.Connection, create: bool) -> None:
     if state == "encrypted" or (state == "new" and status.get("key")):
         return
     reason = _ask(connection, "strongroom_last_error") or "the database does not open"
-    # A locked one may also wait for a key that could not be read.
+    # It may also be locked because a key could not be read.
     raise WrongKeyError(reason) if reason.startswith("wrong key") else UnusableError(reason)
 
 

@@ -48,7 +48,7 @@ def load() -> ctypes.CDLL:
         loader.load_extension(path)
     finally:
         loader.close()
-    # The same file: the system hands out the library that SQLite has loaded.
+    # The same file: the system returns the library that SQLite has loaded.
     library = ctypes.CDLL(path)
     for function in (
         library.strongroom_token_from_passphrase,

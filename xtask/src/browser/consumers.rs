@@ -1,5 +1,5 @@
-//! The package as its users get it: packed, installed into projects outside of the tree, and built
-//! by bundlers, in Node, and as it is (`packages/sqlite/consumers`).
+//! Tests the package as users get it: packed, installed into projects outside of the tree, and
+//! built by bundlers, in Node, and without a build step (`packages/sqlite/consumers`).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ use crate::command::{program, run as run_command};
 use crate::npm;
 use crate::wasm::{self, Built, PACKAGE};
 
-/// A page makes some databases: far above what that takes on a busy machine.
+/// Far more than a page needs for its databases on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What the pages answer.
+/// The expected answers of the pages.
 const EXPECTED: &str = "expected.json";
 
-/// The parts of it that need other libraries, which a page without a bundler does not load.
+/// The parts that need other libraries, which a page without a bundler does not load.
 const OF_LIBRARIES: &[&str] = &["kysely", "drizzle"];
 
 /// Settings of TypeScript that consumers have.
@@ -34,7 +34,7 @@ const SETTINGS: &[&str] = &[
 
 const NODE: &str = "Node";
 
-/// How a page is made of the package: what builds it into `built/NAME`.
+/// How each page is built into `built/NAME`.
 const PAGES: &[(&str, &[&str])] = &[
     (
         "vite",
@@ -49,7 +49,7 @@ const PAGES: &[(&str, &[&str])] = &[
     ("plain", &["plain/build.js"]),
 ];
 
-/// What the name of each of these tests begins with.
+/// Prefix of these tests' names.
 const PART: &str = "package: ";
 
 /// Tests the packed package.
@@ -78,14 +78,14 @@ pub fn run(built: &Built, extent: Extent, results: &mut Results) -> anyhow::Resu
     Ok(())
 }
 
-/// A project outside of the tree, where nothing of the tree is found by accident.
+/// A project outside of the tree, so that it finds nothing of the tree by accident.
 fn install(tarball: &Path) -> anyhow::Result<TempDir> {
     let project = tempfile::tempdir()?;
     copy(&Path::new(PACKAGE).join("consumers"), project.path())?;
     run_command(&mut npm::command("ci", project.path()))
         .context("the bundlers that packages/sqlite is tested with cannot be had")?;
     let mut install = npm::command("install", project.path());
-    // What is installed stays as the lock file has it.
+    // Installs the versions of the lock file.
     install
         .args(["--no-save", "--no-package-lock"])
         .arg(tarball);
@@ -122,7 +122,7 @@ fn tests_of_node(folder: &Path, extent: Extent) -> anyhow::Result<()> {
     )
 }
 
-/// Opens a built page in Chromium, and compares what it did with its database.
+/// Opens a built page in Chromium, and compares its answers.
 fn compare(folder: &Path, name: &str, expected: &Value) -> anyhow::Result<()> {
     let root = folder.join("built").join(name);
     let found = answer(root)?;

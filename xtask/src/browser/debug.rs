@@ -1,6 +1,6 @@
-//! Chromium's debug protocol, for what no page can do: an authenticator of its own, and less room.
+//! Chromium's debug protocol, for what no page can do: virtual authenticators and quotas.
 //!
-//! Messages are JSON, each with a zero behind, through pipes that the browser finds as its
+//! Messages are JSON, each followed by a zero byte, through pipes that the browser has as
 //! descriptors 3 and 4 (chromedevtools.github.io/devtools-protocol).
 
 use std::fs::{self, File};
@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 
 use crate::command::run as run_command;
 
-/// The browser answers at once; on a busy machine a little later.
+/// The browser answers at once, or a little later on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A conversation with a Chromium.
+/// A connection to a Chromium's debug protocol.
 pub struct Debug {
     to: File,
     from: Receiver<Value>,
@@ -29,12 +29,12 @@ pub struct Debug {
 }
 
 impl Debug {
-    /// A Chromium that is started with pipes in a folder, and the conversation with it.
+    /// A Chromium that is started with pipes in a folder, and the connection to it.
     pub fn program(folder: &Path) -> anyhow::Result<(Program, Self)> {
         let chromium = Program::find(Browser::Chromium).context("Chromium is missing")?;
         let (requests, answers) = (folder.join("requests"), folder.join("answers"));
         run_command(Command::new("mkfifo").args([&requests, &answers]))?;
-        // Opened for both ways: nobody waits for the other one to open it.
+        // Opened for reading and writing, so that neither side waits for the other.
         let open = |path: &Path| File::options().read(true).write(true).open(path);
         let (to, answers_read) = (open(&requests)?, open(&answers)?);
         let script = folder.join("chromium");
@@ -67,7 +67,7 @@ impl Debug {
         Ok((Program::at(Browser::Chromium, script), debug))
     }
 
-    /// Has the browser do something, in a session of a page where one is given.
+    /// Sends a command, in the session of a page if one is given.
     pub fn call(
         &mut self,
         session: Option<&str>,
@@ -96,7 +96,7 @@ impl Debug {
         }
     }
 
-    /// What an expression of the page's JavaScript comes to, which may be a promise.
+    /// The value of a JavaScript expression in the page, which may be a promise.
     pub fn evaluate(&mut self, page: &str, expression: &str) -> anyhow::Result<Value> {
         let what = json!({
             "expression": expression, "awaitPromise": true, "returnByValue": true,
@@ -112,7 +112,7 @@ impl Debug {
         }
     }
 
-    /// A picture of the page as PNG: what its window shows, or so much from its beginning.
+    /// A screenshot of the page as PNG: its window, or a given size from the top.
     pub fn picture(
         &mut self,
         page: &str,

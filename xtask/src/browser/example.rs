@@ -1,5 +1,5 @@
-//! The example page, as its visitors use it: notes are written, locked, exported, deleted and
-//! imported, and read when the server is gone.
+//! Tests the example page as visitors use it: notes are written, locked, exported, deleted and
+//! imported, and read after the server is gone.
 
 use std::fs;
 use std::path::Path;
@@ -13,11 +13,11 @@ use serde_json::json;
 use super::debug::Debug;
 use crate::wasm::{self, Built, PACKAGE};
 
-/// Far above what the page takes on a busy machine.
+/// Far more than the page needs on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What a visitor does.
+/// A visitor's actions.
 const UNLOCK: &str = "passphrase.value = 'correct horse'; unlock.requestSubmit()";
 const NOTES: &[&str] = &[
     "Boarding passes are in the blue folder",
@@ -25,7 +25,7 @@ const NOTES: &[&str] = &[
     "The spare key is with the neighbours",
 ];
 
-/// Tries the page; pictures of it go into a folder where one is given.
+/// Tests the page; saves pictures of it if a folder is given.
 pub fn run(built: &Built, pictures: Option<&Path>) -> anyhow::Result<()> {
     let package = wasm::pack(built)?.with_file_name("package");
     let folder = tempfile::tempdir()?;
@@ -76,7 +76,7 @@ pub fn run(built: &Built, pictures: Option<&Path>) -> anyhow::Result<()> {
     visit.until(&format!("list.children.length === {}", NOTES.len()))?;
 
     visit.until("navigator.serviceWorker.controller !== null")?;
-    // Nobody answers any more.
+    // The server is gone.
     drop(session);
     visit
         .debug
@@ -93,7 +93,7 @@ struct Visit {
 }
 
 impl Visit {
-    /// Names of elements are global variables; some have other meanings there.
+    /// Element names are global variables, except some with other meanings.
     fn expression(text: &str) -> String {
         const NAMES: &str = "const [passphrase, unlock, notes, add, text, list, said, remove] = \
             'passphrase unlock notes add text list said remove'.split(' ') \
@@ -111,7 +111,7 @@ impl Visit {
         let began = Instant::now();
         let expression = Self::expression(&format!("return Boolean({condition})"));
         loop {
-            // While a page is being loaded there is none, or nothing in it.
+            // While a page is loading there is none, or it is empty.
             let holds = self.debug.evaluate(&self.page, &expression);
             if matches!(&holds, Ok(value) if value == true) {
                 return Ok(());
@@ -147,7 +147,7 @@ impl Visit {
     }
 }
 
-/// The file that the page gave, which nobody can read.
+/// The exported file, which must be unreadable.
 fn exported(path: &Path) -> anyhow::Result<std::path::PathBuf> {
     let began = Instant::now();
     while !path.is_file() {

@@ -1,4 +1,4 @@
-//! Databases that the native program and the browser hand to each other, for each cipher.
+//! Exchanges databases between the native program and the browser, for each cipher.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ const CIPHERS: [&str; 4] = [
 
 const PASSPHRASE: &str = "horse battery staple correct";
 
-/// Takes one database each way for each cipher.
+/// Passes one database each way for each cipher.
 pub fn run(page: &mut Page) -> anyhow::Result<()> {
     for cipher in CIPHERS {
         from_program(page, cipher).with_context(|| format!("{cipher}, made by the program"))?;
@@ -28,8 +28,8 @@ pub fn run(page: &mut Page) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The program makes a database; the browser reads it, changes no byte, then a row; the program
-/// reads it again.
+/// The program creates a database; the browser reads it without changing a byte, then changes a
+/// row; the program reads it again.
 fn from_program(page: &mut Page, cipher: &str) -> anyhow::Result<()> {
     let name = format!("native-{cipher}.db");
     let path = page.exchange.join(&name);
@@ -52,7 +52,7 @@ fn from_program(page: &mut Page, cipher: &str) -> anyhow::Result<()> {
     native.holds("made by the program!\nfrom the browser!\n")
 }
 
-/// The browser makes a database; the program reads it.
+/// The browser creates a database; the program reads it.
 fn from_browser(page: &mut Page, cipher: &str) -> anyhow::Result<()> {
     let name = format!("browser-{cipher}.db");
     let path = page.exchange.join(&name);

@@ -1,4 +1,4 @@
-//! One page with the tests, in one browser.
+//! The page with the tests, in one browser.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,26 +13,26 @@ use tempfile::TempDir;
 
 use crate::wasm::{Built, PACKAGE};
 
-/// Far above what any test takes on a busy machine.
+/// Far more than any test needs on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// The folder of vectors, and the name by which the page asks which there are.
+/// The folder of vectors, and the path at which the page requests the list of them.
 const VECTORS: &str = "vectors/crypto";
 const VECTOR_NAMES: &str = "names.json";
 
-/// What a page asks for when a commit has returned: this, and the number of the commit.
+/// The request that a page makes after each commit: this, and the number of the commit.
 pub const COMMITTED: &str = "committed";
 
 /// A browser with the page of tests.
 pub struct Page {
     program: Program,
-    /// Of the browser; emptied by nobody, so that a browser that is started again finds its files.
+    /// The browser's profile. It is kept, so that a restarted browser finds its files.
     profile: TempDir,
     session: Session,
     url: String,
     running: Running,
     committed: Arc<AtomicU64>,
-    /// Files that go from here to the page.
+    /// Files passed to the page.
     pub exchange: PathBuf,
     _folder: TempDir,
 }
@@ -44,8 +44,7 @@ impl Page {
         Self::start(program, built, "127.0.0.1", None)
     }
 
-    /// The same with a browser that may not be the machine's, under the name of a host, with more
-    /// settings of Firefox.
+    /// The same with a given browser, host name, and additional Firefox settings.
     pub fn start(
         program: Program,
         built: &Built,
@@ -111,17 +110,17 @@ impl Page {
         self.value("task", name, argument)
     }
 
-    /// The same where the answer is a file.
+    /// The same for an answer that is a file.
     pub fn bytes(&mut self, name: &str, argument: &Value) -> anyhow::Result<Vec<u8>> {
         self.ask("task", name, argument)
     }
 
-    /// Runs a step in the page itself, which can do what its workers cannot.
+    /// Runs a step in the page itself, for what workers cannot do.
     pub fn step(&mut self, name: &str, argument: &Value) -> anyhow::Result<Value> {
         self.value("step", name, argument)
     }
 
-    /// Has the page end workers in the midst of commits.
+    /// Has the page end workers in the middle of commits.
     pub fn end_workers(&mut self, times: u32) -> anyhow::Result<()> {
         let committed = self.value("cut", "", &json!(times))?;
         if committed.as_u64() < Some(times.into()) {
@@ -136,7 +135,7 @@ impl Page {
         let work = json!({
             "kind": "start", "name": "commit", "argument": {"name": name, "told": COMMITTED},
         });
-        // It has no answer.
+        // It never answers.
         let committed = Arc::clone(&self.committed);
         let before = committed.load(Ordering::SeqCst);
         let running = &self.running;
@@ -151,12 +150,12 @@ impl Page {
         }
     }
 
-    /// The last commit that the page has told of.
+    /// The last commit that the page has reported.
     pub fn committed(&self) -> u64 {
         self.committed.load(Ordering::SeqCst)
     }
 
-    /// Ends the browser as a loss of its processes would, and starts it again on its profile.
+    /// Kills the browser's processes, and restarts it with the same profile.
     pub fn end_and_start_again(&mut self) -> anyhow::Result<()> {
         self.running.kill();
         self.running = Running::start(&self.program, self.profile.path(), &self.url)?;

@@ -1,6 +1,6 @@
-//! Databases that a passkey opens, in a Chromium with an authenticator that is not hardware.
+//! Databases opened with a passkey, in Chromium with a virtual authenticator.
 //!
-//! Firefox has none that a program can use without its own remote protocol.
+//! Firefox has none that can be used without its own remote protocol.
 
 use serde_json::{Value, json};
 
@@ -8,14 +8,14 @@ use super::debug::Debug;
 use super::page::Page;
 use crate::wasm::Built;
 
-/// Keys are given for names of domains, and not for an address.
+/// Passkeys need a domain name, not an address.
 const HOST: &str = "localhost";
 
 pub fn run(built: &Built) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let (program, mut debug) = Debug::program(folder.path())?;
     let mut page = Page::start(program, built, HOST, None)?;
-    // The page is there when it has answered.
+    // Returns when the page has answered.
     page.names()?;
     let session = debug.page()?;
     debug.call(Some(&session), "WebAuthn.enable", &json!({}))?;
@@ -29,14 +29,14 @@ pub fn run(built: &Built) -> anyhow::Result<()> {
     )?;
     let authenticator = add(&mut debug, &session, true)?;
     let passkey = page.step("passkeys open databases", &Value::Null)?;
-    // The same person, who does not prove it this time.
+    // The same user, without user verification this time.
     let unverified = json!({"authenticatorId": authenticator, "isUserVerified": false});
     debug.call(Some(&session), "WebAuthn.setUserVerified", &unverified)?;
     page.step("a user who is not verified opens nothing", &passkey)?;
     Ok(())
 }
 
-/// Gives the page an authenticator that may give keys; its name.
+/// Adds an authenticator to the page, which may support keys; returns its name.
 fn add(debug: &mut Debug, session: &str, has_keys: bool) -> anyhow::Result<Value> {
     let authenticator = json!({"options": {
         "protocol": "ctap2",

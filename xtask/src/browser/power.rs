@@ -1,4 +1,4 @@
-//! A browser that is killed in the midst of commits, and what is there when it runs again.
+//! Kills a browser in the middle of commits, and checks what is there after a restart.
 
 use std::thread;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::page::Page;
 
 const NAME: &str = "power.db";
 
-/// Kills the browser so many times, each at another moment.
+/// Kills the browser this many times, each time at another point.
 pub fn run(page: &mut Page, times: u32) -> anyhow::Result<()> {
     let place = json!({"name": NAME});
     page.task("create", &place)?;
@@ -19,8 +19,8 @@ pub fn run(page: &mut Page, times: u32) -> anyhow::Result<()> {
         page.begin_commits(NAME, committed)?;
         thread::sleep(Duration::from_millis(u64::from(time * 13 % 97)));
         page.end_and_start_again()?;
-        // What was told before the browser ended: later requests come from nobody.
-        let told = page.committed();
+        // What was reported before the browser ended.
+        let reported = page.committed();
         let found = page
             .task("look", &place)
             .with_context(|| format!("after {time} ends"))?;
@@ -30,10 +30,10 @@ pub fn run(page: &mut Page, times: u32) -> anyhow::Result<()> {
             "after {time} ends: {}",
             found["check"]
         );
-        // The last commit may not have been told of any more.
+        // The last commit may not have been reported.
         ensure!(
-            rows == told || rows == told + 1,
-            "after {time} ends: {rows} rows where {told} were committed"
+            rows == reported || rows == reported + 1,
+            "after {time} ends: {rows} rows where {reported} were committed"
         );
         committed = rows;
     }

@@ -1,4 +1,4 @@
-//! An origin's room that is really used up, and what is there when some is freed.
+//! Exhausts an origin's quota, and checks what works after some space is freed.
 
 use anyhow::{Context, ensure};
 use browser_session::{Browser, Program};
@@ -11,7 +11,7 @@ use crate::wasm::Built;
 /// What the origin gets.
 const QUOTA: u64 = 24 << 20;
 
-/// What lies there beside the database, and is removed to make room.
+/// Other data in the origin, which is removed to make room.
 const BALLAST: u64 = 12 << 20;
 
 pub fn run(browser: Browser, built: &Built) -> anyhow::Result<()> {
@@ -28,7 +28,7 @@ pub fn run(browser: Browser, built: &Built) -> anyhow::Result<()> {
             let session = debug.page()?;
             let limit = json!({"origin": page.origin(), "quotaSize": QUOTA});
             debug.call(Some(&session), "Storage.overrideQuotaForOrigin", &limit)?;
-            // The limit lasts as long as the conversation.
+            // The limit lasts as long as the connection.
             return fill(&mut page).map(|()| drop(debug));
         }
     };
@@ -44,7 +44,8 @@ fn fill(page: &mut Page) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Firefox gives all origins together so much, and one of them a fifth, but ten megabytes at least.
+/// Firefox limits all origins together to this much, and a single one to a fifth of it, but at
+/// least ten megabytes.
 fn settings() -> String {
     let kibibytes = 5 * (QUOTA >> 10);
     format!("user_pref(\"dom.quotaManager.temporaryStorage.fixedLimit\", {kibibytes});\n")

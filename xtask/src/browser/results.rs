@@ -1,8 +1,8 @@
-//! Tests that are run, one after the other, and which of them failed.
+//! Runs tests one after the other, and collects the failed ones.
 
-/// What came of the tests. A test that fails is told of, and the next one runs.
+/// Results of the tests. A failure is printed, and the next test runs.
 pub struct Results {
-    /// A part of the names of the tests to run; without it all of them.
+    /// Part of the names of the tests to run; `None` runs all.
     only: Option<String>,
     failed: Vec<String>,
     count: usize,
@@ -17,7 +17,7 @@ impl Results {
         }
     }
 
-    /// Runs a test of this name, where it is wanted.
+    /// Runs a test with this name, unless it is filtered out.
     pub fn run(&mut self, name: &str, test: impl FnOnce() -> anyhow::Result<()>) {
         if !self.wants(name) {
             return;

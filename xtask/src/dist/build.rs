@@ -1,4 +1,4 @@
-//! Builds of the profile `dist`, whose programs have the list of their dependencies in them.
+//! Builds with the profile `dist`; the programs contain the list of their dependencies.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -19,7 +19,7 @@ const AUDITABLE: Tool = Tool {
 
 const PROFILE: &str = "dist";
 
-/// What every build of C needs.
+/// Required for every C build.
 pub const C_COMPILER: Requirement = Requirement {
     name: "a C compiler",
     present: || has("cc"),
@@ -27,7 +27,7 @@ pub const C_COMPILER: Requirement = Requirement {
     remedy: "install a C compiler that is called as `cc`",
 };
 
-/// Unpacks the packages that a compiler for static programs is made from.
+/// Unpacks the packages for a compiler of static programs.
 pub const DPKG: Requirement = Requirement {
     name: "dpkg-deb",
     present: || has("dpkg-deb") && has("apt-get"),
@@ -35,7 +35,7 @@ pub const DPKG: Requirement = Requirement {
     remedy: "use Debian 12 or newer",
 };
 
-/// The program without any library of the system.
+/// The statically linked program.
 pub fn static_program(machine: Machine) -> anyhow::Result<PathBuf> {
     let musl = musl::prepare(machine)?;
     let mut command = auditable()?;
@@ -47,7 +47,7 @@ pub fn static_program(machine: Machine) -> anyhow::Result<PathBuf> {
     Ok(output(&machine.target())?.join("strongroom"))
 }
 
-/// The program and the extension against this machine's C library.
+/// The program and the extension, linked against this machine's C library.
 pub struct Dynamic {
     pub program: PathBuf,
     pub extension: PathBuf,
@@ -62,7 +62,7 @@ impl From<Dynamic> for Built {
     }
 }
 
-/// Both in one build, as they share most of it.
+/// Both in one build, since they share most of it.
 pub fn dynamic() -> anyhow::Result<Dynamic> {
     let host = host()?;
     let mut command = auditable()?;
@@ -70,7 +70,7 @@ pub fn dynamic() -> anyhow::Result<Dynamic> {
         .args(["--package", "strongroom-cli"])
         .args(["--package", "strongroom-sqlite-extension"])
         .args(ALL_FEATURES)
-        // Named, so that cargo builds it elsewhere than in `target/dist`, where the artefacts are.
+        // With an explicit target, cargo does not build in `target/dist`, where the artefacts are.
         .args(["--target", &host]);
     run_command(&mut command)?;
     let folder = output(&host)?;

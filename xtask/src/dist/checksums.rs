@@ -35,7 +35,7 @@ fn list(folder: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// All but the list itself, in the order of their names.
+/// All files except the list itself, sorted by name.
 fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -49,7 +49,7 @@ fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Has the program of coreutils check the list, and looks that no file is left out of it.
+/// Checks the list with coreutils, and that it includes every file.
 pub fn check(folder: &Path) -> anyhow::Result<String> {
     let mut command = program("sha256sum");
     command.args(["--check", "--strict", "--quiet", FILE]);

@@ -1,4 +1,5 @@
-//! `crates`: the libraries as cargo would publish them, each compiled from its package alone.
+//! `crates`: packages the libraries as cargo would publish them, and compiles each from its package
+//! alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ pub const PART: Part = Part {
     check,
 };
 
-/// A dry run: packages are made and compiled, and nothing is sent.
+/// A dry run: packages are built and compiled, but not uploaded.
 fn make(_: &Context) -> anyhow::Result<Vec<PathBuf>> {
     let metadata = workspace::metadata()?;
     let crates = published(&metadata);
@@ -44,11 +45,11 @@ fn published(metadata: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Where cargo leaves the package.
+/// The path of the package.
 fn packaged((name, version): &(String, String)) -> anyhow::Result<PathBuf> {
     let folder = workspace::target_folder()?.join("package");
     let file = format!("{name}-{version}.crate");
-    // By its version: the first is that of `cargo publish`, the second that of `cargo package`.
+    // Depending on cargo's version: the path of `cargo publish`, then that of `cargo package`.
     let candidates = [folder.join("tmp-crate").join(&file), folder.join(&file)];
     let found = candidates.into_iter().find(|path| path.is_file());
     found.with_context(|| format!("cargo left no {file} in {}", folder.display()))

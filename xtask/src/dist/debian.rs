@@ -1,7 +1,7 @@
-//! `debian`: a package for Debian and what is made of it.
+//! `debian`: a Debian package, which is also the source of others.
 //!
-//! A package is a tree of files and a page of text: Debian's own programs make it of these. There
-//! are no scripts: the loader and systemd look into their folders by themselves.
+//! A package is built from a tree of files and a control file by Debian's own programs. It has no
+//! scripts: the loader and systemd find the files in their standard folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ const DEBIAN_TOOLS: Requirement = Requirement {
     remedy: "install dpkg-shlibdeps, which finds the libraries that a program needs",
 };
 
-/// Makes the system that packages are installed in.
+/// Creates the system that packages are installed in.
 pub const DEBOOTSTRAP: Requirement = Requirement {
     name: "debootstrap",
     present: || has("debootstrap") || Path::new("/usr/sbin/debootstrap").is_file(),
@@ -37,7 +37,7 @@ pub const DEBOOTSTRAP: Requirement = Requirement {
     remedy: "install debootstrap, which makes a small Debian to install packages in",
 };
 
-/// Where the loader looks on Debian.
+/// The loader's library folder on Debian.
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 
 fn path(context: &Context) -> PathBuf {
@@ -74,8 +74,7 @@ fn make(context: &Context) -> anyhow::Result<Vec<PathBuf>> {
     Ok(vec![path])
 }
 
-/// The packages whose libraries the program and the extension need, in versions that have what
-/// they call.
+/// The packages with the libraries that the program and the extension need, in sufficient versions.
 fn needs(context: &Context, built: &build::Dynamic) -> anyhow::Result<String> {
     let folder = context.empty_folder("debian-needs")?;
     fs::create_dir(folder.join("debian"))?;
@@ -155,7 +154,7 @@ mod tests {
         ] {
             assert!(text.lines().any(|it| it == line), "{line}");
         }
-        // What is no field continues the one above.
+        // A continuation line belongs to the field above.
         let fields = text.lines().filter(|line| !line.starts_with(' '));
         assert!(fields.into_iter().all(|line| line.contains(": ")));
         assert!(text.ends_with('\n'));

@@ -1,4 +1,5 @@
-//! `homebrew`: a formula that installs the tarballs. For Linux, as nothing was run elsewhere yet.
+//! `homebrew`: a formula that installs the tarballs. For Linux only, since nothing has been run
+//! elsewhere yet.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ const RUBY: Requirement = Requirement {
     remedy: "install Ruby, which carries out the formula",
 };
 
-/// Does what Homebrew does with it.
+/// Simulates what Homebrew does with the formula.
 const CHECK: &str = "xtask/dist/formula-check.rb";
 
 fn path(context: &Context) -> PathBuf {

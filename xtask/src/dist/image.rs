@@ -1,4 +1,4 @@
-//! `image`: a container image with the static program alone, by the Dockerfile of the repository.
+//! `image`: a container image with only the static program, built with the repository's Dockerfile.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub const PART: Part = Part {
     check,
 };
 
-/// Docker's builder needs a service that runs; this one needs none.
+/// Docker's builder needs a running daemon; this one does not.
 const BUILDAH: Requirement = Requirement {
     name: "buildah",
     present: || has("buildah"),
@@ -40,7 +40,7 @@ fn tag(context: &Context) -> String {
     format!("localhost/strongroom:{}", context.version)
 }
 
-/// buildah with a store of its own: images of this machine's user are neither seen nor changed.
+/// buildah with a separate store, so that the user's own images are neither seen nor changed.
 fn buildah(context: &Context) -> Command {
     let mut command = program("buildah");
     command
@@ -66,7 +66,7 @@ fn make(context: &Context) -> anyhow::Result<Vec<PathBuf>> {
     if path.exists() {
         fs::remove_file(&path)?;
     }
-    // As `docker load` and `podman load` read it.
+    // The format of `docker load` and `podman load`.
     let archive = format!("docker-archive:{}:{}", path.display(), tag(context));
     run_command(buildah(context).args(["push", "--quiet", &tag(context), &archive]))?;
     Ok(vec![path])
@@ -120,7 +120,7 @@ fn check_container(context: &Context, container: &str) -> anyhow::Result<String>
     ))
 }
 
-/// The names of all files of a tree.
+/// The paths of all files in a tree.
 fn files(root: &Path) -> anyhow::Result<Vec<String>> {
     let found = read(
         program("find")

@@ -1,4 +1,4 @@
-//! A small Debian that packages are installed in, and what is done with what they installed.
+//! A minimal Debian that packages are installed in, and tests of what they installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::command::{program, read, run as run_command};
 /// Debian 12, whose C library is the oldest that the packages are for.
 const SUITE: &str = "bookworm";
 
-/// What it has beside what its package manager needs.
+/// Packages in addition to what its package manager needs.
 const PACKAGES: &str = "sqlite3,systemd,python3-venv";
 
 /// A fresh copy of a small Debian.
@@ -47,22 +47,22 @@ pub fn small_debian(context: &Context) -> anyhow::Result<PathBuf> {
     Ok(root)
 }
 
-/// Programs of the administrator lie where the search path of a user may not lead.
+/// System programs may be in folders that are not on a user's search path.
 fn with_system_programs() -> String {
     let path = std::env::var("PATH").unwrap_or_default();
     format!("{path}:/usr/sbin:/sbin")
 }
 
-/// What a package has put into a system.
+/// The files that a package has installed.
 pub struct Installed<'a> {
     pub sandbox: &'a Sandbox,
     pub root: &'a Path,
-    /// How SQLite is told of the extension.
+    /// The name under which SQLite loads the extension.
     pub extension: &'a str,
 }
 
 impl Installed<'_> {
-    /// Uses all of it.
+    /// Tests all of it.
     pub fn is_used(&self) -> anyhow::Result<()> {
         let folder = self.root.join("used");
         fs::create_dir(&folder)?;
@@ -75,7 +75,7 @@ impl Installed<'_> {
         self.documents_are_there()
     }
 
-    /// The system's own `sqlite3` reads what the program has encrypted, by the extension.
+    /// The system's own `sqlite3` reads an encrypted database through the extension.
     fn extension_reads(&self) -> anyhow::Result<()> {
         let load = format!(".load {}", self.extension);
         let open = ".open file:/used/sealed.db?vfs=strongroom&key_file=/used/a.key";
@@ -115,8 +115,7 @@ impl Installed<'_> {
     }
 }
 
-/// What the system's own systemd says of the installed unit: that it can be loaded, and how exposed
-/// the service is.
+/// What systemd reports about the installed unit: that it loads, and how exposed the service is.
 pub fn exposure(sandbox: &Sandbox) -> anyhow::Result<String> {
     let unit = "strongroom-proxy@main.service";
     read(&mut sandbox.command(["systemd-analyze", "verify", "--man=no", unit]))?;
@@ -125,14 +124,14 @@ pub fn exposure(sandbox: &Sandbox) -> anyhow::Result<String> {
         "security",
         "--offline=true",
         "--no-pager",
-        // Tenths: the exposure above which it fails.
+        // In tenths: the command fails above this exposure.
         "--threshold=20",
         unit,
     ]))?;
     exposure_in(&said).context("systemd-analyze tells no exposure")
 }
 
-/// Of a line such as `→ Overall exposure level for NAME: 1.2 OK`.
+/// Parses a line such as `→ Overall exposure level for NAME: 1.2 OK`.
 fn exposure_in(said: &str) -> Option<String> {
     let (_, line) = said.split_once("Overall exposure level for")?;
     let (_, rest) = line.split_once(": ")?;

@@ -24,7 +24,7 @@ const CYCLONEDX: Tool = Tool {
     version: "0.5.9",
 };
 
-/// A crate with what is delivered of it, and the file that the tool writes beside its manifest.
+/// A crate with its artefacts, and the file that the tool writes beside its manifest.
 struct Delivered {
     artefact: &'static str,
     folder: &'static str,
@@ -48,7 +48,7 @@ fn path(context: &Context, delivered: &Delivered) -> PathBuf {
     context.artefacts.join(name)
 }
 
-/// The tool writes into the source, so it is given a copy.
+/// The tool writes into the source tree, so it gets a copy.
 fn make(context: &Context) -> anyhow::Result<Vec<PathBuf>> {
     let tool = CYCLONEDX.find_or_install()?;
     let copy = source::copy(context)?;
@@ -76,7 +76,7 @@ fn make(context: &Context) -> anyhow::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Members are named by their folders, which are of no use elsewhere.
+/// Removes local folders from the names of members.
 fn without_folder(text: &str, folder: &Path) -> String {
     text.replace(&format!("path+file://{}/", folder.display()), "")
 }
@@ -94,7 +94,7 @@ fn check(context: &Context) -> anyhow::Result<String> {
     ensure!(used.len() > 100, "cargo tree lists {} packages", used.len());
     for package in &used {
         let (name, version) = package;
-        // The program itself is what is described.
+        // The SBOM must describe the program itself.
         ensure!(
             listed.contains(package) || name == "strongroom-cli",
             "the bill of materials lacks {name} {version}"

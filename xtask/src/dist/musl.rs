@@ -1,9 +1,9 @@
-//! A compiler for static programs: musl in place of the system's C library.
+//! A compiler for static programs, with musl instead of the system's C library.
 //!
 //! Debian's packages of musl, of LLVM's unwinder and of the kernel's headers are unpacked below the
-//! target folder, for this machine's processor or another one; GCC compiles C against them. The
-//! standard library of Rust is rustup's where the target was added there, else it is compiled once
-//! from Debian's sources.
+//! target folder, for this machine's processor or another one; GCC compiles C against them. Rust's
+//! standard library comes from rustup if the target is installed there; otherwise it is compiled
+//! once from Debian's sources.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,7 @@ use anyhow::{Context as _, ensure};
 use crate::command::{program, read, run as run_command, succeeds};
 use crate::{wasm, workspace};
 
-/// What a static program is compiled for.
+/// A target of static programs.
 #[derive(Clone, Copy)]
 pub struct Machine {
     /// The processor, as Rust and GCC name it.
@@ -36,8 +36,8 @@ pub const ARM_64: Machine = Machine {
 
 const PACKAGES: &[&str] = &["musl-dev", "libunwind-22-dev", "linux-libc-dev"];
 
-/// The unwinder was compiled against another C library, which has this checked function. The
-/// unwinder writes with it where it was asked for messages, in an environment variable.
+/// The unwinder was compiled against another C library, which has this checked function. It uses
+/// the function to print messages when an environment variable requests them.
 const CHECKED_PRINT: &str = "#include <stdarg.h>
 #include <stdio.h>
 int __fprintf_chk(FILE *stream, int flag, const char *format, ...) {
@@ -50,17 +50,17 @@ int __fprintf_chk(FILE *stream, int flag, const char *format, ...) {
 }
 ";
 
-/// Where a finished folder says what it was made of.
+/// Names a file that records what a finished folder was made of.
 const STAMP: &str = "made-of";
 
-/// A compiler of C, and what has cargo compile with it.
+/// A C compiler, and settings to make cargo use it.
 pub struct Musl {
     machine: Machine,
     folder: PathBuf,
     rust: Rust,
 }
 
-/// Whose standard library it is.
+/// The origin of Rust's standard library.
 enum Rust {
     Rustup,
     Debian(wasm::Toolchain),
@@ -82,7 +82,7 @@ impl Machine {
 }
 
 impl Musl {
-    /// Has a cargo compile for the machine.
+    /// Makes a cargo command compile for the machine.
     pub fn applied_to(&self, command: &mut Command) -> anyhow::Result<()> {
         let target = self.machine.target();
         let variable = target.replace('-', "_");
@@ -110,13 +110,14 @@ impl Musl {
     }
 }
 
-/// Functions that GCC calls for what a processor may lack; Rust's own library has not all of them.
+/// Functions that GCC calls where a processor lacks an instruction; Rust's own library does not
+/// have all of them.
 const HELPERS: &str = "-Clink-arg=-lgcc";
 
 /// Startup objects and C library come from the compiler of C, not from Rust's folder.
 const NOT_SELF_CONTAINED: &str = "-Clink-self-contained=no";
 
-/// The compiler for a machine; made if it is not there yet.
+/// The compiler for a machine, which is built if needed.
 pub fn prepare(machine: Machine) -> anyhow::Result<Musl> {
     let folder = workspace::target_folder()?
         .join("musl")
@@ -145,7 +146,7 @@ pub fn prepare(machine: Machine) -> anyhow::Result<Musl> {
     })
 }
 
-/// Whether the toolchain that runs this program was given the target.
+/// Whether rustup has the target for the toolchain that runs this program.
 fn rustup_has(target: &str) -> anyhow::Result<bool> {
     let folder = read(program("rustc").args(["--print", "target-libdir", "--target", target]))?;
     Ok(Path::new(folder.trim()).is_dir())
@@ -206,7 +207,7 @@ fn make(machine: Machine, folder: &Path) -> anyhow::Result<()> {
     add_unwinder(folder, &compiler)
 }
 
-/// Where the packages are of another processor than this machine's, apt is given lists of its own.
+/// For packages of another architecture, apt gets separate lists.
 fn download(machine: Machine, folder: &Path) -> anyhow::Result<()> {
     let apt = || {
         let mut apt = program("apt-get");
@@ -233,7 +234,7 @@ fn download(machine: Machine, folder: &Path) -> anyhow::Result<()> {
     run_command(apt().arg("download").args(PACKAGES))
 }
 
-/// LLVM's unwinder, and the one function that musl lacks of those it calls.
+/// LLVM's unwinder, and the one function it calls that musl lacks.
 fn add_unwinder(folder: &Path, compiler: &Path) -> anyhow::Result<()> {
     let source = folder.join("checked-print.c");
     let object = folder.join("checked-print.o");
@@ -254,8 +255,8 @@ fn add_unwinder(folder: &Path, compiler: &Path) -> anyhow::Result<()> {
     run_command(program("ar").arg("r").arg(&archive).arg(&object))
 }
 
-/// What GCC is to do otherwise than for the system's C library. Programs are static, and may lie at
-/// any address.
+/// The GCC specs that differ from those for the system's C library. Programs are static and
+/// position-independent.
 fn specs(machine: Machine, usr: &Path) -> String {
     let usr = usr.display();
     let processor = machine.processor;

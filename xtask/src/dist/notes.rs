@@ -1,4 +1,4 @@
-//! `notes`: the notes of a release, cut out of the changelog.
+//! `notes`: release notes, extracted from the changelog.
 
 use std::fs;
 use std::path::PathBuf;
@@ -40,8 +40,8 @@ fn check(context: &Context) -> anyhow::Result<String> {
     Ok(format!("items: {items}"))
 }
 
-/// The section of a version, or of what is not released, with a heading of its own. Links into the
-/// repository become text: the notes are read elsewhere.
+/// The section of a version, or the unreleased section, with a new heading. Links into the
+/// repository become plain text, since the notes are read elsewhere.
 fn cut(changelog: &str, version: &str) -> anyhow::Result<String> {
     let body = section(changelog, version).or_else(|| section(changelog, UNRELEASED));
     let Some(body) = body else {
@@ -58,7 +58,7 @@ fn cut(changelog: &str, version: &str) -> anyhow::Result<String> {
     ))
 }
 
-/// What stands between a heading of the second level and the next one.
+/// The text between a second-level heading and the next one.
 fn section<'a>(changelog: &'a str, name: &str) -> Option<&'a str> {
     let heading = format!("## [{name}]");
     let start = if changelog.starts_with(&heading) {

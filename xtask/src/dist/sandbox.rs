@@ -1,4 +1,4 @@
-//! Programs run where nothing of this machine is: no variables, and a root folder of their own.
+//! Runs programs isolated from this machine: no environment variables, and a separate root folder.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use anyhow::{Context as _, ensure};
 use crate::command::{program, read};
 use crate::requirements::{Requirement, has};
 
-/// What changes the root folder, as any user.
+/// Changes the root folder without being root.
 pub const UNSHARE: Requirement = Requirement {
     name: "unshare and chroot",
     present: || has("unshare") && has("chroot"),
@@ -17,7 +17,7 @@ pub const UNSHARE: Requirement = Requirement {
     remedy: "install unshare (util-linux) and chroot (coreutils)",
 };
 
-/// Where programs of the system are, of the administrator too: all that is set.
+/// The only search path that is set: all folders of system programs.
 pub const PROGRAMS: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// A folder that programs see as the root.
@@ -30,14 +30,14 @@ impl Sandbox {
         Self { root }
     }
 
-    /// A program inside, without variables of the environment and without a network. It is root
-    /// there, and this user outside.
+    /// A command inside, without environment variables and network. It is root inside, and this
+    /// user outside.
     pub fn command<I: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = I>) -> Command {
         let mut command = program("unshare");
         command
             .env_clear()
             .env("PATH", PROGRAMS)
-            // What is said is read.
+            // The output is parsed.
             .env("SYSTEMD_COLORS", "0")
             .env("SYSTEMD_URLIFY", "0")
             .args(["--map-root-user", "--net", "--pid", "--fork"])
@@ -48,8 +48,8 @@ impl Sandbox {
     }
 }
 
-/// What a user does first: a database is made, encrypted, looked at and read back. `strongroom` is
-/// the program with its way in; `folder` is how the program calls the folder `outside`.
+/// A user's first steps: a database is created, encrypted, inspected and read back. `strongroom` is
+/// the command that runs the program; `folder` is the program's name for the folder `outside`.
 pub fn encrypts_and_reads_back(
     strongroom: impl Fn(&[&str]) -> Command,
     folder: &str,

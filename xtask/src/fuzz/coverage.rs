@@ -1,4 +1,4 @@
-//! What the kept and found inputs reach, counted by the compiler's own instrumentation.
+//! Coverage of the kept and found inputs, measured with the compiler's instrumentation.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::sanitizer;
 
 const FOLDER: &str = "target/coverage";
 
-/// Replays all inputs and prints, for each crate, how much of it they reached.
+/// Replays all inputs and prints the coverage of each crate.
 pub fn report() -> anyhow::Result<()> {
     let Some(tools) = tools()? else {
         println!("no coverage by lines: `rustup component add llvm-tools` brings what it needs");
@@ -49,7 +49,7 @@ fn tools() -> anyhow::Result<Option<PathBuf>> {
     Ok(present().then_some(folder))
 }
 
-/// The test that replays, with counters in it.
+/// The replaying test, with instrumentation.
 fn build() -> anyhow::Result<PathBuf> {
     let mut build = sanitizer::command(&["-Cinstrument-coverage"], false)?;
     build
@@ -71,7 +71,7 @@ struct Reached {
     regions: (u64, u64),
 }
 
-/// A line for each crate of the product that the targets use.
+/// A line for each product crate that the targets use.
 fn table(report: &Value) -> String {
     let mut crates: BTreeMap<&str, Reached> = BTreeMap::new();
     let files = report["data"][0]["files"].as_array();

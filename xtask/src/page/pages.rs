@@ -1,4 +1,4 @@
-//! The pages that are looked at: those of committed runs, and those that tests make up.
+//! The pages to check: those of committed runs, and made-up ones from tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use crate::executables::Tests;
 /// Folders of committed runs.
 const RESULTS: &str = "docs/results";
 
-/// Where tests leave the pages that they make up, and the tests that do.
+/// Environment variable for where tests leave their made-up pages, and the names of these tests.
 const VARIABLE: &str = "STRONGROOM_PAGES";
 const TEST: &str = "pages";
 
-/// Before the names of made-up pages.
+/// Prefix of the names of made-up pages.
 const MADE_UP: &str = "made-up-";
 
 /// A page in the folder that the browser is served.
@@ -26,13 +26,13 @@ pub struct Drawn {
 }
 
 impl Drawn {
-    /// What the browser asks for.
+    /// Its path for the browser.
     pub fn file_name(&self) -> String {
         format!("{}.html", self.name)
     }
 }
 
-/// Draws the pages whose names are wanted into the folder.
+/// Renders the selected pages into the folder.
 pub fn draw(folder: &Path, wanted: impl Fn(&str) -> bool) -> anyhow::Result<Vec<Drawn>> {
     fs::create_dir_all(folder)?;
     let strongroom = built::build()?.program;
@@ -74,7 +74,7 @@ pub fn draw(folder: &Path, wanted: impl Fn(&str) -> bool) -> anyhow::Result<Vec<
     Ok(drawn)
 }
 
-/// Has the program draw the page of a run, or of a folder of runs.
+/// Has the program render the page of a run, or of a folder of runs.
 pub fn draw_run(strongroom: &Path, run: &Path, page: &Path) -> anyhow::Result<()> {
     run_command(
         program(&strongroom.to_string_lossy())

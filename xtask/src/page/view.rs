@@ -1,5 +1,5 @@
-//! A Chromium that shows pages of a folder, in a chosen window and colour scheme, in DejaVu: the
-//! widest of the fonts that a reader may have, and the same on each machine.
+//! A Chromium that shows pages of a folder, with a given window size and colour scheme, in DejaVu:
+//! the widest of the usual fonts, and the same on each machine.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,11 +14,11 @@ use tempfile::TempDir;
 
 use crate::browser::debug::Debug;
 
-/// Far above what a page takes on a busy machine.
+/// Far more than a page needs on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What a reader prefers.
+/// The preferred colour scheme.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
     Light,
@@ -45,7 +45,7 @@ pub struct View {
 }
 
 impl View {
-    /// Starts a browser that is served the folder.
+    /// Starts a browser with a server for the folder.
     pub fn open(pages: &Path) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
         let (program, mut debug) = Debug::program(folder.path())?;
@@ -84,7 +84,7 @@ impl View {
             "Emulation.setEmulatedMedia",
             &json!({"features": preferred}),
         )?;
-        // Away first: a look at the page that was there must not pass for one at the new one.
+        // Navigates away first, so that the previous page is not mistaken for the new one.
         for name in [EMPTY, file] {
             let url = format!("{}{name}", self.url);
             self.call("Page.navigate", &json!({ "url": url }))?;
@@ -93,13 +93,13 @@ impl View {
         Ok(())
     }
 
-    /// Whether the scripts of pages run.
+    /// Enables or disables scripts in pages.
     pub fn set_scripts(&mut self, run: bool) -> anyhow::Result<()> {
         let value = json!({ "value": !run });
         self.call("Emulation.setScriptExecutionDisabled", &value)
     }
 
-    /// Presses the space bar, which acts on what has the focus.
+    /// Presses the space bar, which acts on the focused element.
     pub fn press_space(&mut self) -> anyhow::Result<()> {
         for kind in ["keyDown", "keyUp"] {
             let event = json!({
@@ -110,7 +110,7 @@ impl View {
         Ok(())
     }
 
-    /// What an expression comes to.
+    /// The value of an expression.
     pub fn evaluate(&mut self, expression: &str) -> anyhow::Result<Value> {
         self.debug.evaluate(&self.page, expression)
     }
@@ -126,7 +126,7 @@ impl View {
         Ok(serde_json::from_value(self.evaluate(expression)?)?)
     }
 
-    /// A picture of so much of the page.
+    /// A screenshot of this size.
     pub fn picture(&mut self, to: &Path, size: (u32, u64)) -> anyhow::Result<()> {
         self.debug.picture(&self.page, Some(size), to)
     }
@@ -141,7 +141,7 @@ impl View {
         let began = Instant::now();
         let there = format!("location.href === '{url}' && document.readyState === 'complete'");
         loop {
-            // While a page is being loaded there is none to ask.
+            // While a page is loading, nothing can be evaluated.
             if matches!(self.evaluate(&there), Ok(value) if value == true) {
                 return Ok(());
             }
@@ -156,7 +156,7 @@ impl View {
 /// A page without anything.
 const EMPTY: &str = "empty.html";
 
-/// The program, with no other fonts than Debian's package fonts-dejavu-core has.
+/// The program, with only the fonts of Debian's package fonts-dejavu-core.
 fn with_one_font(program: &Program, folder: &Path) -> anyhow::Result<Program> {
     let fonts = folder.join("fonts.conf");
     let text = format!(
@@ -176,8 +176,8 @@ fn with_one_font(program: &Program, folder: &Path) -> anyhow::Result<Program> {
     Ok(Program::at(Browser::Chromium, script))
 }
 
-/// Where they are.
+/// The folder of the fonts.
 pub const FONTS: &str = "/usr/share/fonts/truetype/dejavu";
 
-/// The system's rules: which fonts stand for which kind.
+/// The system's fontconfig rules.
 const RULES: &str = "/etc/fonts/conf.d";

@@ -1,4 +1,4 @@
-//! Links of built pages lead to a file, and to a place in it where they name one.
+//! Checks that links in built pages lead to existing files and anchors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use anyhow::Context;
 
 use crate::markdown;
 
-/// Every relative link in the pages below a folder that leads nowhere, with its page.
+/// Every broken relative link in the pages below a folder, with its page.
 pub fn broken(site: &Path) -> anyhow::Result<Vec<String>> {
     let mut files = BTreeSet::new();
     list(site, "", &mut files)?;
@@ -44,7 +44,7 @@ fn leads_somewhere(
     if path.contains(':') || path.starts_with("//") {
         return true;
     }
-    // A page that is shown for missing ones lies anywhere, so its links begin at the root.
+    // The page for missing pages is shown at any path, so its links begin at the root.
     let led_to = match (path, path.strip_prefix('/')) {
         ("", _) => Some(page.into()),
         ("/", _) => Some("index.html".into()),
@@ -62,7 +62,7 @@ fn leads_somewhere(
     place.is_empty() || known.is_none_or(|places| places.contains(place))
 }
 
-/// Values of an attribute, as the page means them.
+/// Decoded values of an attribute.
 fn attributes<'a>(text: &'a str, start: &'a str) -> impl Iterator<Item = String> + 'a {
     let values = text.split(start).skip(1);
     values.map(|rest| {

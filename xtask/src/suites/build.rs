@@ -1,4 +1,5 @@
-//! Builds the programs of SQLite's suite, each with a start of ours that can load an extension.
+//! Builds the programs of SQLite's suite, each with a start function of ours that can load an
+//! extension.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,16 +15,16 @@ const START: &str = "xtask/suites/start.c";
 /// The function in `START`.
 const START_FUNCTION: &str = "strongroom_suites_start";
 
-/// How the extension is built.
+/// The build profile of the extension.
 #[derive(Clone, Copy)]
 pub enum Profile {
     /// As it is shipped.
     Release,
-    /// As most tests have it, with checks of overflow; another step has built it already.
+    /// As in most tests, with overflow checks; another step has already built it.
     Debug,
 }
 
-/// What there is to run.
+/// The built programs.
 pub struct Built {
     pub folder: PathBuf,
     pub extension: PathBuf,
@@ -35,7 +36,8 @@ impl Built {
     }
 }
 
-/// Builds the extension, and `programs` unless that was done from the same start.
+/// Builds the extension, and `programs` unless they were already built with the same start
+/// function.
 pub fn build(
     work: &Path,
     source: &Source,
@@ -80,7 +82,7 @@ pub fn build(
     let compile = ["-O1", "-c", "start.c", "-o", "start.o"];
     logged(program("cc").current_dir(&built.folder).args(compile), &log)?;
     for name in programs {
-        // Measurements are of a SQLite as it is shipped; tests need not be fast.
+        // Benchmarks use a SQLite as it is shipped; tests need not be fast.
         let optimisation = if *name == "speedtest1" { "-O2" } else { "-O1" };
         make(
             &built.folder,
@@ -98,13 +100,13 @@ fn configure(folder: &Path, source: &Source, log: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder)?;
     let script = source.folder.join("configure");
     let mut configure = program(&script.to_string_lossy());
-    // All optional parts: full-text search, R-trees and sessions have tests of their own.
+    // All optional parts: full-text search, R-trees and sessions have their own tests.
     configure.current_dir(folder).arg("--enable-all");
     configure.arg(format!("--with-tcl={}", tcl_folder()?.display()));
     logged(&mut configure, log)
 }
 
-/// The folder of `tclConfig.sh`, which the configuration of SQLite wants to be told.
+/// The folder of `tclConfig.sh`, which SQLite's configure script needs.
 pub fn tcl_folder() -> anyhow::Result<PathBuf> {
     let versions = ["tcl9.0", "tcl8.6"];
     let mut candidates = Vec::new();
@@ -127,7 +129,7 @@ fn make(folder: &Path, arguments: &[&str], log: &Path) -> anyhow::Result<()> {
     let mut make = program("make");
     make.current_dir(folder).args(arguments);
     make.arg(format!("OPTS=-DSQLITE_EXTRA_INIT={START_FUNCTION}"));
-    // What is linked: the second name is that of SQLite 3.49 and later.
+    // The libraries to link; the second name is used since SQLite 3.49.
     for variable in ["TLIBS", "LDFLAGS.libsqlite3"] {
         let start = start.display();
         make.arg(format!("{variable}={start} -lm -ldl -lz -lpthread"));
@@ -135,7 +137,7 @@ fn make(folder: &Path, arguments: &[&str], log: &Path) -> anyhow::Result<()> {
     logged(&mut make, log)
 }
 
-/// Runs what says much; its output is in a file, which an error names.
+/// Runs a verbose command with its output in a file, which an error names.
 fn logged(command: &mut Command, log: &Path) -> anyhow::Result<()> {
     let output = fs::File::options().create(true).append(true).open(log)?;
     let errors = output.try_clone()?;

@@ -1,4 +1,4 @@
-//! The list of tests that fail under our extension for a good reason.
+//! The list of tests that fail under our extension, with reasons.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::script::{CRASHED, TIMED_OUT};
 
-/// Tests that fail for us alone, by script.
+/// Tests that fail only for us, by script.
 pub type Found = BTreeMap<String, BTreeSet<String>>;
 
 /// The list, as its file has it.
@@ -19,20 +19,20 @@ pub struct List {
     reason: Vec<Reason>,
 }
 
-/// Why tests fail that need not pass.
+/// A reason for tests to fail.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Reason {
     why: String,
-    /// These tests depend on time or chance: that one of them passes is no news.
+    /// Whether these tests depend on time or chance, so that a pass is not reported.
     #[serde(default)]
     sometimes: bool,
     #[serde(default)]
     tests: Tests,
-    /// Those of some versions of SQLite alone, by the first that has them.
+    /// Additional tests of SQLite versions from this one on.
     #[serde(default)]
     since: BTreeMap<String, Tests>,
-    /// By the first that does not have them.
+    /// Additional tests of SQLite versions before this one.
     #[serde(default)]
     before: BTreeMap<String, Tests>,
 }
@@ -41,7 +41,7 @@ struct Reason {
 type Tests = BTreeMap<String, Vec<String>>;
 
 impl Reason {
-    /// Takes what holds for a version among the tests of all.
+    /// Merges the tests for a version into those for all versions.
     fn choose(&mut self, version: &str) {
         let is_since = |first: &str| numbers(version) >= numbers(first);
         let since = std::mem::take(&mut self.since).into_iter();
@@ -55,26 +55,26 @@ impl Reason {
     }
 }
 
-/// The parts of a version: `3.40.1`, with anything behind it.
+/// The parts of a version: `3.40.1`, ignoring any suffix.
 fn numbers(version: &str) -> Vec<u32> {
     let version = version.split_whitespace().next().unwrap_or_default();
     let parts = version.split('.').map(str::parse);
     parts.map_while(Result::ok).collect()
 }
 
-/// What a run found, held against the list.
+/// The results of a run, compared with the list.
 #[derive(Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// What the list does not have: script and test.
+    /// Failures that are not in the list: script and test.
     pub new: Vec<(String, String)>,
-    /// What the list has and the run did not find: script and name.
+    /// Listed failures that the run did not have: script and name.
     pub gone: Vec<(String, String)>,
     /// By reason: how many tests of how many scripts.
     pub counts: Vec<(String, usize, usize)>,
 }
 
 impl List {
-    /// What the file has for a version of SQLite.
+    /// Reads the list for a version of SQLite.
     pub fn read(path: &Path, version: &str) -> anyhow::Result<List> {
         let text =
             fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -91,7 +91,7 @@ impl List {
         Ok(list)
     }
 
-    /// Compares with what was found of the scripts that `ran`.
+    /// Compares the failures of the scripts that `ran`.
     pub fn compare(&self, ran: &BTreeSet<String>, found: &Found) -> Comparison {
         let mut comparison = Comparison::default();
         let mut explained: BTreeSet<(&str, &str)> = BTreeSet::new();
@@ -125,7 +125,7 @@ impl List {
         comparison
     }
 
-    /// The scripts that the list names and that the suite does not have.
+    /// The scripts in the list that the suite does not have.
     pub fn unknown<'list>(&'list self, suite: &'list [String]) -> Vec<&'list str> {
         let listed = self.reason.iter().flat_map(|reason| reason.tests.keys());
         let mut unknown: Vec<_> = listed
@@ -137,7 +137,7 @@ impl List {
     }
 }
 
-/// A crash has no good reason.
+/// A crash is never excusable.
 fn excusable(test: &str) -> bool {
     ![CRASHED, TIMED_OUT].contains(&test)
 }

@@ -1,4 +1,4 @@
-//! The programs of SQLite's suite beside its scripts: each must pass under our extension.
+//! Runs the programs of SQLite's suite other than its scripts: each must pass under our extension.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use anyhow::{Context, bail, ensure};
 use super::script::{Bench, Mode};
 use crate::process::{self, Ended};
 
-/// Far above what any of them takes on a busy machine.
+/// Far more than any of them needs on a busy machine.
 const LIMIT: Duration = Duration::from_secs(1_800);
 
-/// Programs that were built, and where they work.
+/// The built programs, and their work folder.
 pub struct Programs<'bench> {
     pub bench: &'bench Bench,
     /// The folder of the programs.
@@ -48,7 +48,7 @@ impl Programs<'_> {
         Ok(())
     }
 
-    /// Blobs by key, by SQL and by the interface for parts of blobs.
+    /// Blobs by key, through SQL and incremental blob I/O.
     pub fn kvtest(&self) -> anyhow::Result<()> {
         let folder = self.emptied("kvtest")?;
         let runs: [&[&str]; 7] = [
@@ -110,14 +110,14 @@ impl Programs<'_> {
         self.removed(&folder)
     }
 
-    /// Threads with connections of their own.
+    /// Threads with separate connections.
     pub fn threadtest3(&self) -> anyhow::Result<()> {
         let folder = self.emptied("threadtest3")?;
         self.must_pass("threadtest3", &[], &folder, "all")?;
         self.removed(&folder)
     }
 
-    /// Prints how long SQLite's own measurement takes with us and without, turn by turn.
+    /// Prints the time of SQLite's own benchmark with and without the extension, interleaved.
     pub fn speedtest1(&self, rounds: usize, size: u32) -> anyhow::Result<()> {
         let folder = self.emptied("speedtest1")?;
         let size = size.to_string();
@@ -125,7 +125,7 @@ impl Programs<'_> {
         for round in 0..rounds {
             let mut seconds = [0.0; 2];
             let mut modes = [(0, Mode::Stock), (1, Mode::Strongroom)];
-            // Which comes first changes, so that neither profits of its place.
+            // The order changes, so that neither side profits from its position.
             modes.rotate_left(round % 2);
             for (index, mode) in modes {
                 let database = folder.join("speed.db");
@@ -204,7 +204,7 @@ impl Programs<'_> {
     }
 }
 
-/// A program that passes without us shows nothing.
+/// A program that also passes without the extension proves nothing, so the file must be sealed.
 fn must_be_sealed(path: &Path) -> anyhow::Result<()> {
     let mut start = [0; page_codec::header::MAGIC.len()];
     let mut file =

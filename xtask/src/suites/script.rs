@@ -1,4 +1,4 @@
-//! One script of SQLite's suite in a process of its own, and what its output says.
+//! Runs one script of SQLite's suite in a separate process, and parses its output.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,15 +15,15 @@ use crate::process::{self, Ended};
 
 /// The set of the suite that is run.
 const SET: &str = "veryquick";
-/// The slowest script takes twenty seconds; the rest is for a machine that is busy.
+/// The slowest script takes twenty seconds; the rest is a margin for a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// What lies below SQLite.
+/// The layer below SQLite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Nothing of ours.
     Stock,
-    /// Nothing of ours, with pages that leave as many bytes free as ours do.
+    /// Nothing of ours, but with as many reserved bytes in each page as we use.
     Reserved,
     /// Our VFS as the default one.
     Strongroom,
@@ -39,23 +39,23 @@ impl Mode {
     }
 }
 
-/// What every run needs.
+/// The common settings of all runs.
 pub struct Bench {
     pub fixture: PathBuf,
     /// The folder of the scripts.
     pub scripts: PathBuf,
     pub extension: PathBuf,
     pub key: PathBuf,
-    /// The user who runs tests in place of root, for whom no permission is ever denied.
+    /// The user who runs tests instead of root, because root is never denied a permission.
     pub user: Option<u32>,
-    /// Where runs work and leave their output.
+    /// Folder for the runs and their output.
     pub work: PathBuf,
-    /// Of SQLite.
+    /// Version of SQLite.
     pub version: String,
 }
 
 impl Bench {
-    /// A program in the environment of a mode, and in no other of ours.
+    /// A program in the environment of a mode, without other settings of ours.
     pub fn program(&self, mode: Mode, path: &Path) -> Command {
         let mut command = program(&path.to_string_lossy());
         let own = std::env::vars_os().map(|(name, _)| name);
@@ -95,7 +95,7 @@ impl Bench {
         Ok(names.map(str::to_owned).collect())
     }
 
-    /// Runs a script; its output stays below the folder of the work.
+    /// Runs a script; its output is kept in the work folder.
     pub fn run(&self, mode: Mode, script: &str) -> anyhow::Result<Outcome> {
         let folder = self.folder(mode, script)?;
         let output = self.output(mode, script);
@@ -129,7 +129,7 @@ impl Bench {
         Ok(folder)
     }
 
-    /// Makes a folder in which the tests may write.
+    /// Creates a folder in which the tests can write.
     pub fn make(&self, folder: &Path) -> anyhow::Result<()> {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         std::os::unix::fs::chown(folder, self.user, self.user)
@@ -137,28 +137,28 @@ impl Bench {
     }
 }
 
-/// The user called nobody, as POSIX systems number it.
+/// The user `nobody`, with its usual number on POSIX systems.
 const NOBODY: u32 = 65_534;
 
-/// Who runs the tests: nobody in place of root, where nobody may enter `folder`.
+/// The user who runs the tests: `nobody` instead of root, if `nobody` can enter `folder`.
 pub fn user(folder: &Path) -> Option<u32> {
     let mut look = program("test");
     let look = look.arg("-x").arg(folder).uid(NOBODY).gid(NOBODY);
-    // Any other user than root may not start a program as nobody.
+    // Only root may start a program as `nobody`.
     crate::command::succeeds(look).then_some(NOBODY)
 }
 
-/// What became of a script.
+/// The result of a script.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// How many tests it has counted; none where it did not come to its end.
+    /// The number of tests counted; zero if it did not complete.
     pub tests: u64,
-    /// The names of those that failed, and in brackets what befell the script as a whole.
+    /// The names of failed tests, and in brackets what happened to the script as a whole.
     pub failed: BTreeSet<String>,
     pub seconds: f64,
 }
 
-/// In place of a name of a test: what no reason excuses.
+/// Stands in for a test's name: no reason excuses it.
 pub const CRASHED: &str = "(crashed)";
 pub const TIMED_OUT: &str = "(timed out)";
 /// The script stopped at an error of its own language.
@@ -187,7 +187,8 @@ fn outcome(text: &str, ended: Ended, seconds: f64) -> Outcome {
         Ended::WithStatus(_) if tests.is_some() && !failed.is_empty() => {}
         Ended::WithStatus(_) => drop(failed.insert(STOPPED.to_owned())),
     }
-    // A script that stopped names no failures at its end, but each where it happened.
+    // A script that stopped does not list its failures at the end, so they are taken from where
+    // they occurred.
     if tests.is_none() {
         failed.extend(text.lines().filter_map(failed_test));
     }
@@ -198,10 +199,10 @@ fn outcome(text: &str, ended: Ended, seconds: f64) -> Outcome {
     }
 }
 
-/// Some tests expect, or come to, a whole blob.
+/// Some tests expect, or return, a whole blob.
 const DETAIL_CHARACTERS_MAX: usize = 400;
 
-/// What the output says of a failed test: what was expected and what came, or the error.
+/// The output about a failed test: the expected and the actual result, or the error.
 pub fn detail(text: &str, test: &str) -> String {
     let mut lines = text.lines().skip_while(|line| {
         let failed = line

@@ -1,8 +1,8 @@
-//! Which scripts are chosen: those for the slice, and those that come beside `veryquick`.
+//! The selection of scripts: for the slice, and in addition to `veryquick`.
 
-/// The scripts that belong to `cargo xtask test`, by how their names begin: those that try the
-/// file most. Pager, journal, log, backup, vacuum, corruption, recovery, parts of blobs, shared
-/// cache, locks, failing calls.
+/// The scripts in `cargo xtask test`, by prefix: those that exercise the file most. Pager, journal,
+/// log, backup, vacuum, corruption, recovery, incremental blobs, shared cache, locks, failing
+/// calls.
 const PREFIXES: &[&str] = &[
     "atomic",
     "attach",
@@ -74,11 +74,11 @@ const PREFIXES: &[&str] = &[
     "zeroblob",
 ];
 
-/// Scripts of the slice's subjects that take too long for it.
+/// Scripts on the slice's subjects that take too long for it.
 const LEFT_OUT: &[&str] = &["walsetlk.test"];
 
-/// Scripts that are not in `veryquick` and are about what we do: those that corrupt a file, those
-/// whose programs die as they write, and those in which each call of the system fails in turn.
+/// Scripts outside `veryquick` on relevant subjects: those that corrupt a file, those whose
+/// programs die while writing, and those in which each system call fails in turn.
 pub const BESIDE: &[&str] = &[
     "autovacuum_ioerr2.test",
     "backup.test",

@@ -1,4 +1,5 @@
-//! SQLite's source with its tests, as Debian packs it; nothing of it is in the repository.
+//! SQLite's source with its tests, from Debian's source package; no part of it is in the
+//! repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,21 +9,21 @@ use anyhow::{Context, bail};
 use crate::command::{program, read, run as run_command};
 
 const PACKAGE: &str = "sqlite3";
-/// Where a Debian system says where its packages come from (sources.list(5)).
+/// The folder with a Debian system's package sources (sources.list(5)).
 const SOURCES_FOLDER: &str = "/etc/apt/sources.list.d";
 const SOURCES_LIST: &str = "/etc/apt/sources.list";
-/// What the file of Debian itself names as its key, whichever mirror it names.
+/// The key that Debian's own source file names, for any mirror.
 const DEBIAN_KEY: &str = "debian-archive";
 
-/// The source, unpacked.
+/// The unpacked source.
 pub struct Source {
     pub folder: PathBuf,
-    /// Of SQLite, and of Debian's package of it.
+    /// The version of Debian's package of SQLite.
     pub version: String,
 }
 
-/// Downloads and unpacks below `work`, unless that was done: the package of a release of Debian, by
-/// default of the one that the machine takes its packages from.
+/// Downloads and unpacks below `work`, unless that was done already: the package of a Debian
+/// release, by default the one that the machine uses.
 pub fn fetch(work: &Path, release: Option<&str>) -> anyhow::Result<Source> {
     let folder = work.join("source");
     if !folder.join("VERSION").is_file() {
@@ -39,7 +40,8 @@ pub fn fetch(work: &Path, release: Option<&str>) -> anyhow::Result<Source> {
     Ok(Source { folder, version })
 }
 
-/// Asks the machine's own mirror, by a configuration of our own: the system's stays as it is.
+/// Uses the machine's own mirror, with a separate configuration, so that the system's is not
+/// changed.
 fn download_package(folder: &Path, release: Option<&str>) -> anyhow::Result<()> {
     let mut sources = source_entries(&configured()?);
     if let Some(release) = release {
@@ -62,7 +64,8 @@ fn download_package(folder: &Path, release: Option<&str>) -> anyhow::Result<()> 
         "Dir::Etc::sourceparts=-".to_owned(),
         format!("Dir::State::lists={}", at("lists")),
         format!("Dir::Cache={}", at("cache")),
-        // Root's downloads are handed to another user, who may not read below a home folder.
+        // Downloads by root would be handed to another user, who may not be able to read a home
+        // folder.
         "APT::Sandbox::User=root".to_owned(),
     ];
     let apt_get = |arguments: &[&str]| {
@@ -86,7 +89,7 @@ fn unpack(download: &Path, folder: &Path) -> anyhow::Result<()> {
     let Some(description) = description else {
         bail!("apt-get has left no source package of {PACKAGE}");
     };
-    // A folder that is there was not unpacked to its end.
+    // An existing folder was not unpacked completely.
     let part = folder.with_extension("part");
     for old in [&part, folder] {
         if old.exists() {
@@ -105,7 +108,7 @@ fn unpack(download: &Path, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The texts of the system's files that name mirrors, in both forms.
+/// The texts of the system's source files, in both formats.
 fn configured() -> anyhow::Result<Vec<String>> {
     let mut texts = Vec::new();
     for entry in fs::read_dir(SOURCES_FOLDER).into_iter().flatten() {
@@ -115,7 +118,7 @@ fn configured() -> anyhow::Result<Vec<String>> {
     Ok(texts)
 }
 
-/// Entries for source packages beside the entries of Debian's binary packages, in the newer form.
+/// Entries for source packages corresponding to Debian's binary packages, in the newer format.
 fn source_entries(texts: &[String]) -> Vec<String> {
     let paragraphs = texts.iter().flat_map(|text| text.split("\n\n"));
     let newer = paragraphs
@@ -132,8 +135,8 @@ fn source_entries(texts: &[String]) -> Vec<String> {
     newer.chain(lines.filter_map(from_line)).collect()
 }
 
-/// The entries of a mirror's main archive, for another release. Updates have archives or suites of
-/// their own: a release that is named is taken as it was made.
+/// The entries of a mirror's main archive, for another release. Updates are in other archives or
+/// suites: a named release is used as it was published.
 fn of_release(entries: &[String], release: &str) -> Vec<String> {
     let is_archive = |line: &str| {
         let uris = line.strip_prefix("URIs:");
@@ -152,7 +155,7 @@ fn of_release(entries: &[String], release: &str) -> Vec<String> {
     entries
 }
 
-/// An entry out of `deb [options] URI suite component...`, where it is Debian's.
+/// Converts an entry `deb [options] URI suite component...`, if it is Debian's.
 fn from_line(line: &str) -> Option<String> {
     let rest = line.trim().strip_prefix("deb ")?.trim_start();
     let rest = match rest.strip_prefix('[') {

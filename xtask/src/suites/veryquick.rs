@@ -1,4 +1,4 @@
-//! Scripts of SQLite's suite in three modes, several at once, and how the modes differ.
+//! Runs scripts of SQLite's suite in three modes, several in parallel, and compares the modes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,10 +12,10 @@ use anyhow::Context;
 use super::differences::Found;
 use super::script::{Bench, Mode, Outcome};
 
-/// What became of each script in one mode.
+/// The result of each script in one mode.
 pub type Outcomes = BTreeMap<String, Outcome>;
 
-/// Runs scripts in a mode, `jobs` at once, and says how each ended.
+/// Runs scripts in a mode, `jobs` in parallel, and returns their results.
 pub fn run(bench: &Bench, mode: Mode, scripts: &[String], jobs: usize) -> anyhow::Result<Outcomes> {
     let next = AtomicUsize::new(0);
     let outcomes = Mutex::new(Ok(Outcomes::new()));
@@ -39,7 +39,7 @@ pub fn run(bench: &Bench, mode: Mode, scripts: &[String], jobs: usize) -> anyhow
     outcomes.into_inner().expect("no holder panics")
 }
 
-/// Leaves outcomes in a file, for whoever wants to look.
+/// Saves the results in a file, for investigation.
 pub fn write(work: &Path, mode: Mode, outcomes: &Outcomes) -> anyhow::Result<()> {
     let folder = work.join("results");
     fs::create_dir_all(&folder)?;
@@ -48,7 +48,7 @@ pub fn write(work: &Path, mode: Mode, outcomes: &Outcomes) -> anyhow::Result<()>
         .with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// What an earlier run left.
+/// The saved results of an earlier run.
 pub fn read(work: &Path, mode: Mode) -> anyhow::Result<Outcomes> {
     let file = work.join("results").join(format!("{}.json", mode.name()));
     let text = fs::read_to_string(&file)
@@ -68,7 +68,7 @@ pub fn summary(mode: Mode, outcomes: &Outcomes) -> String {
     )
 }
 
-/// What failed of a script in `mode` and in none of the others.
+/// Tests of a script that failed in `mode` and in none of the others.
 pub fn differences(mode: &Outcomes, others: &[&Outcomes]) -> Found {
     let mut differences = Found::new();
     for (script, outcome) in mode {

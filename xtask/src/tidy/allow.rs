@@ -13,7 +13,7 @@ pub const PATH: &str = "xtask/tidy-allow.toml";
 #[serde(deny_unknown_fields)]
 pub struct Allowance {
     path: String,
-    /// Left out, as is `type`: the whole file.
+    /// Absent, like `type`, if the exception is for the whole file.
     function: Option<String>,
     #[serde(rename = "type")]
     type_name: Option<String>,

@@ -1,5 +1,5 @@
-//! Budgets: lines of a function, lines of a file, fields of a type, columns; and a head for every
-//! file.
+//! Size budgets: lines of a function, lines of a file, fields of a type, columns; and every file
+//! must start with a `//!` head.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::tree::File;
 
 pub const FUNCTION_LINES_MAX: usize = 70;
 pub const FILE_LINES_MAX: usize = 600;
-/// A type with more does several things.
+/// A type with more fields does several things.
 pub const FIELDS_MAX: usize = 12;
 const COLUMNS_MAX: usize = 100;
 
@@ -60,7 +60,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// A function spans from its `fn` to its closing brace. Fields are counted in the product only.
+/// A function spans from its `fn` to its closing brace. Fields are counted only in product code.
 pub fn measure(source: &Source) -> Vec<Measured> {
     let path = &source.file.path;
     let mut measured = vec![Measured {
@@ -94,7 +94,8 @@ pub fn measure(source: &Source) -> Vec<Measured> {
     measured
 }
 
-/// Attributes of types that are as others want them: records of a file, the command line, C.
+/// Attributes of types whose fields are dictated from outside: records in files, the command line,
+/// C.
 const RECORDS: &[&str] = &["Serialize", "Deserialize", "Args", "Parser", "repr"];
 
 /// Types with named fields among siblings.
@@ -106,7 +107,7 @@ fn types<'a>(siblings: &'a [TokenTree], path: &'a str) -> impl Iterator<Item = M
         };
         let attributes = siblings[..index].iter().rev();
         let mut attributes = attributes.take_while(|token| {
-            // Back to the end of the item before.
+            // Back to the end of the previous item.
             !is_punct(Some(token), ';')
                 && !matches!(token, TokenTree::Group(group)
                     if group.delimiter() == Delimiter::Brace)
@@ -135,7 +136,7 @@ fn types<'a>(siblings: &'a [TokenTree], path: &'a str) -> impl Iterator<Item = M
     })
 }
 
-/// Single colons that follow a name, outside of angle brackets.
+/// Counts single colons that follow a name, outside of angle brackets.
 fn count_fields(body: &[TokenTree]) -> usize {
     let mut depth = 0_usize;
     let mut fields = 0;
@@ -157,7 +158,7 @@ fn count_fields(body: &[TokenTree]) -> usize {
     fields
 }
 
-/// None for a type of function and for a declaration without a body.
+/// `None` for a function type and for a declaration without a body.
 fn name_and_last_line(after_fn: &[TokenTree]) -> Option<(String, usize)> {
     let TokenTree::Ident(name) = after_fn.first()? else {
         return None;

@@ -1,10 +1,10 @@
-//! Files of a crate do not import each other in circles: who reads one of them can read what it
-//! builds on first.
+//! Files of a crate must not import each other in circles, so that one can read what a file builds
+//! on first.
 //!
-//! A path in the code (`super::rows::Shape`) leads to the file of the module that defines its
-//! item. Where a module only passes the item on (`use`), the file behind it is meant. What a module
-//! takes from those that it is part of is left out: `session/rows.rs` may name the types of
-//! `session.rs`. Methods are not seen: a type whose methods are spread over files is no circle.
+//! A path in the code (`super::rows::Shape`) refers to the file of the module that defines its
+//! item. If a module only re-exports the item (`use`), the defining file is meant. Imports from
+//! parent modules do not count: `session/rows.rs` may name the types of `session.rs`. Methods are
+//! not considered: a type whose methods are spread over files is not a circle.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use proc_macro2::TokenTree;
 use super::Violation;
 use super::tokens::{Source, inside, is_ident, is_punct, walk};
 
-/// Crates that still have circles, and how many files are in them. The number may only fall.
+/// Crates that still have circles, with the number of files in them. The number may only decrease.
 const KNOWN: &[(&str, usize)] = &[];
 
 type Path = Vec<String>;
@@ -25,7 +25,7 @@ struct Module {
     file: String,
     /// Modules that it declares.
     children: BTreeSet<String>,
-    /// Names that it takes from elsewhere, with their paths.
+    /// Names that it imports, with their paths.
     uses: BTreeMap<String, Path>,
     /// Paths in its code.
     paths: BTreeSet<Path>,
@@ -75,7 +75,7 @@ impl Modules {
         circles
     }
 
-    /// What ties the files of a circle.
+    /// The imports that form a circle.
     fn ties(&self, circle: &BTreeSet<&Path>) -> Vec<String> {
         let mut ties = Vec::new();
         for from in circle {
@@ -90,7 +90,7 @@ impl Modules {
         ties
     }
 
-    /// The other modules that a module's code names, and what it takes from them.
+    /// The other modules that a module's code names, and what it imports from them.
     fn targets(&self, from: &Path) -> BTreeMap<&Path, BTreeSet<&str>> {
         let module = &self.0[from];
         let mut targets: BTreeMap<&Path, BTreeSet<&str>> = BTreeMap::new();
@@ -105,7 +105,7 @@ impl Modules {
         targets
     }
 
-    /// The module that defines what a path in another one leads to.
+    /// The module that defines the item of a path used in another one.
     fn definer(&self, from: &Path, path: &[String], hops_max: usize) -> Option<&Path> {
         let (mut at, mut rest) = (from.clone(), path);
         match rest.first()?.as_str() {
@@ -137,7 +137,7 @@ impl Modules {
 }
 
 impl Module {
-    /// Takes what a list of sibling tokens declares and names.
+    /// Collects what a list of sibling tokens declares and names.
     fn read(&mut self, tokens: &[TokenTree]) {
         let mut at = 0;
         while at < tokens.len() {
@@ -157,7 +157,7 @@ impl Module {
         }
     }
 
-    /// Takes a path in the code, and says how many tokens it has.
+    /// Collects a path in the code, and returns its number of tokens.
     fn path(&mut self, tokens: &[TokenTree]) -> usize {
         let mut path = Path::new();
         let mut at = 0;
@@ -176,7 +176,7 @@ impl Module {
     }
 }
 
-/// The names that a tree of `use` brings, each with its path.
+/// The names that a `use` tree imports, each with its path.
 fn tree(before: &[String], tokens: &[TokenTree], found: &mut Vec<(String, Path)>) {
     let mut path = before.to_vec();
     let mut name = None;
@@ -221,7 +221,7 @@ fn reachable<'a>(
     seen
 }
 
-/// `crates/a/src/b/c.rs` to `b`, `c`.
+/// Converts `crates/a/src/b/c.rs` to `b`, `c`.
 fn module_path(file: &str) -> Option<Path> {
     let (_, inner) = file.split_once("/src/")?;
     let inner = inner.strip_suffix(".rs")?;
@@ -232,7 +232,7 @@ fn module_path(file: &str) -> Option<Path> {
     Some(path)
 }
 
-/// Judges the crates, by their names.
+/// Checks the crates, by name.
 pub fn check(crates: &BTreeMap<String, Modules>) -> Vec<Violation> {
     let mut violations = Vec::new();
     for (name, modules) in crates {

@@ -1,4 +1,4 @@
-//! Which crate may know which: the graph of the workspace as a table.
+//! The allowed dependencies between crates: the graph of the workspace as a table.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Violation;
 
-/// A crate and the members it may depend on. Development dependencies are free, save on programs.
+/// A crate and the members it may depend on. Development dependencies are free, except on programs.
 const MAY_KNOW: &[(&str, &[&str])] = &[
     ("crypto", &[]),
     ("page-codec", &["crypto"]),
@@ -144,16 +144,17 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("xtask", &["page-codec", "browser-session"]),
 ];
 
-/// For tests: no product may know it.
+/// For tests: no product may depend on them.
 const TESTS_ONLY: &[&str] = &["testkit", "server-testkit", "sql-oracle", "fuzz-targets"];
 
-/// Programs: at the end of every edge.
+/// Programs: nothing may depend on them.
 const PROGRAMS: &[&str] = &["cli", "xtask"];
 
-/// Crates that bring a SQLite of their own.
+/// Crates that include SQLite.
 const SQLITE: &[&str] = &["rusqlite", "libsqlite3-sys"];
 
-/// Who may link a SQLite. `vfs` and `sqlite-extension` must not: they serve a foreign one.
+/// Members that may link SQLite. `vfs` and `sqlite-extension` must not, since they serve a foreign
+/// one.
 const MAY_LINK_SQLITE: &[&str] = &[
     "sqlite-linked",
     "store",
@@ -166,15 +167,15 @@ const MAY_LINK_SQLITE: &[&str] = &[
     "testkit",
 ];
 
-/// A foreign crate that only one member may know, and that member.
+/// External crates that only one member may use.
 const ONLY_FOR: &[(&str, &str)] = &[
-    // The system's keyring brings many crates, and threads: the shim must stay free of them.
+    // The system's keyring brings in many crates, and threads, which the shim must not have.
     ("keyring", "cli"),
-    // Foreign code is loaded into the process of a measurement, nowhere else.
+    // Foreign code is loaded only into the process of a measurement.
     ("libloading", "sqlite-api"),
-    // The product does not rest on the server's own parser: it is what tests compare with.
+    // The product must not depend on the server's own parser, with which tests compare it.
     ("pg_query", "sql-oracle"),
-    // A SQLite that is compiled for browsers.
+    // A SQLite compiled for browsers.
     ("sqlite-wasm-rs", "browser"),
 ];
 
@@ -209,7 +210,7 @@ pub fn check(metadata: &Value) -> Vec<Violation> {
 }
 
 struct Edge<'a> {
-    /// Folder of a member, else the name of a foreign crate.
+    /// Folder of a member, or the name of an external crate.
     to: &'a str,
     is_member: bool,
     is_development: bool,

@@ -1,4 +1,4 @@
-//! A test that is left out says why.
+//! An ignored test must have a reason.
 
 use super::Violation;
 use super::tokens::{Source, attribute, inside, is_ident, walk};

@@ -1,4 +1,4 @@
-//! The document of the page format and the code have the same offsets.
+//! The document of the page format and the code must have the same offsets.
 //!
 //! A table in the document belongs to the comment `<!-- layout: NAME -->` before it; its first
 //! three columns are offset, size and name.
@@ -85,8 +85,8 @@ fn show((offset, size, name): &Field) -> String {
     format!("`{name}` ({size} bytes at {offset})")
 }
 
-/// Tables that follow a layout comment. A row that is not understood is a violation: it would
-/// else be a field that nobody compares.
+/// Tables that follow a layout comment. A row that cannot be parsed is a violation, since otherwise
+/// its field would not be compared.
 fn read(document: &str) -> (Vec<Table>, Vec<Violation>) {
     let mut tables: Vec<Table> = Vec::new();
     let mut violations = Vec::new();

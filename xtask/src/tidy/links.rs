@@ -1,4 +1,4 @@
-//! Relative links of Markdown files lead somewhere, and to a heading where they name one.
+//! Relative links of Markdown files must lead to existing files and headings.
 
 use std::path::Path;
 
@@ -47,7 +47,7 @@ fn broken(tree: &Tree, file: &File, target: &str) -> Option<&'static str> {
 }
 
 fn exists(tree: &Tree, path: &Path) -> bool {
-    // A folder is not listed; it exists if a file lies in it.
+    // Folders are not listed; a folder exists if a file is in it.
     tree.paths
         .iter()
         .any(|known| Path::new(known).starts_with(path))

@@ -1,5 +1,5 @@
-//! Pure crates: no I/O, no clock, no environment, no randomness. And what compiles for browsers but
-//! panics there: no clock, sleep or process in crates that the module for browsers is made of.
+//! Pure crates must have no I/O, clock, environment or randomness. Crates in the module for
+//! browsers must not use a clock, sleep or processes, which compile for browsers but panic there.
 
 use proc_macro2::{Delimiter, TokenTree};
 
@@ -22,7 +22,7 @@ const PURE: &[&str] = &[
     "lab-report",
 ];
 
-/// Prefixes of paths; `core` and `alloc` have nothing of the kind.
+/// Prefixes of forbidden paths; `core` and `alloc` contain nothing forbidden.
 const EFFECTS: &[&str] = &[
     "std::env",
     "std::fs",
@@ -42,7 +42,7 @@ const EFFECTS: &[&str] = &[
 /// Crates of the module for browsers that are not pure.
 const IN_BROWSERS: &[&str] = &["browser", "keyring", "vfs"];
 
-/// What the standard library has in name only there.
+/// Parts of the standard library that panic in browsers.
 const ABSENT_IN_BROWSERS: &[&str] = &[
     "std::time::Instant",
     "std::time::SystemTime",
@@ -52,13 +52,13 @@ const ABSENT_IN_BROWSERS: &[&str] = &[
     "process::id",
 ];
 
-/// Where it is not compiled for them.
+/// Conditions under which code is not compiled for browsers.
 const ELSEWHERE: &[&str] = &[
     "crates/keyring/src/derivation/measured.rs",
     "crates/vfs/src/pause.rs",
 ];
 
-/// Words that may stand right before a path.
+/// Keywords that may precede a path.
 const KEYWORDS: &[&str] = &[
     "as", "break", "dyn", "else", "for", "if", "impl", "in", "match", "mut", "return", "use",
     "where", "while",
@@ -106,14 +106,14 @@ fn paths(tokens: &[TokenTree]) -> Vec<(String, usize)> {
     found
 }
 
-/// Reads the path that starts here and says how many tokens it has.
+/// Reads the path that starts here and returns its number of tokens.
 fn path_at(tokens: &[TokenTree], prefix: &str, found: &mut Vec<(String, usize)>) -> usize {
     let mut path = prefix.to_owned();
     let mut line = None;
     let mut index = 0;
     loop {
         match tokens.get(index) {
-            // In `use ::std::fs` the word is no part of the path behind it.
+            // In `use ::std::fs` the keyword is not part of the path after it.
             Some(TokenTree::Ident(ident)) if KEYWORDS.iter().any(|word| ident == word) => {
                 return index + 1;
             }

@@ -1,10 +1,10 @@
-//! What only some crates may do: `unsafe`, and printing.
+//! Features restricted to some crates: `unsafe`, and printing.
 
 use super::Violation;
 use super::tokens::{Source, identifiers, is_ident, is_punct, walk};
 
-/// The crates that talk C; `testkit` is for tests alone (`edges`), and the foreign clients in
-/// `interop` are no members.
+/// The crates that call C. `testkit` is for tests alone (`edges`), and the foreign clients in
+/// `interop` are not members.
 const UNSAFE_ALLOWED: &[&str] = &[
     "vfs",
     "sqlite-linked",

@@ -1,7 +1,7 @@
-//! Secret bytes are not compared by `==`, whose time tells where two values differ.
+//! Secret bytes must not be compared with `==`, whose duration reveals where two values differ.
 //!
-//! The types that hold secrets cannot be compared (doctests of `crypto` prove it); this rule finds
-//! the comparison of what `expose` lends.
+//! The types that hold secrets have no `PartialEq` (doctests of `crypto` prove it); this rule finds
+//! comparisons of what `expose` returns.
 
 use proc_macro2::TokenTree;
 
@@ -43,7 +43,7 @@ fn compares(tokens: &[TokenTree]) -> bool {
     })
 }
 
-/// The line where secret bytes are lent; their length is no secret.
+/// The line where secret bytes are exposed; their length is not secret.
 fn lends(tokens: &[TokenTree]) -> Option<usize> {
     let lent = tokens.iter().enumerate().find(|(index, token)| {
         let is_lent = LENDING.iter().any(|name| is_ident(Some(token), name));

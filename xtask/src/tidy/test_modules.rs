@@ -1,5 +1,5 @@
-//! Where `tests/all.rs` gathers the tests of a crate, it names each of them: a file that it leaves
-//! out would never be compiled.
+//! If `tests/all.rs` lists the tests of a crate, it must list each of them: a file that is missing
+//! there would never be compiled.
 
 use super::Violation;
 use super::tree::Tree;
@@ -24,7 +24,7 @@ pub fn check(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// The module that a path below `tests/` begins.
+/// The module for a path below `tests/`.
 fn module(path: &str) -> Option<&str> {
     let name = match path.split_once('/') {
         Some((folder, "mod.rs")) => folder,

@@ -1,4 +1,5 @@
-//! Rust source as tokens with lines: a word in a comment or a string is never taken for code.
+//! Rust source as tokens with lines, so that words in comments and strings are not mistaken for
+//! code.
 
 use std::str::FromStr;
 
@@ -28,13 +29,13 @@ impl<'a> Source<'a> {
         path.split('/').next().unwrap_or(path)
     }
 
-    /// Part of the product, as opposed to tests and examples.
+    /// Whether it is part of the product, and not a test or example.
     pub fn is_product(&self) -> bool {
         let path = self.file.path.as_str();
         path.contains("/src/") && !path.ends_with("/tests.rs") && !path.contains("/tests/")
     }
 
-    /// The tokens without items that only tests see.
+    /// The tokens without test-only items.
     pub fn product_tokens(&self) -> Vec<TokenTree> {
         without_test_items(&self.tokens)
     }
@@ -74,7 +75,7 @@ pub fn is_punct(token: Option<&TokenTree>, sign: char) -> bool {
     matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == sign)
 }
 
-/// The bracket of an attribute that starts here.
+/// The attribute's bracket, if an attribute starts here.
 pub fn attribute(tokens: &[TokenTree]) -> Option<&Group> {
     match tokens {
         [TokenTree::Punct(punct), TokenTree::Group(group), ..]

@@ -1,4 +1,4 @@
-//! The files that are checked, read once.
+//! The files that are checked, read only once.
 
 use std::fs;
 
@@ -6,16 +6,16 @@ use anyhow::Context;
 
 use crate::workspace;
 
-/// A text file, its path counted from the root of the repository.
+/// A text file, with its path relative to the root of the repository.
 pub struct File {
     pub path: String,
     pub text: String,
 }
 
-/// Every text file of the repository; binary files are left out.
+/// Every text file of the repository, without binary files.
 pub struct Tree {
     pub files: Vec<File>,
-    /// All paths, those of binary files too.
+    /// All paths, including those of binary files.
     pub paths: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Every vector is read by a test: by its name, or by a test that reads its whole folder.
+//! Every vector must be read by a test: by its name, or by a test that reads its whole folder.
 
 use super::Violation;
 use super::tree::Tree;

@@ -1,9 +1,9 @@
-//! Words that would tie the tree to one machine or one host.
+//! Words that must not occur, because they would tie the tree to one machine or host.
 
 use super::Violation;
 use super::tree::Tree;
 
-/// Written in halves, so that this file does not find itself.
+/// Split, so that this file does not match itself.
 const WORDS: &[(&str, &str)] = &[
     (concat!("/wo", "rk/"), "a path of one machine"),
     (concat!("/ro", "ot/"), "a path of one machine"),
@@ -14,7 +14,7 @@ const WORDS: &[(&str, &str)] = &[
     (concat!(">>>>", ">>>"), "a merge left unfinished"),
 ];
 
-/// Written by cargo, which names its registry on every line; what is no member has one of its own.
+/// Written by cargo, with its registry on every line; projects outside the workspace have one too.
 const WRITTEN_BY_TOOLS: &str = "Cargo.lock";
 
 pub fn check(tree: &Tree) -> Vec<Violation> {

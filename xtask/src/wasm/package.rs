@@ -1,4 +1,4 @@
-//! The package as npm packs it.
+//! The packed npm package.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,18 +9,18 @@ use anyhow::{Context, bail, ensure};
 use super::{Built, PACKAGE};
 use crate::command::{program, read};
 
-/// Most bytes that the package takes where it is installed, and most with brotli, each file by
-/// itself as servers send it: what the package promises.
+/// Size limits of the package that are promised to users: installed, and with brotli, each file
+/// compressed separately as servers send it.
 const INSTALLED_MAX: u64 = 1_200_000;
 const COMPRESSED_MAX: u64 = 450_000;
 
-/// Files of the repository that go along as they are, from a folder.
+/// Files of the repository that are copied unchanged, from a folder.
 const ALONG: &[(&str, &[&str])] = &[
     (PACKAGE, &["package.json", "README.md"]),
     (".", &["LICENSE-APACHE", "LICENSE-MIT"]),
 ];
 
-/// Puts the package together, and packs it; the path of the tarball.
+/// Assembles and packs the package; returns the path of the tarball.
 pub fn pack(built: &Built) -> anyhow::Result<PathBuf> {
     let folder = built.page.with_file_name("package");
     if folder.exists() {
@@ -41,7 +41,7 @@ pub fn pack(built: &Built) -> anyhow::Result<PathBuf> {
             .flat_map(|(_, names)| names.iter().map(|&name| name.to_owned())),
     );
     for stem in sources()? {
-        // The compiler's folder may hold what a source left that is there no more.
+        // The compiler's folder may contain output of sources that no longer exist.
         for name in [format!("{stem}.js"), format!("{stem}.d.ts")] {
             let from = built.page.join("src").join(&name);
             fs::copy(&from, dist.join(&name))
@@ -67,7 +67,7 @@ pub fn pack(built: &Built) -> anyhow::Result<PathBuf> {
     Ok(tarball)
 }
 
-/// Names without their ends of what the package consists of.
+/// Names, without extension, of the package's sources.
 fn sources() -> anyhow::Result<Vec<String>> {
     let mut stems = Vec::new();
     for entry in fs::read_dir(Path::new(PACKAGE).join("src"))? {
@@ -78,7 +78,7 @@ fn sources() -> anyhow::Result<Vec<String>> {
     Ok(stems)
 }
 
-/// What the package takes, raw and with brotli; too much is an error.
+/// The sizes of the package, raw and with brotli; exceeding a limit is an error.
 pub fn sizes(tarball: &Path) -> anyhow::Result<String> {
     let dist = tarball.with_file_name("package");
     let output = read(program("node").args(["-e", SIZES]).arg(dist))?;
@@ -97,7 +97,7 @@ pub fn sizes(tarball: &Path) -> anyhow::Result<String> {
     ))
 }
 
-/// Prints bytes of the module and of all files, raw and with brotli.
+/// Prints the sizes of the module and of all files, raw and with brotli.
 const SIZES: &str = "
 const { readdirSync, readFileSync, statSync } = require('fs');
 const { brotliCompressSync } = require('zlib');

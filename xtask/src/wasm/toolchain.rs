@@ -1,10 +1,10 @@
 //! A compiler for WebAssembly, unpacked from Debian's packages below the target folder.
 //!
-//! rustup's toolchains have no standard library for this target unless it is downloaded, nor a
-//! compiler of C. Debian's `rustc-web` and `clang` are only unpacked: they need no root, and the
-//! machine's own toolchain stays as it is. The standard library is compiled once, from Debian's
-//! sources of it. The static programs of `dist` are compiled with it, too: rustup's toolchains have
-//! no library for them either.
+//! rustup's toolchains have neither a standard library for this target, unless it is downloaded,
+//! nor a C compiler. Debian's `rustc-web` and `clang` are only unpacked: this needs no root, and
+//! does not change the machine's own toolchain. The standard library is compiled once, from
+//! Debian's sources. The static programs of `dist` are compiled with it, too, since rustup's
+//! toolchains have no library for them either.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -25,7 +25,7 @@ const HOST: &str = "x86_64-unknown-linux-gnu";
 /// The version of LLVM that these compilers are built on.
 const LLVM: &str = "22";
 
-/// Debian's packages. The one with `1.96` in its name tells the version of Rust.
+/// Debian's packages. The one with `1.96` in its name determines the version of Rust.
 const PACKAGES: &[&str] = &[
     "rustc-web",
     "rust-web-src",
@@ -40,7 +40,7 @@ const PACKAGES: &[&str] = &[
     "llvm-22-linker-tools",
 ];
 
-/// Where a finished toolchain says what it was made of.
+/// Names a file that records what a finished toolchain was made of.
 const STAMP: &str = "made-of";
 
 /// A compiler with a standard library.
@@ -49,7 +49,7 @@ pub struct Toolchain {
 }
 
 impl Toolchain {
-    /// What the packages have below `/usr`.
+    /// The packages' files below `/usr`.
     pub fn usr(&self) -> PathBuf {
         self.root.join("unpacked/usr")
     }
@@ -58,8 +58,8 @@ impl Toolchain {
         self.usr().join(format!("lib/llvm-{LLVM}"))
     }
 
-    /// Cargo's configuration for a module whose messages name files as their crates do: 6 KB
-    /// shorter. Cargo joins the list with that of `.cargo/config.toml`.
+    /// Cargo's configuration for a module whose messages contain short source paths, which saves 6
+    /// KB. Cargo merges the list with that of `.cargo/config.toml`.
     pub fn flags_of_module(&self) -> anyhow::Result<String> {
         let flags = self.short_paths()?.into_iter();
         let flags = flags.map(|flag| toml::Value::String(flag).to_string());
@@ -67,10 +67,10 @@ impl Toolchain {
         Ok(format!("target.{TARGET}.rustflags = [{flags}]"))
     }
 
-    /// Flags of the compiler that take this machine's folders from the names of source files.
+    /// Compiler flags that remove this machine's folders from source paths.
     pub fn short_paths(&self) -> anyhow::Result<Vec<String>> {
         let library = self.usr().join("lib/rustlib/src/rust");
-        // A link, whose target the compiler names where it compiled the library itself.
+        // A symbolic link, whose target the compiler uses when it compiles the library itself.
         let mut prefixes = vec![library.canonicalize()?, library];
         let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
         let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo")));
@@ -82,7 +82,7 @@ impl Toolchain {
         Ok(prefixes.into_iter().map(flag).collect())
     }
 
-    /// Has a cargo compile with it, and nothing else of the machine's see it.
+    /// Makes a cargo command use it, and nothing else of the machine's.
     pub fn applied_to(&self, command: &mut Command) {
         let libraries = [
             self.usr().join("lib/x86_64-linux-gnu"),
@@ -91,7 +91,7 @@ impl Toolchain {
         let programs = [self.usr().join("bin"), self.llvm().join("bin")];
         let search = std::env::var_os("PATH").unwrap_or_default();
         let programs = programs.into_iter().chain(std::env::split_paths(&search));
-        // Neither a list of paths of our own, none of which holds a colon, can be refused.
+        // None of these paths contains a colon, so joining cannot fail.
         let joined = |paths: Vec<PathBuf>| std::env::join_paths(paths).unwrap_or_default();
         command
             .env("RUSTC", self.usr().join("bin/rustc"))
@@ -99,17 +99,17 @@ impl Toolchain {
             .env("PATH", joined(programs.collect()))
             .env("CC_wasm32_unknown_unknown", format!("clang-{LLVM}"))
             .env("AR_wasm32_unknown_unknown", format!("llvm-ar-{LLVM}"))
-            // Of the toolchain that runs this program.
+            // Set by the toolchain that runs this program.
             .env_remove("RUSTUP_TOOLCHAIN")
             .env_remove("RUSTC_WRAPPER");
     }
 
     /// Compiles the standard library with bitcode, so that a program is optimised as a whole, and
-    /// puts it where the compiler looks.
+    /// installs it in the compiler's folder.
     ///
     /// # Errors
     ///
-    /// Where it does not compile.
+    /// If it does not compile.
     pub fn add_standard_library(
         &self,
         target: &str,
@@ -157,7 +157,7 @@ impl Toolchain {
     }
 }
 
-/// The toolchain of the newest packages that apt knows; made if it is not there yet.
+/// The toolchain of the newest packages that apt knows, which is built if needed.
 pub fn prepare() -> anyhow::Result<Toolchain> {
     let folder = workspace::target_folder()?.join("wasm");
     fs::create_dir_all(&folder)?;
@@ -167,7 +167,7 @@ pub fn prepare() -> anyhow::Result<Toolchain> {
     let has = fs::read_to_string(toolchain.root.join(STAMP)).ok();
     let wanted = match wanted() {
         Ok(wanted) => wanted,
-        // Without a network, what was made before serves.
+        // Without a network, an existing toolchain is used.
         Err(_) if has.is_some() => return Ok(toolchain),
         Err(error) => return Err(error),
     };
@@ -180,7 +180,7 @@ pub fn prepare() -> anyhow::Result<Toolchain> {
     Ok(toolchain)
 }
 
-/// Names and versions of the packages, and of the cargo that drives them.
+/// Names and versions of the packages, and of the cargo that uses them.
 fn wanted() -> anyhow::Result<String> {
     let list = || {
         let arguments = ["--quiet", "download", "--print-uris"];
@@ -242,19 +242,19 @@ fn make(toolchain: &Toolchain, wanted: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// rustc looks for a linker of its own, which Debian has elsewhere.
+/// rustc expects a linker in its own folder, but Debian has it elsewhere.
 fn link_linker(toolchain: &Toolchain) -> anyhow::Result<()> {
     let folder = toolchain.usr().join("lib/rustlib").join(HOST).join("bin");
     fs::create_dir_all(&folder)?;
     let linker = folder.join("rust-lld");
     if !linker.exists() {
-        // From `lib/rustlib/HOST/bin`: a tree may be moved.
+        // Relative to `lib/rustlib/HOST/bin`, so that the tree can be moved.
         symlink(format!("../../../llvm-{LLVM}/bin/lld"), linker)?;
     }
     Ok(())
 }
 
-/// All that was compiled but the empty project itself.
+/// Everything that was compiled except the empty project itself.
 fn is_of_library(path: &Path) -> bool {
     let name = path
         .file_name()

@@ -1,4 +1,4 @@
-//! Guards of tables: which are missing, and how they are added.
+//! Guards of tables: reports missing ones and adds them.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -11,11 +11,11 @@ use sql_rewrite::{GuardsDue, Schema};
 
 use super::server;
 
-/// Whoever waits for a lock has all others wait behind him: so he does not wait for long.
+/// While this waits for a lock, all later requests queue behind it, so it must not wait long.
 const LOCK_TIMEOUT: &str = "SET lock_timeout = '3s'";
 
-/// What `columns check` says of tables that lack one.
-pub fn tell(schema: &Schema, output: &mut impl Write) -> io::Result<()> {
+/// Reports tables without a guard, for `columns check`.
+pub fn report_missing(schema: &Schema, output: &mut impl Write) -> io::Result<()> {
     for due in schema.guards_due() {
         let GuardsDue { schema, table, .. } = &due;
         match due.columns.as_slice() {
@@ -35,7 +35,7 @@ pub fn tell(schema: &Schema, output: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Adds what is missing, and says so of each table.
+/// Adds missing guards, and reports on each table.
 pub fn add(client: &mut Client, rules: &Rules) -> anyhow::Result<ExitCode> {
     let answers = server::ask_by(client)?;
     let schema = match Schema::build(rules, &answers) {
@@ -82,10 +82,10 @@ pub fn add(client: &mut Client, rules: &Rules) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-/// Guards a table. Whether no row of it has plaintext.
+/// Adds the guard to a table. Returns whether none of its rows has plaintext.
 ///
-/// The check is added first for rows to come, which locks the table for a moment; that the server
-/// reads all rows afterwards lets others write.
+/// The check is first added for new rows only, which locks the table briefly; validating the
+/// existing rows afterwards does not block writers.
 fn add_to(client: &mut Client, due: &GuardsDue) -> anyhow::Result<bool> {
     let name = format!("{}.{}", due.schema, due.table);
     let add = due.add.iter().map(|text| (text, "cannot add a guard to"));

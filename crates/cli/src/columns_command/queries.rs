@@ -1,7 +1,7 @@
-//! The statements of a file: SQL, or a log that PostgreSQL has written, in any of its forms.
+//! Reads the statements of a file: SQL, or a PostgreSQL log in any of its formats.
 //!
-//! Of a log, statements that clients sent are taken: those of `log_statement` and of
-//! `log_min_duration_statement`. What a statement was parsed and bound by says the same again.
+//! From a log, the statements that clients sent are taken, as logged by `log_statement` and
+//! `log_min_duration_statement`. Log entries for parse and bind would repeat them.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -11,10 +11,10 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use serde::Deserialize;
 
-/// Largest file that is read.
+/// Maximum size of the file.
 const FILE_SIZE_MAX: u64 = 256 << 20;
 
-/// What PostgreSQL calls its messages in a log.
+/// The severities of messages in a PostgreSQL log.
 const SEVERITIES: [&str; 15] = [
     "DEBUG",
     "INFO",
@@ -32,20 +32,20 @@ const SEVERITIES: [&str; 15] = [
     "BACKTRACE",
     "STATEMENT",
 ];
-/// The severity of messages that tell of statements.
+/// The severity of messages with statements.
 const LOG: &str = "LOG";
 
-/// Fields of csvlog, from 0, as `error_severity` and `message` are.
+/// Indices, from 0, of csvlog's fields `error_severity` and `message`.
 const CSV_SEVERITY: usize = 11;
 const CSV_MESSAGE: usize = 13;
-/// As many as the oldest version has that is supported.
+/// The number of fields in the oldest supported version.
 const CSV_FIELDS_MIN: usize = 23;
 
-/// A text of a client, which may hold several statements.
+/// A text from a client, which may contain several statements.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Sent {
     pub text: String,
-    /// How often the log has it.
+    /// How often it occurs in the log.
     pub count: usize,
 }
 
@@ -88,7 +88,7 @@ fn sent(text: String) -> anyhow::Result<Vec<Sent>> {
     }
 }
 
-/// Each text once, in the order in which they came first.
+/// Each distinct text with its count, in order of first occurrence.
 fn counted(texts: Vec<String>) -> Vec<Sent> {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut sent: Vec<Sent> = Vec::new();
@@ -105,8 +105,8 @@ fn counted(texts: Vec<String>) -> Vec<Sent> {
     sent
 }
 
-/// Whether a file begins as a log does. It may have been cut within a message, whose other lines
-/// begin with a tab.
+/// Whether a file begins like a log. It may have been truncated within a message, whose
+/// continuation lines begin with a tab.
 fn is_log(text: &str) -> bool {
     let mut lines = text.lines();
     let first = lines.find(|line| !line.trim().is_empty() && !line.starts_with('\t'));
@@ -116,7 +116,7 @@ fn is_log(text: &str) -> bool {
     })
 }
 
-/// Severity and message of a line that begins one, behind `log_line_prefix`.
+/// Severity and message of a line that begins a message, after `log_line_prefix`.
 fn message(line: &str) -> Option<(&'static str, &str)> {
     line.match_indices(":  ").find_map(|(colon, separator)| {
         let before = &line[..colon];
@@ -124,7 +124,7 @@ fn message(line: &str) -> Option<(&'static str, &str)> {
         let severity = severities.find(|own| before.ends_with(own))?;
         let prefix = &before[..before.len() - severity.len()];
         let is_word = prefix.ends_with(|last: char| last.is_alphanumeric() || last == '_');
-        // A constant may hold whatever looks like a message.
+        // A constant may contain text that looks like a message.
         if is_word || prefix.contains('\'') {
             return None;
         }
@@ -152,17 +152,17 @@ fn of_log(text: &str) -> Vec<String> {
     texts
 }
 
-/// The text of a statement that a message tells of.
+/// The statement text in a message.
 fn statement(message: &str) -> Option<&str> {
     let message = match message.strip_prefix("duration: ") {
-        // Without more, the statement was logged before.
+        // A duration alone means that the statement was logged before.
         Some(duration) => duration.split_once(" ms  ")?.1,
         None => message,
     };
     if let Some(text) = message.strip_prefix("statement: ") {
         return Some(text);
     }
-    // `execute NAME: …`. More rows of the same portal are no statement anew.
+    // `execute NAME: …`. A fetch of more rows from the same portal is not a new statement.
     let (name, text) = message.strip_prefix("execute ")?.split_once(": ")?;
     (!name.starts_with("fetch from ")).then_some(text)
 }
@@ -191,7 +191,7 @@ fn of_json(text: &str) -> anyhow::Result<Vec<String>> {
 }
 
 fn is_csv(first: &str) -> bool {
-    // A statement of several lines leaves its quotes open, behind the severity.
+    // A statement of several lines leaves its quotes open, after the severity.
     let severity = csv_records(first).next().and_then(Result::ok);
     let severity = severity.and_then(|record| record.get(CSV_SEVERITY).map(str::to_owned));
     severity.is_some_and(|severity| SEVERITIES.contains(&severity.as_str()))
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_log_is_sql() {
+    fn files_that_are_no_log_are_sql() {
         for text in [
             "SELECT 1; SELECT 2",
             "INSERT INTO t VALUES ('LOG:  statement: x')",
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_log_is_told() {
+    fn a_broken_log_is_reported() {
         let error = sent("{\"message\":\"x\"}\n{\"mess".to_owned()).expect_err("it is cut");
         assert!(error.to_string().contains("line 2"), "{error}");
     }

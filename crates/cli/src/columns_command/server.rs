@@ -1,4 +1,4 @@
-//! What the server says of itself.
+//! Queries the server's catalogues.
 
 use std::path::Path;
 
@@ -9,10 +9,11 @@ use proxy::config::Parts;
 use sql_rewrite::{ASKED, Answer, answers_of};
 use strongroom_postgres::ServerTls;
 
-/// Where the server is, with user and password: never an argument, which others could see.
+/// Environment variable with the server's URL, including user and password. Never an argument,
+/// which other users could see.
 pub const DATABASE_URL: &str = "STRONGROOM_DATABASE_URL";
 
-/// Asks the server; None where no server is named. `file` is that of the configuration.
+/// Queries the server; `None` if no server is named. `file` is the path of the configuration.
 pub fn ask(file: &Path, parts: &Parts) -> anyhow::Result<Option<Vec<Answer>>> {
     match connect(file, parts)? {
         Some(mut client) => ask_by(&mut client).map(Some),
@@ -20,21 +21,21 @@ pub fn ask(file: &Path, parts: &Parts) -> anyhow::Result<Option<Vec<Answer>>> {
     }
 }
 
-/// Connects to the server; None where no server is named. `file` is that of the configuration.
+/// Connects to the server; `None` if no server is named. `file` is the path of the configuration.
 pub fn connect(file: &Path, parts: &Parts) -> anyhow::Result<Option<Client>> {
     let Ok(url) = std::env::var(DATABASE_URL) else {
         return Ok(None);
     };
-    // The text of an error may repeat the URL, and with it a password.
+    // The error's text may repeat the URL, and with it a password.
     let Ok(config) = url.parse::<Config>() else {
         bail!("{DATABASE_URL} is no URL of PostgreSQL: write postgres://USER@HOST:PORT/DATABASE");
     };
     connect_by(config, tls(file, parts)?).map(Some)
 }
 
-/// Asks a server.
+/// Runs the queries on a server.
 pub fn ask_by(client: &mut Client) -> anyhow::Result<Vec<Answer>> {
-    // One moment for all queries, and nothing is changed.
+    // One snapshot for all queries, read-only.
     let mut transaction = client
         .build_transaction()
         .isolation_level(IsolationLevel::RepeatableRead)
@@ -48,7 +49,7 @@ pub fn ask_by(client: &mut Client) -> anyhow::Result<Vec<Answer>> {
     Ok(answers_of(answers))
 }
 
-/// The authorities of `[proxy.server_tls]`, by which the proxy knows the server.
+/// The certificate authorities in `[proxy.server_tls]`, which the proxy uses to verify the server.
 fn tls(file: &Path, parts: &Parts) -> anyhow::Result<Option<ServerTls>> {
     let proxy = parts.proxy.as_ref();
     let Some(tls) = proxy.and_then(|proxy| proxy.server_tls.as_ref()) else {
@@ -59,7 +60,7 @@ fn tls(file: &Path, parts: &Parts) -> anyhow::Result<Option<ServerTls>> {
     Ok(Some(tls.context("[proxy.server_tls]")?))
 }
 
-/// By TLS where the proxy would: then never without it, unless the URL says so.
+/// Uses TLS if the proxy would; never without it, unless the URL says so.
 fn connect_by(mut config: Config, tls: Option<ServerTls>) -> anyhow::Result<Client> {
     let Some(tls) = tls else {
         return config.connect(NoTls).with_context(|| {

@@ -1,6 +1,6 @@
-//! Lines that are not shown while they are typed.
+//! Input without echo.
 
-/// Asks for one line. Its end, and a wish to stop, are handled by `rpassword`.
+/// Asks for one line. `rpassword` handles its end, and an interrupt.
 #[cfg(not(unix))]
 pub(super) fn ask(prompt: &str) -> std::io::Result<String> {
     rpassword::prompt_password(prompt)
@@ -9,8 +9,8 @@ pub(super) fn ask(prompt: &str) -> std::io::Result<String> {
 #[cfg(unix)]
 pub(super) use by_terminal::ask;
 
-/// `rpassword` writes its prompt first and silences the terminal then, and shows what is typed in
-/// between. So here the terminal is silenced first, and `rpassword` reads only.
+/// `rpassword` writes its prompt before it disables echo, and so shows what is typed in between.
+/// Here echo is disabled first, and `rpassword` only reads.
 #[cfg(unix)]
 mod by_terminal {
     use nix::sys::signal::{Signal, raise};
@@ -22,7 +22,7 @@ mod by_terminal {
     use std::io::{self, Read, Write};
     use thiserror::Error;
 
-    /// Control-C, as the terminal gives it while it makes no signal of it.
+    /// Control-C, as read while the terminal does not turn it into a signal.
     const CONTROL_C: u8 = 3;
 
     pub(crate) fn ask(prompt: &str) -> io::Result<String> {
@@ -34,12 +34,12 @@ mod by_terminal {
             .output_discard()
             .build();
         let typed = read_password_with_config(config);
-        // The line end was not shown either.
+        // The newline was not echoed either.
         (&terminal).write_all(b"\n")?;
         drop(silenced);
         match typed {
             Err(error) if error.get_ref().is_some_and(|inner| inner.is::<Stopped>()) => {
-                // Now that the terminal is as it was, whoever ends by this may end.
+                // The terminal is restored, so the signal may now end the program.
                 raise(Signal::SIGINT)?;
                 Err(io::Error::new(io::ErrorKind::Interrupted, error))
             }
@@ -47,7 +47,7 @@ mod by_terminal {
         }
     }
 
-    /// A terminal that shows nothing, and gives each key at once, until this is dropped.
+    /// A terminal without echo and line buffering, until this is dropped.
     struct Silenced {
         terminal: File,
         before: Termios,
@@ -69,7 +69,7 @@ mod by_terminal {
 
     impl Drop for Silenced {
         fn drop(&mut self) {
-            // A terminal that is gone needs no modes.
+            // Fails only if the terminal is gone.
             let _ = tcsetattr(&self.terminal, SetArg::TCSANOW, &self.before);
         }
     }
@@ -78,7 +78,7 @@ mod by_terminal {
     #[error("interrupted")]
     struct Stopped;
 
-    /// What is typed.
+    /// The typed characters.
     struct Keys(File);
 
     impl Read for Keys {

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// Of a table.
+/// Rules for one table.
 pub const RULES: &str = r#"
 [proxy]
 listen = "127.0.0.1:6432"
@@ -28,12 +28,12 @@ pub fn columns(arguments: &[&str], url: Option<&str>) -> Output {
     command.output().expect("the program starts")
 }
 
-/// What it said.
+/// Its output as text.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A configuration in a folder of its own.
+/// A configuration in a new folder.
 pub fn configuration(rules: &str) -> (TempDir, String) {
     let folder = TempDir::new().expect("a temporary folder");
     let path = folder.path().join("strongroom.toml");

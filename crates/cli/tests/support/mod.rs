@@ -11,12 +11,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A folder of its own for each test.
+/// A separate folder for each test.
 pub struct Place {
     folder: tempfile::TempDir,
 }
 
-/// What a run of the program left.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub struct Run {
     pub status: i32,
@@ -25,14 +25,14 @@ pub struct Run {
 }
 
 impl Run {
-    /// Asserts that it went well without a word of complaint; yields the output.
+    /// Asserts success without any message; returns the output.
     #[track_caller]
     pub fn fine(self) -> String {
         assert_eq!(self.status, 0, "{self:?}");
         self.output
     }
 
-    /// Asserts that it failed and said so; yields the messages.
+    /// Asserts failure with a message; returns the messages.
     #[track_caller]
     pub fn failed(self) -> String {
         assert_eq!(self.status, 1, "{self:?}");
@@ -40,7 +40,7 @@ impl Run {
     }
 }
 
-/// The program, away from the settings of whoever runs the tests.
+/// The program, isolated from the settings of the user who runs the tests.
 pub fn program(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_strongroom"));
     command
@@ -54,7 +54,7 @@ pub fn program(folder: &Path) -> Command {
     command
 }
 
-/// Gives another command the environment of the program.
+/// Copies the program's environment to another command.
 pub fn take_environment(command: &mut Command, program: &Command) {
     for (name, value) in program.get_envs() {
         match value {
@@ -91,19 +91,19 @@ impl Place {
         self.path(name).exists()
     }
 
-    /// A key file, private to its owner.
+    /// A key file, readable only by its owner.
     pub fn key(&self, name: &str) {
         self.run(&["key", "generate", name]).fine();
     }
 
-    /// Adds the key of one file to a database that the key of another opens.
+    /// Adds the key in one file to a database that the key in another opens.
     pub fn add_key(&self, database: &str, key: &str, new: &str) {
         let with = ["--key-file", key, "--new-key-file", new];
         self.run(&[&["key", "add", database], &with[..]].concat())
             .fine();
     }
 
-    /// A file with a passphrase, private to its owner.
+    /// A file with a passphrase, readable only by its owner.
     pub fn passphrase(&self, name: &str, passphrase: &str) {
         self.write(name, format!("{passphrase}\n"));
         #[cfg(unix)]
@@ -127,7 +127,7 @@ impl Place {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // A program that ends early closes the pipe; its status tells.
+        // A program that exits early closes the pipe; its status is checked.
         let _ = child.stdin.take().unwrap().write_all(input.as_ref());
         let output = child.wait_with_output().unwrap();
         Run {
@@ -155,7 +155,7 @@ impl Place {
             .unwrap();
     }
 
-    /// Names in the folder that no test made: what a failed operation must not leave.
+    /// Names in the folder that no test created: a failed operation must not leave any.
     pub fn left_over(&self) -> Vec<String> {
         let entries = fs::read_dir(self.folder()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
@@ -165,7 +165,7 @@ impl Place {
     }
 }
 
-/// Whether some bytes stand in others.
+/// Whether some bytes occur in others.
 pub fn contains(bytes: &[u8], wanted: &[u8]) -> bool {
     bytes.windows(wanted.len()).any(|window| window == wanted)
 }

@@ -1,4 +1,4 @@
-//! `strongroom proxy` as a process of its own.
+//! `strongroom proxy` as a separate process.
 #![allow(dead_code, reason = "each test uses what it needs")]
 
 use std::fs;
@@ -13,7 +13,7 @@ use postgres::{Client, NoTls};
 use server_testkit::Postgres;
 use tempfile::TempDir;
 
-/// Nothing takes as long; a test that hangs says so.
+/// Nothing takes that long; a test that hangs fails.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running proxy; killed when it is dropped.
@@ -24,7 +24,7 @@ pub struct Proxy {
     folder: TempDir,
 }
 
-/// What a proxy is started with beside its rules.
+/// Options for starting a proxy, besides its rules.
 #[derive(Clone, Copy)]
 pub struct How<'a> {
     /// More lines of `[proxy]`.
@@ -49,8 +49,8 @@ impl Default for How<'_> {
 }
 
 impl Proxy {
-    /// A proxy before the server at a port of this machine, with rules (TOML, `[columns.…]`) and
-    /// more lines of `[proxy]`.
+    /// A proxy for the local server at this port, with rules (TOML, `[columns.…]`) and more lines
+    /// of `[proxy]`.
     pub fn start(port: &str, rules: &str, more: &str) -> Self {
         let how = How {
             more,
@@ -59,7 +59,7 @@ impl Proxy {
         Self::start_as(port, rules, &how)
     }
 
-    /// The same, in another way.
+    /// The same, with further options.
     pub fn start_as(port: &str, rules: &str, how: &How<'_>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("columns.key"), [0x5a; 32]).unwrap();
@@ -69,7 +69,7 @@ impl Proxy {
             "" => String::new(),
             _ => format!("[keys]\n{}\n", how.keys),
         };
-        // Somebody else may take a port between the look and the start.
+        // Another process may take the port between its choice and the start.
         for _ in 0..5 {
             let (address, metrics) = (free_address(), free_address());
             let text = format!(
@@ -114,7 +114,7 @@ impl Proxy {
         assert!(sent.unwrap().success());
     }
 
-    /// Ends it without a word.
+    /// Kills it.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -139,7 +139,7 @@ impl Proxy {
         log(&self.folder)
     }
 
-    /// A file of the process below `/proc`; None: it may not be read.
+    /// A file of the process below `/proc`; `None` if it may not be read.
     pub fn of_process(&self, name: &str) -> Option<Vec<u8>> {
         fs::read(format!("/proc/{}/{name}", self.child.id())).ok()
     }
@@ -185,7 +185,7 @@ fn free_address() -> SocketAddr {
     listener.local_addr().unwrap()
 }
 
-/// The metrics are the last thing that is started.
+/// The metrics endpoint starts last.
 fn listens(child: &mut Child, metrics: SocketAddr) -> bool {
     let since = Instant::now();
     while since.elapsed() < PATIENCE {
@@ -200,7 +200,7 @@ fn listens(child: &mut Child, metrics: SocketAddr) -> bool {
     false
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 pub fn wait_for(mut is_so: impl FnMut() -> bool) {
     let since = Instant::now();
     while !is_so() {
@@ -230,7 +230,7 @@ pub fn read_until_ready(socket: &mut TcpStream) {
     }
 }
 
-/// Files of the server that hold the word of which every protected value has one.
+/// Files of the server that contain the word that is part of every protected value.
 pub fn plaintexts(server: &Postgres) -> Vec<String> {
     server.connect().batch_execute("CHECKPOINT").unwrap();
     let mut found = Vec::new();
@@ -239,7 +239,7 @@ pub fn plaintexts(server: &Postgres) -> Vec<String> {
 }
 
 fn look_into(folder: &Path, found: &mut Vec<String>) {
-    // The server may remove what is listed.
+    // The server may remove listed files.
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {

@@ -1,5 +1,5 @@
-//! A server of one process for any number of connections: what a real one has said to one client
-//! is said again to all others that do the same. A real one would need a process for each.
+//! A server of one process for any number of connections: it replays a real server's answers to one
+//! client for all others that do the same. A real server would need a process for each.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,11 +8,11 @@ use std::thread;
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// The packet by which a client asks for TLS.
+/// The packet with which a client requests TLS.
 pub const TLS_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
-/// The first two work at the real server: one makes what is there, the other is the first to
-/// see it.
+/// The first two connections use the real server: one creates the tables, the other is the first to
+/// see them.
 const UNRECORDED: usize = 2;
 
 /// A socket, with TLS or without.
@@ -20,7 +20,7 @@ pub trait Socket: Read + Write + Send {}
 
 impl<T: Read + Write + Send> Socket for T {}
 
-/// Such a server; what it has open is closed when this is dropped.
+/// A replaying server; dropping this closes its connections.
 pub struct Replay {
     pub port: u16,
     idle: Arc<Mutex<Vec<Box<dyn Socket>>>>,
@@ -33,15 +33,15 @@ impl Drop for Replay {
 }
 
 struct Script {
-    /// Of the real server.
+    /// Port of the real server.
     port: u16,
     tls: Option<Arc<ServerConfig>>,
-    /// What the server said, up to each time that it was ready.
+    /// The server's answers, up to each ReadyForQuery.
     answers: Mutex<Vec<Vec<u8>>>,
 }
 
 impl Replay {
-    /// Starts one before the real server at a port of this machine.
+    /// Starts one in front of the local server at this port.
     pub fn start(port: u16, tls: Option<Arc<ServerConfig>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let own = listener.local_addr().unwrap().port();
@@ -83,7 +83,7 @@ impl Script {
         Ok(Box::new(StreamOwned::new(connection, socket)))
     }
 
-    /// Passes on what both say, in turns.
+    /// Relays both directions, in turns.
     fn relay(&self, client: &mut dyn Socket, is_recorded: bool) {
         let mut server = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         let mut is_first = true;
@@ -104,7 +104,7 @@ impl Script {
         }
     }
 
-    /// Says it all again.
+    /// Replays the answers.
     fn play(&self, client: &mut dyn Socket) -> io::Result<()> {
         let answers = self.answers.lock().unwrap().clone();
         for (number, answer) in answers.iter().enumerate() {
@@ -116,11 +116,11 @@ impl Script {
     }
 }
 
-/// What a client says until it waits for the server to be ready.
+/// What a client sends until it waits for ReadyForQuery.
 fn turn(client: &mut dyn Socket, is_first: bool) -> io::Result<Vec<u8>> {
     let mut said = Vec::new();
     if is_first {
-        // The packet that begins has no kind.
+        // The startup packet has no type byte.
         let mut size = [0; 4];
         client.read_exact(&mut size)?;
         said.extend(size);
@@ -135,7 +135,7 @@ fn turn(client: &mut dyn Socket, is_first: bool) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Reads messages until the server is ready, and gives them.
+/// Reads messages up to ReadyForQuery, and returns them.
 pub fn read_until_ready(server: &mut dyn Socket) -> Vec<u8> {
     let mut said = Vec::new();
     while read_message(server, &mut said).unwrap() != b'Z' {}

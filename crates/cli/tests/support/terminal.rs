@@ -1,23 +1,23 @@
-//! The program at a terminal of its own.
+//! The program on a pseudo-terminal.
 
 use rexpect::session::{PtySession, spawn_command};
 use std::process::Command;
 
 use crate::support::{self, Place};
 
-/// How long the program may take to say something, in milliseconds.
+/// Timeout for output of the program, in milliseconds.
 pub const PATIENCE_MS: u64 = 20_000;
 
 /// The shell's prompt.
 pub const PROMPT: &str = "strongroom> ";
 
-/// Starts the program without colours, as most tests read what it writes.
+/// Starts the program without colours, since most tests read its output.
 pub fn start(place: &Place, arguments: &[&str]) -> PtySession {
     start_with(place, arguments, &[("NO_COLOR", "1")])
 }
 
-/// Starts the program at a terminal of 8 rows and 200 columns that shows what is typed, with these
-/// variables of the environment and no other settings.
+/// Starts the program at a terminal of 8 rows and 200 columns with echo, with only these
+/// environment variables.
 pub fn start_with(place: &Place, arguments: &[&str], variables: &[(&str, &str)]) -> PtySession {
     start_in_script(
         place,
@@ -27,7 +27,7 @@ pub fn start_with(place: &Place, arguments: &[&str], variables: &[(&str, &str)])
     )
 }
 
-/// Starts a script of the system's shell, whose `$0` is the program.
+/// Starts a script in the system's shell, whose `$0` is the program.
 pub fn start_in_script(
     place: &Place,
     script: &str,

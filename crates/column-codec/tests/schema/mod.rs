@@ -1,5 +1,5 @@
-//! The form of a vector file in `vectors/columns/`, for the test that reads them and the example
-//! that writes them.
+//! The schema of a vector file in `vectors/columns/`, shared by the test that reads them and the
+//! example that writes them.
 
 use column_codec::{ColumnSpec, Mode, OpenError};
 use column_value::{LogicalType, Value};
@@ -21,7 +21,7 @@ pub struct Vector {
     pub nonce: Option<String>,
     /// The sealed value.
     pub sealed: String,
-    /// What comes of opening it.
+    /// The expected result of opening.
     pub outcome: Outcome,
 }
 
@@ -40,16 +40,16 @@ pub struct Column {
     pub bits: Option<u8>,
 }
 
-/// What comes of opening.
+/// The expected result of opening.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "class", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Outcome {
-    /// This value, which is sealed to the same bytes.
+    /// Opens as this value, which is sealed to the same bytes.
     Opens {
         text: String,
     },
     NotAuthentic,
-    /// Of another mode, or no sealed value.
+    /// Of another mode, or not a sealed value.
     OtherFormat,
     OtherKeyVersion,
     WrongSize,

@@ -1,4 +1,5 @@
-//! Ciphers of processors: C and assembly with their AES and vector instructions.
+//! Cipher implementations for native targets: C and assembly with the processor's AES and vector
+//! instructions.
 
 pub(super) mod extended;
 pub(super) mod gcm;

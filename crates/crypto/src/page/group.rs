@@ -5,13 +5,13 @@ use super::{Nonce, Place, Tag};
 use crate::kdf::XaesDerivation;
 use crate::secret::Key;
 
-/// Places that share a sub-key: 2 to this power.
+/// Two to this power places share a sub-key.
 const GROUP_BITS: u32 = 10;
 
-/// Sub-keys kept at a time. 64 groups are 65,536 places: 256 MiB of pages of 4 KiB.
+/// Number of cached sub-keys. 64 groups are 65,536 places: 256 MiB of pages of 4 KiB.
 const SLOTS: usize = 64;
 
-/// What has a sub-key of its own.
+/// A group of places with one sub-key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Group {
     number: u64,
@@ -34,14 +34,14 @@ impl Group {
         prefix
     }
 
-    /// Neighbouring groups of one kind go to neighbouring slots; kinds are set apart.
+    /// Neighbouring groups of one kind use neighbouring slots; different kinds are kept apart.
     fn slot(self) -> usize {
         let mixed = self.number.wrapping_add(u64::from(self.kind) * 23);
         usize::try_from(mixed % SLOTS as u64).expect("a remainder of 64 fits any usize")
     }
 }
 
-/// The sub-keys in use, derived when first needed: a page costs no key schedule.
+/// Cache of sub-keys, derived on first use: a page then needs no key schedule.
 pub(super) struct GroupKeys {
     derivation: XaesDerivation,
     slots: [Option<(Group, GcmKey)>; SLOTS],
@@ -66,7 +66,8 @@ impl GroupKeys {
         self.key(Group::of(place)).seal(nonce, associated, content)
     }
 
-    /// Opens in place; whether the content was authentic. If not, it is unspecified.
+    /// Opens in place. Returns whether the content was authentic; if not, the content is
+    /// unspecified.
     pub(super) fn open(
         &mut self,
         place: Place,

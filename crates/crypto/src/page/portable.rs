@@ -1,8 +1,8 @@
-//! Ciphers in Rust alone, for WebAssembly: no C, no assembly, no `unsafe`.
+//! Cipher implementations in Rust alone, for WebAssembly: no C, no assembly, no `unsafe`.
 //!
-//! Processors compile them too, for tests: with the feature `portable` they are what
-//! [`PageSealer`](super::PageSealer) uses, so that every vector runs through them. What differs
-//! between the two is [`lanes`] alone.
+//! Native targets compile them too, for tests: with the feature `portable`,
+//! [`PageSealer`](super::PageSealer) uses them, so that every vector runs through them. The two
+//! targets differ only in [`lanes`].
 
 mod chacha20;
 pub(super) mod extended;

@@ -99,7 +99,7 @@ fn any_flipped_bit_is_refused() {
 }
 
 #[test]
-fn another_place_is_refused() {
+fn a_unit_at_another_place_does_not_open() {
     let plaintext = page(512);
     for cipher in Cipher::ALL {
         let (text, tag) = sealed(cipher, &plaintext);
@@ -146,7 +146,7 @@ fn another_length_is_refused() {
 }
 
 #[test]
-fn a_cipher_does_not_open_what_another_sealed() {
+fn a_cipher_does_not_open_units_of_another() {
     let plaintext = page(512);
     for one in Cipher::ALL {
         let (ciphertext, tag) = sealed(one, &plaintext);
@@ -165,7 +165,7 @@ fn a_cipher_does_not_open_what_another_sealed() {
     }
 }
 
-/// More groups than the table of sub-keys has slots, in an order that evicts and derives again.
+/// More groups than the cache has slots, in an order that evicts and derives again.
 #[test]
 fn evicted_sub_keys_are_derived_again() {
     let plaintext = page(64);

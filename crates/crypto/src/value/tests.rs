@@ -1,4 +1,4 @@
-//! AES-SIV against another implementation; what must not open.
+//! AES-SIV against another implementation, and inputs that must not open.
 
 use aes_siv::KeyInit;
 use aes_siv::siv::Aes256Siv;
@@ -21,7 +21,7 @@ fn content(size: usize) -> Vec<u8> {
 }
 
 #[test]
-fn aes_siv_is_that_of_another_implementation() {
+fn aes_siv_agrees_with_another_implementation() {
     let mut key = [0; 64];
     key[..32].copy_from_slice(&MAC);
     key[32..].copy_from_slice(&ENCRYPTION);
@@ -61,7 +61,7 @@ fn a_changed_bit_does_not_open_and_leaves_nothing() {
 }
 
 #[test]
-fn random_sealing_opens_and_refuses_what_was_changed() {
+fn random_sealing_opens_and_refuses_changes() {
     let sealer = RandomSealer::new(&Key::from_bytes(MAC));
     let nonce = [4; VALUE_NONCE_SIZE];
     for size in [0, 1, 16, 33, 500] {
@@ -79,7 +79,7 @@ fn random_sealing_opens_and_refuses_what_was_changed() {
 }
 
 #[test]
-fn aes_256_gcm_siv_is_that_of_the_rfc() {
+fn aes_256_gcm_siv_matches_the_rfc() {
     // RFC 8452, appendix C.2: key 01 00…, nonce 03 00…, no associated data, plaintext 01 and
     // seven zeros.
     let mut key = [0; 32];

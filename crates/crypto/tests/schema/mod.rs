@@ -1,5 +1,5 @@
-//! The form of a vector file in `vectors/crypto/`, for the test that reads them and the example
-//! that writes them.
+//! The schema of a vector file in `vectors/crypto/`, shared by the test that reads them and the
+//! example that writes them.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -12,7 +12,7 @@ pub struct Vector {
     /// Where the numbers come from; absent if they are our own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// What to do, with which inputs, and what must come of it.
+    /// The operation, its inputs and its expected result.
     pub check: Check,
 }
 
@@ -95,7 +95,7 @@ pub enum Check {
         plaintext: Hex,
         ciphertext: Hex,
     },
-    /// A cipher as its library has it.
+    /// A cipher as implemented by its library.
     LibraryCipher {
         name: LibraryCipher,
         key: Hex,
@@ -105,7 +105,7 @@ pub enum Check {
         tag: Hex,
         outcome: Outcome,
     },
-    /// XTS-AES-256 as its library has it, one sector.
+    /// XTS-AES-256 as implemented by its library, one sector.
     LibraryXts {
         key_1: Hex,
         key_2: Hex,
@@ -113,7 +113,7 @@ pub enum Check {
         plaintext: Hex,
         ciphertext: Hex,
     },
-    /// Argon2id as its library has it, with the inputs that we do not use.
+    /// Argon2id as implemented by its library, with the inputs that we do not use.
     LibraryArgon2id {
         password: Hex,
         salt: Hex,
@@ -124,14 +124,14 @@ pub enum Check {
         lanes: u32,
         tag: Hex,
     },
-    /// HKDF-SHA256 as its library has it.
+    /// HKDF-SHA256 as implemented by its library.
     LibraryHkdf {
         secret: Hex,
         salt: Hex,
         info: Hex,
         output: Hex,
     },
-    /// HMAC-SHA256 as its library has it.
+    /// HMAC-SHA256 as implemented by its library.
     LibraryHmac { key: Hex, data: Hex, tag: Hex },
 }
 
@@ -153,7 +153,7 @@ pub struct SubKey {
     pub sub_key: Hex,
 }
 
-/// What opening must come to.
+/// The expected result of opening.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "class", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Outcome {
@@ -161,7 +161,7 @@ pub enum Outcome {
     NotAuthentic,
 }
 
-/// What deriving a key from a passphrase must come to.
+/// The expected result of deriving a key from a passphrase.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "class", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Derivation {
@@ -170,7 +170,7 @@ pub enum Derivation {
     AboveCeiling,
 }
 
-/// What verifying must come to.
+/// The expected result of verifying.
 #[derive(Serialize, Deserialize, PartialEq, Eq, Debug)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -178,7 +178,7 @@ pub enum Verdict {
     NotAuthentic,
 }
 
-/// Ciphers that are proven against published vectors as the libraries have them.
+/// Ciphers whose libraries are checked against published vectors.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LibraryCipher {

@@ -1,13 +1,13 @@
-//! The same queries on a real server over plain columns, and by the executor over the rows that the
-//! plan fetches: the same rows, types and SQLSTATEs, for drawn queries.
+//! Random queries, run both by a real server over plain columns and by the executor over the rows
+//! that the plan fetches: same rows, types and SQLSTATEs.
 //!
-//! `STRONGROOM_TEST_SEED` draws others, `STRONGROOM_TEST_CASES` says how many.
+//! `STRONGROOM_TEST_SEED` sets the seed, `STRONGROOM_TEST_CASES` the number of cases.
 
 use postgres::{Client, SimpleQueryMessage};
 
 use super::*;
 
-/// SplitMix64, so that a seed draws the same cases everywhere.
+/// SplitMix64, so that a seed draws the same cases on every machine.
 struct Draw(u64);
 
 impl Draw {
@@ -331,7 +331,7 @@ fn drawn_queries_have_the_answers_of_the_server() {
                 our_types == their_types
                     && sorted(&sql, our_rows.clone()) == sorted(&sql, their_rows.clone())
             }
-            // Of two errors in one query the server may meet the other first.
+            // If a query has two errors, the server may report the other one.
             (Err(_), Err(_)) => true,
             _ => false,
         };

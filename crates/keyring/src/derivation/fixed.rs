@@ -1,10 +1,10 @@
-//! What a passphrase costs where it cannot be measured.
+//! The cost of a passphrase on targets without a clock.
 
 use crypto::kdf::Argon2idParameters;
 
 use crate::unlocked::UnlockError;
 
-/// The default: a fifth of a second in browsers of 2026 on a desk.
+/// The default: about 0.2 seconds in desktop browsers of 2026.
 #[expect(clippy::unnecessary_wraps, reason = "as where it is measured")]
 pub fn of_passphrase() -> Result<Argon2idParameters, UnlockError> {
     Ok(Argon2idParameters::DEFAULT)

@@ -1,4 +1,4 @@
-//! What a passphrase costs where it can be measured.
+//! The cost of a passphrase, measured on this machine.
 
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -8,11 +8,11 @@ use crypto::secret::SecretBytes;
 
 use crate::unlocked::UnlockError;
 
-/// Passes that take about a sixth of a second on this machine, measured once in a process; never
-/// fewer than the default, which is above the floor.
+/// As many passes as take about a sixth of a second here, measured once per process; never fewer
+/// than the default, which is above the floor.
 pub fn of_passphrase() -> Result<Argon2idParameters, UnlockError> {
     const TARGET_MS: u128 = 160;
-    // What the default limit of the work for a header allows.
+    // The most passes that the default work limit for a header allows.
     const PASSES_MAX: u32 = 12;
     static MEASURED: OnceLock<Argon2idParameters> = OnceLock::new();
     if let Some(parameters) = MEASURED.get() {

@@ -1,4 +1,4 @@
-//! Slots: which key opens what.
+//! Key slots: which secret opens which slot, and how changes affect that.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn each_slot_opens_with_its_own_secret_only() {
 }
 
 #[test]
-fn a_slot_is_removed_by_who_is_not_locked_out() {
+fn a_slot_is_removed_only_by_a_key_that_still_opens_the_file() {
     let (mut header, unlocked) = new_file();
     add(&mut header, &unlocked, &raw(2)).expect("adds");
     for (slot, key) in [(0, 1), (0, 3), (1, 2)] {
@@ -79,7 +79,7 @@ fn slots_run_out_with_an_error() {
 }
 
 #[test]
-fn an_altered_header_is_told_from_a_wrong_key() {
+fn an_altered_header_is_distinguished_from_a_wrong_key() {
     let (mut header, _unlocked) = new_file();
     header.cipher = Cipher::Aes256Gcm;
     assert!(matches!(

@@ -1,33 +1,33 @@
-//! A connection to a database in a page: what is said to the page, and what it answers.
+//! A connection to a database in a page: the messages to the page, and its replies.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use browser_session::AskError;
 use lab::answer::{Answers, Value};
-use lab::engine::{Connection, EngineError, Given};
+use lab::engine::{Connection, EngineError, TestInput};
 use lab::measure::{Meter, Sample};
 use serde::{Deserialize, Serialize};
 
 use super::Page;
 
-/// How long statements of one test may take: some storage needs minutes for the larger sizes.
+/// Timeout for the statements of one test: some kinds of storage need minutes for the larger sizes.
 const RUN_PATIENCE: Duration = Duration::from_secs(3600);
 
-/// How long anything else may take.
+/// Timeout for anything else.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Where a driver runs.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Thread {
-    /// In the page itself, where storage of texts is, and WebSQL.
+    /// In the page itself, as required for local storage and WebSQL.
     Page,
-    /// In a worker, where files can be opened for synchronous use.
+    /// In a worker, where files can be opened for synchronous access.
     Worker,
 }
 
-/// What a page is asked to do.
+/// A request to a page.
 #[derive(Debug, Serialize)]
 #[serde(tag = "do", rename_all = "lowercase")]
 pub(super) enum Work<'a> {
@@ -47,7 +47,7 @@ pub(super) enum Work<'a> {
     Close,
 }
 
-/// Work with the thread on which it is to be done.
+/// A request, and the thread to run it on.
 #[derive(Serialize)]
 pub(super) struct Addressed<'a> {
     thread: Thread,
@@ -61,7 +61,7 @@ impl Work<'_> {
     }
 }
 
-/// What a page answers.
+/// A reply of a page.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Reply<T> {
@@ -69,13 +69,13 @@ pub(super) enum Reply<T> {
     Error(Refused),
 }
 
-/// What a page says of something that it did not do.
+/// Why a page did not do a request.
 #[derive(Debug, Deserialize, thiserror::Error)]
 #[error("{message}")]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Refused {
     message: String,
-    /// The statement's place, from 1.
+    /// The statement's number, from 1.
     number: Option<usize>,
     #[serde(default)]
     not_possible: bool,
@@ -83,7 +83,7 @@ pub(super) struct Refused {
     ends: bool,
 }
 
-/// Why a page did not do its work.
+/// Why a page failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PageError {
     #[error("the browser was lost; it said: {said}")]
@@ -94,16 +94,16 @@ pub(super) enum PageError {
     Json(#[from] serde_json::Error),
 }
 
-/// How long a run took by the page's clock.
+/// Duration of a run by the page's clock.
 #[derive(Deserialize)]
 struct Ran {
     ns: u64,
 }
 
-/// Rows of statements, as the page writes values.
+/// Rows of statements, with values as the page encodes them.
 type Rows = Vec<Vec<Vec<Written>>>;
 
-/// A value as JSON has it.
+/// A value in JSON.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -114,19 +114,19 @@ enum Written {
     Tagged(Tagged),
 }
 
-/// A value that JSON cannot tell from another.
+/// A value that JSON needs a tag for.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Tagged {
-    /// An integer beyond what a page's numbers hold.
+    /// An integer beyond the range of JavaScript's numbers.
     I(String),
-    /// A real.
+    /// A floating-point number.
     R(String),
     /// Bytes, in hexadecimal.
     B(String),
 }
 
-/// What a page has written as no value.
+/// A value in the reply that cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 #[error("the page wrote a value that is none: {0}")]
 struct NoValue(String);
@@ -145,7 +145,7 @@ impl BrowserConnection {
         self.page.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a statement whose rows nobody wants.
+    /// Runs a statement and ignores its rows.
     pub(super) fn execute(&mut self, statement: &str) -> Result<(), PageError> {
         let work = Work::Take {
             statements: Some(&[statement]),
@@ -155,7 +155,7 @@ impl BrowserConnection {
         page.ask::<()>(&work, PATIENCE)?;
         let ran: Result<Ran, PageError> = page.ask(&Work::Run, PATIENCE);
         match ran {
-            // What an engine refuses by what it is is not needed to create a database.
+            // A statement that an engine cannot do by design is not needed to create a database.
             Err(PageError::Refused(refused)) if refused.not_possible => Ok(()),
             ran => ran.map(drop),
         }
@@ -184,7 +184,7 @@ impl BrowserConnection {
     }
 }
 
-/// What the lab calls it. `text` gives the text of a statement by its place.
+/// Converts a page's error to the lab's. `text` returns the text of a statement by its index.
 fn failure<'a>(error: PageError, text: impl Fn(usize) -> Option<&'a str>) -> EngineError {
     let (number, source) = match error {
         PageError::Refused(refused) if refused.not_possible => {
@@ -202,20 +202,20 @@ fn failure<'a>(error: PageError, text: impl Fn(usize) -> Option<&'a str>) -> Eng
 
 impl Connection for BrowserConnection {
     fn run(&mut self, statements: &[&str], answers: &mut Answers) -> Result<(), EngineError> {
-        let given = Given::Statements(statements);
-        self.measured(given, answers, &Meter::start).map(drop)
+        let input = TestInput::Statements(statements);
+        self.measured(input, answers, &Meter::start).map(drop)
     }
 
     fn measured(
         &mut self,
-        given: Given<'_>,
+        input: TestInput<'_>,
         answers: &mut Answers,
         start: &dyn Fn() -> Meter,
     ) -> Result<Sample, EngineError> {
         let takes_texts = self.page().member.takes_texts;
-        let (statements, script) = match given {
-            Given::Script { text, .. } if takes_texts => (None, Some(text)),
-            Given::Statements(statements) | Given::Script { statements, .. } => {
+        let (statements, script) = match input {
+            TestInput::Script { text, .. } if takes_texts => (None, Some(text)),
+            TestInput::Statements(statements) | TestInput::Script { statements, .. } => {
                 (Some(statements), None)
             }
         };
@@ -261,7 +261,7 @@ impl Written {
     }
 }
 
-/// A number as JavaScript writes it.
+/// Parses a number in JavaScript's notation.
 fn real(text: &str) -> Option<f64> {
     match text {
         "Infinity" => Some(f64::INFINITY),
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_page_refuses_by_what_it_is_is_no_failure() {
+    fn an_impossible_statement_in_a_page_is_no_failure() {
         let refused = |text: &str| match serde_json::from_str::<Reply<()>>(text).unwrap() {
             Reply::Error(refused) => PageError::Refused(refused),
             Reply::Done(()) => panic!("{text}"),

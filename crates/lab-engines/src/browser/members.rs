@@ -1,4 +1,4 @@
-//! Which places for a database there are, and in which browsers.
+//! The kinds of storage for a database in a browser, and which browsers support them.
 
 use browser_session::Browser;
 use lab::engine::{Durability, Profile};
@@ -9,31 +9,30 @@ use super::connection::Thread;
 use super::{BrowserEngine, FAMILY};
 use crate::install;
 
-/// One place for a database in a browser.
+/// One kind of storage in a browser.
 pub(super) struct Member {
-    /// What follows `browser-` in the name of the engine in the first of its browsers.
+    /// The engine's name without `browser-`, in the first of its browsers.
     name: &'static str,
     pub(super) description: &'static str,
     /// The page's driver.
     pub(super) driver: &'static str,
-    /// Whether it takes a text of many statements.
+    /// Whether it accepts a text of many statements.
     pub(super) takes_texts: bool,
     /// Where the driver runs.
     pub(super) thread: Thread,
-    /// What the lab must have installed for it.
+    /// What `lab install` must have installed for it.
     pub(super) installable: Option<&'static str>,
-    /// The script of SQLite, in the folder of what is installed.
+    /// SQLite's script, in the folder of the installed package.
     pub(super) script: &'static str,
-    /// What the driver is told of where the database is.
+    /// The driver's option for where the database is.
     place: &'static str,
-    /// Run first, to give a cipher and a key.
+    /// Run first, to set a cipher and a key.
     pragmas: &'static [&'static str],
-    /// Given to the driver itself, in hexadecimal.
+    /// A key passed to the driver itself, in hexadecimal.
     key: Option<&'static str>,
     cipher: Option<&'static str>,
     durability: Durability,
-    /// The engine that its times are divided by; another browser's are divided by that of the same
-    /// browser.
+    /// The engine its times are divided by; in another browser, that engine in the same browser.
     base: Base,
     browsers: &'static [Browser],
 }
@@ -48,14 +47,14 @@ enum Base {
 
 const ALL: &[Browser] = &[Browser::Chromium, Browser::Firefox, Browser::QtChromium];
 
-/// 32 bytes, in hexadecimal; they protect nothing: the databases live as long as a pass.
+/// 32 bytes, in hexadecimal; they protect nothing, since the databases live only as long as a pass.
 macro_rules! raw_key {
     () => {
         "2b7e151628aed2a6abf7158809cf4f3c603deb1015ca71be2b73aef0857d7781"
     };
 }
 
-/// The project's own build, with the database in memory: what the others differ from.
+/// SQLite's own build, with the database in memory: the others are variants of it.
 const OFFICIAL: Member = Member {
     name: "official-memory",
     description: "SQLite's own build for browsers, in memory",
@@ -94,7 +93,7 @@ const OURS: Member = Member {
     ..OFFICIAL
 };
 
-/// The same module on a file of OPFS.
+/// The same module on an OPFS file.
 const OURS_OPFS: Member = Member {
     name: "opfs",
     description: "Strongroom's build for browsers, plain, in a file of OPFS",
@@ -243,7 +242,7 @@ impl Member {
         }
     }
 
-    /// What its driver is opened with.
+    /// The options that its driver is opened with.
     pub(super) fn options(&self) -> Value {
         json!({
             "module": format!("{}{}", super::pages::PACKAGE, self.script),

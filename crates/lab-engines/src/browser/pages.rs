@@ -1,14 +1,14 @@
-//! What a page may load: the lab's own scripts, and those of the package it needs.
+//! The files that a page may load: the lab's own scripts, and those of the package it needs.
 
 use std::fs;
 use std::path::PathBuf;
 
 use browser_session::Files;
 
-/// What the names of a package's files begin with.
+/// Prefix of the names of a package's files.
 pub(super) const PACKAGE: &str = "package/";
 
-/// The lab's own.
+/// The lab's own files.
 const OWN: [(&str, &str); 8] = [
     ("index.html", include_str!("page/index.html")),
     ("page.mjs", include_str!("page/page.mjs")),
@@ -26,8 +26,8 @@ const OWN: [(&str, &str); 8] = [
     ),
 ];
 
-/// A script of the package that is started as a worker, and looked for beside the one that starts
-/// it: without it there is no `opfs`, and nobody says why.
+/// A script that the package starts as a worker, and looks up beside the starting one: without it
+/// `opfs` is missing, without any message.
 const OPFS_PROXY: &str = "sqlite3-opfs-async-proxy.js";
 
 /// The lab's files, and those in the folder of a package.

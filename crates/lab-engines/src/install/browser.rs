@@ -1,4 +1,4 @@
-//! What engines in browsers need: browsers, and builds of SQLite for them.
+//! Browsers, and builds of SQLite for them.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -76,13 +76,14 @@ const FIREFOX_PACKAGES: Packages = Packages {
     names: &["firefox-esr"],
 };
 
-/// Name and version; the newest by number is not what the registry calls the latest.
+/// Name and version; the newest version is not the one tagged `latest`.
 const OFFICIAL_PACKAGE: &str = "@sqlite.org/sqlite-wasm@3.54.1-build1";
 
-/// Its files are those of SQLite's own build, of the version before.
+/// Contains the previous version of SQLite's own build.
 const CIPHERS_PACKAGE: &str = "@evolu/sqlite-wasm@2.2.4";
 
-/// The last with WebSQL, and the first with storage of files and Web Locks as the others have it.
+/// The last version with WebSQL, and the first with file storage and Web Locks like the other
+/// browsers.
 const QT_PACKAGES: [&str; 4] = [
     "PyQt6~=6.7.0",
     "PyQt6-Qt6~=6.7.0",
@@ -90,7 +91,7 @@ const QT_PACKAGES: [&str; 4] = [
     "PyQt6-WebEngine-Qt6~=6.7.0",
 ];
 
-/// The Python of the folder.
+/// The Python interpreter in the folder.
 const PYTHON: &str = "venv/bin/python";
 
 fn folder_with(this: &Installable, folder: &str, file: &str) -> Option<PathBuf> {

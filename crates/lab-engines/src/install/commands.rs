@@ -1,33 +1,33 @@
-//! Programs that fetch and compile.
+//! Runs programs that download and compile.
 
 use std::process::{Command, Stdio};
 
-/// Why a program did not do its work.
+/// Why a program failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
-    /// It is not there.
+    /// It is not installed.
     #[error("cannot start `{program}`; {remedy}")]
     Start {
         /// Its name.
         program: String,
         /// How to get it.
         remedy: &'static str,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// It failed.
+    /// It exited with a failure.
     #[error("`{program}` failed; {remedy}\n{said}")]
     Failed {
         /// Its name.
         program: String,
         /// What may help.
         remedy: &'static str,
-        /// The end of what it said.
+        /// The end of its output.
         said: String,
     },
 }
 
-/// How many lines of a failing program are shown.
+/// How many lines of a failing program's output are shown.
 const LINES_MAX: usize = 12;
 
 /// Runs a program to its end and returns its standard output.
@@ -45,11 +45,11 @@ pub(super) fn output(command: &mut Command, remedy: &'static str) -> Result<Stri
         }
     };
     if !output.status.success() {
-        let said = last_lines(&String::from_utf8_lossy(&output.stderr));
+        let stderr_end = last_lines(&String::from_utf8_lossy(&output.stderr));
         return Err(CommandError::Failed {
             program,
             remedy,
-            said,
+            said: stderr_end,
         });
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())

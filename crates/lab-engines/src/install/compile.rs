@@ -1,4 +1,4 @@
-//! Compiles an SQLite with another file layer into a shared library.
+//! Compiles an SQLite with another VFS or codec into a shared library.
 
 use std::env::consts::DLL_EXTENSION;
 use std::fs;
@@ -11,8 +11,8 @@ use sqlite_api::Library;
 use super::InstallError;
 use super::commands::output;
 
-/// The options by which the package `libsqlite3-sys` compiles the linked SQLite, so that nothing
-/// but the file layer differs. A connection reports where its library differs still.
+/// The options with which the package `libsqlite3-sys` compiles the linked SQLite, so that the
+/// libraries differ as little as possible. A connection reports the remaining differences.
 const OPTIONS: [&str; 19] = [
     "-DSQLITE_CORE",
     "-DSQLITE_DEFAULT_FOREIGN_KEYS=1",
@@ -35,33 +35,33 @@ const OPTIONS: [&str; 19] = [
     "-DHAVE_LOCALTIME_R",
 ];
 
-/// As cargo's release build compiles the linked SQLite.
+/// The flags of cargo's release build for the linked SQLite.
 const FLAGS: [&str; 4] = ["-O3", "-fPIC", "-shared", "-w"];
 
-/// Binds the library's calls of its own functions within it, as they are bound in a program. On a
-/// Mac that is so anyway.
+/// Binds the library's calls to its own functions at link time, as in a program. macOS does so by
+/// default.
 const BINDING: &[&str] = if cfg!(target_os = "macos") {
     &[]
 } else {
     &["-Wl,-Bsymbolic"]
 };
 
-/// Where a C compiler comes from.
+/// How to get a C compiler.
 const COMPILER: &str = "install a C compiler that is called as `cc` (Debian: gcc libc6-dev)";
 
 /// One library to compile.
 pub(super) struct Compilation<'a> {
-    /// The one file with all of the source.
+    /// The amalgamated source file.
     pub(super) source: &'a Path,
-    /// Name of the library without what the system adds.
+    /// Name of the library without the system's prefix and suffix.
     pub(super) name: &'a str,
-    /// Options and libraries beyond those that all have.
+    /// Additional options and libraries.
     pub(super) options: &'a [&'a str],
-    /// What may help where the compiler fails.
+    /// What may help if the compiler fails.
     pub(super) remedy: &'static str,
 }
 
-/// Name of the file that says how a library was compiled.
+/// Name of the file with the compiler command.
 pub(crate) const HOW_FILE: &str = "compiled.txt";
 
 /// File name of a library on this system.
@@ -70,7 +70,7 @@ pub(crate) fn file_name(name: &str) -> String {
 }
 
 impl Compilation<'_> {
-    /// Compiles the library into the folder, and loads it once.
+    /// Compiles the library into the folder, and loads it once as a check.
     pub(super) fn run(&self, folder: &Path, tell: &mut dyn Write) -> Result<(), InstallError> {
         let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
         let version = output(Command::new(&compiler).arg("--version"), COMPILER)?;
@@ -80,7 +80,7 @@ impl Compilation<'_> {
         let mut command = Command::new(&compiler);
         command.args(FLAGS).args(BINDING).args(OPTIONS);
         command.arg("-o").arg(&library);
-        // Libraries come last: a linker takes from them what is lacking when it reaches them.
+        // Libraries come last: a linker takes from them only symbols that are undefined so far.
         command.arg(self.source).args(self.options);
         output(&mut command, self.remedy)?;
         let how = format!(

@@ -1,4 +1,4 @@
-//! MariaDB, which comes with the system.
+//! MariaDB, which the system provides.
 
 use super::Installable;
 use super::system::Packages;
@@ -9,7 +9,7 @@ pub(super) const INSTALLABLE: Installable = Installable {
     name: "mariadb",
     description: "MariaDB, from the system's packages: mariadb, mariadb-nosync",
     find: |_| Some(crate::mysql::product(Brand::MariaDb).locate().ok()?.server),
-    // Those with the programs alone: `mariadb-server` would start a service that nobody asked for.
+    // Packages with only the programs: `mariadb-server` would also start a service.
     system: Some(&Packages {
         product: "MariaDB",
         names: &["mariadb-server-core", "mariadb-client-core"],

@@ -72,7 +72,7 @@ fn make(folder: &Path, tell: &mut dyn Write) -> Result<(), InstallError> {
             wanted: "bin/mysqld",
         });
     }
-    // It is another machine's program: whether this one has its libraries is seen now.
+    // The binaries were built elsewhere, so a missing library shows only now.
     let remedy = "MySQL needs Linux on x86-64 with libaio and libnuma (Debian: apt-get install \
                   libaio1 libnuma1)";
     let version = output(Command::new(&server).arg("--version"), remedy)?;

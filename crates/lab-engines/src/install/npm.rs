@@ -7,8 +7,8 @@ use std::process::Command;
 use super::InstallError;
 use super::commands::output;
 
-/// Has npm fetch the package, whose scripts do not run, and unpacks what is `wanted` of it: a file
-/// or folder, whose path begins with `package`. Returns its place.
+/// Downloads the package with npm, without running its scripts, and extracts `wanted` from it: a
+/// file or folder, whose path begins with `package`. Returns its path.
 pub(super) fn fetch(
     folder: &Path,
     package: &'static str,

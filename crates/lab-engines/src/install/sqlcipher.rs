@@ -1,4 +1,4 @@
-//! SQLCipher, from the source that the package `sqlcipher-src` of cargo's registry carries.
+//! SQLCipher, from the source in the package `sqlcipher-src` of cargo's registry.
 
 use std::env;
 use std::fs;
@@ -36,7 +36,7 @@ path = "nothing.rs"
 [dependencies]
 "#;
 
-/// What SQLCipher's own instructions ask for, with OpenSSL's library for its ciphers.
+/// The options that SQLCipher's instructions require, with OpenSSL for its ciphers.
 const OPTIONS: [&str; 7] = [
     "-DSQLITE_HAS_CODEC",
     "-DSQLITE_TEMP_STORE=2",
@@ -59,7 +59,7 @@ fn make(folder: &Path, tell: &mut dyn Write) -> Result<(), InstallError> {
     .run(folder, tell)
 }
 
-/// Has cargo fetch the package and say where it lies.
+/// Downloads the package with cargo and returns its path.
 fn source(project: &Path) -> Result<PathBuf, InstallError> {
     let at = |path: &Path| {
         let path = path.to_owned();
@@ -71,7 +71,7 @@ fn source(project: &Path) -> Result<PathBuf, InstallError> {
     fs::write(&manifest, text).map_err(at(&manifest))?;
     fs::write(project.join("nothing.rs"), "").map_err(at(project))?;
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // It fetches what is missing.
+    // Downloads what is missing.
     cargo.args(["metadata", "--quiet", "--format-version=1"]);
     cargo.arg("--manifest-path").arg(&manifest);
     let remedy = "cargo fetches the source; install Rust, and check the connection";

@@ -1,4 +1,4 @@
-//! SQLite3MultipleCiphers, from the source that a package of Node's registry carries.
+//! SQLite3MultipleCiphers, from the source in a package of Node's registry.
 
 use std::fs;
 use std::io::Write;
@@ -20,10 +20,10 @@ pub(super) const INSTALLABLE: Installable = Installable {
 /// Name and version of the package.
 const PACKAGE: &str = "better-sqlite3-multiple-ciphers@13.0.3";
 
-/// The file in it with all of the source.
+/// The amalgamated source file in it.
 const SOURCE: &str = "package/deps/sqlite3/sqlite3.c";
 
-/// As the product's own build has it.
+/// As in the product's own build.
 const OPTIONS: [&str; 1] = ["-lm"];
 
 fn make(folder: &Path, tell: &mut dyn Write) -> Result<(), InstallError> {

@@ -1,5 +1,5 @@
-//! Our own module for browsers with its package. `cargo xtask wasm` builds it in a checkout, where
-//! it is found beside this program; installed, it is a copy for a program that lies elsewhere.
+//! Our own module for browsers, with its package. `cargo xtask wasm` builds it in a checkout, where
+//! it is found beside this program; a program elsewhere needs an installed copy.
 
 use std::env;
 use std::ffi::OsStr;
@@ -28,24 +28,24 @@ pub(super) const INSTALLABLE: Installable = Installable {
     make: Some(make),
 };
 
-/// The module, and the scripts around it, in the folder of the package.
+/// The module and its scripts, in the folder of the package.
 const MODULE: &str = "strongroom.wasm";
 const SCRIPTS: &str = "page/src";
 
-/// Where `cargo xtask wasm` puts both, in cargo's target folder.
+/// The folder in cargo's target folder where `cargo xtask wasm` puts both.
 const BUILT: &str = "browser-package";
 
 fn is_built(folder: &Path) -> bool {
     folder.join(MODULE).is_file() && folder.join(SCRIPTS).join("sync.js").is_file()
 }
 
-/// This program lies in the folder of a profile, within the target folder.
+/// In a checkout this program is in the folder of a profile, within the target folder.
 fn beside_program() -> Option<PathBuf> {
     let program = env::current_exe().ok()?;
     Some(program.parent()?.parent()?.join(BUILT))
 }
 
-/// The folder of the sources that this is called in.
+/// The source folder that contains the current directory.
 fn checkout() -> Option<PathBuf> {
     let here = env::current_dir().ok()?;
     let mut folders = here.ancestors();
@@ -60,9 +60,12 @@ fn make(folder: &Path, tell: &mut dyn Write) -> Result<(), InstallError> {
     build
         .args(["xtask", "wasm", "--release"])
         .current_dir(checkout);
-    let said = output(&mut build, "`docs/browser.md` says what it needs")?;
-    // Among what it and npm say is where the packed package lies, beside what it is made of.
-    let folders = said.lines().filter_map(|line| Path::new(line).parent());
+    let build_output = output(&mut build, "`docs/browser.md` says what it needs")?;
+    // The output of it and npm contains the path of the packed package, which is beside its
+    // contents.
+    let folders = build_output
+        .lines()
+        .filter_map(|line| Path::new(line).parent());
     let built = folders.into_iter().find(|folder| is_built(folder));
     let built = built.ok_or(InstallError::Package {
         package: "what `cargo xtask wasm` built",

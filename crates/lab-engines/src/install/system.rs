@@ -1,5 +1,5 @@
-//! Packages of the system. They change the machine for everybody on it, so they are installed only
-//! where the user said so, and named else.
+//! Packages of the operating system. They change the machine for everybody on it, so they are
+//! installed only if the user has allowed it, and otherwise only named.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use super::commands::output;
 use super::{InstallError, Installable};
 use crate::server;
 
-/// What is done about packages of the system.
+/// What to do about the system's packages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SystemPackages {
-    /// Their command is named.
+    /// Print the command.
     Name,
-    /// They are installed, where we are the superuser and the system has Debian's `apt-get`.
+    /// Install them, if this is the superuser and the system has Debian's `apt-get`.
     Install,
 }
 
-/// Packages that hold a product.
+/// The packages that contain a product.
 #[derive(Debug)]
 pub struct Packages {
-    /// What they hold.
+    /// The product.
     pub(super) product: &'static str,
     /// Their names in Debian.
     pub(super) names: &'static [&'static str],
@@ -30,7 +30,7 @@ pub struct Packages {
 const INSTALLER: &str = "apt-get";
 
 impl SystemPackages {
-    /// What installs packages, where they may be installed and we may run it.
+    /// The program that installs packages, if that is allowed and possible.
     pub(super) fn installer(self) -> Option<PathBuf> {
         match self {
             SystemPackages::Name => None,
@@ -42,17 +42,18 @@ impl SystemPackages {
     }
 }
 
-/// A program that the making of something starts.
+/// A program that building something requires.
 #[derive(Debug)]
 pub struct Requirement {
     /// Its name.
     pub(super) program: &'static str,
-    /// What holds it.
+    /// The packages that contain it.
     pub(super) packages: Packages,
 }
 
 impl Requirement {
-    /// Installs the packages if the program is missing, or names them where there is no installer.
+    /// Installs the packages if the program is missing, or fails with their names if that is not
+    /// allowed.
     pub(super) fn ensure(
         &self,
         installer: Option<&Path>,
@@ -79,7 +80,7 @@ impl Packages {
         format!("{INSTALLER} install {}", self.names.join(" "))
     }
 
-    /// What is said where they are not installed.
+    /// The error if they are not installed.
     pub(super) fn named(&self) -> InstallError {
         InstallError::System {
             product: self.product,
@@ -87,7 +88,7 @@ impl Packages {
         }
     }
 
-    /// Installs them. Returns where the product is.
+    /// Installs them. Returns the location of the product.
     pub(super) fn install(
         &self,
         installer: &Path,
@@ -102,7 +103,7 @@ impl Packages {
         writeln!(tell, "running `{}`", self.command())?;
         let mut apt = Command::new(installer);
         apt.args(["install", "--yes", "--no-install-recommends"])
-            // Another package manager may be at work.
+            // Waits for another package manager.
             .args(["--option", "DPkg::Lock::Timeout=600"])
             .args(self.names)
             .env("DEBIAN_FRONTEND", "noninteractive");
@@ -141,13 +142,13 @@ mod tests {
         }
     }
 
-    /// Plays `apt-get`, notes what it was asked for, and ends with this status.
+    /// A mock `apt-get`, which records its arguments and exits with this status.
     fn player(folder: &Path, status: u8) -> PathBuf {
         let (text, path) = (folder.join("player.sh"), folder.join("player"));
         let script = format!("#!/bin/sh\necho \"$@\" > \"$0.asked\"\necho no >&2\nexit {status}\n");
         fs::write(&text, script).unwrap();
-        // Another process writes the program: a descriptor of ours could live on in a child that a
-        // test beside this one has just forked, and what is open for writing cannot be started.
+        // Written by another process: a child that a parallel test has just forked could keep our
+        // descriptor open, and a file that is open for writing cannot be executed.
         let copied = Command::new("install")
             .arg("-m700")
             .args([&text, &path])
@@ -160,9 +161,9 @@ mod tests {
     fn packages_are_installed_and_the_product_is_looked_for() {
         let folder = tempfile::tempdir().unwrap();
         let installer = player(folder.path(), 0);
-        let mut told = Vec::new();
+        let mut report = Vec::new();
         let there = wanted(|_| Some("/there".into()));
-        let place = PACKAGES.install(&installer, &there, &mut told).unwrap();
+        let place = PACKAGES.install(&installer, &there, &mut report).unwrap();
         assert_eq!(place, Path::new("/there"));
         let asked = fs::read_to_string(folder.path().join("player.asked")).unwrap();
         assert_eq!(
@@ -170,15 +171,15 @@ mod tests {
             "install --yes --no-install-recommends --option DPkg::Lock::Timeout=600 \
              one-server one-client\n"
         );
-        let told = String::from_utf8(told).unwrap();
-        assert_eq!(told, "running `apt-get install one-server one-client`\n");
+        let report = String::from_utf8(report).unwrap();
+        assert_eq!(report, "running `apt-get install one-server one-client`\n");
         let absent = PACKAGES.install(&installer, &wanted(|_| None), &mut Vec::new());
         let message = absent.unwrap_err().to_string();
         assert!(message.contains("Product is still not found"), "{message}");
     }
 
     #[test]
-    fn packages_that_cannot_be_installed_are_told() {
+    fn packages_that_cannot_be_installed_are_named() {
         let folder = tempfile::tempdir().unwrap();
         let installer = player(folder.path(), 100);
         let refused = PACKAGES.install(&installer, &wanted(|_| None), &mut Vec::new());
@@ -198,13 +199,13 @@ mod tests {
     fn a_program_that_is_required_is_installed_or_named() {
         let folder = tempfile::tempdir().unwrap();
         let installer = player(folder.path(), 0);
-        let told = &mut Vec::new();
-        let message = REQUIREMENT.ensure(None, told).unwrap_err().to_string();
+        let report = &mut Vec::new();
+        let message = REQUIREMENT.ensure(None, report).unwrap_err().to_string();
         assert!(
             message.contains("`apt-get install one-server one-client`"),
             "{message}"
         );
-        let message = REQUIREMENT.ensure(Some(&installer), told);
+        let message = REQUIREMENT.ensure(Some(&installer), report);
         let message = message.unwrap_err().to_string();
         assert!(message.contains("Product is still not found"), "{message}");
         assert!(folder.path().join("player.asked").is_file());
@@ -213,22 +214,22 @@ mod tests {
             program: "sh",
             packages: PACKAGES,
         };
-        there.ensure(Some(&installer), told).unwrap();
+        there.ensure(Some(&installer), report).unwrap();
         assert!(!folder.path().join("player.asked").exists());
     }
 
     #[test]
     fn without_leave_the_command_is_named() {
-        let told = &mut Vec::new();
-        let message = wanted(|_| None).install(SystemPackages::Name, told);
+        let report = &mut Vec::new();
+        let message = wanted(|_| None).install(SystemPackages::Name, report);
         let message = message.unwrap_err().to_string();
         assert!(
             message.contains("`apt-get install one-server one-client`"),
             "{message}"
         );
         let there = wanted(|_| Some("/there".into()));
-        let place = there.install(SystemPackages::Name, told).unwrap();
+        let place = there.install(SystemPackages::Name, report).unwrap();
         assert_eq!(place, Path::new("/there"));
-        assert_eq!(told, b"Product is there already\n");
+        assert_eq!(report, b"Product is there already\n");
     }
 }

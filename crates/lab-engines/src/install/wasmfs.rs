@@ -1,7 +1,7 @@
-//! SQLite with WASMFS, built from SQLite's own sources: no package carries it.
+//! SQLite with WASMFS, built from SQLite's sources, since no package contains it.
 //!
-//! Its makefiles need a newer Emscripten than most systems have. So a small system of Debian's is
-//! put into a folder for the time of the build, which only the superuser can do.
+//! Its makefiles need a newer Emscripten than most systems have. So a minimal Debian is installed
+//! into a folder for the duration of the build, which only the superuser can do.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -30,7 +30,7 @@ pub(super) const INSTALLABLE: Installable = Installable {
     make: Some(make),
 };
 
-/// Puts the small system into its folder.
+/// Installs the minimal Debian into its folder.
 const DEBOOTSTRAP: Requirement = Requirement {
     program: "debootstrap",
     packages: Packages {
@@ -39,15 +39,15 @@ const DEBOOTSTRAP: Requirement = Requirement {
     },
 };
 
-/// What is kept, and what is put beside it.
+/// The script to keep, and the one to add.
 const SCRIPT: &str = "sqlite3-wasmfs.mjs";
 
-/// The Debian that has the compiler.
+/// The Debian release with the compiler.
 const SUITE: &str = "trixie";
 
 const MIRROR: &str = "http://deb.debian.org/debian";
 
-/// The Debian whose source package of SQLite is new enough.
+/// The Debian release whose SQLite source package is new enough.
 const SOURCE_SUITE: &str = "sid";
 
 /// Its index is signed for a week, and mirrors may be older.
@@ -55,7 +55,7 @@ const FROZEN: &str = "-o Acquire::Check-Valid-Until=false";
 
 const PACKAGES: &str = "emscripten make tcl unzip wabt brotli gcc libc6-dev dpkg-dev";
 
-/// What `configure` writes only where it finds another way of installing Emscripten.
+/// What `configure` writes only for another kind of Emscripten installation.
 const SETTINGS: &str = "bin.bash=/usr/bin/bash
 bin.emcc=/usr/bin/emcc
 bin.wasm-strip=/usr/bin/wasm-strip
@@ -63,7 +63,7 @@ bin.wasm-opt=/usr/bin/wasm-opt
 SHELL=$(bin.bash)
 ";
 
-/// The steps within, each with what may help where it fails.
+/// The steps inside it, each with what may help if it fails.
 fn steps() -> [(&'static str, String, &'static str); 4] {
     let network = "check the connection to Debian's packages";
     let sources =
@@ -93,7 +93,7 @@ fn steps() -> [(&'static str, String, &'static str); 4] {
         ),
         (
             "compiling to WebAssembly",
-            // The compiler's optimiser of scripts does not know private members yet.
+            // The compiler's script optimiser does not know private members yet.
             "sed -i 's/ecmaVersion: 2021/ecmaVersion: 2022/' \
              /usr/share/emscripten/tools/acorn-optimizer.mjs && cd /src/sqlite/ext/wasm && \
              make emcc_opt=-O2 wasmfs.enable=1 b-wasmfs"

@@ -1,13 +1,13 @@
-//! Values as PostgreSQL sends them, by their types.
+//! Decodes PostgreSQL's binary values by type.
 //!
-//! Numbers that are whole by their type (integers, and decimals without places behind the point)
-//! are integers, the others reals.
+//! Types with whole numbers (integers, and decimals of scale zero) become integers, other numbers
+//! reals.
 
 use lab::answer::Value;
 use lab::engine::Cause;
 use postgres::types::Type;
 
-/// The value of a column of that type.
+/// Decodes a value of that type.
 pub(super) fn value(kind: &Type, bytes: &[u8]) -> Result<Value, Cause> {
     let misshapen = || Cause::from(format!("a value of type {kind} of {} bytes", bytes.len()));
     let value = match *kind {
@@ -66,8 +66,8 @@ fn integer(bytes: &[u8]) -> Option<i64> {
     }
 }
 
-/// Number of digits of base 10,000, weight of the first, sign, places behind the point, and the
-/// digits, 16 bits each (PostgreSQL's `numeric_send`).
+/// Count of base-10,000 digits, weight of the first, sign, display scale, and the digits, 16 bits
+/// each (PostgreSQL's `numeric_send`).
 fn numeric(bytes: &[u8]) -> Option<Value> {
     const NEGATIVE: u16 = 0x4000;
     const INFINITE: u16 = 0xd000;
@@ -89,7 +89,7 @@ fn numeric(bytes: &[u8]) -> Option<Value> {
         NEGATIVE_INFINITE => return Some(Value::Real(f64::NEG_INFINITY)),
         _ => return Some(Value::Real(f64::NAN)),
     };
-    // The last digit stands for that power of 10,000.
+    // The power of 10,000 of the last digit.
     let last = i32::from(weight.cast_signed()) + 1 - i32::from(*count);
     let digits: String = digits.iter().map(|digit| format!("{digit:04}")).collect();
     let decimal = format!("{minus}0{digits}e{}", last * 4);
@@ -117,9 +117,9 @@ fn uuid(bytes: &[u8]) -> String {
     text
 }
 
-/// A day, counted from 2000-01-01, in the proleptic Gregorian calendar.
+/// A date, in days since 2000-01-01, in the proleptic Gregorian calendar.
 fn date(days: i64) -> String {
-    // Days since 0000-03-01: years then begin in March, so that a leap day ends one.
+    // Days since 0000-03-01: years that begin in March end with the leap day.
     const TO_MARCH_OF_YEAR_0: i64 = 730_425;
     const DAYS_PER_400_YEARS: i64 = 146_097;
     let days = days + TO_MARCH_OF_YEAR_0;
@@ -139,7 +139,7 @@ fn date(days: i64) -> String {
     format!("{:04}-{month:02}-{day:02}", era * 400 + year + next_year)
 }
 
-/// Microseconds from 2000-01-01 00:00, UTC where the type has a zone.
+/// Microseconds since 2000-01-01 00:00, in UTC if the type has a time zone.
 fn moment(microseconds: i64) -> String {
     const PER_SECOND: i64 = 1_000_000;
     const PER_DAY: i64 = 86_400 * PER_SECOND;
@@ -164,13 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn decimals_without_places_are_integers_and_the_others_reals() {
+    fn decimals_of_scale_zero_are_integers_and_others_reals() {
         assert_eq!(of(&[0, 0, 0, 0]), Value::Integer(0));
         assert_eq!(of(&[2, 1, 0, 0, 1, 2345]), Value::Integer(12345));
         assert_eq!(of(&[1, 2, 0x4000, 0, 7]), Value::Integer(-700_000_000));
         assert_eq!(of(&[2, 0, 0, 4, 12, 5000]), Value::Real(12.5));
         assert_eq!(of(&[1, 0xffff, 0x4000, 4, 1]), Value::Real(-0.0001));
-        // 25.0000000000000000, as an average comes.
+        // 25.0000000000000000, as averages are sent.
         assert_eq!(of(&[1, 0, 0, 16, 25]), Value::Real(25.0));
         // One more than the largest integer.
         let beyond = of(&[5, 4, 0, 0, 922, 3372, 368, 5477, 5808]);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn days_and_moments_are_texts() {
+    fn dates_and_timestamps_are_texts() {
         assert_eq!(date(0), "2000-01-01");
         assert_eq!(date(59), "2000-02-29");
         assert_eq!(date(-1), "1999-12-31");
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_is_not_known_is_named_with_a_way_out() {
+    fn an_unknown_type_is_named_with_a_remedy() {
         let error = value(&Type::POINT, &[0; 16]).unwrap_err().to_string();
         assert!(error.contains("point") && error.contains("cast"), "{error}");
         assert!(value(&Type::INT4, &[0; 3]).is_err());

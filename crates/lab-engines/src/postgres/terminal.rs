@@ -1,5 +1,5 @@
-//! A terminal of workload `tpcc` on PostgreSQL: every statement is prepared, a batch of them is
-//! sent at once, integers and times go as binary values, all else as text, as drivers have it.
+//! A terminal of workload `tpcc` on PostgreSQL: every statement is prepared, a batch is sent at
+//! once, integers and times are binary, everything else is text, as in usual drivers.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use workloads::tpcc::value::{Type, Value};
 use super::wire::{Wire, WireError, refused, tag};
 use crate::server::{Address, Witness};
 
-/// Names of the prepared statements around a transaction, which are what they say.
+/// Names of the prepared statements around a transaction, identical to their texts.
 const BEGIN: &str = "BEGIN";
 const COMMIT: &str = "COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
 
-/// PostgreSQL counts microseconds from 2000-01-01, everybody else from 1970-01-01.
+/// PostgreSQL counts microseconds from 2000-01-01 instead of 1970-01-01.
 const EPOCH_2000: i64 = 946_684_800_000_000;
 
 /// A connection for a terminal.
@@ -32,14 +32,14 @@ pub(crate) struct PostgresTerminal {
     wire: Wire,
     witness: Arc<dyn Witness>,
     in_transaction: bool,
-    /// Names of what is prepared.
+    /// Names of the statements prepared so far.
     prepared: HashSet<String>,
-    /// What each statement is called, at its place.
+    /// The name of each statement, by its index.
     names: Vec<String>,
 }
 
 impl PostgresTerminal {
-    /// Logs in by that address; through a session in this process, if there is one.
+    /// Logs in at that address; through a session in this process, if there is one.
     pub(crate) fn connect(
         address: &Address,
         session: Option<Session>,
@@ -79,7 +79,7 @@ impl PostgresTerminal {
         Ok(terminal)
     }
 
-    /// Prepares a statement, the first time it is asked for: its tables may be made meanwhile.
+    /// Prepares a statement on first use, because its tables may be created after login.
     fn prepare(&mut self, statement: Statement) -> Result<(), WireError> {
         let text = statement.text();
         let types = text.parameters.iter().map(|&kind| object_id(kind));
@@ -88,14 +88,14 @@ impl PostgresTerminal {
         Ok(())
     }
 
-    /// A statement by itself, by the simple protocol.
+    /// Runs a statement alone, with the simple query protocol.
     fn query(&mut self, statement: &str) -> Result<(), WireError> {
         frontend::query(statement, &mut self.wire.out)?;
         self.wire.send()?;
         self.listen(|_, _| Ok(()))
     }
 
-    /// Sends what was gathered, and hears all that is answered.
+    /// Sends the gathered messages, and reads all replies.
     fn round(
         &mut self,
         hear: impl FnMut(u8, &[u8]) -> Result<(), WireError>,
@@ -105,7 +105,7 @@ impl PostgresTerminal {
         self.listen(hear)
     }
 
-    /// Hears until the server is ready; its first error is the result.
+    /// Reads until ReadyForQuery; returns the first error.
     fn listen(
         &mut self,
         mut hear: impl FnMut(u8, &[u8]) -> Result<(), WireError>,
@@ -140,7 +140,7 @@ impl PostgresTerminal {
         Ok(frontend::execute("", 0, &mut self.wire.out)?)
     }
 
-    /// Begins a transaction with the first statement of it, in the same round.
+    /// Prepends BEGIN to the first statement of a transaction, in the same round trip.
     fn gather_begin(&mut self) -> Result<(), WireError> {
         if self.in_transaction {
             return Ok(());
@@ -154,7 +154,7 @@ impl PostgresTerminal {
         }
         self.gather_order(order)?;
         self.round(|tag, body| {
-            // A transaction that has failed ends by ROLLBACK, whatever it is told.
+            // A failed transaction ends with ROLLBACK, even on COMMIT.
             if tag == tag::COMMAND_COMPLETE && !body.starts_with(order.as_bytes()) {
                 return Err(WireError::Unknown(
                     "it rolled back what was to be committed",
@@ -202,7 +202,7 @@ impl PostgresTerminal {
                 .map_err(unbound)?;
             frontend::execute("", 0, out)?;
         }
-        // The answers to BEGIN come before those to the first call.
+        // The replies to BEGIN precede those to the first call.
         let mut place = if self.in_transaction { 0 } else { -1 };
         let mut results: &[Type] = &[];
         self.round(|tag, body| {
@@ -239,11 +239,11 @@ impl PostgresTerminal {
     }
 }
 
-/// What the client says, and what became of the server where the connection was lost.
+/// The client's error, and what happened to the server if the connection was lost.
 fn explained(error: WireError, witness: &dyn Witness) -> Cause {
     let lost = match &error {
         WireError::Lost(_) => true,
-        // Class 57: the server ends or crashes; the connection closes a moment later.
+        // Class 57: the server shuts down or crashes; the connection closes a moment later.
         WireError::Refused { code, .. } => code.starts_with("57P"),
         WireError::Unknown(_) => false,
     };
@@ -278,7 +278,7 @@ impl Terminal for PostgresTerminal {
     fn run(&mut self, calls: &[Call<'_>], replies: &mut Replies) -> Result<(), EngineError> {
         let done = self.run_calls(calls, replies);
         done.map_err(|error| {
-            // Those that were answered, and then the one that failed.
+            // The number of complete replies is the index of the statement that failed.
             let failed = replies.count().min(calls.len().saturating_sub(1));
             let statement = calls
                 .get(failed)
@@ -304,7 +304,7 @@ impl Terminal for PostgresTerminal {
     }
 }
 
-/// The numbers that PostgreSQL gives the types (`pg_type.oid`).
+/// PostgreSQL's type numbers (`pg_type.oid`).
 fn object_id(kind: Type) -> u32 {
     match kind {
         Type::Integer => 23,
@@ -349,7 +349,7 @@ fn unbound(error: frontend::BindError) -> WireError {
     }
 }
 
-/// A row: the number of its values, then length and bytes of each; -1 is NULL.
+/// DataRow: the number of values, then length and bytes of each; length -1 is NULL.
 fn read_row(body: &[u8], types: &[Type], replies: &mut Replies) -> Result<(), WireError> {
     const CUT: WireError = WireError::Unknown("a row that is cut off");
     let (_, mut rest) = body.split_first_chunk::<2>().ok_or(CUT)?;
@@ -381,7 +381,7 @@ fn read_row(body: &[u8], types: &[Type], replies: &mut Replies) -> Result<(), Wi
     Ok(())
 }
 
-/// The number at the end of "UPDATE 1".
+/// The number at the end of a command tag such as "UPDATE 1".
 fn changed(body: &[u8]) -> u64 {
     let words = body.strip_suffix(&[0]).unwrap_or(body);
     let last = words
@@ -394,7 +394,7 @@ fn changed(body: &[u8]) -> u64 {
         .unwrap_or(0)
 }
 
-/// `$1` for the first `?`, and so on.
+/// Replaces each `?` by `$1`, `$2` and so on.
 fn numbered(sql: &str) -> String {
     let mut parts = sql.split('?');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -403,7 +403,7 @@ fn numbered(sql: &str) -> String {
         .fold(first, |sql, (part, number)| format!("{sql}${number}{part}"))
 }
 
-/// A statement that inserts that many rows.
+/// An INSERT statement for that many rows.
 fn insert(table: &Table, rows: usize) -> String {
     let columns: Vec<&str> = table.columns.iter().map(|column| column.0).collect();
     let row = format!("({})", vec!["?"; columns.len()].join(", "));
@@ -420,7 +420,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statements_are_written_as_postgres_has_them() {
+    fn statements_are_written_in_postgres_syntax() {
         assert_eq!(numbered("a = ? AND b = ?"), "a = $1 AND b = $2");
         assert_eq!(
             insert(&workloads::tpcc::schema::NEW_ORDER, 2),

@@ -1,8 +1,8 @@
-//! PostgreSQL's protocol as a terminal needs it: one write for a batch of messages, and answers
-//! read as they stand in the buffer. What a client library does beside that would be measured too.
+//! A minimal PostgreSQL client protocol for a terminal: one write for a batch of messages, and
+//! replies parsed in place in the buffer. The extra work of a client library would be measured too.
 //!
-//! Where a session is given, all bytes go through it, in the thread of the terminal: that is the
-//! proxy's engine in process. All else is the same.
+//! With a session, all bytes go through it in the terminal's thread: that is the in-process engine.
+//! Everything else is the same.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -15,7 +15,7 @@ use proxy::session::Session;
 use super::USER;
 use crate::server::Address;
 
-/// Why a terminal got no answer, or not the one it wanted.
+/// Why a terminal got no reply, or an error.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WireError {
     #[error("the connection was lost")]
@@ -26,7 +26,7 @@ pub(super) enum WireError {
     Unknown(&'static str),
 }
 
-/// What a message of the server begins with.
+/// Tags of server messages.
 pub(super) mod tag {
     pub(in super::super) const AUTHENTICATION: u8 = b'R';
     pub(in super::super) const BIND_COMPLETE: u8 = b'2';
@@ -36,7 +36,7 @@ pub(super) mod tag {
     pub(in super::super) const READY: u8 = b'Z';
 }
 
-/// A message of the server.
+/// A message from the server.
 pub(super) struct Message<'a> {
     pub(super) tag: u8,
     pub(super) body: &'a [u8],
@@ -45,24 +45,24 @@ pub(super) struct Message<'a> {
 /// A connection.
 pub(super) struct Wire {
     stream: TcpStream,
-    /// The engine in process, and memory for what it has not seen.
+    /// The in-process session, and a buffer for its input.
     session: Option<(Box<Session>, Box<[u8]>)>,
-    /// What is sent next.
+    /// The messages to send next.
     pub(super) out: BytesMut,
     input: Vec<u8>,
-    /// The part of `input` that was received and not yet taken.
+    /// Start of the bytes in `input` that were received and not yet consumed.
     start: usize,
     end: usize,
 }
 
-/// Tag and length of a message.
+/// Size of a message's tag and length.
 const HEAD: usize = 5;
 
-/// The longest answer but for very long rows.
+/// Enough for any reply except very long rows.
 const BUFFER: usize = 1 << 16;
 
 impl Wire {
-    /// Logs in, through a session or without.
+    /// Logs in, with or without a session.
     pub(super) fn connect(address: &Address, session: Option<Session>) -> Result<Self, WireError> {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, address.port))?;
         stream.set_nodelay(true)?;
@@ -81,14 +81,14 @@ impl Wire {
             ("application_name", "strongroom tpcc"),
         ];
         frontend::startup_message(parameters, &mut wire.out)?;
-        // A session begins when this packet is on its way.
+        // The session must see this packet first.
         wire.send()?;
         wire.session = session.map(|session| (Box::new(session), vec![0; BUFFER].into()));
         wire.log_in(&address.password)?;
         Ok(wire)
     }
 
-    /// SCRAM-SHA-256 is what servers of the lab ask for.
+    /// The lab's servers ask for SCRAM-SHA-256.
     fn log_in(&mut self, password: &str) -> Result<(), WireError> {
         // The protocol's documentation, "Message Formats".
         const DONE: u8 = 0;
@@ -116,7 +116,7 @@ impl Wire {
                 }
                 (tag::ERROR, body) => return Err(refused(body)),
                 (tag::READY, _) => return Ok(()),
-                // Parameters, and the key to cancel by.
+                // ParameterStatus and BackendKeyData.
                 _ => {}
             }
         }
@@ -135,7 +135,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Receives what is there, at the end of what was received before; at least one byte.
+    /// Appends received bytes to the buffer; at least one byte.
     fn receive(&mut self) -> io::Result<usize> {
         let Some((session, piece)) = &mut self.session else {
             return self.stream.read(&mut self.input[self.end..]);
@@ -158,7 +158,7 @@ impl Wire {
                 0 => session.server_closed(),
                 size => session.server_bytes(&piece[..size]),
             }
-            // It may have waited for what the server said.
+            // The session may have been waiting for this data.
             send_sealed(session, &mut self.stream)?;
         }
     }
@@ -181,7 +181,7 @@ impl Wire {
         })
     }
 
-    /// Receives until that many bytes are there.
+    /// Receives until that many bytes are buffered.
     fn fill(&mut self, count: usize) -> Result<(), WireError> {
         if self.start + count > self.input.len() {
             self.input.copy_within(self.start..self.end, 0);
@@ -205,7 +205,7 @@ impl Wire {
     }
 }
 
-/// Sends what a session has for the server.
+/// Sends what the session has for the server.
 fn send_sealed(session: &mut Session, stream: &mut TcpStream) -> io::Result<()> {
     let sealed = &mut session.to_server.bytes;
     if !sealed.is_empty() {
@@ -215,7 +215,7 @@ fn send_sealed(session: &mut Session, stream: &mut TcpStream) -> io::Result<()> 
     Ok(())
 }
 
-/// An error message: fields, each a letter and a text that ends in a zero byte.
+/// ErrorResponse: fields of a letter and a zero-terminated text.
 pub(super) fn refused(body: &[u8]) -> WireError {
     let field = |letter: u8| {
         let mut fields = body.split(|&byte| byte == 0);

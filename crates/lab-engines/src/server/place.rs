@@ -1,4 +1,4 @@
-//! Where a server lives: a folder for its user alone, and what it says.
+//! The folder of a server, which only its user can enter, and its log.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -9,16 +9,16 @@ use std::process::{Child, Command, Stdio};
 
 use super::{ServerError, at};
 
-/// Where a server lives.
+/// The folder of a server.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
-    /// Its user's alone: everything else is in it.
+    /// Only its user can enter it; everything else is inside.
     pub(super) private: PathBuf,
     log: PathBuf,
     account: Option<Account>,
 }
 
-/// As whom a server runs where it must not run as we do.
+/// The account that a server runs under if this process is root.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Account {
     user: u32,
@@ -26,14 +26,14 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// None where we are not the superuser.
+    /// `None` if this process is not root.
     pub(super) fn needed() -> Option<Self> {
-        let own = fs::metadata("/proc/self").map_or(1, |own| own.uid());
-        (own == 0).then(|| Self::nobody(&fs::read_to_string("/etc/passwd").unwrap_or_default()))
+        let uid = fs::metadata("/proc/self").map_or(1, |process| process.uid());
+        (uid == 0).then(|| Self::nobody(&fs::read_to_string("/etc/passwd").unwrap_or_default()))
     }
 
     fn nobody(accounts: &str) -> Self {
-        // The numbers that most systems give it.
+        // The numbers on most systems.
         const USUAL: Account = Account {
             user: 65534,
             group: 65534,
@@ -49,7 +49,7 @@ impl Account {
 }
 
 impl Place {
-    /// The place of a server in the folder of an engine; it need not be there yet.
+    /// The server's folder in the folder of an engine; it need not exist yet.
     pub(crate) fn in_folder(folder: &Path) -> Self {
         Self {
             private: folder.join("server"),
@@ -58,7 +58,7 @@ impl Place {
         }
     }
 
-    /// Makes it, for its user alone, and a password.
+    /// Creates it, readable only by its user, and a password.
     pub(crate) fn make(&self) -> Result<(), ServerError> {
         let private = &self.private;
         let mut builder = fs::DirBuilder::new();
@@ -78,8 +78,8 @@ impl Place {
             .map_err(|source| at(private, source))
     }
 
-    /// The superuser's folders are often his alone. That of the pass is ours to open for passing
-    /// through; any other is not.
+    /// Root's folders are often closed to others. The folder of the pass may be opened for passing
+    /// through; no other folder is changed.
     fn open_the_way(&self) -> Result<(), ServerError> {
         const PASSING: u32 = 0o001;
         let whole = self
@@ -113,12 +113,12 @@ impl Place {
         self.path("data")
     }
 
-    /// Where a server writes its number, if it is told to.
+    /// The file where a server writes its process number, if told to.
     pub(crate) fn pid_file(&self) -> PathBuf {
         self.path("server.pid")
     }
 
-    /// Writes a file that the server alone may read.
+    /// Writes a file that only the server can read.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, ServerError> {
         let path = self.path(name);
         let mut options = OpenOptions::new();
@@ -143,8 +143,8 @@ impl Place {
         fs::read_to_string(&path).map_err(|source| at(&path, source))
     }
 
-    /// A program of the product, as the server's user, in the private folder; what it says goes to
-    /// the log.
+    /// A command for a program of the product, run as the server's user, in the private folder,
+    /// with its output in the log.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
@@ -186,17 +186,17 @@ impl Place {
         })
     }
 
-    /// Writes what the initialiser has made to the disk, so that the system does not do it while a
-    /// test runs. Where the program is lacking, it does.
+    /// Syncs the initialised files to disk, so that the system does not do it during a test. If the
+    /// program is missing, this is skipped.
     pub(crate) fn settle(&self) {
         drop(Command::new("sync").arg("-f").arg(&self.private).status());
     }
 
-    /// What the log tells at its end, in one line.
+    /// The relevant last lines of the log, as one line.
     pub(super) fn last_words(&self) -> String {
         let log = fs::read(&self.log).unwrap_or_default();
         let words = last_words(&String::from_utf8_lossy(&log));
-        // Then the log may lack what matters.
+        // The log may then lack what matters.
         if self.disk_is_full() {
             return format!("{words} (the disk is full)");
         }
@@ -212,8 +212,8 @@ impl Place {
     }
 }
 
-/// The lines that tell of something wrong, since some products end with general advice: the first
-/// ones, where the cause stands, and the last ones. The last lines of all where none does.
+/// Lines that report a problem, since some products end with general advice: the first of these,
+/// which state the cause, and the last. If there are none, the last lines of the log.
 fn last_words(log: &str) -> String {
     const LINES: usize = 2;
     const SIGNS: [&str; 8] = [
@@ -242,7 +242,7 @@ fn last_words(log: &str) -> String {
     }
 }
 
-/// 32 digits and letters that nobody can guess.
+/// 32 random digits and letters.
 pub(crate) fn drawn_name() -> io::Result<String> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_words_are_those_that_tell_something() {
+    fn the_last_words_are_the_relevant_ones() {
         let log = "starting\nERROR: No space left\n\nsee the manual\nand the mailing list\n";
         assert_eq!(last_words(log), "ERROR: No space left");
         assert_eq!(last_words("one\ntwo\n"), "one | two");

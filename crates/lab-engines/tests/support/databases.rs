@@ -1,4 +1,4 @@
-//! Databases as the tests of all engines use them.
+//! Helpers for databases in the tests of all engines.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use lab::answer::Answers;
 use lab::engine::Engine;
 use tempfile::TempDir;
 
-/// A folder whose name has what is special in URIs and in shells.
+/// A folder whose name has characters that are special in URIs and shells.
 pub fn odd_folder() -> TempDir {
     let folder = tempfile::Builder::new().prefix("odd name %20?&").tempdir();
     folder.expect("a folder can be made")

@@ -1,10 +1,10 @@
-//! What is known of the tables after a test.
+//! Checks the known facts about the tables after a test.
 
 use lab::answer::{Answers, Value};
 use lab::engine::Connection;
 use workloads::Test;
 
-/// Looks up every fact that is known after the test; each must hold.
+/// Checks every fact that is known after the test; each must hold.
 #[track_caller]
 pub fn hold(connection: &mut dyn Connection, test: &Test) {
     for fact in &test.oracle {

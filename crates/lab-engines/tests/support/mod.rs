@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use lab::engine::{EngineOptions, Library};
 
-/// What a user would give on the command line.
+/// The options of a user on the command line.
 pub fn options() -> EngineOptions {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     let path = PATH.get_or_init(|| of_the_system().unwrap_or_else(compiled));
@@ -30,7 +30,7 @@ fn of_the_system() -> Option<PathBuf> {
         .find(|path| sqlite_api::Library::load(path).is_ok())
 }
 
-/// SQLite's source lies in the package of the linked SQLite.
+/// SQLite's source is in the package of the linked SQLite.
 fn compiled() -> PathBuf {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--locked", "--offline"])

@@ -6,14 +6,15 @@ use lab::engine::{Engine, EngineOptions, Server};
 
 use crate::databases::odd_folder;
 
-/// Set where all of them were installed before.
+/// Set if all of them must be installed.
 const ALL_REQUIRED: &str = "STRONGROOM_LAB_SERVERS";
 
-/// Those that are wanted, each with a folder; servers that are not installed are named and left
-/// out.
+/// Runs the check for each wanted server, with a folder; servers that are not installed are printed
+/// and skipped.
 pub fn each(wanted: impl Fn(&dyn Engine) -> bool, check: impl Fn(&dyn Engine, &Path)) {
     for engine in lab_engines::all(&EngineOptions::default()) {
-        // The tests of the program `strongroom` look at its own; browsers have tests of their own.
+        // The tests of the program `strongroom` cover its own engines, and browsers have separate
+        // tests.
         let family = engine.profile().family.as_str();
         let is_ours = lab_engines::COLUMN_FAMILIES.contains(&family);
         let is_ours = is_ours || family == lab_engines::BROWSER_FAMILY;

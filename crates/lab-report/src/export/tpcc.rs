@@ -8,8 +8,8 @@ use super::Table;
 use crate::format::MISSING;
 use crate::tpcc::{Step, filled, steps};
 
-/// Rates of all numbers of terminals, then each of these with what a transaction cost, then the
-/// tables.
+/// Throughput for all numbers of terminals, then each of these with the cost of a transaction, then
+/// the tables.
 pub(super) fn tables(comparison: &Comparison) -> String {
     let steps = steps(comparison);
     let mut texts = vec![rates(comparison, &steps)];

@@ -1,4 +1,4 @@
-//! Test by test, a small table each, in the form of the published pages.
+//! A small table for each test, in the form of the published pages.
 
 use lab::comparison::{Cell, Comparison, EngineSummary};
 use serde::Serialize;
@@ -20,7 +20,7 @@ pub(super) struct Card {
 struct CardRow {
     name: String,
     wall: String,
-    /// Length of the bar, per cent of that of the slowest engine.
+    /// Length of the bar, per cent of the slowest engine's.
     bar: String,
     cpu: String,
     ratio: Option<RatioText>,

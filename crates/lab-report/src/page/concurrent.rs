@@ -10,16 +10,16 @@ use super::scale::Kind;
 use crate::format::duration;
 use crate::palette::Palette;
 
-/// What the page says of several connections.
+/// The page's section on several connections.
 #[derive(Debug, Serialize)]
 pub(super) struct Concurrent {
-    /// How the operations of open steps came.
+    /// The arrival process of operations in open steps.
     arrivals: Option<&'static str>,
     charts: Vec<Chart>,
     steps: Vec<Step>,
 }
 
-/// None where the run does not say it.
+/// `None` if the run does not say.
 fn arrivals(spec: &Spec) -> Option<&'static str> {
     let Spec::Concurrent { arrivals, .. } = spec else {
         return None;
@@ -45,7 +45,7 @@ struct Row {
     cells: [String; 11],
 }
 
-/// Nothing where no test has several connections.
+/// `None` if no test has several connections.
 pub(super) fn section(comparison: &Comparison, palette: &Palette) -> Option<Concurrent> {
     let titles = comparison.header.workload.tests.iter().enumerate();
     let steps: Vec<Step> = titles
@@ -116,7 +116,7 @@ fn texts(cell: &ConcurrentCell) -> [String; 11] {
     ]
 }
 
-/// A line per engine over the numbers of connections.
+/// A line per engine over the number of connections.
 fn curves(
     comparison: &Comparison,
     palette: &Palette,
@@ -129,7 +129,7 @@ fn curves(
     })
 }
 
-/// A line per engine through what is picked of its tests.
+/// A line per engine through the selected values of its tests.
 fn curves_of(
     comparison: &Comparison,
     palette: &Palette,
@@ -143,7 +143,7 @@ fn curves_of(
     lines(axes, palette, &sizes, &curves)
 }
 
-/// What is picked of the tests of each engine, and all places on the axis to the right.
+/// The selected values of each engine's tests, and all positions on the x axis.
 pub(super) fn curves_and_sizes(
     comparison: &Comparison,
     pick: impl Fn(&Cell) -> Option<(f64, f64)>,

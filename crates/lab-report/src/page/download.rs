@@ -1,15 +1,15 @@
-//! The raw samples inside the page, as an address that holds its own data.
+//! The raw samples embedded in the page, as a data URL.
 
 use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// The letters of base64 (RFC 4648, section 4).
+/// The alphabet of base64 (RFC 4648, section 4).
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// A URL from which a browser saves the text, compressed (RFC 1952), without any network
-/// (RFC 2397).
+/// A data URL (RFC 2397) from which a browser saves the compressed text (RFC 1952) without network
+/// access.
 pub(super) fn data_url(text: &str) -> String {
     format!("data:application/gzip;base64,{}", base64(&compressed(text)))
 }

@@ -1,4 +1,4 @@
-//! What the engines are, what they were seen to do, and what they needed besides time.
+//! The engines, the results of their probes, and what they used besides time.
 
 use lab::comparison::{Comparison, EngineSummary, ServerSummary};
 use lab::probe::{Probe, Syncs};
@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::finding::durability_words;
 use crate::format::{MISSING, bytes, duration};
 
-/// An engine beyond its times.
+/// An engine's properties other than its times.
 #[derive(Debug, Serialize)]
 pub(super) struct EngineRow {
     name: String,
@@ -64,7 +64,7 @@ pub(super) fn engines(comparison: &Comparison) -> Vec<EngineRow> {
         .collect()
 }
 
-/// What the client used, and what its server used.
+/// The client's usage, and the server's.
 fn both(engine: &EngineSummary, client: Option<f64>, pick: fn(&ServerSummary) -> f64) -> String {
     match &engine.server {
         None => bytes(client),
@@ -76,7 +76,7 @@ fn readable(engine: &EngineSummary) -> Option<bool> {
     engine.probe.as_ref().and_then(Probe::readable)
 }
 
-/// Syncs per commit, or why they are not known.
+/// Syncs per commit, or why they are unknown.
 pub(crate) fn syncs(engine: &EngineSummary) -> String {
     match engine.probe.as_ref() {
         None => "not probed".to_owned(),
@@ -88,7 +88,7 @@ pub(crate) fn syncs(engine: &EngineSummary) -> String {
     }
 }
 
-/// Which calls they were.
+/// The kinds of sync calls.
 fn sync_kinds(engine: &EngineSummary) -> String {
     let Some(Probe {
         syncs: Syncs::Counted(calls),
@@ -105,7 +105,7 @@ fn sync_kinds(engine: &EngineSummary) -> String {
     kinds.join(", ")
 }
 
-/// Whether the token of the probe was found in a file.
+/// Whether the probe's token was found in a file.
 fn token(engine: &EngineSummary) -> String {
     let Some(probe) = &engine.probe else {
         return "not probed".to_owned();

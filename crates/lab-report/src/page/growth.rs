@@ -1,4 +1,4 @@
-//! Lines on two axes: cost as the size grows, throughput as terminals are added.
+//! Line charts: cost against size, throughput against the number of terminals.
 
 use lab::comparison::Comparison;
 use lab::engine::Mode;
@@ -10,17 +10,17 @@ use crate::chart::{anchor, percent};
 use crate::format::{MISSING, seconds};
 use crate::palette::Palette;
 
-/// Lines of one workload: across in per cent of the width, which is the reader's, up in pixels, so
-/// that text is as large on a phone as on a desk.
+/// Lines of one workload. x is in per cent of the width, which depends on the reader; y is in
+/// pixels, so that text has the same size on a phone and on a desktop.
 #[derive(Debug, Serialize)]
 pub(super) struct Chart {
     workload: String,
     unit: &'static str,
-    /// What goes up.
+    /// The label of the y axis.
     measure: &'static str,
-    /// Whether the powers with which it grows are told.
+    /// Whether the exponents of growth are shown.
     powers: bool,
-    /// Of the drawing, pixels.
+    /// Height of the drawing, pixels.
     height: f64,
     top: f64,
     bottom: f64,
@@ -34,7 +34,7 @@ pub(super) struct Chart {
 struct Tick {
     place: String,
     label: String,
-    /// Which part of the label stands at the place.
+    /// Which part of the label is at the position.
     anchor: &'static str,
 }
 
@@ -44,9 +44,9 @@ struct Line {
     /// The engine whose colour it has.
     engine: String,
     class: String,
-    /// How it is drawn: a class of the style sheet.
+    /// Its style: a CSS class.
     style: Style,
-    /// As a path, on an axis of 1000 across.
+    /// An SVG path, on an x axis of 1000.
     path: String,
     points: Vec<Point>,
     /// Seconds at each size of the chart.
@@ -59,18 +59,18 @@ struct Line {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Style {
     Plain,
-    /// What the others are compared with.
+    /// The engine that the others are compared with.
     Reference,
-    /// The colours have all been used once.
+    /// All colours have been used once.
     Dashed,
-    /// Figures that others published: marks without a line.
+    /// Published figures: marks without a line.
     Published,
 }
 
 impl Style {
-    /// That of an engine's own line.
+    /// The style of an engine's own line.
     pub(super) fn of(palette: &Palette, engine: &str) -> Self {
-        match palette.place(engine) {
+        match palette.index(engine) {
             None => Self::Reference,
             Some(_) if palette.is_again(engine) => Self::Dashed,
             Some(_) => Self::Plain,
@@ -89,19 +89,19 @@ const HEIGHT_PX: f64 = 360.0;
 const TOP_PX: f64 = 14.0;
 const BOTTOM_PX: f64 = 332.0;
 
-/// From the first size to the last, per cent of the width: marks there keep within it.
+/// Margin at both ends of the x axis, per cent of the width, for the marks there.
 const FIRST: f64 = 4.5;
 const LAST: f64 = 95.5;
 
-/// How near to an end a label does not go over its place, per cent, and the labels, in letters,
-/// that are short enough to stand on it everywhere.
+/// How near to an end a label is not centred, per cent; and the length in characters up to which it
+/// always is.
 const TICK_EDGE: f64 = 8.0;
 const TICK_SHORT: usize = 3;
 
-/// Most lines of one chart; engines beyond that have a chart of their own.
+/// Maximum lines in one chart; further engines get another chart.
 const LINES_MAX: usize = 8;
 
-/// The size that a workload was asked for, and what it counts.
+/// The size parameter of a workload, and its unit.
 fn size(spec: &Spec) -> Option<(f64, &'static str)> {
     match spec {
         Spec::Speed { scale } => Some((f64::from(*scale), "scale")),
@@ -110,17 +110,17 @@ fn size(spec: &Spec) -> Option<(f64, &'static str)> {
     }
 }
 
-/// What a chart shows, and how it is called.
+/// The axes of a chart.
 pub(super) struct Axes {
     pub(super) title: String,
-    /// What grows to the right.
+    /// The unit of the x axis.
     pub(super) unit: &'static str,
-    /// What goes up.
+    /// The label of the y axis.
     pub(super) measure: &'static str,
-    /// Behind the numbers that go up.
+    /// Suffix of the numbers on the y axis.
     pub(super) suffix: &'static str,
     pub(super) powers: bool,
-    /// Of both axes.
+    /// The scale of both axes.
     pub(super) scale: ScaleKind,
 }
 
@@ -132,7 +132,7 @@ struct Kind<'a> {
     mode: Mode,
 }
 
-/// A chart for each workload of which there are runs of several sizes.
+/// A chart for each workload with runs of several sizes.
 pub(super) fn charts(comparisons: &[&Comparison], palette: &Palette) -> Vec<Chart> {
     let mut kinds: Vec<(Kind<'_>, Vec<(f64, &Comparison)>)> = Vec::new();
     for &comparison in comparisons {
@@ -195,8 +195,8 @@ fn of_kind(kind: &Kind<'_>, runs: &[(f64, &Comparison)], palette: &Palette) -> V
     lines(&axes, palette, &sizes, &curves)
 }
 
-/// The curves in the order of their colours, in as many charts as they need: in none of them two
-/// lines look alike. What the others are compared with is in the first.
+/// The curves in the order of their colours, in as many charts as needed, so that no two lines of
+/// one chart look alike. The reference is in the first.
 pub(super) fn lines(
     axes: &Axes,
     palette: &Palette,
@@ -205,8 +205,8 @@ pub(super) fn lines(
 ) -> Vec<Chart> {
     let (references, mut others): (Vec<&Curve<'_>>, Vec<&Curve<'_>>) = curves
         .iter()
-        .partition(|curve| palette.place(curve.0).is_none());
-    others.sort_by_key(|curve| palette.place(curve.0));
+        .partition(|curve| palette.index(curve.0).is_none());
+    others.sort_by_key(|curve| palette.index(curve.0));
     let mut groups: Vec<Vec<&Curve<'_>>> = others
         .chunks(LINES_MAX)
         .map(<[&Curve<'_>]>::to_vec)
@@ -228,7 +228,7 @@ pub(super) fn lines(
         .collect()
 }
 
-/// A curve, and how it is drawn.
+/// A curve with its style.
 pub(super) struct Drawn<'a> {
     pub(super) curve: Curve<'a>,
     /// The engine whose colour it has.
@@ -278,7 +278,7 @@ pub(super) fn chart(axes: &Axes, palette: &Palette, sizes: &[f64], drawn: &[Draw
     }
 }
 
-/// Where a point stands: per cent across, pixels from the top.
+/// The position of a point: x in per cent, y in pixels from the top.
 struct Place<'a> {
     x: &'a dyn Fn(f64) -> f64,
     y: &'a dyn Fn(f64) -> f64,
@@ -326,7 +326,7 @@ fn short(tick: f64) -> String {
     } else if tick >= 1e4 {
         format!("{:.0} k", tick / 1e3)
     } else {
-        // Those that are not whole are off by their last binary digits.
+        // Values that are not whole differ in their last binary digits.
         format!("{tick:.1e}")
             .parse::<f64>()
             .unwrap_or(tick)
@@ -334,7 +334,7 @@ fn short(tick: f64) -> String {
     }
 }
 
-/// A value with the digits that it deserves.
+/// A value with appropriate precision.
 fn value(value: f64) -> String {
     if value >= 100.0 {
         format!("{value:.0}")

@@ -1,4 +1,4 @@
-//! The figures of the published pages that belong to a workload.
+//! The published figures for a workload.
 
 use lab::comparison::Comparison;
 use serde::Serialize;
@@ -47,7 +47,7 @@ impl PublishedRatio {
     }
 }
 
-/// The published ratios that belong to this workload.
+/// The published ratios for this workload.
 pub(super) fn ratios(comparison: &Comparison) -> Vec<PublishedRatio> {
     if !is_speed(comparison) {
         return vec![];
@@ -77,7 +77,7 @@ pub(super) struct Figures {
     rows: Vec<(String, String)>,
 }
 
-/// What the pages say of that test, counted from 0.
+/// The figures of the published pages for that test, counted from 0.
 pub(super) fn figures(comparison: &Comparison, test: usize) -> Vec<Figures> {
     match &comparison.header.workload.spec {
         Spec::Pinger => pinger_figures(test),
@@ -122,7 +122,7 @@ fn pinger_figures(test: usize) -> Vec<Figures> {
     }]
 }
 
-/// Where the published figures come from.
+/// The source of published figures.
 #[derive(Debug, Serialize)]
 pub(super) struct Note {
     /// "Published in 2002".
@@ -165,10 +165,10 @@ pub(super) struct Totals {
 #[derive(Debug, Serialize)]
 struct TotalsRow {
     size: u32,
-    /// What the page calls the count of statements.
+    /// The page's label for the number of statements.
     label: u32,
     statements: u32,
-    /// The size of this run.
+    /// Whether this is the size of this run.
     here: bool,
     cells: Vec<String>,
 }

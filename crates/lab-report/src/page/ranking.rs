@@ -1,5 +1,5 @@
-//! The engines as bars, the one that takes the least time first. The page's script lets readers
-//! choose which engines there are, and by what they are ranked.
+//! The engines as bars, the fastest first. A script lets readers select engines and the measure of
+//! the ranking.
 
 use lab::comparison::{Comparison, EngineSummary};
 use lab::engine::Durability;
@@ -11,13 +11,13 @@ use crate::chart::percent;
 use crate::finding::durability_words;
 use crate::format::MISSING;
 
-/// The bars, and what readers may choose by.
+/// The bars, and what readers can select.
 #[derive(Debug, Serialize)]
 pub(super) struct Ranking {
     bars: Vec<Bar>,
-    /// Where the time of the base ends, per cent of the widest bar.
+    /// End of the bar of the base, per cent of the widest bar.
     one: String,
-    /// Ways to tell the engines apart, those alone in which they differ.
+    /// Properties of engines, only those in which they differ.
     groups: Vec<Group>,
     /// Titles of the tests.
     tests: Vec<String>,
@@ -28,9 +28,9 @@ struct Bar {
     name: String,
     base: Option<String>,
     control: bool,
-    /// Whether the engine has a card, whose colour the bar has then.
+    /// Whether the engine has a card, whose colour the bar then has.
     card: bool,
-    /// One word for each group.
+    /// One value for each property.
     kinds: Vec<String>,
     ratio: Option<RatioText>,
     value: String,
@@ -40,25 +40,25 @@ struct Bar {
     range: Option<String>,
 }
 
-/// One way to tell engines apart.
+/// One property of engines.
 #[derive(Debug, Serialize)]
 struct Group {
     title: &'static str,
-    /// Word of the bars, and what a reader sees.
+    /// The CSS word of the bars, and the text for readers.
     kinds: Vec<(String, String)>,
 }
 
 impl Group {
-    /// Runs of programs that do not tell the products have none.
+    /// Runs of engines that do not differ in product have none.
     fn has_words(&self) -> bool {
         self.kinds.iter().all(|(_, text)| !text.is_empty())
     }
 }
 
-/// Where the widest bar ends, per cent: the end of an interval has its own width.
+/// End of the widest bar, per cent; the rest is for the end mark of an interval.
 const WIDEST: f64 = 99.0;
 
-/// How an engine is told apart in one way: word and text.
+/// The value of a property for an engine: CSS word and text.
 type Kind = fn(&EngineSummary) -> (String, String);
 
 const GROUPS: [(&str, Kind); 3] = [
@@ -81,7 +81,7 @@ const GROUPS: [(&str, Kind); 3] = [
     }),
 ];
 
-/// Nothing where no engine is compared with another.
+/// `None` if no engine is compared with another.
 pub(super) fn ranking(comparison: &Comparison, with_cards: &[&EngineSummary]) -> Option<Ranking> {
     comparison.contenders().next()?;
     let mut engines: Vec<(&EngineSummary, Option<Ratio>)> = comparison
@@ -117,15 +117,15 @@ pub(super) fn ranking(comparison: &Comparison, with_cards: &[&EngineSummary]) ->
     })
 }
 
-/// The headline's relative time; an engine without a base is what others are divided by.
+/// The headline's relative time; for an engine without a base, 1.
 fn relative(engine: &EngineSummary) -> Option<Ratio> {
-    let own = Ratio {
+    let unity = Ratio {
         value: 1.0,
         interval: None,
         rounds: 0,
     };
     match engine.base {
-        None => Some(own),
+        None => Some(unity),
         Some(_) => engine.wall_mean,
     }
 }

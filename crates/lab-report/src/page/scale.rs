@@ -1,6 +1,6 @@
-//! Scales of the axes of a chart: where a value stands, and which values are labelled.
+//! Scales of chart axes: the position of a value, and the values with labels.
 
-/// How values become places.
+/// How values are mapped to positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// From 0 up.
@@ -9,18 +9,18 @@ pub(super) enum Kind {
     Logarithmic,
 }
 
-/// A scale that holds certain values.
+/// A scale for certain values.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Scale {
     Linear { low: f64, high: f64 },
     Logarithmic { low: f64, high: f64 },
 }
 
-/// Labels of a linear axis, at most.
+/// Maximum number of labels on a linear axis.
 const LABELS_MAX: f64 = 6.0;
 
 impl Scale {
-    /// The scale of what goes up: it begins at 0, or at a power of ten.
+    /// The scale of a y axis: it begins at 0, or at a power of ten.
     pub(super) fn up(kind: Kind, values: impl Iterator<Item = f64> + Clone) -> Self {
         let least = values.clone().fold(f64::MAX, f64::min);
         let most = values.fold(f64::MIN_POSITIVE, f64::max);
@@ -49,7 +49,7 @@ impl Scale {
         }
     }
 
-    /// Where a value stands, from 0 to 1.
+    /// The position of a value, from 0 to 1.
     pub(super) fn share(self, value: f64) -> f64 {
         match self {
             Scale::Linear { low, high } => (value - low) / (high - low),
@@ -57,7 +57,7 @@ impl Scale {
         }
     }
 
-    /// The values that are labelled.
+    /// The values with labels.
     pub(super) fn ticks(self) -> Vec<f64> {
         let mut ticks = Vec::new();
         match self {
@@ -78,7 +78,7 @@ impl Scale {
     }
 }
 
-/// The distance of labels from 0 to a value: 1, 2 or 5 times a power of ten.
+/// The distance between labels from 0 to a value: 1, 2 or 5 times a power of ten.
 fn step(most: f64) -> f64 {
     let power = power_of_ten((most / LABELS_MAX).log10().floor());
     let steps = [1.0, 2.0, 5.0].map(|digit| digit * power);

@@ -9,13 +9,13 @@ use super::{RatioText, memory_words};
 use crate::finding::durability_word;
 use crate::format::{MISSING, seconds};
 
-/// Times in the published form, ratios beside them.
+/// Times in the published form, with ratios beside them.
 #[derive(Debug, Serialize)]
 pub(super) struct Times {
     engines: Vec<Head>,
     ratios: Vec<Head>,
     published: Vec<PublishedHead>,
-    /// Whether there were enough rounds for them.
+    /// Whether there were enough rounds for intervals.
     intervals: bool,
     rows: Vec<TimesRow>,
     totals: Vec<String>,
@@ -49,7 +49,7 @@ struct TimesRow {
 #[derive(Debug, Serialize)]
 struct Time {
     text: String,
-    /// Client and server apart, where there is a server.
+    /// Client and server separately, if there is a server.
     parts: Option<String>,
     wrong: Option<String>,
 }
@@ -91,13 +91,13 @@ pub(super) fn cpu(comparison: &Comparison) -> Vec<Times> {
     blocks(comparison, &pick, &[])
 }
 
-/// Most engines in one table, where one table is to hold them all.
+/// Maximum number of engines if all are in one table.
 const ENGINES_IN_ONE_TABLE: usize = 6;
 
-/// Engines in each of several tables, so that none is wider than a page.
+/// Engines per table if there are several, so that none is wider than a page.
 const ENGINES_PER_TABLE: usize = 4;
 
-/// A table for every few engines; the published figures stand in the first.
+/// A table for every few engines; the published figures are in the first.
 fn blocks(comparison: &Comparison, pick: &Pick, published: &[PublishedRatio]) -> Vec<Times> {
     let size = if comparison.engines.len() <= ENGINES_IN_ONE_TABLE {
         ENGINES_IN_ONE_TABLE
@@ -198,7 +198,7 @@ fn ratio(comparison: &Comparison, engine: &EngineSummary, pick: &Pick, test: usi
     }
 }
 
-/// How many answers were looked at.
+/// How many answers were checked.
 #[derive(Debug, Serialize)]
 pub(super) struct Answers {
     right: usize,
@@ -242,7 +242,7 @@ pub(super) fn machine(comparison: &Comparison) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Load, time that the host took, and clock, over all passes.
+/// Load, stolen processor time, and clock, over all passes.
 fn busy_words(comparison: &Comparison) -> [String; 3] {
     let missing = || MISSING.to_owned();
     let load = comparison.load.map_or_else(missing, |(low, high)| {
@@ -261,7 +261,7 @@ fn busy_words(comparison: &Comparison) -> [String; 3] {
     [load, stolen, clock]
 }
 
-/// The same in a line for the head of the page.
+/// The same in one line for the top of the page.
 pub(super) fn circumstances(comparison: &Comparison) -> String {
     let words = ["Load ", "Taken by the host: ", "Clock of the processors: "];
     let told = words.iter().zip(busy_words(comparison));

@@ -1,4 +1,4 @@
-//! Terminals at work: transactions per second, and what they cost.
+//! Workload `tpcc`: transactions per second, and their cost.
 
 use lab::comparison::Comparison;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use super::scale::Kind;
 use crate::palette::Palette;
 use crate::tpcc::{Filled, NOTE, Step, filled, is_tpcc, steps};
 
-/// What the page says of workload `tpcc`.
+/// The page's section on workload `tpcc`.
 #[derive(Debug, Serialize)]
 pub(super) struct Section {
     charts: Vec<Chart>,
@@ -19,7 +19,7 @@ pub(super) struct Section {
     note: &'static str,
 }
 
-/// Nothing where another workload was run.
+/// `None` if another workload was run.
 pub(super) fn section(comparison: &Comparison, palette: &Palette) -> Option<Section> {
     is_tpcc(comparison).then(|| Section {
         charts: throughput(comparison, palette).into_iter().collect(),
@@ -29,7 +29,7 @@ pub(super) fn section(comparison: &Comparison, palette: &Palette) -> Option<Sect
     })
 }
 
-/// All engines in one chart, and what was published as marks: the reference engine's throughput
+/// All engines in one chart, and the published results as marks: the reference engine's throughput
 /// less the published loss.
 fn throughput(comparison: &Comparison, palette: &Palette) -> Option<Chart> {
     let axes = Axes {
@@ -55,7 +55,7 @@ fn throughput(comparison: &Comparison, palette: &Palette) -> Option<Chart> {
     let named: Vec<(String, String)> = curves.iter().map(named).collect();
     let marks = named.iter().filter_map(|(title, engine)| {
         let points = published_points(reference?, engine);
-        // The same figures serve the proxy and its engine in process: they are shown once.
+        // The same figures apply to the proxy and to the in-process engine, and are shown once.
         let is_shown = !points.is_empty() && engine.starts_with(PROXY);
         is_shown.then(|| Drawn {
             curve: (title.as_str(), points),
@@ -67,10 +67,10 @@ fn throughput(comparison: &Comparison, palette: &Palette) -> Option<Chart> {
     (sizes.len() > 1).then(|| chart(&axes, palette, &sizes, &drawn))
 }
 
-/// How the names of engines behind the proxy begin.
+/// Prefix of the names of engines behind the proxy.
 const PROXY: &str = "proxy-";
 
-/// Throughput with the loss that was published for an engine of that name.
+/// Throughput with the loss that was published for the engine.
 fn published_points(reference: &Curve<'_>, engine: &str) -> Vec<(f64, f64)> {
     let points = reference.1.iter();
     points

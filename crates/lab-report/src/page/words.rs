@@ -1,14 +1,14 @@
-//! Sentences as HTML: what stands between back ticks is code, and numbers stay in one line.
+//! Sentences as HTML: text between back ticks becomes code, and numbers are kept on one line.
 
 use minijinja::HtmlEscape;
 use minijinja::value::Value;
 
-/// What may follow a number and belongs to it.
+/// Units that belong to the number before them.
 const UNITS: [&str; 12] = [
     "%", "×", "s", "ms", "µs", "KiB", "MiB", "GiB", "TiB", "MHz", "times", "UTC",
 ];
 
-/// Text as HTML, what stands between back ticks as code.
+/// Text as HTML; parts between back ticks become code.
 pub(super) fn code(text: &str) -> Value {
     let parts = text.split('`').enumerate();
     let html: String = parts
@@ -20,8 +20,7 @@ pub(super) fn code(text: &str) -> Value {
     Value::from_safe_string(html)
 }
 
-/// Text as HTML in which a line ends neither within an interval or a date, nor between a number
-/// and its unit.
+/// Text as HTML without line breaks within an interval or a date, or between a number and its unit.
 fn numbers(text: &str) -> String {
     let mut html = String::new();
     let mut words = text.split(' ').peekable();
@@ -47,8 +46,7 @@ fn numbers(text: &str) -> String {
     html
 }
 
-/// Text as HTML that may go on in the next line behind a comma or a slash: settings and paths have
-/// no spaces.
+/// Text as HTML that may break after a comma or a slash: settings and paths contain no spaces.
 pub(super) fn breaking(text: &str) -> Value {
     let html = HtmlEscape(text).to_string();
     Value::from_safe_string(html.replace(',', ",<wbr>").replace("&#x2f;", "/<wbr>"))

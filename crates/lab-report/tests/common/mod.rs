@@ -1,4 +1,4 @@
-//! A made-up run of the workload `speed`, for tests of what is said about runs.
+//! A made-up run of the workload `speed`, for tests of the reports.
 #![allow(dead_code, reason = "each test file takes what it needs from here")]
 
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use lab::concurrent::{ConcurrentSample, Latency};
 use lab::engine::{Durability, Mode, Profile};
 use lab::machine::{Disk, Machine};
 use lab::measure::{Sample, ServerPart, ServerUsage};
-use lab::probe::{Look, Probe, SyncCalls, Syncs};
+use lab::probe::{FileScan, Probe, SyncCalls, Syncs};
 use lab::results::{
     Closing, FORMAT, Header, Moment, NotPossible, Pass, Program, Record, Results, TestSample,
     WorkloadHead,
@@ -328,10 +328,10 @@ fn made_up(engines: &[MadeUp], workload: &workloads::Workload, rounds: u32) -> R
     }
 }
 
-/// What an engine that keeps its word is seen to do.
+/// The probe of an engine that behaves as claimed.
 fn probe(engine: &MadeUp) -> Probe {
     let waits = engine.durability == Durability::Full;
-    let look = Look {
+    let look = FileScan {
         files: 2,
         bytes: 8192,
         found_in: engine
@@ -353,7 +353,7 @@ fn probe(engine: &MadeUp) -> Probe {
     }
 }
 
-/// What is to be said about it.
+/// The evaluation of that run.
 pub fn comparison(rounds: u32) -> Comparison {
     compare(&results(rounds))
 }

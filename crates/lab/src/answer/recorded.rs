@@ -1,56 +1,58 @@
-//! What is kept of an answer, and when two answers are the same.
+//! The recorded form of an answer, and the definition of equal answers.
 //!
-//! Two engines gave the same answer when every statement gave the same rows in the same order,
+//! Two engines gave the same answer if every statement returned the same rows in the same order,
 //! where
-//! - texts, blobs and NULLs are equal when they are identical,
-//! - two integers are equal when they are identical,
-//! - a real equals a number that lies within [`ABSOLUTE_TOLERANCE`] plus [`RELATIVE_TOLERANCE`] of
-//!   the larger of the two: engines keep an average with more or fewer digits (MariaDB: four
-//!   decimals, so it is off by up to 5e-5), and sum floating-point numbers in their own order,
-//! - so an integer equals a real of its value: whether `19` is an integer, a decimal or a float is
-//!   a matter of the engine's types, and shells print them alike. A number never equals a text.
 //!
-//! What is exact is kept as digests, the numbers as they are: a digest of rounded numbers would
-//! tell two averages apart that lie on either side of a border of rounding. A list of answers is
-//! kept once for all samples that gave it.
+//! - texts, blobs and NULLs are equal if they are identical,
+//! - two integers are equal if they are identical,
+//! - a real equals a number that lies within [`ABSOLUTE_TOLERANCE`] plus [`RELATIVE_TOLERANCE`] of
+//!   the larger of the two: engines compute averages to different numbers of digits (MariaDB: four
+//!   decimals, so it is off by up to 5e-5), and sum floating-point numbers in different orders,
+//! - so an integer equals a real of the same value: whether `19` is an integer, a decimal or a
+//!   float depends on the engine's types, and shells print them alike. A number never equals a
+//!   text.
+//!
+//! Exact values are kept as digests, numbers as they are: digests of rounded numbers would differ
+//! for two averages on either side of a rounding boundary. An answer is kept once for all samples
+//! that gave it.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{Answers, Value, hexadecimal};
 
-/// By how much a real may differ from a number.
+/// How far a real may be from a number that it equals.
 pub const ABSOLUTE_TOLERANCE: f64 = 1e-4;
 
-/// The same, for each unit of the larger one.
+/// The same, relative to the larger of the two.
 pub const RELATIVE_TOLERANCE: f64 = 1e-9;
 
-/// Most places at which the exact part is digested, to tell where two answers part.
+/// The most positions at which the running digest is recorded, to locate where two answers diverge.
 const MARKS_MAX: usize = 256;
 
-/// Hexadecimal digits of a mark: enough to find a place, not to prove equality.
+/// Hexadecimal digits of a mark: enough to locate a difference, not to prove equality.
 const MARK_DIGITS: usize = 8;
 
-/// Most numbers that are kept; of an answer that has more, none is, and all must be identical.
+/// The most numbers that are kept. Of a larger answer none is kept, and all must be identical.
 pub const NUMBERS_MAX: usize = 200_000;
 
-/// An answer as it stands in a results file.
+/// An answer as stored in a results file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// Digest of everything: answers of the same name are the same.
+    /// Digest of everything: answers with the same name are identical.
     pub name: String,
     /// Digest of all but the values of the numbers.
     pub exact: String,
-    /// How many statements were run.
+    /// Number of statements.
     pub statements: usize,
-    /// How many rows they gave.
+    /// Number of rows.
     pub rows: usize,
-    /// How many numbers the rows hold.
+    /// Number of numbers in the rows.
     pub number_count: usize,
-    /// [`MARK_DIGITS`] of the running digest of the exact part, after each of `statements` / n
+    /// [`MARK_DIGITS`] digits of the running digest of the exact part, after every `statements` / n
     /// statements.
     pub marks: String,
-    /// The numbers, by the statements that gave any; empty where there are more than
+    /// The numbers of each statement that returned any; empty if there are more than
     /// [`NUMBERS_MAX`].
     pub numbers: Vec<StatementNumbers>,
 }
@@ -63,9 +65,9 @@ pub struct StatementNumbers(pub usize, pub Vec<Vec<Number>>);
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Number {
-    /// What the engine calls an integer.
+    /// A number that the engine calls an integer.
     Integer(i64),
-    /// What the engine calls anything else; always finite.
+    /// Any other number; always finite.
     Real(f64),
 }
 
@@ -80,13 +82,13 @@ impl Number {
 
     fn value(self) -> f64 {
         match self {
-            // Beyond 2^53 this rounds, by far less than the relative tolerance.
+            // Beyond 2^53 this rounds, but by far less than the relative tolerance.
             Self::Integer(number) => number as f64,
             Self::Real(number) => number,
         }
     }
 
-    /// Whether both are the same number, by the rule of this module.
+    /// Whether both numbers are equal by the rule of this module.
     pub fn agrees(self, other: Self) -> bool {
         if let (Self::Integer(one), Self::Integer(two)) = (self, other) {
             return one == two;
@@ -105,7 +107,7 @@ impl std::fmt::Display for Number {
     }
 }
 
-/// How many statements lie between two marks.
+/// The number of statements between two marks.
 fn stride(statements: usize) -> usize {
     statements.div_ceil(MARKS_MAX).max(1)
 }
@@ -160,8 +162,8 @@ pub(super) fn record(answers: &Answers) -> Answer {
     }
 }
 
-/// Adds one value with its type and length, so that no two lists of values look alike. Of a number
-/// only that it is one.
+/// Hashes one value with its type and length, so that different lists of values cannot collide. For
+/// a number, only the fact that it is one is hashed.
 fn fold(hash: &mut Sha256, value: &Value) {
     let mut tagged = |tag: &[u8], bytes: &[u8]| {
         hash.update(tag);
@@ -178,8 +180,7 @@ fn fold(hash: &mut Sha256, value: &Value) {
 }
 
 impl Answer {
-    /// The first place where this answer is not that of the reference, in words; `None` where both
-    /// are the same.
+    /// Describes where this answer first differs from the reference; `None` if they are equal.
     pub fn difference(&self, reference: &Self) -> Option<String> {
         if self.name == reference.name {
             return None;
@@ -231,7 +232,7 @@ impl Answer {
         }
     }
 
-    /// Both have numbers in the same places, as their exact parts are the same.
+    /// Both answers have numbers in the same positions, since their exact parts are equal.
     fn number_difference(&self, reference: &Self) -> Option<String> {
         let pairs = self.numbers.iter().zip(&reference.numbers);
         for (StatementNumbers(statement, one), StatementNumbers(_, two)) in pairs {
@@ -254,7 +255,7 @@ impl Answer {
 mod tests {
     use super::*;
 
-    /// A statement for each list of rows.
+    /// One statement for each list of rows.
     fn answer(statements: &[&[&[Value]]]) -> Answer {
         let mut answers = Answers::default();
         for rows in statements {
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_difference_is_told_with_its_place() {
+    fn the_first_difference_is_reported_with_its_position() {
         let [seven, eight] = [7, 8].map(Value::Integer);
         let name = Value::Text("n".into());
         let reference = answer(&[
@@ -378,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_and_statements_are_told_apart() {
+    fn rows_and_statements_are_distinguished() {
         let both = [1, 2].map(Value::Integer);
         let (just_one, just_two) = (&both[..1], &both[1..]);
         let text = [Value::Text("1".into())];
@@ -401,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_gives_back_what_was_recorded() {
+    fn a_results_file_round_trips() {
         let recorded = answer(&[&[&[
             Value::Integer(5),
             Value::Real(5.0),

@@ -1,10 +1,10 @@
-//! All tests of a pass together, and one engine over another by them.
+//! Sums over all tests of a pass, and the ratio of two engines' sums.
 
 use super::{EngineSummary, has_ended, passes_of, sum};
 use crate::results::{Pass, Results};
 use crate::statistics::{Ratio, paired_ratio};
 
-/// How many rounds there are, the last of which may have begun only.
+/// The number of rounds; the last one may be incomplete.
 pub(super) fn rounds(results: &Results) -> u32 {
     let rounds = results.passes.iter().map(|pass| pass.round);
     rounds.max().map_or(0, |round| round + 1)
@@ -22,7 +22,7 @@ pub(super) fn of(engine: &str, results: &Results) -> Vec<Option<f64>> {
 }
 
 impl EngineSummary {
-    /// The sum of all tests over that of another engine, rounds paired.
+    /// The ratio of the sum of all tests to that of another engine, rounds paired.
     pub fn sum_ratio(&self, base: &EngineSummary, seed: u64) -> Option<Ratio> {
         let pairs = self.wall_sums_s.iter().zip(&base.wall_sums_s);
         let pairs: Vec<(f64, f64)> = pairs.filter_map(|(own, base)| own.zip(*base)).collect();

@@ -1,4 +1,4 @@
-//! What is said of workload `tpcc`.
+//! Evaluation of workload `tpcc`.
 
 use serde::{Deserialize, Serialize};
 use workloads::tpcc::Isolation;
@@ -15,56 +15,57 @@ use crate::tpcc::{TpccRun, TpccSample};
 pub struct TpccCell {
     /// Size of the database after the test, bytes.
     pub database_bytes: f64,
-    /// What terminals did, where the test is not that of the tables.
+    /// Results of the terminals, unless the test is the one that fills the tables.
     pub run: Option<TpccRunCell>,
 }
 
-/// What terminals did, medians over the rounds.
+/// Results of the terminals, medians over the rounds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TpccRunCell {
     /// How many terminals there were.
     pub terminals: u32,
-    /// What the server promised them.
+    /// The isolation level.
     pub isolation: Isolation,
     /// Committed transactions per second.
     pub throughput: f64,
-    /// The same of each round.
+    /// The throughput of each round.
     pub throughputs: Vec<f64>,
-    /// Statements per second in them.
+    /// Statements per second in committed transactions.
     pub statements: f64,
-    /// Latency, seconds: 50, 90, 99 and 99.9 of 100 transactions took at most this, and all.
+    /// Latency, seconds: the 50th, 90th, 99th and 99.9th percentile of the transactions, and the
+    /// maximum.
     pub latency_s: [f64; 5],
-    /// Each kind that occurred.
+    /// Each kind of transaction that occurred.
     pub kinds: Vec<TpccKindCell>,
-    /// Processor time of the client for a committed transaction, seconds.
+    /// Processor time of the client per committed transaction, seconds.
     pub client_cpu_s: f64,
-    /// That of the proxy, where there is one.
+    /// That of the proxy, if there is one.
     pub proxy_cpu_s: Option<f64>,
-    /// That of the server, where it was measured.
+    /// That of the server, if it was measured.
     pub server_cpu_s: Option<f64>,
-    /// Times that transactions could not be put in an order.
+    /// How often transactions failed to serialise.
     pub conflicts: f64,
-    /// Times that the server ended a deadlock or a wait.
+    /// How often the server resolved a deadlock or timed out a wait.
     pub deadlocks: f64,
     /// Transactions that were given up.
     pub given_up: f64,
-    /// Orders that were rolled back as the specification says.
+    /// Orders that were rolled back as the specification requires.
     pub rolled_back: f64,
 }
 
 /// One kind of transaction, medians over the rounds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TpccKindCell {
-    /// Which.
+    /// The kind.
     pub kind: Kind,
-    /// How many were committed.
+    /// The number of commits.
     pub committed: f64,
-    /// As [`TpccRunCell::latency_s`].
+    /// As for [`TpccRunCell::latency_s`].
     pub latency_s: [f64; 5],
 }
 
 impl TpccRunCell {
-    /// Times that transactions were tried again, for each that was committed.
+    /// Retries per committed transaction.
     pub fn retries_share(&self, seconds: f64) -> f64 {
         (self.conflicts + self.deadlocks) / (self.throughput * seconds).max(1.0)
     }
@@ -127,7 +128,7 @@ fn run_of(samples: &[&TestSample]) -> Option<TpccRunCell> {
     })
 }
 
-/// The five figures of a latency, each a median.
+/// The five latency figures, each a median.
 fn latencies(of: &dyn Fn(fn(&Latency) -> u64) -> Option<f64>) -> Option<[f64; 5]> {
     Some([
         of(|latency| latency.p50_ns)?,

@@ -1,4 +1,4 @@
-//! What may be said of an engine, given what the machine did besides.
+//! Which conclusions about an engine are justified, given how noisy the machine was.
 
 use super::{Comparison, EngineSummary};
 use crate::statistics::{Ratio, Verdict, is_too_noisy, verdict};
@@ -11,7 +11,7 @@ impl Comparison {
             .find(|engine| engine.profile.control && engine.base.is_some())
     }
 
-    /// Whether the machine did so much else that no engine may be called faster or slower.
+    /// Whether the machine was too busy to call any engine faster or slower.
     pub fn is_too_busy(&self) -> bool {
         let means = self
             .control()
@@ -23,7 +23,7 @@ impl Comparison {
             .any(|mean| is_too_noisy(&mean))
     }
 
-    /// What a ratio of an engine allows to say; `pick` takes the same ratio of another engine. The
+    /// The verdict on one of an engine's ratios; `pick` takes the same ratio of another engine. The
     /// control is never called faster or slower than itself.
     pub fn verdict(
         &self,

@@ -1,56 +1,56 @@
-//! What several connections at work at once came to, as the results file has it.
+//! Measurements of several concurrent connections, as stored in the results file.
 
 use serde::{Deserialize, Serialize};
 use workloads::concurrent::{Kind, Step};
 
-/// What a step of several connections came to.
+/// Measurements of a step with several connections.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConcurrentSample {
-    /// What was asked for.
+    /// The parameters of the step.
     pub step: Step,
-    /// From the end of the warm-up to the end of the last operation that counts, nanoseconds.
+    /// From the end of the warm-up to the end of the last counted operation, nanoseconds.
     pub measured_ns: u64,
-    /// Operations that counted and were committed.
+    /// Counted operations that were committed.
     pub completed: u64,
-    /// Latencies of all of them, and of those that were never begun.
+    /// Latencies of all of them, and of those that were never started.
     pub latency: Latency,
     /// The same for each kind that occurred.
     pub kinds: Vec<KindSample>,
-    /// Times an engine said that something is locked.
+    /// How often the engine reported that something is locked.
     pub busy: u64,
-    /// Times an engine ended a deadlock, or a transaction that could not be put in an order.
+    /// How often the engine resolved a deadlock, or a transaction failed to serialise.
     pub deadlocks: u64,
-    /// Times an operation was tried again.
+    /// How often an operation was retried.
     pub retries: u64,
-    /// Operations that were given up after [`RETRIES_MAX`](super::RETRIES_MAX) repetitions.
+    /// Operations that were given up after [`RETRIES_MAX`](super::RETRIES_MAX) retries.
     pub given_up: u64,
-    /// Operations that were due and never begun.
+    /// Operations that were due and never started.
     pub not_begun: u64,
 }
 
 /// One kind of operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KindSample {
-    /// Which.
+    /// The kind.
     pub kind: Kind,
-    /// How many counted and were committed.
+    /// Counted operations that were committed.
     pub completed: u64,
     /// Their latencies.
     pub latency: Latency,
 }
 
-/// A distribution of times, nanoseconds, to three digits.
+/// Latency percentiles, in nanoseconds with three significant digits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Latency {
-    /// Half of them are at most this.
+    /// Median.
     pub p50_ns: u64,
-    /// 90 of 100.
+    /// 90th percentile.
     pub p90_ns: u64,
-    /// 99 of 100.
+    /// 99th percentile.
     pub p99_ns: u64,
-    /// 999 of 1000.
+    /// 99.9th percentile.
     pub p999_ns: u64,
-    /// The longest.
+    /// Maximum.
     pub max_ns: u64,
 }
 

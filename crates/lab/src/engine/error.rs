@@ -4,7 +4,7 @@ use std::error::Error;
 
 use serde::{Deserialize, Serialize};
 
-/// What the engine itself says of its failure.
+/// The engine's own error.
 pub type Cause = Box<dyn Error + Send + Sync>;
 
 /// Why an engine failed.
@@ -19,32 +19,32 @@ pub enum EngineError {
     /// A statement failed.
     #[error("statement {number} of the test failed: {statement}")]
     Statement {
-        /// Its place in the test, from 1.
+        /// Its number in the test, from 1.
         number: usize,
         /// Its text.
         statement: String,
-        /// What the engine says.
+        /// The engine's error.
         source: Cause,
     },
-    /// A statement met another connection's work. Its transaction is to be rolled back; then it can
-    /// be tried again.
+    /// A statement conflicted with another connection. Its transaction must be rolled back; then it
+    /// can be retried.
     #[error("statement {number} met contention: {statement}")]
     Contention {
-        /// What kind.
+        /// The kind.
         contention: Contention,
-        /// The statement's place in the test, from 1.
+        /// The statement's number in the test, from 1.
         number: usize,
         /// Its text.
         statement: String,
-        /// What the engine says.
+        /// The engine's error.
         source: Cause,
     },
-    /// What is asked for cannot be had here, by what the engine is; no failure.
+    /// The engine cannot do this by design; not a failure.
     #[error("not possible here: {why}")]
     NotPossible {
-        /// Why.
+        /// The reason.
         why: String,
-        /// Whether nothing more can be done with the database.
+        /// Whether the database cannot be used any further.
         ends: bool,
     },
     /// The engine did not report its settings.
@@ -59,7 +59,7 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// A statement that failed: by contention of this kind, or for a reason of its own.
+    /// The error for a failed statement: contention if `contention` is given, else a failure.
     pub fn of_statement(
         contention: Option<Contention>,
         number: usize,
@@ -83,7 +83,7 @@ impl EngineError {
     }
 }
 
-/// How two connections were in each other's way.
+/// The kind of conflict between two connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Contention {
@@ -92,7 +92,7 @@ pub enum Contention {
     Busy,
     /// The engine ended a deadlock: PostgreSQL's 40P01, MySQL's 1213.
     Deadlock,
-    /// No order of the transactions would explain what they saw: PostgreSQL's 40001.
+    /// The transactions could not be serialised: PostgreSQL's 40001.
     Order,
 }
 

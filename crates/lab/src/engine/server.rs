@@ -1,12 +1,12 @@
-//! Where an engine works, which tells whose work is measured.
+//! Where an engine runs, which determines whose work is measured.
 
 /// Where an engine works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Server {
-    /// In the process that calls it.
+    /// In the calling process.
     None,
-    /// In processes that it started: they are measured too.
+    /// In child processes, which are measured too.
     Child,
-    /// In a server that ran before: nothing is known of its work but the time it took.
+    /// In a server that was already running: only elapsed time is known.
     Elsewhere,
 }

@@ -1,8 +1,8 @@
-//! What is counted: system calls that wait until data are on the disk.
+//! The calls that are counted: system calls that wait until data is on the disk.
 
 use serde::{Deserialize, Serialize};
 
-/// Calls seen while a number of transactions were committed, by all processes of an engine.
+/// Calls that all processes of an engine made while a number of transactions were committed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyncCalls {
     /// `fsync`.
@@ -11,13 +11,13 @@ pub struct SyncCalls {
     pub fdatasync: u64,
     /// `msync` with `MS_SYNC`.
     pub msync: u64,
-    /// `sync_file_range`: it waits for some pages, not for what finds them again.
+    /// `sync_file_range`: waits for data pages, but not for the metadata needed to find them.
     pub sync_file_range: u64,
     /// `sync` and `syncfs`: whole file systems.
     pub whole: u64,
     /// Writes to files that are open with `O_DSYNC` or `O_SYNC`, or that ask for the same.
     pub synced_writes: u64,
-    /// Calls that hand work to the kernel through a ring; what they sync is not seen.
+    /// Calls that submit work through io_uring; syncs made that way are not seen.
     pub rings: u64,
 }
 
@@ -27,7 +27,7 @@ impl SyncCalls {
         self.fsync + self.fdatasync + self.msync + self.whole + self.synced_writes
     }
 
-    /// The kinds that were seen, with their numbers.
+    /// The kinds of calls that occurred, with their counts.
     pub fn kinds(&self) -> Vec<(&'static str, u64)> {
         let all = [
             ("fsync", self.fsync),

@@ -1,4 +1,4 @@
-//! Looks for a token in every file of a folder.
+//! Searches every file of a folder for a token.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -7,27 +7,28 @@ use std::path::Path;
 use memchr::memmem::Finder;
 use serde::{Deserialize, Serialize};
 
-/// What was looked at, and where the token was.
+/// The files searched, and those that contain the token.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Look {
-    /// Files that were read.
+pub struct FileScan {
+    /// Number of files read.
     pub files: usize,
-    /// Their size.
+    /// Their total size.
     pub bytes: u64,
-    /// Files that hold the token, by their path in the folder.
+    /// Files that contain the token, by path relative to the folder.
     pub found_in: Vec<String>,
 }
 
-/// Bytes read at once.
+/// Bytes per read.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Looks through all regular files of the folder and of those in it; a file that goes away
-/// meanwhile is none.
+/// Searches all regular files in the folder and its subfolders; skips a file that disappears
+/// meanwhile.
 ///
 /// # Errors
-/// When a file or folder cannot be read.
-pub fn look(folder: &Path, token: &[u8]) -> io::Result<Look> {
-    let mut seen = Look::default();
+///
+/// If a file or folder cannot be read.
+pub fn look(folder: &Path, token: &[u8]) -> io::Result<FileScan> {
+    let mut seen = FileScan::default();
     let finder = Finder::new(token);
     let mut folders = vec![folder.to_owned()];
     while let Some(inner) = folders.pop() {
@@ -65,8 +66,8 @@ fn unless_gone<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// The size of the file, and whether it holds the token. What may be the beginning of the token at
-/// the end of a chunk is kept for the next.
+/// The size of the file, and whether it contains the token. The end of each chunk is kept for the
+/// next search, since it may be the beginning of the token.
 fn search(mut file: File, finder: &Finder<'_>) -> io::Result<(u64, bool)> {
     let overlap = finder.needle().len().saturating_sub(1);
     let mut chunk = vec![0; CHUNK_BYTES + overlap];
@@ -113,9 +114,9 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_holds_nothing() {
+    fn a_missing_folder_contains_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let seen = look(&folder.path().join("gone"), b"token").unwrap();
-        assert_eq!(seen, Look::default());
+        assert_eq!(seen, FileScan::default());
     }
 }

@@ -1,14 +1,14 @@
-//! Counts the syncs of a process and of all that descend from it, as the operating system sees
-//! them.
+//! Counts the sync calls of a process and all its descendants, with ptrace.
 //!
 //! Linux lets a process stop others at each of their system calls (ptrace(2)). The traced program
 //! marks the interval itself: it raises `SIGURG`, which is ignored by default and therefore
-//! harmless where nobody traces, once before and once after. Invariants:
+//! harmless if nobody traces, once before and once after. Invariants:
+//!
 //! 1. Outside the interval nothing stops at system calls, so that a server is set up at full speed.
-//! 2. When the interval begins the marking thread waits until every other thread is made to stop at
-//!    its calls, so that none is missed.
-//! 3. When the traced program has ended, all that it left behind is killed; when the tracer ends,
-//!    so is everything it traces (`PTRACE_O_EXITKILL`).
+//! 2. When the interval begins, the marking thread is held until every other thread has been made
+//!    to stop at its calls, so that none is missed.
+//! 3. When the traced program has ended, all processes it left behind are killed; when the tracer
+//!    ends, so is everything it traces (`PTRACE_O_EXITKILL`).
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -25,22 +25,22 @@ use nix::unistd::Pid;
 
 use super::calls::SyncCalls;
 
-/// The signal by which the traced program marks the interval.
+/// The signal with which the traced program marks the interval.
 pub(super) const MARK: Signal = Signal::SIGURG;
 
-/// What a traced program did.
+/// Result of tracing a program.
 #[derive(Debug)]
 pub(super) struct Traced {
     /// Calls in the interval, or why they could not be counted.
     pub(super) calls: Result<SyncCalls, String>,
     /// What it wrote to its standard output.
     pub(super) output: String,
-    /// Whether it ended as it should.
+    /// Whether it exited successfully.
     pub(super) success: bool,
 }
 
-/// Runs the command, hands it the input, and counts between its two marks. It must not write more
-/// to its standard output than a pipe holds, and must not begin before it has read its input.
+/// Runs the command, passes it the input, and counts between its two marks. The command must not
+/// write more to its standard output than a pipe holds, and must read its input before it starts.
 pub(super) fn run(command: &mut Command, input: &[u8]) -> io::Result<Traced> {
     let mut child = command
         .stdin(Stdio::piped())
@@ -54,12 +54,12 @@ pub(super) fn run(command: &mut Command, input: &[u8]) -> io::Result<Traced> {
         | ptrace::Options::PTRACE_O_TRACEEXEC
         | ptrace::Options::PTRACE_O_EXITKILL;
     let seized = ptrace::seize(root, options);
-    // A thread of its own writes: the program may stop at a call before it has read everything. The
-    // pipe stays open until the end, as a sign of life.
+    // Written by another thread: the program may stop at a call before it has read everything. The
+    // pipe stays open until the end; the program takes its end as a sign that the tracer is gone.
     let input = input.to_owned();
     let writer = child.stdin.take().map(|mut stdin| {
         thread::spawn(move || {
-            // A program that has died says so by its status.
+            // If the program has died, its status says so.
             drop(stdin.write_all(&input));
             stdin
         })
@@ -95,10 +95,10 @@ pub(super) fn run(command: &mut Command, input: &[u8]) -> io::Result<Traced> {
     })
 }
 
-/// A thread that is traced.
+/// A traced thread.
 #[derive(Default)]
 struct Tracee {
-    /// Its process, once that was asked for.
+    /// Its process, once looked up.
     process: Option<Pid>,
 }
 
@@ -107,9 +107,9 @@ struct Tracer {
     root_ended: bool,
     tracees: HashMap<Pid, Tracee>,
     calls: SyncCalls,
-    /// Marks seen; calls are counted after the first and before the second.
+    /// Marks seen so far; calls are counted between the first and the second.
     marks: u32,
-    /// The thread that made the first mark, while it waits for the others.
+    /// The thread that raised the first mark, while it is held until the others have stopped.
     held: Option<Pid>,
     /// Threads that have not stopped since the first mark.
     running: HashSet<Pid>,
@@ -128,7 +128,7 @@ impl Tracer {
         }
     }
 
-    /// Until nothing traced is left; true when the first process ended as it should.
+    /// Runs until no traced thread is left; returns whether the first process exited successfully.
     fn follow(&mut self) -> io::Result<bool> {
         let flags = WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD;
         let mut success = false;
@@ -176,7 +176,7 @@ impl Tracer {
         self.tracees.entry(thread).or_default();
         self.running.remove(&thread);
         if self.root_ended {
-            // Its first stop is told after the end of the one that started it.
+            // Its first stop is reported after the exit of the thread that started it.
             let _ = kill(thread, Signal::SIGKILL);
         }
     }
@@ -187,13 +187,14 @@ impl Tracer {
         if thread == self.root {
             self.root_ended = true;
             for &left in self.tracees.keys() {
-                // One that has just ended by itself needs no killing.
+                // Fails if the process has just exited by itself.
                 let _ = kill(left, Signal::SIGKILL);
             }
         }
     }
 
-    /// Lets a stopped thread go on. One that was killed meanwhile cannot, and says so itself.
+    /// Resumes a stopped thread. That fails if the thread was killed meanwhile, which is reported
+    /// separately.
     fn resume(&self, thread: Pid, signal: Option<Signal>) {
         let _ = if self.counting() {
             ptrace::syscall(thread, signal)
@@ -216,7 +217,7 @@ impl Tracer {
         self.held = Some(thread);
     }
 
-    /// Lets the thread go on that made the first mark, once all others have stopped.
+    /// Resumes the thread that raised the first mark, once all others have stopped.
     fn release(&mut self) {
         if self.running.is_empty()
             && let Some(thread) = self.held.take()
@@ -275,8 +276,8 @@ fn has(flags: u64, wanted: i32) -> bool {
     u64::try_from(wanted).is_ok_and(|wanted| flags & wanted != 0)
 }
 
-/// Whether the file was opened so that each write waits for the disk (proc(5), `fdinfo`). `O_SYNC`
-/// holds the bit of `O_DSYNC`.
+/// Whether the file was opened such that each write waits for the disk (proc(5), `fdinfo`).
+/// `O_SYNC` includes the bit of `O_DSYNC`.
 fn is_synced(thread: Pid, file: u64) -> bool {
     let text = fs::read_to_string(format!("/proc/{thread}/fdinfo/{file}")).unwrap_or_default();
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
@@ -292,11 +293,11 @@ struct Call {
 }
 
 impl Call {
-    /// The call that the thread has stopped before; `None` where it has stopped after one.
+    /// The call that the thread is about to make; `None` if it has stopped after a call.
     #[cfg(target_arch = "x86_64")]
     fn entered(thread: Pid) -> Option<Self> {
         let registers = ptrace::getregs(thread).ok()?;
-        // The kernel has ENOSYS there until the call has been made.
+        // The kernel stores ENOSYS there until the call has been made.
         if registers.rax.cast_signed() != -i64::from(libc::ENOSYS) {
             return None;
         }
@@ -313,11 +314,11 @@ impl Call {
         })
     }
 
-    /// The call that the thread has stopped before; `None` where it has stopped after one.
+    /// The call that the thread is about to make; `None` if it has stopped after a call.
     #[cfg(target_arch = "aarch64")]
     fn entered(thread: Pid) -> Option<Self> {
         let registers = ptrace::getregs(thread).ok()?.regs;
-        // At these stops the kernel tells in register 7 which of the two it is.
+        // At these stops register 7 says which of the two it is.
         if registers[7] != 0 {
             return None;
         }
@@ -368,7 +369,7 @@ mod tests {
 
     #[test]
     fn processes_that_were_there_before_the_mark_are_counted_too() {
-        // The second shell has its file open, and waits, when the interval begins.
+        // When the interval begins, the second shell has its file open and waits.
         let calls = calls(
             "mkfifo p q; ( exec 3>f; read go <p; sync -d f; echo done >q ) & \
              kill -URG $$; echo go >p; read done <q; kill -URG $$; wait",
@@ -378,10 +379,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_behind_is_killed() {
+    fn remaining_processes_are_killed() {
         let traced = traced("sleep 1000 & echo $!; kill -URG $$; kill -URG $$; exit 0");
         let left: u32 = traced.output.trim().parse().unwrap();
-        // Gone, or dead and not yet missed by its parent.
+        // Gone, or dead and not yet reaped by its parent.
         let state = fs::read_to_string(format!("/proc/{left}/stat")).unwrap_or_default();
         assert!(state.is_empty() || state.contains(") Z "), "{state}");
         assert_eq!(traced.calls.unwrap(), SyncCalls::default());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::results::ReadError;
 
-/// Why a run cannot go on. A failing engine is not among these: it is a result.
+/// Why a run cannot go on. A failing engine is a result and not listed here.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A file or folder of the run cannot be used.
@@ -14,12 +14,12 @@ pub enum RunError {
         path = .path.display()
     )]
     File {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Somebody else writes there.
+    /// Another run writes to the file.
     #[error(
         "another run writes to {path}; wait for it or choose another folder with --out",
         path = .path.display()
@@ -37,7 +37,7 @@ pub enum RunError {
         /// The results file that is missing.
         path: PathBuf,
     },
-    /// The run that is there is another one.
+    /// The existing run is a different one.
     #[error(
         "the run in {path} cannot be continued: {why}; leave out --resume to begin anew",
         path = .path.display()
@@ -45,7 +45,7 @@ pub enum RunError {
     Another {
         /// The results file.
         path: PathBuf,
-        /// What keeps it from being continued.
+        /// Why it cannot be continued.
         why: String,
     },
     /// The results file was damaged.
@@ -53,7 +53,7 @@ pub enum RunError {
     Results {
         /// The results file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The damage.
         source: ReadError,
     },
     /// The program cannot start itself again.

@@ -1,38 +1,38 @@
-//! What is to be run.
+//! What a run consists of.
 
 use std::path::PathBuf;
 
 use crate::engine::EngineOptions;
 use crate::results::Header;
 
-/// What is to be run.
+/// What a run consists of.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The first line of the results file.
     pub header: Header,
     /// Engines that the user described.
     pub options: EngineOptions,
-    /// How many rounds there shall be.
+    /// The number of rounds.
     pub rounds: u32,
     /// Folder of the results file and of the databases.
     pub folder: PathBuf,
-    /// The program that becomes a worker, and its arguments; or a keeper's, and after them those
-    /// of the worker.
+    /// The command that starts a worker; or the one that starts a keeper, followed by that of the
+    /// worker.
     pub worker: Vec<PathBuf>,
-    /// Look first what each engine does for durability and secrecy.
+    /// Whether to probe durability and encryption of each engine first.
     pub probe: bool,
-    /// What is to become of a results file that is there.
+    /// What to do with an existing results file.
     pub existing: Existing,
 }
 
-/// What is to become of a results file that is in the folder of a run.
+/// What to do with an existing results file in the folder of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Existing {
-    /// It is continued if it is of the same experiment and lacks something, else set aside.
+    /// Continue it if it belongs to the same experiment and is incomplete, else move it aside.
     #[default]
     Either,
-    /// It is continued; that it cannot be is an error.
+    /// Continue it; fail if that is impossible.
     Continued,
-    /// It is set aside.
+    /// Move it aside.
     SetAside,
 }

@@ -1,4 +1,4 @@
-//! What a test of `tpcc` came to, as the results file has it.
+//! Results of a test of `tpcc`, as stored in the results file.
 
 use serde::{Deserialize, Serialize};
 use workloads::tpcc::Step;
@@ -6,50 +6,50 @@ use workloads::tpcc::transactions::Kind;
 
 use crate::concurrent::Latency;
 
-/// What a test of `tpcc` came to.
+/// Results of a test of `tpcc`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TpccSample {
-    /// Size of the database after the test, as the server says, bytes.
+    /// Size of the database after the test, as reported by the server, bytes.
     pub database_bytes: u64,
-    /// What the terminals did, where the test is not that of the tables.
+    /// Results of the terminals, unless the test is the one that fills the tables.
     pub run: Option<TpccRun>,
 }
 
-/// What terminals did.
+/// Results of the terminals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TpccRun {
-    /// What was asked for.
+    /// The parameters.
     pub step: Step,
-    /// Time that counts, nanoseconds.
+    /// The measured time, nanoseconds.
     pub measured_ns: u64,
-    /// Transactions that were committed in it.
+    /// Transactions committed in it.
     pub committed: u64,
-    /// NewOrders that ended as the specification says, without a commit.
+    /// NewOrders that were rolled back as the specification requires.
     pub rolled_back: u64,
-    /// Statements of the committed ones, without those that begin and end a transaction.
+    /// Statements of committed transactions, without those that begin and end them.
     pub statements: u64,
-    /// Latencies of the committed ones.
+    /// Latencies of committed transactions.
     pub latency: Latency,
     /// The same for each kind that occurred.
     pub kinds: Vec<TpccKind>,
-    /// Times a transaction could not be put in an order with others.
+    /// How often a transaction failed to serialise.
     pub conflicts: u64,
-    /// Times the server ended a deadlock, or a wait for a lock.
+    /// How often the server resolved a deadlock, or timed out a wait for a lock.
     pub deadlocks: u64,
     /// Transactions that were given up after [`RETRIES_MAX`](crate::concurrent::RETRIES_MAX)
-    /// repetitions.
+    /// retries.
     pub given_up: u64,
-    /// Processor time of the proxy, nanoseconds, where there is one. It is a part of what the
-    /// test's sample gives to the server.
+    /// Processor time of the proxy, nanoseconds, if there is one. The test's sample counts it as
+    /// part of the server's.
     pub proxy_cpu_ns: Option<u64>,
 }
 
 /// One kind of transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TpccKind {
-    /// Which.
+    /// The kind.
     pub kind: Kind,
-    /// How many were committed.
+    /// The number of commits.
     pub committed: u64,
     /// Their latencies.
     pub latency: Latency,
@@ -61,7 +61,7 @@ impl TpccRun {
         self.committed as f64 * 1e9 / (self.measured_ns.max(1) as f64)
     }
 
-    /// Times a transaction was tried again.
+    /// The number of retries.
     pub fn retries(&self) -> u64 {
         self.conflicts + self.deadlocks
     }

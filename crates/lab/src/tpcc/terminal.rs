@@ -1,4 +1,4 @@
-//! The seam of `tpcc`: what an engine must do for a terminal, and how its rows are read.
+//! The interface that an engine implements for terminals of `tpcc`, and accessors for its rows.
 
 use std::fmt;
 use std::path::Path;
@@ -11,44 +11,49 @@ use workloads::tpcc::value::{Decimal, Value};
 
 use crate::engine::EngineError;
 
-/// An engine that terminals can work at.
+/// An engine that terminals can use.
 pub trait Terminals {
     /// Connects a terminal to the database in the folder.
     ///
     /// # Errors
-    /// When it cannot be connected.
+    ///
+    /// If it cannot be connected.
     fn open_terminal(
         &self,
         folder: &Path,
         isolation: Isolation,
     ) -> Result<Box<dyn Terminal>, EngineError>;
 
-    /// The process that stands between the terminals and the server, if one does.
+    /// The process of the proxy between terminals and server, if there is one.
     fn proxy(&self) -> Option<i32> {
         None
     }
 
-    /// Does what the server would else do some time after the tables were filled.
+    /// Does the maintenance that the server would otherwise do some time after the tables were
+    /// filled.
     ///
     /// # Errors
-    /// When the server refuses.
+    ///
+    /// If the server refuses.
     fn settle(&self) -> Result<(), EngineError>;
 
-    /// Size of the database, as the server says.
+    /// Size of the database, as reported by the server.
     ///
     /// # Errors
-    /// When the server does not say.
+    ///
+    /// If the server does not report it.
     fn database_bytes(&self) -> Result<u64, EngineError>;
 }
 
-/// A connection that knows the statements of `tpcc`.
+/// A connection with the prepared statements of `tpcc`.
 ///
-/// A transaction begins with the first statement after the end of the last.
+/// A transaction begins with the first statement after the end of the last one.
 pub trait Terminal: Send {
-    /// Runs a statement that defines something, by itself.
+    /// Runs a single DDL statement.
     ///
     /// # Errors
-    /// When it fails.
+    ///
+    /// If it fails.
     fn define(&mut self, statement: &str) -> Result<(), EngineError>;
 
     /// Inserts rows.
@@ -57,41 +62,45 @@ pub trait Terminal: Send {
     /// When it fails.
     fn insert(&mut self, table: &Table, rows: &[Row]) -> Result<(), EngineError>;
 
-    /// Runs statements, at once where the engine can, and gives their rows.
+    /// Runs statements, in one batch if the engine supports it, and returns their rows.
     ///
     /// # Errors
-    /// When one fails; those after it are not run.
+    ///
+    /// If one fails; those after it are not run.
     fn run(&mut self, calls: &[Call<'_>], replies: &mut Replies) -> Result<(), EngineError>;
 
-    /// Ends the transaction.
+    /// Commits the transaction.
     ///
     /// # Errors
-    /// When it could not be committed.
+    ///
+    /// If it could not be committed.
     fn commit(&mut self) -> Result<(), EngineError>;
 
-    /// Ends the transaction without a trace.
+    /// Rolls the transaction back.
     ///
     /// # Errors
-    /// When the connection is lost.
+    ///
+    /// If the connection is lost.
     fn rollback(&mut self) -> Result<(), EngineError>;
 
     /// Disconnects.
     ///
     /// # Errors
-    /// When the server was gone already.
+    ///
+    /// If the server was already gone.
     fn close(self: Box<Self>) -> Result<(), EngineError>;
 }
 
 /// A statement with values for its parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
-    /// Which.
+    /// The statement.
     pub statement: Statement,
     /// A value for each parameter.
     pub parameters: &'a [Value<'a>],
 }
 
-/// What the statements of one batch have answered. It is used again for the next.
+/// The replies to the statements of one batch; reused for the next batch.
 #[derive(Debug, Default)]
 pub struct Replies {
     text: Vec<u8>,
@@ -104,7 +113,7 @@ enum Cell {
     Null,
     Integer(i64),
     Float(f64),
-    /// A part of all texts.
+    /// A range of the common text buffer.
     Text {
         start: usize,
         end: usize,
@@ -115,19 +124,19 @@ enum Cell {
 struct End {
     statement: Statement,
     first_cell: usize,
-    /// Rows that it changed, once it has ended.
+    /// The number of rows it changed, once it has ended.
     changed: Option<u64>,
 }
 
 impl Replies {
-    /// Forgets what the last batch answered.
+    /// Clears the replies of the last batch.
     pub fn clear(&mut self) {
         self.text.clear();
         self.cells.clear();
         self.ends.clear();
     }
 
-    /// Begins the answer of a statement.
+    /// Starts the reply of a statement.
     pub fn begin(&mut self, statement: Statement) {
         self.ends.push(End {
             statement,
@@ -136,22 +145,22 @@ impl Replies {
         });
     }
 
-    /// The next cell is NULL.
+    /// Adds NULL as the next cell.
     pub fn push_null(&mut self) {
         self.cells.push(Cell::Null);
     }
 
-    /// The next cell is a whole number.
+    /// Adds a whole number as the next cell.
     pub fn push_integer(&mut self, number: i64) {
         self.cells.push(Cell::Integer(number));
     }
 
-    /// The next cell is a binary number.
+    /// Adds a floating-point number as the next cell.
     pub fn push_float(&mut self, number: f64) {
         self.cells.push(Cell::Float(number));
     }
 
-    /// The next cell is a text, or a number or a time as a text.
+    /// Adds a text as the next cell, or the text of a number or a time.
     pub fn push_text(&mut self, text: &[u8]) {
         let start = self.text.len();
         self.text.extend_from_slice(text);
@@ -159,24 +168,24 @@ impl Replies {
         self.cells.push(Cell::Text { start, end });
     }
 
-    /// The statement has ended, and has changed so many rows.
+    /// Ends the statement, which has changed this many rows.
     pub fn end(&mut self, rows: u64) {
         if let Some(end) = self.ends.last_mut() {
             end.changed = Some(rows);
         }
     }
 
-    /// How many statements have been answered whole.
+    /// The number of complete replies.
     pub fn count(&self) -> usize {
         self.ends.iter().filter(|end| end.changed.is_some()).count()
     }
 
-    /// What the statement of that place, from 0, has answered.
-    pub fn of(&self, place: usize) -> Reply<'_> {
-        let end = self.ends.get(place).copied();
+    /// The reply of the statement with this index.
+    pub fn of(&self, index: usize) -> Reply<'_> {
+        let end = self.ends.get(index).copied();
         let next = self
             .ends
-            .get(place + 1)
+            .get(index + 1)
             .map_or(self.cells.len(), |end| end.first_cell);
         Reply {
             statement: end.map(|end| end.statement),
@@ -187,7 +196,7 @@ impl Replies {
     }
 }
 
-/// What one statement has answered.
+/// The reply to one statement.
 #[derive(Debug, Clone, Copy)]
 pub struct Reply<'a> {
     statement: Option<Statement>,
@@ -204,12 +213,12 @@ impl<'a> Reply<'a> {
         columns.unwrap_or(0).max(1)
     }
 
-    /// How many rows it gave.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.cells.len() / self.columns()
     }
 
-    /// An answer that is not what the statement is for.
+    /// The error for a reply that does not fit the statement.
     pub fn odd(&self, words: impl fmt::Display) -> EngineError {
         let statement = self.statement.map_or("", |statement| statement.text().sql);
         EngineError::Statement {
@@ -219,8 +228,11 @@ impl<'a> Reply<'a> {
         }
     }
 
+    /// Returns the reply if it has exactly one row.
+    ///
     /// # Errors
-    /// When it gave any other number of rows than one.
+    ///
+    /// If it has another number of rows.
     pub fn only_row(self) -> Result<Self, EngineError> {
         match self.rows() {
             1 => Ok(self),
@@ -228,8 +240,11 @@ impl<'a> Reply<'a> {
         }
     }
 
+    /// Checks that exactly one row was changed.
+    ///
     /// # Errors
-    /// When it changed any other number of rows than one.
+    ///
+    /// If another number of rows was changed.
     pub fn changed_one(self) -> Result<(), EngineError> {
         match self.changed {
             1 => Ok(()),
@@ -237,8 +252,11 @@ impl<'a> Reply<'a> {
         }
     }
 
+    /// Checks that a row was changed.
+    ///
     /// # Errors
-    /// When it changed no row.
+    ///
+    /// If none was.
     pub fn changed_some(self) -> Result<(), EngineError> {
         match self.changed {
             0 => Err(self.odd("that it changed no row")),
@@ -255,19 +273,21 @@ impl<'a> Reply<'a> {
         self.odd(format_args!("no {what} in column {}", column + 1))
     }
 
-    /// A number of a row.
+    /// A number in a row.
     ///
     /// # Errors
-    /// When it is none.
+    ///
+    /// If it is not a number.
     pub fn integer(&self, row: usize, column: usize) -> Result<u32, EngineError> {
         let number = self.integer_or_null(row, column)?;
         number.ok_or_else(|| self.expected(column, "whole number"))
     }
 
-    /// A number of a row, or NULL.
+    /// A number in a row, or NULL.
     ///
     /// # Errors
-    /// When it is something else.
+    ///
+    /// If it is something else.
     pub fn integer_or_null(&self, row: usize, column: usize) -> Result<Option<u32>, EngineError> {
         match self.cell(row, column)? {
             Cell::Integer(number) => match u32::try_from(number) {
@@ -279,10 +299,11 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// A binary number of a row.
+    /// A floating-point number in a row.
     ///
     /// # Errors
-    /// When it is none.
+    ///
+    /// If it is not one.
     pub fn float(&self, row: usize, column: usize) -> Result<f64, EngineError> {
         match self.cell(row, column)? {
             Cell::Float(number) => Ok(number),
@@ -293,15 +314,17 @@ impl<'a> Reply<'a> {
     /// Whether a value is NULL.
     ///
     /// # Errors
-    /// When it is not there.
+    ///
+    /// If there is no such value.
     pub fn is_null(&self, row: usize, column: usize) -> Result<bool, EngineError> {
         Ok(matches!(self.cell(row, column)?, Cell::Null))
     }
 
-    /// A text of a row.
+    /// A text in a row.
     ///
     /// # Errors
-    /// When it is none.
+    ///
+    /// If it is not a text.
     pub fn text(&self, row: usize, column: usize) -> Result<&'a str, EngineError> {
         match self.cell(row, column)? {
             Cell::Text { start, end } => std::str::from_utf8(&self.text[start..end])
@@ -310,10 +333,11 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The digits of a decimal number of a row, of which so many stand behind the point.
+    /// The digits of a decimal number in a row, with `scale` digits after the point.
     ///
     /// # Errors
-    /// When it is none, or has more of them.
+    ///
+    /// If it is not a number, or has more of them.
     pub fn digits(&self, row: usize, column: usize, scale: u8) -> Result<i64, EngineError> {
         let text = self.text(row, column)?;
         Decimal::parse(text, scale)
@@ -321,10 +345,11 @@ impl<'a> Reply<'a> {
             .ok_or_else(|| self.expected(column, "decimal number of its scale"))
     }
 
-    /// A sum of money, in cents.
+    /// An amount of money, in cents.
     ///
     /// # Errors
-    /// When it is none.
+    ///
+    /// If it is not a number.
     pub fn cents(&self, row: usize, column: usize) -> Result<i64, EngineError> {
         self.digits(row, column, 2)
     }

@@ -1,5 +1,5 @@
-//! The five transactions, as a terminal does them: each select by itself, updates and inserts of
-//! one kind together, as a driver with batches does.
+//! The five transactions of a terminal. Each select is sent alone; updates and inserts of one kind
+//! are sent together, as a driver with batches does.
 
 use std::slice;
 
@@ -12,8 +12,8 @@ use workloads::tpcc::value::{Decimal, Value};
 use super::terminal::{Call, Replies, Reply, Terminal};
 use crate::engine::EngineError;
 
-/// A terminal, and what it was last answered.
-pub(super) struct Desk {
+/// A terminal, with the replies to its last batch.
+pub(super) struct Session {
     terminal: Box<dyn Terminal>,
     isolation: Isolation,
     replies: Replies,
@@ -22,17 +22,17 @@ pub(super) struct Desk {
 
 /// How a transaction ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Done {
+pub(super) enum TransactionEnd {
     /// It is committed.
     Committed {
-        /// Orders that it delivered.
+        /// The number of orders delivered.
         deliveries: u32,
     },
     /// It asked for an item that does not exist.
     RolledBack,
 }
 
-impl Desk {
+impl Session {
     pub(super) fn new(terminal: Box<dyn Terminal>, isolation: Isolation) -> Self {
         Self {
             terminal,
@@ -42,7 +42,7 @@ impl Desk {
         }
     }
 
-    /// Runs statements as one batch; their answers are in `replies` then.
+    /// Runs statements as one batch, and returns their replies.
     fn batch(&mut self, calls: &[Call<'_>]) -> Result<&Replies, EngineError> {
         self.statements += calls.len() as u64;
         self.replies.clear();
@@ -63,7 +63,7 @@ impl Desk {
         Ok(self.batch(&[call])?.of(0))
     }
 
-    /// Runs the same statement several times, each of which changes one row.
+    /// Runs the same statement several times; each must change one row.
     fn change_each(
         &mut self,
         statement: Statement,
@@ -84,14 +84,14 @@ impl Desk {
         self.ask(statement, of)?.changed_one()
     }
 
-    /// How many statements ran since it was last asked.
+    /// Returns the number of statements since the last call.
     pub(super) fn take_statements(&mut self) -> u64 {
         std::mem::take(&mut self.statements)
     }
 
-    fn commit(&mut self, deliveries: u32) -> Result<Done, EngineError> {
+    fn commit(&mut self, deliveries: u32) -> Result<TransactionEnd, EngineError> {
         self.terminal.commit()?;
-        Ok(Done::Committed { deliveries })
+        Ok(TransactionEnd::Committed { deliveries })
     }
 
     pub(super) fn rollback(&mut self) -> Result<(), EngineError> {
@@ -107,41 +107,47 @@ fn id(number: u32) -> Value<'static> {
     Value::Integer(number)
 }
 
-/// Does a transaction at that time, in microseconds since 1970.
+/// Runs a transaction at that time, in microseconds since 1970.
 pub(super) fn perform(
-    desk: &mut Desk,
+    session: &mut Session,
     transaction: &Transaction,
     now: i64,
-) -> Result<Done, EngineError> {
+) -> Result<TransactionEnd, EngineError> {
     match transaction {
-        Transaction::NewOrder(order) => new_order(desk, order, now),
-        Transaction::Payment(payment) => pay(desk, payment, now),
-        Transaction::OrderStatus(customer) => order_status(desk, customer),
-        Transaction::Delivery { warehouse, carrier } => deliver(desk, *warehouse, *carrier, now),
+        Transaction::NewOrder(order) => new_order(session, order, now),
+        Transaction::Payment(payment) => pay(session, payment, now),
+        Transaction::OrderStatus(customer) => order_status(session, customer),
+        Transaction::Delivery { warehouse, carrier } => deliver(session, *warehouse, *carrier, now),
         Transaction::StockLevel {
             warehouse,
             district,
             threshold,
-        } => stock_level(desk, *warehouse, *district, *threshold),
+        } => stock_level(session, *warehouse, *district, *threshold),
     }
 }
 
-fn new_order(desk: &mut Desk, order: &NewOrder, now: i64) -> Result<Done, EngineError> {
+fn new_order(
+    session: &mut Session,
+    order: &NewOrder,
+    now: i64,
+) -> Result<TransactionEnd, EngineError> {
     let (w, d, c) = (id(order.warehouse), id(order.district), id(order.customer));
     let of_district = [w.clone(), d.clone()];
     let of_customer = [w.clone(), d.clone(), c.clone()];
-    desk.ask(Statement::NewOrderCustomer, &of_customer)?
+    session
+        .ask(Statement::NewOrderCustomer, &of_customer)?
         .only_row()?;
-    desk.ask(Statement::NewOrderWarehouse, slice::from_ref(&w))?
+    session
+        .ask(Statement::NewOrderWarehouse, slice::from_ref(&w))?
         .only_row()?;
-    let district = desk.ask(Statement::NewOrderDistrict, &of_district)?;
+    let district = session.ask(Statement::NewOrderDistrict, &of_district)?;
     let o = id(district.only_row()?.integer(0, 0)?);
-    desk.change(Statement::NewOrderNumber, &of_district)?;
+    session.change(Statement::NewOrderNumber, &of_district)?;
     let is_local = order
         .lines
         .iter()
         .all(|line| line.supplier == order.warehouse);
-    desk.change(
+    session.change(
         Statement::NewOrderInsert,
         &[
             o.clone(),
@@ -154,17 +160,17 @@ fn new_order(desk: &mut Desk, order: &NewOrder, now: i64) -> Result<Done, Engine
         ],
     )?;
     let keys = [o, d, w];
-    desk.change(Statement::NewOrderPending, &keys)?;
+    session.change(Statement::NewOrderPending, &keys)?;
     let mut takes = Vec::with_capacity(order.lines.len());
     let mut lines = Vec::with_capacity(order.lines.len());
     for (line, number) in order.lines.iter().zip(1..) {
-        let item = desk.ask(Statement::NewOrderItem, &[id(line.item)])?;
+        let item = session.ask(Statement::NewOrderItem, &[id(line.item)])?;
         if item.rows() == 0 {
-            desk.rollback()?;
-            return Ok(Done::RolledBack);
+            session.rollback()?;
+            return Ok(TransactionEnd::RolledBack);
         }
         let price = item.only_row()?.cents(0, 0)?;
-        let stock = desk.ask(
+        let stock = session.ask(
             Statement::NewOrderStock,
             &[id(line.item), id(line.supplier)],
         )?;
@@ -183,12 +189,12 @@ fn new_order(desk: &mut Desk, order: &NewOrder, now: i64) -> Result<Done, Engine
         ]);
         lines.push(row);
     }
-    desk.change_each(Statement::NewOrderTake, &takes)?;
-    desk.change_each(Statement::NewOrderLine, &lines)?;
-    desk.commit(0)
+    session.change_each(Statement::NewOrderTake, &takes)?;
+    session.change_each(Statement::NewOrderLine, &lines)?;
+    session.commit(0)
 }
 
-/// What is left of a stock (2.4.2.2): it is filled up when less than ten would be left.
+/// The remaining stock (2.4.2.2): it is refilled if less than ten would be left.
 fn taken(line: &Line, quantity: i64, is_remote: bool) -> Vec<Value<'static>> {
     let left = quantity - i64::from(line.quantity);
     let left = if left >= 10 { left } else { left + 91 };
@@ -204,7 +210,7 @@ fn taken(line: &Line, quantity: i64, is_remote: bool) -> Vec<Value<'static>> {
     ]
 }
 
-/// What Payment must know of a customer.
+/// The customer data that Payment needs.
 struct Found {
     id: u32,
     bad_credit: bool,
@@ -213,8 +219,8 @@ struct Found {
     payments: u32,
 }
 
-/// A customer by its number, or the middle one of those with its name, rounded up (2.5.2.2).
-fn find(desk: &mut Desk, customer: &Customer, lock: bool) -> Result<Found, EngineError> {
+/// Finds a customer by number, or the middle one of those with the same name, rounded up (2.5.2.2).
+fn find(session: &mut Session, customer: &Customer, lock: bool) -> Result<Found, EngineError> {
     use Statement::{CustomerById, CustomerByIdLocked, CustomersByName, CustomersByNameLocked};
     let place = [id(customer.warehouse), id(customer.district)];
     let [w, d] = place;
@@ -225,7 +231,7 @@ fn find(desk: &mut Desk, customer: &Customer, lock: bool) -> Result<Found, Engin
             } else {
                 CustomerById
             };
-            let reply = desk.ask(statement, &[w, d, id(*number)])?.only_row()?;
+            let reply = session.ask(statement, &[w, d, id(*number)])?.only_row()?;
             (reply, 0, Some(*number))
         }
         Who::LastName(name) => {
@@ -234,7 +240,7 @@ fn find(desk: &mut Desk, customer: &Customer, lock: bool) -> Result<Found, Engin
             } else {
                 CustomersByName
             };
-            let reply = desk.ask(statement, &[w, d, Value::Text(name.as_str().into())])?;
+            let reply = session.ask(statement, &[w, d, Value::Text(name.as_str().into())])?;
             let rows = reply.rows();
             if rows == 0 {
                 return Err(reply.odd(format_args!("no customer {name}")));
@@ -254,21 +260,21 @@ fn find(desk: &mut Desk, customer: &Customer, lock: bool) -> Result<Found, Engin
     })
 }
 
-/// Longest text of `c_data`.
+/// Maximum length of `c_data`.
 const DATA_LENGTH_MAX: usize = 500;
 
-fn pay(desk: &mut Desk, payment: &Payment, now: i64) -> Result<Done, EngineError> {
+fn pay(session: &mut Session, payment: &Payment, now: i64) -> Result<TransactionEnd, EngineError> {
     let (w, d) = (id(payment.warehouse), id(payment.district));
     let amount = Value::cents(payment.cents);
-    desk.change(Statement::PaymentWarehouse, &[amount.clone(), w.clone()])?;
-    let warehouse = desk.ask(Statement::PaymentWarehouseAddress, slice::from_ref(&w))?;
+    session.change(Statement::PaymentWarehouse, &[amount.clone(), w.clone()])?;
+    let warehouse = session.ask(Statement::PaymentWarehouseAddress, slice::from_ref(&w))?;
     let mut history = warehouse.only_row()?.text(0, 5)?.to_owned();
     let of_district = [amount.clone(), w.clone(), d.clone()];
-    desk.change(Statement::PaymentDistrict, &of_district)?;
-    let district = desk.ask(Statement::PaymentDistrictAddress, &[w.clone(), d.clone()])?;
+    session.change(Statement::PaymentDistrict, &of_district)?;
+    let district = session.ask(Statement::PaymentDistrictAddress, &[w.clone(), d.clone()])?;
     history = format!("{history}    {}", district.only_row()?.text(0, 5)?);
-    let lock = desk.isolation == Isolation::ReadCommitted;
-    let found = find(desk, &payment.customer, lock)?;
+    let lock = session.isolation == Isolation::ReadCommitted;
+    let found = find(session, &payment.customer, lock)?;
     let c_w = id(payment.customer.warehouse);
     let c_d = id(payment.customer.district);
     let of_customer = [c_w.clone(), c_d.clone(), id(found.id)];
@@ -278,7 +284,7 @@ fn pay(desk: &mut Desk, payment: &Payment, now: i64) -> Result<Done, EngineError
         id(found.payments + 1),
     ];
     if found.bad_credit {
-        let data = desk.ask(Statement::PaymentCustomerData, &of_customer)?;
+        let data = session.ask(Statement::PaymentCustomerData, &of_customer)?;
         let mut data = format!(
             "{} {} {} {} {} {} | {}",
             found.id,
@@ -295,65 +301,77 @@ fn pay(desk: &mut Desk, payment: &Payment, now: i64) -> Result<Done, EngineError
         data.truncate(data.floor_char_boundary(DATA_LENGTH_MAX));
         row.push(Value::text(data));
         row.extend(of_customer);
-        desk.change(Statement::PaymentCustomerBad, &row)?;
+        session.change(Statement::PaymentCustomerBad, &row)?;
     } else {
         row.extend(of_customer);
-        desk.change(Statement::PaymentCustomer, &row)?;
+        session.change(Statement::PaymentCustomer, &row)?;
     }
     let kept = [c_d, c_w, id(found.id), d, w, Value::Timestamp(now), amount];
     let mut kept = kept.to_vec();
     kept.push(Value::text(history));
-    desk.change(Statement::PaymentHistory, &kept)?;
-    desk.commit(0)
+    session.change(Statement::PaymentHistory, &kept)?;
+    session.commit(0)
 }
 
-fn order_status(desk: &mut Desk, customer: &Customer) -> Result<Done, EngineError> {
-    let found = find(desk, customer, false)?;
+fn order_status(session: &mut Session, customer: &Customer) -> Result<TransactionEnd, EngineError> {
+    let found = find(session, customer, false)?;
     let (w, d) = (id(customer.warehouse), id(customer.district));
-    let order = desk.ask(
+    let order = session.ask(
         Statement::OrderStatusOrder,
         &[w.clone(), d.clone(), id(found.id)],
     )?;
     let o = id(order.only_row()?.integer(0, 0)?);
-    let lines = desk.ask(Statement::OrderStatusLines, &[o, d, w])?;
+    let lines = session.ask(Statement::OrderStatusLines, &[o, d, w])?;
     if !(5..=15).contains(&lines.rows()) {
         return Err(lines.odd(format_args!("{} lines of an order", lines.rows())));
     }
-    desk.commit(0)
+    session.commit(0)
 }
 
-fn deliver(desk: &mut Desk, w: u32, carrier: u32, now: i64) -> Result<Done, EngineError> {
+fn deliver(
+    session: &mut Session,
+    w: u32,
+    carrier: u32,
+    now: i64,
+) -> Result<TransactionEnd, EngineError> {
     let mut deliveries = 0;
     for d in 1..=DISTRICTS {
         let (w, d) = (id(w), id(d));
-        let order = desk.ask(Statement::DeliveryOrder, &[d.clone(), w.clone()])?;
+        let order = session.ask(Statement::DeliveryOrder, &[d.clone(), w.clone()])?;
         if order.rows() == 0 {
-            // None waits here (2.7.4.2).
+            // No order is waiting in this district (2.7.4.2).
             continue;
         }
         let keys = [id(order.only_row()?.integer(0, 0)?), d.clone(), w.clone()];
         let with = |value: Value<'static>| [&[value], keys.as_slice()].concat();
-        desk.change(Statement::DeliveryDone, &keys)?;
-        let customer = desk.ask(Statement::DeliveryCustomer, &keys)?;
+        session.change(Statement::DeliveryDone, &keys)?;
+        let customer = session.ask(Statement::DeliveryCustomer, &keys)?;
         let customer = id(customer.only_row()?.integer(0, 0)?);
-        desk.change(Statement::DeliveryCarrier, &with(id(carrier)))?;
+        session.change(Statement::DeliveryCarrier, &with(id(carrier)))?;
         let dated = with(Value::Timestamp(now));
-        desk.ask(Statement::DeliveryDate, &dated)?.changed_some()?;
-        let sum = desk.ask(Statement::DeliverySum, &keys)?;
+        session
+            .ask(Statement::DeliveryDate, &dated)?
+            .changed_some()?;
+        let sum = session.ask(Statement::DeliverySum, &keys)?;
         let total = Value::cents(sum.only_row()?.cents(0, 0)?);
-        desk.change(Statement::DeliveryBalance, &[total, w, d, customer])?;
+        session.change(Statement::DeliveryBalance, &[total, w, d, customer])?;
         deliveries += 1;
     }
-    desk.commit(deliveries)
+    session.commit(deliveries)
 }
 
-fn stock_level(desk: &mut Desk, w: u32, d: u32, threshold: u32) -> Result<Done, EngineError> {
-    /// Orders that are looked at (2.8.2.2).
+fn stock_level(
+    session: &mut Session,
+    w: u32,
+    d: u32,
+    threshold: u32,
+) -> Result<TransactionEnd, EngineError> {
+    /// The number of last orders examined (2.8.2.2).
     const ORDERS: u32 = 20;
-    let district = desk.ask(Statement::StockLevelDistrict, &[id(w), id(d)])?;
+    let district = session.ask(Statement::StockLevelDistrict, &[id(w), id(d)])?;
     let next = district.only_row()?.integer(0, 0)?;
     let first = next.saturating_sub(ORDERS);
-    let count = desk.ask(
+    let count = session.ask(
         Statement::StockLevelCount,
         &[
             id(w),
@@ -365,5 +383,5 @@ fn stock_level(desk: &mut Desk, w: u32, d: u32, threshold: u32) -> Result<Done, 
         ],
     )?;
     count.only_row()?.integer(0, 0)?;
-    desk.commit(0)
+    session.commit(0)
 }

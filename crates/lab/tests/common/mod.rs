@@ -1,4 +1,4 @@
-//! A made-up run of two tests, for tests of what is said about runs.
+//! A made-up run of two tests, for tests of the evaluation.
 #![allow(dead_code, reason = "each test file takes what it needs from here")]
 
 use std::collections::HashMap;

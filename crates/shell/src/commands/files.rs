@@ -90,7 +90,7 @@ pub(super) const COMMANDS: &[Command] = &[
     },
 ];
 
-/// Files that may read each other in a chain.
+/// How deeply files may include each other.
 const READ_DEPTH_MAX: usize = 20;
 
 fn open_file(path: &str) -> Result<File, ShellError> {
@@ -216,7 +216,7 @@ fn open(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
     let opened = open_with_key(shell, path.as_deref())?;
     shell.replace_database(opened.database);
     if let Some(error) = opened.refused {
-        // What follows in a script counts on the key.
+        // The rest of the script relies on the key.
         return Err(ShellError::KeyNotTaken(Box::new(error.into())));
     }
     if shell.database.is_locked() {
@@ -232,7 +232,7 @@ fn open(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
     Ok(Flow::Continue)
 }
 
-/// Opens a database by the key that was named for the session, or one that a person is asked for.
+/// Opens a database with the session's named key, or with a passphrase that is asked for.
 fn open_with_key(shell: &mut Shell, path: Option<&Path>) -> Result<Opened, ShellError> {
     let options = shell.database.options;
     let wants_key = match path.map(file_kind).transpose()? {

@@ -1,4 +1,4 @@
-//! Dot commands about keys: words for the user, work for the store.
+//! Dot commands about keys; the store does the work.
 
 use super::{Command, Takes, at_most_one, usage};
 use crate::database::{Database, access};
@@ -60,7 +60,7 @@ pub(super) const COMMANDS: &[Command] = &[
     },
 ];
 
-/// The passphrase behind the command, or one that is asked for.
+/// The passphrase given as argument, or one that is asked for.
 fn passphrase(
     shell: &mut Shell,
     arguments: &[String],
@@ -114,7 +114,7 @@ fn encrypt(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> 
             shell.replace_database(database);
         }
         _ => {
-            // The plain connection gives up the file before it is replaced.
+            // Releases the file before it is replaced.
             let waiting = Database::open(None, None, options)?;
             shell.replace_database(waiting);
             let converted =
@@ -153,7 +153,7 @@ fn decrypt(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> 
     Ok(Flow::Continue)
 }
 
-/// Refuses where there is no encrypted, opened database.
+/// Fails unless an encrypted database is open.
 fn check_encrypted(shell: &Shell) -> Result<(), ShellError> {
     let path = shell.database.file()?;
     match status(shell.database.connection())

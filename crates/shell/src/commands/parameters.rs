@@ -1,4 +1,4 @@
-//! Dot commands about parameters of statements.
+//! Dot commands about statement parameters.
 
 use super::{Command, Takes, usage};
 use crate::error::ShellError;
@@ -28,7 +28,7 @@ fn parameter(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError
         }
         ["unset", name] => shell.parameters.unset(name),
         ["clear"] => shell.parameters.clear(),
-        // SQLite's own shell makes a table here.
+        // In SQLite's own shell this creates a table.
         ["init"] => {}
         ["list"] => list(shell)?,
         _ => return usage(),
@@ -36,7 +36,7 @@ fn parameter(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError
     Ok(Flow::Continue)
 }
 
-/// The value of an expression, or the text itself where it is none.
+/// The value of the text as an SQL expression, or the text itself if it is not one.
 fn evaluated(shell: &Shell, text: &str) -> Value {
     let sql = format!("SELECT ({text}\n)");
     let connection = shell.database.connection();

@@ -1,4 +1,4 @@
-//! Dot commands about what is in the database.
+//! Dot commands about the schema of the database.
 
 use super::{Command, Takes, at_most_one, usage};
 use crate::error::ShellError;
@@ -55,7 +55,7 @@ fn database_names(shell: &Shell) -> Result<Vec<String>, ShellError> {
     Ok(names.collect::<Result<_, _>>()?)
 }
 
-/// Names from every open database; those of attached ones carry the name of the database.
+/// Names from all open databases; those of attached ones are qualified.
 fn names(shell: &Shell, condition: &str, pattern: Option<&str>) -> Result<Vec<String>, ShellError> {
     let mut found = Vec::new();
     for database in database_names(shell)? {
@@ -157,7 +157,7 @@ fn databases(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError
     Ok(Flow::Continue)
 }
 
-/// How a database is kept, in words.
+/// How a database is stored, in words.
 fn kept(shell: &Shell, name: &str, file: &str) -> String {
     if file.is_empty() {
         return "in memory".to_owned();

@@ -1,4 +1,4 @@
-//! Dot commands that change how the shell behaves: modes, headers, timer and the like.
+//! Dot commands for settings of the shell: modes, headers, timer and the like.
 
 use super::{Command, ON_OR_OFF, Takes, at_most_one, exactly_one, on_or_off, usage};
 use crate::error::ShellError;
@@ -136,7 +136,7 @@ fn explain(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> 
     Ok(Flow::Continue)
 }
 
-/// What a column may be wide, in characters, to either side.
+/// Maximum width of a column, in characters, for either alignment.
 const WIDTH_MAX: i32 = 10_000;
 
 fn width(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError> {
@@ -211,7 +211,7 @@ fn separator(shell: &mut Shell, arguments: &[String]) -> Result<Flow, ShellError
     Ok(Flow::Continue)
 }
 
-/// `\t`, `\n` and `\r` are understood without quotes too, as people write them.
+/// Also accepts unquoted `\t`, `\n` and `\r`, as people write them.
 fn unescape(text: &str) -> String {
     text.replace("\\t", "\t")
         .replace("\\n", "\n")

@@ -1,11 +1,11 @@
-//! Values with separators: list, csv, tabs, ascii.
+//! Delimited modes: list, csv, tabs, ascii.
 
 use super::{Renderer, plain};
 use crate::style::{Mode, Style};
 use rusqlite::types::ValueRef;
 use std::io::{self, Write};
 
-/// Writes each row as soon as it comes.
+/// Writes each row immediately.
 pub(super) struct Delimited {
     style: Style,
 }

@@ -1,4 +1,4 @@
-//! What `EXPLAIN` and `EXPLAIN QUERY PLAN` tell, as SQLite's own shell lays it out:
+//! Layout of `EXPLAIN` and `EXPLAIN QUERY PLAN`, like that of SQLite's own shell:
 //! <https://www.sqlite.org/eqp.html>, <https://www.sqlite.org/opcode.html>.
 
 use super::Renderer;
@@ -29,7 +29,7 @@ impl Plan {
                 None => ("`--", "   "),
             };
             writeln!(output, "{prefix}{branch}{}", step.detail)?;
-            // A step is numbered later than the one that it is part of, so this ends.
+            // A step has a higher number than its parent, so this terminates.
             if step.id > parent {
                 self.draw(output, step.id, &format!("{prefix}{below}"))?;
             }
@@ -59,13 +59,13 @@ impl Renderer for Plan {
     }
 }
 
-/// Instructions of the virtual machine, those within a loop indented.
+/// Instructions of the virtual machine, with loops indented.
 #[derive(Default)]
 pub(crate) struct Program {
     instructions: Vec<Vec<String>>,
 }
 
-/// The columns, and their least widths.
+/// The columns, with their minimum widths.
 const COLUMNS: [(&str, usize); 8] = [
     ("addr", 4),
     ("opcode", 13),
@@ -77,9 +77,9 @@ const COLUMNS: [(&str, usize); 8] = [
     ("comment", 13),
 ];
 
-/// Instructions that jump back to the beginning of a loop, whose address is in `p2`.
+/// Instructions that jump back to the start of a loop, whose address is in `p2`.
 const END_OF_LOOP: [&str; 5] = ["Next", "Prev", "SorterNext", "VNext", "VPrev"];
-/// Instructions to which a `Goto` jumps back where a loop begins.
+/// Instructions that start a loop if a `Goto` jumps back to them.
 const BEGINNING_OF_LOOP: [&str; 5] = ["RowSetRead", "SeekGT", "SeekLT", "Rewind", "Yield"];
 
 impl Program {
@@ -87,7 +87,7 @@ impl Program {
         &self.instructions[instruction][column]
     }
 
-    /// How deep in loops each instruction is.
+    /// The loop depth of each instruction.
     fn depths(&self) -> Vec<usize> {
         let addresses: HashMap<&str, usize> = (0..self.instructions.len())
             .map(|place| (self.field(place, 0), place))

@@ -1,4 +1,4 @@
-//! Modes that know the width of every value before they write the first: column, box, table,
+//! Modes that need the width of every value before they write the first: column, box, table,
 //! markdown.
 
 use super::{Renderer, plain};
@@ -16,13 +16,13 @@ pub(super) struct Frame {
     /// Line under the headers.
     middle: [&'static str; 3],
     bottom: Option<[&'static str; 3]>,
-    /// What these lines are made of.
+    /// The character of these lines.
     dash: &'static str,
     /// Left border, between columns, right border.
     row: [&'static str; 3],
-    /// Spaces on each side of a value that the lines run over too.
+    /// Padding on each side of a value, which the lines cover too.
     padding: usize,
-    /// Markdown knows no line breaks and gives meaning to a bar.
+    /// Markdown does not support line breaks, and a bar must be escaped.
     markdown: bool,
 }
 
@@ -78,18 +78,18 @@ pub(super) struct Grid {
     rows: Vec<Vec<Cell>>,
 }
 
-/// A value as it is drawn, line by line.
+/// A formatted value, line by line.
 struct Cell {
     text: String,
     is_null: bool,
 }
 
-/// Where lines of values stand in their column.
+/// Alignment of a value's lines in its column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Alignment {
     /// In the middle.
     Header,
-    /// As `.width` says.
+    /// According to `.width`.
     Value,
 }
 
@@ -133,7 +133,7 @@ impl Grid {
         widths
     }
 
-    /// One line of a cell with the spaces around it.
+    /// One line of a cell, with padding.
     fn drawn(
         &self,
         cell: &Cell,
@@ -203,7 +203,7 @@ impl Renderer for Grid {
         let cells = columns.iter().enumerate().map(|(column, name)| {
             let mut text = self.cell(column, name.as_bytes());
             if self.width_wanted(column) > 0 {
-                // A name that is too long for its column is cut.
+                // A name that is too long for its column is truncated.
                 text.truncate(text.find('\n').unwrap_or(text.len()));
             }
             Cell {
@@ -243,7 +243,7 @@ impl Renderer for Grid {
     }
 }
 
-/// Lines of at most this width.
+/// Wraps a text into lines of at most this width.
 fn wrapped(text: &str, width: usize) -> String {
     let mut lines = String::with_capacity(text.len() + text.len() / width);
     let mut column = 0;
@@ -262,7 +262,7 @@ fn wrapped(text: &str, width: usize) -> String {
     lines
 }
 
-/// Control characters in caret notation, so that no value steers the terminal.
+/// Shows control characters in caret notation, so that no value controls the terminal.
 fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,11 +1,11 @@
-//! Mode json: an array of objects, a row on a line.
+//! Mode json: an array of objects, one row per line.
 
 use super::Renderer;
 use crate::number;
 use rusqlite::types::ValueRef;
 use std::io::{self, Write};
 
-/// Writes each row as soon as it comes.
+/// Writes each row immediately.
 #[derive(Default)]
 pub(super) struct Json {
     keys: Vec<String>,
@@ -41,10 +41,10 @@ fn json_value(value: ValueRef<'_>) -> String {
     match value {
         ValueRef::Null => "null".to_owned(),
         ValueRef::Integer(integer) => integer.to_string(),
-        // JSON has no infinity; readers take a number beyond their range for one.
+        // JSON has no infinity; readers take a number that exceeds their range for one.
         ValueRef::Real(real) => number::literal(real),
         ValueRef::Text(bytes) => string(&String::from_utf8_lossy(bytes)),
-        // A byte as the character of the same number, as SQLite's own shell does.
+        // Each byte as the character with the same code, like SQLite's own shell.
         ValueRef::Blob(bytes) => string(&bytes.iter().copied().map(char::from).collect::<String>()),
     }
 }

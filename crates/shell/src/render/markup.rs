@@ -61,7 +61,7 @@ impl Renderer for Html {
     }
 }
 
-/// One value on a line, rows apart by an empty line.
+/// One value per line, with an empty line between rows.
 pub(super) struct Line {
     style: Style,
     columns: Vec<String>,

@@ -1,4 +1,4 @@
-//! The lines of a session: to statements and dot commands, failures counted.
+//! Runs the lines of a session as statements and dot commands, and counts failures.
 
 use std::io::{self, Write};
 
@@ -10,11 +10,12 @@ use crate::pending::{Pending, wipe};
 use crate::secrecy;
 
 impl Shell {
-    /// Runs all lines of a source and finishes the output. Yields the exit status: 0, or 1 when
-    /// anything failed, or what `.exit CODE` said.
+    /// Runs all lines of a source and finishes the output. Returns the exit status: 0, 1 if
+    /// anything failed, or the status of `.exit CODE`.
     ///
     /// # Errors
-    /// When the input cannot be read or the output not be written.
+    ///
+    /// If the input cannot be read or the output cannot be written.
     pub fn run(&mut self, lines: &mut dyn LineSource) -> io::Result<u8> {
         self.run_lines(lines, None)?;
         self.finish()
@@ -27,11 +28,12 @@ impl Shell {
         Ok(self.exit_status.unwrap_or(u8::from(failed)))
     }
 
-    /// Runs arguments of the command line, each a text of its own: its last statement ends with
-    /// it. Yields the exit status as [`Shell::run`] does.
+    /// Runs command-line arguments, each as a separate text: its last statement ends with it.
+    /// Returns the exit status as [`Shell::run`] does.
     ///
     /// # Errors
-    /// When the output cannot be written.
+    ///
+    /// If the output cannot be written.
     pub fn run_arguments(&mut self, arguments: &[String]) -> io::Result<u8> {
         for (index, argument) in arguments.iter().enumerate() {
             let name = format!("argument {}", index + 1);
@@ -43,7 +45,7 @@ impl Shell {
         self.finish()
     }
 
-    /// Runs all lines of a source; `name` is where they come from.
+    /// Runs all lines of a source with this name.
     pub(crate) fn run_lines(
         &mut self,
         lines: &mut dyn LineSource,
@@ -113,7 +115,7 @@ impl Shell {
         if pending.scanner.at_rest() {
             pending.clear(number + 1);
         } else if start > 0 {
-            // What is left starts on this line; its scanner has read it already.
+            // The rest starts on this line, which its scanner has read already.
             let rest = pending.text.split_off(start);
             pending.clear(number);
             pending.text = rest;
@@ -122,7 +124,7 @@ impl Shell {
         Ok(Flow::Continue)
     }
 
-    /// The last statement may do without its semicolon.
+    /// The last statement may lack its semicolon.
     fn run_rest(&mut self, pending: &mut Pending, name: Option<&str>) -> io::Result<Flow> {
         let Some(start) = pending.scanner.pending_start() else {
             return Ok(Flow::Continue);
@@ -143,7 +145,7 @@ impl Shell {
         commands::run(self, line).map_err(|error| self.explain(error))
     }
 
-    /// Writes down a failure and decides whether to go on.
+    /// Reports a failure and decides whether to continue.
     fn settle(
         &mut self,
         result: Result<Flow, ShellError>,

@@ -1,4 +1,4 @@
-//! The samples that SQLCipher itself wrote, and the parameters to read them with.
+//! Sample files written by SQLCipher itself, and the parameters to read them with.
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ impl Case {
         Some(parse_salt(text).expect("a salt"))
     }
 
-    /// What the options leave open is tried as the program tries it.
+    /// Tries the missing options in the same way as the program does.
     pub fn candidates(&self) -> Vec<Candidate> {
         let text = |name: &str| self.options.get(name).map(String::as_str);
         let number = |name: &str| Some(text(name)?.parse::<u32>().expect("a number"));

@@ -1,4 +1,4 @@
-//! A shared library to load: SQLite's source, found where cargo keeps it, compiled for the test.
+//! A shared library to load: SQLite's source from cargo's registry, compiled for the test.
 #![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
 use std::fs;
@@ -11,8 +11,8 @@ use sqlite_api::Library;
 /// A compile option that the linked library does not have.
 pub const MARK: &str = "LIKE_DOESNT_MATCH_BLOBS";
 
-/// An SQLite that is not the linked one. Without optimisation it is compiled in some seconds, once
-/// for each process of tests.
+/// An SQLite other than the linked one. It compiles without optimisation in a few seconds, once per
+/// test process.
 pub fn loaded() -> &'static Library {
     static LOADED: OnceLock<&'static Library> = OnceLock::new();
     LOADED.get_or_init(|| {
@@ -38,7 +38,7 @@ pub fn library(folder: &Path, name: &str, source: &str) -> PathBuf {
     output
 }
 
-/// Where the package of the linked SQLite keeps its source.
+/// The folder with the source of the linked SQLite's package.
 fn amalgamation() -> PathBuf {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version=1", "--locked", "--offline"])

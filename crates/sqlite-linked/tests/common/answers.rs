@@ -1,4 +1,4 @@
-//! What a statement answers, in a form that two engines can be compared by.
+//! Results of statements, in a form that allows comparing two engines.
 
 use rusqlite::Connection;
 use rusqlite::types::Value;

@@ -1,6 +1,6 @@
-//! Real processes: the test binary runs itself, as one hidden test that plays a part.
+//! Real processes: the test binary runs itself, as a hidden test with a role.
 //!
-//! The parts report on the error stream, which Rust does not buffer and the test harness does not
+//! Children report on standard error, which Rust does not buffer and the test harness does not
 //! write to: a line is in the pipe when the call returns, and survives the death of its writer.
 
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -10,16 +10,16 @@ const PART: &str = "STRONGROOM_TEST_PART";
 const URI: &str = "STRONGROOM_TEST_URI";
 const DETAIL: &str = "STRONGROOM_TEST_DETAIL";
 
-/// What a process was started to do.
+/// The role of a child process.
 pub struct Part {
     pub name: String,
     pub uri: String,
-    /// Further words, as the part understands them.
+    /// Further arguments.
     pub detail: Vec<String>,
 }
 
 impl Part {
-    /// The part of this process, or `None` in an ordinary test run.
+    /// The role of this process, or `None` in an ordinary test run.
     pub fn mine() -> Option<Self> {
         let read = |name: &str| std::env::var(name).ok();
         Some(Part {
@@ -33,14 +33,14 @@ impl Part {
     }
 }
 
-/// Reports a line, in one write: whoever is killed has reported all of it or nothing.
+/// Reports a line in one write, so that a process that is killed has reported all of it or nothing.
 pub fn report(line: &str) {
     std::io::stderr()
         .write_all(format!("{line}\n").as_bytes())
         .expect("reported");
 }
 
-/// A process that plays a part.
+/// A child process with a role.
 pub struct Player {
     child: Child,
     orders: ChildStdin,
@@ -48,7 +48,7 @@ pub struct Player {
 }
 
 impl Player {
-    /// Starts this binary again with only `hidden_test`, which is to call [`Part::mine`].
+    /// Restarts this binary with only `hidden_test`, which must call [`Part::mine`].
     pub fn start(hidden_test: &str, name: &str, uri: &str, detail: &str) -> Self {
         let binary = std::env::current_exe().expect("a binary");
         let mut child = Command::new(binary)
@@ -70,19 +70,19 @@ impl Player {
         }
     }
 
-    /// Gives the part an order, a line on its standard input.
-    pub fn tell(&mut self, order: &str) {
+    /// Sends the child an order, a line on its standard input.
+    pub fn send(&mut self, order: &str) {
         let line = format!("{order}\n");
-        // A part that has died is found when its answer is read.
+        // A dead child is noticed when its answer is read.
         let _ = self.orders.write_all(line.as_bytes());
     }
 
-    /// The next line of the part, or `None` when it has ended.
+    /// The child's next line, or `None` when it has ended.
     pub fn line(&mut self) -> Option<String> {
         self.lines.next().map(|line| line.expect("readable"))
     }
 
-    /// Kills the process as nothing can prevent, and returns what it had still reported.
+    /// Kills the process with SIGKILL, and returns what it had reported before.
     pub fn kill(mut self) -> Vec<String> {
         self.child.kill().expect("killed");
         let rest = self.lines.by_ref().map(|line| line.expect("readable"));
@@ -91,15 +91,15 @@ impl Player {
         rest
     }
 
-    /// Waits for the end of a part that must succeed, and returns what it had still reported.
+    /// Waits for a child that must succeed, and returns what it still reported.
     pub fn finish(mut self) -> Vec<String> {
-        let said: Vec<String> = self
+        let reported: Vec<String> = self
             .lines
             .by_ref()
             .map(|line| line.expect("readable"))
             .collect();
         let status = self.child.wait().expect("ended");
-        assert!(status.success(), "{status}:\n{}", said.join("\n"));
-        said
+        assert!(status.success(), "{status}:\n{}", reported.join("\n"));
+        reported
     }
 }

@@ -1,4 +1,4 @@
-//! Files edited behind SQLite's back, and processes that are on their own.
+//! Editing files behind SQLite's back, and tests in separate processes.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -7,12 +7,12 @@ use rusqlite::Connection;
 
 use super::{Room, open_uri};
 
-/// Pages begin here.
+/// Offset of the first page.
 pub const PAGES_OFFSET: usize = page_codec::header::REGION_SIZE;
 /// Page size of the databases that are edited.
 pub const PAGE_SIZE: usize = 4096;
 
-/// Changes the bytes of a file that nobody has open.
+/// Changes the bytes of a file that is not open.
 pub fn edit(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     let mut bytes = std::fs::read(path).expect("readable");
     change(&mut bytes);
@@ -24,7 +24,8 @@ pub fn page_offset(number: usize) -> usize {
     PAGES_OFFSET + (number - 1) * PAGE_SIZE
 }
 
-/// The text of row `a` in version `version` of the table that [`fill`] makes; of one size.
+/// The text of row `a` in version `version` of the table that [`fill`] creates; all versions have
+/// the same size.
 pub fn row_text(a: i64, version: u8) -> String {
     format!("{version}-{a:06}/").repeat(20)
 }
@@ -45,7 +46,7 @@ pub fn fill(connection: &Connection, table: &str, rows: i64) {
     connection.execute_batch("COMMIT").expect("commits");
 }
 
-/// Reads a table to its end or to the first error; every row read on the way must be right.
+/// Reads a table to its end or to the first error; every row read must be right.
 pub fn read_rows(connection: &Connection, table: &str) -> Result<i64, Failure> {
     let mut count = 0;
     let mut statement = connection
@@ -92,7 +93,7 @@ impl Failure {
     }
 }
 
-/// The failure of a statement that must fail.
+/// Runs a statement that must fail, and returns its failure.
 pub fn failure(connection: &Connection, sql: &str) -> Failure {
     let error = connection
         .prepare(sql)
@@ -105,8 +106,8 @@ pub fn failure(connection: &Connection, sql: &str) -> Failure {
     Failure::new(connection, error)
 }
 
-/// The URI of a database in the room with these parameters and no key of the room's; SQL may change
-/// its keys.
+/// The URI of a database in the room with these parameters and without the room's key; SQL may
+/// change its keys.
 pub fn uri(room: &Room, name: &str, parameters: &str) -> String {
     let path = room.path(name);
     format!(
@@ -120,7 +121,7 @@ pub fn open(room: &Room, name: &str, parameters: &str) -> Connection {
     open_uri(&uri(room, name, parameters))
 }
 
-/// Asserts that a statement fails for want of the right key, header or file, and what is said.
+/// Asserts that a statement fails because key, header or file is wrong, with this message.
 pub fn assert_refused(connection: &Connection, sql: &str, said: &str) {
     let failure = failure(connection, sql);
     assert_eq!(
@@ -138,7 +139,7 @@ pub fn is_inside(test: &str) -> bool {
     std::env::var(INSIDE).is_ok_and(|inside| inside == test)
 }
 
-/// A process that runs one test of this binary and nothing else.
+/// A process that runs only one test of this binary.
 pub fn own_process(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this binary"));
     command
@@ -150,8 +151,8 @@ pub fn own_process(test: &str) -> Command {
     command
 }
 
-/// Runs `inside` in a process of its own, with these environment variables: for what is global to
-/// a process.
+/// Runs `inside` in a separate process with these environment variables, for tests of process-wide
+/// state.
 pub fn in_own_process(test: &str, environment: &[(&str, &str)], inside: impl FnOnce()) {
     if is_inside(test) {
         return inside();

@@ -1,4 +1,4 @@
-//! What a process that dies leaves behind: the files as they stand at that moment.
+//! What a process leaves behind when it dies: copies of the files at that time.
 
 use std::path::{Path, PathBuf};
 
@@ -6,8 +6,8 @@ use rusqlite::Connection;
 
 use super::{Room, open_uri};
 
-/// Copies a database with its journals and what a rotation has beside it, without shared memory,
-/// which dies with its users.
+/// Copies a database with its journals and the double-write file of a rotation, but without shared
+/// memory, which disappears with its users.
 pub fn copy_database(from: &Path, to: &Path) {
     for suffix in ["", "-journal", "-wal", "-rekey"] {
         let (source, target) = (with_suffix(from, suffix), with_suffix(to, suffix));
@@ -23,14 +23,14 @@ pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(format!("{}{suffix}", path.display()))
 }
 
-/// Opens what would be found if every process on the database `name` died now.
+/// Opens what would be found if every process using the database `name` died now.
 pub fn open_image(room: &Room, name: &str) -> Connection {
     let image = format!("image-of-{name}");
     copy_database(&room.path(name), &room.path(&image));
     room.open(&image)
 }
 
-/// A database of stock SQLite in the same folder.
+/// A stock SQLite database in the same folder.
 pub fn open_stock(room: &Room, name: &str) -> Connection {
     open_uri(&format!("file:{}", room.path(name).display()))
 }

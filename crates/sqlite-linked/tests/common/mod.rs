@@ -1,4 +1,4 @@
-//! What the tests of the engine share: a folder with a key, and connections in it.
+//! Helpers shared by the engine's tests: a folder with a key, and connections in it.
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 
 pub mod answers;
@@ -49,12 +49,12 @@ impl Room {
         open_uri(&self.uri(name, more))
     }
 
-    /// The database with no key in its URI.
+    /// Opens the database without a key in its URI.
     pub fn open_keyless(&self, name: &str) -> Connection {
         files::open(self, name, "")
     }
 
-    /// Every file in the folder but the keys.
+    /// Every file in the folder except the keys.
     pub fn files(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.folder.path()).expect("readable");
         entries
@@ -94,7 +94,7 @@ pub fn last_error(connection: &Connection) -> String {
         .unwrap_or_default()
 }
 
-/// Whether a file holds these bytes anywhere.
+/// Whether a file contains these bytes.
 pub fn file_contains(path: &Path, needle: &[u8]) -> bool {
     let bytes = std::fs::read(path).expect("readable");
     bytes.windows(needle.len()).any(|window| window == needle)

@@ -1,4 +1,4 @@
-//! Random numbers that a seed repeats exactly (SplitMix64, Steele, Lea and Flood 2014).
+//! Pseudo-random numbers that a seed reproduces exactly (SplitMix64, Steele, Lea and Flood 2014).
 
 /// A generator; the same seed gives the same numbers on every machine.
 #[derive(Clone)]
@@ -32,7 +32,7 @@ impl Random {
     }
 }
 
-/// Seeds to run: the one in `STRONGROOM_TEST_SEED`, else those given.
+/// Seeds to run: the one in `STRONGROOM_TEST_SEED`, else the defaults.
 pub fn seeds(default: impl IntoIterator<Item = u64>) -> Vec<u64> {
     match std::env::var("STRONGROOM_TEST_SEED") {
         Ok(text) => vec![text.parse().expect("STRONGROOM_TEST_SEED is a number")],

@@ -1,18 +1,18 @@
-//! Random SQL whose answers do not depend on how a database is stored.
+//! Random SQL whose results do not depend on how a database is stored.
 
 use super::random::Random;
 
-/// Makes statements. It follows what exists only so far that most of them succeed; those that
+/// Generates statements. It tracks what exists just enough for most of them to succeed; those that
 /// fail must fail on both sides.
 pub struct Statements {
     pub random: Random,
-    /// Whether a transaction is under way.
+    /// Whether a transaction is open.
     pub in_transaction: bool,
     /// With journal_mode=OFF nothing may be rolled back and no statement may fail halfway.
     pub nothing_rolls_back: bool,
 }
 
-/// How statements begin whose rows are not to be compared.
+/// The prefix of statements whose rows are not compared.
 pub const STORAGE_ONLY: &str = "PRAGMA main.";
 
 const TABLES: [&str; 5] = ["one", "two", "three", "temp.four", "keyed"];
@@ -26,7 +26,7 @@ impl Statements {
         }
     }
 
-    /// Statements that make the tables that most others use.
+    /// Statements that create the tables that most others use.
     pub fn beginning() -> Vec<String> {
         let mut all: Vec<String> = TABLES.iter().map(|name| create(name)).collect();
         all.push("CREATE INDEX one_b ON one(b)".to_owned());
@@ -53,7 +53,7 @@ impl Statements {
         1 + self.random.below(120)
     }
 
-    /// From nothing to several pages of any size but the largest.
+    /// From empty to several pages of any size but the largest.
     fn text(&mut self) -> String {
         let size = match self.random.below(20) {
             0 => self.random.below(40_000),
@@ -92,7 +92,7 @@ impl Statements {
             // Fails at some row, after others were changed.
             return format!("UPDATE {table} SET a = a + {modulus}, b = {text} WHERE a > {row}");
         }
-        // `c` is part of a key: to change it may fail halfway.
+        // `c` is part of a key, so changing it may fail halfway.
         let more = if self.nothing_rolls_back {
             ""
         } else {
@@ -144,7 +144,7 @@ impl Statements {
             1 => format!("SELECT count(*), sum(length(b)), sum(c), min(b) FROM {table}"),
             2 => format!("SELECT a, substr(b, 1, 9) FROM {table} ORDER BY b DESC, a LIMIT 20"),
             3 => format!("SELECT c, count(*), max(length(b)) FROM {table} GROUP BY c ORDER BY c"),
-            // A sort that does not fit the cache.
+            // A sort that exceeds the cache.
             4 => format!(
                 "SELECT sum(length(x)) FROM (SELECT l.b || r.c AS x FROM {table} l, {table} r
                  WHERE l.a % 4 = 0 AND length(l.b) < 300 ORDER BY x, r.a)"
@@ -172,7 +172,7 @@ impl Statements {
         let number = self.random.below(40);
         match self.random.below(9) {
             0..2 => "VACUUM".to_owned(),
-            // Its rows are pages that were freed, which depend on the usable size of a page.
+            // Its rows are freed pages, which depend on the usable size of a page.
             2 => format!("{STORAGE_ONLY}incremental_vacuum({number})"),
             3 => format!("PRAGMA auto_vacuum = {}", self.random.below(3)),
             4 => format!(

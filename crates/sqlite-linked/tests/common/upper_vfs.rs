@@ -1,5 +1,5 @@
-//! A VFS above Strongroom's, as tracing, testing and language bindings put one there: its file
-//! objects are its own, and it may hand on copies of names.
+//! A VFS stacked above Strongroom's, as tracing, testing and language bindings do: it has its own
+//! file objects, and may pass on copies of names.
 #![expect(unsafe_code, reason = "SQLite's C interface")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -8,14 +8,14 @@ use std::ptr::null_mut;
 
 use rusqlite::ffi::{self as c, sqlite3_file, sqlite3_io_methods, sqlite3_vfs};
 
-/// What an upper VFS does to what passes through it.
+/// The behaviour of a stacked VFS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Manner {
-    /// It hands on copies of names.
+    /// It passes on copies of names.
     pub copies_names: bool,
-    /// It keeps SQLite's file controls to itself.
+    /// It does not pass on SQLite's file controls.
     pub keeps_controls: bool,
-    /// It reads all of a database when it opens it, before SQLite takes a lock.
+    /// It reads the whole database when opening it, before SQLite takes a lock.
     pub reads_at_open: bool,
 }
 
@@ -32,9 +32,9 @@ struct File {
     keeps_controls: bool,
 }
 
-/// Registers an upper VFS of this name; it stays for the life of the process.
+/// Registers a stacked VFS under this name, for the life of the process.
 pub fn register(name: &str, manner: Manner) {
-    // SAFETY: the names are terminated, and all that SQLite keeps is leaked.
+    // SAFETY: the names are terminated, and everything that SQLite keeps is leaked.
     unsafe {
         let below = c::sqlite3_vfs_find(c"strongroom".as_ptr());
         assert!(!below.is_null(), "Strongroom is registered");
@@ -125,7 +125,7 @@ unsafe fn read_all(file: *mut sqlite3_file) -> c_int {
     }
 }
 
-/// A name with its URI parameters, in memory of its own.
+/// A copy of a name with its URI parameters.
 unsafe fn copied(name: *const c_char, flags: c_int) -> *const c_char {
     // SAFETY: the name of a main database is followed by its parameters.
     unsafe {
@@ -178,7 +178,7 @@ static METHODS: sqlite3_io_methods = sqlite3_io_methods {
     xUnfetch: None,
 };
 
-/// Callbacks that hand a call on as it is.
+/// Callbacks that pass a call on unchanged.
 macro_rules! hand_on {
     ($($name:ident, $method:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {$(
         unsafe extern "C" fn $name(file: *mut sqlite3_file $(, $argument: $type)*) -> $result {
@@ -206,7 +206,7 @@ hand_on! {
 }
 
 unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
-    // SAFETY: as in `hand_on`. What was copied is not needed any more.
+    // SAFETY: as in `hand_on`. The copy is not needed any more.
     unsafe {
         let code = below!(file, xClose);
         let _ = CStr::from_ptr((*file.cast::<File>()).name);

@@ -1,8 +1,8 @@
-//! What a database holds, twice: as rows in SQL, and as the oracle keeps it.
+//! The content of a database, twice: as rows in SQL, and as the oracle's model.
 //!
-//! Each row's filling follows from its id, its version and its size, so a row that is read tells by
-//! itself whether it is whole. A [`Change`] is carried out in SQL by a worker and on a [`State`] by
-//! the oracle; a digest tells whether both came to the same.
+//! Each row's filling is determined by its id, version and size, so a row shows by itself whether
+//! it is intact. A worker applies a [`Change`] in SQL, the oracle applies it to a [`State`];
+//! digests show whether the results are equal.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use rusqlite::{Connection, params};
 
 use crate::common::random::Random;
 
-/// Greatest id of a row.
+/// The largest row id.
 const IDS: u64 = 60;
 /// By how much the fillings of one version are shifted against each other.
 const SHIFT: u64 = 97;
@@ -24,7 +24,7 @@ pub const TABLES: &str = "
     CREATE INDEX by_version ON item(version, id);
     CREATE TABLE history(sequence INTEGER PRIMARY KEY, author INTEGER, seed INTEGER)";
 
-/// One change to the rows of one database, of a version that no other change has.
+/// One change to the rows of one database. Its version is unique.
 #[derive(Clone, Debug)]
 pub enum Change {
     Put {
@@ -65,7 +65,7 @@ impl Change {
         }
     }
 
-    /// As a line of an order; [`Change::parse`] reads it.
+    /// The change as a line of an order; [`Change::parse`] reads it.
     pub fn to_order(&self) -> String {
         match self {
             Change::Put {
@@ -102,7 +102,7 @@ impl Change {
         }
     }
 
-    /// Carries the change out, in one statement.
+    /// Applies the change in one statement.
     pub fn run(&self, connection: &Connection, schema: &str) -> rusqlite::Result<usize> {
         match *self {
             Change::Put {
@@ -186,7 +186,7 @@ impl State {
         }
     }
 
-    /// Count and a fingerprint of the rows, as [`read_digest`] computes it from SQL.
+    /// Count and digest of the rows, as [`read_digest`] computes them from SQL.
     pub fn digest(&self) -> String {
         let rows = self.0.iter();
         digest_of(rows.map(|(id, (version, size))| [*id, *version, *size]))

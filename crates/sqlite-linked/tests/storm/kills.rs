@@ -17,14 +17,14 @@ impl Schedule {
         self.tally.kills += 1;
     }
 
-    /// Whether nothing keeps a connection of our own from reading what a kill left.
+    /// Whether a separate connection could read what a kill left.
     pub fn others_are_out_of_the_way(&self, index: usize) -> bool {
         let out = |session: &Session| session.transaction.is_none() && !session.exclusive;
         let mut others = self.sessions.iter().enumerate();
         others.all(|(other, session)| other == index || out(session))
     }
 
-    /// Killed while it commits: the transaction is there or not, in both databases alike unless
+    /// Killed while it commits: the transaction is there or not, equally in both databases unless
     /// one has a log.
     pub fn kill_in_commit(&mut self, index: usize) {
         if !self.others_are_out_of_the_way(index) {
@@ -57,8 +57,8 @@ impl Schedule {
         self.kill_and_settle(index, &order, outcome);
     }
 
-    /// Whoever finds no other process on a log recovers it, and with it a transaction whose frames
-    /// were whole when its writer was killed, though nobody had been told of them.
+    /// A process that finds no other on a log recovers it. Recovery may include a transaction whose
+    /// frames were complete when its writer was killed, although it was never acknowledged.
     pub fn look_for_ghosts(&mut self) {
         if self.ghosts.iter().flatten().next().is_none() {
             return;

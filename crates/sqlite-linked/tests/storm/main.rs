@@ -1,7 +1,7 @@
-//! Storms: many processes on one database, whose steps a seed interleaves, and kills among them.
+//! Storms: many processes on one database, with steps that a seed interleaves, and with kills.
 //!
-//! An ordinary test run has a sample. `cargo xtask storm` runs for as long as it is told; a seed
-//! that failed is replayed by `STRONGROOM_TEST_SEED`.
+//! An ordinary test run has a sample. `cargo xtask storm` runs for a given time;
+//! `STRONGROOM_TEST_SEED` replays a seed that failed.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -29,7 +29,7 @@ const FIRST_SEED: &str = "STRONGROOM_STORM_SEED";
 const SAMPLE: u64 = 8;
 const STEPS: u64 = 250;
 
-/// Not a test of its own: one process of a gale.
+/// One process of a gale; not a test of its own.
 #[test]
 fn gale_worker() {
     if let Some(part) = Part::mine() {
@@ -37,7 +37,7 @@ fn gale_worker() {
     }
 }
 
-/// Not a test of its own: one process of a storm.
+/// One process of a storm; not a test of its own.
 #[test]
 fn worker() {
     if let Some(part) = Part::mine() {
@@ -50,7 +50,7 @@ fn number_from(variable: &str) -> Option<u64> {
     Some(text.parse().expect("a number"))
 }
 
-/// Runs schedules until the time is over; in an ordinary test run, a few.
+/// Runs schedules until the time is up; in an ordinary test run, a few.
 fn storm(sample: u64, mut run: impl FnMut(u64) -> Tally) {
     let start = Instant::now();
     let mut all = Tally::default();
@@ -74,7 +74,7 @@ fn storm(sample: u64, mut run: impl FnMut(u64) -> Tally) {
     println!("{all:?} in {seconds:.1} s: {schedules:.1} schedules, {steps:.0} steps each second");
 }
 
-/// Runs `inside`; if it panics, tells the log of what had happened before.
+/// Runs `inside`; if it panics, prints the log of the steps before.
 fn with_log(mut schedule: Schedule, steps: u64) -> Tally {
     let result = catch_unwind(AssertUnwindSafe(|| schedule.run(steps)));
     result.unwrap_or_else(|panic| {
@@ -89,6 +89,6 @@ fn schedules_of_several_processes_show_every_reader_its_snapshot() {
 }
 
 #[test]
-fn processes_killed_at_any_moment_lose_no_commit_and_leave_no_half() {
+fn processes_killed_at_any_time_lose_no_commit_and_leave_nothing_half_done() {
     storm(1, parallel::gales);
 }

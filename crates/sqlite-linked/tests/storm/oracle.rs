@@ -1,16 +1,16 @@
-//! What must be seen: the committed states, and what each session sees of them.
+//! The oracle: the committed states, and what each session must see of them.
 
 use std::sync::Arc;
 
 use crate::content::{Change, State};
 
-/// The two databases of a storm: the main one and one that is attached.
+/// The two databases of a storm: the main one and an attached one.
 pub const SCHEMAS: [&str; 2] = ["main", "side"];
 
-/// Both databases as one transaction sees them; `None` where it has not looked yet.
+/// Both databases as one transaction sees them; `None` for one that it has not read yet.
 pub type View = [Option<Arc<State>>; 2];
 
-/// A transaction under way.
+/// An open transaction.
 #[derive(Clone, Default)]
 pub struct Transaction {
     view: View,
@@ -21,14 +21,14 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    /// What the transaction sees of a database, from its first look on.
+    /// What the transaction sees of a database, from its first read on.
     pub fn look(&mut self, database: usize, committed: &Arc<State>) -> Arc<State> {
         let seen = self.view[database].get_or_insert_with(|| committed.clone());
         self.base[database].get_or_insert_with(|| seen.clone());
         seen.clone()
     }
 
-    /// What it sees of the main database, if it has looked.
+    /// What it sees of the main database, if it has read it.
     pub fn main(&self) -> Option<&Arc<State>> {
         self.view[0].as_ref()
     }
@@ -48,7 +48,7 @@ impl Transaction {
         self.savepoints.len()
     }
 
-    /// Back to savepoint `index`, which stays. A snapshot that was taken since stays, too.
+    /// Rolls back to savepoint `index`, which remains. A snapshot taken since remains, too.
     pub fn roll_back_to(&mut self, index: usize) {
         self.savepoints.truncate(index + 1);
         let (view, changed) = self.savepoints[index].clone();
@@ -62,7 +62,7 @@ impl Transaction {
         self.savepoints.truncate(index);
     }
 
-    /// What the databases hold when the transaction is committed.
+    /// The content of the databases if the transaction is committed.
     pub fn outcome(&self, committed: &[Arc<State>; 2]) -> [Arc<State>; 2] {
         [0, 1].map(|database| match &self.view[database] {
             Some(state) if self.changed[database] => state.clone(),

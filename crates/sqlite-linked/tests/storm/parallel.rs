@@ -1,10 +1,10 @@
-//! The gale: workers that run at once, some killed at any moment, while others read, checkpoint,
-//! change keys and rotate.
+//! The gale: workers that run in parallel, some killed at random times, while others read,
+//! checkpoint, change keys and rotate.
 //!
-//! Every transaction follows from a seed that it writes, with its number, into the table `history`.
-//! So at the end the oracle goes through all of history and knows every state there ever was: what
-//! any reader saw must be the state of the number that it read in the same transaction, and what
-//! was acknowledged must be in history.
+//! Every transaction is determined by a seed that it writes, with its number, into the table
+//! `history`. So at the end the oracle replays the history and knows every state there ever was.
+//! What a reader saw must be the state of the number that it read in the same transaction, and
+//! every acknowledged transaction must be in the history.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -21,12 +21,12 @@ use crate::worker::{ask, key_pragma};
 
 const PAGE_SIZE: usize = 1024;
 const MODES: [&str; 4] = ["delete", "truncate", "persist", "wal"];
-/// What the workers do; the first two live to the end.
+/// The roles of the workers; the first two live to the end.
 const ROLES: [&str; 5] = ["reader", "keeper", "writer", "writer", "keeper"];
 /// How many workers a gale kills.
 const VICTIMS: u64 = 8;
 
-/// The changes of a transaction, from its seed; versions are the transaction's alone.
+/// The changes of a transaction, from its seed, with versions unique to it.
 fn changes_of(seed: u64, sequence: u64) -> Vec<Change> {
     let mut random = Random::new(seed);
     let count = 1 + random.below(5);
@@ -50,7 +50,7 @@ pub fn blow(part: &Part) {
     let mut known = (u64::MAX, String::new());
     let (sender, over) = std::sync::mpsc::channel::<()>();
     std::thread::spawn(move || {
-        // The end of the orders is the end of the part.
+        // Ends when the orders end.
         let _ = std::io::stdin().read_line(&mut String::new());
         drop(sender);
     });
@@ -64,7 +64,7 @@ pub fn blow(part: &Part) {
     }
 }
 
-/// Runs statements one by one, again and again while somebody is in the way.
+/// Runs statements one by one, retrying while another connection is in the way.
 fn insist(connection: &Connection, sql: &str) {
     for statement in sql.split(';') {
         while let Err(error) = connection.execute_batch(statement) {
@@ -106,7 +106,7 @@ fn write(connection: &Connection, random: &mut Random) {
     report(&format!("committed {sequence} {seed}"));
 }
 
-/// What may be busy, and changes no content.
+/// Statements that may be busy, and change no content.
 fn keep(connection: &Connection, random: &mut Random) {
     let kind = random.pick(&["PASSIVE", "FULL", "RESTART", "TRUNCATE"]);
     let key = 0x40 + random.below(100) as u8;
@@ -126,7 +126,7 @@ fn keep(connection: &Connection, random: &mut Random) {
     }
 }
 
-/// Reports which transaction was the last, and what the rows were, unless that is `known`.
+/// Reports the last transaction and a digest of the rows, unless it equals `known`.
 fn look(connection: &Connection, known: &mut (u64, String)) {
     insist(connection, "BEGIN");
     let seen = loop {
@@ -181,7 +181,7 @@ impl Reports {
     }
 }
 
-/// One gale in one journal mode. Returns what it came to.
+/// Runs one gale in one journal mode, and returns its counts.
 pub fn gale(seed: u64, mode: &str) -> Tally {
     let mut random = Random::new(seed);
     let room = Room::new();
@@ -194,7 +194,7 @@ pub fn gale(seed: u64, mode: &str) -> Tally {
         let detail = format!("{} {mode}", random.next());
         let mut player = Player::start("gale_worker", role, &uri, &detail);
         if player.line().as_deref() != Some("ready") {
-            // It died of something, which this tells.
+            // It has died; its report says why.
             let said = player.finish();
             panic!("not ready: {said:#?}");
         }
@@ -209,7 +209,7 @@ pub fn gale(seed: u64, mode: &str) -> Tally {
         let dead = std::mem::replace(&mut players[victim], next);
         reports.take(dead.kill());
     }
-    players.iter_mut().for_each(|player| player.tell("enough"));
+    players.iter_mut().for_each(|player| player.send("enough"));
     for player in players {
         reports.take(player.finish());
     }
@@ -235,7 +235,7 @@ pub fn gales(seed: u64) -> Tally {
     all
 }
 
-/// Goes through history and compares with what was reported.
+/// Replays the history and compares it with the reports.
 fn judge(room: &Room, mut reports: Reports) {
     let connection = room.open("gale.db");
     let mut statement = connection

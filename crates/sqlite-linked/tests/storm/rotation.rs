@@ -1,4 +1,4 @@
-//! Rotation of the data key within a schedule: begun by one worker, gone on with by others.
+//! Rotation of the data key within a schedule: begun by one worker, continued by others.
 
 use std::path::Path;
 
@@ -12,13 +12,13 @@ use crate::common::text;
 use crate::schedule::Schedule;
 
 impl Schedule {
-    /// Begins a rotation, goes a few pages on with one, or all the way.
+    /// Begins a rotation, or continues one for a few pages or to its end.
     pub fn rotate(&mut self, index: usize) {
         let mut value = self
             .random
             .pick(&["", "='start'", "='start'", "='1'", "='5'", "='40'", "='40'"]);
         if value.is_empty() && !self.others_are_out_of_the_way(index) {
-            // All at once would wait for them.
+            // Running to the end would wait for the others.
             value = "='start'";
         }
         let answer = self.ask(index, &format!("sql PRAGMA strongroom_rotate{value}"));
@@ -42,7 +42,7 @@ impl Schedule {
         panic!("the rotation does not end: {said}");
     }
 
-    /// A rotation has ended: nothing in the file or its log names another epoch than the current.
+    /// A rotation has ended: nothing in the file or its log is under any epoch but the current one.
     fn assert_one_epoch(&mut self) {
         self.tally.rotations += 1;
         let path = self.room.path("storm.db");

@@ -1,7 +1,7 @@
-//! A schedule: workers whose steps a seed interleaves, one at a time, against the oracle.
+//! A schedule: workers whose steps a seed interleaves, one at a time, checked against the oracle.
 //!
-//! Each step is one call of one worker. No worker waits for another (`busy_timeout` is 0), so what
-//! happens depends on the seed alone, but for what a kill in the middle of a step cuts.
+//! Each step is one call of one worker. No worker waits for another (`busy_timeout` is 0), so
+//! everything depends on the seed alone, except the exact point of a kill within a step.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,11 +24,11 @@ const CIPHERS: [&str; 4] = [
 const PAGE_SIZES: [&str; 6] = ["512", "1024", "1024", "4096", "4096", "65536"];
 const MODES: [&str; 5] = ["wal", "wal", "delete", "truncate", "persist"];
 const CHECKPOINTS: [&str; 4] = ["PASSIVE", "FULL", "RESTART", "TRUNCATE"];
-/// The slots that a schedule fills at most.
+/// The most slots that a schedule fills.
 const SLOTS_USED_MAX: usize = 5;
 const SLOTS: usize = 8;
 
-/// What a schedule came to.
+/// Counts of a schedule.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     pub schedules: u64,
@@ -60,10 +60,10 @@ pub struct Schedule {
     pub room: Room,
     pub sessions: Vec<Session>,
     pub committed: [Arc<State>; 2],
-    /// Unacknowledged transactions of killed writers that a recovery of the log may still bring:
-    /// until somebody writes frames in place of theirs.
+    /// Unacknowledged transactions of killed writers that a recovery of the log may still bring
+    /// back, until another writer overwrites their frames.
     pub ghosts: [Option<Arc<State>>; 2],
-    /// Whether the databases have a write-ahead log, as the oracle knows.
+    /// Whether the databases are in WAL mode, as far as the oracle knows.
     pub wal: [bool; 2],
     /// The number of the key in each slot of the main database.
     pub slots: [Option<u8>; SLOTS],
@@ -76,7 +76,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Makes the databases of a schedule; no worker has them open yet.
+    /// Creates the databases of a schedule; no worker has them open yet.
     pub fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let cipher = random.pick(&CIPHERS);
@@ -111,7 +111,7 @@ impl Schedule {
         schedule
     }
 
-    /// Runs so many steps, then looks at everything once more.
+    /// Runs this many steps, then checks everything once more.
     pub fn run(&mut self, steps: u64) -> Tally {
         for _ in 0..steps {
             let index = self.random.below(self.sessions.len() as u64) as usize;
@@ -136,7 +136,7 @@ impl Schedule {
         format!("file:{}", self.room.path("storm.db").display())
     }
 
-    /// Notes a step, gives the order, and checks what every answer must fulfil.
+    /// Logs a step, gives the order, and checks what every answer must satisfy.
     pub fn ask(&mut self, index: usize, order: &str) -> Answer {
         self.log.push(format!("{index}: {order}"));
         let answer = self.sessions[index].ask(order);
@@ -152,7 +152,7 @@ impl Schedule {
         answer
     }
 
-    /// The oracle and the worker agree whether a transaction is under way.
+    /// Oracle and worker must agree whether a transaction is open.
     pub fn agree(&self, index: usize, answer: &Answer) {
         let expected = self.sessions[index].transaction.is_some();
         assert_eq!(answer.inside, expected, "in a transaction?");
@@ -291,7 +291,7 @@ impl Schedule {
         self.agree(index, &answer);
     }
 
-    /// What the session must see is exactly what it sees.
+    /// The session must see exactly what the oracle says.
     pub fn read(&mut self, index: usize) {
         let database = self.some_database(index);
         let answer = self.ask(index, &format!("read {}", SCHEMAS[database]));
@@ -392,8 +392,8 @@ impl Schedule {
         let mode = self.random.pick(&MODES);
         let database = self.some_database(index);
         let schema = SCHEMAS[database];
-        // A connection that leaves the log keeps what it has cached from before the last
-        // transaction of others: `journal_modes.rs` shows that SQLite does so in clear, too.
+        // A connection that leaves WAL mode keeps what it cached before the last transaction of
+        // others: `journal_modes.rs` shows that SQLite does so on plain files, too.
         if !self.ask(index, &format!("read {schema}")).is_ok() {
             return;
         }
@@ -459,7 +459,7 @@ impl Schedule {
         self.quietly(index, &format!("sql PRAGMA {pragma}"));
     }
 
-    /// The files as they are now, with every process gone, hold what was committed last.
+    /// The files as they are now, with every process dead, contain what was committed last.
     fn look_at_image(&mut self) {
         self.tally.images += 1;
         self.log.push("an image".to_owned());
@@ -471,7 +471,7 @@ impl Schedule {
         assert_holds(&image, ghost.unwrap_or(&self.committed[0]));
     }
 
-    /// A connection of our own, with a key that opens.
+    /// A separate connection, with a key that opens.
     pub fn open_with_key(&mut self, open: impl FnOnce(&Room) -> Connection) -> Connection {
         let slot = self.some_slot();
         let connection = open(&self.room);
@@ -501,7 +501,7 @@ impl Schedule {
         assert_holds(&self.open_side(), &self.committed[1]);
     }
 
-    /// Changes the keys of the main database; a key that was taken away opens it no more.
+    /// Changes the keys of the main database; a removed key must not open it any more.
     fn change_keys(&mut self, index: usize) {
         let used = self.slots.iter().flatten().count();
         let (slot, key) = (self.some_slot(), self.next_key);
@@ -548,7 +548,7 @@ fn open_keyless_image(room: &Room) -> Connection {
     files::open(room, "image-of-storm.db", "")
 }
 
-/// A connection of our own finds exactly this, and everything sound.
+/// A separate connection finds exactly this, and everything intact.
 pub fn assert_holds(connection: &Connection, state: &State) {
     let digest = read_digest(connection, "main").expect("reads");
     assert_eq!(digest, state.digest(), "to hold {}", state.describe());

@@ -1,4 +1,4 @@
-//! One worker as the scheduler knows it.
+//! A worker from the scheduler's side.
 
 use crate::common::children::Player;
 use crate::oracle::Transaction;
@@ -26,7 +26,7 @@ impl Answer {
         self.code == 0
     }
 
-    /// Whether somebody else was in the way.
+    /// Whether another connection was in the way.
     pub fn is_busy(&self) -> bool {
         use rusqlite::ffi::{SQLITE_BUSY, SQLITE_LOCKED};
         [SQLITE_BUSY, SQLITE_LOCKED].contains(&(self.code & 0xff))
@@ -37,10 +37,10 @@ pub struct Session {
     pub player: Option<Player>,
     pub open: bool,
     pub attached: bool,
-    /// Locking mode EXCLUSIVE was asked for.
+    /// Locking mode EXCLUSIVE was requested.
     pub exclusive: bool,
     pub transaction: Option<Transaction>,
-    /// The slot by whose key the database was opened.
+    /// The slot whose key opened the database.
     pub slot: usize,
 }
 
@@ -65,34 +65,34 @@ impl Session {
         }
     }
 
-    /// Gives an order and waits for the answer; panics with what a dying worker said.
+    /// Gives an order and waits for the answer; panics with the message of a dying worker.
     pub fn ask(&mut self, order: &str) -> Answer {
         let player = self.player.as_mut().expect("alive");
-        player.tell(order);
-        let mut said = Vec::new();
+        player.send(order);
+        let mut reported = Vec::new();
         while let Some(line) = player.line() {
             if let Some(answer) = Answer::parse(&line) {
                 return answer;
             }
-            said.push(line);
+            reported.push(line);
         }
-        panic!("the worker died of {order:?}: {said:#?}");
+        panic!("the worker died of {order:?}: {reported:#?}");
     }
 
-    /// Kills the process while it carries out an order, or idles. Returns the answer, if it still
+    /// Kills the process while it executes an order, or idles. Returns the answer, if it still
     /// came.
     pub fn kill(&mut self, order: Option<&str>, spins: u64) -> Option<Answer> {
         let mut player = self.player.take().expect("alive");
         if let Some(order) = order {
-            player.tell(order);
+            player.send(order);
             (0..spins).for_each(|_| std::hint::spin_loop());
         }
-        let said = player.kill();
+        let reported = player.kill();
         assert!(
-            !said.iter().any(|line| line.contains("panicked")),
-            "{said:#?}"
+            !reported.iter().any(|line| line.contains("panicked")),
+            "{reported:#?}"
         );
         *self = Session::new();
-        said.iter().find_map(|line| Answer::parse(line))
+        reported.iter().find_map(|line| Answer::parse(line))
     }
 }

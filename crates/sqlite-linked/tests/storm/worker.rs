@@ -1,4 +1,4 @@
-//! A process of a storm: carries out one order after the other and answers each with one line.
+//! A process of a storm: executes one order after the other and answers each with one line.
 
 use std::io::BufRead;
 use std::path::Path;
@@ -11,10 +11,10 @@ use crate::common::children::{Part, report};
 use crate::common::{last_error, open_uri};
 use crate::content::{Change, read_digest};
 
-/// The word before what a worker answers when it has no connection.
+/// The first word of an answer from a worker without a connection.
 const CLOSED: &str = "closed";
 
-/// The pragma by which a storm gives key number `key`.
+/// The pragma with which a storm gives key number `key`.
 pub fn key_pragma(name: &str, key: u8) -> String {
     format!("PRAGMA {name}=\"x'{}'\"", format!("{key:02x}").repeat(32))
 }
@@ -27,7 +27,7 @@ struct Worker {
     connection: Option<Connection>,
 }
 
-/// Obeys until its orders end.
+/// Executes orders until they end.
 pub fn work(part: &Part) {
     sqlite_linked::register().expect("registers");
     let mut worker = Worker {
@@ -112,7 +112,7 @@ impl Worker {
     }
 }
 
-/// A copy by SQLite's backup interface, with a key of its own.
+/// Copies with SQLite's backup API, under a key for the copy alone.
 fn copy(connection: &Connection, uri: &str, pages: i32) -> Result<Connection, (i32, String)> {
     let mut target = open_uri(&format!("{uri}?vfs=strongroom"));
     ask(&target, &key_pragma("key", 0xee))?;
@@ -138,7 +138,7 @@ fn copy(connection: &Connection, uri: &str, pages: i32) -> Result<Connection, (i
     Err((rusqlite::ffi::SQLITE_BUSY, "others write on".to_owned()))
 }
 
-/// All rows of a statement, values joined by `|`, rows by blanks.
+/// All rows of a statement, values joined by `|`, rows by spaces.
 pub fn ask(connection: &Connection, sql: &str) -> Answer {
     let rows = || -> rusqlite::Result<String> {
         let mut statement = connection.prepare(sql)?;

@@ -1,4 +1,4 @@
-//! Why a copy was not made.
+//! Errors of copies and conversions.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::size_of;
 use crate::database::{OpenError, last_error};
 use crate::verify::VerifyError;
 
-/// What SQLite said, without the number of its code.
+/// SQLite's message, without the numeric code.
 fn message(error: &rusqlite::Error) -> String {
     match error {
         rusqlite::Error::SqliteFailure(_, Some(message)) => message.clone(),
@@ -18,7 +18,7 @@ fn message(error: &rusqlite::Error) -> String {
     }
 }
 
-/// Why a copy was not made. Nothing was changed then.
+/// Why a copy was not made. Nothing was changed.
 #[derive(Debug, Error)]
 pub enum ConvertError {
     /// A database could not be opened.
@@ -30,7 +30,7 @@ pub enum ConvertError {
     /// The destination is a folder.
     #[error("{0} is a folder; name the file to make in it")]
     Folder(PathBuf),
-    /// The destination is the name that other programs have for standard output.
+    /// The destination is a conventional name for standard output.
     #[error(
         "a database is not written from its beginning to its end, so it cannot go to standard \
          output; name a file, or ./- for one of that name"
@@ -59,7 +59,7 @@ pub enum ConvertError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Other connections hold the database.
@@ -68,12 +68,12 @@ pub enum ConvertError {
     /// SQLite could not make the copy.
     #[error("the copy failed: {}", .detail.clone().unwrap_or_else(|| message(.source)))]
     Copy {
-        /// What SQLite said.
+        /// SQLite's error.
         source: rusqlite::Error,
-        /// What the storage engine said.
+        /// The storage engine's message.
         detail: Option<String>,
     },
-    /// The copy, read back, is not sound.
+    /// The copy failed its verification.
     #[error(
         "the copy was thrown away: it does not read back soundly ({0}); check the source with \
          PRAGMA integrity_check"
@@ -85,7 +85,7 @@ pub enum ConvertError {
     /// The caller asked to stop.
     #[error("stopped; the copy was thrown away")]
     Stopped,
-    /// Not a page size of SQLite.
+    /// SQLite does not support this page size.
     #[error("{0} is no page size: it is a power of two from 512 to 65536")]
     PageSize(u32),
 }
@@ -97,7 +97,7 @@ pub(crate) fn file_error(path: &Path, source: io::Error) -> ConvertError {
     }
 }
 
-/// Makes a copy; where its disk is full, says so by the name of the destination.
+/// Makes a copy; if the disk is full, the error names the destination.
 pub(crate) fn with_room<T>(
     target: &Path,
     connection: &Connection,
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_is_told_by_the_name_of_the_copy_and_what_it_needs() {
+    fn the_error_for_a_full_disk_names_the_copy_and_its_size() {
         let connection = Connection::open_in_memory().unwrap();
         connection
             .execute_batch("CREATE TABLE t(a); INSERT INTO t VALUES(zeroblob(3000000))")

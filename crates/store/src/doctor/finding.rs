@@ -1,4 +1,4 @@
-//! What can be found at a file, in words, with what to do about it.
+//! Findings of a diagnosis, with messages that say what to do.
 
 use keyring::source::Exposure;
 use page_codec::header::{HeaderError, SLOT_COUNT};
@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
     /// Good to know; nothing is wrong.
@@ -15,7 +15,7 @@ pub enum Weight {
     Problem,
 }
 
-/// A path as a word of a command line.
+/// A path, quoted for a command line if needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word(PathBuf);
 
@@ -38,13 +38,13 @@ impl fmt::Display for Word {
     }
 }
 
-/// Something at a file that its owner should know, with the command that mends it.
+/// A finding about a file, with the command that fixes it.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Finding {
-    /// The beginning cannot be used.
+    /// The first bytes cannot be used.
     #[error("{0}")]
     Header(HeaderError),
-    /// A transfer changed line ends.
+    /// A text-mode transfer has changed line endings.
     #[error(
         "the file went through a transfer that changes line ends, as FTP in text mode does, and is \
          spoilt; transfer it again in binary mode"
@@ -61,18 +61,18 @@ pub enum Finding {
         /// The file.
         file: Word,
     },
-    /// There is a header and no page.
+    /// There is a header and no pages.
     #[error(
         "the file ends behind its header: all its pages were cut off; restore it from a backup"
     )]
     NoPages,
-    /// The transaction that creates the database did not end.
+    /// The creating transaction did not complete.
     #[error(
         "the database was never finished, and holds nothing: whoever made it stopped before the \
          first commit; `rm {0}` removes it, and whoever opens it makes it anew"
     )]
     NeverFinished(Word),
-    /// The size is no number of pages.
+    /// The size is not a multiple of the page size.
     #[error(
         "the file ends {cut_size} bytes into page {page}: it was cut, or copied while it was \
          written; restore it from a backup, and before that see by `strongroom verify {file}` \
@@ -81,12 +81,12 @@ pub enum Finding {
     CutPage {
         /// The page, from 1.
         page: u64,
-        /// Bytes of it that are there.
+        /// How many bytes of it exist.
         cut_size: u64,
         /// The file.
         file: Word,
     },
-    /// The same of a plain database.
+    /// The same for a plain database.
     #[error(
         "the file has {found} bytes, and {told} by its header: it was cut, or copied while it was \
          written; restore it from a backup"
@@ -94,10 +94,10 @@ pub enum Finding {
     PlainCut {
         /// Its size.
         found: u64,
-        /// What its header tells.
+        /// The size according to its header.
         told: u64,
     },
-    /// The data key is in rotation.
+    /// A rotation of the data key is not finished.
     #[error(
         "a change of the data key is not finished, and pages under the former one remain; \
          `strongroom rekey {0}` finishes it"
@@ -124,7 +124,7 @@ pub enum Finding {
     Log {
         /// The log.
         log: Word,
-        /// Transactions in it.
+        /// The number of transactions in it.
         commits: u64,
         /// The database.
         file: Word,
@@ -141,7 +141,7 @@ pub enum Finding {
         /// The database.
         file: Word,
     },
-    /// A copy that was never finished.
+    /// An unfinished copy.
     #[error(
         "{0} is left of a conversion or backup that did not end; if none is under way, `rm -r {0}` \
          removes it"
@@ -153,7 +153,7 @@ pub enum Finding {
          longer needed, `rm {0}` removes it"
     )]
     KeptOriginal(Word),
-    /// A plain database that others reach, or one that they change.
+    /// A plain database that other users can access, or any database that they can change.
     #[error("the file {0}")]
     Exposed(Exposure),
     /// An encrypted database that others can read.
@@ -167,7 +167,7 @@ pub enum Finding {
         /// The file.
         file: Word,
     },
-    /// A single key.
+    /// Only one key opens the file.
     #[error(
         "one key alone opens the file, and if that is lost nobody can recover it; `strongroom key \
          add {0}` adds another one to keep elsewhere"
@@ -179,21 +179,21 @@ pub enum Finding {
          SLOT` must free one", count = SLOT_COUNT
     )]
     NoFreeSlot(Word),
-    /// The file system is one of a network.
+    /// The file is on a network file system.
     #[error(
         "the file is on a network file system ({kind} at {place}), where locks often do not hold \
          between machines and a failing server ends programs that map the file; keep it on a local \
          disk: `strongroom backup {file} COPY`"
     )]
     Network {
-        /// The name of the file system's kind.
+        /// The type of the file system.
         kind: String,
-        /// Where it is mounted.
+        /// Its mount point.
         place: Word,
         /// The file.
         file: Word,
     },
-    /// Not a database of SQLite or Strongroom, but sealed by somebody.
+    /// Not a database of SQLite or Strongroom, but encrypted or compressed.
     #[error(
         "the content is encrypted by another program, or compressed; if it is a database of \
          SQLCipher, `strongroom import --from sqlcipher {0} COPY` makes an encrypted copy"
@@ -204,7 +204,7 @@ pub enum Finding {
         "the content is neither a database of SQLite or Strongroom nor encrypted; check the name"
     )]
     NoDatabase,
-    /// The key does not open it.
+    /// The key does not open the file.
     #[error("{0}; check which key it is: `strongroom key list` shows the kinds")]
     WrongKey(String),
     /// Pages do not open.
@@ -213,11 +213,11 @@ pub enum Finding {
          a backup; `strongroom verify {file}` lists them"
     )]
     BadPages {
-        /// How many.
+        /// How many do not open.
         count: usize,
-        /// Of so many.
+        /// How many were checked.
         checked: u64,
-        /// The first.
+        /// The first that does not open.
         first: u64,
         /// The file.
         file: Word,
@@ -237,7 +237,7 @@ pub enum Finding {
 }
 
 impl Finding {
-    /// How bad it is.
+    /// The severity.
     pub fn weight(&self) -> Weight {
         match self {
             Finding::Log { .. }

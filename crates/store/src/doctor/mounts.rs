@@ -1,25 +1,25 @@
-//! On which file system a file is.
+//! The file system that a file is on.
 
 use std::path::{Path, PathBuf};
 
 /// A mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mount {
-    /// Its kind, as the system calls it.
+    /// Its type, as the system names it.
     pub kind: String,
-    /// Where it is mounted.
+    /// Its mount point.
     pub place: PathBuf,
 }
 
-/// The file system of a file, if it is one of a network; `None` also where the system does not
-/// tell.
+/// The file system of a file, if it is a network file system; `None` also if the system does not
+/// say.
 pub(super) fn network_mount(path: &Path) -> Option<Mount> {
     let path = std::fs::canonicalize(path).ok()?;
     let table = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     mount_of(&table, &path).filter(|mount| is_network(&mount.kind))
 }
 
-/// Kinds whose content is on another machine.
+/// Types of file systems whose content is on another machine.
 fn is_network(kind: &str) -> bool {
     const KINDS: [&str; 15] = [
         "9p",
@@ -41,8 +41,8 @@ fn is_network(kind: &str) -> bool {
     KINDS.contains(&kind)
 }
 
-/// The mount with the longest place that a path begins with; of several the last one covers the
-/// others. The form of the table is that of proc_pid_mountinfo(5).
+/// The mount with the longest mount point that is a prefix of the path; of several equal ones the
+/// last covers the others. The table has the format of proc_pid_mountinfo(5).
 fn mount_of(table: &str, path: &Path) -> Option<Mount> {
     let mounts = table.lines().filter_map(mount);
     let around = mounts.filter(|mount| path.starts_with(&mount.place));
@@ -57,7 +57,7 @@ fn mount(line: &str) -> Option<Mount> {
     })
 }
 
-/// White space and backslashes of a place stand there as octal numbers.
+/// Decodes white space and backslashes in a mount point, which are escaped as octal numbers.
 fn unescaped(place: &str) -> String {
     let escapes = [
         ("\\040", " "),

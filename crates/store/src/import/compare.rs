@@ -1,23 +1,23 @@
-//! Whether a copy is whole, and has the rows of its source.
+//! Checks that a copy is intact, and has the same rows as its source.
 
 use crate::convert::{ConvertError, copy_error};
 use crate::import::ImportError;
 use rusqlite::Connection;
 
-/// Changes whenever another connection has committed.
+/// A number that changes whenever another connection commits.
 pub(super) fn data_version(connection: &Connection, schema: &str) -> rusqlite::Result<i64> {
     connection.query_row(&format!("PRAGMA {schema}.data_version"), [], |row| {
         row.get(0)
     })
 }
 
-/// Rows of each table of one state of a database.
+/// Row counts of all tables in one state of a database.
 pub(super) struct Counts {
     tables: Vec<(String, i64)>,
     pub(super) data_version: i64,
 }
 
-/// Counts the rows of all tables that have pages, those within virtual tables included.
+/// Counts the rows of all tables with pages, including the shadow tables of virtual tables.
 pub(super) fn count_rows(connection: &Connection, schema: &str) -> rusqlite::Result<Counts> {
     let transaction = connection.unchecked_transaction()?;
     let names = format!(
@@ -41,7 +41,7 @@ pub(super) fn count_rows(connection: &Connection, schema: &str) -> rusqlite::Res
     })
 }
 
-/// By a walk over the table itself: an index would need its collations.
+/// Scans the table itself: an index might need collations that are not available.
 fn row_count(connection: &Connection, schema: &str, table: &str) -> rusqlite::Result<i64> {
     let table = table.replace('"', "\"\"");
     let sql = format!("SELECT count(*) FROM {schema}.\"{table}\" NOT INDEXED");
@@ -60,7 +60,7 @@ impl Counts {
             .sum()
     }
 
-    /// Fails unless the copy has the same tables with as many rows.
+    /// Fails unless the copy has the same tables with the same number of rows.
     pub(super) fn expect_same(&self, copy: &Connection) -> Result<(), ImportError> {
         for (table, source_rows) in &self.tables {
             let copied = row_count(copy, "main", table).map_err(|error| copy_error(copy, error))?;
@@ -76,7 +76,7 @@ impl Counts {
     }
 }
 
-/// Every table, index and free page of the copy, by SQLite's own check.
+/// Runs SQLite's own integrity check over every table, index and free page of the copy.
 pub(super) fn check_whole(copy: &Connection) -> Result<(), ConvertError> {
     let answer: String = copy
         .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))

@@ -1,4 +1,4 @@
-//! What becomes of an original whose name the copy takes.
+//! Keeps or removes the original whose name the copy takes.
 
 use crate::import::{ImportError, Original};
 use crate::replace::{beside, sync_directory};
@@ -6,17 +6,17 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What stands behind the name of an original that is kept.
+/// Suffix of the name of an original that is kept.
 pub(crate) const KEPT: &str = ".before-import";
 
-/// Where the original is to be kept, if it is.
+/// The name under which the original is kept, if it is.
 pub(super) fn name_for(path: &Path, original: Original) -> Result<Option<PathBuf>, ImportError> {
     match original {
         Original::Remove => Ok(None),
         Original::Keep => {
             let kept = beside(path, KEPT);
             match kept.symlink_metadata() {
-                // What counts is that the link refuses too.
+                // Only for an early error; the link refuses as well.
                 Ok(_) => Err(ImportError::Kept(kept)),
                 Err(_) => Ok(Some(kept)),
             }
@@ -24,7 +24,7 @@ pub(super) fn name_for(path: &Path, original: Original) -> Result<Option<PathBuf
     }
 }
 
-/// Gives the original its second name, which survives a power failure before the first is taken.
+/// Links the original under its second name, durably, before the first name is taken.
 pub(super) fn keep(path: &Path, kept: &Path) -> Result<(), ImportError> {
     let linked = fs::hard_link(path, kept).and_then(|()| sync_directory(path));
     linked.map_err(|source| match source.kind() {
@@ -36,12 +36,12 @@ pub(super) fn keep(path: &Path, kept: &Path) -> Result<(), ImportError> {
     })
 }
 
-/// Removes what lies beside the original and has no content: its empty log, the index of the log,
-/// and a journal that is not hot. The caller holds the original exclusively. They would otherwise
-/// lie beside the copy.
+/// Removes files beside the original that have no content: its empty log, the log's index, and a
+/// journal that is not hot. They would otherwise belong to the copy. The caller holds the original
+/// exclusively.
 pub(super) fn remove_remains(path: &Path) {
     for suffix in ["-wal", "-shm", "-journal"] {
-        // What stays is harmless: SQLite looks at salts and headers before it uses any of them.
+        // A remaining file is harmless: SQLite checks salts and headers before it uses one.
         let _ = fs::remove_file(beside(path, suffix));
     }
 }

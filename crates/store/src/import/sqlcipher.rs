@@ -1,4 +1,4 @@
-//! Databases that SQLCipher wrote, as sources.
+//! SQLCipher databases as sources of an import.
 
 use crate::database::{Access, FileKind, OpenError, file_kind, last_error, open_uri, uri};
 use crate::first_bytes::first_bytes;
@@ -17,18 +17,18 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Key and parameters of a database of SQLCipher.
+/// Key and parameters of a SQLCipher database.
 #[derive(Debug)]
 pub struct SqlcipherSource {
     /// The key.
     pub key: SourceKey,
-    /// The salt, where neither the file nor the key has it.
+    /// The salt, if neither the file nor the key contains it.
     pub salt: Option<Salt>,
     /// What is known of the parameters.
     pub known: Known,
 }
 
-/// Pages of one file, as the VFS asks for them.
+/// The pages of one file, for the VFS.
 struct Pages(PageOpener);
 
 impl PageSource for Pages {
@@ -46,11 +46,11 @@ impl PageSource for Pages {
     }
 }
 
-/// How often the beginning of a file is read anew while a program writes to it.
+/// How often the beginning of a file is reread while a program writes to it.
 const READS_MAX: usize = 3;
 
 impl SqlcipherSource {
-    /// Finds out how a file was written.
+    /// Detects the parameters of a file.
     pub(super) fn detect(&self, path: &Path) -> Result<(PageSourceToken, Parameters), ImportError> {
         let mut beginning = read_beginning(path)?;
         let candidates = self.known.candidates();
@@ -60,7 +60,7 @@ impl SqlcipherSource {
                 Ok(opener) => break opener,
                 Err(source) => source,
             };
-            // No lock is held yet: a page may have been read while it was written.
+            // No lock is held yet, so a page may have been read while it was written.
             let before = std::mem::replace(&mut beginning, read_beginning(path)?);
             if before == beginning || reads == READS_MAX {
                 let path = path.to_owned();
@@ -78,7 +78,7 @@ fn read_beginning(path: &Path) -> Result<Vec<u8>, ImportError> {
         FileKind::Missing => return Err(OpenError::Missing(path.to_owned()).into()),
         FileKind::Empty => return Err(OpenError::Empty(path.to_owned()).into()),
         FileKind::Encrypted(_) => return Err(OpenError::Encrypted(path.to_owned()).into()),
-        // A plaintext header looks plain.
+        // A file with a plaintext header looks plain.
         FileKind::Plain | FileKind::Other(_) => {}
     }
     Ok(
@@ -89,25 +89,25 @@ fn read_beginning(path: &Path) -> Result<Vec<u8>, ImportError> {
     )
 }
 
-/// The URI by which the VFS shows the file as plain pages.
+/// The URI under which the VFS presents the file as plain pages.
 pub(super) fn name_of(path: &Path, pages: &PageSourceToken) -> Result<FileUri, OpenError> {
     let number = pages.number().to_string();
     Ok(uri(path)?.through_strongroom().with("page_source", &number))
 }
 
-/// Opens the file, for this connection alone if it will be replaced, and reads from it once.
+/// Opens the file, exclusively if it will be replaced, and reads from it once.
 pub(super) fn open(
     path: &Path,
     pages: &PageSourceToken,
     alone: bool,
 ) -> Result<Connection, ImportError> {
-    // The VFS lets nothing be written. A connection that may write removes the empty log that it
-    // has made, when it ends.
+    // The VFS refuses all writes. A connection with write access removes, when it closes, the empty
+    // log that it has created.
     let connection = open_uri(path, &name_of(path, pages)?, Access::Write)?;
     if alone {
         let in_place = (|| {
             connection.query_row("PRAGMA locking_mode=EXCLUSIVE", [], |_| Ok(()))?;
-            // SQLite would remove a log by its name, which by then is the name of the copy's.
+            // SQLite would remove a log by name, and by then the name belongs to the copy's log.
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
         })();
         in_place.map_err(|error| read_error(path, &connection, error))?;
@@ -118,7 +118,7 @@ pub(super) fn open(
     Ok(connection)
 }
 
-/// Takes the file for this connection alone; yields whether it is in WAL mode.
+/// Locks the file exclusively; returns whether it is in WAL mode.
 pub(super) fn lock_exclusively(path: &Path, connection: &Connection) -> Result<bool, ImportError> {
     let locked = connection
         .execute_batch("BEGIN EXCLUSIVE; COMMIT")
@@ -134,7 +134,7 @@ pub(super) fn lock_exclusively(path: &Path, connection: &Connection) -> Result<b
 fn read_error(path: &Path, connection: &Connection, source: rusqlite::Error) -> ImportError {
     let path = path.to_owned();
     match source.sqlite_error_code() {
-        // The only write that reading asks for is the rolling back of a journal.
+        // The only write that reading can require is rolling back a journal.
         Some(ErrorCode::ReadOnly) => ImportError::HotJournal(path),
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             crate::convert::ConvertError::InUse(path).into()

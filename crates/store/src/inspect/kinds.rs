@@ -1,4 +1,4 @@
-//! What each page of an open database is for.
+//! The purpose of each page of an open database.
 
 use crate::verify::{begin, end};
 use rusqlite::Connection;
@@ -6,31 +6,31 @@ use serde::Serialize;
 use std::collections::HashSet;
 use std::fmt;
 
-/// What a page is for (<https://www.sqlite.org/fileformat2.html>, section 1.6 and before).
+/// The purpose of a page (<https://www.sqlite.org/fileformat2.html>, section 1.6 and before).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Of the tree that holds the schema; page 1 is one.
+    /// A page of the schema's b-tree, for example page 1.
     Schema,
     /// Rows of a table.
     TableLeaf,
-    /// The way to the rows of a table.
+    /// Interior page of a table's b-tree.
     TableInterior,
-    /// Entries of an index, or of a table without row numbers.
+    /// Leaf of an index, or of a table without rowids.
     IndexLeaf,
-    /// The same, with the way to others.
+    /// Interior page of such a b-tree.
     IndexInterior,
     /// The rest of a long row or entry.
     Overflow,
-    /// On the list of pages to be used again.
+    /// A page on the freelist.
     Free,
-    /// The table by which `auto_vacuum` finds who points to a page.
+    /// A page of the pointer map, which `auto_vacuum` uses to find who refers to a page.
     PointerMap,
-    /// Left unused for SQLite's locks.
+    /// The page that SQLite leaves unused for its locks.
     Lock,
-    /// In no tree and on no list.
+    /// In no b-tree and on no list.
     Lost,
-    /// In the file, behind the end of the database.
+    /// In the file, beyond the end of the database.
     BehindTheEnd,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The kind of each page of the database, log included, from page 1 on.
+/// The kind of each page of the database, including the log, starting from page 1.
 pub(super) fn kinds(connection: &Connection) -> rusqlite::Result<Vec<Kind>> {
     begin(connection)?;
     let kinds = in_transaction(connection);
@@ -82,7 +82,8 @@ fn in_transaction(connection: &Connection) -> rusqlite::Result<Vec<Kind>> {
     if let Some(place) = kinds.get_mut(lock_page - 1) {
         *place = Some(Kind::Lock);
     }
-    // What no tree holds is free, if so many are; else nobody knows which of them.
+    // If the number of remaining pages equals the freelist's length, they are the free pages;
+    // otherwise it is unknown which of them are.
     let others = kinds.iter().filter(|kind| kind.is_none()).count();
     let other = if others == free {
         Kind::Free
@@ -98,8 +99,8 @@ fn in_transaction(connection: &Connection) -> rusqlite::Result<Vec<Kind>> {
 /// sqlite.org/fileformat2.html, section 1.5.
 const LOCK_BYTE: usize = 0x4000_0000;
 
-/// sqlite.org/fileformat2.html, section 1.8: page 2, and then one for so many pages as have an
-/// entry of 5 bytes in it; one that would be the lock page comes behind that.
+/// sqlite.org/fileformat2.html, section 1.8: page 2, and then one after every run of pages that
+/// fills it with entries of 5 bytes; one that would be the lock page comes after it.
 fn pointer_maps(pages: usize, page_size: usize, lock_page: usize) -> impl Iterator<Item = usize> {
     let entries = page_size.saturating_sub(page_codec::page::TRAILER_SIZE) / 5;
     let maps = (2..=pages).step_by(entries + 1);
@@ -108,7 +109,7 @@ fn pointer_maps(pages: usize, page_size: usize, lock_page: usize) -> impl Iterat
 }
 
 fn pages_of_trees(connection: &Connection) -> rusqlite::Result<Vec<(usize, Kind)>> {
-    // Tables without row numbers are trees of the form of an index.
+    // Tables without rowids are stored like indexes.
     let mut names = connection.prepare(
         "SELECT name FROM sqlite_schema WHERE type = 'index'
          UNION SELECT name FROM pragma_table_list WHERE schema = 'main' AND wr",

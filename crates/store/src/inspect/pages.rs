@@ -1,7 +1,7 @@
-//! The pages of an encrypted file, its log and its journal, counted; nothing of their content.
+//! Counts of the pages of an encrypted file, its log and its journal, without their content.
 //!
-//! Epochs stand readable in the trailers. What a page is for stands in sealed pages, so kinds need
-//! a key; SQLite's own `dbstat` tells them (<https://www.sqlite.org/dbstat.html>).
+//! Epochs are readable in the trailers. The kind of a page is inside sealed pages, so it needs a
+//! key; SQLite's own `dbstat` provides it (<https://www.sqlite.org/dbstat.html>).
 
 use super::kinds::{self, Kind};
 use crate::KeyToken;
@@ -17,33 +17,33 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Pages that follow each other and are alike.
+/// Consecutive pages of the same kind and epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PageRange {
     /// The first page.
     pub first: u64,
     /// The last page.
     pub last: u64,
-    /// The epoch that their trailers name.
+    /// The epoch in their trailers.
     pub epoch: u32,
-    /// What they are for, if a key was given.
+    /// Their kind, if a key was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
 }
 
-/// How many pages are alike.
+/// The number of pages of one kind and epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PageCount {
-    /// What they are for, if a key was given.
+    /// Their kind, if a key was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
-    /// The epoch that their trailers name.
+    /// The epoch in their trailers.
     pub epoch: u32,
     /// How many.
     pub pages: u64,
 }
 
-/// Units of the log or the journal that name one epoch.
+/// Units of the log or the journal with the same epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EpochCount {
     /// The epoch.
@@ -52,35 +52,36 @@ pub struct EpochCount {
     pub count: u64,
 }
 
-/// A log or journal beside the file. Whether its units are in use, only a check with a key tells.
+/// A log or journal beside the file. Only a verification with a key shows whether its units are in
+/// use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SideFile {
     /// Its size, in bytes.
     pub size: u64,
-    /// Whether it begins with a header of its kind.
+    /// Whether it begins with a valid header.
     pub has_header: bool,
     /// Whole frames, or whole records.
     pub units: u64,
-    /// Frames that end a transaction; none in a journal.
+    /// Commit frames; zero for a journal.
     pub commits: u64,
-    /// The epochs that they name.
+    /// The epochs in them.
     pub epochs: Vec<EpochCount>,
 }
 
-/// The pages of a file, and what stands beside it.
+/// The pages of a file, and its log and journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pages {
-    /// Pages that are there in full.
+    /// The number of complete pages.
     pub whole: u64,
-    /// Bytes of a page that was cut off, at the end.
+    /// Size of a truncated page at the end.
     pub cut_size: u64,
-    /// Epochs of which the header has the data key.
+    /// Epochs whose data key is in the header.
     pub known_epochs: Vec<u32>,
     /// Pages by kind and epoch.
     pub counts: Vec<PageCount>,
-    /// Neighbouring pages of one kind and epoch, in order.
+    /// Consecutive pages of one kind and epoch, in order.
     pub ranges: Vec<PageRange>,
-    /// Why kinds are not told although a key was given.
+    /// Why kinds are unknown although a key was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kinds_unknown: Option<String>,
     /// The write-ahead log.
@@ -93,11 +94,11 @@ pub struct Pages {
 
 /// Counts pages, frames and records, with a key also by kind.
 ///
-/// Reads the files by descriptors of its own, which it closes: not for a process that has the
-/// database open.
+/// Opens and closes descriptors of its own: not for a process that has the database open.
 ///
 /// # Errors
-/// When a file cannot be read, or the key does not fit.
+///
+/// If a file cannot be read, or the key does not open it.
 pub fn pages(path: &Path, header: &Header, token: Option<&KeyToken>) -> Result<Pages, OpenError> {
     let (epochs, cut_size) =
         epochs_of_pages(path, header.page_size).map_err(|source| OpenError::File {
@@ -136,10 +137,10 @@ pub fn pages(path: &Path, header: &Header, token: Option<&KeyToken>) -> Result<P
     })
 }
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const CHUNK_SIZE: usize = 1024 * 1024;
 
-/// The epoch of each whole page, and the size of what is behind the last one.
+/// The epoch of each complete page, and the size of what follows the last one.
 fn epochs_of_pages(path: &Path, page_size: u32) -> io::Result<(Vec<u32>, u64)> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(REGION_SIZE as u64))?;
@@ -173,7 +174,7 @@ fn read_full(file: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
 fn ranges(epochs: &[u32], kinds: Option<&[Kind]>) -> Vec<PageRange> {
     let mut ranges: Vec<PageRange> = Vec::new();
     for (index, epoch) in epochs.iter().enumerate() {
-        // A page that the content does not reach is a remainder of a longer database.
+        // A page beyond the end of the content is left from a longer database.
         let kind = kinds.map(|kinds| kinds.get(index).copied().unwrap_or(Kind::BehindTheEnd));
         let number = index as u64 + 1;
         match ranges.last_mut() {
@@ -201,7 +202,8 @@ fn counts(ranges: &[PageRange]) -> Vec<PageCount> {
 /// The log and the journal beside a database, encrypted or plain.
 ///
 /// # Errors
-/// When one of them cannot be read.
+///
+/// If one of them cannot be read.
 pub(crate) fn side_files(
     path: &Path,
     page_size: u32,

@@ -1,4 +1,4 @@
-//! The pages of a file, checked range by range, by several connections at a time.
+//! Verification of pages, range by range, by several connections in parallel.
 
 use super::{BadPage, Report, VerifyError, ask};
 use crate::database::OpenError;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// What the storage engine tells of a range of pages.
+/// The storage engine's result for a range of pages.
 #[derive(Debug, Deserialize)]
 pub(super) struct Part {
     checked: u64,
@@ -28,7 +28,7 @@ impl Part {
     }
 }
 
-/// Opens some pages.
+/// Verifies a range of pages.
 pub(super) fn check_range(
     connection: &Connection,
     first: u64,
@@ -40,7 +40,7 @@ pub(super) fn check_range(
     Ok(serde_json::from_str(&ask(connection, &sql)?)?)
 }
 
-/// Pages to be checked, and what was found so far.
+/// The pages to verify, and the results so far.
 pub(super) struct Work<'a> {
     total: u64,
     range_pages: u64,
@@ -52,7 +52,7 @@ pub(super) struct Work<'a> {
     progress: &'a Progress,
 }
 
-/// Parts come in any order; the digest takes them in that of the pages.
+/// Ranges complete in any order; the fingerprint takes them in page order.
 struct Found {
     report: Report,
     fingerprint: Option<Fingerprint>,
@@ -84,7 +84,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Checks all pages with this connection, and with others of the same process.
+    /// Verifies all pages with this connection, and with others of the same process.
     pub fn run(
         &self,
         connection: &Connection,
@@ -112,12 +112,12 @@ impl<'a> Work<'a> {
         })
     }
 
-    /// Checks all pages with this connection.
+    /// Verifies all pages with this connection.
     pub fn run_alone(&self, connection: &Connection) -> Result<(), VerifyError> {
         self.check_ranges(connection)
     }
 
-    /// The report, and the digest if every page is in it.
+    /// The report, and the fingerprint if it covers every page.
     pub fn finish(self) -> (Report, Option<[u8; 32]>) {
         let found = self
             .found
@@ -183,7 +183,7 @@ impl Found {
     }
 }
 
-/// The bytes of hexadecimal digits.
+/// Decodes hexadecimal digits.
 pub(super) fn bytes_of(digits: &str) -> Result<Vec<u8>, VerifyError> {
     let nibble = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
     let byte = |pair: &[u8]| Some(nibble(pair[0])? << 4 | nibble(pair[1])?);

@@ -18,7 +18,7 @@ pub const REGION_SIZE: usize = 8192;
 /// Bytes of a page of the database that [`Room::make`] makes.
 pub const PAGE_SIZE: usize = 4096;
 
-/// A folder of its own for each test, and one key.
+/// A separate folder for each test, and one key.
 pub struct Room {
     folder: tempfile::TempDir,
     pub token: KeyToken,
@@ -41,7 +41,7 @@ impl Room {
         open_for_key_changes(&self.path(name), Access::Create, Some(&self.token), None).unwrap()
     }
 
-    /// A database of some hundred rows, each on a page of its own.
+    /// Creates a database of several hundred rows, each on its own page.
     pub fn make(&self, name: &str) -> Connection {
         let connection = self.open(name);
         connection
@@ -66,7 +66,7 @@ impl Room {
     }
 }
 
-/// Where a page begins.
+/// Offset of a page.
 pub fn page_offset(page: usize) -> usize {
     REGION_SIZE + (page - 1) * PAGE_SIZE
 }

@@ -21,7 +21,7 @@ impl Database {
         let page_size = match (&self.state, &self.journal) {
             (State::Plain, _) => return base.write(data, offset),
             (State::Open(opened), Some(_)) => opened.header.page_size,
-            // The journal of a database without pages: a header, no images.
+            // A database without pages has a journal with a header and no images.
             (State::New(_), Some(_)) => 0,
             _ => return Err(self.refuse_content()),
         };
@@ -45,17 +45,17 @@ impl Database {
         journal.written = true;
         journal.played_back_from_start = false;
         if *data == MAGIC {
-            // The end of the name of a super-journal. The pagers of other databases look for the
-            // name in this file before they delete the super-journal, after which this journal
-            // undoes nothing any more. Held back, it could come to the file too late for them, and
-            // still be there to be read here.
+            // The end of the name of a super-journal. Pagers of other databases look for the name
+            // in this file before they delete the super-journal; once that is gone, this journal
+            // undoes nothing. If the name were held back, they could miss it while it is still read
+            // from memory here.
             journal.flush()?;
             return base.write(data, offset);
         }
         self.gather_journal(base, part, nonce, data, offset)
     }
 
-    /// Holds back a part of the journal, sealed as it will stand there.
+    /// Gathers a part of the journal, sealed for its offset in the file.
     fn gather_journal(
         &mut self,
         base: BaseFile,
@@ -88,8 +88,8 @@ impl Database {
             (Part::Clear, _, _) => {
                 room.copy_from_slice(data);
                 if offset == 0 && data.iter().all(|byte| *byte == 0) {
-                    // The end of the transaction (journal_mode=PERSIST). Held back, it would leave
-                    // a journal that the next connection plays back.
+                    // The end of the transaction (journal_mode=PERSIST). If it were held back, the
+                    // next connection would play the journal back.
                     return journal.flush();
                 }
             }
@@ -116,7 +116,8 @@ impl Database {
         }
     }
 
-    /// `xRead` on the rollback journal. To SQLite a short read is its end, where it stops to undo.
+    /// `xRead` on the rollback journal. SQLite takes a short read for its end and stops to undo
+    /// there.
     pub fn read_journal(&mut self, base: BaseFile, out: &mut [u8], offset: u64) -> Outcome {
         let page_size = match (&self.state, &self.journal) {
             (State::Plain, _) => return base.read(out, offset),
@@ -162,8 +163,8 @@ impl Database {
         }
     }
 
-    /// SQLite reads the magic of a header by itself, then field by field what it acts on. The same
-    /// magic ends the file behind the name of a super-journal.
+    /// SQLite reads the magic of a header first, then the fields one by one. The name of a
+    /// super-journal ends with the same magic.
     fn check_header(&mut self, base: BaseFile, offset: u64) -> Outcome {
         let State::Open(opened) = &self.state else {
             return Ok(());
@@ -192,7 +193,7 @@ impl Database {
         Err(self.fail(SQLITE_IOERR_DATA, message))
     }
 
-    /// An image that does not open is, to SQLite, the torn end of the journal.
+    /// SQLite takes an image that does not open for the torn end of the journal.
     fn read_image(&mut self, base: BaseFile, page: u32, out: &mut [u8], offset: u64) -> Outcome {
         let mut sealed = vec![0; out.len()];
         if let Err(code) = base.read_to_end(&mut sealed, offset) {

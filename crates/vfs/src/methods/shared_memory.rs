@@ -1,5 +1,5 @@
-//! The callbacks of shared memory, which holds the index and the locks of a log: passed on, and
-//! noted.
+//! The callbacks of shared memory, which holds the WAL index and the WAL locks: passed on to the
+//! base VFS, and recorded.
 
 use std::ffi::{c_int, c_void};
 
@@ -20,14 +20,15 @@ pub(super) unsafe extern "C" fn map(
         let (body, base) = parts!(file);
         if let Body::Main(shared) = body {
             let mut database = lock(shared);
-            // From here on others may change the size of the file under our lock.
+            // From here on other connections may change the size of the file while this one holds
+            // its lock.
             database.log.shared_memory = true;
             database.main.size_known = None;
         }
         let mapped = base.shm_map(region, size, extend, out);
         if let (Body::Main(shared), 0, Ok(())) = (body, region, mapped) {
-            // SAFETY: SQLite passes a place for the address, which is null where there is nothing
-            // yet; the region stays until `shm_unmap`, which forgets it.
+            // SAFETY: SQLite passes an out-pointer for the address, which is null if nothing is
+            // mapped yet. The region stays mapped until `shm_unmap`, which drops the header.
             let header = unsafe { (!(*out).is_null()).then(|| SharedHeader::new(*out)) };
             lock(shared).log.shared_header = header;
         }
@@ -75,7 +76,7 @@ pub(super) unsafe extern "C" fn lock_range(
     })
 }
 
-/// The number of a reader's lock of the log.
+/// The index of a WAL read lock.
 fn log_read_lock(offset: c_int) -> Option<c_int> {
     (offset >= SHM_READ_LOCK_FIRST).then_some(offset - SHM_READ_LOCK_FIRST)
 }

@@ -85,7 +85,7 @@ impl Database {
         let rewritten = frame_index < wal.frames_end;
         wal.frames_end = wal.frames_end.max(frame_index + 1);
         if rewritten && wal::is_commit(&header) {
-            // No page follows that would write it out.
+            // The frame is complete: no page follows that would write it out.
             wal.flush_commit(masked.len())
         } else {
             Ok(())
@@ -113,8 +113,8 @@ impl Database {
         }
     }
 
-    /// The header, unmasked, of the frame whose page stands at `page_offset`: the one just
-    /// written, or, where SQLite overwrites the page of a frame of its own, the one on disk.
+    /// The unmasked header of the frame whose page is at `page_offset`: the one just written, or,
+    /// if SQLite overwrites the page of a frame that it wrote earlier, the one on disk.
     fn header_of(&mut self, frame_index: u64, page_offset: u64) -> Outcome<FrameHeader> {
         let (State::Open(opened), Some(wal)) = (&self.state, &mut self.log.wal) else {
             return Err(Code(SQLITE_IOERR_READ));
@@ -147,7 +147,7 @@ impl Database {
         Ok(header)
     }
 
-    /// Collects a frame that comes in pieces and writes it when it is whole.
+    /// Collects a frame that arrives in pieces, and writes it when it is complete.
     fn assemble(&mut self, frame_index: u64, inside: u64, data: &[u8]) -> Outcome {
         let page_size = self.page_size().unwrap_or(0);
         let frame_size = wal::frame_size(page_size) as usize;
@@ -199,7 +199,7 @@ impl Database {
         }
     }
 
-    /// `xRead` on the log: any range.
+    /// `xRead` on the log, for any range.
     pub fn read_wal(&mut self, base: BaseFile, out: &mut [u8], mut offset: u64) -> Outcome {
         let page_size = match (&self.state, &self.log.wal) {
             (State::Plain, _) => return base.read(out, offset),
@@ -248,17 +248,17 @@ impl Database {
         Ok(())
     }
 
-    /// From the frame's header on: SQLite recovers the log, or computes checksums anew.
+    /// Reads from the frame's header on: SQLite is recovering the log or recomputing checksums.
     fn read_frame(&mut self, frame_index: u64, out: &mut [u8]) -> Outcome {
         if !self.open_whole_frame(frame_index, out)? && self.renew_header()? {
-            // It may have named an epoch that was not known yet.
+            // The frame may have named an epoch that was not known yet.
             self.open_whole_frame(frame_index, out)?;
         }
         Ok(())
     }
 
-    /// Fills `out` with a frame, or, of one that does not open, with what SQLite takes for the end
-    /// of the log; tells which.
+    /// Fills `out` with a frame, or, if it does not open, with what SQLite takes for the end of the
+    /// log. Returns whether it opened.
     fn open_whole_frame(&mut self, frame_index: u64, out: &mut [u8]) -> Outcome<bool> {
         let page_size = self.page_size().unwrap_or(0);
         let (State::Open(opened), Some(wal)) = (&mut self.state, &mut self.log.wal) else {
@@ -290,7 +290,7 @@ impl Database {
         Ok(opens)
     }
 
-    /// The whole page of a frame.
+    /// Reads the whole page of a frame.
     fn read_frame_page(&mut self, frame_index: u64, page: &mut [u8]) -> Outcome {
         if self.open_frame_page(frame_index, page)?
             || (self.renew_header()? && self.open_frame_page(frame_index, page)?)
@@ -343,9 +343,9 @@ impl Database {
     }
 }
 
-/// Opens the page of a frame under the salts of the log. They may have changed: another
-/// connection has begun the log anew. The salts in the frame's own header would open it too, but
-/// they would also open a frame of a former log that was put back.
+/// Opens the page of a frame under the log's salts. If another connection has restarted the log,
+/// the salts have changed. The salts in the frame's own header would open the page too, but they
+/// would also open a frame of an earlier log that somebody put back.
 fn open_frame(
     base: BaseFile,
     codec: &mut PageCodec,
@@ -391,7 +391,7 @@ impl Database {
         base.truncate(size)
     }
 
-    /// Maps all of the log: a checkpoint is about to read it.
+    /// Maps the whole log: a checkpoint is about to read it.
     pub fn map_whole_wal(&mut self) {
         if let Some(wal) = self.log.wal.as_mut().filter(|wal| wal.gathered.is_empty())
             && let Ok(size) = wal.base.size()
@@ -400,8 +400,8 @@ impl Database {
         }
     }
 
-    /// The write lock of the log is about to be given up. All that is committed was written out
-    /// with its commit frame; what a rollback left is written now or never.
+    /// Called before the log's write lock is released. Everything committed was written out with
+    /// its commit frame; what a rollback left must be written now or never.
     pub fn end_wal_write(&mut self) {
         if let Some(wal) = &mut self.log.wal {
             if wal.flush().is_err() {
@@ -413,10 +413,10 @@ impl Database {
         }
     }
 
-    /// `xSync` on the log. Where the device may harm a sector beyond what is written, SQLite fills
-    /// the last sector of a commit before the sync with the first part of a frame that follows.
-    /// Here that frame is written when it is whole, into the same sector: so there is a sync
-    /// behind it too, before the commit returns.
+    /// `xSync` on the log. If the device may damage a sector beyond what is written, SQLite pads
+    /// the last sector of a commit with the first part of a following frame before the sync. The
+    /// shim writes that frame once it is complete, into the same sector. So it syncs again after
+    /// that, before the commit returns.
     pub fn sync_wal(&mut self, base: BaseFile, flags: c_int) -> Outcome {
         self.flush_wal()?;
         if let Some(wal) = &mut self.log.wal {

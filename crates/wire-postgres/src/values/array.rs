@@ -1,9 +1,9 @@
-//! Arrays in their binary format, as `array_send` writes them.
+//! Arrays in binary format, as written by `array_send`.
 
 use crate::reader::{Malformed, Reader};
 
-/// The elements of an array of one dimension or none; None: it is of another form. NULL is an
-/// element of None.
+/// The elements of an array with at most one dimension; `None` if it has another form. A NULL
+/// element is `None`.
 pub fn array_elements(
     bytes: &[u8],
 ) -> Option<impl Iterator<Item = Result<Option<&[u8]>, Malformed>>> {
@@ -19,8 +19,7 @@ pub fn array_elements(
     }))
 }
 
-/// Dimensions, whether an element is NULL, type of the elements; of each dimension its size and
-/// lowest index.
+/// Reads number of dimensions, NULL flag, element type; for each dimension size and lower bound.
 fn count(reader: &mut Reader<'_>) -> Result<Option<usize>, Malformed> {
     let dimensions = reader.i32()?;
     reader.i32()?;

@@ -1,5 +1,5 @@
-//! `numeric` in binary format: count of digits, weight of the first, sign, scale that is shown, and
-//! the digits in base 10,000, two bytes each.
+//! `numeric` in binary format: number of digits, weight of the first, sign, display scale, and the
+//! base-10,000 digits, two bytes each.
 
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::{BigInt, BigUint, Sign};
@@ -11,9 +11,9 @@ use super::{error, malformed, special_of_sign, too_short};
 
 const BASE: u32 = 10_000;
 const NEGATIVE: u16 = 0x4000;
-/// Bits of the scale that the server reads.
+/// The bits of the scale field that the server uses.
 const SCALE_MAX: u16 = 0x3fff;
-/// Decimal digits in one of the base.
+/// Decimal digits per base-10,000 digit.
 const GROUP: i64 = 4;
 
 fn invalid(what: &str) -> ValueError {
@@ -23,7 +23,7 @@ fn invalid(what: &str) -> ValueError {
     )
 }
 
-/// Reads it; digits behind the scale are cut, as the server does.
+/// Reads a number; digits beyond the scale are truncated, as in the server.
 pub(super) fn read(bytes: &[u8]) -> Result<Value, ValueError> {
     let (head, rest) = bytes.split_first_chunk::<8>().ok_or_else(too_short)?;
     let [a, b, c, d, e, f, g, h] = *head;
@@ -53,7 +53,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Value, ValueError> {
         if u32::from(digit) >= BASE {
             return Err(invalid("digit"));
         }
-        // Nine groups are 36 digits, and fit 128 bits.
+        // Nine groups are 36 digits, which fit in 128 bits.
         if index < 9 {
             small = small * u128::from(BASE) + u128::from(digit);
         } else {
@@ -75,24 +75,24 @@ pub(super) fn read(bytes: &[u8]) -> Result<Value, ValueError> {
     };
     let last_weight = weight - count as i64 + 1;
     let number = BigDecimal::new(BigInt::from_biguint(sign, magnitude), -GROUP * last_weight);
-    // Towards zero, or zeros at the end.
+    // Truncates, or appends zeros.
     Ok(Value::Numeric(number.with_scale(i64::from(scale))))
 }
 
-/// Writes it; None: a scale that the format does not have.
+/// Writes a number; `None` if the format does not support its scale.
 pub(super) fn write(number: &BigDecimal, out: &mut Vec<u8>) -> Option<()> {
     let (digits, scale) = number.as_bigint_and_scale();
     let shown = u16::try_from(scale)
         .ok()
         .filter(|scale| *scale <= SCALE_MAX)?;
-    // The point must fall between two groups.
+    // The decimal point must be at a group boundary.
     let missing = (-scale).rem_euclid(GROUP);
     let groups_behind = (scale + missing) / GROUP;
     let padding = 10_u32.pow(u32::try_from(missing).ok()?);
     let start = out.len();
     out.extend([0; 8]);
     let magnitude = digits.magnitude();
-    // Groups from the last to the first, without zeros at the end.
+    // Groups from the last to the first, without trailing zeros.
     let mut dropped = 0;
     let mut group = |group: u16, out: &mut Vec<u8>| {
         if group == 0 && out.len() == start + 8 {
@@ -119,7 +119,7 @@ pub(super) fn write(number: &BigDecimal, out: &mut Vec<u8>) -> Option<()> {
             }
         }
     }
-    // Bytes of each group, too, were written from the last to the first.
+    // The bytes of each group were written in reverse, too.
     out[start + 8..].reverse();
     let count = (out.len() - start - 8) / 2;
     let weight = match count {

@@ -1,4 +1,4 @@
-//! Arrays: numbers of their types, and their forms in messages.
+//! Array parameters: their type numbers and formats.
 
 use column_value::{LogicalType, Value, ValueError};
 use semantics_postgres::{TextContext, ValueText, array_elements};
@@ -9,13 +9,14 @@ use super::{Format, error, fixed, malformed, oid, read, too_short, utf8};
 /// Number of type `bytea[]`.
 pub const BYTEA_ARRAY: u32 = 1001;
 
-/// Elements of an array that the proxy reads: each is sealed, while other sessions wait.
+/// Maximum number of elements in an array that the proxy reads: it seals each of them while other
+/// sessions wait.
 pub const ARRAY_ELEMENTS_MAX: usize = 100_000;
 
-/// Dimensions that the server allows.
+/// Maximum number of dimensions in the server.
 const DIMENSIONS_MAX: usize = 6;
 
-/// Array types of `pg_type`, by the numbers of their elements' types.
+/// Array types of `pg_type`, by the numbers of their element types.
 const ARRAYS: &[(u32, u32)] = &[
     (16, 1000),
     (super::BYTEA, BYTEA_ARRAY),
@@ -36,24 +37,25 @@ const ARRAYS: &[(u32, u32)] = &[
     (2950, 2951),
 ];
 
-/// Number of the type of arrays of a type.
+/// The number of the array type of a type.
 pub fn array_oid(logical: LogicalType) -> u32 {
     let element = oid(logical);
     let found = ARRAYS.iter().find(|(own, _)| *own == element);
     found.map_or(0, |(_, array)| *array)
 }
 
-/// The type of the elements of an array type; None: it is none, or one of elements that no
-/// protected column can have.
+/// The element type of an array type; `None` if it is not an array, or no protected column can have
+/// the element type.
 pub fn element(oid: u32) -> Option<LogicalType> {
     let (element, _) = ARRAYS.iter().find(|(_, array)| *array == oid)?;
     super::logical(*element, -1)
 }
 
-/// Reads an array; elements of several dimensions come one after the other.
+/// Reads an array; multidimensional arrays are flattened.
 ///
 /// # Errors
-/// It is no array of values of the type, or has too many.
+///
+/// If it is not an array of the type, or has too many elements.
 pub fn read_array(
     bytes: &[u8],
     logical: LogicalType,
@@ -92,7 +94,7 @@ fn check_count(count: usize) -> Result<(), ValueError> {
     })
 }
 
-/// As `array_send` writes it: dimensions, a flag, the elements' type, sizes and lower bounds, then
+/// The format of `array_send`: dimensions, a flag, the element type, sizes and lower bounds, then
 /// each element with its size, -1 for NULL.
 fn read_binary(
     bytes: &[u8],
@@ -123,7 +125,7 @@ fn read_binary(
     let mut values = Vec::with_capacity(count.min(rest.len() / 4));
     for _ in 0..count {
         values.push(match usize::try_from(take_number(&mut rest)?) {
-            // Of all that is negative, only -1 is written.
+            // The only negative size that is written is -1.
             Err(_) => None,
             Ok(size) => {
                 let (element, behind) = rest.split_at_checked(size).ok_or_else(too_short)?;
@@ -144,9 +146,10 @@ fn take_number(rest: &mut &[u8]) -> Result<i32, ValueError> {
     Ok(i32::from_be_bytes(fixed(number)?))
 }
 
-/// Appends an array of type `bytea[]`, whose elements `write` appends; false: it is NULL.
+/// Appends an array of type `bytea[]`. `write` appends each element, or returns false for NULL.
 ///
 /// # Errors
+///
 /// The first of `write`.
 pub fn write_bytea_array<T, E>(
     elements: &[T],
@@ -211,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_or_too_large_is_refused() {
+    fn malformed_or_too_large_values_are_refused() {
         let one = binary(1, 23, &[Some(&[0, 0, 0, 7])]);
         for end in 0..one.len() {
             assert!(read_integers(&one[..end], Format::Binary).is_err(), "{end}");

@@ -1,4 +1,4 @@
-//! Formats against another implementation, and there and back.
+//! Formats compared with another implementation, and round trips.
 
 use postgres_protocol::types;
 
@@ -113,7 +113,7 @@ fn binary_values_are_those_of_another_implementation() {
 }
 
 #[test]
-fn numeric_has_the_groups_of_the_server() {
+fn numeric_is_encoded_like_the_server() {
     let binary = |text: &str| {
         let value = read(
             text.as_bytes(),

@@ -1,18 +1,18 @@
 //! When the operations of an open step are due.
 //!
-//! Requests of many users who know nothing of each other come at random: the number of them in any
-//! time follows Poisson's law, and the times between them are exponential. Several then come close
-//! together by chance and wait for one another, which equal intervals never show.
+//! Requests of many independent users arrive at random: their number in any interval has a Poisson
+//! distribution, and the times between them are exponential. Some then arrive close together by
+//! chance and wait for one another, which equal intervals never show.
 
 use serde::{Deserialize, Serialize};
 
 use crate::mix::mix;
 
-/// How the operations of an open step come.
+/// The arrival process of an open step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
-    /// At random, independent of each other.
+    /// At random and independently of each other.
     #[default]
     Poisson,
     /// At equal intervals.
@@ -20,7 +20,7 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
-    /// The word on the command line.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Poisson => "poisson",
@@ -28,15 +28,15 @@ impl Arrivals {
         }
     }
 
-    /// What runs came by that do not say it.
+    /// The arrivals of older runs, which do not state them.
     pub(crate) fn of_older_runs() -> Self {
         Self::Even
     }
 }
 
-/// The times at which operations are due, nanoseconds after the beginning of a step, without end.
-/// They depend on the test's number and nothing else beside what was asked for, so every engine
-/// gets the same ones in every round.
+/// The times at which operations are due, in nanoseconds after the start of a step, without end.
+/// They depend only on the parameters and the test's number, so every engine gets the same ones in
+/// every round.
 #[derive(Debug, Clone)]
 pub struct DueTimes {
     arrivals: Arrivals,
@@ -49,9 +49,9 @@ pub struct DueTimes {
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl DueTimes {
-    /// Those of a test of that number, so many a second.
+    /// The times for a test with that number, at this rate per second.
     pub fn new(test: u32, rate: u32, arrivals: Arrivals) -> Self {
-        // Other draws than those of the operations themselves.
+        // A random stream separate from that of the operations.
         const ARRIVALS: u64 = 0x6172_7269_7661_6c73;
         Self {
             arrivals,
@@ -62,7 +62,7 @@ impl DueTimes {
         }
     }
 
-    /// An exponential time by inversion, with the mean that the rate asks for.
+    /// An exponentially distributed interval, by inversion; its mean follows from the rate.
     fn gap_ns(&self) -> u64 {
         const STEPS: f64 = (1u64 << 53) as f64;
         // Above 0 and at most 1, so that its logarithm is finite.
@@ -77,7 +77,7 @@ impl Iterator for DueTimes {
     fn next(&mut self) -> Option<u64> {
         let due_ns = match self.arrivals {
             Arrivals::Poisson => self.last_ns.saturating_add(self.gap_ns()),
-            // From the beginning each time, so that no rounding adds up.
+            // Computed from the start each time, so that rounding errors do not add up.
             Arrivals::Even => {
                 let ns = u128::from(self.number) * u128::from(SECOND_NS) / u128::from(self.rate);
                 u64::try_from(ns).unwrap_or(u64::MAX)
@@ -99,8 +99,8 @@ mod tests {
         assert_eq!(times, [0, 333_333_333, 666_666_666, SECOND_NS]);
     }
 
-    /// Mean and spread of the times between, and of the numbers in a tenth of a second, as
-    /// Poisson's law has them; the draws are fixed, so the bounds can be close.
+    /// Mean and spread of the intervals, and of the counts per tenth of a second, match the Poisson
+    /// process. The draws are fixed, so the bounds can be tight.
     #[test]
     fn arrivals_at_random_follow_poissons_law() {
         const COUNT: usize = 20_000;

@@ -1,4 +1,4 @@
-//! The files of a folder, put in the order in which they run.
+//! The files of a folder, in execution order.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use crate::Dialect;
 
 const DIALECTS: [Dialect; 3] = [Dialect::Sqlite, Dialect::Postgres, Dialect::Mysql];
 
-/// What a file is for, in the order in which files run.
+/// The purpose of a file, in execution order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
     Schema,
     Load,
     Queries,
-    /// By its name, without dialect and ending.
+    /// A numbered file: its name without dialect and extension.
     Further(String),
 }
 
 impl Place {
-    /// Name of the file that all dialects share.
+    /// Name of the file for all dialects.
     fn file(&self) -> String {
         match self {
             Self::Schema => "schema.sql".to_owned(),
@@ -28,7 +28,7 @@ impl Place {
         }
     }
 
-    /// Title of a test that is a whole file.
+    /// Title of a test that consists of a whole file.
     pub(super) fn title(&self, file: &str) -> String {
         match self {
             Self::Schema => "Schema".to_owned(),
@@ -42,7 +42,7 @@ impl Place {
     }
 }
 
-/// What a file is for, and the dialect it is for alone.
+/// The purpose of a file, and the dialect that it is restricted to, if any.
 pub(super) fn place(file: &str) -> Option<(Place, Option<Dialect>)> {
     let stem = file.strip_suffix(".sql")?;
     let (name, dialect) = match stem.split_once('.') {
@@ -70,13 +70,13 @@ pub(super) fn place(file: &str) -> Option<(Place, Option<Dialect>)> {
     Some((place, dialect))
 }
 
-/// One place, and the files that are for it.
+/// One purpose, and the files for it.
 pub(super) struct Step<'a> {
     pub(super) place: Place,
     files: Vec<(Option<Dialect>, &'a CustomFile)>,
 }
 
-/// The steps of a workload in their order.
+/// The steps of a workload, in order.
 pub(super) fn steps(texts: &CustomTexts) -> Result<Vec<Step<'_>>, CustomError> {
     let mut places: BTreeMap<Place, Vec<(Option<Dialect>, &CustomFile)>> = BTreeMap::new();
     for file in &texts.files {
@@ -127,7 +127,7 @@ impl<'a> Step<'a> {
             })
     }
 
-    /// That the file of another dialect, if there is one, has as many statements: answers
+    /// Checks that the file of another dialect, if there is one, has as many statements: answers
     /// are compared one by one.
     pub(super) fn check_counts(&self, found: usize, dialect: Dialect) -> Result<(), CustomError> {
         let file = self.file(dialect)?;
@@ -135,7 +135,7 @@ impl<'a> Step<'a> {
             if other.name == file.name {
                 continue;
             }
-            // A text for other engines: whether it is well formed is told to those who use it.
+            // If it is malformed, the error is reported to engines that use it.
             let Ok(others) = statements(other, of.unwrap_or(dialect)) else {
                 continue;
             };

@@ -1,7 +1,7 @@
-//! A text of SQL, cut into statements.
+//! Splits a text of SQL into statements.
 //!
-//! A statement ends at a semicolon that stands neither in a quoted text, a quoted name, a comment
-//! nor a body. What is quoted and what is a body differs between the dialects:
+//! A statement ends at a semicolon outside of quoted texts, quoted names, comments and bodies. The
+//! syntax of quotes and bodies depends on the dialect:
 //!
 //! | | SQLite | PostgreSQL | MySQL |
 //! |---|---|---|---|
@@ -10,7 +10,7 @@
 //! | comments | `--`, `/* */` | `--`, `/* /* */ */` | `-- `, `#`, `/* */` |
 //! | bodies | of a trigger | `BEGIN ATOMIC`, parentheses | none |
 //!
-//! A body ends where SQLite's own shell sees its end: at `; END ;`.
+//! A body ends where SQLite's own shell ends it: at `; END ;`.
 
 use crate::Dialect;
 
@@ -21,37 +21,37 @@ pub struct Statement<'a> {
     pub text: &'a str,
     /// Line of its first word, from 1.
     pub line: usize,
-    /// The line comments since the statement before, without their marks: line and text.
+    /// The line comments since the previous statement, without their markers: line number and text.
     pub comments: Vec<(usize, &'a str)>,
 }
 
-/// What makes a text no list of statements.
+/// Why a text cannot be split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SplitProblem {
-    /// A quoted text or name without an end.
+    /// An unterminated quoted text or name.
     #[error("the {mark} that opens here is never closed")]
     Quote {
         /// The mark.
         mark: char,
     },
-    /// A text between dollar tags without an end.
+    /// An unterminated dollar-quoted text.
     #[error("the dollar quote that opens here is never closed by the same tag")]
     DollarQuote,
-    /// A comment without an end.
+    /// An unterminated comment.
     #[error("the comment that opens here is never closed")]
     Comment,
-    /// A body without an end.
+    /// An unterminated body.
     #[error("the body of this statement never ends; it ends at `; END;`")]
     Body,
     /// A closing parenthesis is missing.
     #[error("this statement opens a parenthesis and never closes it")]
     Parenthesis,
-    /// A command of a shell.
+    /// A shell command, such as `.read`.
     #[error("this is a command of a shell, not SQL; leave it out")]
     ShellCommand,
 }
 
-/// Where it is, and what.
+/// A problem and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SplitError {
     /// The line, from 1.
@@ -60,10 +60,11 @@ pub struct SplitError {
     pub problem: SplitProblem,
 }
 
-/// The statements of a text. Empty ones are left out; the last may lack its semicolon.
+/// The statements of a text, without empty ones; the last may lack its semicolon.
 ///
 /// # Errors
-/// When something that was opened is not closed, or a shell's command stands there.
+///
+/// If something is unterminated, or there is a shell command.
 pub fn split(text: &str, dialect: Dialect) -> Result<Vec<Statement<'_>>, SplitError> {
     let mut splitter = Splitter {
         scanner: Scanner {
@@ -82,10 +83,10 @@ pub fn split(text: &str, dialect: Dialect) -> Result<Vec<Statement<'_>>, SplitEr
     splitter.finish()
 }
 
-/// What the text is made of.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A word, a number or a name without quotes.
+    /// A word, a number or an unquoted name.
     Word,
     /// A quoted text or name.
     Quoted,
@@ -120,7 +121,7 @@ impl<'a> Scanner<'a> {
         &self.text[self.at..]
     }
 
-    /// Takes that many bytes, which end between two characters.
+    /// Skips that many bytes, which must end at a character boundary.
     fn skip(&mut self, bytes: usize) {
         let skipped = &self.text[self.at..self.at + bytes];
         self.line += skipped.bytes().filter(|&byte| byte == b'\n').count();
@@ -146,7 +147,7 @@ impl<'a> Scanner<'a> {
         }))
     }
 
-    /// What begins here, and how many bytes it has.
+    /// Kind and length of the token that begins here.
     fn measure(&self, first: char) -> Result<(Kind, usize), SplitProblem> {
         let rest = self.rest();
         if self.line_comment_begins() {
@@ -189,7 +190,7 @@ impl<'a> Scanner<'a> {
         let rest = self.rest();
         match self.dialect {
             Dialect::Sqlite | Dialect::Postgres => rest.starts_with("--"),
-            // There, two minus signs before a word are a double negation.
+            // In MySQL, two minus signs before a word are a double negation.
             Dialect::Mysql => {
                 rest.starts_with('#')
                     || rest
@@ -199,7 +200,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Length of the comment that begins here. In PostgreSQL comments contain comments.
+    /// Length of the comment that begins here. In PostgreSQL comments nest.
     fn block_comment(&self) -> Result<usize, SplitProblem> {
         let rest = self.rest();
         let nests = self.dialect == Dialect::Postgres;
@@ -220,7 +221,7 @@ impl<'a> Scanner<'a> {
         Ok(at)
     }
 
-    /// The mark that closes what this one opens.
+    /// The closing quote for an opening one.
     fn closing_quote(&self, first: char) -> Option<char> {
         match (first, self.dialect) {
             ('\'' | '"', _) | ('`', Dialect::Sqlite | Dialect::Mysql) => Some(first),
@@ -234,8 +235,8 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Length of a quoted text whose inside begins after `opening` bytes. A doubled closing mark is one
-/// inside, but for a bracket, which nothing can put inside.
+/// Length of a quoted text with an opening of `opening` bytes. A doubled closing quote belongs to
+/// the text, except for a bracket, which cannot be escaped.
 fn quoted_length(
     text: &str,
     opening: usize,
@@ -259,7 +260,7 @@ fn quoted_length(
     None
 }
 
-/// The tag of a dollar quote that begins here, with its dollar signs. `$1` is a parameter.
+/// The tag of a dollar quote that begins here, including its dollar signs. `$1` is a parameter.
 fn dollar_tag(text: &str) -> Option<&str> {
     let inside = text.strip_prefix('$')?;
     let length = inside.find('$')?;
@@ -271,16 +272,16 @@ fn dollar_tag(text: &str) -> Option<&str> {
     is_name.then(|| &text[..length + 2])
 }
 
-/// A statement that has begun.
+/// A statement in progress.
 struct Open {
     begin: usize,
     end: usize,
     line: usize,
-    /// Open parentheses, where semicolons between them end nothing.
+    /// Nesting depth of parentheses, in dialects where a semicolon within them ends nothing.
     depth: usize,
     /// Whether its first word is `CREATE`.
     creates: bool,
-    /// How many words it has so far.
+    /// The number of words so far.
     words: usize,
     /// Whether the last of them is `BEGIN`.
     after_begin: bool,
@@ -290,7 +291,7 @@ struct Open {
 /// Whether the statement has a body, and how near its end is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Body {
-    /// None that is known of.
+    /// None so far.
     None,
     /// Inside.
     Inside,
@@ -390,7 +391,7 @@ impl<'a> Splitter<'a> {
 }
 
 impl Open {
-    /// True when the token, a semicolon, ends the statement.
+    /// Processes a token; returns whether it, a semicolon, ends the statement.
     fn take(&mut self, token: Token, text: &str, dialect: Dialect) -> bool {
         if token.kind == Kind::Semicolon {
             let ends = match self.body {

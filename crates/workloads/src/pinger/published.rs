@@ -1,25 +1,25 @@
-//! The figures of the published comparison: elapsed seconds as the shell's `time` gave them.
+//! The figures of the published comparison: elapsed seconds from the shell's `time`.
 
 /// The machine it ran on.
 pub const MACHINE: &str = "Pentium 4 2.8 GHz, 1 GB, SATA disk, Red Hat Enterprise Desktop 4";
 
-/// The engines, in the order of the figures. The page tells nothing of their durability, but that
-/// SQLite ran as it comes, which waits for the disk.
+/// The engines, in the order of the figures. The page does not state their durability, but SQLite
+/// ran with its defaults, which wait for the disk.
 pub const ENGINES: [&str; 2] = ["MySQL 4.1.20", "SQLite 3.3.4"];
 
 /// One published step.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
-    /// What was done.
+    /// What was measured.
     pub title: &'static str,
-    /// The tests of the workload that do the same, counted from 1; their times belong together.
+    /// The corresponding tests of the workload, counted from 1; their times are added.
     pub tests: &'static [u32],
     /// Seconds per engine.
     pub seconds: [f64; 2],
 }
 
-/// The steps. The page has no time for single INSERTs without a transaction on SQLite: it says
-/// that very few rows were put in within a minute.
+/// The steps. For single INSERTs without a transaction on SQLite, the page gives no time, but says
+/// that very few rows were inserted within a minute.
 pub const STEPS: [Step; 4] = [
     Step {
         title: "both tables created",

@@ -1,15 +1,16 @@
-//! The two tables in the words of each kind of engine.
+//! The two tables in each dialect.
 //!
-//! For SQLite and MySQL as published, but that MySQL's names have no quotes: double quotes would
-//! need a statement that allows them. PostgreSQL was not among the published engines: its text is
-//! that of MySQL without display widths, `tinyint` and keys within the table. A quoted `"metaData"`
-//! would be another name there than the `metaData` of the queries.
+//! For SQLite and MySQL as published, except that MySQL's names are not quoted, since double quotes
+//! would require a setting. PostgreSQL was not among the published engines: its text is that of
+//! MySQL without display widths, `tinyint` and keys within the table. A quoted `"metaData"` would
+//! be another name there than the `metaData` of the queries.
 //!
-//! Every dialect has as many statements, since answers are compared statement by statement.
+//! Every dialect has the same number of statements, since answers are compared statement by
+//! statement.
 
 use crate::Dialect;
 
-/// How the text differs between the kinds of engines.
+/// The parts of the text that differ between dialects.
 struct Words {
     quote: &'static str,
     /// 8 bytes; 8 bytes for times; 2 bytes; 1 byte.
@@ -41,7 +42,7 @@ impl Words {
     }
 }
 
-/// The statements that make the tables.
+/// The statements that create the tables.
 pub(super) fn statements(dialect: Dialect, data_tables: &[&str]) -> Vec<String> {
     let words = Words::of(dialect);
     let quote = words.quote;
@@ -54,7 +55,7 @@ pub(super) fn statements(dialect: Dialect, data_tables: &[&str]) -> Vec<String> 
         .chain(data_tables.iter().copied())
         .collect();
     let drops = match dialect {
-        // In one statement, as the indexes are statements of their own.
+        // A single statement, since the indexes are separate statements.
         Dialect::Postgres => vec![format!("DROP TABLE IF EXISTS {};", names.join(", "))],
         Dialect::Sqlite | Dialect::Mysql => names
             .iter()

@@ -1,13 +1,12 @@
-//! The rules of the 15 scripts.
+//! The generator of the 15 scripts.
 //!
-//! With a scale other than 1, every test does that many times the work. Tables have that many
-//! times the rows, with numbers from a range that is as many times as wide, so that a range of
-//! fixed width still holds as many rows. Statements that touch few rows are that many times as
-//! many; of those that read a whole table (tests 3, 4, 7 and 11) there are as many as ever, as each
-//! does more.
+//! At scale N, every test does N times the work. Tables have N times the rows, with numbers from a
+//! range N times as wide, so that a range of fixed width still contains the same number of rows.
+//! There are N times as many statements that touch few rows, but not of those that read a whole
+//! table (tests 3, 4, 7 and 11), since each does more work.
 //!
-//! One source of random numbers runs through all of them, one draw per row that needs a number and
-//! no other: tests 1, 2, 8, 9 and 14, in this order. Leaving a test out would change those after.
+//! A single random stream runs through all tests, with one draw per row that needs a number: in
+//! tests 1, 2, 8, 9 and 14, in this order. Leaving a test out would change those after it.
 
 use std::fmt::Write;
 
@@ -35,21 +34,21 @@ impl Random {
     }
 }
 
-/// What a scale makes larger.
+/// The quantities that depend on the scale.
 pub(super) struct Sizes {
     /// Rows of `t1`.
     pub(super) small_rows: u32,
-    /// Numbers in `t1` lie below it.
+    /// Upper bound of the numbers in `t1`.
     pub(super) small_limit: u32,
     /// Rows of `t2`.
     pub(super) rows: u32,
-    /// Numbers in `t2` lie below it.
+    /// Upper bound of the numbers in `t2`.
     pub(super) limit: u32,
     /// Queries that use an index.
     pub(super) queries: u32,
     /// Rows from the eleventh to before this one are deleted.
     pub(super) deleted_below: u32,
-    /// Rows put into the emptied `t1`.
+    /// Rows inserted into the emptied `t1`.
     pub(super) refilled_rows: u32,
 }
 
@@ -84,7 +83,7 @@ impl Script {
         self.0.push('\n');
     }
 
-    /// One INSERT per row of a numbered table; draws one number per row.
+    /// One INSERT per row of a numbered table; draws one random number per row.
     fn inserts(mut self, table: &str, rows: u32, limit: u32, random: &mut Random) -> Self {
         for row in 1..=rows {
             let number = random.below(limit);

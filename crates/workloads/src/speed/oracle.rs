@@ -1,7 +1,8 @@
-//! What the two tables hold after some of the tests, reckoned from the rules without any engine.
+//! The content of the two tables after some of the tests, computed from the rules without an
+//! engine.
 //!
-//! At scale 1 this is what SQLite 3.40.1, PostgreSQL 15 and MariaDB 10.11 held when they ran the
-//! scripts; a test has their numbers.
+//! At scale 1 it equals what SQLite 3.40.1, PostgreSQL 15 and MariaDB 10.11 contained after running
+//! the scripts; a test has their numbers.
 
 use std::ops::{Add, AddAssign};
 
@@ -14,13 +15,13 @@ const QUERY: &str = "SELECT count(*), sum(a), sum(b), sum(length(c)) FROM ";
 /// Test 7 has 1000 updates of ten numbers each.
 const DOUBLED_BELOW: u32 = 10_000;
 
-/// What matters of a row.
+/// The relevant parts of a row.
 #[derive(Clone, Copy)]
 struct Row {
     a: u32,
     b: u32,
     name_length: u32,
-    /// Whether the name has the word that test 11 looks for.
+    /// Whether the name contains the word that test 11 searches for.
     fifty: bool,
 }
 
@@ -64,7 +65,7 @@ impl AddAssign for Sums {
     }
 }
 
-/// The sums over the rows that are kept.
+/// The sums over the selected rows.
 fn sums(rows: &[Row], kept: impl Fn(&Row) -> bool) -> Sums {
     let mut sums = Sums::default();
     for row in rows.iter().filter(|row| kept(row)) {
@@ -103,7 +104,7 @@ pub(super) fn facts(scale: u32) -> [Vec<Fact>; 15] {
         row.rename(random.below(sizes.limit));
     }
     let large = sums(&t2, all);
-    // Test 10 puts each table into the other: first t2 into t1, then the longer t1 into t2.
+    // Test 10 copies each table into the other: first t2 into t1, then the longer t1 into t2.
     let grown = small + large;
     let twice = |kept: &dyn Fn(&Row) -> bool| {
         let large = sums(&t2, kept);

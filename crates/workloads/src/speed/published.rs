@@ -18,7 +18,7 @@ pub struct Page {
 pub struct PublishedEngine {
     /// Name and version.
     pub name: &'static str,
-    /// What the page says of its durability.
+    /// Its durability according to the page.
     pub durability: &'static str,
 }
 
@@ -87,7 +87,7 @@ pub const SQLITE_2002_SYNC: usize = 0;
 /// Column of SQLite without synchronisation in [`SQLITE_2002`].
 pub const SQLITE_2002_NOSYNC: usize = 1;
 
-/// SQLcrypt beside the SQLite it was made from, and MySQL.
+/// SQLcrypt beside the SQLite it is based on, and MySQL.
 pub const SQLCRYPT_2004: Page = Page {
     year: 2004,
     machine: "Pentium III 833 MHz, 256 MB, IDE disk, Windows 98 SE2",

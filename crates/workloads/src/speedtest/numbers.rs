@@ -1,7 +1,8 @@
-//! The three number sources of the test: a generator, a permutation and a rough root.
+//! The test's three sources of numbers: a generator, a permutation and an approximate square root.
 
 /// Pseudo-random numbers: a linear-feedback shift register combined with a linear congruential
-/// generator. Every test begins with the same state, so leaving one out changes no other.
+/// generator. Every test begins with the same state, so that leaving one out does not change the
+/// others.
 pub(super) struct Random {
     register: u32,
     congruential: u32,
@@ -22,7 +23,7 @@ impl Random {
         }
     }
 
-    /// The next number of 32 bits.
+    /// The next 32-bit number.
     fn next(&mut self) -> u32 {
         let taps = if self.register & 1 == 1 {
             REGISTER_TAPS
@@ -43,8 +44,8 @@ impl Random {
     }
 }
 
-/// The lowest bits of a number, as many as `limit` has, in reverse order. Where `limit` is all
-/// ones this is a permutation of 0 to `limit`.
+/// The lowest bits of a number, as many as `limit` has, in reverse order. If all bits of `limit`
+/// are ones, this is a permutation of 0 to `limit`.
 pub(super) fn swizzle(number: u32, limit: u32) -> u32 {
     let bits = u32::BITS - limit.leading_zeros();
     if bits == 0 {
@@ -53,13 +54,13 @@ pub(super) fn swizzle(number: u32, limit: u32) -> u32 {
     number.reverse_bits() >> (u32::BITS - bits)
 }
 
-/// The smallest number of only ones that is at least `limit`, and at least 1.
+/// The smallest number whose bits are all ones and that is at least `limit`, and at least 1.
 pub(super) fn all_ones(limit: u32) -> u32 {
     u32::MAX >> limit.max(1).leading_zeros()
 }
 
-/// About the square root: at most ten steps of Newton's method in whole numbers. It is 0 for 1,
-/// and may swing between two neighbours; the published scripts have what it gives.
+/// The approximate square root: at most ten steps of Newton's method in integers. It is 0 for 1,
+/// and may oscillate between two neighbours; the published scripts depend on its exact results.
 pub(super) fn rough_square_root(number: u32) -> u32 {
     let mut guess = number / 2;
     for _ in 0..10 {

@@ -1,10 +1,10 @@
-//! What the tables hold after some of the tests, reckoned from the rules without any engine.
+//! The content of the tables after some of the tests, computed from the rules without an engine.
 
 use super::numbers::{all_ones, swizzle};
 use crate::Fact;
 use crate::number_name::number_name;
 
-/// Facts of one size.
+/// The facts for one size.
 pub(super) struct Oracle {
     rows: Sums,
     keys: KeySums,
@@ -19,7 +19,7 @@ struct Sums {
     name_lengths: i64,
 }
 
-/// Sums over the keys that remain when later rows have replaced earlier ones.
+/// Sums over the keys that remain after later rows have replaced earlier ones.
 #[derive(Default)]
 struct KeySums {
     count: i64,
@@ -42,7 +42,7 @@ impl Oracle {
         }
     }
 
-    /// The facts known after the test of that number.
+    /// The facts that hold after the test with that number.
     pub(super) fn after(&self, test: u32) -> Vec<Fact> {
         match test {
             100 => vec![self.copy_of_z1("z1")],

@@ -1,7 +1,7 @@
-//! The 32 tests: which statements each has.
+//! The statements of the 32 tests.
 //!
-//! A statement ends as the original writes it: where its text there has a semicolon already, a
-//! second one follows. SQLite takes the second for an empty statement.
+//! A statement ends as the original writes it: if its text already has a semicolon, a second one
+//! follows, which SQLite takes for an empty statement.
 
 use super::numbers::{Random, all_ones, rough_square_root, swizzle};
 use crate::Script;
@@ -14,7 +14,7 @@ pub(super) struct Part {
     pub(super) script: Script,
 }
 
-/// Sizes that follow from the size of the whole.
+/// Quantities that depend on the size.
 struct Scale {
     /// Relative size: 100 is the original's default.
     size: u32,
@@ -22,9 +22,9 @@ struct Scale {
     rows: u32,
     /// Largest number in a swizzled column of these.
     largest: u32,
-    /// Statements of a test in which each reads few rows.
+    /// Statements in a test whose statements read few rows.
     queries: u32,
-    /// Rows put into the two key-value tables; later ones replace earlier ones.
+    /// Rows inserted into the two key-value tables; later ones replace earlier ones.
     replaced: u32,
     /// Largest key there.
     largest_key: u32,
@@ -45,8 +45,7 @@ impl Scale {
     }
 }
 
-/// Tests of single queries that the original's option `--big-transactions` puts into a transaction
-/// each.
+/// Tests of single queries that `--big-transactions` makes one transaction each.
 const ALSO_IN_TRANSACTIONS: [u32; 2] = [410, 510];
 
 /// All tests of one size, in order.
@@ -156,7 +155,7 @@ fn filling(scale: &Scale) -> [Part; 3] {
     ]
 }
 
-/// Pairs of bounds, a few numbers apart; the first is at least `smallest`.
+/// Pairs of bounds a few numbers apart; the first bound is at least `smallest`.
 fn ranges(scale: &Scale, count: u32, smallest: u32) -> impl Iterator<Item = (u32, u32)> {
     let (largest, width) = (scale.largest, scale.rows / 5000);
     let mut random = Random::new();
@@ -182,9 +181,9 @@ fn unindexed_ranges(scale: &Scale) -> Part {
     )
 }
 
-/// Tests 140 to 150: whole tables are searched for a text, then indexes are made.
+/// Tests 140 to 150: search whole tables for a text, then create indexes.
 fn scans() -> [Part; 4] {
-    // The percent sign at the end stands in the place of the name's last letter.
+    // The final percent sign replaces the name's last letter.
     let patterns = || {
         (1..=10).map(|number| {
             let mut name = number_name(number);
@@ -306,7 +305,7 @@ fn copies(scale: &Scale) -> [Part; 4] {
     ]
 }
 
-/// Numbers of rows, drawn at random; a row may be drawn again.
+/// Random row numbers; a row may occur more than once.
 fn drawn_rows(scale: &Scale) -> impl Iterator<Item = u32> {
     let rows = scale.rows;
     let mut random = Random::new();
@@ -410,7 +409,7 @@ fn joins(scale: &Scale) -> [Part; 2] {
     ]
 }
 
-/// Tests 400 to 990: tables of keys and values, and a look at the whole database.
+/// Tests 400 to 990: key-value tables, and a scan of the whole database.
 fn keys_and_values(scale: &Scale) -> [Part; 7] {
     let (count, largest) = (scale.replaced, scale.largest_key);
     let keys = || (1..=count).map(move |row| (row, swizzle(row, largest)));

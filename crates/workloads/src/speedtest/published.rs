@@ -1,8 +1,8 @@
 //! The figures of the page on SQLite in browsers: milliseconds for all tests together.
 //!
 //! The page labels its rows with 14,200 to 710,000 statements. These are the sums of the numbers in
-//! the titles of the tests, 7,100 per unit of size, at sizes 2, 10, 25, 50 and 100; the scripts
-//! hold fewer statements, see [`Row::statements`].
+//! the tests' titles, 7,100 per unit of size, at sizes 2, 10, 25, 50 and 100; the scripts have
+//! fewer statements, see [`Row::statements`].
 
 use super::statement_count;
 
@@ -29,11 +29,11 @@ pub struct Table {
 /// One size.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
-    /// What the page calls the count of statements.
+    /// The page's label for the number of statements.
     pub label: u32,
-    /// The size that this is.
+    /// The corresponding size.
     pub size: u32,
-    /// Milliseconds per engine; nothing where the database did not fit.
+    /// Milliseconds per engine; `None` if the database did not fit.
     pub milliseconds: &'static [Option<u32>],
 }
 
@@ -44,7 +44,7 @@ impl Row {
     }
 }
 
-/// The lab's engine that is built and driven as one of the page's.
+/// The lab's engine that corresponds to one of the page's.
 pub fn engine_here(published: &str) -> Option<&'static str> {
     match published {
         "C, native" => Some("sqlite"),
@@ -57,7 +57,7 @@ pub fn engine_here(published: &str) -> Option<&'static str> {
     }
 }
 
-/// Milliseconds of the native build at that size, which the page gives for direct calls alone.
+/// Milliseconds of the native build at that size, which the page gives only for direct calls.
 pub fn native(size: u32) -> Option<u32> {
     DIRECT
         .rows

@@ -1,15 +1,15 @@
-//! The conditions that hold in consistent tables (revision 5.11, 3.3.2.1 to 3.3.2.12), and that
-//! each acknowledged commit is there once.
+//! The consistency conditions of TPC-C (revision 5.11, 3.3.2.1 to 3.3.2.12), and a check that every
+//! acknowledged commit is there exactly once.
 //!
-//! Rows are fetched and added up here, by every engine alike: a server that holds ciphertext
-//! cannot add. Condition 11 is that of the first rows, which deliveries change: here it counts
-//! them.
+//! Rows are fetched and summed up here, for all engines alike, since a server that stores
+//! ciphertext cannot add. Condition 11 applies to the initial rows, which deliveries change, so
+//! here it takes deliveries into account.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::population::{DISTRICTS, Sizes};
 
-/// Transactions that were committed since the tables were made.
+/// Transactions committed since the tables were created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Acknowledged {
     /// Orders placed.
@@ -20,10 +20,10 @@ pub struct Acknowledged {
     pub deliveries: u64,
 }
 
-/// Conditions that are looked at: the twelve, and that no commit is lost.
+/// The number of conditions: the twelve, and that no commit is lost.
 pub const CONDITIONS: usize = 13;
 
-/// The district of a warehouse.
+/// A district: warehouse and number.
 pub type Place = (u32, u32);
 
 /// A row of `district`.
@@ -31,22 +31,22 @@ pub type Place = (u32, u32);
 pub struct District {
     /// Warehouse and number.
     pub place: Place,
-    /// What it was paid, cents.
+    /// The amount it was paid, cents.
     pub ytd: i64,
-    /// Number of its next order.
+    /// The number of its next order.
     pub next_order: u32,
 }
 
 /// A row of `history`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Payment {
-    /// Who was paid.
+    /// The district that was paid.
     pub place: Place,
-    /// Whose customer paid.
+    /// The district of the customer who paid.
     pub customer_place: Place,
-    /// Which.
+    /// The customer.
     pub customer: u32,
-    /// How much, cents.
+    /// The amount, cents.
     pub cents: i64,
 }
 
@@ -55,9 +55,9 @@ pub struct Payment {
 pub struct Customer {
     /// Its number.
     pub id: u32,
-    /// What it owes, cents.
+    /// What the customer owes, cents.
     pub balance: i64,
-    /// What it has paid, cents.
+    /// What the customer has paid, cents.
     pub paid: i64,
 }
 
@@ -66,11 +66,11 @@ pub struct Customer {
 pub struct Order {
     /// Its number.
     pub id: u32,
-    /// Whose it is.
+    /// The customer.
     pub customer: u32,
-    /// Who delivered it, if it was.
+    /// The carrier, if it was delivered.
     pub carrier: Option<u32>,
-    /// How many lines it says it has.
+    /// Its number of lines, as stored in the order.
     pub lines: i64,
 }
 
@@ -79,9 +79,9 @@ pub struct Order {
 pub struct Line {
     /// Its order.
     pub order: u32,
-    /// What it costs, cents.
+    /// The price, cents.
     pub cents: i64,
-    /// Whether it has a date of delivery.
+    /// Whether it has a delivery date.
     pub delivered: bool,
 }
 
@@ -98,13 +98,13 @@ pub struct DistrictRows {
     pub lines: Vec<Line>,
 }
 
-/// A condition that does not hold.
+/// A violated condition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("consistency condition {condition} does not hold: {place}: {words}")]
 pub struct Violation {
     /// 1 to 12 as in clause 3.3.2; 13 counts commits.
     pub condition: u8,
-    /// Of which warehouse and district.
+    /// The warehouse and district.
     place: String,
     /// What was found instead.
     words: String,
@@ -126,7 +126,7 @@ fn check<T: PartialEq + std::fmt::Debug>(
     })
 }
 
-/// Looks at the tables, first as a whole and then district by district.
+/// Checks the tables, first as a whole and then district by district.
 #[derive(Debug)]
 pub struct Inspector {
     sizes: Sizes,
@@ -139,10 +139,11 @@ pub struct Inspector {
 }
 
 impl Inspector {
-    /// Begins with what is small, and the payments.
+    /// Starts with the small tables and the payments.
     ///
     /// # Errors
-    /// When condition 1, 8, 9 or 13 does not hold.
+    ///
+    /// If condition 1, 8, 9 or 13 is violated.
     pub fn begin(
         sizes: Sizes,
         acknowledged: Acknowledged,
@@ -196,15 +197,16 @@ impl Inspector {
         })
     }
 
-    /// The districts whose rows are to be looked at.
+    /// The districts whose rows are to be checked.
     pub fn places(&self) -> Vec<Place> {
         self.districts.keys().copied().collect()
     }
 
-    /// Looks at the rows of a district.
+    /// Checks the rows of a district.
     ///
     /// # Errors
-    /// When condition 2 to 7, 10 or 12 does not hold.
+    ///
+    /// If condition 2 to 7, 10 or 12 is violated.
     pub fn district(&mut self, place: Place, rows: &DistrictRows) -> Result<(), Violation> {
         let lines = self.numbers_and_counts(place, rows)?;
         // What customers owe for delivered orders, cents.
@@ -214,15 +216,20 @@ impl Inspector {
             let at = (place, order.id);
             let waits = [order.carrier.is_none(), pending.contains(&order.id)];
             check(5, at, "no carrier, and a row in new_order", waits)?;
-            let own = lines.get(&order.id).copied().unwrap_or_default();
-            check(6, at, "o_ol_cnt and lines", [order.lines, own.count])?;
+            let order_lines = lines.get(&order.id).copied().unwrap_or_default();
+            check(
+                6,
+                at,
+                "o_ol_cnt and lines",
+                [order.lines, order_lines.count],
+            )?;
             let delivered = if order.carrier.is_some() {
-                own.count
+                order_lines.count
             } else {
                 0
             };
-            check(7, at, "delivered lines", [own.delivered, delivered])?;
-            *owed.entry(order.customer).or_default() += own.owed;
+            check(7, at, "delivered lines", [order_lines.delivered, delivered])?;
+            *owed.entry(order.customer).or_default() += order_lines.owed;
         }
         check(
             13,
@@ -244,7 +251,7 @@ impl Inspector {
         Ok(())
     }
 
-    /// Conditions 2, 3, 4; and the lines of each order.
+    /// Conditions 2, 3 and 4; returns the lines of each order.
     fn numbers_and_counts(
         &self,
         place: Place,
@@ -279,20 +286,21 @@ impl Inspector {
         check(4, place, what, [sum, rows.lines.len() as i64])?;
         let mut lines: HashMap<u32, Lines> = HashMap::new();
         for line in &rows.lines {
-            let own = lines.entry(line.order).or_default();
-            own.count += 1;
+            let order_lines = lines.entry(line.order).or_default();
+            order_lines.count += 1;
             if line.delivered {
-                own.delivered += 1;
-                own.owed += line.cents;
+                order_lines.delivered += 1;
+                order_lines.owed += line.cents;
             }
         }
         Ok(lines)
     }
 
-    /// Ends with what all districts have together.
+    /// Finishes with the totals over all districts.
     ///
     /// # Errors
-    /// When condition 11 or 13 does not hold.
+    ///
+    /// If condition 11 or 13 is violated.
     pub fn end(&self) -> Result<(), Violation> {
         let places = u64::from(self.sizes.warehouses) * u64::from(DISTRICTS);
         let Acknowledged {
@@ -315,6 +323,6 @@ impl Inspector {
 struct Lines {
     count: i64,
     delivered: i64,
-    /// Of those that are delivered, cents.
+    /// The sum over delivered lines, cents.
     owed: i64,
 }

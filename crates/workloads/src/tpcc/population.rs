@@ -1,4 +1,4 @@
-//! The rows that the tables begin with (revision 5.11, 4.3.3).
+//! The initial rows of the tables (revision 5.11, 4.3.3).
 
 use super::random::{Random, last_name};
 use super::schema::{
@@ -10,26 +10,25 @@ use super::value::Value;
 /// Districts of a warehouse.
 pub const DISTRICTS: u32 = 10;
 
-/// The time that all rows say they were made at: 2026-01-01 00:00, in microseconds since 1970.
+/// The creation time of all rows: 2026-01-01 00:00, in microseconds since 1970.
 const MADE: i64 = 1_767_225_600_000_000;
 
-/// What each customer has paid before the first transaction, in cents.
+/// What each customer has initially paid, in cents.
 pub(super) const PAID_CENTS: i64 = 1000;
 
-/// How many rows there are.
+/// The sizes of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
     /// Warehouses.
     pub warehouses: u32,
-    /// Items, each in stock in each warehouse.
+    /// Items; each warehouse stocks all of them.
     pub items: u32,
-    /// Customers of a district; it begins with an order of each.
+    /// Customers per district; each initially has one order.
     pub customers: u32,
 }
 
 impl Sizes {
-    /// Those of a scale: as many warehouses, each as the specification says; or, at scale 0, two
-    /// small ones.
+    /// The sizes at a scale: that many warehouses as specified, or, at scale 0, two small ones.
     pub fn of_scale(scale: u32) -> Self {
         match scale {
             0 => Self {
@@ -45,21 +44,21 @@ impl Sizes {
         }
     }
 
-    /// Orders of a district that are delivered at the beginning: 2100 of 3000.
+    /// Orders of a district that are initially delivered: 2100 of 3000.
     pub fn delivered(&self) -> u32 {
         self.customers / 10 * 7
     }
 
-    /// Last names that customers have.
+    /// The number of different last names.
     pub(super) fn names(&self) -> u32 {
         self.customers.min(1000)
     }
 }
 
-/// A row, a value for each column.
+/// A row, with a value for each column.
 pub type Row = Vec<Value<'static>>;
 
-/// The rows of a table, in an order in which its foreign keys hold.
+/// The rows of a table, in an order that satisfies its foreign keys.
 pub fn rows(table: &Table, sizes: Sizes) -> Box<dyn Iterator<Item = Row>> {
     let place = TABLES.iter().position(|one| one == table);
     let number = place.map_or(0, |place| place as u64);
@@ -173,7 +172,7 @@ fn district((w, d): (u32, u32), sizes: Sizes, mut random: Random) -> Row {
 
 fn customer((w, d): (u32, u32), c: u32, sizes: Sizes, random: &mut Random) -> Row {
     let names = sizes.names();
-    // Each name at least once.
+    // Each name is used at least once.
     let name = if c <= names {
         c - 1
     } else {
@@ -217,7 +216,7 @@ fn history((w, d): (u32, u32), c: u32, random: &mut Random) -> Row {
     ]
 }
 
-/// An order at the beginning; three tables know of it.
+/// An initial order, which appears in three tables.
 struct Order {
     place: (u32, u32),
     number: u32,
@@ -228,7 +227,7 @@ struct Order {
     sizes: Sizes,
 }
 
-/// The orders of a district. Each table that is filled from them makes them anew.
+/// The orders of a district. They are generated again for each table.
 fn orders(place: (u32, u32), sizes: Sizes) -> impl Iterator<Item = Order> {
     const OWN: u64 = 100;
     let mut random = Random::at(&[OWN, place.0.into(), place.1.into()]);

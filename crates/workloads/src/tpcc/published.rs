@@ -1,10 +1,10 @@
-//! The published test of a database that encrypts what its queries answer: its page of 2026.
+//! The published benchmark of a database that encrypts query results: its page of 2026.
 //!
 //! That system keeps plain text in the server's memory and on its disks, and encrypts columns of
-//! results on their way to a driver that decrypts them. The figures price less protection than
-//! the columns that are compared with them here.
+//! results on their way to a driver that decrypts them. So its figures are the price of less
+//! protection than that of the columns measured here.
 
-/// What its variants encrypt, and their transactions per second by number of terminals.
+/// Transactions per second by number of terminals, for each variant.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figures {
     /// Number of terminals.
@@ -51,9 +51,9 @@ pub const FIGURES: [Figures; 4] = [
     },
 ];
 
-/// Share of the columns that an engine of that name encrypts, per cent, where one was published
-/// for it. The published fifth is keys and identifiers first: engines that encrypt a fifth that was
-/// chosen otherwise, as `proxy-20-sensitive`, have no figure.
+/// The share of encrypted columns of an engine in per cent, if there is a published figure for it.
+/// The published 20 % start with keys and identifiers, so engines with another choice of 20 %, such
+/// as `proxy-20-sensitive`, have no figure.
 fn share(engine: &str) -> Option<u32> {
     let families = ["proxy-", "in-process-"];
     let share = families
@@ -62,8 +62,8 @@ fn share(engine: &str) -> Option<u32> {
     share.parse().ok()
 }
 
-/// Transactions per second that were published for that number of terminals and an engine of that
-/// name, and the share lost against plain text.
+/// The published transactions per second for that number of terminals and an engine, and the loss
+/// against plain text.
 pub fn figure(engine: &str, terminals: u32) -> Option<(f64, f64)> {
     let figures = FIGURES.iter().find(|row| row.terminals == terminals)?;
     let rate = match share(engine)? {

@@ -1,44 +1,44 @@
-//! What TPC-C draws: uniform and non-uniform numbers, names and texts (revision 5.11, 2.1.6 and
-//! 4.3.2).
+//! Random values of TPC-C: uniform and non-uniform numbers, names and texts (revision 5.11, 2.1.6
+//! and 4.3.2).
 
 use crate::mix::mix;
 
-/// Constants C of non-uniform numbers (2.1.6). That of last names differs between the rows and the
-/// transactions by 85: the clause asks for 65 to 119, and neither 96 nor 112.
+/// Constants C of non-uniform numbers (2.1.6). Those of last names, for rows and for transactions,
+/// differ by 85: the clause requires 65 to 119, except 96 and 112.
 const C_LAST_OF_ROWS: u32 = 58;
 const C_LAST_OF_TRANSACTIONS: u32 = 143;
 const C_CUSTOMER: u32 = 317;
 const C_ITEM: u32 = 4242;
 
-/// Letters and digits; the texts of TPC-C are drawn from them.
+/// Letters and digits, the alphabet of TPC-C's texts.
 const CHARACTERS: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-/// What a last name is put together from (4.3.2.3).
+/// The syllables of last names (4.3.2.3).
 const SYLLABLES: [&str; 10] = [
     "BAR", "OUGHT", "ABLE", "PRI", "PRES", "ESE", "ANTI", "CALLY", "ATION", "EING",
 ];
 
-/// A stream of numbers that its place alone decides.
+/// A random stream that is determined by its coordinates.
 #[derive(Debug, Clone)]
 pub struct Random {
     state: u64,
 }
 
 impl Random {
-    /// The stream of that place.
+    /// The stream for these coordinates.
     pub fn at(place: &[u64]) -> Self {
         let state = place.iter().fold(0, |state, &part| mix(state ^ part));
         Self { state }
     }
 
     fn next(&mut self) -> u64 {
-        // SplitMix64: `mix` adds the same constant before it mixes.
+        // SplitMix64; `mix` adds the same constant first.
         let bits = mix(self.state);
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         bits
     }
 
-    /// A number from `least` to `most`, both among them.
+    /// A number from `least` to `most`, inclusive.
     pub fn within(&mut self, least: u32, most: u32) -> u32 {
         let count = u64::from(most - least) + 1;
         // The product of 32 and 33 bits fits; its upper part is below `count`.
@@ -66,28 +66,28 @@ impl Random {
         self.uneven(8191, C_ITEM, 1, count)
     }
 
-    /// The number of a last name of a row, of `count` names.
+    /// The number of a row's last name, out of `count` names.
     pub(super) fn name_of_row(&mut self, count: u32) -> u32 {
         self.uneven(255, C_LAST_OF_ROWS, 0, count - 1)
     }
 
-    /// The number of a last name that a transaction asks for.
+    /// The number of the last name that a transaction searches for.
     pub(super) fn name_asked_for(&mut self, count: u32) -> u32 {
         self.uneven(255, C_LAST_OF_TRANSACTIONS, 0, count - 1)
     }
 
-    /// Letters and digits, of a length within the bounds (4.3.2.2).
+    /// Letters and digits, with a length within the bounds (4.3.2.2).
     pub fn text(&mut self, least: u32, most: u32) -> String {
         let length = self.within(least, most);
         self.drawn(length, CHARACTERS)
     }
 
-    /// As many digits.
+    /// That many digits.
     pub fn digits(&mut self, length: u32) -> String {
         self.drawn(length, &CHARACTERS[52..])
     }
 
-    /// As many letters.
+    /// That many letters.
     pub(super) fn letters(&mut self, length: u32) -> String {
         self.drawn(length, &CHARACTERS[26..52])
     }
@@ -104,7 +104,7 @@ impl Random {
         self.digits(4) + "11111"
     }
 
-    /// A text that holds "ORIGINAL" in 10 of 100 cases (4.3.3.1).
+    /// A text that contains "ORIGINAL" in 10 % of cases (4.3.3.1).
     pub(super) fn data(&mut self) -> String {
         let mut text = self.text(26, 50);
         if self.chance(10) {
@@ -114,7 +114,7 @@ impl Random {
         text
     }
 
-    /// The numbers from 1 to `count` in a drawn order (4.3.3.1, O_C_ID).
+    /// A random permutation of the numbers from 1 to `count` (4.3.3.1, O_C_ID).
     pub(super) fn permutation(&mut self, count: u32) -> Vec<u32> {
         let mut numbers: Vec<u32> = (1..=count).collect();
         for last in (1..numbers.len()).rev() {
@@ -125,7 +125,7 @@ impl Random {
     }
 }
 
-/// The word that marks goods as no copies.
+/// The word that marks goods as original.
 pub const ORIGINAL: &str = "ORIGINAL";
 
 /// The last name of that number, 0 to 999 (4.3.2.3).
@@ -167,8 +167,8 @@ mod tests {
         assert_eq!(drawn.iter().max(), Some(&30));
     }
 
-    /// Each of the ten low bits is set in 3 of 4 numbers, so the tenth of the numbers that is drawn
-    /// most is drawn in 62 of 100 cases.
+    /// Each of the ten low bits is set in 3 of 4 numbers, so the most frequent tenth of the numbers
+    /// is drawn in 62 % of cases.
     #[test]
     fn uneven_numbers_are_uneven() {
         let mut random = Random::at(&[2]);

@@ -10,7 +10,7 @@ pub struct Table {
     pub name: &'static str,
     /// Name and declaration of each column.
     pub columns: &'static [(&'static str, &'static str)],
-    /// Keys and foreign keys.
+    /// Constraints: keys and foreign keys.
     constraints: &'static [&'static str],
 }
 
@@ -40,11 +40,11 @@ impl Table {
     }
 }
 
-/// The index beside those that keys make.
+/// The index in addition to those of keys.
 pub const INDEX: &str =
     "CREATE INDEX idx_customer_name ON customer (c_w_id, c_d_id, c_last, c_first)";
 
-/// All tables; each refers to those before it.
+/// All tables; each refers only to those before it.
 pub const TABLES: [Table; 9] = [
     WAREHOUSE, ITEM, STOCK, DISTRICT, CUSTOMER, HISTORY, OORDER, NEW_ORDER, ORDER_LINE,
 ];
@@ -66,7 +66,7 @@ pub const WAREHOUSE: Table = Table {
     constraints: &["PRIMARY KEY (w_id)"],
 };
 
-/// What is sold.
+/// Items for sale.
 pub const ITEM: Table = Table {
     name: "item",
     columns: &[
@@ -79,7 +79,7 @@ pub const ITEM: Table = Table {
     constraints: &["PRIMARY KEY (i_id)"],
 };
 
-/// How much of each item a warehouse has.
+/// Stock of each item in a warehouse.
 pub const STOCK: Table = Table {
     name: "stock",
     columns: &[
@@ -108,7 +108,7 @@ pub const STOCK: Table = Table {
     ],
 };
 
-/// Ten of each warehouse.
+/// Districts, ten per warehouse.
 pub const DISTRICT: Table = Table {
     name: "district",
     columns: &[
@@ -203,7 +203,7 @@ pub const OORDER: Table = Table {
     ],
 };
 
-/// Orders that are not delivered.
+/// Undelivered orders.
 pub const NEW_ORDER: Table = Table {
     name: "new_order",
     columns: &[
@@ -218,7 +218,7 @@ pub const NEW_ORDER: Table = Table {
     ],
 };
 
-/// What was ordered.
+/// Lines of orders.
 pub const ORDER_LINE: Table = Table {
     name: "order_line",
     columns: &[

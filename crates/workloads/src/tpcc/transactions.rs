@@ -1,4 +1,4 @@
-//! What a terminal asks for, transaction by transaction (revision 5.11, 2.4.1 to 2.8.1 and 5.2.3).
+//! The input of each transaction (revision 5.11, 2.4.1 to 2.8.1 and 5.2.3).
 
 use serde::{Deserialize, Serialize};
 
@@ -13,11 +13,11 @@ pub enum Kind {
     NewOrder,
     /// A customer pays.
     Payment,
-    /// What became of a customer's last order?
+    /// Status of a customer's last order.
     OrderStatus,
-    /// The oldest order of each district is delivered.
+    /// Delivers the oldest order of each district.
     Delivery,
-    /// Of how many items that were ordered lately is little left?
+    /// Counts recently ordered items with low stock.
     StockLevel,
 }
 
@@ -31,7 +31,7 @@ impl Kind {
         Self::StockLevel,
     ];
 
-    /// How many of 100 are of this kind: the weights of the published test.
+    /// Share in per cent: the weights of the published test.
     pub fn weight(self) -> u32 {
         match self {
             Self::NewOrder => 45,
@@ -52,7 +52,7 @@ impl Kind {
     }
 }
 
-/// A transaction with all that was drawn for it.
+/// A transaction with all its random input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transaction {
     /// See [`Kind::NewOrder`].
@@ -65,7 +65,7 @@ pub enum Transaction {
     Delivery {
         /// The warehouse.
         warehouse: u32,
-        /// Who delivers.
+        /// The carrier.
         carrier: u32,
     },
     /// See [`Kind::StockLevel`].
@@ -74,13 +74,13 @@ pub enum Transaction {
         warehouse: u32,
         /// The district.
         district: u32,
-        /// What is little.
+        /// The threshold for low stock.
         threshold: u32,
     },
 }
 
 impl Transaction {
-    /// Which of the five it is.
+    /// Its kind.
     pub fn kind(&self) -> Kind {
         match self {
             Self::NewOrder(_) => Kind::NewOrder,
@@ -92,7 +92,7 @@ impl Transaction {
     }
 }
 
-/// An order as it is placed.
+/// A new order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewOrder {
     /// The warehouse.
@@ -101,7 +101,7 @@ pub struct NewOrder {
     pub district: u32,
     /// The customer.
     pub customer: u32,
-    /// What is ordered. One in 100 orders ends with an item that does not exist: it is rolled
+    /// The order's lines. One in 100 orders ends with an item that does not exist and is rolled
     /// back.
     pub lines: Vec<Line>,
 }
@@ -111,47 +111,47 @@ pub struct NewOrder {
 pub struct Line {
     /// The item.
     pub item: u32,
-    /// Whose stock it comes from.
+    /// The supplying warehouse.
     pub supplier: u32,
-    /// How many.
+    /// The quantity.
     pub quantity: u32,
 }
 
-/// A payment as it is made.
+/// A payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payment {
     /// The warehouse that is paid.
     pub warehouse: u32,
     /// The district that is paid.
     pub district: u32,
-    /// Who pays.
+    /// The paying customer.
     pub customer: Customer,
-    /// How much, in cents.
+    /// The amount, in cents.
     pub cents: i64,
 }
 
-/// A customer as the terminal knows it.
+/// A customer as identified at the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Customer {
     /// Its warehouse.
     pub warehouse: u32,
     /// Its district.
     pub district: u32,
-    /// Which of that district.
+    /// How the customer is identified in that district.
     pub who: Who,
 }
 
-/// By what a customer is found.
+/// How a customer is identified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Who {
     /// By its number.
     Id(u32),
-    /// By its last name, which others may have too: the middle one is meant.
+    /// By last name; if several customers share it, the middle one is used.
     LastName(String),
 }
 
-/// The transaction of that number, from 0, of a terminal, from 0, in a test of that number. It
-/// depends on nothing else, so every engine gets the same ones.
+/// The transaction with that number, from 0, of a terminal, from 0, in a test with that number. It
+/// depends on nothing else, so every engine gets the same transactions.
 pub fn transaction(sizes: Sizes, test: u32, terminal: u32, number: u64) -> Transaction {
     let mut random = Random::at(&[TERMINALS, test.into(), terminal.into(), number]);
     let home = terminal % sizes.warehouses + 1;
@@ -174,14 +174,14 @@ pub fn transaction(sizes: Sizes, test: u32, terminal: u32, number: u64) -> Trans
         },
         Kind::StockLevel => Transaction::StockLevel {
             warehouse: home,
-            // A terminal keeps its district (2.8.1.1).
+            // Each terminal has a fixed district (2.8.1.1).
             district: terminal / sizes.warehouses % DISTRICTS + 1,
             threshold: random.within(10, 20),
         },
     }
 }
 
-/// The stream of the terminals, apart from those of the tables.
+/// Keeps the random streams of terminals apart from those of the tables.
 const TERMINALS: u64 = 1000;
 
 fn other_warehouse(sizes: Sizes, home: u32, random: &mut Random) -> u32 {
@@ -200,7 +200,7 @@ fn new_order(sizes: Sizes, home: u32, random: &mut Random) -> NewOrder {
     let mut lines: Vec<Line> = Vec::with_capacity(count as usize);
     while lines.len() < count as usize {
         let item = random.item(sizes.items);
-        // One row of stock is written once in an order; the specification leaves it open.
+        // An order updates each stock row at most once; the specification leaves this open.
         if lines.iter().any(|line| line.item == item) {
             continue;
         }

@@ -1,18 +1,18 @@
-//! Values as TPC-C's columns hold them.
+//! Values of TPC-C's columns.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// The type of a column or parameter, whatever a product calls it.
+/// The type of a column or parameter, independent of the product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
     /// 32 bits.
     Integer,
-    /// 64 bits: what `count` gives.
+    /// 64 bits: the result of `count`.
     Count,
-    /// An exact number with a point.
+    /// An exact decimal number.
     Decimal,
-    /// A binary number.
+    /// A floating-point number.
     Float,
     /// A text.
     Text,
@@ -23,27 +23,27 @@ pub enum Type {
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value<'a> {
-    /// Nothing.
+    /// NULL.
     Null,
-    /// Of [`Type::Integer`].
+    /// A value of [`Type::Integer`].
     Integer(u32),
-    /// Of [`Type::Decimal`].
+    /// A value of [`Type::Decimal`].
     Decimal(Decimal),
-    /// Of [`Type::Float`].
+    /// A value of [`Type::Float`].
     Float(f64),
-    /// Of [`Type::Text`].
+    /// A value of [`Type::Text`].
     Text(Cow<'a, str>),
-    /// Of [`Type::Timestamp`]: microseconds since 1970-01-01 00:00.
+    /// A value of [`Type::Timestamp`]: microseconds since 1970-01-01 00:00.
     Timestamp(i64),
 }
 
 impl Value<'_> {
-    /// A text that it owns.
+    /// An owned text.
     pub fn text(text: String) -> Value<'static> {
         Value::Text(Cow::Owned(text))
     }
 
-    /// A sum of money, in cents.
+    /// An amount of money, in cents.
     pub fn cents(cents: i64) -> Value<'static> {
         Value::Decimal(Decimal {
             digits: cents,
@@ -51,7 +51,7 @@ impl Value<'_> {
         })
     }
 
-    /// A decimal number without digits behind the point.
+    /// A decimal number with scale zero.
     pub fn whole(number: u32) -> Value<'static> {
         Value::Decimal(Decimal {
             digits: i64::from(number),
@@ -71,15 +71,15 @@ impl Value<'_> {
 /// `digits` divided by 10 to the power of `scale`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decimal {
-    /// All digits.
+    /// The unscaled digits.
     pub digits: i64,
-    /// How many of them stand behind the point.
+    /// The number of digits after the point.
     pub scale: u8,
 }
 
 impl Decimal {
-    /// Reads a plain text such as `-12.50` to that scale; `None` where it is none, or has other
-    /// digits than zeros beyond the scale.
+    /// Parses a plain text such as `-12.50` with that scale; `None` if it is not a number, or has
+    /// non-zero digits beyond the scale.
     pub fn parse(text: &str, scale: u8) -> Option<Self> {
         let (negative, text) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),

@@ -1,4 +1,4 @@
-// What a program in TypeScript writes; compiled under strict settings, and not run.
+// Typical code of a TypeScript program; compiled with strict settings, and not run.
 import type { DatabaseSync } from 'node:sqlite';
 
 import {
@@ -33,15 +33,15 @@ export function code(error: unknown): ErrorCode | undefined {
   return error instanceof StrongroomError ? error.code : undefined;
 }
 
-// @ts-expect-error: there is no database without a key.
+// @ts-expect-error: a key is required.
 open('new.db');
-// @ts-expect-error: a key is said to be one.
+// @ts-expect-error: a key is given as an object that says what it is.
 open('new.db', 'horse battery');
 // @ts-expect-error: one key, not two.
 open('new.db', { keyFile: 'my.key', passphrase: 'horse battery' });
 // @ts-expect-error: there is no such cipher.
 open('new.db', file, { cipher: 'rot13' });
-// @ts-expect-error: it is open already.
+// @ts-expect-error: the database is always opened.
 open('new.db', file, { open: false });
 // @ts-expect-error: no secret reaches better-sqlite3.
 openBetterSqlite3(Database, 'new.db', { passphrase: 'horse battery' });

@@ -1,4 +1,4 @@
-// Commits without end, and tells of each that it is done: until it is killed.
+// Commits endlessly, and reports each commit, until it is killed.
 
 import { writeSync } from 'node:fs';
 
@@ -16,6 +16,6 @@ for (;;) {
   db.exec(insert);
   committed += 1;
   writeSync(1, `${committed}\n`);
-  // Every third is rolled back, so that journals are played back in the midst of work, too.
+  // Every third transaction is rolled back, so that journals are played back during the work, too.
   if (committed % 3 === 0) db.exec(`BEGIN; ${insert}; ROLLBACK`);
 }

@@ -1,4 +1,4 @@
-// Files in Node: one process at a time, and none that is killed loses a commit.
+// Files in Node: used by one process at a time; a process that is killed loses no commit.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -1,4 +1,4 @@
-// The package's files beside the page.
+// Copies the package's files beside the page.
 
 import { cpSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,5 @@
-// Drizzle, whose own declarations name databases that are not installed: libraries go unchecked.
+// Drizzle's own declarations refer to databases that are not installed, so libraries are not
+// checked here.
 
 import { drizzle } from 'drizzle-orm/sqlite-proxy';
 import type { Connection } from '@strongroom/sqlite';

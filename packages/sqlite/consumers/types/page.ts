@@ -50,7 +50,7 @@ export async function synchronous(module: URL): Promise<number> {
   return rows.length;
 }
 
-// @ts-expect-error: the name is of this type
+// @ts-expect-error: the name must be a string
 void open(1);
 // @ts-expect-error: there is no such mode
 void open('notes.db', { tabs: 'never' });

@@ -1,3 +1,3 @@
-// Only that the page may lie at any address, and where it goes.
+// Only sets that the page may be served from any path, and the output folder.
 
 export default { base: './', build: { outDir: '../built/vite', emptyOutDir: true } };

@@ -1,4 +1,4 @@
-// webpack without a setting for the package.
+// webpack without any setting for the package.
 
 import { cpSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,8 +1,8 @@
-//! XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha): HChaCha20 makes a sub-key of the key and the
-//! first 16 bytes of the nonce, ChaCha20-Poly1305 (RFC 8439) seals with it.
+//! XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha): HChaCha20 derives a sub-key from the key and the
+//! first 16 bytes of the nonce; ChaCha20-Poly1305 (RFC 8439) seals with it.
 //!
-//! The two come from different libraries because the second is several times faster than the
-//! whole construction from one (`examples/page_cost.rs`).
+//! The two parts come from different libraries because the second is several times faster than the
+//! complete construction of the first (`examples/page_cost.rs`).
 
 use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce as ChaChaNonce, UnboundKey};
 use chacha20::{R20, hchacha};
@@ -20,7 +20,7 @@ pub fn seal(key: &Key, nonce: &[u8; 24], associated: &[u8], content: &mut [u8]) 
     tag
 }
 
-/// Opens in place; whether the content was authentic. If not, it is unspecified.
+/// Opens in place. Returns whether the content was authentic; if not, the content is unspecified.
 pub fn open(key: &Key, nonce: &[u8; 24], associated: &[u8], tag: &Tag, content: &mut [u8]) -> bool {
     let (key, nonce) = inner(key, nonce);
     key.open_in_place_separate_tag(nonce, Aad::from(associated), tag, content)

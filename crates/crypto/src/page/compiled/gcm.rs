@@ -24,7 +24,8 @@ impl GcmKey {
         tag
     }
 
-    /// Opens in place; whether the content was authentic. If not, it is unspecified.
+    /// Opens in place. Returns whether the content was authentic; if not, the content is
+    /// unspecified.
     pub fn open(&self, nonce: &Nonce, associated: &[u8], tag: &Tag, content: &mut [u8]) -> bool {
         let nonce = GcmNonce::assume_unique_for_key(*nonce);
         self.0

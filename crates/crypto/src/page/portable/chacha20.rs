@@ -10,20 +10,20 @@ pub const GROUP_SIZE: usize = 256;
 /// "expand 32-byte k".
 const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
 
-/// Row of the counter.
+/// Index of the counter in the state.
 const COUNTER: usize = 12;
 
 /// Double rounds of a block.
 const DOUBLE_ROUNDS: usize = 10;
 
-/// Keystream of four blocks, in the order of its bytes.
+/// Keystream of four blocks, in byte order.
 pub type Group<L> = [L; 16];
 
-/// Key and nonce; the counter is zero.
+/// Key and nonce, with the counter at zero.
 pub struct Stream(Zeroizing<[u32; 16]>);
 
 impl Stream {
-    /// With the nonce of 8 bytes behind four zeros, as XChaCha20 has it.
+    /// The nonce is four zeros and these 8 bytes, as in XChaCha20.
     pub fn new(key: &[u8; 32], nonce: &[u8; 8]) -> Self {
         let mut state = Zeroizing::new([0; 16]);
         state[..4].copy_from_slice(&CONSTANTS);
@@ -53,9 +53,9 @@ impl Stream {
         self.group_beside(counter, |_| {})
     }
 
-    /// The same, with a part of other work behind each of the ten double rounds, whose number it is
-    /// given. What multiplies numbers costs nearly nothing there: a processor does both at once,
-    /// where they are this close to each other.
+    /// Like `group`, with a part of other work after each of the ten double rounds; `work` gets the
+    /// round's number. Multiplications cost almost nothing there, because the processor overlaps
+    /// the two when they are interleaved this closely.
     #[inline(always)]
     pub fn group_beside<L: Lanes>(&self, counter: u32, mut work: impl FnMut(usize)) -> Group<L> {
         let mut start = self.0.map(|word| L::new([word; 4]));
@@ -87,7 +87,7 @@ impl Stream {
     }
 }
 
-/// Combines content with as much keystream.
+/// XORs content with keystream of the same length.
 #[inline]
 pub fn combine<L: Lanes>(content: &mut [u8], stream: &[L]) {
     let (whole, rest) = content.as_chunks_mut::<16>();

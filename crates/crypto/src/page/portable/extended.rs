@@ -1,5 +1,5 @@
-//! XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha): HChaCha20 makes a sub-key of the key and the
-//! first 16 bytes of the nonce, ChaCha20-Poly1305 (RFC 8439) seals with it.
+//! XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha): HChaCha20 derives a sub-key from the key and the
+//! first 16 bytes of the nonce; ChaCha20-Poly1305 (RFC 8439) seals with it.
 
 use chacha20::{R20, hchacha};
 use subtle::ConstantTimeEq;
@@ -11,14 +11,14 @@ use super::poly1305::Sum;
 use crate::page::Tag;
 use crate::secret::Key;
 
-/// Block 0 is the key of the tag; the content begins at block 1.
+/// Block 0 is the Poly1305 key; the content starts with block 1.
 const BLOCK_SIZE: usize = 64;
 const BLOCK_VECTORS: usize = 4;
 
-/// The block behind the first group.
+/// The first block after the first group.
 const FIRST_REST: u32 = 4;
 
-/// Seals in place: makes the keystream of each piece while the piece before it is authenticated.
+/// Seals in place: generates the keystream of each piece while the piece before is authenticated.
 pub fn seal(key: &Key, nonce: &[u8; 24], associated: &[u8], content: &mut [u8]) -> Tag {
     let stream = stream(key, nonce);
     let first = stream.group::<Words>(0);
@@ -41,7 +41,7 @@ pub fn seal(key: &Key, nonce: &[u8; 24], associated: &[u8], content: &mut [u8]) 
     sum.tag()
 }
 
-/// Opens in place; whether the content was authentic. If not, it is unspecified.
+/// Opens in place. Returns whether the content was authentic; if not, the content is unspecified.
 pub fn open(key: &Key, nonce: &[u8; 24], associated: &[u8], tag: &Tag, content: &mut [u8]) -> bool {
     let stream = stream(key, nonce);
     let first = stream.group::<Words>(0);
@@ -70,7 +70,7 @@ fn stream(key: &Key, nonce: &[u8; 24]) -> Stream {
     stream
 }
 
-/// The first half of block 0.
+/// The Poly1305 key: the first half of block 0.
 fn tag_key(first: &Group<Words>) -> Zeroizing<[u8; 32]> {
     let mut key = Zeroizing::new([0; 32]);
     for (half, words) in key.as_chunks_mut().0.iter_mut().zip(first) {
@@ -79,7 +79,8 @@ fn tag_key(first: &Group<Words>) -> Zeroizing<[u8; 32]> {
     key
 }
 
-/// What the first group combines with, behind the key of the tag, and the rest.
+/// Splits content into the part that is XORed with the first group, after the Poly1305 key, and the
+/// rest.
 fn split(content: &mut [u8]) -> (&mut [u8], &mut [u8]) {
     let size = content.len().min(GROUP_SIZE - BLOCK_SIZE);
     content.split_at_mut(size)

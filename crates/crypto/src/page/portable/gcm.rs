@@ -22,7 +22,8 @@ impl GcmKey {
             .into()
     }
 
-    /// Opens in place; whether the content was authentic. If not, it is unspecified.
+    /// Opens in place. Returns whether the content was authentic; if not, the content is
+    /// unspecified.
     pub fn open(&self, nonce: &Nonce, associated: &[u8], tag: &Tag, content: &mut [u8]) -> bool {
         self.0
             .decrypt_inout_detached(nonce.into(), associated, content.into(), tag.into())

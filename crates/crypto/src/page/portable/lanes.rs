@@ -1,7 +1,7 @@
-//! Four words that are worked on at a time: vectors of 128 bits in WebAssembly, arrays elsewhere.
+//! Four words processed together: 128-bit vectors in WebAssembly, arrays elsewhere.
 //!
-//! Vectors are checked against known answers in browsers; arrays take their place where the
-//! arithmetic built on both is tested without one.
+//! The vectors are checked against known answers in browsers. Arrays replace them so that the
+//! arithmetic built on both can be tested without a browser.
 
 #[cfg(not(target_arch = "wasm32"))]
 mod array;
@@ -13,9 +13,9 @@ pub use array::Words;
 #[cfg(target_arch = "wasm32")]
 pub use vector::Words;
 
-/// What ChaCha20 asks of four words.
+/// The operations on four words that ChaCha20 needs.
 pub trait Lanes: Copy {
-    /// The words in the order of the lanes.
+    /// One word for each lane, in order.
     fn new(words: [u32; 4]) -> Self;
 
     /// Lane by lane, modulo 2^32.

@@ -1,9 +1,9 @@
-//! Poly1305 (RFC 8439, 2.5) with multiplications of 32 by 32 bits, four blocks to one reduction.
+//! Poly1305 (RFC 8439, 2.5) with 32-by-32-bit multiplications, one reduction for four blocks.
 //!
 //! Numbers modulo 2^130 - 5 are five limbs of 26 bits. For a sum `h` and four blocks the sum
 //! becomes `(h + b0) r^4 + b1 r^3 + b2 r^2 + b3 r`, reduced once.
 //!
-//! Bounds, by which no sum leaves 64 bits: a reduced limb is below 2^26 + 2^13, a block's below
+//! Bounds that keep every sum within 64 bits: a reduced limb is below 2^26 + 2^13, a block's below
 //! 2^26, so their sum is below 2^28; a power's limb times 5 is below 2^29; twenty products below
 //! 2^57 stay below 2^62.
 
@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 /// Size of a block.
 const BLOCK_SIZE: usize = 16;
 
-/// Blocks to one reduction.
+/// Blocks per reduction.
 const BLOCKS: usize = 4;
 
 /// Size of content that is added in parts.
@@ -21,10 +21,10 @@ pub const PARTS_SIZE: usize = 256;
 const LIMB_BITS: u32 = 26;
 const LIMB_MASK: u64 = (1 << LIMB_BITS) - 1;
 
-/// Behind a whole block stands one bit more: 2^128, in the last limb.
+/// A whole block is followed by a 1 bit: 2^128, in the last limb.
 const END_OF_BLOCK: u64 = 1 << 24;
 
-/// What of `r` counts.
+/// The bits of `r` that are used.
 const CLAMP: u128 = 0x0fff_fffc_0fff_fffc_0fff_fffc_0fff_ffff;
 
 type Limbs = [u64; 5];
@@ -46,7 +46,7 @@ impl Factor {
         }
     }
 
-    /// Adds the product with a number, unreduced.
+    /// Adds the product with a number, without reduction.
     #[inline(always)]
     fn multiply(&self, number: Limbs, sums: &mut Limbs) {
         let (r, w) = (&self.limbs, &self.wrapped);
@@ -62,18 +62,18 @@ impl Factor {
 /// The tag of associated data and content as ChaCha20-Poly1305 arranges them (RFC 8439, 2.8).
 pub struct Sum {
     limbs: Zeroizing<Limbs>,
-    /// Of blocks since the last reduction.
+    /// Products of the blocks since the last reduction.
     products: Zeroizing<Limbs>,
     /// From `r^4` down to `r`.
     powers: Zeroizing<[Factor; BLOCKS]>,
-    /// What the sum is masked with.
+    /// Added to the sum at the end.
     mask: Zeroizing<u128>,
     /// Bytes of associated data and of content.
     sizes: [u64; 2],
 }
 
 impl Sum {
-    /// Of associated data and no content yet.
+    /// A sum over associated data, with no content yet.
     pub fn new(key: &[u8; 32], associated: &[u8]) -> Self {
         let (r, mask) = key.split_first_chunk::<16>().expect("32 bytes hold 16");
         let mask = mask.first_chunk().expect("half of 32 bytes");
@@ -96,7 +96,7 @@ impl Sum {
         sum
     }
 
-    /// Adds content; what is missing of the last block is zeros.
+    /// Adds content; the last block is padded with zeros.
     pub fn add_padded(&mut self, bytes: &[u8]) {
         self.sizes[1] += bytes.len() as u64;
         let (blocks, rest) = bytes.as_chunks::<BLOCK_SIZE>();
@@ -115,7 +115,7 @@ impl Sum {
         }
     }
 
-    /// Adds a part of some content, which is whole when parts 0 to 7 were added; there are no more.
+    /// Adds one part of a content. A content consists of parts 0 to 7.
     #[inline(always)]
     pub fn add_part(&mut self, part: usize, content: &[u8; PARTS_SIZE]) {
         let (blocks, _) = content.as_chunks::<BLOCK_SIZE>();
@@ -164,9 +164,10 @@ impl Sum {
 
     /// The sum modulo 2^130 - 5, and that modulo 2^128.
     fn value(&self) -> u128 {
-        // Twice: what the first pass leaves above 26 bits is one bit at most, and moves on.
+        // Carries twice: the first pass leaves at most one bit above 26, which the second moves on.
         let limbs = carried(carried(*self.limbs));
-        // The sum less 2^130 - 5, which is meant where it is not negative: where 5 more carry out.
+        // The sum minus 2^130 - 5 is the result if it is not negative, that is, if adding 5 carries
+        // out.
         let mut carry = 5;
         let mut reduced = [0; 5];
         for (to, limb) in reduced.iter_mut().zip(limbs) {
@@ -193,7 +194,7 @@ fn split(number: u128) -> Limbs {
     std::array::from_fn(|index| (number >> (LIMB_BITS as usize * index)) as u64 & LIMB_MASK)
 }
 
-/// A block as a number, with the bit behind it.
+/// A block as a number, with the bit after it.
 #[inline(always)]
 fn limbs_of(block: &[u8; BLOCK_SIZE]) -> Limbs {
     let (halves, _) = block.as_chunks::<8>();
@@ -207,7 +208,7 @@ fn limbs_of(block: &[u8; BLOCK_SIZE]) -> Limbs {
     ]
 }
 
-/// Limbs below 2^26 + 2^13 of the same number. Two chains of carries, side by side.
+/// Reduces to limbs below 2^26 + 2^13. The two carry chains are independent.
 #[inline(always)]
 fn reduce([mut a, mut b, mut c, mut d, mut e]: Limbs) -> Limbs {
     e += d >> LIMB_BITS;

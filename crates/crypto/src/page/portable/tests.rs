@@ -1,4 +1,4 @@
-//! Known answers, and the libraries of processors, against the ciphers in Rust alone.
+//! Known answers for the Rust ciphers, and comparison with the native libraries.
 
 use ::poly1305::Poly1305;
 use ::poly1305::universal_hash::{KeyInit, UniversalHash};
@@ -8,7 +8,7 @@ use super::{extended, gcm};
 use crate::page::compiled;
 use crate::secret::Key;
 
-/// Bytes that look random and are the same in every run.
+/// Pseudo-random bytes that are the same in every run.
 struct Bytes(u64);
 
 impl Bytes {
@@ -34,13 +34,13 @@ impl Bytes {
     }
 }
 
-/// Every length around the borders of blocks and groups, and pages.
+/// Every length around the boundaries of blocks and groups, and page sizes.
 fn sizes() -> impl Iterator<Item = usize> {
     (0..=600).chain([4064, 4096, 65_504])
 }
 
 #[test]
-fn xchacha20_poly1305_is_that_of_processors() {
+fn xchacha20_poly1305_agrees_with_the_native_library() {
     let mut bytes = Bytes(0x9e37_79b9_7f4a_7c15);
     for size in sizes() {
         let key = Key::from_bytes(bytes.array());
@@ -63,7 +63,7 @@ fn xchacha20_poly1305_is_that_of_processors() {
 }
 
 #[test]
-fn aes_256_gcm_is_that_of_processors() {
+fn aes_256_gcm_agrees_with_the_native_library() {
     let mut bytes = Bytes(0xd1b5_4a32_d192_ed03);
     for size in sizes() {
         let key = Key::from_bytes(bytes.array());
@@ -87,7 +87,7 @@ fn aes_256_gcm_is_that_of_processors() {
     }
 }
 
-/// What the library makes of associated data and content.
+/// The library's tag of associated data and content.
 fn expected_tag(key: &[u8; 32], associated: &[u8], content: &[u8]) -> [u8; 16] {
     let mut poly = Poly1305::new(key.into());
     poly.update_padded(associated);
@@ -97,7 +97,7 @@ fn expected_tag(key: &[u8; 32], associated: &[u8], content: &[u8]) -> [u8; 16] {
     poly.finalize().into()
 }
 
-/// The tag of content that is added as a whole, and in parts.
+/// The tag of content that is added at once, which must equal that of content added in parts.
 fn tag(key: &[u8; 32], associated: &[u8], content: &[u8]) -> [u8; 16] {
     let mut whole = Sum::new(key, associated);
     whole.add_padded(content);
@@ -113,7 +113,7 @@ fn tag(key: &[u8; 32], associated: &[u8], content: &[u8]) -> [u8; 16] {
 }
 
 #[test]
-fn poly1305_is_that_of_the_library() {
+fn poly1305_agrees_with_the_library() {
     let mut bytes = Bytes(0x2545_f491_4f6c_dd1d);
     for size in sizes() {
         let key = bytes.array();
@@ -123,9 +123,9 @@ fn poly1305_is_that_of_the_library() {
     }
 }
 
-/// Blocks and keys of ones and zeros reach the ends of what limbs and carries hold.
+/// Blocks and keys of all ones and zeros reach the limits of limbs and carries.
 #[test]
-fn poly1305_at_the_limits_of_its_limbs_is_that_of_the_library() {
+fn poly1305_agrees_with_the_library_at_the_limits_of_its_limbs() {
     let mut bytes = Bytes(0x6c62_272e_07bb_0142);
     for _ in 0..4096 {
         let extreme = |byte: u8| match byte % 4 {
@@ -146,7 +146,7 @@ fn poly1305_at_the_limits_of_its_limbs_is_that_of_the_library() {
     }
 }
 
-/// RFC 8439, 2.8.2, whose cipher differs in the nonce alone: its key of the tag, its ciphertext.
+/// RFC 8439, 2.8.2, which differs only in its nonce: its Poly1305 key and ciphertext.
 #[test]
 fn poly1305_gives_the_tag_of_the_rfc() {
     let key = "7bac2b252db447af09b67a55a4e955840ae1d6731075d9eb2a9375783ed553ff";

@@ -1,18 +1,18 @@
-// Does pieces of work on a database. What opens one is a driver, `drivers/NAME.mjs`:
+// Runs the lab's requests on a database. A driver, `drivers/NAME.mjs`, opens it:
 //
-//   export async function open(options)  gives a database:
-//     statements(texts)  runs them in order; gives the rows of each, as lists of values
-//     script(text)       runs a text of statements; gives all rows
-//     settings()         gives pairs of name and value
+//   export async function open(options)  returns a database:
+//     statements(texts)  runs them in order; returns the rows of each, as lists of values
+//     script(text)       runs a text of statements; returns all rows
+//     settings()         returns pairs of name and value
 //     close()
 //
-// Each may give a promise instead. Values are null, number, string, Uint8Array and, for integers
+// Each may return a promise instead. Values are null, number, string, Uint8Array and, for integers
 // that a number cannot hold, bigint. `statements` and `script` throw a `Failure`.
 
-// A statement that failed, or that the engine cannot do by what it is.
+// A statement that failed, or that the engine cannot do by design.
 export class Failure extends Error {
-  // `number`: the statement's place, from 1. `notPossible`: by what the engine is; `ends`: nothing
-  // more can be done with the database.
+  // `number`: the statement's number, from 1. `notPossible`: by the engine's design; `ends`: the
+  // database cannot be used any further.
   constructor(message, { number = 1, notPossible = false, ends = false } = {}) {
     super(message);
     Object.assign(this, { number, notPossible, ends });
@@ -20,7 +20,7 @@ export class Failure extends Error {
 }
 
 export class Host {
-  // Gives `{done: …}` or `{error: …}`, never throws.
+  // Returns `{done: …}` or `{error: …}`, never throws.
   async do(work) {
     try {
       return { done: (await this[`do_${work.do}`](work)) ?? null };
@@ -35,7 +35,7 @@ export class Host {
     this.database = await open(options);
   }
 
-  // Takes what is to be run, so that its way here is over when the clock starts.
+  // Stores what will be run, so that its transfer is over when the clock starts.
   do_take({ statements, script }) {
     this.taken = { statements, script };
   }
@@ -49,7 +49,7 @@ export class Host {
     return { ns: Math.round((performance.now() - began) * 1e6) };
   }
 
-  // The rows of what was run last.
+  // The rows of the last run.
   do_rows() {
     const rows = this.rows;
     this.rows = undefined;
@@ -76,7 +76,7 @@ function said(error) {
   return error?.stack?.includes(error.message) ? error.stack : String(error?.message ?? error);
 }
 
-// A value as JSON keeps it: a real is told from an integer.
+// A value in JSON, which keeps reals and integers apart.
 function written(value) {
   switch (typeof value) {
     case 'bigint':

@@ -1,4 +1,4 @@
-// Asks the lab for work, has it done by a host in a worker or in this page, and gives the answer.
+// Asks the lab for work, passes it to a host in a worker or in this page, and returns the answer.
 
 import { Host } from './host.mjs';
 
@@ -6,7 +6,7 @@ const tell = (text) => fetch('said', { method: 'POST', body: String(text) });
 addEventListener('error', (event) => tell(event.message ?? event.type));
 addEventListener('unhandledrejection', (event) => tell(event.reason));
 
-// A host in a worker of its own: each piece of work is a message, as is its answer.
+// A host in a separate worker: each request is a message, and so is its reply.
 function hostInWorker() {
   const worker = new Worker('worker.mjs', { type: 'module' });
   return {
@@ -32,7 +32,7 @@ for (;;) {
   const response = await fetch('work');
   if (response.status === 204) continue;
   const work = await response.json();
-  // One host for the whole session: what lives in a browser's memory lives in it.
+  // One host for the whole session, since in-memory databases live in it.
   host ??= newHost(work.thread);
   const answer = JSON.stringify(await host.do(work));
   const number = response.headers.get('x-work');

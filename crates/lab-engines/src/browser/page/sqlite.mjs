@@ -1,33 +1,34 @@
-// Runs statements by the functions of an SQLite that was compiled to WebAssembly. They are called
-// by their own names, so that any build will do that exports them and gives memory.
+// Runs statements with the functions of an SQLite compiled to WebAssembly. They are called by their
+// own names, so any build works that exports them and provides memory.
 
 import { Failure } from './host.mjs';
 
 const ROW = 100;
 const DONE = 101;
 const [INTEGER, REAL, TEXT, BLOB] = [1, 2, 3, 4];
-// Of each database, whatever its build has as defaults.
+// For each database, whatever its build's defaults are.
 const PRAGMAS = ['page_size = 4096', 'cache_size = -2000', 'synchronous = FULL'];
 const EVERY_SETTING = ['journal_mode', 'synchronous', 'cache_size', 'page_size', 'locking_mode'];
 
 export class Connection {
-  // `exports`: SQLite's functions; `memory()`: its bytes; `alloc(n)` and `free(at)`. `judge()` may say
-  // of an error that it is no failure, as the properties of a `Failure` with its message.
+  // `exports`: SQLite's functions; `memory()`: its bytes; `alloc(n)` and `free(at)`. `judge()` may
+  // classify an error as no failure, by returning properties of a `Failure` with its message.
   constructor({ exports, memory, alloc, free }, database, judge = () => undefined) {
     Object.assign(this, { exports, memory, alloc, free, database, judge });
     this.encoder = new TextEncoder();
     this.decoder = new TextDecoder();
-    // Where SQLite writes a statement, and where its text ends.
+    // Out-pointers for a statement, and for the end of its text.
     this.out = alloc(8);
   }
 
-  // Runs what opens the database, and what makes it like the others; then it is open in truth.
+  // Runs the pragmas that open the database and those that all databases get; afterwards it is
+  // really open.
   begin(pragmas = []) {
     for (const [index, pragma] of [...pragmas, ...PRAGMAS].entries()) {
       try {
         this.statements([`PRAGMA ${pragma}`]);
       } catch (error) {
-        // It may hold a key: its text is told to nobody.
+        // The text may contain a key, so no message shows it.
         throw new Failure(`pragma ${index + 1} of those that open the database failed (${error.message})`);
       }
     }
@@ -38,14 +39,14 @@ export class Connection {
     return texts.map((text, index) => {
       const rows = [];
       this.withText(text, (at, end) => {
-        // What follows in the text is an empty statement, if anything.
+        // The rest of the text is at most an empty statement.
         this.step(at, end, rows, index + 1);
       });
       return rows;
     });
   }
 
-  // The whole text lies in memory, and each statement is prepared where the one before ended.
+  // The whole text is in memory, and each statement is prepared where the one before ended.
   script(text) {
     const rows = [];
     this.withText(text, (at, end) => {
@@ -66,7 +67,7 @@ export class Connection {
       .map(([name, value]) => [name, String(value)]);
   }
 
-  // Gives `use` the bounds of the text in memory; behind it stands a zero.
+  // Calls `use` with the bounds of the text in memory; a zero byte follows it.
   withText(text, use) {
     const bytes = this.encoder.encode(text);
     const at = this.alloc(bytes.length + 1);
@@ -81,9 +82,9 @@ export class Connection {
     }
   }
 
-  // Prepares one statement at a place of memory, steps it to its end and keeps its rows. Gives the
-  // place where its text ends. The length that SQLite is told is -1: told any other, it copies
-  // what is left of the text for each statement.
+  // Prepares the statement at an address, steps it to its end and keeps its rows. Returns the
+  // address where its text ends. The length passed to SQLite is -1: with any other, it copies the
+  // rest of the text for each statement.
   step(at, end, rows, number) {
     const { exports, out } = this;
     const prepared = exports.sqlite3_prepare_v3(this.database, at, -1, 0, out, out + 4);
@@ -131,14 +132,14 @@ export class Connection {
     }
   }
 
-  // Shared memory cannot be decoded where it lies.
+  // Shared memory cannot be decoded in place.
   bytes(at, length) {
     const memory = this.memory();
     const shared = globalThis.SharedArrayBuffer && memory.buffer instanceof SharedArrayBuffer;
     return shared ? memory.slice(at, at + length) : memory.subarray(at, at + length);
   }
 
-  // Memory that has grown is another buffer.
+  // After memory has grown it is another buffer.
   view() {
     const { buffer } = this.memory();
     if (this.known?.buffer !== buffer) this.known = new DataView(buffer);

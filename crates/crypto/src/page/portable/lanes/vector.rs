@@ -1,6 +1,6 @@
-//! Four words as a vector of 128 bits. These intrinsics are safe functions where the target has
-//! the feature `simd128`, which `.cargo/config.toml` asks for; loads and stores go by way of two
-//! halves, which the compiler joins.
+//! Four words as a 128-bit vector. These intrinsics are safe functions on targets with the feature
+//! `simd128`, which `.cargo/config.toml` enables. Loads and stores go through two halves, which the
+//! compiler merges.
 
 use core::arch::wasm32::{
     i16x8_shuffle, i32x4_shuffle, i64x2_shuffle, u32x4, u32x4_add, u32x4_shl, u32x4_shr, u64x2,
@@ -39,7 +39,7 @@ impl Lanes for Words {
         Self(v128_xor(self.0, other.0))
     }
 
-    /// Halves of words swap their places: two instructions of a processor, against three.
+    /// Swaps the halves of each word: two instructions instead of three.
     #[inline(always)]
     fn rotate_left_16(self) -> Self {
         Self(i16x8_shuffle::<1, 0, 3, 2, 5, 4, 7, 6>(self.0, self.0))

@@ -1,8 +1,8 @@
-// Strongroom's module, opened by its own package; statements go to SQLite's functions in it, as
-// they do to those of other builds.
+// Strongroom's module, opened through its own package; statements go directly to its SQLite
+// functions, as for other builds.
 //
-// options: module (the package's interface for workers), place, pragmas, key (in hexadecimal; the
-// database is plain without).
+// options: module (the package's interface for workers), place, pragmas, key (in hexadecimal;
+// without it the database is plain).
 
 import { Connection } from '../sqlite.mjs';
 

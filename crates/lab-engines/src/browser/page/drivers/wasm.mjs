@@ -1,7 +1,7 @@
-// A build of SQLite with the project's own JavaScript: the package `@sqlite.org/sqlite-wasm`, one
-// with SQLite3MultipleCiphers, or the one with WASMFS.
+// A build of SQLite with its own JavaScript: the package `@sqlite.org/sqlite-wasm`, one with
+// SQLite3MultipleCiphers, or the one with WASMFS.
 //
-// options: module (its script), place, pragmas (run first; they may give a key), vfs.
+// options: module (its script), place, pragmas (run first; may set a key), vfs.
 
 import { Failure } from '../host.mjs';
 import { Connection } from '../sqlite.mjs';
@@ -16,7 +16,7 @@ const PLACES = {
     const pool = await sqlite3.installOpfsSAHPoolVfs();
     return new pool.OpfsSAHPoolDb(`/${NAME}`);
   },
-  // The pool with a cipher before it.
+  // The pool with an encrypting VFS above it.
   'sealed-sahpool': async (sqlite3) => {
     await sqlite3.installOpfsSAHPoolVfs();
     const code = sqlite3.capi.sqlite3mc_vfs_create('opfs-sahpool', 0);
@@ -26,8 +26,8 @@ const PLACES = {
   local: ({ oo1 }) => new oo1.JsStorageDb('local'),
   session: ({ oo1 }) => new oo1.JsStorageDb('session'),
   wasmfs: async ({ capi, oo1 }) => {
-    // Its threads are started in the background: mounted before they run, the folder waits for them
-    // for ever, and keeps them from being started.
+    // Its threads start in the background. If the folder is mounted before they run, it waits for
+    // them forever and keeps them from starting.
     await new Promise((ready) => setTimeout(ready, MOUNT_PAUSE_MS));
     const folder = capi.sqlite3_wasmfs_opfs_dir();
     if (!folder) throw new Failure('the build has no WASMFS with OPFS here');
@@ -35,8 +35,8 @@ const PLACES = {
   },
 };
 
-// Storage of texts takes some millions of characters. SQLite is told of an I/O error then, so the
-// storage itself is listened to.
+// Local storage holds a few million characters. When it is full, SQLite only sees an I/O error, so
+// the storage itself is monitored.
 const TEXTS = { local: 'local storage', session: 'session storage' };
 let isFull = false;
 let isListening = false;

@@ -1,14 +1,15 @@
 // WebSQL: the SQLite that was part of the browser itself, until Chromium 119.
 //
-// It gives a statement only within a transaction of its own making, refuses some, and gives rows as
-// objects. A script is cut into its statements by the lab: the interface takes one at a time.
+// It runs a statement only within a transaction that it opens itself, refuses some statements, and
+// returns rows as objects. The lab splits a script into statements, because the interface takes one
+// at a time.
 
 import { Failure } from '../host.mjs';
 
 const SIZE_MAX = 512 * 1024 * 1024;
 const CACHE_PAGES = -2000;
-// What a database here is not allowed to be asked, what no transaction can hold, and what the
-// browser's SQLite was compiled without.
+// Statements that WebSQL does not allow, that cannot run in a transaction, or that the browser's
+// SQLite was compiled without.
 const REFUSED = /not authorized|from within a transaction|near "ANALYZE"/i;
 const BEGIN = /^\s*begin\b/i;
 const COMMIT = /^\s*(commit|end)\b/i;
@@ -21,7 +22,7 @@ export async function open() {
   return {
     statements,
     settings: () => settings(statements),
-    // Nothing closes such a database but the end of its page.
+    // Such a database is closed only when its page ends.
     close: () => {},
   };
 }
@@ -84,7 +85,7 @@ function transaction(database, texts, from, to, answers) {
             const notPossible = REFUSED.test(error.message);
             const message = notPossible ? `WebSQL refuses it: ${error.message}` : error.message;
             failure ??= new Failure(message, { number: at + 1, notPossible });
-            // The transaction is rolled back.
+            // Rolls the transaction back.
             return true;
           },
         );
@@ -102,7 +103,7 @@ function transaction(database, texts, from, to, answers) {
   });
 }
 
-// Rows as lists. An object keeps one of two columns that have the same name, so such an answer
+// Rows as lists. An object keeps only one of two columns with the same name, so such an answer
 // cannot be compared.
 function rows(result, text, number, tell) {
   const list = [];
@@ -116,7 +117,7 @@ function rows(result, text, number, tell) {
   }));
 }
 
-// The columns that a query names before its FROM, as far as that can be told: at least one.
+// A lower bound, at least one, for the number of columns that a query lists before its FROM.
 function columnsAskedFor(text) {
   const select = /^\s*select\s+(distinct\s+)?/i.exec(text);
   if (!select) return 1;

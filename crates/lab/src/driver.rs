@@ -1,27 +1,27 @@
-//! By which hand statements are given to an engine: a connection, or its own shell.
+//! Ways to pass statements to an engine: over a connection, or through its own shell.
 
 use std::path::Path;
 
 use workloads::Test;
 
 use crate::answer::Answers;
-use crate::engine::{Connection, Engine, EngineError, Given, Mode, ScriptCommand, Server};
+use crate::engine::{Connection, Engine, EngineError, Mode, ScriptCommand, Server, TestInput};
 use crate::measure::{Meter, Sample};
 use crate::shell;
 
-/// A database that was opened, and how it is given statements.
-pub(crate) enum Hand<'a> {
-    /// On an open connection.
+/// An open database, and the way statements are passed to it.
+pub(crate) enum Driver<'a> {
+    /// Over an open connection, as statements.
     Direct {
         connection: Box<dyn Connection>,
         server: Server,
     },
-    /// On an open connection, as scripts.
+    /// Over an open connection, as scripts.
     Script {
         connection: Box<dyn Connection>,
         server: Server,
     },
-    /// By the engine's own shell, a process per script.
+    /// Through the engine's own shell, one process per script.
     Shell {
         command: ScriptCommand,
         folder: &'a Path,
@@ -29,7 +29,7 @@ pub(crate) enum Hand<'a> {
     },
 }
 
-impl<'a> Hand<'a> {
+impl<'a> Driver<'a> {
     pub(crate) fn of(
         mode: Mode,
         engine: &dyn Engine,
@@ -43,7 +43,7 @@ impl<'a> Hand<'a> {
         if connection.takes_scripts() {
             return Ok(Self::Script { connection, server });
         }
-        // Another connection could change what the shell has to do.
+        // An open connection could affect what the shell has to do.
         connection.close()?;
         let command = engine.script_command(folder).ok_or_else(|| {
             EngineError::Shell("it has none that was found: leave out `--mode script`".into())
@@ -61,19 +61,19 @@ impl<'a> Hand<'a> {
                 let statements: Vec<&str> = test.statements().collect();
                 let mut answers = Answers::default();
                 let start = || Meter::with(*server);
-                let given = Given::Statements(&statements);
-                let sample = connection.measured(given, &mut answers, &start)?;
+                let input = TestInput::Statements(&statements);
+                let sample = connection.measured(input, &mut answers, &start)?;
                 Ok((sample, answers))
             }
             Self::Script { connection, server } => {
                 let statements: Vec<&str> = test.statements().collect();
                 let mut answers = Answers::default();
                 let start = || Meter::with(*server);
-                let given = Given::Script {
+                let input = TestInput::Script {
                     text: test.script.text(),
                     statements: &statements,
                 };
-                let sample = connection.measured(given, &mut answers, &start)?;
+                let sample = connection.measured(input, &mut answers, &start)?;
                 Ok((sample, shell::without_types(&answers)))
             }
             Self::Shell {
@@ -86,7 +86,7 @@ impl<'a> Hand<'a> {
         }
     }
 
-    /// Runs statements that are not measured, in one script where there is a shell.
+    /// Runs statements without measuring them, in one script if there is a shell.
     pub(crate) fn ask(&mut self, statements: &[&str]) -> Result<Answers, EngineError> {
         match self {
             Self::Direct { connection, .. } | Self::Script { connection, .. } => {
