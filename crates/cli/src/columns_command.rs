@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
 use comfy_table::{ContentArrangement, Table, TableStyle};
-use proxy::config::{self, Parts};
+use configuration::Parts;
 use sql_plan::{DEFAULT_SCHEMA, Use};
 use sql_rewrite::explain::{self, ColumnReport, How, Learnt, Place, StatementReport};
 use sql_rewrite::{Answer, Dialect, QUERIES, Schema};
@@ -173,7 +173,7 @@ fn tell_fit(schema: &Schema, count: usize, wants_guards: bool) -> anyhow::Result
 /// A configuration with rules; None: they contradict themselves, and that has been said. All of the
 /// file is looked at as the proxy does: what is written wrongly is no rule.
 fn read_parts(path: &Path) -> anyhow::Result<Option<Parts>> {
-    let parts: Parts = config::read_toml(path)?;
+    let parts: Parts = configuration::read_toml(path)?;
     if let Err(errors) = parts.columns.check() {
         for error in &errors {
             writeln!(io::stderr(), "strongroom: {}: {error}", path.display())?;

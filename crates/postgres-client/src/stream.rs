@@ -19,8 +19,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
-use proxy::session::{Database, Session, Terms};
-use proxy::{Outbox, Protection};
+use session_core::{Database, Outbox, Protection};
+use session_postgres::{Session, Terms};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use wire_postgres::startup::{self, First, Startup};
 

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
+use configuration::warn_if_exposed;
 use keyring::source::KeySource;
 
 use crate::scram::{NoVerifier, Verifier};
-use crate::sealing::warn_if_exposed;
 
 /// A file of logins that cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -1,0 +1,70 @@
+//! Values that the proxy computes from parameters and constants before it seals them.
+
+use column_types::{LogicalType, TextContext, Value, ValueError};
+use finish::{Constants, Elements, Names, Ready, Row};
+use sql_plan::{Expression, Source};
+use sqlstate::SqlState;
+
+use super::constants::read_literal;
+
+/// What is computed from parameters and constants alone, and its type.
+pub(super) fn of(
+    value: &Expression,
+    constants: &dyn Constants,
+    context: &TextContext,
+) -> Result<(Option<Value>, LogicalType), ValueError> {
+    let names = Names {
+        columns: &[],
+        groups: &[],
+        aggregates: &[],
+        constants,
+    };
+    let ready = Ready::new(value, &names)?;
+    let row = Row {
+        columns: &[],
+        groups: &[],
+        aggregates: &[],
+        context,
+    };
+    let logical = ready.logical.unwrap_or(LogicalType::Numeric(None));
+    Ok((ready.owned(&row)?, logical))
+}
+
+/// The same of constants alone.
+pub(super) fn of_constants(
+    value: &Expression,
+    context: &TextContext,
+) -> Result<(Option<Value>, LogicalType), ValueError> {
+    of(value, &Literals(context), context)
+}
+
+/// Constants without parameters.
+struct Literals<'a>(&'a TextContext);
+
+impl Constants for Literals<'_> {
+    fn one(
+        &self,
+        source: &Source,
+        logical: LogicalType,
+    ) -> Result<(Option<Value>, LogicalType), ValueError> {
+        match source {
+            Source::Literal(literal) => read_literal(literal, logical, self.0),
+            _ => Err(no_parameter()),
+        }
+    }
+
+    fn array(
+        &self,
+        _: &Source,
+        _: LogicalType,
+    ) -> Result<(Option<Elements>, LogicalType), ValueError> {
+        Err(no_parameter())
+    }
+}
+
+pub(super) fn no_parameter() -> ValueError {
+    ValueError {
+        sqlstate: SqlState::UNDEFINED_PARAMETER,
+        message: "there is no parameter in a simple query".to_owned(),
+    }
+}

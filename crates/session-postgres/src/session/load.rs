@@ -1,0 +1,97 @@
+//! Asks the server's catalogues, by the session's own connection, so that what the session has
+//! changed and not committed is seen.
+
+use std::time::Instant;
+
+use sql_rewrite::{ASKED, Answer, CHECKED, SessionFacts, fingerprint_of};
+use wire_postgres::Malformed;
+use wire_postgres::backend;
+use wire_postgres::frontend::{Target, kind, write_bind, write_execute, write_parse, write_target};
+
+/// Name of statement and portal. The client's own are left alone.
+const NAME: &[u8] = b"strongroom_catalogue";
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// Only what the session changes by itself.
+    Session,
+    /// That, and whether the catalogues are as they were.
+    Check,
+    /// All.
+    Whole,
+}
+
+/// Questions that are under way.
+#[derive(Debug)]
+pub(super) struct Load {
+    /// What is asked.
+    pub extent: Extent,
+    /// When it was asked: the answers tell of then, or of later.
+    pub began: Instant,
+    /// Whether the questions end with a Sync of their own.
+    pub has_sync: bool,
+    /// How often the schema had changed before: see
+    /// [`Protection::forgets`](session_core::Protection::forgets).
+    pub forgets: u64,
+    /// Answers so far; the last is not complete.
+    pub answers: Vec<Answer>,
+}
+
+impl Load {
+    /// Writes the questions, behind a Close.
+    pub(super) fn begin(extent: Extent, has_sync: bool, forgets: u64, out: &mut Vec<u8>) -> Self {
+        let load = Self {
+            extent,
+            began: Instant::now(),
+            has_sync,
+            forgets,
+            answers: Vec::new(),
+        };
+        // One that was cut short may have left it behind.
+        write_target(kind::CLOSE, Target::Statement(NAME), out);
+        for query in load.queries() {
+            write_parse(NAME, query.as_bytes(), std::iter::empty(), out);
+            let no_values = |_: &mut Vec<u8>| Ok::<(), std::convert::Infallible>(());
+            let none = std::iter::empty;
+            let Ok(()) = write_bind((NAME, NAME), none(), no_values, none(), out);
+            write_execute(NAME, 0, out);
+            write_target(kind::CLOSE, Target::Portal(NAME), out);
+            write_target(kind::CLOSE, Target::Statement(NAME), out);
+        }
+        let end = if has_sync { kind::SYNC } else { kind::FLUSH };
+        backend::write_empty(end, out);
+        load
+    }
+
+    /// What the server says of the session.
+    pub(super) fn session(&self) -> SessionFacts {
+        self.answers
+            .first()
+            .map(SessionFacts::read)
+            .unwrap_or_default()
+    }
+
+    /// What stands for the catalogues as they are, unless only the session was asked for.
+    pub(super) fn fingerprint(&self) -> &str {
+        fingerprint_of(&self.answers).unwrap_or_default()
+    }
+
+    /// What is asked.
+    pub(super) fn queries(&self) -> &'static [&'static str] {
+        match self.extent {
+            Extent::Session => &ASKED[..1],
+            Extent::Check => &ASKED[..CHECKED],
+            Extent::Whole => &ASKED,
+        }
+    }
+
+    /// A row of the answer to the last question that was begun.
+    pub(super) fn read_row(&mut self, body: &[u8]) -> Result<(), Malformed> {
+        let values = backend::read_data_row(body)?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let row = values.iter().map(|value| value.map(text)).collect();
+        self.answers.last_mut().ok_or(Malformed)?.push(row);
+        Ok(())
+    }
+}

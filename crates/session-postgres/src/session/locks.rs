@@ -1,0 +1,310 @@
+//! Rows that the transaction has read and locked, so that computing new values from them needs no
+//! second reading.
+//!
+//! Nobody else can change such a row; so what is kept dies by what the session itself does. That
+//! is known when a message is sent, while the answers to earlier ones are still to come. So:
+//!
+//! 1. Sending is counted. What was read by a message is kept only where no later message may have
+//!    changed it, whenever the answer comes.
+//! 2. A row has one name only: the values of one unique key. What is kept under another key of the
+//!    same table dies when a row of it is written, since it may be the same row.
+//! 3. Every Sync without a transaction block around it ends the locks, so it ends what is kept;
+//!    and so does every error, since it may end the block.
+
+use std::collections::HashMap;
+
+use session_core::plans::{ServerStatement, TextPlan};
+use sql_plan::{ColumnId, Effects, Form, LockKey, Plan, Purpose, TransactionEffect};
+use sql_rewrite::Schema;
+use wire_postgres::values::read_bytea;
+
+use super::inputs::Inputs;
+use super::statements::Statement;
+
+/// Rows that are kept at a time.
+const ROWS_MAX: usize = 1024;
+
+/// A row, by its table and the values of a unique key: bytes that are the same for no other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RowName {
+    bytes: Box<[u8]>,
+    /// Where it is said what the table has in common with others.
+    table_end: usize,
+    /// Where the list of the key's columns ends.
+    key_end: usize,
+}
+
+impl RowName {
+    /// The row that a statement finds by its key. None: none, or its key can be written otherwise.
+    pub(super) fn new(
+        statement: &Statement,
+        at: ServerStatement,
+        lock: &LockKey,
+        inputs: &Inputs<'_>,
+    ) -> Option<Self> {
+        let translated = statement.plan.translated(at)?;
+        let schema = &statement.plan.loaded.schema;
+        let columns = &schema.tables.get(&lock.table)?.columns;
+        let mut bytes = origin(schema, &lock.table)?.to_vec();
+        let table_end = bytes.len();
+        for name in [&lock.table.0, &lock.table.1] {
+            bytes.extend_from_slice(name.as_bytes());
+            // No name of PostgreSQL's has a zero byte.
+            bytes.push(0);
+        }
+        bytes.extend_from_slice(&u32::try_from(lock.key.len()).ok()?.to_be_bytes());
+        for (index, _) in &lock.key {
+            bytes.extend_from_slice(&u32::try_from(*index).ok()?.to_be_bytes());
+        }
+        let key_end = bytes.len();
+        for (index, hole) in &lock.key {
+            let hole = translated.holes.get(*hole)?;
+            let start = bytes.len();
+            bytes.extend_from_slice(&[0; 4]);
+            match hole.form {
+                // Of the sealed value there is one form only: the server compares bytes, too.
+                Form::Sealed(_, Purpose::Match) => {
+                    let filled = statement.fill(hole, inputs, &mut bytes);
+                    filled.ok().filter(|has_value| *has_value)?;
+                }
+                Form::Sealed(..) | Form::SealedArray(..) => return None,
+                Form::Plain => {
+                    let physical = columns.get(*index)?.physical?;
+                    let number = statement.whole_number(hole, physical, inputs)?;
+                    bytes.extend_from_slice(&number.to_be_bytes());
+                }
+            }
+            let size = u32::try_from(bytes.len() - start - 4).ok()?;
+            bytes[start..start + 4].copy_from_slice(&size.to_be_bytes());
+        }
+        Some(Self {
+            bytes: bytes.into(),
+            table_end,
+            key_end,
+        })
+    }
+
+    fn table(&self) -> &[u8] {
+        &self.bytes[..self.table_end]
+    }
+
+    /// Table and columns of the key.
+    fn key(&self) -> &[u8] {
+        &self.bytes[..self.key_end]
+    }
+}
+
+/// What a table has in common with its partitions, whose rows are its own: its first protected
+/// column.
+fn origin(schema: &Schema, table: &(String, String)) -> Option<[u8; 4]> {
+    let columns = schema.tables.get(table)?.columns.iter();
+    let first = columns.filter_map(|column| column.protected).min()?;
+    Some(first.0.to_be_bytes())
+}
+
+type Columns = Vec<(ColumnId, Option<Box<[u8]>>)>;
+
+/// A message that reads and locks a row was sent; what it reads may be kept.
+#[derive(Debug)]
+pub(super) struct Reading {
+    row: RowName,
+    at: u64,
+    /// How many rows came, and what the last one holds.
+    rows: usize,
+    columns: Columns,
+}
+
+impl Reading {
+    /// A row came, with these sealed values; in a text, as `bytea` is written.
+    pub(super) fn note_row<'v>(
+        &mut self,
+        columns: impl Iterator<Item = (ColumnId, Option<&'v [u8]>)>,
+        is_text: bool,
+    ) {
+        let own = |value: Option<&[u8]>| match value {
+            Some(text) if is_text => {
+                let mut bytes = Vec::new();
+                // What is no `bytea` opens as no value later.
+                let _ = read_bytea(text, &mut bytes);
+                Some(bytes.into_boxed_slice())
+            }
+            value => value.map(Into::into),
+        };
+        self.rows += 1;
+        self.columns = columns
+            .map(|(column, value)| (column, own(value)))
+            .collect();
+    }
+}
+
+/// What is kept.
+#[derive(Debug, Default)]
+pub(super) struct Locks {
+    rows: HashMap<Box<[u8]>, Row>,
+    /// Counts what is sent.
+    clock: u64,
+    /// What was read up to then is not kept.
+    forgotten: u64,
+    /// By table: by which key rows were written, and when last. An empty key: by none.
+    written: HashMap<Box<[u8]>, Vec<Written>>,
+    /// Whether a transaction block is open, after all that was sent. In doubt not.
+    in_block: bool,
+}
+
+/// By which key, and when last.
+type Written = (Box<[u8]>, u64);
+
+#[derive(Debug)]
+struct Row {
+    /// When it was written last by the proxy's own computing.
+    written: u64,
+    /// Sealed values; None: NULL.
+    columns: Columns,
+}
+
+impl Locks {
+    /// Whether a transaction block is open, after all that was sent. In doubt not.
+    pub(super) fn is_in_block(&self) -> bool {
+        self.in_block
+    }
+
+    /// A message is sent that reads and locks a row.
+    pub(super) fn begin_reading(&mut self, row: RowName) -> Reading {
+        self.clock += 1;
+        Reading {
+            row,
+            at: self.clock,
+            rows: 0,
+            columns: Vec::new(),
+        }
+    }
+
+    /// What such a message read is all there.
+    pub(super) fn keep(&mut self, reading: Reading) {
+        let Reading {
+            row,
+            at,
+            rows,
+            columns,
+        } = reading;
+        let written = self.written.get(row.table());
+        let was_written = written.is_some_and(|keys| {
+            keys.iter()
+                .any(|(key, when)| **key != *row.key() && *when > at)
+        });
+        let known = self.rows.get(&row.bytes);
+        let is_older = known.is_some_and(|known| known.written > at);
+        // Tables that inherit may have the same key again.
+        if rows == 1 && at > self.forgotten && !was_written && !is_older {
+            self.put(row.bytes, at, columns);
+        }
+    }
+
+    fn put(&mut self, row: Box<[u8]>, written: u64, columns: Columns) {
+        if self.rows.len() >= ROWS_MAX && !self.rows.contains_key(&row) {
+            return self.forget();
+        }
+        self.rows.insert(row, Row { written, columns });
+    }
+
+    /// The sealed values of these columns of a row; None: not all are known.
+    pub(super) fn known(&self, row: &RowName, columns: &[ColumnId]) -> Option<Vec<Option<&[u8]>>> {
+        let known = &self.rows.get(&row.bytes)?.columns;
+        let value = |column: &ColumnId| {
+            let found = known.iter().find(|(own, _)| own == column);
+            found.map(|(_, value)| value.as_deref())
+        };
+        columns.iter().map(value).collect()
+    }
+
+    /// A row is written by its key, to these sealed values; of others nothing is known any more.
+    pub(super) fn write_row(&mut self, row: &RowName, columns: Columns) {
+        self.begin_writing(row);
+        self.put(row.bytes.clone(), self.clock, columns);
+    }
+
+    /// A row is to be written by its key: what is kept of the table under other keys may be the
+    /// same row.
+    pub(super) fn begin_writing(&mut self, row: &RowName) {
+        self.clock += 1;
+        let (table, key) = (row.table(), row.key());
+        self.rows
+            .retain(|name, _| !name.starts_with(table) || name.starts_with(key));
+        self.rows.remove(&row.bytes);
+        let written = self.written.entry(table.into()).or_default();
+        match written.iter_mut().find(|(known, _)| **known == *key) {
+            Some((_, when)) => *when = self.clock,
+            None => written.push((key.into(), self.clock)),
+        }
+    }
+
+    /// Any row of a table is written.
+    fn write_table(&mut self, schema: &Schema, table: &(String, String)) {
+        let Some(table) = origin(schema, table) else {
+            return self.forget();
+        };
+        self.clock += 1;
+        self.rows.retain(|name, _| !name.starts_with(&table));
+        self.written
+            .insert(table.into(), vec![(Box::default(), self.clock)]);
+    }
+
+    /// Nothing is known any more.
+    pub(super) fn forget(&mut self) {
+        self.clock += 1;
+        self.forgotten = self.clock;
+        self.rows.clear();
+        self.written.clear();
+    }
+
+    /// A statement is sent that the proxy does not compute for.
+    pub(super) fn note_statement(&mut self, plan: &TextPlan, index: usize) {
+        let (Some(one), Some(effects)) = (plan.planned.get(index), plan.effects(index)) else {
+            return;
+        };
+        match effects.transaction {
+            Some(TransactionEffect::Begin) => self.in_block = true,
+            Some(TransactionEffect::End) => {
+                self.forget();
+                self.in_block = false;
+            }
+            Some(TransactionEffect::RollbackTo) => self.forget(),
+            None if !effects.keeps_locked_rows || may_change_all(effects) => self.forget(),
+            None => match (&one.plan, &effects.writes) {
+                (Plan::Pass(_) | Plan::One(..), Some(table)) => {
+                    self.write_table(&plan.loaded.schema, table);
+                }
+                (Plan::Pass(_) | Plan::One(..) | Plan::Finish(_), None) => {}
+                _ => self.forget(),
+            },
+        }
+    }
+
+    /// Sync is sent, or the end of a Query.
+    pub(super) fn note_sync(&mut self) {
+        if !self.in_block {
+            self.forget();
+        }
+    }
+
+    /// The server is ready; with nothing more to answer, or not.
+    pub(super) fn note_ready(&mut self, status: u8, is_idle: bool) {
+        if is_idle {
+            self.in_block = status == b'T';
+            if !self.in_block {
+                self.forget();
+            }
+        }
+    }
+
+    /// The server has failed: messages that were sent may not have been executed.
+    pub(super) fn note_error(&mut self) {
+        self.forget();
+        self.in_block = false;
+    }
+}
+
+/// Whether any row of any table may be another afterwards.
+pub(super) fn may_change_all(effects: &Effects) -> bool {
+    effects.forgets_locks || effects.changes_schema
+}

@@ -1,0 +1,164 @@
+//! Queries that the proxy finishes: their rows are fetched, the client is given the answer.
+
+use std::sync::Arc;
+
+use finish::Limits;
+use session_core::StatementError;
+use session_core::counters::add;
+use session_core::plans::{Role, ServerStatement};
+use wire_postgres::backend;
+use wire_postgres::frontend::{self, Bind, Execute, Target, write_execute, write_target};
+
+use super::{Gate, Outputs, Protected};
+use crate::session::answers::{DescribeFinish, Expected, Unseen};
+use crate::session::finishing::{self, Finishing, State, finish_at, give};
+use crate::session::inputs::Inputs;
+use crate::session::portals::PortalState;
+use crate::session::statements::Statement;
+use crate::session::step::Step;
+
+impl Protected {
+    /// Fetches the rows of a query. `body` is that of its Bind.
+    pub(super) fn begin_finish(
+        &mut self,
+        statement: &Arc<Statement>,
+        index: usize,
+        body: Box<[u8]>,
+        execute: Execute<'_>,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), StatementError> {
+        let plan = Arc::clone(&statement.plan);
+        let (Some(finish), Ok(bind)) = (finish_at(&plan, index), Bind::read(&body)) else {
+            return Err(StatementError::defect("the plan is another"));
+        };
+        self.apply_effects(&plan, index);
+        let context = self.note_time();
+        let inputs = Inputs::new(index, &bind, &context);
+        let name = self.name_of_front(statement, index, &bind, outputs);
+        let names = (execute.portal, name.as_slice());
+        let at = ServerStatement {
+            index,
+            role: Role::Read,
+        };
+        let formats = finishing::formats(finish, &bind);
+        statement.write_bind(at, names, &inputs, &formats, outputs.to_server)?;
+        self.answers.push(Expected::Unseen(Unseen::Bind));
+        let portal = Target::Portal(execute.portal);
+        write_target(frontend::kind::DESCRIBE, portal, outputs.to_server);
+        write_execute(execute.portal, self.fetched_max(), outputs.to_server);
+        let finishing = Finishing {
+            statement: Arc::clone(statement),
+            index,
+            portal: execute.portal.into(),
+            rows_max: usize::try_from(execute.rows_max)
+                .ok()
+                .filter(|&rows| rows > 0),
+            is_described: self.script.is_some(),
+            limits: Limits {
+                rows_max: self.schema.shared().finish_rows_max(),
+                bytes_max: self.schema.shared().finish_bytes_max(),
+            },
+            subject: finishing::subject(&plan, finish),
+            state: State::Begun,
+            fetched: 0,
+            sent: 0,
+            is_synced: false,
+            bind: body.clone(),
+        };
+        let step = Step::Finish(finishing);
+        match self.script.is_some() {
+            true => self.wait(step, outputs),
+            false => self.wait_with_sync(step),
+        }
+        Ok(())
+    }
+
+    /// What the server is asked for at most: one row more than may be tells that there are too
+    /// many, and the server need not lock and send all.
+    pub(super) fn fetched_max(&self) -> i32 {
+        let rows_max = self.schema.shared().finish_rows_max();
+        i32::try_from(rows_max.saturating_add(1)).unwrap_or(0)
+    }
+
+    /// The rows have come.
+    pub(super) fn end_finish(
+        &mut self,
+        finishing: Finishing,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), StatementError> {
+        let counters = self.schema.shared().counters();
+        add(&counters.queries_finished, 1);
+        add(&counters.rows_finished, finishing.fetched);
+        let name = finishing.portal.clone();
+        let answer = finishing.end(self.settings.context(), outputs.to_client)?;
+        if let Some(portal) = self.named.portals.get_mut(&name)
+            && matches!(portal.state, PortalState::Done)
+        {
+            portal.state = PortalState::Answer(answer);
+        }
+        Ok(())
+    }
+
+    /// Gives the next rows of an answer that is there. False: there is none.
+    pub(super) fn give_answer(&mut self, execute: Execute<'_>) -> bool {
+        let portal = self.named.portals.get_mut(execute.portal);
+        let Some(PortalState::Answer(answer)) = portal.map(|portal| &mut portal.state) else {
+            return false;
+        };
+        let rows_max = usize::try_from(execute.rows_max)
+            .ok()
+            .filter(|&rows| rows > 0);
+        let mut said = Vec::new();
+        give(answer, rows_max, 0, &mut said);
+        self.answers.push(Expected::ProxyReply(said));
+        true
+    }
+
+    /// Describes a statement. False: it is none that the proxy finishes.
+    pub(super) fn describe_finish(
+        &mut self,
+        statement: &Arc<Statement>,
+        message: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) -> bool {
+        if finish_at(&statement.plan, 0).is_none() {
+            return false;
+        }
+        let described = DescribeFinish {
+            statement: Arc::clone(statement),
+            formats: Box::default(),
+            has_parameters: true,
+        };
+        outputs.to_server.extend_from_slice(message);
+        self.wait_for_columns(described, outputs);
+        true
+    }
+
+    /// Describes a portal that is kept here. False: it is none of a query.
+    pub(super) fn describe_answer(
+        &mut self,
+        statement: &Arc<Statement>,
+        bind: &Bind<'_>,
+        outputs: &mut Outputs<'_>,
+    ) -> bool {
+        let front = statement.plan.front(0);
+        let (Some(_), Some(front)) = (finish_at(&statement.plan, 0), front) else {
+            return false;
+        };
+        self.describe_own(statement, front, outputs);
+        let described = DescribeFinish {
+            statement: Arc::clone(statement),
+            formats: bind.result_formats.iter().collect(),
+            has_parameters: false,
+        };
+        self.wait_for_columns(described, outputs);
+        true
+    }
+
+    /// The columns decide whether the statement fails, and whether what is behind it is executed.
+    fn wait_for_columns(&mut self, described: DescribeFinish, outputs: &mut Outputs<'_>) {
+        backend::write_empty(frontend::kind::FLUSH, outputs.to_server);
+        self.answers.push(Expected::DescribeFinish(described));
+        self.pipeline.gate = Gate::Waiting;
+    }
+}

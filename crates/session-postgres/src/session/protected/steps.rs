@@ -1,0 +1,317 @@
+//! Statements of the client that become several of the server.
+//!
+//! `UPDATE` by old values is a statement that reads and locks the rows, and one for each row that
+//! writes it. Where the transaction has read and locked the row before, the second alone is sent.
+//! All of it stands before one Sync, so that it is one transaction, also without a block: the
+//! client's own Sync, which waits, or that of a Query.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use column_types::TextContext;
+use session_core::StatementError;
+use session_core::plans::{Role, ServerStatement};
+use sql_plan::{Plan, ReadModifyWrite};
+use wire_postgres::backend;
+use wire_postgres::frontend::{self, Bind, Execute, Target, write_execute, write_target};
+
+use super::extended::may_return_rows;
+use super::{Gate, Outputs, Protected};
+use crate::session::End;
+use crate::session::answers::{Expected, Unseen, Writes};
+use crate::session::failure::failure_of;
+use crate::session::inputs::Inputs;
+use crate::session::locks::{RowName, may_change_all};
+use crate::session::rows::Shape;
+use crate::session::statements::Statement;
+use crate::session::step::{Computation, Modify, Step, modification, too_many_bytes};
+
+impl Protected {
+    /// Executes a portal that is kept here: `bind` is the body of its Bind.
+    pub(super) fn take_steps(
+        &mut self,
+        statement: &Arc<Statement>,
+        index: usize,
+        bind: Box<[u8]>,
+        execute: Execute<'_>,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), End> {
+        let begun = match statement.plan.planned.get(index).map(|one| &one.plan) {
+            Some(Plan::ReadModifyWrite(_)) => {
+                self.begin_modify(statement, index, bind, execute, outputs)
+            }
+            Some(Plan::Finish(_)) => self.begin_finish(statement, index, bind, execute, outputs),
+            _ => {
+                let message = "this statement takes steps that are not supported";
+                Err(StatementError::unsupported(message))
+            }
+        };
+        match begun {
+            Err(failure) if failure.ends_session => return Err(End(failure_of(failure))),
+            Err(failure) => self.fail(failure, outputs),
+            Ok(()) => {}
+        }
+        Ok(())
+    }
+
+    /// The rows of a step are all there.
+    pub(super) fn end_step(&mut self, step: Step, outputs: &mut Outputs<'_>) -> Result<(), End> {
+        // The server may say what it has before it is asked to: then Sync is still expected.
+        self.pipeline.gate = Gate::Open;
+        let is_synced = matches!(&step, Step::Finish(finishing) if finishing.is_synced);
+        let ended = match step {
+            Step::Modify(modify) => self.end_modify(modify, outputs),
+            Step::Finish(finishing) => self.end_finish(finishing, outputs),
+        };
+        match ended {
+            Err(failure) if failure.ends_session => return Err(End(failure_of(failure))),
+            Err(failure) if is_synced => self.fail_synced(failure, outputs),
+            Err(failure) => self.fail(failure, outputs),
+            Ok(()) => {}
+        }
+        self.go_on_with_script(outputs)
+    }
+
+    /// The rows that decide what is sent next are awaited.
+    pub(super) fn wait(&mut self, step: Step, outputs: &mut Outputs<'_>) {
+        backend::write_empty(frontend::kind::FLUSH, outputs.to_server);
+        self.answers.push(Expected::Step(Box::new(step)));
+        self.pipeline.gate = Gate::Waiting;
+    }
+
+    fn begin_modify(
+        &mut self,
+        statement: &Arc<Statement>,
+        index: usize,
+        body: Box<[u8]>,
+        execute: Execute<'_>,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), StatementError> {
+        let plan = &statement.plan;
+        let (Some(modify), Ok(bind)) = (modification(plan, index), Bind::read(&body)) else {
+            return Err(StatementError::defect("the plan is another"));
+        };
+        let role = |role| ServerStatement { index, role };
+        if execute.rows_max > 0 && may_return_rows(statement, role(Role::Write)) {
+            let message = "RETURNING in portions is not supported for a statement that computes \
+                           protected columns";
+            let failure = StatementError::unsupported(message);
+            return Err(failure.hint("Execute it without a limit of rows (fetch size)."));
+        }
+        let context = self.note_time();
+        let keys = RefCell::default();
+        let inputs = Inputs::new(index, &bind, &context).with_keys(&keys);
+        let computation = Computation::new(statement, modify, &inputs)?;
+        let lock = modify.locks.as_ref();
+        let row = lock.and_then(|lock| RowName::new(statement, role(Role::Read), lock, &inputs));
+        if self.write_known(
+            statement,
+            index,
+            (&bind, &inputs, &computation, row.as_ref()),
+            outputs,
+        )? {
+            return Ok(());
+        }
+        self.note_writing(modify, row.as_ref());
+        let name = self.name_of_front(statement, index, &bind, outputs);
+        let read = role(Role::Read);
+        let names = (execute.portal, name.as_slice());
+        statement.write_bind(read, names, &inputs, &[1], outputs.to_server)?;
+        write_execute(execute.portal, self.fetched_max(), outputs.to_server);
+        self.answers.push(Expected::Unseen(Unseen::Bind));
+        let step = Modify {
+            statement: Arc::clone(statement),
+            index,
+            portal: execute.portal.into(),
+            row,
+            computation,
+            rows_max: self.schema.shared().finish_rows_max(),
+            bytes_max: self.schema.shared().finish_bytes_max(),
+            bytes: 0,
+            changed: Vec::new(),
+            failure: None,
+            bind: body.clone(),
+        };
+        self.wait(Step::Modify(step), outputs);
+        Ok(())
+    }
+
+    /// Writes a row whose old values are known. False: they are not.
+    fn write_known(
+        &mut self,
+        statement: &Arc<Statement>,
+        index: usize,
+        (bind, inputs, computation, row): (&Bind<'_>, &Inputs<'_>, &Computation, Option<&RowName>),
+        outputs: &mut Outputs<'_>,
+    ) -> Result<bool, StatementError> {
+        let at = ServerStatement {
+            index,
+            role: Role::WriteByKey,
+        };
+        let plan = &statement.plan;
+        let (Some(modify), Some(row)) = (modification(plan, index), row) else {
+            return Ok(false);
+        };
+        if plan.bound(at).is_none() || may_change_all(&modify.effects) {
+            return Ok(false);
+        }
+        let sealed: Option<Vec<_>> = modify.current.iter().map(|one| one.sealed()).collect();
+        let known = sealed.and_then(|sealed| self.locks.known(row, &sealed));
+        let Some(known) = known else {
+            return Ok(false);
+        };
+        let current = modify.current.iter().copied().zip(known);
+        let computed = computation.compute(&plan.loaded, current, inputs.context)?;
+        let name = self.prepare(statement, at, outputs);
+        let inputs = inputs.of_row(&computed, &[]);
+        let results = statement.result_formats(at, bind.result_formats);
+        let shape = Shape::of_portal(plan, at, bind.result_formats);
+        self.describe_of_script(statement, at, &name, shape.clone(), outputs);
+        let names = (bind.portal, name.as_slice());
+        statement.write_bind(at, names, &inputs, &results, outputs.to_server)?;
+        write_execute(bind.portal, 0, outputs.to_server);
+        self.answers.push(Expected::Writes(Writes {
+            left: 1,
+            count: 0,
+            shape,
+        }));
+        self.locks.write_row(row, computation.columns(computed));
+        Ok(true)
+    }
+
+    /// What is known of rows before they are written.
+    fn note_writing(&mut self, modify: &ReadModifyWrite, row: Option<&RowName>) {
+        match row {
+            Some(row) if !may_change_all(&modify.effects) => self.locks.begin_writing(row),
+            _ => self.locks.forget(),
+        }
+    }
+
+    /// The name under which the server has the first statement of the client's; it may have got
+    /// another meaning since it was bound.
+    pub(super) fn name_of_front(
+        &mut self,
+        statement: &Arc<Statement>,
+        index: usize,
+        bind: &Bind<'_>,
+        outputs: &mut Outputs<'_>,
+    ) -> Vec<u8> {
+        let known = self.named.statements.get(bind.statement);
+        if self.script.is_none() && known.is_some_and(|known| Arc::ptr_eq(known, statement)) {
+            return bind.statement.to_vec();
+        }
+        let front = statement.plan.front(index);
+        front.map_or_else(Vec::new, |front| self.prepare(statement, front, outputs))
+    }
+
+    fn end_modify(
+        &mut self,
+        step: Modify,
+        outputs: &mut Outputs<'_>,
+    ) -> Result<(), StatementError> {
+        if let Some(failure) = step.failure {
+            return Err(failure);
+        }
+        let plan = &step.statement.plan;
+        let at = ServerStatement {
+            index: step.index,
+            role: Role::Write,
+        };
+        let Ok(bind) = Bind::read(&step.bind) else {
+            return Err(StatementError::defect("the plan is another"));
+        };
+        let shape = Shape::of_portal(plan, at, bind.result_formats);
+        let left = step.changed.len();
+        if left > 0 || self.script.is_some() {
+            let name = self.prepare(&step.statement, at, outputs);
+            self.describe_of_script(&step.statement, at, &name, shape.clone(), outputs);
+            write_rows(
+                &step,
+                (&bind, self.settings.context()),
+                (at, &name),
+                outputs,
+            )?;
+        }
+        if left == 0 {
+            let mut said = Vec::new();
+            backend::write_command_complete("UPDATE 0", &mut said);
+            self.answers.push(Expected::ProxyReply(said));
+            return Ok(());
+        }
+        self.answers.push(Expected::Writes(Writes {
+            left,
+            count: 0,
+            shape,
+        }));
+        self.note_written(step);
+        Ok(())
+    }
+
+    /// Rows are written, or will be.
+    fn note_written(&mut self, step: Modify) {
+        let is_one = step.changed.len() == 1;
+        let changed = step.changed.into_iter().next().filter(|_| is_one);
+        let modify = modification(&step.statement.plan, step.index);
+        if modify.is_none_or(|modify| may_change_all(&modify.effects)) {
+            self.locks.forget();
+        } else if let (Some(changed), Some(row)) = (changed, &step.row) {
+            let columns = step.computation.columns(changed.computed);
+            self.locks.write_row(row, columns);
+        }
+    }
+
+    /// In a Query, the columns of the rows to come.
+    fn describe_of_script(
+        &mut self,
+        statement: &Arc<Statement>,
+        at: ServerStatement,
+        name: &[u8],
+        shape: Option<Arc<Shape>>,
+        outputs: &mut Outputs<'_>,
+    ) {
+        if self.script.is_some() && may_return_rows(statement, at) {
+            let target = Target::Statement(name);
+            write_target(frontend::kind::DESCRIBE, target, outputs.to_server);
+            self.answers.push(Expected::Unseen(Unseen::Describe(shape)));
+        }
+    }
+}
+
+/// Writes what writes each row; all or nothing.
+fn write_rows(
+    step: &Modify,
+    (bind, context): (&Bind<'_>, &TextContext),
+    (at, name): (ServerStatement, &[u8]),
+    outputs: &mut Outputs<'_>,
+) -> Result<(), StatementError> {
+    let statement = &step.statement;
+    let start = outputs.to_server.len();
+    let results = statement.result_formats(at, bind.result_formats);
+    let inputs = Inputs::new(step.index, bind, context);
+    for changed in &step.changed {
+        close_portal(&step.portal, outputs);
+        let locators = changed.locators.each_ref().map(Option::as_deref);
+        let inputs = inputs.of_row(&changed.computed, &locators);
+        let names = (&*step.portal, name);
+        let written = statement.write_bind(at, names, &inputs, &results, outputs.to_server);
+        if let Err(failure) = written {
+            outputs.to_server.truncate(start);
+            return Err(failure);
+        }
+        write_execute(&step.portal, 0, outputs.to_server);
+        if outputs.to_server.len() - start > step.bytes_max {
+            // Each row has the statement's other values again.
+            outputs.to_server.truncate(start);
+            return Err(too_many_bytes(step));
+        }
+    }
+    Ok(())
+}
+
+/// A portal with a name is not bound twice.
+fn close_portal(portal: &[u8], outputs: &mut Outputs<'_>) {
+    if !portal.is_empty() {
+        let target = Target::Portal(portal);
+        write_target(frontend::kind::CLOSE, target, outputs.to_server);
+    }
+}

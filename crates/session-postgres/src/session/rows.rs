@@ -1,0 +1,274 @@
+//! Rows on their way to the client: sealed columns opened, hidden ones left out, types as the
+//! client knows them.
+
+use std::sync::Arc;
+
+use column_types::{LogicalType, TextContext, ValueError};
+use session_core::StatementError;
+use session_core::plans::{Role, ServerStatement, TextPlan};
+use sql_plan::{ColumnId, Copy, Output, OutputKind};
+use wire_postgres::backend::{self, Field, kind, write_value};
+use wire_postgres::values;
+use wire_postgres::{Formats, Malformed};
+
+use super::locks::Reading;
+use crate::session::inputs;
+
+/// How rows of a statement come back, and go on.
+#[derive(Debug)]
+pub(super) struct Shape {
+    plan: Arc<TextPlan>,
+    /// Which statement of the server.
+    at: ServerStatement,
+    /// Formats that the client asked for: none (text), one for all, or one for each.
+    formats: Box<[i16]>,
+    /// Sealed values come as text (a simple query), not in binary.
+    sealed_as_text: bool,
+}
+
+/// Why a row cannot go on.
+pub(super) enum RowError {
+    /// The server's message is malformed.
+    Malformed(Malformed),
+    /// A value does not open, or the server gives other columns than were planned for.
+    Statement(StatementError),
+}
+
+impl From<StatementError> for RowError {
+    fn from(error: StatementError) -> Self {
+        Self::Statement(error)
+    }
+}
+
+impl From<ValueError> for RowError {
+    fn from(error: ValueError) -> Self {
+        Self::Statement(error.into())
+    }
+}
+
+impl From<Malformed> for RowError {
+    fn from(error: Malformed) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+impl Shape {
+    /// Of a portal. None: rows go on as they are.
+    pub(super) fn of_portal(
+        plan: &Arc<TextPlan>,
+        at: ServerStatement,
+        formats: Formats<'_>,
+    ) -> Option<Arc<Self>> {
+        if plan.outputs(at).is_empty() {
+            return None;
+        }
+        Some(Arc::new(Self {
+            plan: Arc::clone(plan),
+            at,
+            formats: formats.iter().collect(),
+            sealed_as_text: false,
+        }))
+    }
+
+    /// Of the statement at an index of a simple query.
+    pub(super) fn of_query(plan: &Arc<TextPlan>, index: usize) -> Option<Arc<Self>> {
+        if plan.copy(index).is_some() {
+            return Self::of_copy(plan, index);
+        }
+        let at = plan.front(index)?;
+        if plan.outputs(at).is_empty() {
+            return None;
+        }
+        Some(Arc::new(Self {
+            plan: Arc::clone(plan),
+            at,
+            formats: Box::default(),
+            sealed_as_text: true,
+        }))
+    }
+
+    /// Of a COPY. None: it is none.
+    pub(super) fn of_copy(plan: &Arc<TextPlan>, index: usize) -> Option<Arc<Self>> {
+        plan.copy(index)?;
+        let role = Role::Only;
+        Some(Arc::new(Self {
+            plan: Arc::clone(plan),
+            at: ServerStatement { index, role },
+            formats: Box::default(),
+            sealed_as_text: true,
+        }))
+    }
+
+    /// The COPY, and the plan that it is of.
+    pub(super) fn copy(&self) -> Option<(&Arc<TextPlan>, &Copy)> {
+        Some((&self.plan, self.plan.copy(self.at.index)?))
+    }
+
+    pub(super) fn outputs(&self) -> &[Output] {
+        self.plan.outputs(self.at)
+    }
+
+    /// Notes what a row tells of a locked row.
+    pub(super) fn note_locked(&self, body: &[u8], reading: &mut Reading) -> Result<(), Malformed> {
+        let lock = self.plan.translated(self.at);
+        let Some(lock) = lock.and_then(|translated| translated.locks.as_ref()) else {
+            return Ok(());
+        };
+        let values: Vec<Option<&[u8]>> = backend::read_data_row(body)?.iter().collect();
+        let read = lock.read.iter();
+        let read = read.filter_map(|read| Some((read.column, *values.get(read.output)?)));
+        reading.note_row(read, self.sealed_as_text);
+        Ok(())
+    }
+
+    fn format(&self, visible: usize) -> i16 {
+        match &*self.formats {
+            [] => 0,
+            [one] => *one,
+            many => many.get(visible).copied().unwrap_or(0),
+        }
+    }
+
+    /// Writes a RowDescription for the client.
+    pub(super) fn write_description(&self, body: &[u8], out: &mut Vec<u8>) -> Result<(), RowError> {
+        write_description(
+            &self.plan,
+            self.at,
+            body,
+            |visible| self.format(visible),
+            out,
+        )
+    }
+
+    /// Writes a DataRow for the client.
+    pub(super) fn write_row(
+        &self,
+        body: &[u8],
+        context: &TextContext,
+        out: &mut Vec<u8>,
+    ) -> Result<(), RowError> {
+        let row = backend::read_data_row(body)?;
+        let outputs = self.outputs();
+        if row.count() != outputs.len() {
+            return Err(StatementError::other_columns().into());
+        }
+        let start = out.len();
+        let mut result = Ok(());
+        backend::write(kind::DATA_ROW, out, |out| {
+            let count_at = out.len();
+            out.extend_from_slice(&[0; 2]);
+            let mut visible = 0;
+            for (output, value) in outputs.iter().zip(row.iter()) {
+                if output.hidden {
+                    continue;
+                }
+                let format = self.format(visible);
+                visible += 1;
+                let written = write_value(out, |out| match (value, output.kind) {
+                    (None, _) => Ok(false),
+                    (Some(bytes), OutputKind::Plain) => {
+                        out.extend_from_slice(bytes);
+                        Ok(true)
+                    }
+                    (Some(_), OutputKind::Gathered(..)) => Err(StatementError::other_columns()),
+                    (Some(bytes), OutputKind::Sealed(column)) => self
+                        .open(column, bytes, format, context, out)
+                        .map(|()| true),
+                });
+                if result.is_ok() {
+                    result = written;
+                }
+            }
+            out[count_at..count_at + 2].copy_from_slice(&backend::count(visible));
+        });
+        result.map_err(|failure| {
+            out.truncate(start);
+            RowError::Statement(failure)
+        })
+    }
+
+    fn open(
+        &self,
+        column: ColumnId,
+        bytes: &[u8],
+        format: i16,
+        context: &TextContext,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StatementError> {
+        let loaded = &*self.plan.loaded;
+        let column = loaded.schema.column(column);
+        let mut of_text = Vec::new();
+        let sealed = if self.sealed_as_text {
+            if !values::read_bytea(bytes, &mut of_text) {
+                return Err(StatementError::unopened(column));
+            }
+            &of_text
+        } else {
+            bytes
+        };
+        let value = loaded.sealer.open(column.id, sealed);
+        let value = value.ok_or_else(|| StatementError::unopened(column))?;
+        inputs::format(format)
+            .and_then(|format| values::write(&value, column.logical, format, context, out))
+            .map_err(StatementError::from)
+    }
+}
+
+/// Writes the RowDescription of a statement for the client; formats as `format` says.
+pub(super) fn write_description(
+    plan: &TextPlan,
+    at: ServerStatement,
+    body: &[u8],
+    format: impl Fn(usize) -> i16,
+    out: &mut Vec<u8>,
+) -> Result<(), RowError> {
+    let mut fields = backend::read_row_description(body)?;
+    let outputs = plan.outputs(at);
+    if fields.len() != outputs.len() {
+        return Err(StatementError::other_columns().into());
+    }
+    let mut visible = 0;
+    for (field, output) in fields.iter_mut().zip(outputs) {
+        if let Some(name) = &output.name {
+            field.name = name.as_bytes();
+        }
+        if let OutputKind::Sealed(column) = output.kind {
+            let logical = plan.loaded.schema.column(column).logical;
+            *field = of_type(*field, logical);
+        }
+        field.format = format(visible);
+        visible += usize::from(!output.hidden);
+    }
+    let mut hidden = outputs.iter().map(|output| output.hidden);
+    fields.retain(|_| !hidden.next().unwrap_or(false));
+    backend::write_row_description(&fields, out);
+    Ok(())
+}
+
+/// The same column as one of this type.
+pub(super) fn of_type(field: Field<'_>, logical: LogicalType) -> Field<'_> {
+    Field {
+        type_oid: values::oid(logical),
+        type_size: values::size(logical),
+        type_modifier: values::modifier(logical),
+        ..field
+    }
+}
+
+/// Writes the RowDescription of rows that go on as they are, in the formats that were asked for.
+pub(super) fn write_plain_description(
+    body: &[u8],
+    formats: &[i16],
+    out: &mut Vec<u8>,
+) -> Result<(), Malformed> {
+    let mut fields = backend::read_row_description(body)?;
+    for (index, field) in fields.iter_mut().enumerate() {
+        field.format = match formats {
+            [] => 0,
+            [one] => *one,
+            many => many.get(index).copied().unwrap_or(0),
+        };
+    }
+    backend::write_row_description(&fields, out);
+    Ok(())
+}
