@@ -18,17 +18,14 @@ use wire_postgres::frontend;
 use wire_postgres::{FrameError, Header, Malformed};
 
 mod answers;
-mod calculated;
-mod constants;
 mod copying;
 mod due;
 mod failure;
 mod fetched;
 mod finishing;
+mod format;
 mod incoming;
-mod inputs;
 mod load;
-mod locks;
 mod names;
 mod own;
 mod portals;
@@ -98,8 +95,6 @@ pub struct Session {
     server_key: Option<ServerKey>,
     /// Only where nothing is protected.
     due: Due,
-    /// As the last ReadyForQuery said: `I`dle, in a `T`ransaction, in one that has `E`rred.
-    status: u8,
     closing: Closing,
 }
 
@@ -199,7 +194,6 @@ impl Session {
             from_server: Input::default(),
             server_key: None,
             due: Due::default(),
-            status: b'I',
             closing: Closing::default(),
         }
     }
@@ -277,22 +271,22 @@ impl Session {
     }
 
     /// The watch over its database, once the server has let the client in.
-    pub(crate) fn watch(&self) -> Option<Arc<Watch>> {
+    pub fn watch(&self) -> Option<Arc<Watch>> {
         self.protected.as_ref()?.watch().cloned()
     }
 
     /// What is to be waited for before the client is sent more; once.
-    pub(crate) fn take_announced(&mut self) -> Vec<Announced> {
+    pub fn take_announced(&mut self) -> Vec<Announced> {
         let protected = self.protected.as_mut();
         protected.map_or_else(Vec::new, |protected| protected.take_announced())
     }
 
     fn is_between_transactions(&self) -> bool {
-        let nothing_is_due = match &self.protected {
-            Some(protected) => protected.is_idle(),
-            None => self.due.is_empty(),
+        let is_idle = match &self.protected {
+            Some(protected) => protected.is_between_transactions(),
+            None => self.due.is_between_transactions(),
         };
-        let is_idle = nothing_is_due && self.status == b'I' && self.has_begun();
+        let is_idle = is_idle && self.has_begun();
         is_idle && self.from_client.held.is_empty() && self.from_client.passing == 0
     }
 
@@ -519,12 +513,12 @@ impl Session {
         let [status] = *body else {
             return Err(Malformed.into());
         };
-        self.status = status;
+        self.due.note_status(status);
         self.due.note_server(backend::kind::READY_FOR_QUERY);
         if self.phase != Phase::Ready
             && let Some(protected) = &mut self.protected
         {
-            protected.begin();
+            protected.begin(status);
         }
         self.phase = Phase::Ready;
         if self.closing.is_draining {

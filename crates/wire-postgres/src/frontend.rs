@@ -96,6 +96,57 @@ impl<'a> Bind<'a> {
     }
 }
 
+/// A Bind that is kept: it is read once, however often it is asked for.
+#[derive(Debug, Default)]
+pub struct KeptBind {
+    /// The names, formats and values, one behind the other.
+    bytes: Box<[u8]>,
+    /// Where each but the last ends: portal, statement, formats, parameters.
+    ends: [usize; 4],
+    parameter_count: u16,
+}
+
+impl KeptBind {
+    /// Keeps what a Bind holds.
+    pub fn new(bind: &Bind<'_>) -> Self {
+        let parts = [
+            bind.portal,
+            bind.statement,
+            bind.formats.codes(),
+            bind.parameters.raw(),
+            bind.result_formats.codes(),
+        ];
+        let mut end = 0;
+        let ends = [0, 1, 2, 3].map(|part: usize| {
+            end += parts[part].len();
+            end
+        });
+        Self {
+            bytes: parts.concat().into(),
+            ends,
+            parameter_count: bind.parameters.count_in_message(),
+        }
+    }
+
+    /// What was kept.
+    pub fn bind(&self) -> Bind<'_> {
+        let [portal, statement, formats, parameters] = self.ends;
+        let parameters_of = &self.bytes[formats..parameters];
+        Bind {
+            portal: &self.bytes[..portal],
+            statement: &self.bytes[portal..statement],
+            formats: Formats::of_codes(&self.bytes[statement..formats]),
+            parameters: Values::of_checked(self.parameter_count, parameters_of),
+            result_formats: Formats::of_codes(&self.bytes[parameters..]),
+        }
+    }
+
+    /// How many bytes are kept.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
 /// What Describe and Close speak of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target<'a> {

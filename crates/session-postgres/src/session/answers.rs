@@ -3,12 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use session_core::StatementError;
 use session_core::plans::ServerStatement;
+use session_core::{LockedRead, Statement, StatementError};
 
-use super::locks::Reading;
 use super::rows::Shape;
-use super::statements::Statement;
 use super::step::Step;
 
 /// The answer to one message of the client, or to one of the proxy's own.
@@ -33,10 +31,10 @@ pub(super) enum Expected {
     /// To Describe of a statement that gives the rows of a query which the proxy finishes.
     DescribeFinish(DescribeFinish),
     /// To Execute. None: rows go on as they are.
-    Execute(Option<Arc<Shape>>, Option<Box<Reading>>),
+    Execute(Option<Arc<Shape>>, Option<Box<LockedRead>>),
     /// To Query: the shapes of its statements that are still to come, up to ReadyForQuery. Empty:
     /// all go on as they are. And what the only one locks.
-    Query(VecDeque<Option<Arc<Shape>>>, Option<Box<Reading>>),
+    Query(VecDeque<Option<Arc<Shape>>>, Option<Box<LockedRead>>),
     /// To Sync.
     Sync,
     /// To a message that makes the server fail, in place of one that the proxy refused.

@@ -32,11 +32,23 @@ pub(super) struct Due {
     is_skipping: bool,
     /// The server takes rows, whose end has not come.
     takes_rows: bool,
+    /// A transaction block is open, as of the last ReadyForQuery.
+    in_block: bool,
 }
 
 impl Due {
+    /// Whether nothing is, and no transaction block is open.
+    pub(super) fn is_between_transactions(&self) -> bool {
+        self.is_empty() && !self.in_block
+    }
+
+    /// The server reports a transaction status with ReadyForQuery.
+    pub(super) fn note_status(&mut self, status: u8) {
+        self.in_block = status != b'I';
+    }
+
     /// Whether nothing is.
-    pub(super) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         let mut asked = self.asked.iter();
         asked.all(|asked| *asked == Asked::RowsEnd)
     }

@@ -1,27 +1,16 @@
-//! Rows of a fetch as PostgreSQL gives them, and rows of the answer as it would: the executor's
-//! cells on this wire.
+//! Columns of a fetch as PostgreSQL describes them, and rows of the answer as it would send them:
+//! the executor's cells on this wire.
 
-use column_types::{Accumulator, LogicalType, TextContext, ValueError};
-use finish::{Field, Input, Output, Program, RowWriter};
-use sql_plan::{AggregateFunction, ColumnId, Expression, Finish, OutputKind};
+use column_types::{LogicalType, TextContext, ValueError};
+use finish::{Field, Output, Program, RowWriter};
+use session_core::plans::TextPlan;
+use session_core::{FetchedColumn, StatementError, ValueFormat};
+use sql_plan::Finish;
 use wire_postgres::backend::{self, kind, write_value};
 use wire_postgres::values;
 
-use super::inputs::format as format_of;
-use super::rows::of_type;
-
-/// A column of a fetch.
-#[derive(Clone, Debug)]
-pub(super) struct FetchedColumn {
-    /// How the client knows it, without a name, and the format in which it comes.
-    pub described: backend::Field<'static>,
-    /// The type; None: one that the proxy does not know.
-    pub logical: Option<LogicalType>,
-    /// The protected column; None: it is plain.
-    pub sealed: Option<ColumnId>,
-    /// It comes as an array of sealed values, and is this aggregate of them.
-    pub gathered: Option<Accumulator>,
-}
+use super::format::FormatCode;
+use super::rows::{RowError, of_type};
 
 /// A column of no table.
 const COMPUTED: backend::Field<'static> = backend::Field {
@@ -53,95 +42,52 @@ fn aggregate(logical: LogicalType) -> backend::Field<'static> {
     }
 }
 
-impl FetchedColumn {
-    /// A plain column, as the server describes it.
-    pub(super) fn plain(field: &backend::Field<'_>, format: i16) -> Self {
-        Self {
-            described: backend::Field {
-                format,
-                ..unnamed(field)
-            },
-            logical: values::logical(field.type_oid, field.type_modifier),
-            sealed: None,
-            gathered: None,
-        }
-    }
-
-    /// A sealed column of this type.
-    pub(super) fn sealed(field: &backend::Field<'_>, id: ColumnId, logical: LogicalType) -> Self {
-        Self {
-            described: of_type(unnamed(field), logical),
-            logical: Some(logical),
-            sealed: Some(id),
-            gathered: None,
-        }
-    }
-
-    /// An aggregate of sealed values of a column.
-    ///
-    /// # Errors
-    /// As [`Accumulator::new`].
-    pub(super) fn gathered(
-        id: ColumnId,
-        logical: LogicalType,
-        function: AggregateFunction,
-    ) -> Result<Self, ValueError> {
-        let gathered = finish::accumulator(function, logical)?;
-        let logical = gathered.result_type();
-        Ok(Self {
-            described: aggregate(logical),
-            logical: Some(logical),
-            sealed: Some(id),
-            gathered: Some(gathered),
-        })
-    }
-
-    fn input(&self) -> Input {
-        Input {
-            logical: self.logical,
-            is_aggregate: self.gathered.is_some(),
-        }
-    }
-}
-
-/// The formats in which plain columns are asked for, so that those that only pass need not be
-/// read; sealed ones come in binary. `wanted`: of the answer's columns.
-pub(super) fn fetch_formats(finish: &Finish, wanted: impl Fn(usize) -> i16) -> Vec<i16> {
-    let mut formats = vec![1; finish.fetch.outputs.len()];
-    for (number, (_, value, _)) in finish.project.iter().enumerate().rev() {
-        if let Expression::Column(column) = value
-            && let Some(output) = finish.fetch.outputs.get(*column)
-            && output.kind == OutputKind::Plain
-        {
-            formats[*column] = wanted(number);
-        }
-    }
-    formats
-}
-
-/// The executor's program over these columns. Bytes of plain ones pass where they come in the
-/// format that the client wants.
-///
-/// # Errors
-/// As [`Program::new`].
-pub(super) fn program(
+/// The columns of a fetch, and each as the client would be told of it, without its name.
+pub(super) fn read_columns(
+    plan: &TextPlan,
     finish: &Finish,
-    fetched: &[FetchedColumn],
-    constants: &dyn finish::Constants,
-    wanted: impl Fn(usize) -> i16,
-) -> Result<Program, ValueError> {
-    let inputs: Vec<Input> = fetched.iter().map(FetchedColumn::input).collect();
-    Program::new(finish, &inputs, constants, |column, output| {
-        fetched.get(column).is_some_and(|fetched| {
-            fetched.sealed.is_none() && fetched.described.format == wanted(output)
-        })
-    })
+    body: &[u8],
+    formats: &[FormatCode],
+) -> Result<(Vec<FetchedColumn<FormatCode>>, Vec<backend::Field<'static>>), RowError> {
+    let fields = backend::read_row_description(body)?;
+    let outputs = &finish.fetch.outputs;
+    if fields.len() != outputs.len() {
+        return Err(StatementError::other_columns().into());
+    }
+    let columns = fields.iter().zip(outputs).zip(formats);
+    let columns = columns.map(|((field, output), format)| {
+        let plain = (
+            values::logical(field.type_oid, field.type_modifier),
+            *format,
+        );
+        let column = FetchedColumn::new(plan, output.kind, plain)?;
+        let described = describe(field, &column);
+        Ok((column, described))
+    });
+    columns.collect()
+}
+
+fn describe(
+    field: &backend::Field<'_>,
+    column: &FetchedColumn<FormatCode>,
+) -> backend::Field<'static> {
+    match (column.logical, column.sealed, &column.gathered) {
+        (Some(logical), Some(_), Some(_)) => aggregate(logical),
+        (Some(logical), Some(_), None) => of_type(unnamed(field), logical),
+        _ => backend::Field {
+            format: column.format.0,
+            ..unnamed(field)
+        },
+    }
 }
 
 /// None is impossible: a computed column has a type.
-fn described(output: &Output<'_>, fetched: &[FetchedColumn]) -> Option<backend::Field<'static>> {
+fn described(
+    output: &Output<'_>,
+    fetched: &[backend::Field<'static>],
+) -> Option<backend::Field<'static>> {
     if let Some(column) = output.origin {
-        return fetched.get(column).map(|fetched| fetched.described);
+        return fetched.get(column).copied();
     }
     // The server gives the limits of a cast, and none of an aggregate.
     let logical = output.logical?;
@@ -162,14 +108,14 @@ impl DataRows {
     /// Rows of a program over fetched columns, in the formats that are wanted.
     pub(super) fn new(
         program: &Program,
-        fetched: &[FetchedColumn],
-        wanted: impl Fn(usize) -> i16,
+        fetched: &[backend::Field<'static>],
+        wanted: impl Fn(usize) -> FormatCode,
     ) -> Self {
         let columns = program.outputs().enumerate();
         let columns = columns.filter_map(|(number, output)| {
             let described = described(&output, fetched)?;
             Some(backend::Field {
-                format: wanted(number),
+                format: wanted(number).0,
                 ..described
             })
         });
@@ -200,7 +146,9 @@ impl RowWriter for DataRows {
         backend::write(kind::DATA_ROW, row, |out| {
             out.extend_from_slice(&backend::count(fields.len()));
             for (field, column) in fields.iter().zip(&self.columns) {
-                result = write_value(out, |out| write_field(field, column.format, context, out));
+                result = write_value(out, |out| {
+                    write_field(field, FormatCode(column.format), context, out)
+                });
                 if result.is_err() {
                     return;
                 }
@@ -212,7 +160,7 @@ impl RowWriter for DataRows {
 
 fn write_field(
     field: &Field<'_>,
-    format: i16,
+    format: FormatCode,
     context: &TextContext,
     out: &mut Vec<u8>,
 ) -> Result<bool, ValueError> {
@@ -220,7 +168,7 @@ fn write_field(
         Field::Null => return Ok(false),
         Field::Passed(bytes) => out.extend_from_slice(bytes),
         Field::Value(value, logical) => {
-            values::write(value, *logical, format_of(format)?, context, out)?;
+            format.write(value, *logical, context, out)?;
         }
     }
     Ok(true)
@@ -228,6 +176,8 @@ fn write_field(
 
 #[cfg(test)]
 mod tests {
+    use sql_plan::ColumnId;
+
     use super::*;
 
     /// Table, column, type and modifier.
@@ -247,7 +197,8 @@ mod tests {
             format: 1,
         };
         let char5 = LogicalType::Char(5);
-        let fetched = [FetchedColumn::sealed(&bytea, ColumnId(0), char5)];
+        let sealed = FetchedColumn::sealed(ColumnId(0), char5);
+        let fetched = [describe(&bytea, &sealed)];
         let output = |logical, origin, is_aggregate| Output {
             name: "",
             logical: Some(logical),

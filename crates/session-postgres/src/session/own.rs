@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
+use session_core::Statement;
 use session_core::plans::ServerStatement;
-
-use super::statements::Statement;
 
 /// Statements at a time; the one that was not used for the longest time is closed then.
 const STATEMENTS_MAX: usize = 64;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::finishing::Answer;
-use super::locks::RowName;
+use session_core::{RowName, Statement};
+use wire_postgres::frontend::KeptBind;
+
+use super::finishing::DataRowAnswer;
 use super::rows::Shape;
-use super::statements::Statement;
 
 /// A portal.
 #[derive(Debug)]
@@ -24,10 +25,10 @@ pub(super) enum PortalState {
         /// The row that it locks.
         row: Option<RowName>,
     },
-    /// Here: its statement takes steps. The body of Bind.
-    Kept(Box<[u8]>),
+    /// Here: its statement takes steps.
+    Kept(Arc<KeptBind>),
     /// Rows of the answer that the client has not taken.
-    Answer(Box<Answer>),
+    Answer(Box<DataRowAnswer>),
     /// Its steps were taken.
     Done,
 }

@@ -9,9 +9,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use session_core::Statement;
 use sql_plan::ObjectEffect;
 
-use super::statements::Statement;
 use crate::session::names::{Names, kept};
 
 /// What a name stands for. What SQL prepared over no protected table is not known.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use column_types::TextContext;
 use session_core::counters::add;
 use session_core::plans::TextPlan;
-use session_core::{Announced, Database, Protection, StatementError, Watch};
+use session_core::{Announced, Database, LockedRows, Protection, StatementError, Watch};
 use sql_plan::{Output, TransactionEffect};
 use sql_rewrite::{Objects, may_fetch};
 use sqlstate::SqlState;
@@ -26,7 +26,6 @@ use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
 
 use super::answers::{Answers, Expected, Unseen};
 use super::copying::CopyState;
-use super::locks::Locks;
 use super::own::OwnStatements;
 use super::prepared::Statements;
 use super::schema_view::SchemaView;
@@ -68,7 +67,7 @@ pub(super) struct Protected {
     transaction: Transaction,
     settings: Settings,
     named: Named,
-    locks: Locks,
+    locks: LockedRows,
     answers: Answers,
     pipeline: Pipeline,
     /// The rest of a Query of which a statement takes steps.
@@ -126,7 +125,7 @@ impl Protected {
             transaction: Transaction::default(),
             settings: Settings::default(),
             named: Named::default(),
-            locks: Locks::default(),
+            locks: LockedRows::default(),
             answers: Answers::default(),
             pipeline: Pipeline::default(),
             script: None,
@@ -134,8 +133,9 @@ impl Protected {
         }
     }
 
-    /// The server has let the client in.
-    pub(super) fn begin(&mut self) {
+    /// The server has let the client in, and reports this transaction status.
+    pub(super) fn begin(&mut self, status: u8) {
+        self.transaction.note_ready(status);
         self.schema.begin();
     }
 
@@ -207,6 +207,11 @@ impl Protected {
     /// Whether the server owes nothing.
     pub(super) fn is_idle(&self) -> bool {
         self.answers.is_empty() && !self.transaction.in_pipeline() && self.script.is_none()
+    }
+
+    /// Whether the server owes nothing, and no transaction block is open.
+    pub(super) fn is_between_transactions(&self) -> bool {
+        self.is_idle() && self.transaction.is_outside_block()
     }
 
     /// Asks the server what must be known before the client's next message, which waits.

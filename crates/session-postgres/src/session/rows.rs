@@ -4,15 +4,14 @@
 use std::sync::Arc;
 
 use column_types::{LogicalType, TextContext, ValueError};
-use session_core::StatementError;
 use session_core::plans::{Role, ServerStatement, TextPlan};
+use session_core::{LockedRead, StatementError, ValueFormat};
 use sql_plan::{ColumnId, Copy, Output, OutputKind};
 use wire_postgres::backend::{self, Field, kind, write_value};
 use wire_postgres::values;
 use wire_postgres::{Formats, Malformed};
 
-use super::locks::Reading;
-use crate::session::inputs;
+use super::format::FormatCode;
 
 /// How rows of a statement come back, and go on.
 #[derive(Debug)]
@@ -22,8 +21,8 @@ pub(super) struct Shape {
     at: ServerStatement,
     /// Formats that the client asked for: none (text), one for all, or one for each.
     formats: Box<[i16]>,
-    /// Sealed values come as text (a simple query), not in binary.
-    sealed_as_text: bool,
+    /// The format in which sealed values come: as text of a simple query, else in binary.
+    sealed_format: FormatCode,
 }
 
 /// Why a row cannot go on.
@@ -66,7 +65,7 @@ impl Shape {
             plan: Arc::clone(plan),
             at,
             formats: formats.iter().collect(),
-            sealed_as_text: false,
+            sealed_format: FormatCode::BINARY,
         }))
     }
 
@@ -83,7 +82,7 @@ impl Shape {
             plan: Arc::clone(plan),
             at,
             formats: Box::default(),
-            sealed_as_text: true,
+            sealed_format: FormatCode::TEXT,
         }))
     }
 
@@ -95,7 +94,7 @@ impl Shape {
             plan: Arc::clone(plan),
             at: ServerStatement { index, role },
             formats: Box::default(),
-            sealed_as_text: true,
+            sealed_format: FormatCode::TEXT,
         }))
     }
 
@@ -109,7 +108,11 @@ impl Shape {
     }
 
     /// Notes what a row tells of a locked row.
-    pub(super) fn note_locked(&self, body: &[u8], reading: &mut Reading) -> Result<(), Malformed> {
+    pub(super) fn note_locked(
+        &self,
+        body: &[u8],
+        reading: &mut LockedRead,
+    ) -> Result<(), Malformed> {
         let lock = self.plan.translated(self.at);
         let Some(lock) = lock.and_then(|translated| translated.locks.as_ref()) else {
             return Ok(());
@@ -117,7 +120,7 @@ impl Shape {
         let values: Vec<Option<&[u8]>> = backend::read_data_row(body)?.iter().collect();
         let read = lock.read.iter();
         let read = read.filter_map(|read| Some((read.column, *values.get(read.output)?)));
-        reading.note_row(read, self.sealed_as_text);
+        reading.note_row(read, self.sealed_format);
         Ok(())
     }
 
@@ -197,19 +200,13 @@ impl Shape {
     ) -> Result<(), StatementError> {
         let loaded = &*self.plan.loaded;
         let column = loaded.schema.column(column);
-        let mut of_text = Vec::new();
-        let sealed = if self.sealed_as_text {
-            if !values::read_bytea(bytes, &mut of_text) {
-                return Err(StatementError::unopened(column));
-            }
-            &of_text
-        } else {
-            bytes
-        };
-        let value = loaded.sealer.open(column.id, sealed);
+        let mut memory = Vec::new();
+        let sealed = self.sealed_format.sealed(bytes, &mut memory);
+        let value = sealed.and_then(|sealed| loaded.sealer.open(column.id, sealed));
         let value = value.ok_or_else(|| StatementError::unopened(column))?;
-        inputs::format(format)
-            .and_then(|format| values::write(&value, column.logical, format, context, out))
+        let format = FormatCode(format);
+        format
+            .write(&value, column.logical, context, out)
             .map_err(StatementError::from)
     }
 }

@@ -2,11 +2,12 @@
 
 use column_types::TextContext;
 use session_core::plans::TextPlan;
-use session_core::{Loaded, StatementError};
+use session_core::{
+    Loaded, StatementError, calculated_of_constants, check_size, no_parameter, seal, seal_literal,
+};
 use sql_plan::{Form, Hole, Plan, Source, Template};
 
-use super::calculated;
-use super::constants::{check_size, seal, seal_literal};
+use super::format::FormatCode;
 
 /// The text of a Query for the server: literals sealed where they have to be.
 pub(super) fn render_query(
@@ -28,7 +29,7 @@ pub(super) fn render_query(
             }
         };
         out.push_str(&render(&plan.loaded, template, holes, context)?);
-        check_size(out.len())?;
+        check_size::<FormatCode>(out.len())?;
     }
     Ok(out)
 }
@@ -44,8 +45,8 @@ pub(super) fn render(
     let rendered = template.render(|hole, out| {
         if failed.is_none() {
             let written = write_constant(loaded, &holes[hole], context, out);
-            let written =
-                written.and_then(|()| check_size(out.len()).map_err(StatementError::from));
+            let written = written
+                .and_then(|()| check_size::<FormatCode>(out.len()).map_err(StatementError::from));
             failed = written.err();
         }
     });
@@ -73,7 +74,7 @@ fn write_constant(
             seal_literal(loaded, literal, (column, purpose), context, &mut sealed)
         }
         (Source::Calculated(value, _), Form::Sealed(column, purpose)) => {
-            calculated::of_constants(value, context).and_then(|calculated| match calculated {
+            calculated_of_constants(value, context).and_then(|calculated| match calculated {
                 (Some(value), logical) => {
                     let value = (value, logical);
                     seal(loaded, (column, purpose), value, context, &mut sealed)?;
@@ -82,7 +83,7 @@ fn write_constant(
                 (None, _) => Ok(false),
             })
         }
-        _ => return Err(calculated::no_parameter().into()),
+        _ => return Err(no_parameter().into()),
     };
     if !has_value? {
         out.push_str("NULL::bytea");

@@ -3,25 +3,23 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use session_core::StatementError;
 use session_core::plans::{Role, ServerStatement, TextPlan};
+use session_core::{RowName, Statement, StatementError};
 use sql_plan::{Form, Source};
 use sql_rewrite::NAME_SIZE_MAX;
 use sqlstate::SqlState;
 use wire_postgres::backend;
-use wire_postgres::frontend::{self, Bind, Execute, Parse, Target, write_target};
+use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Parse, Target, write_target};
 
 use super::{Outputs, Protected};
 use crate::session::End;
 use crate::session::answers::{DescribePart, Expected, Unseen};
 use crate::session::copying::write_copy;
-use crate::session::inputs::Inputs;
-use crate::session::locks::RowName;
 use crate::session::names::kept;
 use crate::session::own::{self, Found};
 use crate::session::portals::{Portal, PortalState};
 use crate::session::rows::Shape;
-use crate::session::statements::Statement;
+use crate::session::statements::{StatementMessages, inputs_of};
 
 impl Protected {
     pub(super) fn parse(&mut self, parse: &Parse<'_>, message: &[u8], outputs: &mut Outputs<'_>) {
@@ -81,20 +79,20 @@ impl Protected {
             return self.fail(failure, outputs);
         }
         if plan.takes_steps() {
-            let body = &message[wire_postgres::HEADER_SIZE..];
-            if let Err(failure) = self.check_kept(bind.portal, body) {
+            let kept = KeptBind::new(bind);
+            if let Err(failure) = self.check_kept(bind.portal, kept.size()) {
                 return self.fail(failure, outputs);
             }
             self.answers
                 .push(Expected::ProxyBindReply(bind.portal.into()));
-            let state = PortalState::Kept(body.into());
+            let state = PortalState::Kept(Arc::new(kept));
             return self.enter_portal(bind.portal, Portal { statement, state });
         }
         let context = self.note_time();
         let locks = plan.translated(front);
         let locks = locks.and_then(|translated| translated.locks.as_ref());
         let keys = RefCell::default();
-        let mut inputs = Inputs::new(0, bind, &context);
+        let mut inputs = inputs_of(0, bind, &context);
         if locks.is_some() {
             inputs = inputs.with_keys(&keys);
         }
@@ -117,7 +115,7 @@ impl Protected {
     }
 
     /// Refuses to keep a Bind where the portals of the session hold too much.
-    fn check_kept(&self, name: &[u8], body: &[u8]) -> Result<(), StatementError> {
+    fn check_kept(&self, name: &[u8], size: usize) -> Result<(), StatementError> {
         if name.is_empty() {
             return Ok(());
         }
@@ -126,12 +124,12 @@ impl Protected {
             .portals
             .named()
             .map(|(_, portal)| match &portal.state {
-                PortalState::Kept(body) => body.len(),
+                PortalState::Kept(bind) => bind.size(),
                 PortalState::Answer(answer) => answer.size(),
                 PortalState::Bound { .. } | PortalState::Done => 0,
             });
         let bytes_max = self.schema.shared().finish_bytes_max();
-        if kept.sum::<usize>() + body.len() <= bytes_max {
+        if kept.sum::<usize>() + size <= bytes_max {
             return Ok(());
         }
         let message = format!("the portals of the session hold more than {bytes_max} bytes");
@@ -217,8 +215,8 @@ impl Protected {
                 Some(portal) => match &portal.state {
                     PortalState::Bound { shape, .. } => Ok(Expected::DescribePortal(shape.clone())),
                     PortalState::Kept(bind) => {
-                        let (statement, bind) = (Arc::clone(&portal.statement), bind.clone());
-                        return self.describe_kept(&statement, &bind, outputs);
+                        let (statement, bind) = (Arc::clone(&portal.statement), Arc::clone(bind));
+                        return self.describe_kept(&statement, &bind.bind(), outputs);
                     }
                     PortalState::Answer(answer) => {
                         let mut said = Vec::new();
@@ -300,16 +298,13 @@ impl Protected {
     fn describe_kept(
         &mut self,
         statement: &Arc<Statement>,
-        bind: &[u8],
+        bind: &Bind<'_>,
         outputs: &mut Outputs<'_>,
     ) {
-        let bind = Bind::read(bind);
-        if let Ok(bind) = &bind
-            && self.describe_answer(statement, bind, outputs)
-        {
+        if self.describe_answer(statement, bind, outputs) {
             return;
         }
-        let (Some(at), Ok(bind)) = (statement.plan.answering(0), bind) else {
+        let Some(at) = statement.plan.answering(0) else {
             let message = "a statement of this kind cannot be described";
             return self.fail(StatementError::unsupported(message), outputs);
         };
@@ -394,11 +389,9 @@ impl Protected {
                 );
                 return Ok(());
             }
-            PortalState::Kept(_) => {
-                let kept = std::mem::replace(&mut portal.state, PortalState::Done);
-                let PortalState::Kept(bind) = kept else {
-                    unreachable!("it was kept just before");
-                };
+            PortalState::Kept(bind) => {
+                let bind = Arc::clone(bind);
+                portal.state = PortalState::Done;
                 return self.take_steps(&statement, 0, bind, execute, outputs);
             }
         };

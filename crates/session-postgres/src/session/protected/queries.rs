@@ -3,37 +3,35 @@
 use std::sync::Arc;
 
 use finish::Limits;
-use session_core::StatementError;
 use session_core::counters::add;
 use session_core::plans::{Role, ServerStatement};
+use session_core::{Statement, StatementError, finish_at, subject};
 use wire_postgres::backend;
-use wire_postgres::frontend::{self, Bind, Execute, Target, write_execute, write_target};
+use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Target, write_execute, write_target};
 
 use super::{Gate, Outputs, Protected};
 use crate::session::answers::{DescribeFinish, Expected, Unseen};
-use crate::session::finishing::{self, Finishing, State, finish_at, give};
-use crate::session::inputs::Inputs;
+use crate::session::finishing::{self, Finishing, Progress, give};
 use crate::session::portals::PortalState;
-use crate::session::statements::Statement;
+use crate::session::statements::{StatementMessages, inputs_of};
 use crate::session::step::Step;
 
 impl Protected {
-    /// Fetches the rows of a query. `body` is that of its Bind.
+    /// Fetches the rows of a query.
     pub(super) fn begin_finish(
         &mut self,
         statement: &Arc<Statement>,
         index: usize,
-        body: Box<[u8]>,
+        kept: Arc<KeptBind>,
         execute: Execute<'_>,
         outputs: &mut Outputs<'_>,
     ) -> Result<(), StatementError> {
         let plan = Arc::clone(&statement.plan);
-        let (Some(finish), Ok(bind)) = (finish_at(&plan, index), Bind::read(&body)) else {
-            return Err(StatementError::defect("the plan is another"));
-        };
+        let finish = finish_at(&plan, index).ok_or_else(StatementError::other_plan)?;
+        let bind = kept.bind();
         self.apply_effects(&plan, index);
         let context = self.note_time();
-        let inputs = Inputs::new(index, &bind, &context);
+        let inputs = inputs_of(index, &bind, &context);
         let name = self.name_of_front(statement, index, &bind, outputs);
         let names = (execute.portal, name.as_slice());
         let at = ServerStatement {
@@ -41,6 +39,7 @@ impl Protected {
             role: Role::Read,
         };
         let formats = finishing::formats(finish, &bind);
+        let formats: Vec<i16> = formats.iter().map(|format| format.0).collect();
         statement.write_bind(at, names, &inputs, &formats, outputs.to_server)?;
         self.answers.push(Expected::Unseen(Unseen::Bind));
         let portal = Target::Portal(execute.portal);
@@ -54,16 +53,13 @@ impl Protected {
                 .ok()
                 .filter(|&rows| rows > 0),
             is_described: self.script.is_some(),
-            limits: Limits {
-                rows_max: self.schema.shared().finish_rows_max(),
-                bytes_max: self.schema.shared().finish_bytes_max(),
-            },
-            subject: finishing::subject(&plan, finish),
-            state: State::Begun,
+            limits: self.limits(),
+            subject: subject(&plan, finish),
+            progress: Progress::Begun,
             fetched: 0,
             sent: 0,
             is_synced: false,
-            bind: body.clone(),
+            bind: Arc::clone(&kept),
         };
         let step = Step::Finish(finishing);
         match self.script.is_some() {
@@ -71,6 +67,14 @@ impl Protected {
             false => self.wait_with_sync(step),
         }
         Ok(())
+    }
+
+    /// What may be fetched and kept for one statement.
+    pub(super) fn limits(&self) -> Limits {
+        Limits {
+            rows_max: self.schema.shared().finish_rows_max(),
+            bytes_max: self.schema.shared().finish_bytes_max(),
+        }
     }
 
     /// What the server is asked for at most: one row more than may be tells that there are too

@@ -12,6 +12,7 @@ use crate::session::failure::{failure_of, write_error};
 use crate::session::finishing;
 use crate::session::prepared::By;
 use crate::session::rows::{self, RowError};
+use crate::session::statements::StatementMessages;
 
 impl Protected {
     /// Takes a message of the server. ParameterStatus was noted before.
@@ -497,7 +498,8 @@ impl Protected {
         // A Flush may have come for what stands behind it, and the server has nothing to say to
         // that.
         self.flush_proxy_replies(outputs);
-        self.locks.note_ready(status, self.answers.is_empty());
+        self.locks
+            .note_ready(status == b'T', self.answers.is_empty());
         if self.answers.is_empty() && !self.transaction.in_pipeline() {
             // Of what was sent nothing is under way.
             self.transaction.note_nothing_under_way();

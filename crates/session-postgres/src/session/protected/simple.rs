@@ -4,27 +4,22 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use session_core::StatementError;
 use session_core::plans::TextPlan;
+use session_core::{RowName, Statement, StatementError};
 use sql_plan::Plan;
 use sqlstate::SqlState;
 use wire_postgres::backend;
 use wire_postgres::frontend::{
-    self, Bind, Execute, Target, write_bind, write_execute, write_parse, write_target,
+    self, Execute, KeptBind, Target, write_bind, write_execute, write_parse, write_target,
 };
 
 use super::extended::check_length;
 use super::{Gate, Outputs, Protected, REFUSED_TEXT};
 use crate::session::End;
 use crate::session::answers::{Expected, Unseen};
-use crate::session::inputs::Inputs;
-use crate::session::locks::RowName;
 use crate::session::rows::Shape;
-use crate::session::statements::Statement;
+use crate::session::statements::{Inputs, StatementMessages, inputs_of};
 use crate::session::texts::render_query;
-
-/// The body of a Bind without a name, a value, or a format.
-pub(super) const EMPTY_BIND: &[u8] = &[0; 8];
 
 /// A Query of which a statement takes steps.
 #[derive(Debug)]
@@ -116,12 +111,11 @@ impl Protected {
             types: Box::default(),
             plan: Arc::clone(plan),
         };
-        let bind = Bind::read(EMPTY_BIND).ok()?;
         RowName::new(
             &statement,
             front,
             lock,
-            &Inputs::new(0, &bind, self.settings.context()),
+            &Inputs::new(0, Vec::new(), self.settings.context()),
         )
     }
 
@@ -197,7 +191,7 @@ impl Protected {
                         portal: b"",
                         rows_max: 0,
                     };
-                    self.take_steps(&statement, index, EMPTY_BIND.into(), all, outputs)?;
+                    self.take_steps(&statement, index, Arc::default(), all, outputs)?;
                 }
             }
         }
@@ -224,8 +218,9 @@ impl Protected {
             return Ok(());
         };
         let context = self.note_time();
-        let bind = Bind::read(EMPTY_BIND).map_err(|_| StatementError::defect("no Bind"))?;
-        let inputs = Inputs::new(index, &bind, &context);
+        let empty = KeptBind::default();
+        let bind = empty.bind();
+        let inputs = inputs_of(index, &bind, &context);
         statement.write_parse(front, b"", outputs.to_server);
         let results = statement.result_formats(front, bind.result_formats);
         let written = statement.write_bind(front, (b"", b""), &inputs, &results, outputs.to_server);

@@ -9,30 +9,32 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use column_types::TextContext;
-use session_core::StatementError;
 use session_core::plans::{Role, ServerStatement};
+use session_core::{
+    Changes, Computation, RowName, Statement, StatementError, ValueFormat, may_change_all,
+    modification,
+};
 use sql_plan::{Plan, ReadModifyWrite};
 use wire_postgres::backend;
-use wire_postgres::frontend::{self, Bind, Execute, Target, write_execute, write_target};
+use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Target, write_execute, write_target};
 
 use super::extended::may_return_rows;
 use super::{Gate, Outputs, Protected};
 use crate::session::End;
 use crate::session::answers::{Expected, Unseen, Writes};
 use crate::session::failure::failure_of;
-use crate::session::inputs::Inputs;
-use crate::session::locks::{RowName, may_change_all};
+use crate::session::format::FormatCode;
 use crate::session::rows::Shape;
-use crate::session::statements::Statement;
-use crate::session::step::{Computation, Modify, Step, modification, too_many_bytes};
+use crate::session::statements::{Inputs, StatementMessages, inputs_of};
+use crate::session::step::{Modify, Step};
 
 impl Protected {
-    /// Executes a portal that is kept here: `bind` is the body of its Bind.
+    /// Executes a portal that is kept here.
     pub(super) fn take_steps(
         &mut self,
         statement: &Arc<Statement>,
         index: usize,
-        bind: Box<[u8]>,
+        bind: Arc<KeptBind>,
         execute: Execute<'_>,
         outputs: &mut Outputs<'_>,
     ) -> Result<(), End> {
@@ -83,14 +85,13 @@ impl Protected {
         &mut self,
         statement: &Arc<Statement>,
         index: usize,
-        body: Box<[u8]>,
+        kept: Arc<KeptBind>,
         execute: Execute<'_>,
         outputs: &mut Outputs<'_>,
     ) -> Result<(), StatementError> {
         let plan = &statement.plan;
-        let (Some(modify), Ok(bind)) = (modification(plan, index), Bind::read(&body)) else {
-            return Err(StatementError::defect("the plan is another"));
-        };
+        let modify = modification(plan, index).ok_or_else(StatementError::other_plan)?;
+        let bind = kept.bind();
         let role = |role| ServerStatement { index, role };
         if execute.rows_max > 0 && may_return_rows(statement, role(Role::Write)) {
             let message = "RETURNING in portions is not supported for a statement that computes \
@@ -100,7 +101,7 @@ impl Protected {
         }
         let context = self.note_time();
         let keys = RefCell::default();
-        let inputs = Inputs::new(index, &bind, &context).with_keys(&keys);
+        let inputs = inputs_of(index, &bind, &context).with_keys(&keys);
         let computation = Computation::new(statement, modify, &inputs)?;
         let lock = modify.locks.as_ref();
         let row = lock.and_then(|lock| RowName::new(statement, role(Role::Read), lock, &inputs));
@@ -119,18 +120,12 @@ impl Protected {
         statement.write_bind(read, names, &inputs, &[1], outputs.to_server)?;
         write_execute(execute.portal, self.fetched_max(), outputs.to_server);
         self.answers.push(Expected::Unseen(Unseen::Bind));
+        let limits = self.limits();
+        let statement = (Arc::clone(statement), index);
         let step = Modify {
-            statement: Arc::clone(statement),
-            index,
+            changes: Changes::new(statement, row, computation, limits),
+            bind: Arc::clone(&kept),
             portal: execute.portal.into(),
-            row,
-            computation,
-            rows_max: self.schema.shared().finish_rows_max(),
-            bytes_max: self.schema.shared().finish_bytes_max(),
-            bytes: 0,
-            changed: Vec::new(),
-            failure: None,
-            bind: body.clone(),
         };
         self.wait(Step::Modify(step), outputs);
         Ok(())
@@ -161,7 +156,8 @@ impl Protected {
             return Ok(false);
         };
         let current = modify.current.iter().copied().zip(known);
-        let computed = computation.compute(&plan.loaded, current, inputs.context)?;
+        let computed =
+            computation.compute(&plan.loaded, current, FormatCode::BINARY, inputs.context)?;
         let name = self.prepare(statement, at, outputs);
         let inputs = inputs.of_row(&computed, &[]);
         let results = statement.result_formats(at, bind.result_formats);
@@ -209,22 +205,17 @@ impl Protected {
         step: Modify,
         outputs: &mut Outputs<'_>,
     ) -> Result<(), StatementError> {
-        if let Some(failure) = step.failure {
-            return Err(failure);
-        }
-        let plan = &step.statement.plan;
+        let statement = Arc::clone(&step.changes.statement);
+        let left = step.changes.changed()?.len();
         let at = ServerStatement {
-            index: step.index,
+            index: step.changes.index,
             role: Role::Write,
         };
-        let Ok(bind) = Bind::read(&step.bind) else {
-            return Err(StatementError::defect("the plan is another"));
-        };
-        let shape = Shape::of_portal(plan, at, bind.result_formats);
-        let left = step.changed.len();
+        let bind = step.bind.bind();
+        let shape = Shape::of_portal(&statement.plan, at, bind.result_formats);
         if left > 0 || self.script.is_some() {
-            let name = self.prepare(&step.statement, at, outputs);
-            self.describe_of_script(&step.statement, at, &name, shape.clone(), outputs);
+            let name = self.prepare(&statement, at, outputs);
+            self.describe_of_script(&statement, at, &name, shape.clone(), outputs);
             write_rows(
                 &step,
                 (&bind, self.settings.context()),
@@ -243,20 +234,19 @@ impl Protected {
             count: 0,
             shape,
         }));
-        self.note_written(step);
+        self.note_written(step.changes);
         Ok(())
     }
 
     /// Rows are written, or will be.
-    fn note_written(&mut self, step: Modify) {
-        let is_one = step.changed.len() == 1;
-        let changed = step.changed.into_iter().next().filter(|_| is_one);
-        let modify = modification(&step.statement.plan, step.index);
+    fn note_written(&mut self, mut changes: Changes) {
+        let modify = modification(&changes.statement.plan, changes.index);
         if modify.is_none_or(|modify| may_change_all(&modify.effects)) {
             self.locks.forget();
-        } else if let (Some(changed), Some(row)) = (changed, &step.row) {
-            let columns = step.computation.columns(changed.computed);
-            self.locks.write_row(row, columns);
+        } else if let Some(row) = changes.row.take()
+            && let Some(columns) = changes.into_only()
+        {
+            self.locks.write_row(&row, columns);
         }
     }
 
@@ -284,11 +274,12 @@ fn write_rows(
     (at, name): (ServerStatement, &[u8]),
     outputs: &mut Outputs<'_>,
 ) -> Result<(), StatementError> {
-    let statement = &step.statement;
+    let changes = &step.changes;
+    let statement = &changes.statement;
     let start = outputs.to_server.len();
     let results = statement.result_formats(at, bind.result_formats);
-    let inputs = Inputs::new(step.index, bind, context);
-    for changed in &step.changed {
+    let inputs = inputs_of(changes.index, bind, context);
+    for changed in changes.changed()? {
         close_portal(&step.portal, outputs);
         let locators = changed.locators.each_ref().map(Option::as_deref);
         let inputs = inputs.of_row(&changed.computed, &locators);
@@ -299,10 +290,10 @@ fn write_rows(
             return Err(failure);
         }
         write_execute(&step.portal, 0, outputs.to_server);
-        if outputs.to_server.len() - start > step.bytes_max {
+        if outputs.to_server.len() - start > changes.limits.bytes_max {
             // Each row has the statement's other values again.
             outputs.to_server.truncate(start);
-            return Err(too_many_bytes(step));
+            return Err(changes.too_many_bytes());
         }
     }
     Ok(())

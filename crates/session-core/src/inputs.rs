@@ -1,24 +1,25 @@
-//! What the holes of a text are filled with.
+//! What the holes of a statement are filled with.
 
 use std::cell::RefCell;
 
 use column_types::TextContext;
 use sql_plan::ColumnId;
-use wire_postgres::Formats;
-use wire_postgres::frontend::Bind;
 
-use column_types::ValueError;
-use sqlstate::SqlState;
-use wire_postgres::values::Format;
+/// A parameter as the client bound it.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter<'a, F> {
+    /// None: NULL.
+    pub bytes: Option<&'a [u8]>,
+    /// How it is written.
+    pub format: F,
+}
 
 /// What holes are filled with.
-pub(super) struct Inputs<'a> {
+pub struct Inputs<'a, F> {
     /// Which statement of the text it is for.
     pub index: usize,
     /// Parameters of the client.
-    pub parameters: Vec<Option<&'a [u8]>>,
-    /// How they are written.
-    pub formats: Formats<'a>,
+    pub parameters: Vec<Parameter<'a, F>>,
     /// What the proxy computed, sealed.
     pub computed: &'a [Option<Box<[u8]>>],
     /// Where a row lies.
@@ -31,14 +32,14 @@ pub(super) struct Inputs<'a> {
 
 /// Parameters that were sealed to find a row: its name needs them as the server does.
 #[derive(Default)]
-pub(super) struct SealedKeys {
+pub struct SealedKeys {
     bytes: Vec<u8>,
     /// Parameter, column, and where its bytes end.
     ends: Vec<(usize, ColumnId, usize)>,
 }
 
 impl SealedKeys {
-    pub(super) fn find(&self, wanted: (usize, ColumnId)) -> Option<&[u8]> {
+    pub(crate) fn find(&self, wanted: (usize, ColumnId)) -> Option<&[u8]> {
         let index = self
             .ends
             .iter()
@@ -50,19 +51,18 @@ impl SealedKeys {
         Some(&self.bytes[start..self.ends[index].2])
     }
 
-    pub(super) fn keep(&mut self, (number, column): (usize, ColumnId), sealed: &[u8]) {
+    pub(crate) fn keep(&mut self, (number, column): (usize, ColumnId), sealed: &[u8]) {
         self.bytes.extend_from_slice(sealed);
         self.ends.push((number, column, self.bytes.len()));
     }
 }
 
-impl<'a> Inputs<'a> {
-    /// Parameters as the client bound them.
-    pub(super) fn new(index: usize, bind: &Bind<'a>, context: &'a TextContext) -> Self {
+impl<'a, F: Copy> Inputs<'a, F> {
+    /// Parameters for the statement at an index of a text.
+    pub fn new(index: usize, parameters: Vec<Parameter<'a, F>>, context: &'a TextContext) -> Self {
         Self {
             index,
-            parameters: bind.parameters.iter().collect(),
-            formats: bind.formats,
+            parameters,
             computed: &[],
             locators: &[],
             context,
@@ -71,7 +71,8 @@ impl<'a> Inputs<'a> {
     }
 
     /// The same, where the values that find the row are needed more than once.
-    pub(super) fn with_keys(self, keys: &'a RefCell<SealedKeys>) -> Self {
+    #[must_use]
+    pub fn with_keys(self, keys: &'a RefCell<SealedKeys>) -> Self {
         Self {
             keys: Some(keys),
             ..self
@@ -79,30 +80,27 @@ impl<'a> Inputs<'a> {
     }
 
     /// The same with what was computed for a row, and with where it lies.
-    pub(super) fn of_row<'b>(
+    pub fn of_row<'b>(
         &self,
         computed: &'b [Option<Box<[u8]>>],
         locators: &'b [Option<&'b [u8]>],
-    ) -> Inputs<'b>
+    ) -> Inputs<'b, F>
     where
         'a: 'b,
     {
         Inputs {
             index: self.index,
             parameters: self.parameters.clone(),
-            formats: self.formats,
             computed,
             locators,
             context: self.context,
             keys: self.keys,
         }
     }
-}
 
-/// The format of a code in Bind.
-pub(super) fn format(code: i16) -> Result<Format, ValueError> {
-    Format::of_code(code).ok_or_else(|| ValueError {
-        sqlstate: SqlState::INVALID_PARAMETER_VALUE,
-        message: format!("unsupported format code: {code}"),
-    })
+    /// The bytes of a parameter. None: it is NULL, or there is none.
+    #[inline]
+    pub(crate) fn bytes(&self, number: usize) -> Option<&'a [u8]> {
+        self.parameters.get(number)?.bytes
+    }
 }

@@ -1,25 +1,19 @@
 //! Constants and values on their way into statements: read and sealed.
 
 use column_types::{LogicalType, TextContext, Value, ValueError, assign, cast};
-use session_core::Loaded;
 use sql_plan::{ColumnId, Literal, Purpose};
 use sqlstate::SqlState;
-use wire_postgres::backend;
 
-/// What a message to the server may have. PostgreSQL takes little more; tests reach less.
-const MESSAGE_SIZE_MAX: usize = if cfg!(test) {
-    1 << 18
-} else {
-    backend::LENGTH_MAX - (1 << 20)
-};
+use crate::loaded::Loaded;
+use crate::value_format::ValueFormat;
 
 /// A message to the server has become so long, while it is written: sealed, short values have many
 /// times their size.
 ///
 /// # Errors
 /// The server would not take it.
-pub(super) fn check_size(size: usize) -> Result<(), ValueError> {
-    if size <= MESSAGE_SIZE_MAX {
+pub fn check_size<F: ValueFormat>(size: usize) -> Result<(), ValueError> {
+    if size <= F::MESSAGE_SIZE_MAX {
         return Ok(());
     }
     Err(ValueError {
@@ -30,25 +24,11 @@ pub(super) fn check_size(size: usize) -> Result<(), ValueError> {
     })
 }
 
-pub(super) fn no_type(oid: u32) -> ValueError {
-    ValueError {
-        sqlstate: SqlState::DATATYPE_MISMATCH,
-        message: format!("a parameter of type number {oid} meets a protected column: cast it"),
-    }
-}
-
-pub(super) fn no_array(oid: u32) -> ValueError {
-    ValueError {
-        sqlstate: SqlState::WRONG_OBJECT_TYPE,
-        message: format!(
-            "a parameter of type number {oid} is looked through for a protected column: op \
-             ANY/ALL (array) requires array on right side"
-        ),
-    }
-}
-
 /// Seals a constant. False: it is NULL.
-pub(super) fn seal_literal(
+///
+/// # Errors
+/// It is no value of the column.
+pub fn seal_literal(
     loaded: &Loaded,
     literal: &Literal,
     (column, purpose): (ColumnId, Purpose),
@@ -64,7 +44,10 @@ pub(super) fn seal_literal(
 }
 
 /// The value of a constant, a text taken for one of a type, and its type. None: NULL.
-pub(super) fn read_literal(
+///
+/// # Errors
+/// It is no value of the type.
+pub fn read_literal(
     literal: &Literal,
     logical: LogicalType,
     context: &TextContext,
@@ -80,7 +63,10 @@ pub(super) fn read_literal(
 }
 
 /// Seals a value of a type for its purpose in a column.
-pub(super) fn seal(
+///
+/// # Errors
+/// It is no value of the column, or cannot be compared with it.
+pub fn seal(
     loaded: &Loaded,
     (column, purpose): (ColumnId, Purpose),
     (value, from): (Value, LogicalType),

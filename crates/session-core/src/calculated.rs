@@ -5,10 +5,13 @@ use finish::{Constants, Elements, Names, Ready, Row};
 use sql_plan::{Expression, Source};
 use sqlstate::SqlState;
 
-use super::constants::read_literal;
+use crate::constants::read_literal;
 
 /// What is computed from parameters and constants alone, and its type.
-pub(super) fn of(
+///
+/// # Errors
+/// As the server would fail.
+pub fn calculated(
     value: &Expression,
     constants: &dyn Constants,
     context: &TextContext,
@@ -31,11 +34,14 @@ pub(super) fn of(
 }
 
 /// The same of constants alone.
-pub(super) fn of_constants(
+///
+/// # Errors
+/// As the server would fail, or there is a parameter.
+pub fn calculated_of_constants(
     value: &Expression,
     context: &TextContext,
 ) -> Result<(Option<Value>, LogicalType), ValueError> {
-    of(value, &Literals(context), context)
+    calculated(value, &Literals(context), context)
 }
 
 /// Constants without parameters.
@@ -62,7 +68,8 @@ impl Constants for Literals<'_> {
     }
 }
 
-pub(super) fn no_parameter() -> ValueError {
+/// A parameter stands where none can be given.
+pub fn no_parameter() -> ValueError {
     ValueError {
         sqlstate: SqlState::UNDEFINED_PARAMETER,
         message: "there is no parameter in a simple query".to_owned(),

@@ -13,20 +13,20 @@
 
 use std::collections::HashMap;
 
-use session_core::plans::{ServerStatement, TextPlan};
 use sql_plan::{ColumnId, Effects, Form, LockKey, Plan, Purpose, TransactionEffect};
 use sql_rewrite::Schema;
-use wire_postgres::values::read_bytea;
 
-use super::inputs::Inputs;
-use super::statements::Statement;
+use crate::inputs::Inputs;
+use crate::plans::{ServerStatement, TextPlan};
+use crate::statements::Statement;
+use crate::value_format::ValueFormat;
 
 /// Rows that are kept at a time.
 const ROWS_MAX: usize = 1024;
 
 /// A row, by its table and the values of a unique key: bytes that are the same for no other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct RowName {
+pub struct RowName {
     bytes: Box<[u8]>,
     /// Where it is said what the table has in common with others.
     table_end: usize,
@@ -36,11 +36,11 @@ pub(super) struct RowName {
 
 impl RowName {
     /// The row that a statement finds by its key. None: none, or its key can be written otherwise.
-    pub(super) fn new(
+    pub fn new<F: ValueFormat>(
         statement: &Statement,
         at: ServerStatement,
         lock: &LockKey,
-        inputs: &Inputs<'_>,
+        inputs: &Inputs<'_, F>,
     ) -> Option<Self> {
         let translated = statement.plan.translated(at)?;
         let schema = &statement.plan.loaded.schema;
@@ -102,33 +102,35 @@ fn origin(schema: &Schema, table: &(String, String)) -> Option<[u8; 4]> {
     Some(first.0.to_be_bytes())
 }
 
-type Columns = Vec<(ColumnId, Option<Box<[u8]>>)>;
+/// Sealed values by column; None: NULL.
+pub type SealedColumns = Vec<(ColumnId, Option<Box<[u8]>>)>;
 
 /// A message that reads and locks a row was sent; what it reads may be kept.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub struct LockedRead {
     row: RowName,
     at: u64,
     /// How many rows came, and what the last one holds.
     rows: usize,
-    columns: Columns,
+    columns: SealedColumns,
 }
 
-impl Reading {
-    /// A row came, with these sealed values; in a text, as `bytea` is written.
-    pub(super) fn note_row<'v>(
+impl LockedRead {
+    /// A row came, with these sealed values in this format.
+    pub fn note_row<'v, F: ValueFormat>(
         &mut self,
         columns: impl Iterator<Item = (ColumnId, Option<&'v [u8]>)>,
-        is_text: bool,
+        format: F,
     ) {
-        let own = |value: Option<&[u8]>| match value {
-            Some(text) if is_text => {
-                let mut bytes = Vec::new();
-                // What is no `bytea` opens as no value later.
-                let _ = read_bytea(text, &mut bytes);
-                Some(bytes.into_boxed_slice())
-            }
-            value => value.map(Into::into),
+        let mut memory = Vec::new();
+        let mut own = |value: Option<&[u8]>| -> Option<Box<[u8]>> {
+            // What is no sealed value opens as none later.
+            Some(
+                format
+                    .sealed(value?, &mut memory)
+                    .unwrap_or_default()
+                    .into(),
+            )
         };
         self.rows += 1;
         self.columns = columns
@@ -139,7 +141,7 @@ impl Reading {
 
 /// What is kept.
 #[derive(Debug, Default)]
-pub(super) struct Locks {
+pub struct LockedRows {
     rows: HashMap<Box<[u8]>, Row>,
     /// Counts what is sent.
     clock: u64,
@@ -159,19 +161,19 @@ struct Row {
     /// When it was written last by the proxy's own computing.
     written: u64,
     /// Sealed values; None: NULL.
-    columns: Columns,
+    columns: SealedColumns,
 }
 
-impl Locks {
+impl LockedRows {
     /// Whether a transaction block is open, after all that was sent. In doubt not.
-    pub(super) fn is_in_block(&self) -> bool {
+    pub fn is_in_block(&self) -> bool {
         self.in_block
     }
 
     /// A message is sent that reads and locks a row.
-    pub(super) fn begin_reading(&mut self, row: RowName) -> Reading {
+    pub fn begin_reading(&mut self, row: RowName) -> LockedRead {
         self.clock += 1;
-        Reading {
+        LockedRead {
             row,
             at: self.clock,
             rows: 0,
@@ -180,8 +182,8 @@ impl Locks {
     }
 
     /// What such a message read is all there.
-    pub(super) fn keep(&mut self, reading: Reading) {
-        let Reading {
+    pub fn keep(&mut self, reading: LockedRead) {
+        let LockedRead {
             row,
             at,
             rows,
@@ -200,7 +202,7 @@ impl Locks {
         }
     }
 
-    fn put(&mut self, row: Box<[u8]>, written: u64, columns: Columns) {
+    fn put(&mut self, row: Box<[u8]>, written: u64, columns: SealedColumns) {
         if self.rows.len() >= ROWS_MAX && !self.rows.contains_key(&row) {
             return self.forget();
         }
@@ -208,7 +210,7 @@ impl Locks {
     }
 
     /// The sealed values of these columns of a row; None: not all are known.
-    pub(super) fn known(&self, row: &RowName, columns: &[ColumnId]) -> Option<Vec<Option<&[u8]>>> {
+    pub fn known(&self, row: &RowName, columns: &[ColumnId]) -> Option<Vec<Option<&[u8]>>> {
         let known = &self.rows.get(&row.bytes)?.columns;
         let value = |column: &ColumnId| {
             let found = known.iter().find(|(own, _)| own == column);
@@ -218,14 +220,14 @@ impl Locks {
     }
 
     /// A row is written by its key, to these sealed values; of others nothing is known any more.
-    pub(super) fn write_row(&mut self, row: &RowName, columns: Columns) {
+    pub fn write_row(&mut self, row: &RowName, columns: SealedColumns) {
         self.begin_writing(row);
         self.put(row.bytes.clone(), self.clock, columns);
     }
 
     /// A row is to be written by its key: what is kept of the table under other keys may be the
     /// same row.
-    pub(super) fn begin_writing(&mut self, row: &RowName) {
+    pub fn begin_writing(&mut self, row: &RowName) {
         self.clock += 1;
         let (table, key) = (row.table(), row.key());
         self.rows
@@ -250,7 +252,7 @@ impl Locks {
     }
 
     /// Nothing is known any more.
-    pub(super) fn forget(&mut self) {
+    pub fn forget(&mut self) {
         self.clock += 1;
         self.forgotten = self.clock;
         self.rows.clear();
@@ -258,7 +260,7 @@ impl Locks {
     }
 
     /// A statement is sent that the proxy does not compute for.
-    pub(super) fn note_statement(&mut self, plan: &TextPlan, index: usize) {
+    pub fn note_statement(&mut self, plan: &TextPlan, index: usize) {
         let (Some(one), Some(effects)) = (plan.planned.get(index), plan.effects(index)) else {
             return;
         };
@@ -281,16 +283,17 @@ impl Locks {
     }
 
     /// Sync is sent, or the end of a Query.
-    pub(super) fn note_sync(&mut self) {
+    pub fn note_sync(&mut self) {
         if !self.in_block {
             self.forget();
         }
     }
 
-    /// The server is ready; with nothing more to answer, or not.
-    pub(super) fn note_ready(&mut self, status: u8, is_idle: bool) {
+    /// The server is ready, with a transaction block open that has not failed, or without; and with
+    /// nothing more to answer, or not.
+    pub fn note_ready(&mut self, in_block: bool, is_idle: bool) {
         if is_idle {
-            self.in_block = status == b'T';
+            self.in_block = in_block;
             if !self.in_block {
                 self.forget();
             }
@@ -298,13 +301,13 @@ impl Locks {
     }
 
     /// The server has failed: messages that were sent may not have been executed.
-    pub(super) fn note_error(&mut self) {
+    pub fn note_error(&mut self) {
         self.forget();
         self.in_block = false;
     }
 }
 
 /// Whether any row of any table may be another afterwards.
-pub(super) fn may_change_all(effects: &Effects) -> bool {
+pub fn may_change_all(effects: &Effects) -> bool {
     effects.forgets_locks || effects.changes_schema
 }
