@@ -28,6 +28,7 @@ mod incoming;
 mod load;
 mod names;
 mod own;
+mod pipeline;
 mod portals;
 mod prepared;
 mod protected;

@@ -7,8 +7,9 @@ use session_core::plans::TextPlan;
 use session_core::{Fault, Loaded, StatementError};
 use sql_plan::Copy;
 use wire_postgres::backend::{self, kind};
-use wire_postgres::frontend::write_parse;
+use wire_postgres::frontend::{self, write_parse};
 
+use super::MessageAction;
 use crate::copy::{CopyError, Fields, Stream};
 use crate::session::texts::render;
 
@@ -46,9 +47,115 @@ pub(super) struct Copier {
 #[derive(Debug, Default)]
 pub(super) struct CopyState {
     /// What is under way.
-    pub under_way: Option<Copying>,
+    under_way: Option<Copying>,
     /// What the client is told in place of the server's error about it.
-    pub failure: Option<StatementError>,
+    failure: Option<StatementError>,
+}
+
+impl CopyState {
+    /// What to do with a message of the client that belongs to a COPY. `is_idle`: the server owes
+    /// nothing.
+    pub(super) fn client_action(&self, kind: u8, is_idle: bool) -> MessageAction {
+        let is_data = kind == frontend::kind::COPY_DATA;
+        match &self.under_way {
+            Some(Copying::Plain) if is_data => MessageAction::Pass,
+            Some(Copying::Refused) if is_data => MessageAction::Drop,
+            Some(Copying::In(_)) if is_data => MessageAction::Copy,
+            Some(Copying::Plain | Copying::In(_) | Copying::Refused) => MessageAction::Read,
+            // The server leaves it out, but would have read it.
+            None if is_idle => MessageAction::Drop,
+            // It may belong to what the server has not begun yet.
+            Some(Copying::Out(_)) | None => MessageAction::Wait,
+        }
+    }
+
+    /// Whether the client sends rows. The server leaves out a Sync among them.
+    pub(super) fn is_in(&self) -> bool {
+        let copying = self.under_way.as_ref();
+        copying.is_some_and(|copying| !matches!(copying, Copying::Out(_)))
+    }
+
+    /// Whether rows of the server are read.
+    pub(super) fn is_out(&self) -> bool {
+        matches!(self.under_way, Some(Copying::Out(_)))
+    }
+
+    /// The server begins. None: rows of a table without rules, for the client.
+    pub(super) fn begin(&mut self, copying: Option<Copying>) {
+        self.under_way = copying;
+    }
+
+    /// Takes a piece of the rows that the client sends. What comes behind a failure goes nowhere.
+    pub(super) fn take_data(&mut self, data: &[u8], to_server: &mut Vec<u8>) {
+        if let Some(Copying::In(copier)) = &mut self.under_way
+            && let Err(failure) = copier.push(data, to_server)
+        {
+            self.under_way = Some(Copying::Refused);
+            self.refuse(failure, to_server);
+        }
+    }
+
+    /// Takes the message of the client that ends its rows.
+    pub(super) fn end_data(&mut self, kind: u8, message: &[u8], to_server: &mut Vec<u8>) {
+        match self.under_way.take() {
+            Some(Copying::In(mut copier)) if kind == frontend::kind::COPY_DONE => {
+                match copier.end(to_server) {
+                    Ok(()) => to_server.extend_from_slice(message),
+                    Err(failure) => self.refuse(failure, to_server),
+                }
+            }
+            // What the client says may hold a row.
+            Some(Copying::In(_)) => write_fail("the client gave up", to_server),
+            Some(Copying::Plain) => to_server.extend_from_slice(message),
+            Some(Copying::Refused | Copying::Out(_)) | None => {}
+        }
+    }
+
+    fn refuse(&mut self, failure: StatementError, to_server: &mut Vec<u8>) {
+        write_fail("a row was refused", to_server);
+        self.failure = Some(failure);
+    }
+
+    /// Takes rows that the server sends.
+    ///
+    /// # Errors
+    /// A row that cannot go on.
+    pub(super) fn give_data(
+        &mut self,
+        data: &[u8],
+        to_client: &mut Vec<u8>,
+    ) -> Result<(), StatementError> {
+        match &mut self.under_way {
+            Some(Copying::Out(copier)) => copier.push(data, to_client),
+            _ => Ok(()),
+        }
+    }
+
+    /// The server sends no more rows.
+    ///
+    /// # Errors
+    /// The last row cannot go on.
+    pub(super) fn end_giving(&mut self, to_client: &mut Vec<u8>) -> Result<(), StatementError> {
+        if let Some(Copying::Out(copier)) = &mut self.under_way {
+            copier.end(to_client)?;
+            self.under_way = None;
+        }
+        Ok(())
+    }
+
+    /// The server has failed, or is ready. Gives what the client is told in place of the server's
+    /// error.
+    pub(super) fn end(&mut self) -> Option<StatementError> {
+        self.under_way = None;
+        self.failure.take()
+    }
+}
+
+fn write_fail(reason: &str, to_server: &mut Vec<u8>) {
+    backend::write(frontend::kind::COPY_FAIL, to_server, |out| {
+        out.extend_from_slice(reason.as_bytes());
+        out.push(0);
+    });
 }
 
 /// Writes Parse of a COPY.

@@ -18,7 +18,7 @@ use session_core::counters::add;
 use session_core::plans::TextPlan;
 use session_core::{Announced, Database, LockedRows, Protection, StatementError, Watch};
 use sql_plan::{Output, TransactionEffect};
-use sql_rewrite::{Objects, may_fetch};
+use sql_rewrite::may_fetch;
 use sqlstate::SqlState;
 use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};
@@ -27,6 +27,7 @@ use wire_postgres::frontend::{self, Bind, Execute, Parse, Target};
 use super::answers::{Answers, Expected, Unseen};
 use super::copying::CopyState;
 use super::own::OwnStatements;
+use super::pipeline::{Gate, Pipeline};
 use super::prepared::Statements;
 use super::schema_view::SchemaView;
 use super::settings::Settings;
@@ -44,7 +45,7 @@ mod simple;
 mod steps;
 mod synced;
 
-use session_objects::Ending;
+use session_objects::DeclaredObjects;
 use simple::Script;
 
 pub(super) use reply::is_fatal;
@@ -66,7 +67,13 @@ pub(super) struct Protected {
     schema: SchemaView,
     transaction: Transaction,
     settings: Settings,
-    named: Named,
+    /// What is prepared.
+    statements: Statements,
+    portals: Names<Portal>,
+    /// What was declared by SQL.
+    objects: DeclaredObjects,
+    /// Statements that the proxy has prepared for itself.
+    own: OwnStatements,
     locks: LockedRows,
     answers: Answers,
     pipeline: Pipeline,
@@ -75,56 +82,16 @@ pub(super) struct Protected {
     copy: CopyState,
 }
 
-/// What clients and the proxy give names to.
-#[derive(Debug, Default)]
-struct Named {
-    statements: Statements,
-    portals: Names<Portal>,
-    /// What was declared by SQL.
-    objects: Objects,
-    ending: Ending,
-    /// Statements that the proxy has prepared for itself.
-    own: OwnStatements,
-}
-
-/// What becomes of the client's next message.
-///
-/// ```text
-/// Open ── a step is sent, with Flush ───────▶ Waiting ─── its rows are there ──▶ Open
-///   │ ─── a step is sent, without ──▶ SyncExpected ── Sync, or Flush for another ──▶ Waiting
-///   └ ─── something fails ──────▶ Skipping ── Sync ──▶ Open
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Gate {
-    /// It is taken.
-    #[default]
-    Open,
-    /// A step was sent without Flush: the client's Sync is expected, which makes the server answer
-    /// as well.
-    SyncExpected,
-    /// It waits: rows are awaited that decide what is sent next.
-    Waiting,
-    /// It is dropped, up to the next Sync, as the server does it.
-    Skipping,
-}
-
-/// How far the messages are that were sent and not answered.
-#[derive(Debug, Default)]
-struct Pipeline {
-    gate: Gate,
-    /// There were many answers under way when the last message was sent.
-    was_crowded: bool,
-    /// Types of parameters, while the parts of a statement are described.
-    described: Vec<u32>,
-}
-
 impl Protected {
     pub(super) fn new(shared: Arc<Protection>, database: Database) -> Self {
         Self {
             schema: SchemaView::new(shared, database),
             transaction: Transaction::default(),
             settings: Settings::default(),
-            named: Named::default(),
+            statements: Statements::default(),
+            portals: Names::default(),
+            objects: DeclaredObjects::default(),
+            own: OwnStatements::default(),
             locks: LockedRows::default(),
             answers: Answers::default(),
             pipeline: Pipeline::default(),
@@ -159,21 +126,23 @@ impl Protected {
     /// What to do with a message of the client.
     pub(super) fn client_action(&mut self, kind: u8) -> MessageAction {
         use frontend::kind;
-        if self.schema.is_loading() || self.pipeline.gate == Gate::Waiting {
+        if self.schema.is_loading() || self.pipeline.gate() == Gate::Waiting {
             return MessageAction::Wait;
         }
         match kind {
             kind::TERMINATE => MessageAction::Pass,
-            _ if self.pipeline.gate == Gate::SyncExpected && kind != kind::SYNC => {
+            _ if self.pipeline.gate() == Gate::SyncExpected && kind != kind::SYNC => {
                 MessageAction::Ask
             }
-            kind::SYNC | kind::FLUSH if self.copies_in() => MessageAction::Drop,
+            kind::SYNC | kind::FLUSH if self.copy.is_in() => MessageAction::Drop,
             kind::SYNC => MessageAction::Read,
-            _ if self.pipeline.gate == Gate::Skipping => MessageAction::Drop,
+            _ if self.pipeline.gate() == Gate::Skipping => MessageAction::Drop,
             kind::PARSE | kind::BIND | kind::QUERY if self.schema.must_load(&self.transaction) => {
                 MessageAction::Ask
             }
-            kind::COPY_DATA | kind::COPY_DONE | kind::COPY_FAIL => self.copy_action(kind),
+            kind::COPY_DATA | kind::COPY_DONE | kind::COPY_FAIL => {
+                self.copy.client_action(kind, self.answers.is_empty())
+            }
             _ => MessageAction::Read,
         }
     }
@@ -182,7 +151,7 @@ impl Protected {
     pub(super) fn server_action(&self, kind: u8) -> MessageAction {
         match kind {
             backend::kind::DATA_ROW if self.answers.rows_pass() => MessageAction::Pass,
-            backend::kind::COPY_DATA if !self.copies_out() => MessageAction::Pass,
+            backend::kind::COPY_DATA if !self.copy.is_out() => MessageAction::Pass,
             backend::kind::NOTIFICATION => MessageAction::Pass,
             _ => MessageAction::Read,
         }
@@ -196,12 +165,10 @@ impl Protected {
     /// Has the server say what it owes, where that is so much that the client is not read until
     /// then: it may be waiting for a Sync that the client has not sent.
     fn flush_crowd(&mut self, outputs: &mut Outputs<'_>) {
-        let is_crowded = self.answers.are_crowded();
-        if is_crowded && !self.pipeline.was_crowded {
+        if self.pipeline.has_become_crowded(self.answers.are_crowded()) {
             backend::write_empty(frontend::kind::FLUSH, outputs.to_server);
             self.flush_proxy_replies(outputs);
         }
-        self.pipeline.was_crowded = is_crowded;
     }
 
     /// Whether the server owes nothing.
@@ -216,7 +183,7 @@ impl Protected {
 
     /// Asks the server what must be known before the client's next message, which waits.
     pub(super) fn ask_first(&mut self, outputs: &mut Outputs<'_>) {
-        if self.pipeline.gate == Gate::SyncExpected {
+        if self.pipeline.gate() == Gate::SyncExpected {
             self.await_step(outputs);
         } else {
             self.begin_load(outputs);
@@ -252,11 +219,8 @@ impl Protected {
         })?;
         let loaded = Arc::clone(self.schema.loaded()?);
         let portals = self.portals_of(text);
-        let plan = if self.named.objects.concern(text) || !portals.is_empty() {
-            let mut objects = self
-                .named
-                .objects
-                .including(self.named.statements.effects());
+        let plan = if self.objects.concern(text) || !portals.is_empty() {
+            let mut objects = self.objects.including(self.statements.effects());
             objects.note_portals(portals);
             self.schema.shared().plan_with(&loaded, text, &objects)?
         } else {
@@ -273,7 +237,7 @@ impl Protected {
         if !may_fetch(text) {
             return Vec::new();
         }
-        let sealed = self.named.portals.named().filter_map(|(name, portal)| {
+        let sealed = self.portals.named().filter_map(|(name, portal)| {
             let PortalState::Bound { shape, .. } = &portal.state else {
                 return None;
             };
@@ -323,19 +287,19 @@ impl Protected {
             kind::CLOSE => {
                 let expected = match Target::read(body)? {
                     Target::Statement(name) => {
-                        self.named.statements.close(name, self.answers.batch_sent());
+                        self.statements.close(name, self.answers.batch_sent());
                         Expected::CloseStatement
                     }
                     Target::Portal(name) => {
-                        self.named.portals.remove(name);
+                        self.portals.remove(name);
                         Expected::Close
                     }
                 };
                 self.send(message, expected, outputs);
             }
             kind::SYNC => {
-                if self.pipeline.gate == Gate::Skipping {
-                    self.pipeline.gate = Gate::Open;
+                if self.pipeline.gate() == Gate::Skipping {
+                    self.pipeline.open();
                 }
                 self.transaction.set_in_pipeline(false);
                 self.note_sync();
@@ -366,7 +330,7 @@ impl Protected {
         if self.script.take().is_some() {
             self.end_script(outputs);
         } else {
-            self.pipeline.gate = Gate::Skipping;
+            self.pipeline.skip();
         }
     }
 
@@ -434,7 +398,7 @@ impl Protected {
             Some(TransactionEffect::RollbackTo) | None => {}
         }
         if plan.forgets_statements {
-            self.named.own.forget_all();
+            self.own.forget_all();
         }
     }
 

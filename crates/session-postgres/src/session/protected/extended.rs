@@ -55,9 +55,7 @@ impl Protected {
         self.answers.push(Expected::Parse);
         let batch = self.answers.batch_sent();
         let statement = Arc::new(statement);
-        self.named
-            .statements
-            .parse(parse.statement, batch, statement);
+        self.statements.parse(parse.statement, batch, statement);
     }
 
     pub(super) fn bind(&mut self, bind: &Bind<'_>, message: &[u8], outputs: &mut Outputs<'_>) {
@@ -111,7 +109,7 @@ impl Protected {
 
     fn enter_portal(&mut self, name: &[u8], portal: Portal) {
         let batch = self.answers.batch_sent();
-        self.named.portals.insert(name, batch, portal);
+        self.portals.insert(name, batch, portal);
     }
 
     /// Refuses to keep a Bind where the portals of the session hold too much.
@@ -119,15 +117,11 @@ impl Protected {
         if name.is_empty() {
             return Ok(());
         }
-        let kept = self
-            .named
-            .portals
-            .named()
-            .map(|(_, portal)| match &portal.state {
-                PortalState::Kept(bind) => bind.size(),
-                PortalState::Answer(answer) => answer.size(),
-                PortalState::Bound { .. } | PortalState::Done => 0,
-            });
+        let kept = self.portals.named().map(|(_, portal)| match &portal.state {
+            PortalState::Kept(bind) => bind.size(),
+            PortalState::Answer(answer) => answer.size(),
+            PortalState::Bound { .. } | PortalState::Done => 0,
+        });
         let bytes_max = self.schema.shared().finish_bytes_max();
         if kept.sum::<usize>() + size <= bytes_max {
             return Ok(());
@@ -143,13 +137,13 @@ impl Protected {
         name: &[u8],
         outputs: &mut Outputs<'_>,
     ) -> Result<Arc<Statement>, StatementError> {
-        let statement = self.named.statements.get(name).cloned().ok_or_else(|| {
+        let statement = self.statements.get(name).cloned().ok_or_else(|| {
             let name = String::from_utf8_lossy(name);
             let message = format!("prepared statement \"{name}\" does not exist");
             StatementError::statement(SqlState::INVALID_SQL_STATEMENT_NAME, message)
         })?;
         let names_objects = statement.plan.may_name_objects
-            && (self.named.objects.concern(&statement.text)
+            && (self.objects.concern(&statement.text)
                 || !self.portals_of(&statement.text).is_empty());
         if names_objects {
             let (plan, _) = self.plan(statement.text.as_bytes())?;
@@ -185,11 +179,9 @@ impl Protected {
             renewed.write_parse(front, name, outputs.to_server);
             self.answers.push(Expected::Unseen(Unseen::ParseAgain));
             let statement = Arc::clone(&renewed);
-            self.named.statements.parse_again(name, batch, statement);
+            self.statements.parse_again(name, batch, statement);
         } else {
-            self.named
-                .statements
-                .renew(name, batch, Arc::clone(&renewed));
+            self.statements.renew(name, batch, Arc::clone(&renewed));
         }
         Ok(renewed)
     }
@@ -201,7 +193,7 @@ impl Protected {
         outputs: &mut Outputs<'_>,
     ) {
         let found = match target {
-            Target::Statement(name) => match self.named.statements.get(name).cloned() {
+            Target::Statement(name) => match self.statements.get(name).cloned() {
                 Some(statement) if statement.plan.takes_steps() => {
                     if self.describe_finish(&statement, message, outputs) {
                         return;
@@ -211,7 +203,7 @@ impl Protected {
                 Some(statement) => Ok(Expected::DescribeStatement(statement)),
                 None => Err((SqlState::INVALID_SQL_STATEMENT_NAME, name)),
             },
-            Target::Portal(name) => match self.named.portals.get(name) {
+            Target::Portal(name) => match self.portals.get(name) {
                 Some(portal) => match &portal.state {
                     PortalState::Bound { shape, .. } => Ok(Expected::DescribePortal(shape.clone())),
                     PortalState::Kept(bind) => {
@@ -246,7 +238,7 @@ impl Protected {
     /// it as for one. None: it has no sealed ones, or the server knows that there is none.
     fn shape_of_cursor(&mut self, name: &[u8]) -> Result<Option<Arc<Shape>>, StatementError> {
         let name = String::from_utf8_lossy(name);
-        if !self.named.objects.has_cursor(&name) {
+        if !self.objects.has_cursor(&name) {
             return Ok(None);
         }
         let fetch = format!("FETCH FROM \"{}\"", name.replace('"', "\"\""));
@@ -341,7 +333,7 @@ impl Protected {
             // Its text is rarely the same again: it gets no name.
             Found::New(0, None)
         } else {
-            self.named.own.find(statement, at)
+            self.own.find(statement, at)
         };
         let (number, closed) = match number {
             Found::Known(number) => return own::name(number),
@@ -372,7 +364,7 @@ impl Protected {
         if self.give_answer(execute) {
             return Ok(());
         }
-        let Some(portal) = self.named.portals.get_mut(execute.portal) else {
+        let Some(portal) = self.portals.get_mut(execute.portal) else {
             self.fail(
                 missing(SqlState::INVALID_CURSOR_NAME, "does not exist"),
                 outputs,

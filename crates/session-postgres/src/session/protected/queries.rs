@@ -9,7 +9,7 @@ use session_core::{Statement, StatementError, finish_at, subject};
 use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Target, write_execute, write_target};
 
-use super::{Gate, Outputs, Protected};
+use super::{Outputs, Protected};
 use crate::session::answers::{DescribeFinish, Expected, Unseen};
 use crate::session::finishing::{self, Finishing, Progress, give};
 use crate::session::portals::PortalState;
@@ -95,7 +95,7 @@ impl Protected {
         add(&counters.rows_finished, finishing.fetched);
         let name = finishing.portal.clone();
         let answer = finishing.end(self.settings.context(), outputs.to_client)?;
-        if let Some(portal) = self.named.portals.get_mut(&name)
+        if let Some(portal) = self.portals.get_mut(&name)
             && matches!(portal.state, PortalState::Done)
         {
             portal.state = PortalState::Answer(answer);
@@ -105,7 +105,7 @@ impl Protected {
 
     /// Gives the next rows of an answer that is there. False: there is none.
     pub(super) fn give_answer(&mut self, execute: Execute<'_>) -> bool {
-        let portal = self.named.portals.get_mut(execute.portal);
+        let portal = self.portals.get_mut(execute.portal);
         let Some(PortalState::Answer(answer)) = portal.map(|portal| &mut portal.state) else {
             return false;
         };
@@ -163,6 +163,6 @@ impl Protected {
     fn wait_for_columns(&mut self, described: DescribeFinish, outputs: &mut Outputs<'_>) {
         backend::write_empty(frontend::kind::FLUSH, outputs.to_server);
         self.answers.push(Expected::DescribeFinish(described));
-        self.pipeline.gate = Gate::Waiting;
+        self.pipeline.wait();
     }
 }

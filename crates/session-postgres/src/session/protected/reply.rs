@@ -5,7 +5,7 @@ use sqlstate::SqlState;
 use wire_postgres::Malformed;
 use wire_postgres::backend::{self, Failure};
 
-use super::{Gate, Outputs, Protected};
+use super::{Outputs, Protected};
 use crate::session::End;
 use crate::session::answers::{DescribeFinish, Expected, Unseen, is_query};
 use crate::session::failure::{failure_of, write_error};
@@ -194,7 +194,7 @@ impl Protected {
             k::ROW_DESCRIPTION => {
                 let out = &mut *outputs.to_client;
                 let written = finishing::write_description(statement, 0, body, formats, out);
-                self.pipeline.gate = Gate::Open;
+                self.pipeline.open();
                 match written {
                     Err(RowError::Statement(failure)) if !failure.ends_session => {
                         self.answers.pop();
@@ -227,9 +227,9 @@ impl Protected {
             k::PARAMETER_DESCRIPTION => {
                 let server = backend::read_parameter_description(body)?;
                 let statement = &part.statement;
-                statement.note_types(part.at, &server, &mut self.pipeline.described);
+                statement.note_types(part.at, &server, self.pipeline.described_types());
                 if part.is_last {
-                    let types = std::mem::take(&mut self.pipeline.described);
+                    let types = std::mem::take(self.pipeline.described_types());
                     let types = statement.parameter_types(part.at, types);
                     backend::write_parameter_description(&types, outputs.to_client);
                 }
@@ -265,7 +265,7 @@ impl Protected {
         };
         match (unseen, kind) {
             (Unseen::ParseAgain, k::PARSE_COMPLETE) => {
-                self.named.statements.confirm(By::Parse);
+                self.statements.confirm(By::Parse);
                 Ok(true)
             }
             (Unseen::Parse(_), k::PARSE_COMPLETE)
@@ -398,9 +398,9 @@ impl Protected {
         }
         self.flush_proxy_replies(outputs);
         self.locks.note_error();
-        self.named.ending.note_error();
+        self.objects.note_error();
         self.transaction.note_error();
-        let refused = self.end_copy();
+        let refused = self.copy.end();
         match self.answers.front() {
             Some(Expected::Fail(failure) | Expected::FailQuery(failure)) => {
                 write_error(failure, outputs.to_client);
@@ -421,7 +421,7 @@ impl Protected {
             Some(Expected::Query(..) | Expected::FailQuery(_) | Expected::Sync) | None
         ) {
             // Of a Query, what stands behind.
-            self.named.statements.undo(self.answers.batch_answered());
+            self.statements.undo(self.answers.batch_answered());
             return Ok(());
         }
         self.skip(outputs);
@@ -434,12 +434,12 @@ impl Protected {
         for (index, skipped) in skipped.into_iter().enumerate() {
             self.note_skipped(skipped, index == 0);
         }
-        self.named.statements.undo(self.answers.batch_answered());
+        self.statements.undo(self.answers.batch_answered());
         if !self.answers.has_sync() {
             if self.script.take().is_some() {
                 self.end_script(outputs);
             } else {
-                self.pipeline.gate = Gate::Skipping;
+                self.pipeline.skip();
             }
         }
     }
@@ -449,14 +449,14 @@ impl Protected {
         let batch = self.answers.batch_answered();
         match skipped {
             Expected::Bind(name) | Expected::ProxyBindReply(name) => {
-                self.named.portals.remove_of(&name, batch);
+                self.portals.remove_of(&name, batch);
             }
             Expected::Load { .. } => self.schema.drop_load(),
-            Expected::Step(_) | Expected::DescribeFinish(_) => self.pipeline.gate = Gate::Open,
-            Expected::DescribePart(_) => self.pipeline.described.clear(),
-            Expected::Unseen(Unseen::Parse(number)) => self.named.own.forget(number),
+            Expected::Step(_) | Expected::DescribeFinish(_) => self.pipeline.open(),
+            Expected::DescribePart(_) => self.pipeline.described_types().clear(),
+            Expected::Unseen(Unseen::Parse(number)) => self.own.forget(number),
             Expected::Unseen(Unseen::ParseAgain) if has_failed => {
-                self.named.statements.fail_behind_close();
+                self.statements.fail_behind_close();
             }
             _ => {}
         }
@@ -468,10 +468,10 @@ impl Protected {
         };
         let was_in_block = !self.transaction.is_outside_block();
         self.transaction.note_ready(status);
-        self.end_copy();
+        self.copy.end();
         self.flush_proxy_replies(outputs);
         let batch = self.answers.batch_answered();
-        self.named.statements.undo(batch);
+        self.statements.undo(batch);
         self.answers.end_batch();
         if status == b'I' || self.transaction.is_ending() {
             // AND CHAIN ends a transaction, too.
@@ -479,7 +479,7 @@ impl Protected {
             self.schema.doubt_changes();
         }
         if status == b'I' {
-            self.named.portals.clear_of(batch);
+            self.portals.clear_of(batch);
             self.schema.drop_own_schema();
             if !self.locks.is_in_block() && !self.transaction.in_pipeline() {
                 self.settings.end_transaction();

@@ -1,13 +1,54 @@
 //! Names that SQL gives and takes back, and how transactions end, which takes names too.
 
 use sql_plan::{Effects, ObjectEffect};
+use sql_rewrite::Objects;
 
 use super::{Outputs, Protected};
 use crate::session::prepared::By;
 
+/// What SQL has declared, such as cursors, and how its transactions ended.
+#[derive(Debug, Default)]
+pub(super) struct DeclaredObjects {
+    objects: Objects,
+    ending: Ending,
+}
+
+impl DeclaredObjects {
+    /// Whether a text may name one of them.
+    pub(super) fn concern(&self, text: &str) -> bool {
+        self.objects.concern(text)
+    }
+
+    /// They, and what else has such names.
+    pub(super) fn including(&self, others: impl Iterator<Item = ObjectEffect>) -> Objects {
+        self.objects.including(others)
+    }
+
+    /// Whether there is a cursor of that name.
+    pub(super) fn has_cursor(&self, name: &str) -> bool {
+        self.objects.has_cursor(name)
+    }
+
+    /// The server has failed.
+    pub(super) fn note_error(&mut self) {
+        self.ending.note_error();
+    }
+
+    /// A statement was executed.
+    fn note_tag(&mut self, tag: &[u8]) {
+        self.ending.note_tag(tag);
+    }
+
+    /// Nothing is under way, and no transaction is open.
+    fn end_transactions(&mut self) {
+        let ending = std::mem::take(&mut self.ending);
+        self.objects.end_transactions(!ending.may_stay);
+    }
+}
+
 /// How transactions ended since none was open, nor anything under way.
 #[derive(Debug, Default)]
-pub(super) struct Ending {
+struct Ending {
     /// The last that the server told is a failure, or that it rolled back.
     is_back: bool,
     /// Something may have been committed.
@@ -20,7 +61,7 @@ impl Ending {
         self.may_stay |= tag == b"COMMIT";
     }
 
-    pub(super) fn note_error(&mut self) {
+    fn note_error(&mut self) {
         self.is_back = true;
     }
 
@@ -39,9 +80,9 @@ impl Protected {
             match effect {
                 ObjectEffect::Prepares { .. }
                 | ObjectEffect::PreparesPlain(_)
-                | ObjectEffect::Deallocates(_) => self.named.statements.note(effect, batch),
+                | ObjectEffect::Deallocates(_) => self.statements.note(effect, batch),
                 ObjectEffect::Declares { .. } | ObjectEffect::Closes(_) => {
-                    self.named.objects.note_effect(effect);
+                    self.objects.objects.note_effect(effect);
                 }
             }
         }
@@ -50,17 +91,17 @@ impl Protected {
     /// A statement was executed.
     pub(super) fn note_tag(&mut self, body: &[u8]) {
         let tag = body.strip_suffix(b"\0").unwrap_or(body);
-        self.named.ending.note_tag(tag);
+        self.objects.note_tag(tag);
         let word = tag.split(|byte| *byte == b' ').next();
         self.transaction.note_tag(word.unwrap_or_default());
         match tag {
             // Clients go on before ReadyForQuery says so.
             b"COMMIT" => self.schema.publish_changes(),
-            b"PREPARE" => self.named.statements.confirm(By::Prepare),
-            b"DEALLOCATE" => self.named.statements.confirm(By::Deallocate),
+            b"PREPARE" => self.statements.confirm(By::Prepare),
+            b"DEALLOCATE" => self.statements.confirm(By::Deallocate),
             b"DEALLOCATE ALL" | b"DISCARD ALL" => {
-                self.named.statements.confirm(By::Deallocate);
-                self.named.own.forget_all();
+                self.statements.confirm(By::Deallocate);
+                self.own.forget_all();
             }
             _ => {}
         }
@@ -68,17 +109,16 @@ impl Protected {
 
     /// What was sent is done, and the client is told. True: that was all.
     pub(super) fn confirm(&mut self, by: By, message: &[u8], outputs: &mut Outputs<'_>) -> bool {
-        self.named.statements.confirm(by);
+        self.statements.confirm(by);
         outputs.to_client.extend_from_slice(message);
         true
     }
 
     /// The server is ready, and no transaction is open.
     pub(super) fn end_transaction(&mut self, was_in_block: bool, is_query: bool) {
-        self.named.ending.note_end(was_in_block, is_query);
+        self.objects.ending.note_end(was_in_block, is_query);
         if self.is_idle() {
-            let ending = std::mem::take(&mut self.named.ending);
-            self.named.objects.end_transactions(!ending.may_stay);
+            self.objects.end_transactions();
         }
     }
 }

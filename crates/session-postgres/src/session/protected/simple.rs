@@ -14,9 +14,10 @@ use wire_postgres::frontend::{
 };
 
 use super::extended::check_length;
-use super::{Gate, Outputs, Protected, REFUSED_TEXT};
+use super::{Outputs, Protected, REFUSED_TEXT};
 use crate::session::End;
 use crate::session::answers::{Expected, Unseen};
+use crate::session::pipeline::Gate;
 use crate::session::rows::Shape;
 use crate::session::statements::{Inputs, StatementMessages, inputs_of};
 use crate::session::texts::render_query;
@@ -141,8 +142,8 @@ impl Protected {
             return Ok(());
         }
         // As with any Query, what has no name is gone.
-        self.named.statements.forget_unnamed();
-        self.named.portals.remove(b"");
+        self.statements.forget_unnamed();
+        self.portals.remove(b"");
         let statement = Statement {
             text: text.into(),
             types: Box::default(),
@@ -157,7 +158,7 @@ impl Protected {
 
     /// Sends statements of a Query until one has to be waited for.
     pub(super) fn go_on_with_script(&mut self, outputs: &mut Outputs<'_>) -> Result<(), End> {
-        while self.pipeline.gate != Gate::Waiting
+        while self.pipeline.gate() != Gate::Waiting
             && let Some(script) = &mut self.script
         {
             let (statement, index) = (Arc::clone(&script.statement), script.next);

@@ -19,7 +19,7 @@ use wire_postgres::backend;
 use wire_postgres::frontend::{self, Bind, Execute, KeptBind, Target, write_execute, write_target};
 
 use super::extended::may_return_rows;
-use super::{Gate, Outputs, Protected};
+use super::{Outputs, Protected};
 use crate::session::End;
 use crate::session::answers::{Expected, Unseen, Writes};
 use crate::session::failure::failure_of;
@@ -59,7 +59,7 @@ impl Protected {
     /// The rows of a step are all there.
     pub(super) fn end_step(&mut self, step: Step, outputs: &mut Outputs<'_>) -> Result<(), End> {
         // The server may say what it has before it is asked to: then Sync is still expected.
-        self.pipeline.gate = Gate::Open;
+        self.pipeline.open();
         let is_synced = matches!(&step, Step::Finish(finishing) if finishing.is_synced);
         let ended = match step {
             Step::Modify(modify) => self.end_modify(modify, outputs),
@@ -78,7 +78,7 @@ impl Protected {
     pub(super) fn wait(&mut self, step: Step, outputs: &mut Outputs<'_>) {
         backend::write_empty(frontend::kind::FLUSH, outputs.to_server);
         self.answers.push(Expected::Step(Box::new(step)));
-        self.pipeline.gate = Gate::Waiting;
+        self.pipeline.wait();
     }
 
     fn begin_modify(
@@ -192,7 +192,7 @@ impl Protected {
         bind: &Bind<'_>,
         outputs: &mut Outputs<'_>,
     ) -> Vec<u8> {
-        let known = self.named.statements.get(bind.statement);
+        let known = self.statements.get(bind.statement);
         if self.script.is_none() && known.is_some_and(|known| Arc::ptr_eq(known, statement)) {
             return bind.statement.to_vec();
         }

@@ -6,34 +6,35 @@ use session_core::StatementError;
 use wire_postgres::backend;
 use wire_postgres::frontend;
 
-use super::{Gate, Outputs, Protected};
+use super::{Outputs, Protected};
 use crate::session::answers::{Expected, Unseen};
+use crate::session::pipeline::Gate;
 use crate::session::step::Step;
 
 impl Protected {
     /// Rows are awaited, and the client's Sync before them.
     pub(super) fn wait_with_sync(&mut self, step: Step) {
         self.answers.push(Expected::Step(Box::new(step)));
-        self.pipeline.gate = Gate::SyncExpected;
+        self.pipeline.expect_sync();
     }
 
     /// The client's Sync is sent behind a step.
     pub(super) fn sync_step(&mut self) {
-        if self.pipeline.gate != Gate::SyncExpected {
+        if self.pipeline.gate() != Gate::SyncExpected {
             return;
         }
-        self.pipeline.gate = Gate::Open;
+        self.pipeline.open();
         if let Some(Expected::Step(step)) = self.answers.back()
             && let Step::Finish(finishing) = &mut **step
         {
             finishing.is_synced = true;
-            self.pipeline.gate = Gate::Waiting;
+            self.pipeline.wait();
         }
     }
 
     /// Something else came than Sync: the step is asked for by itself.
     pub(super) fn await_step(&mut self, outputs: &mut Outputs<'_>) {
-        self.pipeline.gate = Gate::Waiting;
+        self.pipeline.wait();
         backend::write_empty(frontend::kind::FLUSH, outputs.to_server);
     }
 
