@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use session_core::counters::{Kind, Row, add};
+use session_core::counters::{MetricKind, MetricRow, add};
 
 /// Counters of the whole proxy.
 #[derive(Debug, Default)]
@@ -52,8 +52,8 @@ pub fn subtract(counter: &AtomicU64, count: u64) {
 }
 
 impl Metrics {
-    pub(crate) fn rows(&self) -> [Row; 9] {
-        use Kind::{Counter, Gauge};
+    pub(crate) fn rows(&self) -> [MetricRow; 9] {
+        use MetricKind::{Counter, Gauge};
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         [
             (

@@ -52,7 +52,7 @@ pub enum LineError {
 
 /// What tells a file from what it was: when it and its entry were changed, its size, and which it
 /// is.
-type State = (Option<SystemTime>, u64, (i64, i64), u64);
+type FileStamp = (Option<SystemTime>, u64, (i64, i64), u64);
 
 /// Verifiers by user.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ type Verifiers = HashMap<String, Arc<Verifier>>;
 #[derive(Debug)]
 struct Seen {
     /// As the file was when it was read last, whether it could be or not.
-    state: State,
+    state: FileStamp,
     verifiers: Verifiers,
 }
 
@@ -103,7 +103,7 @@ impl Logins {
     }
 }
 
-fn state(path: &Path) -> io::Result<State> {
+fn state(path: &Path) -> io::Result<FileStamp> {
     let data = std::fs::metadata(path)?;
     #[cfg(unix)]
     let (changed, number) = {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use session_core::Protection;
-use session_core::counters::{Counters, Kind};
+use session_core::counters::{Counters, MetricKind};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -26,8 +26,8 @@ fn text(metrics: &Metrics, protection: Option<&Protection>) -> String {
         .chain(counters.rows(plans_cached))
     {
         let kind = match kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
         };
         writeln!(
             text,

@@ -3,13 +3,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Adds to a counter.
+#[inline]
 pub fn add(counter: &AtomicU64, count: u64) {
     counter.fetch_add(count, Ordering::Relaxed);
 }
 
 /// What a number is to Prometheus.
 #[derive(Clone, Copy)]
-pub enum Kind {
+pub enum MetricKind {
     /// It only grows.
     Counter,
     /// It comes and goes.
@@ -17,7 +18,7 @@ pub enum Kind {
 }
 
 /// Name, kind, what it counts, and the count.
-pub type Row = (&'static str, Kind, &'static str, u64);
+pub type MetricRow = (&'static str, MetricKind, &'static str, u64);
 
 /// What protection did. All sessions count here, so only what is seldom is counted.
 #[derive(Debug, Default)]
@@ -40,8 +41,8 @@ pub struct Counters {
 
 impl Counters {
     /// All of them, and how many plans are kept.
-    pub fn rows(&self, plans_cached: u64) -> [Row; 8] {
-        use Kind::{Counter, Gauge};
+    pub fn rows(&self, plans_cached: u64) -> [MetricRow; 8] {
+        use MetricKind::{Counter, Gauge};
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         [
             (

@@ -1,17 +1,24 @@
 //! What sessions before every kind of server share.
 //!
-//! Here is what knows no message: schemas as names mean them in a session ([`Loaded`]), plans of
-//! texts and their cache ([`plans`]), what all sessions know together ([`Protection`]), keys of
-//! columns ([`Sealer`]), what holes are filled with ([`Statement`], [`Inputs`]), the cells of a query
-//! that the proxy finishes, the new values of an `UPDATE` ([`Changes`]), rows that a transaction has
-//! locked ([`LockedRows`]), why a statement fails ([`StatementError`]), and bytes that wait to be
-//! sent ([`Outbox`]). The one seam to a wire is [`ValueFormat`]: how a value is read and written.
-//! What reads or writes messages is in the crate of its protocol, as
-//! `session_postgres`, with the state machine: no protocol shares another's. Sockets, TLS and files
-//! are those of the programs above.
+//! This crate knows no message. It has:
 //!
-//! No I/O. Randomness for nonces is drawn in `sealing.rs`; when a look at the catalogues is due is
-//! told by the monotonic clock; the time of day is passed in.
+//! - what all sessions know together: rules, schemas, plans and their cache, keys of columns
+//!   ([`Protection`], [`plans`], [`Loaded`], [`Sealer`]);
+//! - what fills the holes of a statement: parameters, constants, calculated values ([`Statement`],
+//!   [`Inputs`]);
+//! - the fetched cells of a query that the proxy finishes ([`cells`]), the new values of an `UPDATE`
+//!   ([`Changes`]), and rows that the transaction has locked ([`LockedRows`]);
+//! - why a statement fails ([`StatementError`]), and bytes that wait to be sent ([`Outbox`]).
+//!
+//! Values of a wire are read and written by one trait, [`ValueFormat`], which each protocol
+//! implements. Code is generic over it, so that nothing is dispatched per value.
+//!
+//! Messages and the state machine are in the crate of their protocol, as `session_postgres`: no
+//! protocol shares another's. Texts of SQL with sealed constants are there, too, since they are
+//! written as the server's dialect has it. Sockets, TLS and files belong to the programs above.
+//!
+//! No I/O. `sealing.rs` draws randomness for nonces, and the monotonic clock decides when the
+//! catalogues are looked at; the time of day is passed in.
 #![forbid(unsafe_code)]
 
 mod calculated;

@@ -142,7 +142,7 @@ impl LockedRead {
 /// What is kept.
 #[derive(Debug, Default)]
 pub struct LockedRows {
-    rows: HashMap<Box<[u8]>, Row>,
+    rows: HashMap<Box<[u8]>, LockedRow>,
     /// Counts what is sent.
     clock: u64,
     /// What was read up to then is not kept.
@@ -157,7 +157,7 @@ pub struct LockedRows {
 type Written = (Box<[u8]>, u64);
 
 #[derive(Debug)]
-struct Row {
+struct LockedRow {
     /// When it was written last by the proxy's own computing.
     written: u64,
     /// Sealed values; None: NULL.
@@ -166,6 +166,7 @@ struct Row {
 
 impl LockedRows {
     /// Whether a transaction block is open, after all that was sent. In doubt not.
+    #[inline]
     pub fn is_in_block(&self) -> bool {
         self.in_block
     }
@@ -206,7 +207,7 @@ impl LockedRows {
         if self.rows.len() >= ROWS_MAX && !self.rows.contains_key(&row) {
             return self.forget();
         }
-        self.rows.insert(row, Row { written, columns });
+        self.rows.insert(row, LockedRow { written, columns });
     }
 
     /// The sealed values of these columns of a row; None: not all are known.

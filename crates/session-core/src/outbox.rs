@@ -24,6 +24,7 @@ pub struct Outbox {
 
 impl Outbox {
     /// How many bytes wait.
+    #[inline]
     pub fn waiting(&self) -> usize {
         self.bytes.len() - self.sent
     }

@@ -42,9 +42,9 @@ pub struct TextPlan {
     pub loaded: Arc<Loaded>,
     /// Statements, in their order.
     pub planned: Vec<Planned>,
-    /// The statements of the server, where they are bound: those of a text that is one statement,
-    /// or of which one takes steps.
-    bound: Vec<(ServerStatement, Bound)>,
+    /// The texts of the server's statements, where they are needed with parameters: of a text that is
+    /// one statement, or of which one takes steps.
+    texts: Vec<(ServerStatement, ServerText)>,
     /// Whether prepared statements may be gone afterwards.
     pub forgets_statements: bool,
     /// Whether the text may name what sessions give names to: looked for once, not at each Bind.
@@ -53,9 +53,9 @@ pub struct TextPlan {
     widened: usize,
 }
 
-/// A text whose holes are parameters.
+/// The text of a statement of the server, with parameters for holes.
 #[derive(Debug)]
-pub struct Bound {
+pub struct ServerText {
     /// The text.
     pub text: String,
     /// Parameter to hole.
@@ -80,18 +80,20 @@ impl TextPlan {
                 }
             }
         }
-        let mut bound = Vec::new();
+        let mut texts = Vec::new();
         if planned.len() == 1 || planned.iter().any(|one| takes_steps(&one.plan)) {
             for (index, one) in planned.iter().enumerate() {
                 let parts = parts(&one.plan).into_iter();
-                bound.extend(
-                    parts.map(|(role, part)| (ServerStatement { index, role }, Bound::new(part))),
+                texts.extend(
+                    parts.map(|(role, part)| {
+                        (ServerStatement { index, role }, ServerText::new(part))
+                    }),
                 );
             }
         }
         Self {
             loaded: Arc::clone(loaded),
-            bound,
+            texts,
             forgets_statements: planned
                 .iter()
                 .any(|one| one.plan.effects().forgets_statements),
@@ -162,6 +164,7 @@ impl TextPlan {
     }
 
     /// A statement of the server.
+    #[inline]
     pub fn translated(&self, at: ServerStatement) -> Option<&Translated> {
         match (&self.planned.get(at.index)?.plan, at.role) {
             (Plan::One(translated, _), Role::Only) => Some(translated),
@@ -174,18 +177,20 @@ impl TextPlan {
     }
 
     /// A statement of the server with parameters.
-    pub fn bound(&self, at: ServerStatement) -> Option<&Bound> {
-        let found = self.bound.iter().find(|(known, _)| *known == at);
-        found.map(|(_, bound)| bound)
+    #[inline]
+    pub fn server_text(&self, at: ServerStatement) -> Option<&ServerText> {
+        let found = self.texts.iter().find(|(known, _)| *known == at);
+        found.map(|(_, text)| text)
     }
 
     /// Whether a statement has more values than a message can carry.
     pub fn is_too_long(&self) -> bool {
-        let mut bound = self.bound.iter();
-        bound.any(|(_, bound)| bound.slots.len() > usize::from(u16::MAX))
+        let mut texts = self.texts.iter();
+        texts.any(|(_, text)| text.slots.len() > usize::from(u16::MAX))
     }
 
     /// Columns that come back; empty: rows go on as they are.
+    #[inline]
     pub fn outputs(&self, at: ServerStatement) -> &[Output] {
         self.translated(at)
             .map_or(&[], |translated| &translated.outputs)
@@ -234,7 +239,7 @@ fn parts(plan: &Plan) -> Vec<(Role, &Translated)> {
     }
 }
 
-impl Bound {
+impl ServerText {
     fn new(translated: &Translated) -> Self {
         let mut slots = Vec::new();
         // By hole: a text of many rows has one for each literal.

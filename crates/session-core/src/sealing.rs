@@ -58,6 +58,7 @@ impl Sealer {
     ///
     /// # Errors
     /// A value that the column cannot have.
+    #[inline]
     pub fn seal(
         &self,
         column: ColumnId,
@@ -78,6 +79,7 @@ impl Sealer {
     }
 
     /// The value that was sealed. None: the bytes are none of this column's.
+    #[inline]
     pub fn open(&self, column: ColumnId, sealed: &[u8]) -> Option<Value> {
         self.codec.open(column.0 as usize, sealed).ok()
     }

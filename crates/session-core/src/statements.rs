@@ -30,8 +30,8 @@ impl Statement {
     pub fn holes(&self, at: ServerStatement) -> impl ExactSizeIterator<Item = &Hole> {
         let holes = self.plan.translated(at);
         let holes = holes.map_or(&[][..], |translated| &translated.holes);
-        let slots = self.plan.bound(at);
-        let slots = slots.map_or(&[][..], |bound| &bound.slots);
+        let slots = self.plan.server_text(at);
+        let slots = slots.map_or(&[][..], |text| &text.slots);
         slots.iter().map(move |&hole| &holes[hole])
     }
 

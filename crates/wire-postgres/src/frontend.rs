@@ -343,6 +343,19 @@ mod tests {
     }
 
     #[test]
+    fn a_bind_that_is_kept_is_the_same() {
+        let bytes = b"p\0name\0\0\x02\0\x01\0\0\0\x02\0\0\0\x01x\xff\xff\xff\xff\0\x01\0\x01";
+        for body in [&bytes[..], BIND, &[0; 8]] {
+            let bind = Bind::read(body).expect("well formed");
+            let kept = KeptBind::new(&bind);
+            assert_eq!(format!("{:?}", kept.bind()), format!("{bind:?}"));
+        }
+        let empty = KeptBind::default();
+        assert_eq!(empty.bind().parameters.count(), 0);
+        assert_eq!((empty.size(), empty.bind().portal), (0, &b""[..]));
+    }
+
+    #[test]
     fn a_choice_of_a_mechanism_is_read_as_it_was_written() {
         let mut out = Vec::new();
         write_sasl_initial(b"SCRAM-SHA-256", b"n,,n=,r=x", &mut out);

@@ -9,13 +9,13 @@ const HEADER_SIZE: usize = 19;
 /// A stream in binary format.
 #[derive(Default)]
 pub(super) struct Binary {
-    state: State,
+    state: ExpectedPart,
     /// What has come of the part at hand.
     part: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum ExpectedPart {
     #[default]
     Header,
     /// Bytes of the extension that are still to come. It is left out.
@@ -40,24 +40,26 @@ impl Binary {
     ) -> Result<(), CopyError> {
         loop {
             let wanted = match self.state {
-                State::Header => HEADER_SIZE,
-                State::Extension(size) => {
+                ExpectedPart::Header => HEADER_SIZE,
+                ExpectedPart::Extension(size) => {
                     let size_now = size.min(bytes.len());
                     bytes = &bytes[size_now..];
                     match size - size_now {
-                        0 => self.state = State::Count,
+                        0 => self.state = ExpectedPart::Count,
                         more => {
-                            self.state = State::Extension(more);
+                            self.state = ExpectedPart::Extension(more);
                             return Ok(());
                         }
                     }
                     continue;
                 }
-                State::Count => 2,
-                State::Size => 4,
-                State::Field(size) => size,
-                State::Done if bytes.is_empty() => return Ok(()),
-                State::Done => return Err(row.bad_format("received copy data after EOF marker")),
+                ExpectedPart::Count => 2,
+                ExpectedPart::Size => 4,
+                ExpectedPart::Field(size) => size,
+                ExpectedPart::Done if bytes.is_empty() => return Ok(()),
+                ExpectedPart::Done => {
+                    return Err(row.bad_format("received copy data after EOF marker"));
+                }
             };
             let size_now = (wanted - self.part.len()).min(bytes.len());
             let (head, rest) = bytes.split_at(size_now);
@@ -80,13 +82,14 @@ impl Binary {
 
     pub(super) fn end(&self, row: &RowState) -> Result<(), CopyError> {
         match self.state {
-            State::Done => Ok(()),
+            ExpectedPart::Done => Ok(()),
             // The server does without the trailer.
-            State::Count if self.part.is_empty() => Ok(()),
-            State::Header => Err(row.bad_format("COPY file signature not recognized")),
-            State::Extension(_) | State::Count | State::Size | State::Field(_) => {
-                Err(row.bad_format("unexpected EOF in COPY data"))
-            }
+            ExpectedPart::Count if self.part.is_empty() => Ok(()),
+            ExpectedPart::Header => Err(row.bad_format("COPY file signature not recognized")),
+            ExpectedPart::Extension(_)
+            | ExpectedPart::Count
+            | ExpectedPart::Size
+            | ExpectedPart::Field(_) => Err(row.bad_format("unexpected EOF in COPY data")),
         }
     }
 
@@ -99,14 +102,14 @@ impl Binary {
         out: &mut Vec<u8>,
     ) -> Result<(), CopyError> {
         match self.state {
-            State::Header => self.take_header(row, part, out),
-            State::Count => self.take_count(row, part, out),
-            State::Size => {
+            ExpectedPart::Header => self.take_header(row, part, out),
+            ExpectedPart::Count => self.take_count(row, part, out),
+            ExpectedPart::Size => {
                 let size = i32::from_be_bytes(part.try_into().expect("four bytes were asked for"));
                 match usize::try_from(size) {
                     Ok(size) => {
                         row.check_size(size)?;
-                        self.state = State::Field(size);
+                        self.state = ExpectedPart::Field(size);
                     }
                     Err(_) if size == -1 => {
                         out.extend_from_slice(part);
@@ -116,7 +119,7 @@ impl Binary {
                 }
                 Ok(())
             }
-            State::Field(_) => {
+            ExpectedPart::Field(_) => {
                 let content = row.convert(part, convert)?;
                 let size = u32::try_from(content.len()).expect("a field is below 4 GiB");
                 out.extend_from_slice(&size.to_be_bytes());
@@ -124,7 +127,7 @@ impl Binary {
                 self.end_field(row);
                 Ok(())
             }
-            State::Extension(_) | State::Done => unreachable!("these are no parts"),
+            ExpectedPart::Extension(_) | ExpectedPart::Done => unreachable!("these are no parts"),
         }
     }
 
@@ -143,7 +146,7 @@ impl Binary {
             .map_err(|_| row.bad_format("invalid COPY file header (missing length)"))?;
         out.extend_from_slice(head);
         out.extend_from_slice(&[0; 4]);
-        self.state = State::Extension(size);
+        self.state = ExpectedPart::Extension(size);
         Ok(())
     }
 
@@ -156,9 +159,9 @@ impl Binary {
         let count = i16::from_be_bytes(part.try_into().expect("two bytes were asked for"));
         let wanted = row.layout.columns.len();
         if count == -1 {
-            self.state = State::Done;
+            self.state = ExpectedPart::Done;
         } else if usize::try_from(count) == Ok(wanted) && wanted > 0 {
-            self.state = State::Size;
+            self.state = ExpectedPart::Size;
         } else {
             let message = format!("row field count is {count}, expected {wanted}");
             return Err(row.bad_format(&message));
@@ -169,11 +172,11 @@ impl Binary {
 
     fn end_field(&mut self, row: &mut RowState) {
         row.field += 1;
-        self.state = State::Size;
+        self.state = ExpectedPart::Size;
         if row.field == row.layout.columns.len() {
             row.field = 0;
             row.line += 1;
-            self.state = State::Count;
+            self.state = ExpectedPart::Count;
         }
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct Csv {
     null: Vec<u8>,
     /// The line at hand holds names.
     in_header: bool,
-    state: State,
+    state: QuoteState,
     lines: Lines,
     /// The field without quotes.
     content: Vec<u8>,
@@ -28,7 +28,7 @@ pub(super) struct Csv {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum QuoteState {
     Unquoted,
     Quoted,
     /// Behind an escape inside of quotes; where that is the quote itself, they may have ended.
@@ -43,7 +43,7 @@ impl Csv {
             marks,
             null: null.as_bytes().to_vec(),
             in_header: has_header,
-            state: State::Unquoted,
+            state: QuoteState::Unquoted,
             lines: Lines::default(),
             content: Vec::new(),
             was_quoted: false,
@@ -60,7 +60,7 @@ impl Csv {
     ) -> Result<(), CopyError> {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
-            if self.state == State::Done {
+            if self.state == QuoteState::Done {
                 return Ok(());
             }
             let goes_on = self
@@ -95,10 +95,10 @@ impl Csv {
         out: &mut Vec<u8>,
     ) -> Result<(), CopyError> {
         let is_open = match self.state {
-            State::Done => return Ok(()),
-            State::Unquoted => false,
-            State::Quoted => true,
-            State::Escaped => self.marks.escape != self.marks.quote,
+            QuoteState::Done => return Ok(()),
+            QuoteState::Unquoted => false,
+            QuoteState::Quoted => true,
+            QuoteState::Escaped => self.marks.escape != self.marks.quote,
         };
         if is_open {
             return Err(row.bad_format("unterminated CSV quoted field"));
@@ -118,9 +118,11 @@ impl Csv {
             escape,
         } = self.marks;
         match self.state {
-            State::Unquoted => byte == delimiter || byte == quote || matches!(byte, b'\n' | b'\r'),
-            State::Quoted => byte == quote || byte == escape || matches!(byte, b'\n' | b'\r'),
-            State::Escaped | State::Done => true,
+            QuoteState::Unquoted => {
+                byte == delimiter || byte == quote || matches!(byte, b'\n' | b'\r')
+            }
+            QuoteState::Quoted => byte == quote || byte == escape || matches!(byte, b'\n' | b'\r'),
+            QuoteState::Escaped | QuoteState::Done => true,
         }
     }
 
@@ -134,42 +136,42 @@ impl Csv {
     ) -> Result<bool, CopyError> {
         let Marks { quote, escape, .. } = self.marks;
         match self.state {
-            State::Unquoted if byte == quote => {
+            QuoteState::Unquoted if byte == quote => {
                 self.has_begun = true;
                 self.was_quoted = true;
-                self.state = State::Quoted;
+                self.state = QuoteState::Quoted;
             }
-            State::Unquoted if byte == self.marks.delimiter => {
+            QuoteState::Unquoted if byte == self.marks.delimiter => {
                 self.has_begun = true;
                 self.end_field(row, convert, out)?;
             }
-            State::Unquoted => {
+            QuoteState::Unquoted => {
                 self.lines
                     .end_line(byte)
                     .map_err(|stray| error(row, stray))?;
                 self.end_line(row, convert, out)?;
             }
-            State::Quoted if byte == escape => self.state = State::Escaped,
-            State::Quoted if byte == quote => self.state = State::Unquoted,
-            State::Quoted => {
+            QuoteState::Quoted if byte == escape => self.state = QuoteState::Escaped,
+            QuoteState::Quoted if byte == quote => self.state = QuoteState::Unquoted,
+            QuoteState::Quoted => {
                 row.line += u64::from(self.lines.counts(byte));
                 self.content.push(byte);
             }
-            State::Escaped if byte == quote || byte == escape => {
+            QuoteState::Escaped if byte == quote || byte == escape => {
                 self.content.push(byte);
-                self.state = State::Quoted;
+                self.state = QuoteState::Quoted;
             }
-            State::Escaped if escape == quote => {
-                self.state = State::Unquoted;
+            QuoteState::Escaped if escape == quote => {
+                self.state = QuoteState::Unquoted;
                 return Ok(false);
             }
-            State::Escaped => {
+            QuoteState::Escaped => {
                 // It escapes nothing, and stands for itself.
                 self.content.push(escape);
-                self.state = State::Quoted;
+                self.state = QuoteState::Quoted;
                 return Ok(false);
             }
-            State::Done => {}
+            QuoteState::Done => {}
         }
         Ok(true)
     }
@@ -215,7 +217,7 @@ impl Csv {
     ) -> Result<(), CopyError> {
         let is_marker = row.field == 0 && !self.was_quoted && self.content == b"\\.";
         if is_marker && row.layout.into_server && row.layout.marker_ends_csv {
-            self.state = State::Done;
+            self.state = QuoteState::Done;
             return Ok(());
         }
         self.end_field(row, convert, out)?;

@@ -9,7 +9,7 @@ pub(super) struct Text {
     null: Vec<u8>,
     /// The line at hand holds names.
     in_header: bool,
-    state: State,
+    state: EscapeState,
     lines: Lines,
     /// The beginning of the field as it stands, to tell NULL: no longer than that, and a byte.
     raw: Vec<u8>,
@@ -20,7 +20,7 @@ pub(super) struct Text {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum EscapeState {
     Plain,
     /// Behind a backslash.
     Escaped,
@@ -42,7 +42,7 @@ impl Text {
             delimiter,
             null: null.as_bytes().to_vec(),
             in_header: has_header,
-            state: State::Plain,
+            state: EscapeState::Plain,
             lines: Lines::default(),
             raw: Vec::new(),
             content: Vec::new(),
@@ -59,7 +59,7 @@ impl Text {
     ) -> Result<(), CopyError> {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
-            if self.state == State::Done {
+            if self.state == EscapeState::Done {
                 return Ok(());
             }
             let goes_on = self
@@ -70,7 +70,7 @@ impl Text {
                 at += 1;
                 continue;
             }
-            if self.state == State::Plain {
+            if self.state == EscapeState::Plain {
                 let rest = &bytes[at..];
                 let run = rest.iter().position(|byte| self.is_special(*byte));
                 let run = &rest[..run.unwrap_or(rest.len())];
@@ -95,7 +95,7 @@ impl Text {
         convert: &mut Convert<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), CopyError> {
-        if matches!(self.state, State::Done | State::Marker) {
+        if matches!(self.state, EscapeState::Done | EscapeState::Marker) {
             return Ok(());
         }
         self.lines.end().map_err(|stray| error(row, stray))?;
@@ -131,26 +131,28 @@ impl Text {
         out: &mut Vec<u8>,
     ) -> Result<bool, CopyError> {
         match self.state {
-            State::Plain => return self.take_special(row, byte, convert, out).map(|()| true),
-            State::Escaped => {
+            EscapeState::Plain => return self.take_special(row, byte, convert, out).map(|()| true),
+            EscapeState::Escaped => {
                 self.take_escaped(row, byte)?;
                 self.note_raw(b"\\");
             }
-            State::Octal(value, count) if count < 3 && matches!(byte, b'0'..=b'7') => {
-                self.state = State::Octal(value * 8 + u16::from(byte - b'0'), count + 1);
+            EscapeState::Octal(value, count) if count < 3 && matches!(byte, b'0'..=b'7') => {
+                self.state = EscapeState::Octal(value * 8 + u16::from(byte - b'0'), count + 1);
             }
-            State::HexBegins if byte.is_ascii_hexdigit() => self.state = State::Hex(digit(byte)),
-            State::Hex(high) if byte.is_ascii_hexdigit() => {
+            EscapeState::HexBegins if byte.is_ascii_hexdigit() => {
+                self.state = EscapeState::Hex(digit(byte))
+            }
+            EscapeState::Hex(high) if byte.is_ascii_hexdigit() => {
                 self.content.push(high << 4 | digit(byte));
-                self.state = State::Plain;
+                self.state = EscapeState::Plain;
             }
-            State::Octal(..) | State::HexBegins | State::Hex(_) => {
+            EscapeState::Octal(..) | EscapeState::HexBegins | EscapeState::Hex(_) => {
                 self.leave_escape();
                 return Ok(false);
             }
-            State::Marker if matches!(byte, b'\n' | b'\r') => self.state = State::Done,
-            State::Marker => return Err(row.bad_format("end-of-copy marker corrupt")),
-            State::Done => return Ok(true),
+            EscapeState::Marker if matches!(byte, b'\n' | b'\r') => self.state = EscapeState::Done,
+            EscapeState::Marker => return Err(row.bad_format("end-of-copy marker corrupt")),
+            EscapeState::Done => return Ok(true),
         }
         self.note_raw(&[byte]);
         Ok(true)
@@ -171,7 +173,7 @@ impl Text {
         if byte == b'\\' {
             // It is noted with what it escapes: at the end of a stream the server leaves it out.
             self.has_begun = true;
-            self.state = State::Escaped;
+            self.state = EscapeState::Escaped;
             return Ok(());
         }
         self.lines
@@ -181,14 +183,14 @@ impl Text {
     }
 
     fn take_escaped(&mut self, row: &RowState, byte: u8) -> Result<(), CopyError> {
-        self.state = State::Plain;
+        self.state = EscapeState::Plain;
         let character = match byte {
             b'0'..=b'7' => {
-                self.state = State::Octal(u16::from(byte - b'0'), 1);
+                self.state = EscapeState::Octal(u16::from(byte - b'0'), 1);
                 return Ok(());
             }
             b'x' => {
-                self.state = State::HexBegins;
+                self.state = EscapeState::HexBegins;
                 return Ok(());
             }
             b'.' => {
@@ -196,7 +198,7 @@ impl Text {
                 if !is_alone || !row.layout.into_server {
                     return Err(row.bad_format("end-of-copy marker corrupt"));
                 }
-                self.state = State::Marker;
+                self.state = EscapeState::Marker;
                 return Ok(());
             }
             b'b' => 0x08,
@@ -214,12 +216,13 @@ impl Text {
     /// Digits behind a backslash have ended.
     fn leave_escape(&mut self) {
         match self.state {
-            State::Octal(value, _) => self.content.push(value as u8),
-            State::HexBegins => self.content.push(b'x'),
-            State::Hex(digit) => self.content.push(digit),
-            State::Escaped | State::Plain | State::Marker | State::Done => {}
+            EscapeState::Octal(value, _) => self.content.push(value as u8),
+            EscapeState::HexBegins => self.content.push(b'x'),
+            EscapeState::Hex(digit) => self.content.push(digit),
+            EscapeState::Escaped | EscapeState::Plain | EscapeState::Marker | EscapeState::Done => {
+            }
         }
-        self.state = State::Plain;
+        self.state = EscapeState::Plain;
     }
 
     fn end_field(

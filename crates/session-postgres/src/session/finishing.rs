@@ -192,7 +192,12 @@ pub(super) fn write_description(
         many => FormatCode(many.get(index).copied().unwrap_or(0)),
     };
     let (columns, described) = read_columns(plan, finish, body, &fetch_formats(finish, wanted))?;
-    let program = program(finish, &columns, &UnboundConstants::new(statement), wanted)?;
+    let program = program(
+        finish,
+        &columns,
+        &UnboundConstants::<FormatCode>::new(statement),
+        wanted,
+    )?;
     DataRows::new(&program, &described, wanted).write_description(&program, out);
     Ok(())
 }

@@ -24,7 +24,7 @@ enum Prepared {
 
 /// By what names become others; the server tells of each that it was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum ChangedBy {
     Parse,
     Close,
     Prepare,
@@ -36,7 +36,7 @@ pub(super) enum By {
 struct Change {
     /// As of [`Answers::batch_sent`](super::answers::Answers::batch_sent).
     batch: u64,
-    by: By,
+    by: ChangedBy,
     /// No name stands for anything behind it.
     is_all: bool,
     /// What its names stood for before.
@@ -87,7 +87,7 @@ impl Statements {
     pub(super) fn parse_again(&mut self, name: &[u8], batch: u64, statement: Arc<Statement>) {
         let before = self.names.take(name);
         self.renew(name, batch, statement);
-        self.push((batch, By::Parse), name, before);
+        self.push((batch, ChangedBy::Parse), name, before);
     }
 
     /// The server's statement stays, with another plan that means the same.
@@ -99,7 +99,7 @@ impl Statements {
     /// Close is sent.
     pub(super) fn close(&mut self, name: &[u8], batch: u64) {
         let before = self.names.take(name);
-        self.push((batch, By::Close), name, before);
+        self.push((batch, ChangedBy::Close), name, before);
     }
 
     /// The server drops what has no name.
@@ -111,14 +111,14 @@ impl Statements {
     pub(super) fn note(&mut self, effect: &ObjectEffect, batch: u64) {
         let (name, by) = match effect {
             ObjectEffect::Prepares { name, .. } | ObjectEffect::PreparesPlain(name) => {
-                (name, By::Prepare)
+                (name, ChangedBy::Prepare)
             }
-            ObjectEffect::Deallocates(Some(name)) => (name, By::Deallocate),
+            ObjectEffect::Deallocates(Some(name)) => (name, ChangedBy::Deallocate),
             ObjectEffect::Deallocates(None) => {
                 let before = self.names.take_named();
                 return self.changes.push_back(Change {
                     batch,
-                    by: By::Deallocate,
+                    by: ChangedBy::Deallocate,
                     is_all: true,
                     before: before.map(|(name, one)| (name, Some(one))).collect(),
                 });
@@ -134,7 +134,7 @@ impl Statements {
         self.push((batch, by), name, before);
     }
 
-    fn push(&mut self, (batch, by): (u64, By), name: &[u8], before: Option<Prepared>) {
+    fn push(&mut self, (batch, by): (u64, ChangedBy), name: &[u8], before: Option<Prepared>) {
         self.changes.push_back(Change {
             batch,
             by,
@@ -144,7 +144,7 @@ impl Statements {
     }
 
     /// The server has done what is next to be answered.
-    pub(super) fn confirm(&mut self, by: By) {
+    pub(super) fn confirm(&mut self, by: ChangedBy) {
         let next = self.changes.front();
         if next.is_some_and(|next| next.by == by) {
             self.changes.pop_front();
@@ -231,8 +231,8 @@ mod tests {
         let mut statements = Statements::default();
         prepare(&mut statements, "a", "1", 0);
         prepare(&mut statements, "b", "1", 0);
-        statements.confirm(By::Prepare);
-        statements.confirm(By::Prepare);
+        statements.confirm(ChangedBy::Prepare);
+        statements.confirm(ChangedBy::Prepare);
         deallocate(&mut statements, Some("a"), 1);
         prepare(&mut statements, "a", "2", 1);
         deallocate(&mut statements, None, 1);
@@ -243,7 +243,7 @@ mod tests {
         deallocate(&mut statements, Some("a"), 2);
         prepare(&mut statements, "a", "2", 2);
         // The first was done, the second was not.
-        statements.confirm(By::Deallocate);
+        statements.confirm(ChangedBy::Deallocate);
         statements.undo(2);
         assert_eq!(known(&statements), pairs(&[("b", "1")]));
     }
@@ -252,7 +252,7 @@ mod tests {
     fn what_was_sent_later_stands() {
         let mut statements = Statements::default();
         prepare(&mut statements, "a", "1", 0);
-        statements.confirm(By::Prepare);
+        statements.confirm(ChangedBy::Prepare);
         deallocate(&mut statements, Some("a"), 1);
         prepare(&mut statements, "a", "2", 2);
         statements.undo(1);
@@ -263,7 +263,7 @@ mod tests {
         deallocate(&mut statements, None, 4);
         statements.undo(3);
         assert!(known(&statements).is_empty());
-        statements.confirm(By::Deallocate);
+        statements.confirm(ChangedBy::Deallocate);
         statements.undo(4);
         assert!(known(&statements).is_empty());
     }
@@ -273,7 +273,7 @@ mod tests {
         let mut statements = Statements::default();
         let long = "a".repeat(70);
         prepare(&mut statements, &long[..63], "1", 0);
-        statements.confirm(By::Prepare);
+        statements.confirm(ChangedBy::Prepare);
         statements.close(long.as_bytes(), 1);
         assert!(known(&statements).is_empty());
         statements.undo(1);

@@ -66,7 +66,7 @@ pub(super) trait StatementMessages {
 
 impl StatementMessages for Statement {
     fn write_parse(&self, at: ServerStatement, name: &[u8], out: &mut Vec<u8>) {
-        let text = self.plan.bound(at).map_or("", |bound| &bound.text);
+        let text = self.plan.server_text(at).map_or("", |server| &server.text);
         let types = self.holes(at).map(|hole| match (hole.form, &hole.source) {
             (Form::Sealed(..), _) => values::BYTEA,
             (Form::SealedArray(..), _) => values::BYTEA_ARRAY,

@@ -455,6 +455,6 @@ fn parts_to_describe(
 
 /// Whether a statement that writes may give rows back. In doubt it may.
 pub(super) fn may_return_rows(statement: &Statement, at: ServerStatement) -> bool {
-    let bound = statement.plan.bound(at);
-    matches!(at.role, Role::Read | Role::Only) || bound.is_some_and(|bound| bound.has_returning)
+    let text = statement.plan.server_text(at);
+    matches!(at.role, Role::Read | Role::Only) || text.is_some_and(|text| text.has_returning)
 }

@@ -10,7 +10,7 @@ use crate::session::End;
 use crate::session::answers::{DescribeFinish, Expected, Unseen, is_query};
 use crate::session::failure::{failure_of, write_error};
 use crate::session::finishing;
-use crate::session::prepared::By;
+use crate::session::prepared::ChangedBy;
 use crate::session::rows::{self, RowError};
 use crate::session::statements::StatementMessages;
 
@@ -64,9 +64,11 @@ impl Protected {
                 };
                 return self.end_step(*step, outputs);
             }
-            (Expected::Parse, k::PARSE_COMPLETE) => self.confirm(By::Parse, message, outputs),
+            (Expected::Parse, k::PARSE_COMPLETE) => {
+                self.confirm(ChangedBy::Parse, message, outputs)
+            }
             (Expected::CloseStatement, k::CLOSE_COMPLETE) => {
-                self.confirm(By::Close, message, outputs)
+                self.confirm(ChangedBy::Close, message, outputs)
             }
             (Expected::Bind(_), k::BIND_COMPLETE)
             | (Expected::Close, k::CLOSE_COMPLETE)
@@ -265,7 +267,7 @@ impl Protected {
         };
         match (unseen, kind) {
             (Unseen::ParseAgain, k::PARSE_COMPLETE) => {
-                self.statements.confirm(By::Parse);
+                self.statements.confirm(ChangedBy::Parse);
                 Ok(true)
             }
             (Unseen::Parse(_), k::PARSE_COMPLETE)

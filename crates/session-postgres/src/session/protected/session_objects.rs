@@ -4,7 +4,7 @@ use sql_plan::{Effects, ObjectEffect};
 use sql_rewrite::Objects;
 
 use super::{Outputs, Protected};
-use crate::session::prepared::By;
+use crate::session::prepared::ChangedBy;
 
 /// What SQL has declared, such as cursors, and how its transactions ended.
 #[derive(Debug, Default)]
@@ -97,10 +97,10 @@ impl Protected {
         match tag {
             // Clients go on before ReadyForQuery says so.
             b"COMMIT" => self.schema.publish_changes(),
-            b"PREPARE" => self.statements.confirm(By::Prepare),
-            b"DEALLOCATE" => self.statements.confirm(By::Deallocate),
+            b"PREPARE" => self.statements.confirm(ChangedBy::Prepare),
+            b"DEALLOCATE" => self.statements.confirm(ChangedBy::Deallocate),
             b"DEALLOCATE ALL" | b"DISCARD ALL" => {
-                self.statements.confirm(By::Deallocate);
+                self.statements.confirm(ChangedBy::Deallocate);
                 self.own.forget_all();
             }
             _ => {}
@@ -108,7 +108,12 @@ impl Protected {
     }
 
     /// What was sent is done, and the client is told. True: that was all.
-    pub(super) fn confirm(&mut self, by: By, message: &[u8], outputs: &mut Outputs<'_>) -> bool {
+    pub(super) fn confirm(
+        &mut self,
+        by: ChangedBy,
+        message: &[u8],
+        outputs: &mut Outputs<'_>,
+    ) -> bool {
         self.statements.confirm(by);
         outputs.to_client.extend_from_slice(message);
         true

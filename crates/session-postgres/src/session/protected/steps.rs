@@ -147,7 +147,7 @@ impl Protected {
         let (Some(modify), Some(row)) = (modification(plan, index), row) else {
             return Ok(false);
         };
-        if plan.bound(at).is_none() || may_change_all(&modify.effects) {
+        if plan.server_text(at).is_none() || may_change_all(&modify.effects) {
             return Ok(false);
         }
         let sealed: Option<Vec<_>> = modify.current.iter().map(|one| one.sealed()).collect();
